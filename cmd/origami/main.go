@@ -23,6 +23,7 @@ func system() cli.System {
 		Plugins: plugincmd.Actions{
 			Serve: builtins.Serve, Trust: builtins.Trust, Distrust: builtins.Distrust, Connect: builtins.ConnectTo,
 		},
+		Export:      builtins.Export,
 		KillPlugins: host.KillAll,
 		Protocol:    versioncmd.Protocol{Wire: wire.ProtocolVersion, API: wire.APIVersions},
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel/wgmma"
 	"github.com/origami-gemm/origami/plugins/nvidia/reference"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 	"github.com/origami-gemm/origami/sdk/catalog"
@@ -33,7 +34,7 @@ var models = []struct {
 	{gpu.SM80, allFamilies},
 	{gpu.SM86, allFamilies},
 	{gpu.SM89, allFamilies},
-	{gpu.SM90, allFamilies},
+	{gpu.SM90, hopperFamilies},
 	{gpu.SM100, []func(*gpu.SM) catalog.Model{refinedOver(mma.Family{}), libraryOf}},
 	{gpu.SM103, onlyLibrary},
 	{gpu.SM120, allFamilies},
@@ -43,6 +44,11 @@ var models = []struct {
 var (
 	allFamilies = []func(*gpu.SM) catalog.Model{
 		refinedOver(triton.Family{}, mma.Family{}),
+		libraryOf,
+		referenceOver(triton.Family{}, mma.Family{}),
+	}
+	hopperFamilies = []func(*gpu.SM) catalog.Model{
+		refinedOver(triton.Family{}, mma.Family{}, wgmma.Family{}),
 		libraryOf,
 		referenceOver(triton.Family{}, mma.Family{}),
 	}

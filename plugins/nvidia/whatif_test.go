@@ -144,6 +144,12 @@ func TestWhatIfsAreProportional(t *testing.T) {
 			"half of dram_bandwidth":  {half("dram_bandwidth"), decode, 1.7, 2.1},
 			"a quarter of everything": {slice, large, 0.92 * plain.Get("num_sms") / sms, 1.1 * plain.Get("num_sms") / sms},
 		} {
+			// A tile of wgmma has at least 64 rows. Where the tensor cores take longer for them than DRAM for B, as on an
+			// H20, DRAM is not what limits the kernel.
+			if rows := 64.0; d.kernel == "wgmma" && name == "half of dram_bandwidth" &&
+				rows/plain.Get("peak_fp16") > 1/plain.Get("dram_bandwidth") {
+				continue
+			}
 			a := d.open(t, c.with)
 			if slower := d.best(t, a, c.problem) / d.best(t, base, c.problem); slower < c.least || slower > c.most {
 				t.Errorf("%s: with %s, %s takes %.3f times as long", d, name, c.problem, slower)

@@ -59,8 +59,10 @@ func (d *device) check(o *operands, run func() error) (n exec.Numerics, err erro
 // for any K below 2^17. A step of tf32 has 8 products, so there are twice as many. FMA rounds each sum by up to 2^−24
 // of it, up or down. That adds up to less, but where K is small, the sums on the way can be larger than their end.
 //
-// For fp8 the tensor cores of some architectures align 32 products to 13 bits below the largest. K/32 steps lose at
-// most K·2^−18. There, a missing step of 32 products is above the tolerance for any K below 2^14.
+// For fp8 the tensor cores of some architectures align 32 products and the sum to 13 bits below the largest. The sum
+// loses K/32 times 2^−13 of itself, always towards zero. What the products lose has either sign, and the largest may be
+// several times √K, or than all of √K where K is small: √(K/32) times 2^−9 is 1.4 times the largest error of 600 random
+// kernels of the family wgmma on an H200. A missing step of 32 products is above the tolerance for any K below 2^13.
 func tolerance(t gemm.Types, k int) float64 {
 	rounding := map[gemm.DType]float64{gemm.FP16: 0x1p-11, gemm.BF16: 0x1p-8, gemm.FP32: 0x1p-23}[t.Out]
 	switch t.In {
@@ -69,7 +71,7 @@ func tolerance(t gemm.Types, k int) float64 {
 	case gemm.INT8:
 		return 0
 	case gemm.FP8, gemm.FP8E5M2:
-		return rounding + float64(k)*0x1p-18
+		return rounding + float64(k)*0x1p-18 + math.Sqrt(float64(k)/32)*0x1p-9
 	case gemm.TF32:
 		return rounding + float64(k)*0x1p-25
 	default:

@@ -31,6 +31,7 @@ type device struct {
 	attributes map[string]float64
 	modules    modules
 	blas       *blas // nil without cuBLAS
+	assembler  assembler
 
 	// quiet is held while kernels are timed, and while one is loaded. A load holds the driver's locks for tens of
 	// milliseconds. A launch between two events that waits for these locks would be timed with the wait.
@@ -108,6 +109,7 @@ func open(ordinal cu.Device) (_ *device, err error) {
 		return nil, err
 	}
 	d.modules.device = d
+	d.assembler = newAssembler()
 	d.checks = &checks{
 		references:  map[layout]*compiled[*gemmgen.Reference]{},
 		comparisons: map[gemm.DType]*compiled[*gemmgen.Comparison]{},

@@ -45,7 +45,10 @@ func encodeMaps(l *gemmgen.Launch) error {
 	for i := range l.Maps {
 		m := &l.Maps[i]
 		dtype := C.CUtensorMapDataType(C.CU_TENSOR_MAP_DATA_TYPE_FLOAT16)
-		if m.DType == gemm.BF16 {
+		switch {
+		case m.DType.Bytes() == 1:
+			dtype = C.CU_TENSOR_MAP_DATA_TYPE_UINT8
+		case m.DType == gemm.BF16:
 			dtype = C.CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
 		}
 		var (

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"errors"
 	"sync"
 
 	"gorgonia.org/cu"
@@ -158,10 +159,13 @@ func (m *module) load(d *device, p gemmgen.Program) (err error) {
 	if m.kernel, err = p.Emit(d.target); err != nil {
 		return err
 	}
+	image := d.assembler.assemble(m.kernel.Text, d.target)
 	d.quiet.Lock()
 	defer d.quiet.Unlock()
-	if m.module, m.function, err = loadFunction(m.kernel.Text, m.kernel.Name); err != nil {
-		return err
+	if m.module, m.function, err = loadImage(image, m.kernel.Name); err != nil {
+		if m.module, m.function, err = loadFunction(m.kernel.Text, m.kernel.Name); err != nil {
+			return err
+		}
 	}
 	m.uses, err = functionResources(m.function, m.kernel.Threads, m.kernel.SharedMemory)
 	return err
@@ -183,6 +187,21 @@ func loadFunction(text, name string) (cu.Module, cu.Function, error) {
 	f, err := module.Function(name)
 	return module, f, err
 }
+
+// loadImage loads machine code and returns the kernel of that name.
+func loadImage(image []byte, name string) (cu.Module, cu.Function, error) {
+	if image == nil {
+		return cu.Module{}, cu.Function{}, errNoImage
+	}
+	module, err := cu.LoadData(string(image))
+	if err != nil {
+		return module, cu.Function{}, err
+	}
+	f, err := module.Function(name)
+	return module, f, err
+}
+
+var errNoImage = errors.New("not assembled")
 
 // functionResources allows a function its dynamic shared memory and asks the driver what the function uses.
 func functionResources(f cu.Function, threads int, shared unit.Bytes) (r exec.Resources, err error) {

@@ -4,33 +4,89 @@ package cuda
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 )
 
 // TestRandomWgmma: kernels of the family compute random problems that tensor maps can describe: with ragged sizes, gaps
-// between rows, batches, every layout and C of little alignment.
+// between rows, batches, every layout, splits of K and C of little alignment.
 func TestRandomWgmma(t *testing.T) {
 	x, d := openGPU(t)
 	if !slices.Contains(d.describe().Kernels, wgmma.Name) {
 		t.Skip("the device has no such kernels")
 	}
-	for _, dtype := range []gemm.DType{gemm.FP16, gemm.BF16} {
-		t.Run(dtype.String(), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(11, uint64(dtype)))
-			built := 0
-			for range 300 {
-				if _, ok := checked(t, x, addressable(random, dtype), randomWgmma(t, random)); ok {
-					built++
-				}
+	for _, dtype := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2} {
+		for _, split := range []bool{false, true} {
+			name := dtype.String()
+			if split {
+				name += "-split"
 			}
-			if built < 75 {
-				t.Errorf("only %d configurations could be built", built)
-			}
+			t.Run(name, func(t *testing.T) { randomKernels(t, x, dtype, split) })
+		}
+	}
+}
+
+// draws is how many problems and configurations are drawn of each type.
+const draws = 240
+
+// randomKernels checks kernels of a type. They are compiled at once.
+func randomKernels(t *testing.T, x *executor, dtype gemm.DType, split bool) {
+	random := rand.New(rand.NewPCG(11, uint64(dtype)))
+	type drawn struct {
+		problem gemm.Problem
+		config  gemm.Config
+		kernel  exec.Kernel
+		err     error
+	}
+	all := make([]drawn, draws)
+	var compiling sync.WaitGroup
+	slots := make(chan struct{}, runtime.NumCPU())
+	for i := range all {
+		one := &all[i]
+		one.problem, one.config = addressable(random, dtype), randomWgmma(t, random)
+		if one.config.SplitK = 1; split {
+			one.config.SplitK = 2 + random.IntN(6)
+		}
+		if dtype.Bytes() == 1 {
+			one.config.BlockK = 128
+		}
+		compiling.Go(func() {
+			slots <- struct{}{}
+			one.kernel, one.err = x.Compile(t.Context(), 0, one.problem, one.config)
+			<-slots
 		})
+	}
+	compiling.Wait()
+	built, worst := 0, 0.0
+	for _, one := range all {
+		if one.err != nil {
+			if diag.KindOf(one.err) != diag.Input || !strings.Contains(one.err.Error(), "cannot be built") {
+				t.Fatalf("%s on %s: %v", one.config, one.problem, one.err)
+			}
+			continue
+		}
+		built++
+		n, err := one.kernel.Check(t.Context())
+		if err != nil {
+			t.Fatalf("%s on %s: %v", one.config, one.problem, err)
+		}
+		if worst = max(worst, n.MaxError/n.Tolerance); !n.OK() || n.Checked == 0 {
+			t.Errorf("%s on %s: %+v", one.config, one.problem, n)
+		}
+		if err := one.kernel.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if t.Logf("%d kernels, the largest error is %.2f of the tolerance", built, worst); built < 60 {
+		t.Errorf("only %d configurations could be built", built)
 	}
 }
 
@@ -40,7 +96,11 @@ func addressable(random *rand.Rand, d gemm.DType) gemm.Problem {
 	p.Batch, p.DType = 1+random.IntN(3), d
 	p.Out = d.Outputs()[random.IntN(len(d.Outputs()))]
 	p.SetTrans(random.IntN(2) == 0, random.IntN(2) == 0)
-	up := func(n int) int { return (n + 7) / 8 * 8 }
+	each := 16 / d.Bytes() // elements to which distances are aligned
+	if d.Bytes() == 1 {
+		p.SetTrans(false, true)
+	}
+	up := func(n int) int { return (n + each - 1) / each * each }
 	if random.IntN(2) == 0 {
 		p.N = up(p.N) // the copy engine can store C
 	}

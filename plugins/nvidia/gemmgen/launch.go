@@ -44,13 +44,14 @@ const (
 )
 
 // Workspace returns the device memory that a call needs beside its matrices: zero unless the configuration splits K,
-// else a block of fp32 sums per output tile and split, and a counter per output tile.
+// else a block of fp32 sums per output tile and split, and a counter per output tile and warp, of which a family may
+// use one.
 func Workspace(p gemm.Problem, c gemm.Config) (partials, counters unit.Bytes) {
 	if c.SplitK < 2 {
 		return 0, 0
 	}
 	tiles := ceilDiv(p.M, c.BlockM) * ceilDiv(p.N, c.BlockN) * p.Batch
-	return unit.Bytes(tiles * c.SplitK * c.BlockM * c.BlockN * 4), unit.Bytes(tiles * 4)
+	return unit.Bytes(tiles * c.SplitK * c.BlockM * c.BlockN * 4), unit.Bytes(tiles * max(c.NumWarps, 1) * 4)
 }
 
 // Tiling is how a configuration divides a call into CTAs: one per output tile, split of K and matrix of the batch.

@@ -114,6 +114,12 @@ type Loop struct {
 	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads a row of A, or a column of B, again.
 	// They are contiguous along K, so that all SMs read the same cache lines.
 	RepeatM, RepeatN bool
+	// Resident: the CTAs stay on their SMs and take tiles in turns, fed by the copy engine. Sharers are the CTAs of a
+	// cluster that share the copies of B, 0 or 1 if there is none.
+	Resident bool
+	Sharers  int
+	// StoreBytes is what a thread stores of the output at a time, 0 if it is as wide as Operands.WidthC.
+	StoreBytes int
 	// Wraps: rows and columns outside the matrix start again at its first. Otherwise they repeat its last.
 	Wraps bool
 }

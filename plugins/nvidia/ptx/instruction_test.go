@@ -210,6 +210,7 @@ func TestInstructionText(t *testing.T) {
 		{func() { b.Ret() }, "ret;"},
 		{func() { b.MovB64Pack(d[0], r2) }, "mov.b64 %d8, {%r0, %r1};"},
 		{func() { b.MovB64Name(d[0], tensors) }, "mov.b64 %d8, tensors;"},
+		{func() { b.PrefetchTensormap(Global(d[0], 0)) }, "prefetch.tensormap [%d8];"},
 		{func() { b.CvtaParamU64(d[0], d[1]) }, "cvta.param.u64 %d8, %d9;"},
 		{func() { b.ShflSyncIdxB32(r[0], r[1], Int(0)) }, "shfl.sync.idx.b32 %r0, %r1, 0, 31, -1;"},
 		{func() { b.MbarrierInitB64(Shared(r[0], 8), Int(2)) }, "mbarrier.init.shared::cta.b64 [%r0+8], 2;"},
@@ -262,18 +263,23 @@ func TestInstructionText(t *testing.T) {
 // TestWgmma: the multiplication of an extent and type is that instruction, with half as many sums per thread.
 func TestWgmma(t *testing.T) {
 	for n := 16; n <= 256; n += 16 {
-		for _, bf16 := range []bool{false, true} {
+		for _, kind := range []string{"f16", "bf16", "e4m3", "e5m2"} {
 			b := New("k")
 			sums := b.Regs(n/2, b.F32)
-			b.Wgmma(n, bf16, b.Vec(sums...), b.B64(), b.B64(), b.Pred(), Int(0), Int(1))
+			k, end := 16, "1, 1, 0, 1;"
+			if kind[0] == 'e' {
+				b.Wgmma8(n, kind, b.Vec(sums...), b.B64(), b.B64(), b.Pred())
+				k, end = 32, "1, 1;"
+			} else {
+				b.Wgmma(n, kind, b.Vec(sums...), b.B64(), b.B64(), b.Pred(), Int(0), Int(1))
+			}
 			a := &assembly{Builder: b}
 			a.verifyOperands()
 			if len(a.errs)+len(b.errs) > 0 {
 				t.Fatalf("%d: %v %v", n, a.errs, b.errs)
 			}
-			kind := map[bool]string{false: "f16", true: "bf16"}[bf16]
-			start := fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {%%f0, ", n, kind, kind)
-			end := fmt.Sprintf("%%f%d}, %%d%d, %%d%d, %%p%d, 1, 1, 0, 1;", n/2-1, n/2, n/2+1, n/2+2)
+			start := fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {%%f0, ", n, k, kind, kind)
+			end = fmt.Sprintf("%%f%d}, %%d%d, %%d%d, %%p%d, ", n/2-1, n/2, n/2+1, n/2+2) + end
 			if got := a.line(0); !strings.HasPrefix(got, start) || !strings.HasSuffix(got, end) {
 				t.Errorf("got %s", got)
 			}
@@ -281,7 +287,7 @@ func TestWgmma(t *testing.T) {
 	}
 	for _, n := range []int{0, 8, 24, 272} {
 		b := New("k")
-		b.Wgmma(n, false, b.Vec(b.F32()), b.B64(), b.B64(), b.Pred(), Int(0), Int(0))
+		b.Wgmma(n, "f16", b.Vec(b.F32()), b.B64(), b.B64(), b.Pred(), Int(0), Int(0))
 		if len(b.errs) == 0 {
 			t.Errorf("there is a wgmma with an extent of %d", n)
 		}

@@ -868,117 +868,123 @@ func (k *Builder) MovB64Pack(d, a Operand) { k.emit(143, d, a) }
 // Needs sm_10, PTX 1.0.
 func (k *Builder) MovB64Name(d, a Operand) { k.emit(144, d, a) }
 
+// PrefetchTensormap is "prefetch.tensormap": reads the tensor map at a generic address ahead of its use.
+//
+// Operands: addr: [global].
+// Needs sm_90, PTX 8.0.
+func (k *Builder) PrefetchTensormap(addr Operand) { k.emit(145, addr) }
+
 // CvtaParamU64 is "cvta.param.u64": d = address a in the parameter space as a generic one.
 //
 // Operands: d: b64; a: b64.
 // Needs sm_70, PTX 7.7.
-func (k *Builder) CvtaParamU64(d, a Operand) { k.emit(145, d, a) }
+func (k *Builder) CvtaParamU64(d, a Operand) { k.emit(146, d, a) }
 
 // ShflSyncIdxB32 is "shfl.sync.idx.b32": d = a of the lane numbered lane.
 //
 // Operands: d: b32; a: b32; lane: b32 or integer; 31; -1.
 // Needs sm_30, PTX 6.0.
-func (k *Builder) ShflSyncIdxB32(d, a, lane Operand) { k.emit(146, d, a, lane) }
+func (k *Builder) ShflSyncIdxB32(d, a, lane Operand) { k.emit(147, d, a, lane) }
 
 // MbarrierInitB64 is "mbarrier.init.shared::cta.b64": makes 8 bytes at addr a barrier whose phase ends after count arrivals.
 //
 // Operands: addr: [shared]; count: b32 or integer.
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierInitB64(addr, count Operand) { k.emit(147, addr, count) }
+func (k *Builder) MbarrierInitB64(addr, count Operand) { k.emit(148, addr, count) }
 
 // MbarrierArriveB64 is "mbarrier.arrive.shared::cta.b64": arrives at the barrier at addr.
 //
 // Operands: _; addr: [shared].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierArriveB64(addr Operand) { k.emit(148, addr) }
+func (k *Builder) MbarrierArriveB64(addr Operand) { k.emit(149, addr) }
 
 // MbarrierArriveClusterB64 is "mbarrier.arrive.shared::cluster.b64": arrives at a barrier of any CTA of the cluster, at an address from mapa; orders no memory beyond its own CTA.
 //
 // Operands: _; addr: [shared].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierArriveClusterB64(addr Operand) { k.emit(149, addr) }
+func (k *Builder) MbarrierArriveClusterB64(addr Operand) { k.emit(150, addr) }
 
 // MbarrierArriveExpectTxB64 is "mbarrier.arrive.expect_tx.shared::cta.b64": arrives at the barrier at addr, whose phase then also waits for so many bytes of copies.
 //
 // Operands: _; addr: [shared]; bytes: b32 or integer.
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierArriveExpectTxB64(addr, bytes Operand) { k.emit(150, addr, bytes) }
+func (k *Builder) MbarrierArriveExpectTxB64(addr, bytes Operand) { k.emit(151, addr, bytes) }
 
 // MbarrierTryWaitParityB64 is "mbarrier.try_wait.parity.shared::cta.b64": waits a while; d = the phase of that parity of the barrier at addr has ended.
 //
 // Operands: d: pred; addr: [shared]; parity: b32 or integer.
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierTryWaitParityB64(d, addr, parity Operand) { k.emit(151, d, addr, parity) }
+func (k *Builder) MbarrierTryWaitParityB64(d, addr, parity Operand) { k.emit(152, d, addr, parity) }
 
 // FenceMbarrierInit is "fence.mbarrier_init.release.cluster": makes this thread's new barriers visible to the cluster.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) FenceMbarrierInit() { k.emit(152) }
+func (k *Builder) FenceMbarrierInit() { k.emit(153) }
 
 // FenceProxyAsyncShared is "fence.proxy.async.shared::cta": orders this thread's accesses to shared memory with those of copies and of wgmma.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) FenceProxyAsyncShared() { k.emit(153) }
+func (k *Builder) FenceProxyAsyncShared() { k.emit(154) }
 
 // CpAsyncBulkTensor3D is "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes": copies the tile of the tensor map that begins at from; its bytes count at the barrier.
 //
 // Operands: to: [shared]; from: [tensor]; barrier: [shared].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) CpAsyncBulkTensor3D(to, from, barrier Operand) { k.emit(154, to, from, barrier) }
+func (k *Builder) CpAsyncBulkTensor3D(to, from, barrier Operand) { k.emit(155, to, from, barrier) }
 
 // CpAsyncBulkTensor3DMulticast is "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster": CpAsyncBulkTensor3D to the same addresses of all CTAs of the cluster whose bits in ctas are set.
 //
 // Operands: to: [shared]; from: [tensor]; barrier: [shared]; ctas: b16.
 // Needs sm_90, PTX 8.0.
 func (k *Builder) CpAsyncBulkTensor3DMulticast(to, from, barrier, ctas Operand) {
-	k.emit(155, to, from, barrier, ctas)
+	k.emit(156, to, from, barrier, ctas)
 }
 
 // CpAsyncBulkTensor3DStore is "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group": copies a tile from shared memory to the tensor map's matrix, where it begins at to.
 //
 // Operands: to: [tensor]; from: [shared].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) CpAsyncBulkTensor3DStore(to, from Operand) { k.emit(156, to, from) }
+func (k *Builder) CpAsyncBulkTensor3DStore(to, from Operand) { k.emit(157, to, from) }
 
 // CpAsyncBulkCommitGroup is "cp.async.bulk.commit_group": closes the group of this thread's copies to global memory since the last one.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) CpAsyncBulkCommitGroup() { k.emit(157) }
+func (k *Builder) CpAsyncBulkCommitGroup() { k.emit(158) }
 
 // CpAsyncBulkWaitGroupRead is "cp.async.bulk.wait_group.read": waits until at most the n youngest groups still read shared memory.
 //
 // Operands: n: integer.
 // Needs sm_90, PTX 8.0.
-func (k *Builder) CpAsyncBulkWaitGroupRead(n Operand) { k.emit(158, n) }
+func (k *Builder) CpAsyncBulkWaitGroupRead(n Operand) { k.emit(159, n) }
 
 // StmatrixX4 is "stmatrix.sync.aligned.m8n8.x4.shared.b16": writes four 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-31.
 //
 // Operands: addr: [shared]; a: {4 × b32}.
 // Needs sm_90, PTX 7.8.
-func (k *Builder) StmatrixX4(addr, a Operand) { k.emit(159, addr, a) }
+func (k *Builder) StmatrixX4(addr, a Operand) { k.emit(160, addr, a) }
 
 // MapaSharedClusterU32 is "mapa.shared::cluster.u32": d = the address that a has in the cluster's CTA of that rank.
 //
 // Operands: d: b32; a: b32; cta: b32 or integer.
 // Needs sm_90, PTX 7.8.
-func (k *Builder) MapaSharedClusterU32(d, a, cta Operand) { k.emit(160, d, a, cta) }
+func (k *Builder) MapaSharedClusterU32(d, a, cta Operand) { k.emit(161, d, a, cta) }
 
 // BarrierClusterArriveRelaxed is "barrier.cluster.arrive.relaxed": arrives at the barrier of the cluster; orders no memory.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) BarrierClusterArriveRelaxed() { k.emit(161) }
+func (k *Builder) BarrierClusterArriveRelaxed() { k.emit(162) }
 
 // BarrierClusterWait is "barrier.cluster.wait": waits until all threads of the cluster have arrived.
 //
 // Needs sm_90, PTX 7.8.
-func (k *Builder) BarrierClusterWait() { k.emit(162) }
+func (k *Builder) BarrierClusterWait() { k.emit(163) }
 
 // WgmmaM64N16K16F32F16 is "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×16 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N16K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(163, d, a, b, add, transA, transB)
+	k.emit(164, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N16K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×16 in bf16; transposed operands are contiguous along m or n.
@@ -986,15 +992,27 @@ func (k *Builder) WgmmaM64N16K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N16K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(164, d, a, b, add, transA, transB)
+	k.emit(165, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N16K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×16 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N16K32F32E4M3(d, a, b, add Operand) { k.emit(166, d, a, b, add) }
+
+// WgmmaM64N16K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n16k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×16 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N16K32F32E5M2(d, a, b, add Operand) { k.emit(167, d, a, b, add) }
 
 // WgmmaM64N32K16F32F16 is "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×32 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N32K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(165, d, a, b, add, transA, transB)
+	k.emit(168, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N32K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×32 in bf16; transposed operands are contiguous along m or n.
@@ -1002,15 +1020,27 @@ func (k *Builder) WgmmaM64N32K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N32K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(166, d, a, b, add, transA, transB)
+	k.emit(169, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N32K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×32 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N32K32F32E4M3(d, a, b, add Operand) { k.emit(170, d, a, b, add) }
+
+// WgmmaM64N32K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n32k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×32 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N32K32F32E5M2(d, a, b, add Operand) { k.emit(171, d, a, b, add) }
 
 // WgmmaM64N48K16F32F16 is "wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×48 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N48K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(167, d, a, b, add, transA, transB)
+	k.emit(172, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N48K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×48 in bf16; transposed operands are contiguous along m or n.
@@ -1018,15 +1048,27 @@ func (k *Builder) WgmmaM64N48K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N48K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(168, d, a, b, add, transA, transB)
+	k.emit(173, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N48K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n48k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×48 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N48K32F32E4M3(d, a, b, add Operand) { k.emit(174, d, a, b, add) }
+
+// WgmmaM64N48K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n48k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×48 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N48K32F32E5M2(d, a, b, add Operand) { k.emit(175, d, a, b, add) }
 
 // WgmmaM64N64K16F32F16 is "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×64 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N64K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(169, d, a, b, add, transA, transB)
+	k.emit(176, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N64K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×64 in bf16; transposed operands are contiguous along m or n.
@@ -1034,15 +1076,27 @@ func (k *Builder) WgmmaM64N64K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N64K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(170, d, a, b, add, transA, transB)
+	k.emit(177, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N64K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×64 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N64K32F32E4M3(d, a, b, add Operand) { k.emit(178, d, a, b, add) }
+
+// WgmmaM64N64K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×64 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N64K32F32E5M2(d, a, b, add Operand) { k.emit(179, d, a, b, add) }
 
 // WgmmaM64N80K16F32F16 is "wgmma.mma_async.sync.aligned.m64n80k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×80 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N80K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(171, d, a, b, add, transA, transB)
+	k.emit(180, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N80K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n80k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×80 in bf16; transposed operands are contiguous along m or n.
@@ -1050,15 +1104,27 @@ func (k *Builder) WgmmaM64N80K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N80K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(172, d, a, b, add, transA, transB)
+	k.emit(181, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N80K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n80k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×80 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N80K32F32E4M3(d, a, b, add Operand) { k.emit(182, d, a, b, add) }
+
+// WgmmaM64N80K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n80k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×80 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N80K32F32E5M2(d, a, b, add Operand) { k.emit(183, d, a, b, add) }
 
 // WgmmaM64N96K16F32F16 is "wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×96 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N96K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(173, d, a, b, add, transA, transB)
+	k.emit(184, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N96K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n96k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×96 in bf16; transposed operands are contiguous along m or n.
@@ -1066,15 +1132,27 @@ func (k *Builder) WgmmaM64N96K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N96K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(174, d, a, b, add, transA, transB)
+	k.emit(185, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N96K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n96k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×96 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N96K32F32E4M3(d, a, b, add Operand) { k.emit(186, d, a, b, add) }
+
+// WgmmaM64N96K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n96k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×96 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N96K32F32E5M2(d, a, b, add Operand) { k.emit(187, d, a, b, add) }
 
 // WgmmaM64N112K16F32F16 is "wgmma.mma_async.sync.aligned.m64n112k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×112 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N112K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(175, d, a, b, add, transA, transB)
+	k.emit(188, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N112K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n112k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×112 in bf16; transposed operands are contiguous along m or n.
@@ -1082,15 +1160,27 @@ func (k *Builder) WgmmaM64N112K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N112K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(176, d, a, b, add, transA, transB)
+	k.emit(189, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N112K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n112k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×112 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N112K32F32E4M3(d, a, b, add Operand) { k.emit(190, d, a, b, add) }
+
+// WgmmaM64N112K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n112k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×112 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N112K32F32E5M2(d, a, b, add Operand) { k.emit(191, d, a, b, add) }
 
 // WgmmaM64N128K16F32F16 is "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×128 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N128K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(177, d, a, b, add, transA, transB)
+	k.emit(192, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N128K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×128 in bf16; transposed operands are contiguous along m or n.
@@ -1098,15 +1188,27 @@ func (k *Builder) WgmmaM64N128K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N128K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(178, d, a, b, add, transA, transB)
+	k.emit(193, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N128K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×128 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N128K32F32E4M3(d, a, b, add Operand) { k.emit(194, d, a, b, add) }
+
+// WgmmaM64N128K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n128k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×128 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N128K32F32E5M2(d, a, b, add Operand) { k.emit(195, d, a, b, add) }
 
 // WgmmaM64N144K16F32F16 is "wgmma.mma_async.sync.aligned.m64n144k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×144 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N144K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(179, d, a, b, add, transA, transB)
+	k.emit(196, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N144K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n144k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×144 in bf16; transposed operands are contiguous along m or n.
@@ -1114,15 +1216,27 @@ func (k *Builder) WgmmaM64N144K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N144K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(180, d, a, b, add, transA, transB)
+	k.emit(197, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N144K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n144k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×144 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N144K32F32E4M3(d, a, b, add Operand) { k.emit(198, d, a, b, add) }
+
+// WgmmaM64N144K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n144k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×144 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N144K32F32E5M2(d, a, b, add Operand) { k.emit(199, d, a, b, add) }
 
 // WgmmaM64N160K16F32F16 is "wgmma.mma_async.sync.aligned.m64n160k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×160 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N160K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(181, d, a, b, add, transA, transB)
+	k.emit(200, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N160K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n160k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×160 in bf16; transposed operands are contiguous along m or n.
@@ -1130,15 +1244,27 @@ func (k *Builder) WgmmaM64N160K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N160K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(182, d, a, b, add, transA, transB)
+	k.emit(201, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N160K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n160k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×160 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N160K32F32E4M3(d, a, b, add Operand) { k.emit(202, d, a, b, add) }
+
+// WgmmaM64N160K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n160k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×160 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N160K32F32E5M2(d, a, b, add Operand) { k.emit(203, d, a, b, add) }
 
 // WgmmaM64N176K16F32F16 is "wgmma.mma_async.sync.aligned.m64n176k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×176 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N176K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(183, d, a, b, add, transA, transB)
+	k.emit(204, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N176K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n176k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×176 in bf16; transposed operands are contiguous along m or n.
@@ -1146,15 +1272,27 @@ func (k *Builder) WgmmaM64N176K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N176K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(184, d, a, b, add, transA, transB)
+	k.emit(205, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N176K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n176k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×176 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N176K32F32E4M3(d, a, b, add Operand) { k.emit(206, d, a, b, add) }
+
+// WgmmaM64N176K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n176k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×176 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N176K32F32E5M2(d, a, b, add Operand) { k.emit(207, d, a, b, add) }
 
 // WgmmaM64N192K16F32F16 is "wgmma.mma_async.sync.aligned.m64n192k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×192 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N192K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(185, d, a, b, add, transA, transB)
+	k.emit(208, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N192K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×192 in bf16; transposed operands are contiguous along m or n.
@@ -1162,15 +1300,27 @@ func (k *Builder) WgmmaM64N192K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N192K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(186, d, a, b, add, transA, transB)
+	k.emit(209, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N192K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n192k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×192 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N192K32F32E4M3(d, a, b, add Operand) { k.emit(210, d, a, b, add) }
+
+// WgmmaM64N192K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n192k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×192 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N192K32F32E5M2(d, a, b, add Operand) { k.emit(211, d, a, b, add) }
 
 // WgmmaM64N208K16F32F16 is "wgmma.mma_async.sync.aligned.m64n208k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×208 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N208K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(187, d, a, b, add, transA, transB)
+	k.emit(212, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N208K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n208k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×208 in bf16; transposed operands are contiguous along m or n.
@@ -1178,15 +1328,27 @@ func (k *Builder) WgmmaM64N208K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N208K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(188, d, a, b, add, transA, transB)
+	k.emit(213, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N208K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n208k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×208 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N208K32F32E4M3(d, a, b, add Operand) { k.emit(214, d, a, b, add) }
+
+// WgmmaM64N208K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n208k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×208 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N208K32F32E5M2(d, a, b, add Operand) { k.emit(215, d, a, b, add) }
 
 // WgmmaM64N224K16F32F16 is "wgmma.mma_async.sync.aligned.m64n224k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×224 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N224K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(189, d, a, b, add, transA, transB)
+	k.emit(216, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N224K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n224k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×224 in bf16; transposed operands are contiguous along m or n.
@@ -1194,15 +1356,27 @@ func (k *Builder) WgmmaM64N224K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N224K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(190, d, a, b, add, transA, transB)
+	k.emit(217, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N224K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n224k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×224 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N224K32F32E4M3(d, a, b, add Operand) { k.emit(218, d, a, b, add) }
+
+// WgmmaM64N224K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n224k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×224 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N224K32F32E5M2(d, a, b, add Operand) { k.emit(219, d, a, b, add) }
 
 // WgmmaM64N240K16F32F16 is "wgmma.mma_async.sync.aligned.m64n240k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×240 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N240K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(191, d, a, b, add, transA, transB)
+	k.emit(220, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N240K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n240k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×240 in bf16; transposed operands are contiguous along m or n.
@@ -1210,15 +1384,27 @@ func (k *Builder) WgmmaM64N240K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N240K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(192, d, a, b, add, transA, transB)
+	k.emit(221, d, a, b, add, transA, transB)
 }
+
+// WgmmaM64N240K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n240k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×240 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N240K32F32E4M3(d, a, b, add Operand) { k.emit(222, d, a, b, add) }
+
+// WgmmaM64N240K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n240k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×240 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N240K32F32E5M2(d, a, b, add Operand) { k.emit(223, d, a, b, add) }
 
 // WgmmaM64N256K16F32F16 is "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×256 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N256K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(193, d, a, b, add, transA, transB)
+	k.emit(224, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N256K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×256 in bf16; transposed operands are contiguous along m or n.
@@ -1226,29 +1412,29 @@ func (k *Builder) WgmmaM64N256K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N256K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(194, d, a, b, add, transA, transB)
+	k.emit(225, d, a, b, add, transA, transB)
 }
 
-// WgmmaM64N256K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in fp8 e4m3.
+// WgmmaM64N256K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K32F32E4M3(d, a, b, add Operand) { k.emit(195, d, a, b, add) }
+func (k *Builder) WgmmaM64N256K32F32E4M3(d, a, b, add Operand) { k.emit(226, d, a, b, add) }
 
-// WgmmaM64N256K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n256k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in fp8 e5m2.
+// WgmmaM64N256K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n256k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K32F32E5M2(d, a, b, add Operand) { k.emit(196, d, a, b, add) }
+func (k *Builder) WgmmaM64N256K32F32E5M2(d, a, b, add Operand) { k.emit(227, d, a, b, add) }
 
 // WgmmaM64N256K8F32TF32 is "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32": d = a · b, plus d if add; descriptors of a 64×8 and b 8×256 in tf32.
 //
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K8F32TF32(d, a, b, add Operand) { k.emit(197, d, a, b, add) }
+func (k *Builder) WgmmaM64N256K8F32TF32(d, a, b, add Operand) { k.emit(228, d, a, b, add) }
 
 // WgmmaM64N256K32S32S8 is "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in int8.
 //
 // Operands: d: {128 × b32}; a: b64; b: b64; add: pred.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K32S32S8(d, a, b, add Operand) { k.emit(198, d, a, b, add) }
+func (k *Builder) WgmmaM64N256K32S32S8(d, a, b, add Operand) { k.emit(229, d, a, b, add) }

@@ -47,9 +47,13 @@ func (m *Model) prepare(
 	pc.depth = float64(c.BlockK * c.SplitK)
 	operands := kernel.OperandsOf(p).WithWidths(f, p)
 	setInputs(&in[0].kernelInputs, p, c)
-	m.setLoop(&in[0].kernelInputs, f.Loop(m.gpu, operands, *c))
+	loop := f.Loop(m.gpu, operands, *c)
+	m.setLoop(&in[0].kernelInputs, loop)
 	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), operands, c)
 	in[0].storeBytes = float64(operands.WidthC)
+	if loop.StoreBytes > 0 {
+		in[0].storeBytes = float64(loop.StoreBytes)
+	}
 	in[0].reduceLaunches = float64(f.Reduction(*p, *c).Launches)
 	in[0].familySlots, in[0].familyLatency = f.slots, f.latency
 	if t, ok := f.timed.Find(operands, c); ok {
@@ -100,6 +104,7 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.warpsM, in.warpsN, in.warpsK = float64(loop.WarpsM), float64(loop.WarpsN), float64(loop.WarpsK)
 	in.lateCopies, in.wraps = truth(loop.LateCopies), truth(loop.Wraps)
 	in.repeatM, in.repeatN = truth(loop.RepeatM), truth(loop.RepeatN)
+	in.resident, in.sharers = truth(loop.Resident), float64(max(loop.Sharers, 1))
 }
 
 // setCopies counts the instructions of the CTA's warps.

@@ -6,69 +6,80 @@ import "math"
 
 // device holds what depends on the device alone. value returns the parameters, constants and quantities.
 type device struct {
-	numSms            float64 // num_sms
-	clock             float64 // clock
-	registerFile      float64 // register_file
-	tdp               float64 // tdp
-	mmaM              float64 // mma_m
-	mmaN              float64 // mma_n
-	wgmmaM            float64 // wgmma_m
-	tensorRate        float64 // tensor_rate
-	mmaSyncShare      float64 // mma_sync_share
-	schedulers        float64 // schedulers
-	sharedReserved    float64 // shared_reserved
-	threadsPerSm      float64 // threads_per_sm
-	ctasLimit         float64 // ctas_limit
-	registerGranule   float64 // register_granule
-	lineBytes         float64 // line_bytes
-	accumulatorBytes  float64 // accumulator_bytes
-	defaultGroup      float64 // default_group
-	wgmmaCycles       float64 // wgmma_cycles
-	lineRate          float64 // line_rate
-	lineLatency       float64 // line_latency
-	sharedBandwidth   float64 // shared_bandwidth
-	fillOverlap       float64 // fill_overlap
-	loadLatency       float64 // load_latency
-	prologueCycles    float64 // prologue_cycles
-	epilogueBandwidth float64 // epilogue_bandwidth
-	spillBandwidth    float64 // spill_bandwidth
-	hotLineBandwidth  float64 // hot_line_bandwidth
-	sectorCost        float64 // sector_cost
-	convertRate       float64 // convert_rate
-	fmaShare          float64 // fma_share
-	fmaLoadRate       float64 // fma_load_rate
-	fmaLatency        float64 // fma_latency
-	arrivalLatency    float64 // arrival_latency
-	addLatency        float64 // add_latency
-	interleavedShare  float64 // interleaved_share
-	copyRate          float64 // copy_rate
-	crossCopyRate     float64 // cross_copy_rate
-	transposedRate    float64 // transposed_rate
-	storeRate         float64 // store_rate
-	relaunchSeconds   float64 // relaunch_seconds
-	reduceBandwidth   float64 // reduce_bandwidth
-	part1             float64 // shared_memory_bytes + shared_reserved
-	part2             float64 // 2 * wgmma_m
-	part3             float64 // mma_latency + ldmatrix_latency
-	part4             float64 // timed_launch_seconds * clock
-	part5             float64 // timed_least_seconds * clock
-	part6             float64 // l2_bytes * l2_usable_share
-	dramLatency       float64 // dram_latency
-	part7             float64 // l2_perf_ratio * l2_coalescing
-	part8             float64 // dram_perf_ratio * dram_efficiency
-	part9             float64 // l2_perf_ratio * spill_share
-	part10            float64 // 2 * l2_bytes * l2_usable_share
-	part11            float64 // dram_perf_ratio * spill_share
-	part12            float64 // 4 * dram_queue
-	part13            float64 // 2 * accumulator_bytes / epilogue_bandwidth
-	launch            float64 // launch
-	part14            float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part15            float64 // power_window * clock
-	part16            float64 // line_rate * line_bytes
-	part17            float64 // 1 / (l2_perf_ratio * l2_coalescing)
-	part18            float64 // 1 / (dram_perf_ratio * dram_efficiency)
-	hbmLatencyPenalty float64 // hbm_latency_penalty
-	dramQueueLoad     float64 // dram_queue_load
+	numSms             float64 // num_sms
+	clock              float64 // clock
+	registerFile       float64 // register_file
+	tdp                float64 // tdp
+	mmaM               float64 // mma_m
+	mmaN               float64 // mma_n
+	wgmmaM             float64 // wgmma_m
+	tensorRate         float64 // tensor_rate
+	mmaSyncShare       float64 // mma_sync_share
+	schedulers         float64 // schedulers
+	sharedReserved     float64 // shared_reserved
+	threadsPerSm       float64 // threads_per_sm
+	ctasLimit          float64 // ctas_limit
+	registerGranule    float64 // register_granule
+	lineBytes          float64 // line_bytes
+	accumulatorBytes   float64 // accumulator_bytes
+	defaultGroup       float64 // default_group
+	launchSeconds      float64 // launch_seconds
+	wgmmaCycles        float64 // wgmma_cycles
+	lineRate           float64 // line_rate
+	lineLatency        float64 // line_latency
+	sharedBandwidth    float64 // shared_bandwidth
+	fillOverlap        float64 // fill_overlap
+	loadLatency        float64 // load_latency
+	prologueCycles     float64 // prologue_cycles
+	epilogueBandwidth  float64 // epilogue_bandwidth
+	spillBandwidth     float64 // spill_bandwidth
+	hotLineBandwidth   float64 // hot_line_bandwidth
+	sectorCost         float64 // sector_cost
+	convertRate        float64 // convert_rate
+	fmaShare           float64 // fma_share
+	fmaLoadRate        float64 // fma_load_rate
+	fmaLatency         float64 // fma_latency
+	arrivalLatency     float64 // arrival_latency
+	addLatency         float64 // add_latency
+	engineBandwidth    float64 // engine_bandwidth
+	engineLatency      float64 // engine_latency
+	sharingLatency     float64 // sharing_latency
+	residentShared     float64 // resident_shared
+	residentLaunch     float64 // resident_launch
+	residentBandwidth  float64 // resident_bandwidth
+	scatteredBandwidth float64 // scattered_bandwidth
+	residentTurn       float64 // resident_turn
+	partialBandwidth   float64 // partial_bandwidth
+	residentArrival    float64 // resident_arrival
+	residentAdd        float64 // resident_add
+	interleavedShare   float64 // interleaved_share
+	copyRate           float64 // copy_rate
+	crossCopyRate      float64 // cross_copy_rate
+	transposedRate     float64 // transposed_rate
+	storeRate          float64 // store_rate
+	relaunchSeconds    float64 // relaunch_seconds
+	reduceBandwidth    float64 // reduce_bandwidth
+	part1              float64 // shared_memory_bytes + shared_reserved
+	part2              float64 // 2 * wgmma_m
+	part3              float64 // mma_latency + ldmatrix_latency
+	part4              float64 // timed_launch_seconds * clock
+	part5              float64 // timed_least_seconds * clock
+	part6              float64 // l2_bytes * l2_usable_share
+	dramLatency        float64 // dram_latency
+	part7              float64 // l2_perf_ratio * l2_coalescing
+	part8              float64 // dram_perf_ratio * dram_efficiency
+	part9              float64 // l2_perf_ratio * spill_share
+	part10             float64 // 2 * l2_bytes * l2_usable_share
+	part11             float64 // dram_perf_ratio * spill_share
+	part12             float64 // 4 * dram_queue
+	part13             float64 // 2 * accumulator_bytes
+	part14             float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part15             float64 // power_window * clock
+	part16             float64 // line_rate * line_bytes
+	part17             float64 // 1 / (l2_perf_ratio * l2_coalescing)
+	part18             float64 // 1 / (dram_perf_ratio * dram_efficiency)
+	hbmLatencyPenalty  float64 // hbm_latency_penalty
+	dramQueueLoad      float64 // dram_queue_load
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -76,9 +87,8 @@ func (d *device) compute(value func(name string) float64) {
 	dramLatency := float64(hbmLatencyPenalty * value("dram_latency_load"))
 	dramQueueLoad := value("dram_queue_load")
 	dramQueue := float64(hbmLatencyPenalty * dramQueueLoad)
-	clock := value("clock")
-	launch := float64(value("launch_seconds") * clock)
 	d.numSms = value("num_sms")
+	clock := value("clock")
 	d.clock = clock
 	d.registerFile = value("register_file")
 	d.hbmLatencyPenalty = hbmLatencyPenalty
@@ -101,6 +111,7 @@ func (d *device) compute(value func(name string) float64) {
 	accumulatorBytes := value("accumulator_bytes")
 	d.accumulatorBytes = accumulatorBytes
 	d.defaultGroup = value("default_group")
+	d.launchSeconds = value("launch_seconds")
 	d.wgmmaCycles = value("wgmma_cycles")
 	lineRate := value("line_rate")
 	d.lineRate = lineRate
@@ -110,8 +121,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.fillOverlap = value("fill_overlap")
 	d.loadLatency = value("load_latency")
 	d.prologueCycles = value("prologue_cycles")
-	epilogueBandwidth := value("epilogue_bandwidth")
-	d.epilogueBandwidth = epilogueBandwidth
+	d.epilogueBandwidth = value("epilogue_bandwidth")
 	d.spillBandwidth = value("spill_bandwidth")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
 	d.sectorCost = value("sector_cost")
@@ -121,6 +131,17 @@ func (d *device) compute(value func(name string) float64) {
 	d.fmaLatency = value("fma_latency")
 	d.arrivalLatency = value("arrival_latency")
 	d.addLatency = value("add_latency")
+	d.engineBandwidth = value("engine_bandwidth")
+	d.engineLatency = value("engine_latency")
+	d.sharingLatency = value("sharing_latency")
+	d.residentShared = value("resident_shared")
+	d.residentLaunch = value("resident_launch")
+	d.residentBandwidth = value("resident_bandwidth")
+	d.scatteredBandwidth = value("scattered_bandwidth")
+	d.residentTurn = value("resident_turn")
+	d.partialBandwidth = value("partial_bandwidth")
+	d.residentArrival = value("resident_arrival")
+	d.residentAdd = value("resident_add")
 	d.interleavedShare = value("interleaved_share")
 	d.copyRate = value("copy_rate")
 	d.crossCopyRate = value("cross_copy_rate")
@@ -138,23 +159,22 @@ func (d *device) compute(value func(name string) float64) {
 	d.part6 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
 	l2PerfRatio := value("l2_perf_ratio")
-	x13 := float64(l2PerfRatio * value("l2_coalescing"))
-	d.part7 = x13
+	x12 := float64(l2PerfRatio * value("l2_coalescing"))
+	d.part7 = x12
 	dramPerfRatio := value("dram_perf_ratio")
-	x15 := float64(dramPerfRatio * value("dram_efficiency"))
-	d.part8 = x15
+	x14 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part8 = x14
 	spillShare := value("spill_share")
 	d.part9 = float64(l2PerfRatio * spillShare)
 	d.part10 = float64(2 * l2Bytes * l2UsableShare)
 	d.part11 = float64(dramPerfRatio * spillShare)
 	d.part12 = float64(4 * dramQueue)
-	d.part13 = 2 * accumulatorBytes / epilogueBandwidth
-	d.launch = launch
+	d.part13 = float64(2 * accumulatorBytes)
 	d.part14 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
 	d.part15 = float64(value("power_window") * clock)
 	d.part16 = float64(lineRate * lineBytes)
-	d.part17 = 1 / x13
-	d.part18 = 1 / x15
+	d.part17 = 1 / x12
+	d.part18 = 1 / x14
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -203,6 +223,8 @@ type kernelInputs struct {
 	blockK           float64 // block_k
 	numWarps         float64 // num_warps
 	numStages        float64 // num_stages
+	resident         float64 // resident
+	sharers          float64 // sharers
 	wgmma            float64 // wgmma
 	fma              float64 // fma
 	serial           float64 // serial
@@ -250,6 +272,8 @@ type kernelTerms struct {
 	blockN           float64 // block_n
 	blockK           float64 // block_k
 	threads          float64 // threads
+	resident         float64 // resident
+	sharers          float64 // sharers
 	part1            float64 // floor(threads_per_sm / threads)
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
@@ -258,40 +282,46 @@ type kernelTerms struct {
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
 	tileBytes        float64 // tile_bytes
+	part9            float64 // block_n * element_bytes / line_bytes
+	part10           float64 // ceil(block_n * element_bytes / line_bytes)
+	columns          float64 // columns
 	outputCost       float64 // output_cost
 	part2            float64 // when(0 < reduce_launches, 0, 1)
-	part4            float64 // block_m * element_bytes / line_bytes
-	part5            float64 // ceil(block_m * element_bytes / line_bytes)
-	part6            float64 // block_k * element_bytes / line_bytes
-	part7            float64 // ceil(block_k * element_bytes / line_bytes)
-	part10           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
-	part8            float64 // block_n * element_bytes / line_bytes
-	part9            float64 // ceil(block_n * element_bytes / line_bytes)
-	part11           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
+	part5            float64 // block_m * element_bytes / line_bytes
+	part6            float64 // ceil(block_m * element_bytes / line_bytes)
+	part7            float64 // block_k * element_bytes / line_bytes
+	part8            float64 // ceil(block_k * element_bytes / line_bytes)
+	part11           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part12           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
 	part3            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
-	part12           float64 // 1 - trans_b
-	part13           float64 // when(0 < late_copies, instruction_step, 0)
+	part4            float64 // columns / block_n
+	part13           float64 // 1 - trans_b
+	part14           float64 // engine_latency + (sharers - 1) * sharing_latency
+	part15           float64 // when(0 < late_copies, instruction_step, 0)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part14           float64 // 2048 / block_k
+	part16           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part15           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part16           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part17           float64 // repeat_m + repeat_n
-	part18           float64 // max(timed_ctas - 1, 1)
-	part19           float64 // 16 / instruction_k
-	part20           float64 // tdp * (1 - fma)
-	part21           float64 // clock / peak
-	part22           float64 // add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part23           float64 // reduce_launches * relaunch_seconds * clock
-	part24           float64 // tile_bytes * (1 / (l2_perf_ratio * l2_coalescing))
+	part17           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part18           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part19           float64 // repeat_m + repeat_n
+	part20           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
+	part21           float64 // when(0 < resident, resident_arrival, arrival_latency)
+	part22           float64 // resident * resident_turn
+	part23           float64 // max(timed_ctas - 1, 1)
+	launch           float64 // launch
+	part24           float64 // 16 / instruction_k
+	part25           float64 // tdp * (1 - fma)
+	part26           float64 // clock / peak
+	part27           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part28           float64 // reduce_launches * relaunch_seconds * clock
 	tensorStep       float64 // tensor_step
 }
 
@@ -318,106 +348,139 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		tensorStep = float64(in.numWarps*x4*x5*x6) * 2 / (x7 * x8)
 	}
 	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
+	var columns float64
+	if in.resident > 0 {
+		if in.transB > 0 {
+			columns = in.blockN
+		} else {
+			x10 := in.blockN * in.elementBytes / d.lineBytes
+			x9 := math.Ceil(x10)
+			columns = x9 * d.lineBytes / in.elementBytes
+		}
+	}
 	var fmaLoads float64
 	if in.fma > 0 {
-		x9 := max(in.blockM/in.warpsM, d.mmaM)
-		x10 := max(in.blockN/in.warpsN, d.mmaN)
-		x11 := in.blockK / in.warpsK
-		fmaLoads = float64(in.numWarps * ((1+in.transA)*x9/d.mmaM + x10/d.mmaN) * x11)
+		x11 := max(in.blockM/in.warpsM, d.mmaM)
+		x12 := max(in.blockN/in.warpsN, d.mmaN)
+		x13 := in.blockK / in.warpsK
+		fmaLoads = float64(in.numWarps * ((1+in.transA)*x11/d.mmaM + x12/d.mmaN) * x13)
 	}
 	var sharedStep float64
 	if in.fma > 0 {
 		sharedStep = fmaLoads / d.fmaLoadRate
 	} else {
-		var x12 float64
+		var x14 float64
 		if in.wgmma > 0 {
-			x14 := in.blockK / in.instructionK
-			x13 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x14)
-			x12 = float64(x13 * (d.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
+			x16 := in.blockK / in.instructionK
+			x15 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x16)
+			x14 = float64(x15 * (d.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
 		} else {
-			x16 := max(in.blockM/in.warpsM, d.mmaM)
-			x17 := max(in.blockN/in.warpsN, d.mmaN)
-			x15 := x16 + x17
-			x18 := in.blockK / in.warpsK
-			x12 = float64(in.numWarps * x15 * x18 * in.elementBytes)
+			x18 := max(in.blockM/in.warpsM, d.mmaM)
+			x19 := max(in.blockN/in.warpsN, d.mmaN)
+			x17 := x18 + x19
+			x20 := in.blockK / in.warpsK
+			x14 = float64(in.numWarps * x17 * x20 * in.elementBytes)
 		}
-		sharedStep = x12 / d.sharedBandwidth
+		var x21 float64
+		if in.resident > 0 {
+			x21 = d.residentShared
+		} else {
+			x21 = d.sharedBandwidth
+		}
+		sharedStep = x14 / x21
 	}
 	var convertStep float64
 	if in.conversions > 0 {
-		x20 := max(in.blockM/in.warpsM, d.mmaM)
-		x21 := max(in.blockN/in.warpsN, d.mmaN)
-		x19 := x20 + x21
-		x22 := in.blockK / in.warpsK
-		convertStep = in.conversions * in.numWarps * x19 * x22 * in.elementBytes / 128 / d.convertRate
+		x23 := max(in.blockM/in.warpsM, d.mmaM)
+		x24 := max(in.blockN/in.warpsN, d.mmaN)
+		x22 := x23 + x24
+		x25 := in.blockK / in.warpsK
+		convertStep = in.conversions * in.numWarps * x22 * x25 * in.elementBytes / 128 / d.convertRate
 	}
-	var x23 float64
+	var x26 float64
 	if in.reduceLaunches > 0 {
-		x23 = d.accumulatorBytes
+		x26 = d.accumulatorBytes
 	} else {
-		x23 = in.outputBytes
+		x26 = in.outputBytes
 	}
-	outputCost := max(x23/d.epilogueBandwidth, in.outputBytes/in.storeBytes/32/d.storeRate)
+	var x27 float64
+	if in.resident > 0 {
+		if in.storeBytes < 16 {
+			x27 = d.scatteredBandwidth
+		} else {
+			x27 = d.residentBandwidth
+		}
+	} else {
+		x27 = d.epilogueBandwidth
+	}
+	outputCost := max(x26/x27, in.outputBytes/in.storeBytes/32/d.storeRate)
 	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
-	var x24 float64
+	var x28 float64
 	if in.transA > 0 {
-		x26 := in.blockM * in.elementBytes / d.lineBytes
-		x25 := math.Ceil(x26)
-		x24 = float64(in.blockK * x25)
+		x30 := in.blockM * in.elementBytes / d.lineBytes
+		x29 := math.Ceil(x30)
+		x28 = float64(in.blockK * x29)
 	} else {
-		x29 := float64(in.blockK * in.elementBytes)
-		x28 := x29 / d.lineBytes
-		x27 := math.Ceil(x28)
-		x24 = float64(in.blockM * x27)
-	}
-	var x30 float64
-	if in.transB > 0 {
 		x33 := float64(in.blockK * in.elementBytes)
 		x32 := x33 / d.lineBytes
 		x31 := math.Ceil(x32)
-		x30 = float64(in.blockN * x31)
-	} else {
-		x35 := in.blockN * in.elementBytes / d.lineBytes
-		x34 := math.Ceil(x35)
-		x30 = float64(in.blockK * x34)
+		x28 = float64(in.blockM * x31)
 	}
-	tileLines := x24 + x30
+	var x34 float64
+	if in.transB > 0 {
+		x37 := float64(in.blockK * in.elementBytes)
+		x36 := x37 / d.lineBytes
+		x35 := math.Ceil(x36)
+		x34 = float64(in.blockN * x35)
+	} else {
+		x39 := in.blockN * in.elementBytes / d.lineBytes
+		x38 := math.Ceil(x39)
+		x34 = float64(in.blockK * x38)
+	}
+	tileLines := x28 + x34
 	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		x36 := in.blockK / in.warpsK
-		instructionStep = tensorStep + float64(in.fma*(x36*d.fmaLatency))
+		x40 := in.blockK / in.warpsK
+		instructionStep = tensorStep + float64(in.fma*(x40*d.fmaLatency))
 	} else {
-		x37 := in.blockK / in.instructionK
-		instructionStep = max(x37/in.warpsK*d.part3, tensorStep)
+		x41 := in.blockK / in.instructionK
+		instructionStep = max(x41/in.warpsK*d.part3, tensorStep)
 	}
-	var x38 float64
+	var x42 float64
 	if in.wgmma+in.fma > 0 {
-		x38 = float64((in.serial + float64(in.interleaved*d.interleavedShare)) * (tileLines * d.lineLatency))
+		x42 = float64((in.serial+float64(in.interleaved*d.interleavedShare))*(tileLines*d.lineLatency)) + float64(in.resident*in.familyLatency)
 	} else {
-		x38 = in.familyLatency
+		x42 = in.familyLatency
 	}
-	var x39 float64
+	var x43 float64
 	if in.loadWaits > 0 {
-		x39 = float64(in.loadWaits*d.loadLatency) + copyStep
+		x43 = float64(in.loadWaits*d.loadLatency) + copyStep
 	}
-	chainStep := instructionStep + x38 + convertStep + issueStep + x39
+	chainStep := instructionStep + x42 + convertStep + issueStep + x43
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x40 := float64(in.one2048*d.clock) - d.part4
-		x41 := float64(in.one6144*d.clock) - d.part4 - x40
-		timedFixed = max(x40-float64(x41/4096*2048), d.part5)
-		x42 := 2048 / in.blockK
-		onePace = max(0, x40-timedFixed) / x42
-		x43 := 4096 / in.blockK
-		oneLongPace = max(0, x41) / x43
-		x44 := float64(in.chip2048*d.clock) - d.part4
-		chipPace = max(0, x44-timedFixed) / x42
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x44) / x43
-		x45 := float64(in.fullChip2048*d.clock) - d.part4
-		fullChipPace = max(0, x45-timedFixed) / x42
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x45) / x43
+		x44 := float64(in.one2048*d.clock) - d.part4
+		x45 := float64(in.one6144*d.clock) - d.part4 - x44
+		timedFixed = max(x44-float64(x45/4096*2048), d.part5)
+		x46 := 2048 / in.blockK
+		onePace = max(0, x44-timedFixed) / x46
+		x47 := 4096 / in.blockK
+		oneLongPace = max(0, x45) / x47
+		x48 := float64(in.chip2048*d.clock) - d.part4
+		chipPace = max(0, x48-timedFixed) / x46
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x48) / x47
+		x49 := float64(in.fullChip2048*d.clock) - d.part4
+		fullChipPace = max(0, x49-timedFixed) / x46
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x49) / x47
 	}
+	var x50 float64
+	if in.resident > 0 {
+		x50 = d.residentLaunch
+	} else {
+		x50 = d.launchSeconds
+	}
+	launch := float64(x50 * d.clock)
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
 	k.transA = in.transA
@@ -426,6 +489,8 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.blockN = in.blockN
 	k.blockK = in.blockK
 	k.threads = threads
+	k.resident = in.resident
+	k.sharers = in.sharers
 	k.part1 = math.Floor(d.threadsPerSm / threads)
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
@@ -435,72 +500,96 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
+	x51 := in.blockN * in.elementBytes / d.lineBytes
+	k.part9 = x51
+	x52 := math.Ceil(x51)
+	k.part10 = x52
+	k.columns = columns
 	k.outputCost = outputCost
-	var x46 float64
+	var x53 float64
 	if in.reduceLaunches > 0 {
-		x46 = 0
+		x53 = 0
 	} else {
-		x46 = 1
+		x53 = 1
 	}
-	k.part2 = x46
-	x47 := in.blockM * in.elementBytes / d.lineBytes
-	k.part4 = x47
-	x48 := math.Ceil(x47)
-	k.part5 = x48
-	x50 := float64(in.blockK * in.elementBytes)
-	x49 := x50 / d.lineBytes
-	k.part6 = x49
-	x51 := math.Ceil(x49)
-	k.part7 = x51
-	k.part10 = x24
-	x52 := in.blockN * in.elementBytes / d.lineBytes
-	k.part8 = x52
-	x53 := math.Ceil(x52)
-	k.part9 = x53
-	k.part11 = x30
+	k.part2 = x53
+	x54 := in.blockM * in.elementBytes / d.lineBytes
+	k.part5 = x54
+	x55 := math.Ceil(x54)
+	k.part6 = x55
+	x57 := float64(in.blockK * in.elementBytes)
+	x56 := x57 / d.lineBytes
+	k.part7 = x56
+	x58 := math.Ceil(x56)
+	k.part8 = x58
+	k.part11 = x28
+	k.part12 = x34
 	k.tileLines = tileLines
 	k.part3 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.chainStep = chainStep
-	k.part12 = 1 - in.transB
-	var x54 float64
+	k.part4 = columns / in.blockN
+	k.part13 = 1 - in.transB
+	k.part14 = d.engineLatency + float64((in.sharers-1)*d.sharingLatency)
+	var x59 float64
 	if in.lateCopies > 0 {
-		x54 = instructionStep
+		x59 = instructionStep
 	}
-	k.part13 = x54
+	k.part15 = x59
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x55 := 2048 / in.blockK
-	k.part14 = x55
+	x60 := 2048 / in.blockK
+	k.part16 = x60
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x56 float64
+	var x61 float64
 	if in.transA > 0 {
-		x56 = x50
+		x61 = x57
 	} else {
-		x56 = float64(x51 * d.lineBytes)
+		x61 = float64(x58 * d.lineBytes)
 	}
-	k.part15 = x56
-	var x57 float64
+	k.part17 = x61
+	var x62 float64
 	if in.transB > 0 {
-		x57 = float64(x51 * d.lineBytes)
+		x62 = float64(x58 * d.lineBytes)
 	} else {
-		x57 = x50
+		x62 = x57
 	}
-	k.part16 = x57
-	x58 := in.repeatM + in.repeatN
-	k.part17 = x58
-	k.part18 = max(in.timedCtas-1, 1)
-	k.part19 = 16 / in.instructionK
-	x59 := float64(d.tdp * (1 - in.fma))
-	k.part20 = x59
-	k.part21 = d.clock / in.peak
-	k.part22 = d.addLatency + in.blockM*in.blockN*d.accumulatorBytes/d.part16
-	k.part23 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part24 = float64(tileBytes * d.part17)
+	k.part18 = x62
+	x63 := in.repeatM + in.repeatN
+	k.part19 = x63
+	var x64 float64
+	if in.resident > 0 {
+		x64 = d.partialBandwidth
+	} else {
+		x64 = d.epilogueBandwidth
+	}
+	k.part20 = d.part13 / x64
+	var x65 float64
+	if in.resident > 0 {
+		x65 = d.residentArrival
+	} else {
+		x65 = d.arrivalLatency
+	}
+	k.part21 = x65
+	k.part22 = float64(in.resident * d.residentTurn)
+	k.part23 = max(in.timedCtas-1, 1)
+	k.launch = launch
+	k.part24 = 16 / in.instructionK
+	x66 := float64(d.tdp * (1 - in.fma))
+	k.part25 = x66
+	k.part26 = d.clock / in.peak
+	var x67 float64
+	if in.resident > 0 {
+		x67 = d.residentAdd
+	} else {
+		x67 = d.addLatency
+	}
+	k.part27 = x67 + in.blockM*in.blockN*d.accumulatorBytes/d.part16
+	k.part28 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
 }
 
 // variantInputs is set by hand.
@@ -527,11 +616,21 @@ type variantTerms struct {
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
-	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
+	var ctasPerSm float64
+	if k.resident > 0 {
+		ctasPerSm = 1
+	} else {
+		ctasPerSm = max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
+	}
 	spillTraffic := float64(2 * in.spillBytes * k.threads)
 	spillStep := spillTraffic / d.spillBandwidth
 	onChip := k.part3 + fourth(spillStep)
-	hidden := float64(d.fillOverlap * (1 - 1/ctasPerSm))
+	var hidden float64
+	if k.resident > 0 {
+		hidden = 1
+	} else {
+		hidden = float64(d.fillOverlap * (1 - 1/ctasPerSm))
+	}
 	v.ctasPerSm = ctasPerSm
 	v.spillTraffic = spillTraffic
 	v.spillStep = spillStep
@@ -541,7 +640,7 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = k.chainStep + spillStep
 	v.part4 = float64(ctasPerSm * k.blockM * k.blockN)
-	v.part5 = min(1, (ctasPerSm-1)/k.part18)
+	v.part5 = min(1, (ctasPerSm-1)/k.part23)
 	v.part6 = 1 - hidden
 	v.part7 = math.Sqrt(math.Sqrt(onChip))
 }
@@ -555,10 +654,10 @@ type splitInputs struct {
 type splitTerms struct {
 	splitK   float64 // split_k
 	handover float64 // handover
-	part2    float64 // when(0 < handover, 2 * accumulator_bytes / epilogue_bandwidth + output_cost / split_k, output_cost)
-	part3    float64 // when(0 < handover, arrival_latency, 0)
-	part1    float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / epilogue_bandwidth + output_cost / split_k, output_cost) + when(0 < handover, arrival_latency, 0)
-	part5    float64 // split_k * (add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
+	part2    float64 // when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost)
+	part3    float64 // when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0)
+	part1    float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost) + when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0) + resident * resident_turn
+	part5    float64 // split_k * (when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
 	part4    float64 // split_k * accumulator_bytes + output_bytes
 }
 
@@ -571,24 +670,25 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	c.handover = handover
 	var x1 float64
 	if handover > 0 {
-		x1 = d.part13 + k.outputCost/in.splitK
+		x1 = k.part20 + k.outputCost/in.splitK
 	} else {
 		x1 = k.outputCost
 	}
 	c.part2 = x1
 	var x2 float64
 	if handover > 0 {
-		x2 = d.arrivalLatency
+		x2 = k.part21
 	}
 	c.part3 = x2
-	c.part1 = float64(v.part4*x1) + x2
-	c.part5 = float64(in.splitK * k.part22)
+	c.part1 = float64(v.part4*x1) + x2 + k.part22
+	c.part5 = float64(in.splitK * k.part27)
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
 // gridTerms holds what depends on the kernel and the problem, and not on the split of K.
 type gridTerms struct {
 	part1        float64 // when(0 < group_tiles, group_tiles, grid_m * batch) * grid_n
+	stepBytes    float64 // step_bytes
 	part2        float64 // cdiv(k, block_k)
 	passCounts   float64 // pass_counts
 	part3        float64 // grid_n * group
@@ -605,6 +705,7 @@ type gridTerms struct {
 	computeFloor float64 // compute_floor
 	part10       float64 // prologue_cycles + idle_latency
 	part11       float64 // idle_latency / steps_ahead
+	part12       float64 // step_bytes * (1 / (l2_perf_ratio * l2_coalescing))
 }
 
 func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
@@ -612,71 +713,97 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if s.groupTiles > 0 {
 		gridM = s.groupTiles / s.batch
 	} else {
-		gridM = math.Ceil(s.m / k.blockM)
+		gridM = float64(math.Ceil(math.Ceil(s.m/k.blockM)/k.sharers) * k.sharers)
 	}
 	gridN := math.Ceil(s.n / k.blockN)
+	var stepBytes float64
+	if k.resident > 0 {
+		x1 := s.m / gridM
+		x2 := s.n / gridN
+		stepBytes = float64((x1 + x2*k.part4/k.sharers) * k.blockK * k.elementBytes)
+	} else {
+		stepBytes = k.tileBytes
+	}
+	var engineBytes float64
+	if k.resident > 0 {
+		engineBytes = float64((min(k.blockM, s.m) + k.columns) * k.blockK * k.elementBytes)
+	}
 	var splitLines float64
 	if s.part1 > 0 {
-		var x1 float64
+		var x3 float64
 		if k.transA > 0 {
-			x1 = float64(k.blockK * max(0, k.part4+s.misalignedA-k.part5))
+			x3 = float64(k.blockK * max(0, k.part5+s.misalignedA-k.part6))
 		} else {
-			x1 = float64(k.blockM * max(0, k.part6+s.misalignedA-k.part7))
+			x3 = float64(k.blockM * max(0, k.part7+s.misalignedA-k.part8))
 		}
-		var x2 float64
+		var x4 float64
 		if k.transB > 0 {
-			x2 = float64(k.blockN * max(0, k.part6+s.misalignedB-k.part7))
+			x4 = float64(k.blockN * max(0, k.part7+s.misalignedB-k.part8))
 		} else {
-			x2 = float64(k.blockK * max(0, k.part8+s.misalignedB-k.part9))
+			x4 = float64(k.blockK * max(0, k.part9+s.misalignedB-k.part10))
 		}
-		splitLines = x1 + x2
+		splitLines = x3 + x4
 	}
 	var brokenLines float64
 	if s.part1 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part10) + float64(k.asyncB*s.part3*k.part11)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part11) + float64(k.asyncB*s.part3*k.part12)))
 	}
-	var x3 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part12*(k.blockN-s.n)) > 0 {
-		x3 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part5)) + float64(k.part12*max(0, math.Floor(k.blockN/s.n)-k.part9))))
+	var x5 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part13*(k.blockN-s.n)) > 0 {
+		x5 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part6)) + float64(k.part13*max(0, math.Floor(k.blockN/s.n)-k.part10))))
 	}
-	lines := k.tileLines + max(splitLines, brokenLines) + x3
-	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part13
-	var x4 float64
-	if k.groupM > 0 {
-		x4 = k.groupM
+	lines := k.tileLines + max(splitLines, brokenLines) + x5
+	var lineStep float64
+	if k.resident > 0 {
+		lineStep = engineBytes / d.engineBandwidth
 	} else {
-		x4 = d.defaultGroup
+		lineStep = lines / d.lineRate
 	}
-	group := min(x4, gridM)
+	var copyLatency float64
+	if k.resident > 0 {
+		x6 := engineBytes / d.engineBandwidth
+		copyLatency = k.part14 + x6
+	} else {
+		copyLatency = float64(lines*d.lineLatency) + k.part15
+	}
+	var x7 float64
+	if k.groupM > 0 {
+		x7 = k.groupM
+	} else {
+		x7 = d.defaultGroup
+	}
+	group := min(x7, gridM)
 	passCounts := float64(k.timed * s.part4)
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part17 > 0 {
-		var x5 float64
+	if k.part19 > 0 {
+		x8 := s.m / gridM
+		var x9 float64
 		if k.wraps > 0 {
-			x5 = s.m
+			x9 = s.m
 		} else {
-			x5 = 1
+			x9 = 1
 		}
-		var x6 float64
+		x10 := s.n / gridN
+		var x11 float64
 		if k.wraps > 0 {
-			x6 = s.n
+			x11 = s.n
 		} else {
-			x6 = 1
+			x11 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-s.m/gridM)/x5*k.part15) + float64(k.repeatN*(k.blockN-s.n/gridN)/x6*k.part16)
+		repeated = float64(k.repeatM*(k.blockM-x8)/x9*k.part17) + float64(k.repeatN*(k.blockN-x10)/x11*k.part18)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part7 * k.part21)
-	var x7 float64
+	computeFloor := float64(s.part7 * k.part26)
+	var x12 float64
 	if s.groupTiles > 0 {
-		x7 = s.groupTiles
+		x12 = s.groupTiles
 	} else {
-		x7 = float64(gridM * s.batch)
+		x12 = float64(gridM * s.batch)
 	}
-	g.part1 = float64(x7 * gridN)
+	g.part1 = float64(x12 * gridN)
+	g.stepBytes = stepBytes
 	g.part2 = math.Ceil(s.k / k.blockK)
 	g.passCounts = passCounts
 	g.part3 = float64(gridN * group)
@@ -693,6 +820,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.computeFloor = computeFloor
 	g.part10 = d.prologueCycles + idleLatency
 	g.part11 = idleLatency / k.stepsAhead
+	g.part12 = float64(stepBytes * d.part17)
 }
 
 // timing holds what depends on all.
@@ -721,7 +849,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x1 := min(steps, k.part14)
+		x1 := min(steps, k.part16)
 		x2 := steps - x1
 		oneLoop = float64(x1*k.onePace) + float64(x2*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x1*k.chipPace)+float64(x2*k.chipLongPace))
@@ -731,8 +859,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	sweeps := max(1, x3)
 	rowGroups := max(1, g.part4*min(1, x3))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
-	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
-	x4 := float64(active * k.tileBytes)
+	dramShare := min(1, dramBytes/(ctas*steps*g.stepBytes))
+	x4 := float64(active * g.stepBytes)
 	l2Step := x4 * g.part6 / d.part7
 	dramStep := x4 * dramShare / d.part8
 	repeatStep := active * g.repeated / d.hotLineBandwidth
@@ -789,13 +917,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x15 := min(steps, k.stepsAhead)
 		x16 := max(steps-k.stepsAhead, 0)
 		tailLoop = float64(x15*tailFirstStep) + float64(x16*tailStep)
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part22
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x17 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x17*min(1, (tailCtas-1)/k.part18))
+			tailPaced = chipLoop + float64(x17*min(1, (tailCtas-1)/k.part23))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -814,8 +942,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part20 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part19*d.part14)-d.part15, 0)
+	if k.part25 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part24*d.part14)-d.part15, 0)
 	}
 	dramFloor := (dramBytes + g.part9) / d.part8
 	var reduction float64
@@ -823,7 +951,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part23 + s.part6*c.part4/d.reduceBandwidth
+			reduction = k.part28 + s.part6*c.part4/d.reduceBandwidth
 		}
 	}
 	var x21 float64
@@ -832,7 +960,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	} else {
 		x21 = allWaves
 	}
-	total := d.launch + max(max(x21, dramFloor), g.computeFloor) + reduction
+	total := k.launch + max(max(x21, dramFloor), g.computeFloor) + reduction
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -859,7 +987,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x2 := min(steps, k.part14)
+		x2 := min(steps, k.part16)
 		x3 := steps - x2
 		oneLoop = float64(x2*k.onePace) + float64(x3*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x2*k.chipPace)+float64(x3*k.chipLongPace))
@@ -884,21 +1012,21 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	}
 	var tailEpilogue float64
 	if tailCtas > 0 {
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part22
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x6 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x6*min(1, (tailCtas-1)/k.part18))
+			tailPaced = chipLoop + float64(x6*min(1, (tailCtas-1)/k.part23))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part20 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part19*d.part14)-d.part15, 0)
+	if k.part25 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part24*d.part14)-d.part15, 0)
 	}
 	dramFloor := (dramBytes + g.part9) / d.part8
 	var reduction float64
@@ -906,14 +1034,14 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part23 + s.part6*c.part4/d.reduceBandwidth
+			reduction = k.part28 + s.part6*c.part4/d.reduceBandwidth
 		}
 	}
 	var x7 float64
 	if g.passCounts > 0 {
 		x9 := math.Ceil(x1)
 		x10 := float64(ctas * steps)
-		x8 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x9*v.part3), max(steps-k.stepsAhead, 0)*(x9*g.part11)), max(x10*k.part24, min(x10*k.tileBytes, dramBytes)*d.part18))
+		x8 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x9*v.part3), max(steps-k.stepsAhead, 0)*(x9*g.part11)), max(x10*g.part12, min(x10*g.stepBytes, dramBytes)*d.part18))
 		var x11 float64
 		if tailCtas > 0 {
 			x11 = k.timedFixed + tailPaced
@@ -922,9 +1050,9 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	} else {
 		x12 := math.Ceil(x1)
 		x13 := float64(ctas * steps)
-		x7 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x12*v.part3), max(steps-k.stepsAhead, 0)*(x12*g.part11)), max(x13*k.part24, min(x13*k.tileBytes, dramBytes)*d.part18))
+		x7 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x12*v.part3), max(steps-k.stepsAhead, 0)*(x12*g.part11)), max(x13*g.part12, min(x13*g.stepBytes, dramBytes)*d.part18))
 	}
-	return d.launch + max(max(x7, power), dramFloor) + reduction
+	return k.launch + max(max(x7, power), dramFloor) + reduction
 }
 
 // columns writes all terms to dst.
@@ -952,86 +1080,107 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 			x9 := k.blockK / in.warpsK
 			x4 = float64(in.numWarps * x6 * x9 * k.elementBytes)
 		}
-		sharedStep = x4 / d.sharedBandwidth
+		var x10 float64
+		if k.resident > 0 {
+			x10 = d.residentShared
+		} else {
+			x10 = d.sharedBandwidth
+		}
+		sharedStep = x4 / x10
 	}
 	var convertStep float64
 	if in.conversions > 0 {
-		x11 := max(k.blockM/in.warpsM, d.mmaM)
-		x12 := max(k.blockN/in.warpsN, d.mmaN)
-		x10 := x11 + x12
-		x13 := k.blockK / in.warpsK
-		convertStep = in.conversions * in.numWarps * x10 * x13 * k.elementBytes / 128 / d.convertRate
+		x12 := max(k.blockM/in.warpsM, d.mmaM)
+		x13 := max(k.blockN/in.warpsN, d.mmaN)
+		x11 := x12 + x13
+		x14 := k.blockK / in.warpsK
+		convertStep = in.conversions * in.numWarps * x11 * x14 * k.elementBytes / 128 / d.convertRate
 	}
 	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
 	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		x14 := k.blockK / in.warpsK
-		instructionStep = k.tensorStep + float64(in.fma*(x14*d.fmaLatency))
+		x15 := k.blockK / in.warpsK
+		instructionStep = k.tensorStep + float64(in.fma*(x15*d.fmaLatency))
 	} else {
-		x15 := k.blockK / in.instructionK
-		instructionStep = max(x15/in.warpsK*d.part3, k.tensorStep)
+		x16 := k.blockK / in.instructionK
+		instructionStep = max(x16/in.warpsK*d.part3, k.tensorStep)
 	}
 	var gridM float64
 	if s.groupTiles > 0 {
 		gridM = s.groupTiles / s.batch
 	} else {
-		gridM = math.Ceil(s.m / k.blockM)
+		gridM = float64(math.Ceil(math.Ceil(s.m/k.blockM)/k.sharers) * k.sharers)
 	}
 	gridN := math.Ceil(s.n / k.blockN)
 	ctas := float64(g.part1 * c.splitK)
+	var engineBytes float64
+	if k.resident > 0 {
+		engineBytes = float64((min(k.blockM, s.m) + k.columns) * k.blockK * k.elementBytes)
+	}
 	var splitLines float64
 	if s.part1 > 0 {
-		var x16 float64
-		if k.transA > 0 {
-			x16 = float64(k.blockK * max(0, k.part4+s.misalignedA-k.part5))
-		} else {
-			x16 = float64(k.blockM * max(0, k.part6+s.misalignedA-k.part7))
-		}
 		var x17 float64
-		if k.transB > 0 {
-			x17 = float64(k.blockN * max(0, k.part6+s.misalignedB-k.part7))
+		if k.transA > 0 {
+			x17 = float64(k.blockK * max(0, k.part5+s.misalignedA-k.part6))
 		} else {
-			x17 = float64(k.blockK * max(0, k.part8+s.misalignedB-k.part9))
+			x17 = float64(k.blockM * max(0, k.part7+s.misalignedA-k.part8))
 		}
-		splitLines = x16 + x17
+		var x18 float64
+		if k.transB > 0 {
+			x18 = float64(k.blockN * max(0, k.part7+s.misalignedB-k.part8))
+		} else {
+			x18 = float64(k.blockK * max(0, k.part9+s.misalignedB-k.part10))
+		}
+		splitLines = x17 + x18
 	}
 	var brokenLines float64
 	if s.part1 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part10) + float64(k.asyncB*s.part3*k.part11)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part11) + float64(k.asyncB*s.part3*k.part12)))
 	}
-	var x18 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part12*(k.blockN-s.n)) > 0 {
-		x18 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part5)) + float64(k.part12*max(0, math.Floor(k.blockN/s.n)-k.part9))))
-	}
-	lines := k.tileLines + max(splitLines, brokenLines) + x18
-	lineStep := lines / d.lineRate
-	copyLatency := float64(lines*d.lineLatency) + k.part13
 	var x19 float64
-	if k.groupM > 0 {
-		x19 = k.groupM
-	} else {
-		x19 = d.defaultGroup
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part13*(k.blockN-s.n)) > 0 {
+		x19 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part6)) + float64(k.part13*max(0, math.Floor(k.blockN/s.n)-k.part10))))
 	}
-	group := min(x19, gridM)
+	lines := k.tileLines + max(splitLines, brokenLines) + x19
+	var lineStep float64
+	if k.resident > 0 {
+		lineStep = engineBytes / d.engineBandwidth
+	} else {
+		lineStep = lines / d.lineRate
+	}
+	var copyLatency float64
+	if k.resident > 0 {
+		x20 := engineBytes / d.engineBandwidth
+		copyLatency = k.part14 + x20
+	} else {
+		copyLatency = float64(lines*d.lineLatency) + k.part15
+	}
+	var x21 float64
+	if k.groupM > 0 {
+		x21 = k.groupM
+	} else {
+		x21 = d.defaultGroup
+	}
+	group := min(x21, gridM)
 	waves := ctas / v.part1
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x20 := min(t.steps, k.part14)
-		x21 := t.steps - x20
-		oneLoop = float64(x20*k.onePace) + float64(x21*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x20*k.chipPace)+float64(x21*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x20*k.fullChipPace)+float64(x21*k.fullChipLongPace))
+		x22 := min(t.steps, k.part16)
+		x23 := t.steps - x22
+		oneLoop = float64(x22*k.onePace) + float64(x23*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x22*k.chipPace)+float64(x23*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x22*k.fullChipPace)+float64(x23*k.fullChipLongPace))
 	}
-	x22 := g.part3 / min(ctas, v.part1)
-	sweeps := max(1, x22)
-	rowGroups := max(1, g.part4*min(1, x22))
+	x24 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x24)
+	rowGroups := max(1, g.part4*min(1, x24))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
-	dramShare := min(1, dramBytes/(ctas*t.steps*k.tileBytes))
+	dramShare := min(1, dramBytes/(ctas*t.steps*g.stepBytes))
 	l2Hit := 1 - dramShare
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
-	dramStep := active * k.tileBytes * dramShare / d.part8
+	dramStep := active * g.stepBytes * dramShare / d.part8
 	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
@@ -1041,28 +1190,28 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x23 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x23) + v.spillStep
-		x24 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x24*x24))))
+		x25 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x25) + v.spillStep
+		x26 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x26*x26))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x25 := min(t.steps, k.stepsAhead)
-		x26 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x25*fullFirstStep) + float64(x26*fullStep)
+		x27 := min(t.steps, k.stepsAhead)
+		x28 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x27*fullFirstStep) + float64(x28*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x27 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x27*v.part5)
+			x29 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x29*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x28 := max(t.steps-k.stepsAhead, 0)
-		x29 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x28*x29, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x30 := max(t.steps-k.stepsAhead, 0)
+		x31 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x30*x31, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
@@ -1072,28 +1221,28 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x30 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x30) + v.spillStep
-		x31 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x31*x31))))
+		x32 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x32) + v.spillStep
+		x33 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x33*x33))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x32 := min(t.steps, k.stepsAhead)
-		x33 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x32*tailFirstStep) + float64(x33*tailStep)
-		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3
+		x34 := min(t.steps, k.stepsAhead)
+		x35 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x34*tailFirstStep) + float64(x35*tailStep)
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part22
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x34 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x34*min(1, (t.tailCtas-1)/k.part18))
+			x36 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x36*min(1, (t.tailCtas-1)/k.part23))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x35 := max(t.steps-k.stepsAhead, 0)
-		x36 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x35*x36, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x37 := max(t.steps-k.stepsAhead, 0)
+		x38 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x37*x38, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -1107,157 +1256,162 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part23 + s.part6*c.part4/d.reduceBandwidth
+			reduction = k.part28 + s.part6*c.part4/d.reduceBandwidth
 		}
 	}
 	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	var x37 float64
+	var x39 float64
 	if t.power > 0 {
-		x37 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x39 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x37 = t.allWaves
+		x39 = t.allWaves
 	}
-	limits := max(max(x37, t.dramFloor), g.computeFloor) - t.allWaves
+	limits := max(max(x39, t.dramFloor), g.computeFloor) - t.allWaves
 	dst[0] = k.threads
-	dst[1] = in.registers
-	dst[2] = in.spillBytes
-	dst[3] = in.sharedBytes
-	dst[4] = v.ctasPerSm
-	dst[5] = in.wgmma
-	dst[6] = in.fma
-	dst[7] = in.serial
-	dst[8] = in.interleaved
-	dst[9] = in.wgmmaN
-	dst[10] = in.rate
-	dst[11] = in.peak
-	dst[12] = in.instructionK
-	dst[13] = in.warpsM
-	dst[14] = in.warpsN
-	dst[15] = in.warpsK
-	dst[16] = k.stepsAhead
-	dst[17] = in.loadWaits
-	dst[18] = in.conversions
-	dst[19] = in.lateCopies
-	dst[20] = k.repeatM
-	dst[21] = k.repeatN
-	dst[22] = k.wraps
-	dst[23] = in.syncCopies
-	dst[24] = in.crossCopies
-	dst[25] = k.asyncA
-	dst[26] = k.asyncB
-	dst[27] = in.transposedCopies
-	dst[28] = in.storeBytes
-	dst[29] = in.reduceLaunches
-	dst[30] = in.familySlots
-	dst[31] = in.familyLatency
-	dst[32] = k.tensorStep
-	dst[33] = k.tileBytes
-	dst[34] = fmaLoads
-	dst[35] = sharedStep
-	dst[36] = convertStep
-	dst[37] = k.outputCost
-	dst[38] = c.handover
-	dst[39] = issueStep
-	dst[40] = k.tileLines
-	dst[41] = copyStep
-	dst[42] = v.spillTraffic
-	dst[43] = v.spillStep
-	dst[44] = v.onChip
-	dst[45] = instructionStep
-	dst[46] = k.chainStep
-	dst[47] = s.groupTiles
-	dst[48] = gridM
-	dst[49] = gridN
-	dst[50] = ctas
-	dst[51] = t.steps
-	dst[52] = s.misalignedA
-	dst[53] = s.misalignedB
-	dst[54] = splitLines
-	dst[55] = brokenLines
-	dst[56] = lines
-	dst[57] = lineStep
-	dst[58] = copyLatency
-	dst[59] = group
-	dst[60] = waves
-	dst[61] = t.ctasOfSm
-	dst[62] = active
-	dst[63] = t.fullWaves
-	dst[64] = t.tailCtas
-	dst[65] = k.timed
-	dst[66] = g.passCounts
-	dst[67] = in.timedCtas
-	dst[68] = in.one2048
-	dst[69] = in.one6144
-	dst[70] = in.chip2048
-	dst[71] = in.chip6144
-	dst[72] = in.fullChip2048
-	dst[73] = in.fullChip6144
-	dst[74] = k.timedFixed
-	dst[75] = k.onePace
-	dst[76] = k.oneLongPace
-	dst[77] = oneLoop
-	dst[78] = k.chipPace
-	dst[79] = k.chipLongPace
-	dst[80] = chipLoop
-	dst[81] = k.fullChipPace
-	dst[82] = k.fullChipLongPace
-	dst[83] = fullChipLoop
-	dst[84] = sweeps
-	dst[85] = rowGroups
-	dst[86] = g.missA
-	dst[87] = g.missB
-	dst[88] = dramBytes
-	dst[89] = dramShare
-	dst[90] = l2Hit
-	dst[91] = g.repeated
-	dst[92] = v.hidden
-	dst[93] = d.dramLatency
-	dst[94] = g.idleLatency
-	dst[95] = dramQueue
-	dst[96] = t.l2Step
-	dst[97] = dramStep
-	dst[98] = t.repeatStep
-	dst[99] = t.spillL2Step
-	dst[100] = busy
-	dst[101] = fullSpillMiss
-	dst[102] = t.fullSpillDramStep
-	dst[103] = fullBusy
-	dst[104] = fullThroughput
-	dst[105] = fullLatency
-	dst[106] = fullAlone
-	dst[107] = fullStep
-	dst[108] = fullFirstStep
-	dst[109] = fullFill
-	dst[110] = fullLoop
-	dst[111] = fullEpilogue
-	dst[112] = fullPaced
-	dst[113] = fullTimed
-	dst[114] = tailSpillMiss
-	dst[115] = t.tailSpillDramStep
-	dst[116] = tailBusy
-	dst[117] = tailThroughput
-	dst[118] = tailLatency
-	dst[119] = tailAlone
-	dst[120] = tailStep
-	dst[121] = tailFirstStep
-	dst[122] = tailFill
-	dst[123] = tailLoop
-	dst[124] = tailEpilogue
-	dst[125] = tailPaced
-	dst[126] = tailTimed
-	dst[127] = d.launch
-	dst[128] = fill
-	dst[129] = loop
-	dst[130] = epilogue
-	dst[131] = t.allWaves
-	dst[132] = pass
-	dst[133] = t.power
-	dst[134] = t.dramFloor
-	dst[135] = g.computeFloor
-	dst[136] = reduction
-	dst[137] = dramTotal
-	dst[138] = limits
-	dst[139] = t.total
+	dst[1] = k.resident
+	dst[2] = k.sharers
+	dst[3] = in.registers
+	dst[4] = in.spillBytes
+	dst[5] = in.sharedBytes
+	dst[6] = v.ctasPerSm
+	dst[7] = in.wgmma
+	dst[8] = in.fma
+	dst[9] = in.serial
+	dst[10] = in.interleaved
+	dst[11] = in.wgmmaN
+	dst[12] = in.rate
+	dst[13] = in.peak
+	dst[14] = in.instructionK
+	dst[15] = in.warpsM
+	dst[16] = in.warpsN
+	dst[17] = in.warpsK
+	dst[18] = k.stepsAhead
+	dst[19] = in.loadWaits
+	dst[20] = in.conversions
+	dst[21] = in.lateCopies
+	dst[22] = k.repeatM
+	dst[23] = k.repeatN
+	dst[24] = k.wraps
+	dst[25] = in.syncCopies
+	dst[26] = in.crossCopies
+	dst[27] = k.asyncA
+	dst[28] = k.asyncB
+	dst[29] = in.transposedCopies
+	dst[30] = in.storeBytes
+	dst[31] = in.reduceLaunches
+	dst[32] = in.familySlots
+	dst[33] = in.familyLatency
+	dst[34] = k.tensorStep
+	dst[35] = k.tileBytes
+	dst[36] = k.columns
+	dst[37] = fmaLoads
+	dst[38] = sharedStep
+	dst[39] = convertStep
+	dst[40] = k.outputCost
+	dst[41] = c.handover
+	dst[42] = issueStep
+	dst[43] = k.tileLines
+	dst[44] = copyStep
+	dst[45] = v.spillTraffic
+	dst[46] = v.spillStep
+	dst[47] = v.onChip
+	dst[48] = instructionStep
+	dst[49] = k.chainStep
+	dst[50] = s.groupTiles
+	dst[51] = gridM
+	dst[52] = gridN
+	dst[53] = ctas
+	dst[54] = g.stepBytes
+	dst[55] = engineBytes
+	dst[56] = t.steps
+	dst[57] = s.misalignedA
+	dst[58] = s.misalignedB
+	dst[59] = splitLines
+	dst[60] = brokenLines
+	dst[61] = lines
+	dst[62] = lineStep
+	dst[63] = copyLatency
+	dst[64] = group
+	dst[65] = waves
+	dst[66] = t.ctasOfSm
+	dst[67] = active
+	dst[68] = t.fullWaves
+	dst[69] = t.tailCtas
+	dst[70] = k.timed
+	dst[71] = g.passCounts
+	dst[72] = in.timedCtas
+	dst[73] = in.one2048
+	dst[74] = in.one6144
+	dst[75] = in.chip2048
+	dst[76] = in.chip6144
+	dst[77] = in.fullChip2048
+	dst[78] = in.fullChip6144
+	dst[79] = k.timedFixed
+	dst[80] = k.onePace
+	dst[81] = k.oneLongPace
+	dst[82] = oneLoop
+	dst[83] = k.chipPace
+	dst[84] = k.chipLongPace
+	dst[85] = chipLoop
+	dst[86] = k.fullChipPace
+	dst[87] = k.fullChipLongPace
+	dst[88] = fullChipLoop
+	dst[89] = sweeps
+	dst[90] = rowGroups
+	dst[91] = g.missA
+	dst[92] = g.missB
+	dst[93] = dramBytes
+	dst[94] = dramShare
+	dst[95] = l2Hit
+	dst[96] = g.repeated
+	dst[97] = v.hidden
+	dst[98] = d.dramLatency
+	dst[99] = g.idleLatency
+	dst[100] = dramQueue
+	dst[101] = t.l2Step
+	dst[102] = dramStep
+	dst[103] = t.repeatStep
+	dst[104] = t.spillL2Step
+	dst[105] = busy
+	dst[106] = fullSpillMiss
+	dst[107] = t.fullSpillDramStep
+	dst[108] = fullBusy
+	dst[109] = fullThroughput
+	dst[110] = fullLatency
+	dst[111] = fullAlone
+	dst[112] = fullStep
+	dst[113] = fullFirstStep
+	dst[114] = fullFill
+	dst[115] = fullLoop
+	dst[116] = fullEpilogue
+	dst[117] = fullPaced
+	dst[118] = fullTimed
+	dst[119] = tailSpillMiss
+	dst[120] = t.tailSpillDramStep
+	dst[121] = tailBusy
+	dst[122] = tailThroughput
+	dst[123] = tailLatency
+	dst[124] = tailAlone
+	dst[125] = tailStep
+	dst[126] = tailFirstStep
+	dst[127] = tailFill
+	dst[128] = tailLoop
+	dst[129] = tailEpilogue
+	dst[130] = tailPaced
+	dst[131] = tailTimed
+	dst[132] = k.launch
+	dst[133] = fill
+	dst[134] = loop
+	dst[135] = epilogue
+	dst[136] = t.allWaves
+	dst[137] = pass
+	dst[138] = t.power
+	dst[139] = t.dramFloor
+	dst[140] = g.computeFloor
+	dst[141] = reduction
+	dst[142] = dramTotal
+	dst[143] = limits
+	dst[144] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

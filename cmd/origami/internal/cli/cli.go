@@ -20,6 +20,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/exportcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/mapcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
@@ -38,6 +39,8 @@ type System struct {
 	// Connect reaches the plugins under the given settings.
 	Connect func(ctx context.Context, s config.Settings, warn func(text string)) (session.Host, error)
 	Plugins plugincmd.Actions
+	// Export generates kernels.
+	Export exportcmd.Generate
 	// KillPlugins kills the plugins of this process that still run. It is nil if there are none.
 	KillPlugins func()
 	// Protocol is the version that `origami version` prints.
@@ -156,7 +159,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	ask := []*cobra.Command{
 		selectcmd.New(f, selectcmd.Run), rankcmd.New(f, rankcmd.Run), explaincmd.New(f, explaincmd.Run),
 		comparecmd.New(f, comparecmd.Run), mapcmd.New(f, mapcmd.Run), benchcmd.New(f, benchcmd.Run),
-		tunecmd.New(f, tunecmd.Run), evalcmd.New(f, evalcmd.Run),
+		tunecmd.New(f, tunecmd.Run), evalcmd.New(f, evalcmd.Run), exportcmd.New(f, sys.Export, exportcmd.Run),
 	}
 	look := []*cobra.Command{
 		archcmd.New(f), calibratecmd.New(f, calibratecmd.Run), logiccmd.New(f), plugincmd.New(f, sys.Plugins),

@@ -284,16 +284,14 @@ type warpgroupMultiply func(b asm.Builder, d, a, bDesc, add ptx.Operand)
 func wgmmaOf(d gemm.DType) (multiply warpgroupMultiply, integer bool) {
 	switch d {
 	case gemm.FP16, gemm.BF16:
+		operands := map[gemm.DType]string{gemm.FP16: "f16", gemm.BF16: "bf16"}[d]
 		return func(b asm.Builder, sums, a, bDesc, add ptx.Operand) {
-			b.Wgmma(wgmmaN, d == gemm.BF16, sums, a, bDesc, add, ptx.Int(0), ptx.Int(0))
+			b.Wgmma(wgmmaN, operands, sums, a, bDesc, add, ptx.Int(0), ptx.Int(0))
 		}, false
-	case gemm.FP8:
+	case gemm.FP8, gemm.FP8E5M2:
+		operands := map[gemm.DType]string{gemm.FP8: "e4m3", gemm.FP8E5M2: "e5m2"}[d]
 		return func(b asm.Builder, sums, a, bDesc, add ptx.Operand) {
-			b.WgmmaM64N256K32F32E4M3(sums, a, bDesc, add)
-		}, false
-	case gemm.FP8E5M2:
-		return func(b asm.Builder, sums, a, bDesc, add ptx.Operand) {
-			b.WgmmaM64N256K32F32E5M2(sums, a, bDesc, add)
+			b.Wgmma8(wgmmaN, operands, sums, a, bDesc, add)
 		}, false
 	case gemm.TF32:
 		return func(b asm.Builder, sums, a, bDesc, add ptx.Operand) {

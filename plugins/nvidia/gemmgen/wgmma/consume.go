@@ -10,8 +10,9 @@ import (
 type operand struct {
 	// low and high are the halves of the descriptor. The address, in units of 16 bytes, is added to low.
 	low, high int
-	// step is how far the address moves along K from one multiplication to the next, in units of 16 bytes.
-	step int
+	// step is how far the address moves along K from one multiplication to the next, tile from one 64 rows or columns to
+	// the next, in units of 16 bytes. After perSlab multiplications along K the next slab begins, slab units on.
+	step, tile, perSlab, slab int
 	// transposed is 1 if the tile is contiguous along M or N.
 	transposed int
 }
@@ -19,14 +20,26 @@ type operand struct {
 // sharedWindow is what a descriptor takes of an address. Source: PTX ISA, matrix-descriptor-encode.
 const sharedWindow = 0x3FFFF
 
-// newOperand describes a tile with rows along K, or with rows along M or N that are cut into slices of 64 elements.
-func newOperand(alongK bool) operand {
-	const swizzle128 = 1 << 30 // bits 62 and 63
-	const period = swizzleBytes / 16
+// newOperand describes a tile of so many rows along K, or with rows along M or N that are cut into slices of 64
+// elements. blockK is the block's indices along K.
+func newOperand(alongK bool, rows, blockK int) operand {
+	const (
+		swizzle128 = 1 << 30 // bits 62 and 63
+		period     = swizzleBytes / 16
+		row        = rowBytes / 16
+	)
 	if alongK {
-		return operand{low: 1 << 16, high: swizzle128 | period, step: stepK * 2 / 16}
+		return operand{low: 1 << 16, high: swizzle128 | period, step: stepBytes / 16, tile: tileM * row,
+			perSlab: rowBytes / stepBytes, slab: rows * row}
 	}
-	return operand{low: sliceBytes / 16 << 16, high: swizzle128 | period, step: stepK * rowBytes / 16, transposed: 1}
+	const step = stepBytes / 2 // only elements of 16 bits
+	return operand{low: blockK * row << 16, high: swizzle128 | period, step: step * row, tile: blockK * row,
+		perSlab: blockK / step, transposed: 1}
+}
+
+// offset is where a multiplication begins: 64 rows and the indices of one step along K.
+func (o operand) offset(tile, step int) int {
+	return tile*o.tile + step/o.perSlab*o.slab + step%o.perSlab*o.step
 }
 
 // descriptor returns the descriptor of a tile whose address in units of 16 bytes, with operand.low added, is at.
@@ -56,15 +69,17 @@ func (e *emitter) consume() {
 		remote = e.B32()
 		e.MapaSharedClusterU32(remote, e.empty, e.And(thread, e.g.cluster-1))
 	}
-	a, b := newOperand(e.s.AMajor == gemm.MajorK), newOperand(e.s.BMajor == gemm.MajorK)
+	c := e.s.Config
+	a := newOperand(e.s.AMajor == gemm.MajorK, c.BlockM, c.BlockK)
+	b := newOperand(e.s.BMajor == gemm.MajorK, c.BlockN, c.BlockK)
 	base := e.Shr(e.And(e.smem, sharedWindow), 4) // the bits above are the CTA's rank
-	baseA := e.Mad(consumer, e.g.tiles*sliceBytes/16, e.Add(base, ptx.Int(a.low)))
+	baseA := e.Mad(consumer, e.g.tiles*a.tile, e.Add(base, ptx.Int(a.low)))
 	baseB := e.Add(base, ptx.Int(b.low+e.g.aBytes/16))
 	sums := make([][]ptx.Operand, e.g.tiles)
 	for i := range sums {
-		sums[i] = e.Regs(e.s.Config.BlockN/2, e.F32)
+		sums[i] = e.Regs(c.BlockN/2, e.F32)
 	}
-	r, blocks := e.newRing(0), e.Param32(e.p.kBlocks)
+	r := e.newRing(0)
 	always := e.Pred()
 	e.SetpEqS32(always, thread, thread)
 	tiles := e.newTiles(thread, consumer)
@@ -73,20 +88,20 @@ func (e *emitter) consume() {
 	e.eachTile("consume", func(t tile) {
 		left, loop, again := e.B32(), e.Label("consume_block"), e.Pred()
 		later, frees := e.Pred(), e.Pred()
-		e.MovB32(left, blocks)
+		e.MovB32(left, t.blocks)
 		e.Place(loop)
-		e.SetpNeS32(later, left, blocks)
+		e.SetpNeS32(later, left, t.blocks)
 		e.wait(e.Mad(r.stage, barrierBytes, e.full), r.parity)
 		atA, atB := e.Mad(r.stage, e.g.stageBytes/16, baseA), e.Mad(r.stage, e.g.stageBytes/16, baseB)
 		e.WgmmaFenceSyncAligned()
-		for step := range e.s.Config.BlockK / stepK {
+		for step := range c.BlockK * e.s.DType.Bytes() / stepBytes {
 			add := always
 			if step == 0 {
 				add = later
 			}
-			db := e.descriptor(b, atB, step*b.step)
+			db := e.descriptor(b, atB, b.offset(0, step))
 			for i := range sums {
-				da := e.descriptor(a, atA, i*sliceBytes/16+step*a.step)
+				da := e.descriptor(a, atA, a.offset(i, step))
 				e.multiply(sums[i], da, db, add, a.transposed, b.transposed)
 			}
 		}
@@ -101,7 +116,15 @@ func (e *emitter) consume() {
 		e.If(again).Bra(loop)
 		e.WgmmaWaitGroupSyncAligned(ptx.Int(0))
 		e.free(before, tells)
+		done := e.Label("tile_stored")
+		if e.g.cluster > 1 {
+			e.If(t.outside).Bra(done)
+		}
+		if e.splits() {
+			e.reduce(t, thread, consumer, sums, done)
+		}
 		e.store(t, thread, consumer, sums, tiles)
+		e.Place(done)
 	})
 	if e.s.TilesC {
 		e.CpAsyncBulkWaitGroupRead(ptx.Int(0)) // it reads shared memory, which goes when the CTA ends
@@ -118,9 +141,14 @@ func (e *emitter) free(barrier, tells ptx.Operand) {
 	e.If(tells).MbarrierArriveB64(ptx.Shared(barrier, 0))
 }
 
-// multiply adds a 64×16 tile times a 16×block_n tile.
+// multiply adds a tile of 64 rows times one of block_n columns, 32 bytes along K each.
 func (e *emitter) multiply(sums []ptx.Operand, a, b, add ptx.Operand, transA, transB int) {
-	e.Wgmma(e.s.Config.BlockN, e.s.DType == gemm.BF16, e.Vec(sums...), a, b, add, ptx.Int(transA), ptx.Int(transB))
+	n, t := e.s.Config.BlockN, operandTypes[e.s.DType]
+	if e.s.DType.Bytes() == 1 {
+		e.Wgmma8(n, t, e.Vec(sums...), a, b, add)
+		return
+	}
+	e.Wgmma(n, t, e.Vec(sums...), a, b, add, ptx.Int(transA), ptx.Int(transB))
 }
 
 // store writes the warpgroup's tiles. Thread t of a warpgroup has, of each 8 columns, two neighbours of row t/4 mod 8

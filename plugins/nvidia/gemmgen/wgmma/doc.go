@@ -7,12 +7,19 @@
 // block_m×block_n by rows, so that each has block_m/64 or block_m/128 tiles of 64×block_n, whose sums stay in
 // registers. Beside two consumers the producer gives up registers for them (setmaxnreg).
 //
-// Each of num_stages stages in shared memory has a block of A and one of B, 64 indices along K wide. Rows have 128
-// bytes in the 128-byte swizzle, which both the copies and wgmma know. Operands that are contiguous along M or N come
-// in slices of 64 elements.
+// Each of num_stages stages in shared memory has a block of A and one of B, block_k indices along K wide: 64 or 128,
+// for fp8 128. Rows have 128 bytes in the 128-byte swizzle, which both the copies and wgmma know. Where block_k has
+// twice as many, rows along K lie in two slabs. Operands that are contiguous along M or N come in slices of 64
+// elements.
 //
 // The CTAs stay resident, as many as there are SMs, and take output tiles in turns, in the grouped order of group_m.
 // The copies of the next tile begin while the last is stored.
+//
+// With split_k, the tiles of the first part of K come first, then those of the next. Each warp that multiplies writes
+// its sums to a workspace. The one that arrives last adds them, in the order of the splits, and stores.
+//
+// With few tiles along M or N, the tiles begin at different places along K, as they would otherwise all read the same
+// lines at the same time.
 //
 // With cluster=2, two CTAs whose tiles are neighbours along M copy half of each block of B, for both.
 //
@@ -25,9 +32,13 @@
 // # Limits
 //
 // A and B must be what a tensor map can describe: addresses, and distances of rows and of the matrices of a batch, that
-// are multiples of 16 bytes. M, N and K may have any size: the copies read zeros outside of the matrices.
+// are multiples of 16 bytes. M, N and K may have any size: the copies read zeros outside of the matrices. fp8 has to be
+// contiguous along K in both.
 //
-// The copy engine stores C too, if a tensor map can describe it, its elements have 16 bits and block_n is a multiple of
-// 64. Other C are written by the threads that have the sums, two neighbours at a time if C is aligned to pairs. So is
-// every C to which beta times its old value is added.
+// Tensor cores add fp8 with about 13 bits below the largest summand of a step of 32 along K, towards zero. On standard
+// normal inputs an element is off by up to √(K/32)·2^−9 of √K.
+//
+// The copy engine stores C too, if a tensor map can describe it, its rows end at multiples of 16 bytes, its elements
+// have 16 bits and block_n is a multiple of 64. Other C are written by the threads that have the sums, two neighbours
+// at a time if C is aligned to pairs. So is every C to which beta times its old value is added.
 package wgmma

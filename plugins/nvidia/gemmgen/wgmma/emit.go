@@ -52,7 +52,15 @@ type params struct {
 	a, b, cMap, c, ldc, strideC   ptx.Operand
 	m, n, kBlocks                 ptx.Operand
 	tilesM, tilesN, tiles, groupM ptx.Operand
-	alpha, beta                   ptx.Operand
+	// Only of kernels that split K.
+	blocksPerSplit, perSplit, splits, partials, counters ptx.Operand
+	alpha, beta                                          ptx.Operand
+	// copied is the bytes of the copies of a stage.
+	copied ptx.Operand
+	// skew is how many blocks along K later each eight tiles begin than those before, 0 if all begin at the first.
+	skew ptx.Operand
+	// lastM and lastN are the first row and column of the last tiles.
+	lastM, lastN ptx.Operand
 }
 
 // kernel emits the whole kernel. The first warpgroup copies, the others multiply and store.
@@ -73,6 +81,13 @@ func (e *emitter) kernel() {
 		m: e.Param("m", ptx.S32), n: e.Param("n", ptx.S32), kBlocks: e.Param("k_blocks", ptx.U32),
 		tilesM: e.Param("tiles_m", ptx.U32), tilesN: e.Param("tiles_n", ptx.U32), tiles: e.Param("tiles", ptx.U32),
 		groupM: e.Param("group_m", ptx.U32), alpha: e.Param("alpha", ptx.F32), beta: e.Param("beta", ptx.F32),
+		copied: e.Param("copied", ptx.U32), skew: e.Param("skew", ptx.U32),
+		lastM: e.Param("last_m", ptx.U32), lastN: e.Param("last_n", ptx.U32),
+	}
+	if e.splits() {
+		e.p.blocksPerSplit, e.p.perSplit = e.Param("blocks_per_split", ptx.U32), e.Param("per_split", ptx.U32)
+		e.p.splits = e.Param("splits", ptx.U32)
+		e.p.partials, e.p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
 	}
 	if e.s.TilesC {
 		e.p.cMap = e.MapParam("c_map")
@@ -94,6 +109,9 @@ func (e *emitter) kernel() {
 	e.Ret()
 }
 
+// splits reports whether CTAs share output tiles along K.
+func (e *emitter) splits() bool { return e.s.Config.SplitK > 1 }
+
 // setup finds which thread this is and makes the barriers.
 func (e *emitter) setup() {
 	e.tid = e.Special(ptx.TidX)
@@ -112,12 +130,24 @@ func (e *emitter) setup() {
 		e.If(first).MbarrierInitB64(ptx.Shared(e.empty, barrierBytes*i), ptx.Int(e.g.consumers*e.g.cluster))
 	}
 	e.If(first).FenceMbarrierInit()
+	for _, tensors := range e.p.maps() {
+		at := e.mapAddress(tensors)
+		e.If(first).PrefetchTensormap(ptx.Global(at, 0))
+	}
 	if e.g.cluster > 1 {
 		e.BarrierClusterArriveRelaxed()
 		e.BarrierClusterWait()
 	} else {
 		e.BarSync(ptx.Int(0))
 	}
+}
+
+// maps returns the tensor maps among the parameters.
+func (p *params) maps() []ptx.Operand {
+	if p.cMap == (ptx.Operand{}) {
+		return []ptx.Operand{p.a, p.b}
+	}
+	return []ptx.Operand{p.a, p.b, p.cMap}
 }
 
 // ring is a thread's place in the ring of stages.
@@ -153,12 +183,20 @@ func (e *emitter) wait(barrier, parity ptx.Operand) {
 	e.IfNot(ended).Bra(again)
 }
 
-// tile is an output tile: its first row and column, and its matrix of the batch.
-type tile struct{ m0, n0, batch ptx.Operand }
+// tile is an output tile, or one split of it.
+type tile struct {
+	// row and column count tiles, those of a cluster with the same row. batch is the matrix.
+	row, column, batch ptx.Operand
+	// m0 and n0 are the first row and column. outside says that the tile lies below C: it only completes a cluster, and
+	// copies what its neighbour does. It is there with clusters alone.
+	m0, n0, outside ptx.Operand
+	// k0 is the first index of the split along K, and blocks how many blocks it has.
+	k0, blocks, split ptx.Operand
+}
 
 // eachTile emits a loop over the CTA's tiles. The clusters take them in turns, in the grouped order: the tiles of
 // group_m rows are numbered column by column, then those of the next group, so that CTAs that run together share
-// operand tiles in L2.
+// operand tiles in L2. All tiles of a split come before those of the next.
 func (e *emitter) eachTile(role string, body func(t tile)) {
 	loop, end, none := e.Label(role+"_tile"), e.Label(role+"_end"), e.Pred()
 	tiles, tilesM, tilesN := e.Param32(e.p.tiles), e.Param32(e.p.tilesM), e.Param32(e.p.tilesN)
@@ -173,9 +211,24 @@ func (e *emitter) eachTile(role string, body func(t tile)) {
 	e.If(none).Bra(end)
 	batch, left, group, rows := e.B32(), e.B32(), e.B32(), e.B32()
 	column, row := e.B32(), e.B32()
-	e.DivU32(batch, at, perMatrix)
+	t := tile{batch: batch, k0: e.B32(), blocks: e.B32()}
+	in := at // the tile in its split
+	if e.splits() {
+		t.split, in = e.B32(), e.B32()
+		perSplit, each := e.Param32(e.p.perSplit), e.Param32(e.p.blocksPerSplit)
+		e.DivU32(t.split, at, perSplit)
+		e.MulLoS32(in, t.split, perSplit)
+		e.SubS32(in, at, in)
+		e.MulLoS32(t.k0, t.split, each)
+		e.MinU32(t.blocks, e.Sub(e.Param32(e.p.kBlocks), t.k0), each)
+		e.MulLoS32(t.k0, t.k0, ptx.Int(e.s.Config.BlockK))
+	} else {
+		e.MovB32(t.k0, ptx.Int(0))
+		e.LdParamU32(t.blocks, e.p.kBlocks)
+	}
+	e.DivU32(batch, in, perMatrix)
 	e.MulLoS32(left, batch, perMatrix)
-	e.SubS32(left, at, left)
+	e.SubS32(left, in, left)
 	e.DivU32(group, left, perGroup)
 	first, inGroup := e.B32(), e.B32()
 	e.MulLoS32(first, group, groupM)
@@ -187,11 +240,17 @@ func (e *emitter) eachTile(role string, body func(t tile)) {
 	e.MulLoS32(row, column, rows)
 	e.SubS32(row, inGroup, row)
 	e.AddS32(row, row, first)
-	m0, n0 := e.B32(), e.B32()
-	e.MadLoS32(m0, row, ptx.Int(e.g.cluster), e.rank)
-	e.MulLoS32(m0, m0, ptx.Int(e.s.Config.BlockM))
-	e.MulLoS32(n0, column, ptx.Int(e.s.Config.BlockN))
-	body(tile{m0, n0, batch})
+	t.m0, t.n0, t.row, t.column = e.B32(), e.B32(), row, column
+	e.MadLoS32(t.m0, row, ptx.Int(e.g.cluster), e.rank)
+	e.MulLoS32(t.m0, t.m0, ptx.Int(e.s.Config.BlockM))
+	if e.g.cluster > 1 {
+		t.outside = e.Pred()
+		e.SetpGeU32(t.outside, t.m0, e.Param32(e.p.m))
+	}
+	e.MinU32(t.m0, t.m0, e.Param32(e.p.lastM))
+	e.MulLoS32(t.n0, column, ptx.Int(e.s.Config.BlockN))
+	e.MinU32(t.n0, t.n0, e.Param32(e.p.lastN))
+	body(t)
 	e.AddS32(at, at, step)
 	e.BraUni(loop)
 	e.Place(end)
@@ -207,22 +266,27 @@ func (e *emitter) produce() {
 	e.SetpNeS32(others, e.tid, ptx.Int(0))
 	e.If(others).Bra(idle)
 	mapA, mapB := e.mapAddress(e.p.a), e.mapAddress(e.p.b)
-	r, blocks := e.newRing(1), e.Param32(e.p.kBlocks)
+	r := e.newRing(1)
 	mask := e.B16()
 	e.MovB16(mask, ptx.Int(1<<e.g.cluster-1))
+	copied := e.Param32(e.p.copied)
 	e.eachTile("produce", func(t tile) {
 		k, left, loop, again := e.B32(), e.B32(), e.Label("produce_block"), e.Pred()
-		e.MovB32(k, ptx.Int(0))
-		e.MovB32(left, blocks)
+		first, end := e.skewed(t)
+		e.MovB32(k, first)
+		e.MovB32(left, t.blocks)
 		e.Place(loop)
 		barrier := e.Mad(r.stage, barrierBytes, e.full)
 		e.wait(e.Mad(r.stage, barrierBytes, e.empty), r.parity)
-		e.MbarrierArriveExpectTxB64(ptx.Shared(barrier, 0), ptx.Int(e.g.stageBytes))
+		e.MbarrierArriveExpectTxB64(ptx.Shared(barrier, 0), copied)
 		to := e.Mad(r.stage, e.g.stageBytes, e.smem)
 		e.copyA(mapA, to, barrier, k, t)
 		e.copyB(mapB, to, barrier, k, t, mask)
 		e.next(r)
+		wrap := e.Pred()
 		e.AddS32(k, k, ptx.Int(e.s.Config.BlockK))
+		e.SetpEqS32(wrap, k, end)
+		e.SelpB32(k, t.k0, k, wrap)
 		e.AddS32(left, left, ptx.Int(-1))
 		e.SetpGtS32(again, left, ptx.Int(0))
 		e.If(again).Bra(loop)
@@ -230,6 +294,20 @@ func (e *emitter) produce() {
 	e.Place(idle)
 	e.BarWarpSync(ptx.Int(-1))
 }
+
+// skewed returns the index along K at which the copies of a tile begin, and the end of the tile's part of K, behind
+// which they go on at its beginning.
+func (e *emitter) skewed(t tile) (first, end ptx.Operand) {
+	whole, blocks := e.B32(), e.B32()
+	e.MulLoS32(blocks, e.Shr(e.Add(t.row, t.column), skewShift), e.Param32(e.p.skew))
+	e.DivU32(whole, blocks, t.blocks)
+	e.MulLoS32(whole, whole, t.blocks)
+	e.SubS32(blocks, blocks, whole)
+	return e.Mad(blocks, e.s.Config.BlockK, t.k0), e.Mad(t.blocks, e.s.Config.BlockK, t.k0)
+}
+
+// skewShift is the logarithm of how many neighbouring tiles begin at the same block along K.
+const skewShift = 3
 
 // mapAddress returns the generic address of a tensor map among the parameters.
 func (e *emitter) mapAddress(name ptx.Operand) ptx.Operand {
@@ -242,13 +320,27 @@ func (e *emitter) mapAddress(name ptx.Operand) ptx.Operand {
 // copyA issues the copies of a block of A.
 func (e *emitter) copyA(from, to, barrier, k ptx.Operand, t tile) {
 	if e.s.AMajor == gemm.MajorK {
-		e.CpAsyncBulkTensor3D(ptx.Shared(to, 0), e.Tensor(from, k, t.m0, t.batch), ptx.Shared(barrier, 0))
+		for i := range e.g.slabs {
+			e.CpAsyncBulkTensor3D(ptx.Shared(to, i*e.s.Config.BlockM*rowBytes),
+				e.Tensor(from, e.plus(k, i*e.perRow()), t.m0, t.batch), ptx.Shared(barrier, 0))
+		}
 		return
 	}
 	for i := range e.s.Config.BlockM / tileM {
-		e.CpAsyncBulkTensor3D(ptx.Shared(to, i*sliceBytes), e.Tensor(from, e.Add(t.m0, ptx.Int(64*i)), k, t.batch),
-			ptx.Shared(barrier, 0))
+		e.CpAsyncBulkTensor3D(ptx.Shared(to, i*e.s.Config.BlockK*rowBytes),
+			e.Tensor(from, e.plus(t.m0, 64*i), k, t.batch), ptx.Shared(barrier, 0))
 	}
+}
+
+// perRow is the elements of a row in shared memory.
+func (e *emitter) perRow() int { return rowBytes / e.s.DType.Bytes() }
+
+// plus returns x + n.
+func (e *emitter) plus(x ptx.Operand, n int) ptx.Operand {
+	if n == 0 {
+		return x
+	}
+	return e.Add(x, ptx.Int(n))
 }
 
 // copyB issues the copies of a block of B: this CTA's part of the rows of each box, for the whole cluster.
@@ -269,11 +361,14 @@ func (e *emitter) copyB(from, to, barrier, k ptx.Operand, t tile, mask ptx.Opera
 		mine = e.Mad(e.rank, rows*rowBytes, to)
 	}
 	if e.s.BMajor == gemm.MajorK {
-		issue(mine, e.g.aBytes, k, e.Mad(e.rank, rows, t.n0))
+		y := e.Mad(e.rank, rows, t.n0)
+		for i := range e.g.slabs {
+			issue(mine, e.g.aBytes+i*e.s.Config.BlockN*rowBytes, e.plus(k, i*e.perRow()), y)
+		}
 		return
 	}
 	y := e.Mad(e.rank, rows, k)
 	for i := range slices64(e.s.Config.BlockN) {
-		issue(mine, e.g.aBytes+i*sliceBytes, e.Add(t.n0, ptx.Int(64*i)), y)
+		issue(mine, e.g.aBytes+i*e.s.Config.BlockK*rowBytes, e.plus(t.n0, 64*i), y)
 	}
 }

@@ -25,7 +25,7 @@ func (Family) Target() target.Target { return target.Target{CC: 90, Suffix: targ
 var (
 	blocksM  = []int{64, 128, 256}
 	blocksN  = []int{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256}
-	blocksK  = []int{64}
+	blocksK  = []int{64, 128}
 	warps    = []int{8, 12}
 	stages   = []int{2, 3, 4, 5, 6, 7, 8}
 	clusters = []string{"1", "2"}

@@ -44,6 +44,8 @@ func TestAssemble(t *testing.T) {
 		"128x96x64,warps=12,stages=6,cluster=2", "128x128x64,warps=12,stages=7,cluster=2",
 		"128x256x64,warps=12,stages=4", "128x256x64,warps=12,stages=4,cluster=2", "256x128x64,warps=12,stages=4,cluster=2",
 		"256x176x64,warps=12,stages=3", "128x208x64,warps=12,stages=3,cluster=2",
+		"128x256x64,warps=12,stages=4,split=2", "64x128x128,warps=8,stages=4,split=2,cluster=2",
+		"128x192x128,warps=12,stages=2,split=2",
 	} {
 		for _, j := range []int{i % 4, (i + 1) % 4} {
 			s := spec(t, config, []string{"kk", "kn", "mk", "mn"}[j], gemm.FP16, gemm.FP16)
@@ -56,6 +58,8 @@ func TestAssemble(t *testing.T) {
 				s.Adds, s.TilesC = true, false
 			case j == 2:
 				s.DType, s.Out = gemm.BF16, gemm.BF16
+			case s.Config.BlockK == 128 && j == 0:
+				s.DType = gemm.FP8
 			}
 			if reason, detail := s.Check(hopper); reason == arch.ReasonSharedMemory {
 				continue

@@ -14,7 +14,8 @@ import (
 
 // Spec is everything that the text of a kernel depends on, and the number of SMs to launch it on.
 type Spec struct {
-	// DType is the element type of A and B, FP16 or BF16. Out is that of C: FP16, BF16 or FP32. Sums are FP32.
+	// DType is the element type of A and B: FP16, BF16, FP8 or FP8E5M2. Out is that of C: FP16, BF16 or FP32. Sums are
+	// FP32.
 	DType, Out gemm.DType
 	// AMajor and BMajor say along which dimension A and B are contiguous. C is row-major.
 	AMajor, BMajor gemm.Major
@@ -22,12 +23,12 @@ type Spec struct {
 	Addressable bool
 	// Adds says that C is added to, because beta is not zero.
 	Adds bool
-	// TilesC says that the copy engine stores C: a tensor map can describe it, its elements have 16 bits, block_n is a
-	// multiple of 64, and C is not added to.
+	// TilesC says that the copy engine stores C: a tensor map can describe it, its rows end at multiples of 16 bytes,
+	// its elements have 16 bits, block_n is a multiple of 64, and C is not added to.
 	TilesC bool
 	// PairsC says that two neighbours of C, the first at an even column, can be stored at once.
 	PairsC bool
-	// Config is the configuration. GroupM does not change the text.
+	// Config is the configuration. GroupM does not change the text, and of SplitK only whether it is above one does.
 	Config gemm.Config
 	// Processors is the number of SMs, 0 if unknown. It does not change the text.
 	Processors int
@@ -39,12 +40,19 @@ var _ gemmgen.Program = Spec{}
 func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 	p := call.Problem
 	a, b, vectorC := call.Vectors(out)
+	_, _, alignC := call.Alignment(out)
 	return Spec{
 		DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Addressable: min(a, b) >= mapAlign,
 		Adds:   call.Beta != 0,
-		TilesC: vectorC >= mapAlign && out.Bytes() == 2 && c.BlockN%storeN == 0 && call.Beta == 0,
+		TilesC: Tiles(alignC, out, c) && call.Beta == 0,
 		PairsC: vectorC >= 2*out.Bytes(), Config: c,
 	}
+}
+
+// Tiles reports whether the copy engine can store C, whose rows begin and end at multiples of so many bytes: where a
+// row ends within 16 bytes, the engine overwrites what follows (observed on an H200).
+func Tiles(alignC int, out gemm.DType, c gemm.Config) bool {
+	return alignC >= mapAlign && out.Bytes() == 2 && c.BlockN%storeN == 0
 }
 
 // mapAlign is what addresses and strides of a tensor map must be multiples of. Source: CUDA driver API,
@@ -57,6 +65,7 @@ func (s Spec) Key() any { return s.key() }
 // key returns the specification without what the text does not depend on.
 func (s Spec) key() Spec {
 	s.Config.GroupM, s.Config.Kernel, s.Processors = 0, Name, 0
+	s.Config.SplitK = min(s.Config.SplitK, 2)
 	s.PairsC = s.PairsC || s.TilesC
 	return s
 }
@@ -69,6 +78,8 @@ type geometry struct {
 	threads                int
 	// cluster is the CTAs that share the copies of B.
 	cluster int
+	// slabs is how many rows of 128 bytes make a block's indices along K, for operands that are contiguous along K.
+	slabs int
 	// aBytes and bBytes are the operand tiles of one stage, stageBytes both. The barriers lie behind the stages.
 	aBytes, bBytes, stageBytes, barriers, sharedBytes int
 	// staging is where the warps that multiply put what the copy engine stores, each two buffers.
@@ -77,12 +88,10 @@ type geometry struct {
 
 const (
 	warpgroup = 128
-	// rowBytes is a row of an operand tile in shared memory, 64 elements: the width of the swizzle.
+	// rowBytes is a row of an operand tile in shared memory: the width of the swizzle.
 	rowBytes = 128
-	// tileM is the rows of a multiplication, stepK its indices along K.
-	tileM, stepK = 64, 16
-	// sliceBytes is 64 rows.
-	sliceBytes = tileM * rowBytes
+	// tileM is the rows of a multiplication, stepBytes its indices along K.
+	tileM, stepBytes = 64, 32
 	// swizzleBytes is the period of the swizzle, to which operand tiles are aligned.
 	swizzleBytes = 1024
 	barrierBytes = 8
@@ -99,10 +108,10 @@ const (
 	otherRegisters = 36
 )
 
-// cluster returns the axis of the configuration, 0 if it has another value or another axis.
-func (s *Spec) cluster() int {
+// Cluster returns the CTAs of a cluster of a configuration, 0 if it has another value or another axis.
+func Cluster(c gemm.Config) int {
 	n, others := 1, false
-	for name, value := range s.Config.Axes.All() {
+	for name, value := range c.Axes.All() {
 		if name == axisCluster && slices.Contains(clusters, value) {
 			n, _ = strconv.Atoi(value)
 		} else {
@@ -125,11 +134,12 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 	g.tiles = c.BlockM / tileM / g.consumers
 	g.sums = g.tiles * c.BlockN / 2
 	g.threads = 32 * c.NumWarps
-	g.cluster = s.cluster()
-	g.aBytes = c.BlockM * rowBytes
-	g.bBytes = c.BlockN * rowBytes
+	g.cluster = Cluster(s.Config)
+	g.slabs = c.BlockK * s.DType.Bytes() / rowBytes
+	g.aBytes = c.BlockM * rowBytes * g.slabs
+	g.bBytes = c.BlockN * rowBytes * g.slabs
 	if s.BMajor == gemm.MajorN {
-		g.bBytes = slices64(c.BlockN) * sliceBytes
+		g.bBytes = slices64(c.BlockN) * c.BlockK * rowBytes
 	}
 	g.stageBytes = g.aBytes + g.bBytes
 	g.staging = c.NumStages * g.stageBytes
@@ -141,6 +151,11 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 	return g, "", ""
 }
 
+// operandTypes are the types of A and B, as PTX names them.
+var operandTypes = map[gemm.DType]string{
+	gemm.FP16: "f16", gemm.BF16: "bf16", gemm.FP8: "e4m3", gemm.FP8E5M2: "e5m2",
+}
+
 // slices64 is how many slices of 64 cover n.
 func slices64(n int) int { return (n + 63) / 64 }
 
@@ -148,13 +163,16 @@ func slices64(n int) int { return (n + 63) / 64 }
 func (s *Spec) belongs() (reason arch.Reason, detail string) {
 	c := &s.Config
 	switch {
-	case s.DType != gemm.FP16 && s.DType != gemm.BF16:
-		return arch.ReasonAtomShape, fmt.Sprintf("the family multiplies fp16 and bf16, not %s", s.DType)
+	case operandTypes[s.DType] == "":
+		return arch.ReasonAtomShape, fmt.Sprintf("the family multiplies fp16, bf16 and fp8, not %s", s.DType)
+	case s.DType.Bytes() == 1 && (s.AMajor != gemm.MajorK || s.BMajor != gemm.MajorK):
+		return arch.ReasonAtomShape, "wgmma multiplies fp8 only if A and B are contiguous along K"
 	case s.Out != gemm.FP16 && s.Out != gemm.BF16 && s.Out != gemm.FP32:
 		return arch.ReasonAtomShape, fmt.Sprintf("the epilogue writes fp16, bf16 or fp32, not %s", s.Out)
-	case !slices.Contains(blocksM, c.BlockM), !slices.Contains(blocksN, c.BlockN), !slices.Contains(blocksK, c.BlockK):
-		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d: block_m is 64, 128 or 256, block_n a multiple of 16 "+
-			"up to 256, block_k 64", c.BlockM, c.BlockN, c.BlockK)
+	case !slices.Contains(blocksM, c.BlockM), !slices.Contains(blocksN, c.BlockN), !slices.Contains(blocksK, c.BlockK),
+		c.BlockK*s.DType.Bytes() < rowBytes:
+		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d of %s: block_m is 64, 128 or 256, block_n a multiple of 16 "+
+			"up to 256, block_k 64 or 128, for fp8 128", c.BlockM, c.BlockN, c.BlockK, s.DType)
 	case !slices.Contains(warps, c.NumWarps):
 		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has 8 or 12, of which 4 only copy", c.NumWarps)
 	case c.BlockM/tileM < c.NumWarps/4-1:
@@ -162,9 +180,7 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 			c.NumWarps-4, c.BlockM, tileM)
 	case !slices.Contains(stages, c.NumStages):
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has 2 to 8", c.NumStages)
-	case c.SplitK != 1:
-		return arch.ReasonModelRule, fmt.Sprintf("split_k is %d: the family does not split K", c.SplitK)
-	case s.cluster() == 0:
+	case Cluster(s.Config) == 0:
 		return arch.ReasonModelRule, fmt.Sprintf("the family has one axis, %s, of 1 or 2: not %s", axisCluster, c.Axes)
 	case !s.Addressable:
 		return ReasonTensorMap, "TMA copies A and B only if their addresses and the distances of their rows are " +
@@ -175,6 +191,35 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 
 // ReasonTensorMap rejects calls whose matrices no tensor map can describe.
 const ReasonTensorMap arch.Reason = "tensor_map"
+
+// Resources is what a kernel of the family needs, known before it is compiled.
+type Resources struct {
+	Threads int
+	// Registers are what the threads that multiply may use, on average over the CTA.
+	Registers    int
+	SharedMemory unit.Bytes
+	// Consumers are the warpgroups that multiply, Tiles the 64×block_n tiles of each.
+	Consumers, Tiles int
+}
+
+// Resources returns what a kernel needs on any device, or why the configuration does not belong to the family.
+func (s *Spec) Resources() (r Resources, reason arch.Reason, detail string) {
+	g, reason, detail := s.layout()
+	if reason != "" {
+		return r, reason, detail
+	}
+	r = Resources{
+		Threads: g.threads, Registers: min(g.sums+otherRegisters, maxRegisters), SharedMemory: unit.Bytes(g.sharedBytes),
+		Consumers: g.consumers, Tiles: g.tiles,
+	}
+	if g.consumers > 1 {
+		r.Registers = startRegisters
+	}
+	return r, "", ""
+}
+
+// maxRegisters is the most that an instruction can name.
+const maxRegisters = 255
 
 // Check returns why a configuration does not belong to the family or exceeds the limits of a device, or no reason.
 func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) {
@@ -205,7 +250,7 @@ func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) 
 func (s Spec) name() string {
 	c := s.Config
 	name := fmt.Sprintf("wgmma_%dx%dx%d_w%d_s%d_c%d_%s_%s_%c%c", c.BlockM, c.BlockN, c.BlockK, c.NumWarps,
-		c.NumStages, s.cluster(), s.DType, s.Out, s.AMajor, s.BMajor)
+		c.NumStages, Cluster(s.Config), s.DType, s.Out, s.AMajor, s.BMajor)
 	switch {
 	case s.TilesC:
 		name += "_tiles"
@@ -214,6 +259,9 @@ func (s Spec) name() string {
 	}
 	if s.Adds {
 		name += "_add"
+	}
+	if c.SplitK > 1 {
+		name += "_split"
 	}
 	return name
 }

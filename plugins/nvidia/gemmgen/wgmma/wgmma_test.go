@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
 )
@@ -35,6 +36,9 @@ func TestGolden(t *testing.T) {
 		"tiles":   spec(t, "64x64x64,warps=8,stages=2", "kn", gemm.FP16, gemm.BF16),
 		"cluster": spec(t, "128x32x64,warps=12,stages=4,cluster=2", "mn", gemm.BF16, gemm.FP32),
 		"add":     adding,
+		"split":   spec(t, "64x16x64,warps=8,stages=2,cluster=2,split=2", "kk", gemm.FP16, gemm.FP32),
+		"fp8":     spec(t, "64x16x128,warps=8,stages=2", "kk", gemm.FP8, gemm.FP16),
+		"wide":    spec(t, "64x64x128,warps=8,stages=2", "kn", gemm.BF16, gemm.FP32),
 	} {
 		path := filepath.Join("testdata", name+".sm_90a.ptx")
 		got := emit(t, s).Text
@@ -143,6 +147,77 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 }
 
+// eightBits returns a problem in fp8.
+func eightBits(transA, transB bool) gemm.Problem {
+	p := problem(512, 512, 512, 1, transA, transB)
+	p.DType = gemm.FP8
+	return p
+}
+
+// TestLaunchSplits: every split has a block along K, and the workspace has a part for each tile of C and warp, but none
+// for tiles that only complete a cluster.
+func TestLaunchSplits(t *testing.T) {
+	s := spec(t, "64x64x64,warps=8,stages=3,cluster=2,split=7", "kn", gemm.FP16, gemm.FP16)
+	k := emit(t, s)
+	call := gemmgen.NewCall(problem(150, 128, 640, 2, false, false))
+	if _, err := s.Launch(k, call); err == nil {
+		t.Error("a split without a workspace is launched")
+	}
+	partials, counters := gemmgen.Workspace(call.Problem, s.Config)
+	if tiles := unit.Bytes(3 * 2 * 2); partials < tiles*5*64*64*4 || counters < tiles*4*4 {
+		t.Errorf("workspace of %v and %v", partials, counters)
+	}
+	call.Partials, call.Counters = 1<<43, 1<<44
+	l, err := s.Launch(k, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := gentest.Params(k.Kernel, l.Params)
+	for name, want := range map[string]uint64{ // 10 blocks along K: five splits of two
+		"k_blocks": 10, "blocks_per_split": 2, "splits": 5, "per_split": 2 * 2 * 2, "tiles": 5 * 2 * 2 * 2,
+		"partials": 1 << 43, "counters": 1 << 44,
+	} {
+		if got[name] != want {
+			t.Errorf("parameter %s is %d, want %d", name, got[name], want)
+		}
+	}
+}
+
+// TestLaunchFP8: the maps of A and B have rows of bytes, that of C those of its own type.
+func TestLaunchFP8(t *testing.T) {
+	s := spec(t, "64x128x128,warps=8,stages=3", "kk", gemm.FP8, gemm.BF16)
+	p := eightBits(false, true)
+	p.Out = gemm.BF16
+	l, err := s.Launch(emit(t, s), gemmgen.NewCall(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []gemmgen.TensorMap{
+		{DType: gemm.FP8, Strides: [2]uint64{512, 512}, Box: [3]uint32{128, 64, 1}},
+		{DType: gemm.FP8, Strides: [2]uint64{512, 512}, Box: [3]uint32{128, 128, 1}},
+		{DType: gemm.BF16, Strides: [2]uint64{1024, 1024}, Box: [3]uint32{64, 16, 1}},
+	} {
+		if got := l.Maps[i]; got.DType != want.DType || got.Strides != want.Strides || got.Box != want.Box {
+			t.Errorf("map %d: %+v", i, got)
+		}
+	}
+}
+
+// TestLaunchOfFewRows: boxes have no rows that lie outside of the matrices if one tile has all.
+func TestLaunchOfFewRows(t *testing.T) {
+	s := spec(t, "128x64x128,warps=12,stages=2", "kk", gemm.FP16, gemm.FP16)
+	l, err := s.Launch(emit(t, s), gemmgen.NewCall(problem(17, 40, 512, 1, false, true)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := l.Maps[0].Box, l.Maps[1].Box; a != [3]uint32{64, 17, 1} || b != [3]uint32{64, 40, 1} {
+		t.Errorf("boxes %v and %v", a, b)
+	}
+	if got := gentest.Params(emit(t, s).Kernel, l.Params)["copied"]; got != (17+40)*128*2 {
+		t.Errorf("%d bytes of copies", got)
+	}
+}
+
 // TestRefuses: what the family cannot build is refused for its reason.
 func TestRefuses(t *testing.T) {
 	unaligned := gemm.New(512, 512, 511)
@@ -155,13 +230,16 @@ func TestRefuses(t *testing.T) {
 		{"128x128x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, ""},
 		{"128x128x64,warps=12,stages=4", gemm.New(511, 512, 512), gemm.FP32, ""},
 		{"128x128x64,warps=12,stages=4", unaligned, gemm.FP16, ReasonTensorMap},
-		{"128x128x64,warps=12,stages=4", gemm.Problem{M: 64, N: 64, K: 64, Batch: 1, DType: gemm.FP8}, gemm.FP16,
-			arch.ReasonAtomShape},
+		{"128x128x128,warps=12,stages=2", gemm.New(512, 512, 512), gemm.FP16, ""},
+		{"128x128x128,warps=12,stages=4", eightBits(false, true), gemm.FP16, ""},
+		{"128x128x64,warps=12,stages=4", eightBits(false, true), gemm.FP16, arch.ReasonAtomShape},
+		{"128x128x128,warps=12,stages=4", eightBits(false, false), gemm.FP16, arch.ReasonAtomShape},
+		{"128x128x128,warps=12,stages=4", eightBits(true, true), gemm.FP16, arch.ReasonAtomShape},
 		{"128x120x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonAtomShape},
 		{"64x128x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
 		{"128x128x64,warps=4,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
 		{"128x128x64,warps=12,stages=9", gemm.New(512, 512, 512), gemm.FP16, gemmgen.ReasonStages},
-		{"128x128x64,warps=12,stages=4,split=2", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonModelRule},
+		{"128x128x64,warps=12,stages=4,split=2", gemm.New(512, 512, 512), gemm.FP16, ""},
 		{"128x256x64,warps=8,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonRegisters},
 		{"256x256x64,warps=12,stages=3", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonRegisters},
 		{"128x256x64,warps=12,stages=5", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonSharedMemory},

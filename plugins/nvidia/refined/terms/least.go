@@ -16,5 +16,5 @@ var Least = strings.Join(strings.Fields(`launch + max(max(when(pass_counts > 0,
 const leastWaves = `prologue_cycles + idle_latency + epilogue
 	+ max(max(steps * max(ctas_of_sm * sqrt(sqrt(on_chip)), ceil(ctas_of_sm / ctas_per_sm) * (chain_step + spill_step)),
 			max(steps - steps_ahead, 0) * (ceil(ctas_of_sm / ctas_per_sm) * (idle_latency / steps_ahead))),
-		max(ctas * steps * (tile_bytes * (1 / (l2_perf_ratio * l2_coalescing))),
-			min(ctas * steps * tile_bytes, dram_bytes) * (1 / (dram_perf_ratio * dram_efficiency))))`
+		max(ctas * steps * (step_bytes * (1 / (l2_perf_ratio * l2_coalescing))),
+			min(ctas * steps * step_bytes, dram_bytes) * (1 / (dram_perf_ratio * dram_efficiency))))`

@@ -104,6 +104,7 @@ var Quantities = slices.Concat(
 	from("h200-triton", "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-22", fitted),
 	from("h200-mma, sweeps", "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) "+
 		"with the other quantities as they are, 2026-11-22", fittedMMA),
+	from(wgmmaSets, wgmmaFit, fittedWGMMA),
 	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),
 	from("", "chosen on h200-triton, 2026-11-21, in round numbers; scores are flat within", chosen),
 )
@@ -229,6 +230,60 @@ var fittedMMA = []kernel.Quantity{
 	{
 		Name: "add_latency", Value: 318.7, Unit: cycles, Low: 20, High: 5000, Folds: folds(305, 326), Without: 0,
 		Doc: "what the last CTA of a tile waits for the sums of each of the others",
+	},
+}
+
+// Of the quantities that only the kernels of the family wgmma tell.
+const (
+	wgmmaSets = "h200-wgmma"
+	wgmmaFit  = "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, 2026-11-22"
+)
+
+// fittedWGMMA are the quantities of CTAs that stay resident.
+var fittedWGMMA = []kernel.Quantity{
+	{
+		Name: "engine_bandwidth", Value: 100, Unit: perCycle, Low: 16, High: 100, Folds: folds(95.2, 100), Without: unlimited,
+		Doc: "what the copy engine of an SM brings of the L2",
+	},
+	{
+		Name: "engine_latency", Value: 544.8, Unit: cycles, Low: 1, High: 2000, Folds: folds(467, 581), Without: 0,
+		Doc: "what a copy of the copy engine takes longer than a load",
+	},
+	{
+		Name: "sharing_latency", Value: 90.3, Unit: cycles, Low: 1, High: 3000, Folds: folds(20.1, 157), Without: 0,
+		Doc: "what a copy waits for the other CTA of a cluster",
+	},
+	{
+		Name: "resident_shared", Value: 105, Unit: perCycle, Low: 105, High: 256, Folds: folds(105, 108), Without: unlimited,
+		Doc: "shared_bandwidth of a resident CTA, whose copies do not pass through registers",
+	},
+	{
+		Name: "resident_launch", Value: 3.57e-06, Unit: "s", Low: 2e-6, High: 4.2e-6, Folds: folds(3.39e-06, 3.65e-06),
+		Doc: "launch_seconds of a resident grid",
+	},
+	{
+		Name: "resident_bandwidth", Value: 15.6, Unit: perCycle, Low: 5, High: 512, Folds: folds(13.9, 17.2), Without: unlimited,
+		Doc: "output of a resident CTA: what it keeps its sums for",
+	},
+	{
+		Name: "scattered_bandwidth", Value: 4.94, Unit: perCycle, Low: 1, High: 256, Folds: folds(4.73, 5.19), Without: unlimited,
+		Doc: "output of a resident CTA whose threads store their own sums",
+	},
+	{
+		Name: "resident_turn", Value: 126.8, Unit: cycles, Low: 1, High: 5000, Folds: folds(1, 335), Without: 0,
+		Doc: "from the last multiplication of a tile to the first of the next, besides the output",
+	},
+	{
+		Name: "partial_bandwidth", Value: 22.73, Unit: perCycle, Low: 5, High: 512, Folds: folds(22.4, 23.1), Without: unlimited,
+		Doc: "sums of a split of K that a resident CTA writes and reads",
+	},
+	{
+		Name: "resident_arrival", Value: 3211, Unit: cycles, Low: 10, High: 10000, Folds: folds(2.99e+03, 3.27e+03), Without: 0,
+		Doc: "from the sums of a warp to when the last warp knows of them: fence, counter",
+	},
+	{
+		Name: "resident_add", Value: 162.5, Unit: cycles, Low: 10, High: 5000, Folds: folds(143, 189), Without: 0,
+		Doc: "what the last warp waits for the sums of each of the others",
 	},
 }
 

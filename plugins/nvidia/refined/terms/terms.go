@@ -119,6 +119,15 @@ const (
 // What fits on an SM: registers, shared memory, threads and slots limit the CTAs.
 var kernelTerms = []Term{
 	{Name: "threads", Unit: one, Formula: "32 * num_warps", Doc: "threads of a CTA"},
+	{
+		Name: "resident", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if the launch has a CTA for each SM, which computes one tile after the other and copies ahead from one " +
+			"to the next with the copy engine (TMA)",
+	},
+	{
+		Name: "sharers", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "CTAs of a cluster, neighbours along M, that share the copies of B",
+	},
 	{Name: "registers", Unit: one, Input: OfVariant, From: fromCompiler, Doc: "registers per thread"},
 	{
 		Name: "spill_bytes", Unit: bytes, Input: OfVariant, From: fromCompiler,
@@ -127,10 +136,10 @@ var kernelTerms = []Term{
 	{Name: "shared_bytes", Unit: bytes, Input: OfVariant, From: fromCompiler, Doc: "shared memory per CTA"},
 	{
 		Name: "ctas_per_sm", Unit: one, Common: arch.CommonCTAsPerUnit, Doc: "CTAs that fit on an SM",
-		Formula: `max(1, min(
+		Formula: `when(resident > 0, 1, max(1, min(
 			floor(register_file / (ceil(max(registers, 1) / register_granule) * register_granule * threads)),
 			floor((shared_memory_bytes + shared_reserved) / (shared_bytes + shared_reserved)),
-			floor(threads_per_sm / threads), ctas_limit))`,
+			floor(threads_per_sm / threads), ctas_limit)))`,
 	},
 	{
 		Name: "wgmma", Unit: one, Input: OfKernel, From: fromFamily,
@@ -220,7 +229,7 @@ var kernelTerms = []Term{
 	},
 	{
 		Name: "family_latency", Unit: cycles, Input: OfKernel, From: fromFamily,
-		Doc: "waits and barriers of a K step with mma.sync",
+		Doc: "waits and barriers of a K step with mma.sync, or of a resident CTA",
 	},
 }
 
@@ -239,6 +248,12 @@ var stepTerms = []Term{
 		Formula: "(block_m + block_n) * block_k * element_bytes",
 	},
 	{
+		Name: "columns", Unit: one, When: "resident > 0",
+		Doc: "columns of B that the copy engine brings for a tile: where they are contiguous, whole rows of the swizzle",
+		Formula: `when(trans_b > 0, block_n,
+			ceil(block_n * element_bytes / line_bytes) * line_bytes / element_bytes)`,
+	},
+	{
 		Name: "fma_loads", Unit: one, When: "fma > 0", Doc: "loads of all warps from shared memory in a K step with FMA",
 		Formula: `num_warps * ((1 + trans_a) * ` + warpM + ` / mma_m + ` + warpN + ` / mma_n) * (block_k / warps_k)`,
 	},
@@ -248,7 +263,7 @@ var stepTerms = []Term{
 			when(wgmma > 0,
 				` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes,
 				` + fragmentBytes + `)
-			/ shared_bandwidth)`,
+			/ when(resident > 0, resident_shared, shared_bandwidth))`,
 	},
 	{
 		Name: "convert_step", Unit: cycles, When: "conversions > 0",
@@ -257,7 +272,8 @@ var stepTerms = []Term{
 	},
 	{
 		Name: "output_cost", Unit: cycles, Doc: "output of an element: bytes or, if they are narrow, store instructions",
-		Formula: `max(when(reduce_launches > 0, accumulator_bytes, output_bytes) / epilogue_bandwidth,
+		Formula: `max(when(reduce_launches > 0, accumulator_bytes, output_bytes)
+				/ when(resident > 0, when(store_bytes < 16, scattered_bandwidth, resident_bandwidth), epilogue_bandwidth),
 			output_bytes / store_bytes / 32 / store_rate)`,
 	},
 	{
@@ -299,7 +315,8 @@ var stepTerms = []Term{
 	{
 		Name: "chain_step", Unit: cycles, Doc: "dependent instructions of one CTA",
 		Formula: `instruction_step + when(wgmma + fma > 0,
-				(serial + interleaved * interleaved_share) * (tile_lines * line_latency), family_latency)
+				(serial + interleaved * interleaved_share) * (tile_lines * line_latency) + resident * family_latency,
+				family_latency)
 			+ convert_step + issue_step + when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
 	},
 }
@@ -328,7 +345,8 @@ var gridTerms = []Term{
 	},
 	{
 		Name: "grid_m", Unit: one, Common: arch.CommonTilesM, Doc: "rows of output tiles; with groups, on average",
-		Formula: "when(group_tiles > 0, group_tiles / batch, cdiv(m, block_m))",
+		Formula: `when(group_tiles > 0, group_tiles / batch,
+			cdiv(cdiv(m, block_m), sharers) * sharers)`,
 	},
 	{
 		Name: "grid_n", Unit: one, Common: arch.CommonTilesN, Doc: "columns of output tiles",
@@ -337,6 +355,18 @@ var gridTerms = []Term{
 	{
 		Name: "ctas", Unit: one, Doc: "CTAs of the launch",
 		Formula: "when(group_tiles > 0, group_tiles, grid_m * batch) * grid_n * split_k",
+	},
+	{
+		Name: "step_bytes", Unit: bytes,
+		Doc: "what the operands of a K step take of the L2: the copy engine brings nothing from outside the matrices, " +
+			"and B once for the CTAs of a cluster",
+		Formula: `when(resident > 0,
+			(m / grid_m + n / grid_n * (columns / block_n) / sharers) * block_k * element_bytes, tile_bytes)`,
+	},
+	{
+		Name: "engine_bytes", Unit: bytes, When: "resident > 0",
+		Doc:     "rows of shared memory that the copy engine fills in a K step, also those outside of the matrices",
+		Formula: "(min(block_m, m) + columns) * block_k * element_bytes",
 	},
 	{Name: "steps", Unit: one, Formula: "ceil(cdiv(k, block_k) / split_k)", Doc: "K steps of a CTA"},
 	{
@@ -367,10 +397,14 @@ var gridTerms = []Term{
 			+ when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
 			block_k * (trans_a * ` + wrapped("m") + ` + (1 - trans_b) * ` + wrapped("n") + `), 0)`,
 	},
-	{Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path", Formula: "lines / line_rate"},
+	{
+		Name: "line_step", Unit: cycles, Doc: "copies: cache lines through the load path, or bytes through the copy engine",
+		Formula: "when(resident > 0, engine_bytes / engine_bandwidth, lines / line_rate)",
+	},
 	{
 		Name: "copy_latency", Unit: cycles, Doc: "from the start of a K step to its last copy",
-		Formula: "lines * line_latency + when(late_copies > 0, instruction_step, 0)",
+		Formula: `when(resident > 0, engine_latency + (sharers - 1) * sharing_latency + engine_bytes / engine_bandwidth,
+			lines * line_latency + when(late_copies > 0, instruction_step, 0))`,
 	},
 	{
 		Name: "group", Unit: one, Doc: "rows of tiles that are walked together",

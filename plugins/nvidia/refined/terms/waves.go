@@ -35,7 +35,7 @@ var trafficTerms = []Term{
 	},
 	{
 		Name: "dram_share", Unit: one, Doc: "share of the loads that DRAM serves",
-		Formula: "min(1, dram_bytes / (ctas * steps * tile_bytes))",
+		Formula: "min(1, dram_bytes / (ctas * steps * step_bytes))",
 	},
 	{
 		Name: "l2_hit", Unit: one, Common: arch.CommonL2Hit, Doc: "share of the loads that the L2 serves",
@@ -51,8 +51,9 @@ var trafficTerms = []Term{
 				* when(trans_b > 0, ` + wholeLines + `, block_k * element_bytes)`,
 	},
 	{
-		Name: "hidden", Unit: one, Doc: "share of the start of a wave behind the first that other CTAs of the SM hide",
-		Formula: "fill_overlap * (1 - 1 / ctas_per_sm)",
+		Name: "hidden", Unit: one,
+		Doc:     "share of the start of a wave behind the first that other CTAs of the SM hide, or copies ahead",
+		Formula: "when(resident > 0, 1, fill_overlap * (1 - 1 / ctas_per_sm))",
 	},
 	{
 		Name: "dram_latency", Unit: cycles, Formula: "hbm_latency_penalty * dram_latency_load",
@@ -75,11 +76,11 @@ const wholeLines = "ceil(block_k * element_bytes / line_bytes) * line_bytes"
 var deviceTerms = []Term{
 	{
 		Name: "l2_step", Unit: cycles, Common: arch.CommonL2Step, Doc: "one CTA's operands through the L2",
-		Formula: "active * tile_bytes * (1 + broken_lines / tile_lines) / (l2_perf_ratio * l2_coalescing)",
+		Formula: "active * step_bytes * (1 + broken_lines / tile_lines) / (l2_perf_ratio * l2_coalescing)",
 	},
 	{
 		Name: "dram_step", Unit: cycles, Common: arch.CommonDRAMStep, Doc: "one CTA's share of DRAM",
-		Formula: "active * tile_bytes * dram_share / (dram_perf_ratio * dram_efficiency)",
+		Formula: "active * step_bytes * dram_share / (dram_perf_ratio * dram_efficiency)",
 	},
 	{
 		Name: "repeat_step", Unit: cycles, Doc: "one CTA's share of the lines that are loaded again",
@@ -173,8 +174,10 @@ var waveTerms = []Term{
 		Name: "wave_epilogue", Unit: cycles,
 		Doc: "output; sums that are handed over are written and, by the last CTA of the tile, read",
 		Formula: `wave_ctas * block_m * block_n
-				* when(handover > 0, 2 * accumulator_bytes / epilogue_bandwidth + output_cost / split_k, output_cost)
-			+ when(handover > 0, arrival_latency, 0)`,
+				* when(handover > 0,
+					2 * accumulator_bytes / when(resident > 0, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k,
+					output_cost)
+			+ when(handover > 0, when(resident > 0, resident_arrival, arrival_latency), 0) + resident * resident_turn`,
 	},
 	{
 		Name: "wave_paced", Unit: cycles, When: "pass_counts > 0",
@@ -195,7 +198,7 @@ var waveTerms = []Term{
 var totalTerms = []Term{
 	{
 		Name: "launch", Unit: cycles, Kind: arch.KindShare, Doc: "launch of the kernel",
-		Formula: "launch_seconds * clock",
+		Formula: "when(resident > 0, resident_launch, launch_seconds) * clock",
 	},
 	{
 		Name: "fill", Unit: cycles, Kind: arch.KindShare,
@@ -240,7 +243,8 @@ var totalTerms = []Term{
 		Name: "reduction", Unit: cycles, Kind: arch.KindShare, When: "split_k > 1",
 		Doc: "adding up the sums of a split K: launches, or the parts that the CTA that arrives last reads",
 		Formula: `when(handover > 0,
-			split_k * (add_latency + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)),
+			split_k * (when(resident > 0, resident_add, add_latency)
+				+ block_m * block_n * accumulator_bytes / (line_rate * line_bytes)),
 			reduce_launches * relaunch_seconds * clock
 				+ batch * m * n * (split_k * accumulator_bytes + output_bytes) / reduce_bandwidth)`,
 	},

@@ -1,6 +1,9 @@
 package inst
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // hopper are the instructions that came with sm_90: barriers in shared memory that count bytes, copies of tensor tiles,
 // clusters.
@@ -8,6 +11,8 @@ var hopper = []Instruction{
 	// Values that they need.
 	row("MovB64Pack", "mov.b64", sm10, "d = a[1]:a[0]", dst(B64), vec("a", B32, 2)),
 	row("MovB64Name", "mov.b64", sm10, "d = the parameter's address in the parameter space", dst(B64), src("a", Name)),
+	row("PrefetchTensormap", "prefetch.tensormap", sm90, "reads the tensor map at a generic address ahead of its use",
+		src("addr", Global)),
 	row("CvtaParamU64", "cvta.param.u64", since(70, 77), "d = address a in the parameter space as a generic one",
 		dst(B64), src("a", B64)),
 	row("ShflSyncIdxB32", "shfl.sync.idx.b32", sm30, "d = a of the lane numbered lane",
@@ -70,8 +75,8 @@ const (
 // wgmma returns the multiplications of a warpgroup, from shared memory, by extent along n and type.
 func wgmma() (rows []Instruction) {
 	for n := WgmmaStepN; n <= wgmmaMaxN; n += WgmmaStepN {
-		for _, t := range []struct{ ptx, name, text string }{{"f16", "F16", "fp16"}, {"bf16", "BF16", "bf16"}} {
-			sums := dstVec(F32, n/2)
+		sums := dstVec(F32, n/2)
+		for _, t := range wgmma16 {
 			rows = append(rows, row(fmt.Sprintf("WgmmaM64N%dK16F32%s", n, t.name),
 				fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s", n, t.ptx, t.ptx), sm90a,
 				fmt.Sprintf("d = a · b, plus d if add; descriptors of a 64×16 and b 16×%d in %s; "+
@@ -79,19 +84,36 @@ func wgmma() (rows []Instruction) {
 				sums, src("a", B64), src("b", B64), src("add", Pred), Operand{Literal: "1"}, Operand{Literal: "1"},
 				src("transA", Int), src("transB", Int)))
 		}
+		for _, t := range wgmma8 {
+			rows = append(rows, row(fmt.Sprintf("WgmmaM64N%dK32F32%s", n, t.name),
+				fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk32.f32.%s.%s", n, t.ptx, t.ptx), sm90a,
+				fmt.Sprintf("d = a · b, plus d if add; descriptors of a 64×32 and b 32×%d in %s, both contiguous along k",
+					n, t.text),
+				sums, src("a", B64), src("b", B64), src("add", Pred), Operand{Literal: "1"}, Operand{Literal: "1"}))
+		}
 	}
 	return rows
 }
 
-// Wgmma returns the row of Table of the multiplication with an extent of n along N for bf16 or fp16, -1 if there is
-// none.
-func Wgmma(n int, bf16 bool) int {
+// The types of operands that wgmma has here, in the order of the rows of one extent.
+var (
+	wgmma16 = []wgmmaType{{"f16", "F16", "fp16"}, {"bf16", "BF16", "bf16"}}
+	wgmma8  = []wgmmaType{{"e4m3", "E4M3", "fp8 e4m3"}, {"e5m2", "E5M2", "fp8 e5m2"}}
+)
+
+// wgmmaType is a type of operands: in PTX, in the name of the constructor, in text.
+type wgmmaType struct{ ptx, name, text string }
+
+// Wgmma returns the row of Table of the multiplication with an extent of n along N for operands of a PTX type (f16,
+// bf16, e4m3, e5m2), -1 if there is none.
+func Wgmma(n int, operands string) int {
 	if n < WgmmaStepN || n > wgmmaMaxN || n%WgmmaStepN != 0 {
 		return -1
 	}
-	row := len(general) + len(hopper) + 2*(n/WgmmaStepN-1)
-	if bf16 {
-		row++
+	types := slices.Concat(wgmma16, wgmma8)
+	i := slices.IndexFunc(types, func(t wgmmaType) bool { return t.ptx == operands })
+	if i < 0 {
+		return -1
 	}
-	return row
+	return len(general) + len(hopper) + len(types)*(n/WgmmaStepN-1) + i
 }

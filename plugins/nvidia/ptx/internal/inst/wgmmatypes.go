@@ -2,8 +2,8 @@ package inst
 
 import "fmt"
 
-// wgmmaTypes returns the multiplications of a warpgroup with the largest extent along n for the types of which the
-// operands are always contiguous along k.
+// wgmmaTypes returns the multiplications of a warpgroup with the largest extent along n for tf32 and int8, whose operands
+// are always contiguous along k.
 func wgmmaTypes() (rows []Instruction) {
 	one := Operand{Literal: "1"}
 	for _, t := range []struct {
@@ -12,8 +12,6 @@ func wgmmaTypes() (rows []Instruction) {
 		form                 Form
 		signs                []Operand // the factors of a and b, which integers do not have
 	}{
-		{32, "f32", "e4m3", "e4m3", "K32F32E4M3", "fp8 e4m3", F32, ops(one, one)},
-		{32, "f32", "e5m2", "e5m2", "K32F32E5M2", "fp8 e5m2", F32, ops(one, one)},
 		{8, "f32", "tf32", "tf32", "K8F32TF32", "tf32", F32, ops(one, one)},
 		{32, "s32", "s8", "s8", "K32S32S8", "int8", B32, nil},
 	} {

@@ -1,0 +1,113 @@
+// Package exportcmd is `origami export`: a kernel that origami generates, to be used without it.
+package exportcmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/sdk/durable"
+)
+
+// File is one of the files of an exported kernel.
+type File struct {
+	Name string
+	Text []byte
+}
+
+// Generate returns the files of a configuration for a problem on a device. adds asks for a kernel that may add to C.
+type Generate func(d *arch.Description, p gemm.Problem, c gemm.Config, adds bool) ([]File, error)
+
+// Options are what the command line says.
+type Options struct {
+	Factory *session.Factory
+	Query   session.ProblemFlags
+	// Config is the configuration to export, empty for the pick.
+	Config string
+	// Adds asks for a kernel that may add to C.
+	Adds bool
+	// Out is the folder for the files.
+	Out      string
+	Generate Generate
+}
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(f *session.Factory, generate Generate, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f, Generate: generate}
+	cmd := &cobra.Command{
+		Use:   "export --arch ARCH -m SIZE -n SIZE -k SIZE --kernel FAMILY",
+		Short: "Write a kernel's PTX, with launchers in C and Python",
+		Long: "Write the kernel of one configuration, to be used without origami: its PTX, and launchers for the\n" +
+			"problem in C and in Python. They need the NVIDIA driver, and no CUDA toolkit but cuda.h. Without\n" +
+			"--config it is the pick. Only the families that origami generates itself can be exported: mma and\n" +
+			"wgmma. The sizes, the leading dimensions and the launch are fixed; addresses, alpha and beta are not.",
+		Example: `  origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --out gemm
+  origami export --arch sm89 -m 512 -n 512 -k 512 --kernel mma --config 64x64x64,warps=4,stages=3 --add`,
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	o.Query.Register(cmd.Flags(), false)
+	cmd.Flags().StringVar(&o.Config, "config", "",
+		"export this `CONFIG`, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; what is left out is the first "+
+			"candidate's of that tile")
+	cmd.Flags().BoolVar(&o.Adds, "add", false, "a kernel that can add to C: beta may be other than zero")
+	cmd.Flags().StringVar(&o.Out, "out", ".", "write the files into this `FOLDER`")
+	return cmd
+}
+
+// Run answers.
+func Run(ctx context.Context, o *Options) error {
+	problem, err := o.Query.One(o.Factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	if err != nil {
+		return err
+	}
+	e, err := explaincmd.Explain(ctx, a, problem, o.Factory.Settings.Kernel, o.Config)
+	if err != nil {
+		return err
+	}
+	if e.Estimate.Reject != "" {
+		return diag.Inputf("%s cannot be used for %s: %s", e.Config, problem, e.Estimate.Reject).
+			Do("`origami explain --config %s` says why", e.Config)
+	}
+	files, err := o.Generate(a.Describe(), problem, e.Config, o.Adds)
+	if err != nil {
+		return err
+	}
+	return o.write(files)
+}
+
+// write writes the files and names them.
+func (o *Options) write(files []File) error {
+	if err := os.MkdirAll(o.Out, 0o755); err != nil {
+		return diag.Inputf("%v", err).At("--out %s", o.Out).Do("name a folder that can be written")
+	}
+	paths := make([]string, len(files))
+	for i, f := range files {
+		paths[i] = filepath.Join(o.Out, f.Name)
+		err := durable.Replace(paths[i], 0o644, func(w io.Writer) error { _, err := w.Write(f.Text); return err })
+		if err != nil {
+			return diag.Inputf("%v", err).At("--out %s", o.Out).Do("name a folder that can be written")
+		}
+	}
+	if render.FormatOf(o.Factory) == render.JSON {
+		return render.JSONLine(o.Factory.Streams, map[string][]string{"files": paths})
+	}
+	_, err := fmt.Fprintln(o.Factory.Streams.Writer(), strings.Join(paths, "\n"))
+	return err
+}

@@ -1,0 +1,108 @@
+package export_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/export"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/families"
+)
+
+// kernels are one of each family, with and without splits.
+func kernels(t *testing.T) map[string]export.Kernel {
+	t.Helper()
+	all := map[string]export.Kernel{}
+	for _, f := range families.All() {
+		for name, text := range map[string]string{
+			"mma": "64x64x64,warps=4,stages=3,split=1", "mma ": "64x64x64,warps=4,stages=3,split=3",
+			"wgmma": "64x64x64,warps=8,stages=4,split=1", "wgmma ": "64x128x64,warps=8,stages=3,split=2",
+		} {
+			if strings.TrimSpace(name) != f.Name() {
+				continue
+			}
+			c, err := gemm.ParseConfig(text, gemm.Config{}, f.Axes()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Kernel = f.Name()
+			all[name] = export.Kernel{
+				Family: f, Problem: gemm.New(200, 264, 320), Config: c, Adds: name == "mma",
+				Limits: gemmgen.Limits{
+					RegistersPerThread: 255, RegisterFile: 65536, RegisterGranule: 8, SharedMemory: unit.Bytes(227 << 10),
+					Processors: 132, Target: f.Target(),
+				},
+			}
+		}
+	}
+	return all
+}
+
+// TestFiles: the files name the kernel's entry point, the C compiles, and Python parses.
+func TestFiles(t *testing.T) {
+	header := headerFolder()
+	cc, noC := exec.LookPath("cc")
+	python, noPython := exec.LookPath("python3")
+	for name, k := range kernels(t) {
+		t.Run(name, func(t *testing.T) {
+			files, err := k.Files()
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder, texts := t.TempDir(), map[string]string{}
+			for _, f := range files {
+				texts[filepath.Ext(f.Name)] = string(f.Text)
+				if err := os.WriteFile(filepath.Join(folder, f.Name), f.Text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			entry := strings.TrimSuffix(files[0].Name, ".ptx")
+			if !strings.Contains(texts[".ptx"], ".entry "+entry+"(") || len(files) != 4 {
+				t.Fatalf("%d files, %s", len(files), entry)
+			}
+			if split := k.Config.SplitK > 1; split == strings.Contains(texts[".py"], "WORKSPACE = 0 + 0") {
+				t.Error("a workspace is for splits of K alone")
+			}
+			if noC == nil && header != "" {
+				out, err := exec.Command(cc, "-c", "-Wall", "-Wextra", "-Werror", "-I", header, "-o",
+					filepath.Join(folder, "x.o"), filepath.Join(folder, entry+".c")).CombinedOutput()
+				if err != nil {
+					t.Errorf("%v\n%s", err, out)
+				}
+			}
+			if noPython == nil {
+				program := "import ast, sys; ast.parse(open(sys.argv[1]).read())"
+				out, err := exec.Command(python, "-c", program, filepath.Join(folder, entry+".py")).CombinedOutput()
+				if err != nil {
+					t.Errorf("%v\n%s", err, out)
+				}
+			}
+		})
+	}
+}
+
+// headerFolder is where cuda.h is, "" if it is nowhere that `make cuda` looks.
+func headerFolder() string {
+	for _, folder := range []string{
+		"../../../../bin/tools/cuda-headers/nvidia/cu13/include", "/usr/local/cuda/include",
+	} {
+		if _, err := os.Stat(filepath.Join(folder, "cuda.h")); err == nil {
+			return folder
+		}
+	}
+	return ""
+}
+
+// TestRefused: what cannot be built is an error of the user's.
+func TestRefused(t *testing.T) {
+	k := kernels(t)["wgmma"]
+	k.Problem.K = 321 // rows that no tensor map describes
+	if _, err := k.Files(); err == nil || !strings.Contains(err.Error(), "tensor_map") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,34 @@
+// {{.Problem}}, {{.Config}}
+// Written by `origami export`. It needs cuda.h of CUDA 12 or later and the NVIDIA driver (-lcuda).
+#ifndef {{.Name}}_H
+#define {{.Name}}_H
+
+#include <cuda.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  CUmodule module;
+  CUfunction function;
+} {{.Name}}_kernel;
+
+// Bytes of device memory that a launch needs beside the matrices. Launches that may overlap need one each.
+#define {{.Name}}_WORKSPACE ((size_t){{.Counters}} + {{.Partials}})
+
+// Loads the text of {{.Name}}.ptx into the current context.
+CUresult {{.Name}}_load({{.Name}}_kernel *k, const char *ptx);
+
+// Makes a workspace ready: once, before its first launch.
+CUresult {{.Name}}_prepare(CUdeviceptr workspace, CUstream stream);
+
+// Enqueues C = alpha * A * B{{if .Adds}} + beta * C{{else}}; beta has to be 0, as the kernel does not read C{{end}}.
+CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,
+                          {{if .Integer}}int alpha, int beta{{else}}float alpha, float beta{{end}}, CUdeviceptr workspace, CUstream stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

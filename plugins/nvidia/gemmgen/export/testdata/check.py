@@ -1,0 +1,30 @@
+"""Runs exported fp16 kernels, row-major, through their Python launchers on tensors of PyTorch.
+
+    python3 check.py FOLDER M N K [BETA]
+"""
+
+import glob
+import importlib.util
+import os
+import sys
+
+import torch
+
+folder, m, n, k = sys.argv[1], *map(int, sys.argv[2:5])
+beta = float(sys.argv[5]) if len(sys.argv) > 5 else 0.0
+torch.manual_seed(1)
+a, b, old = (torch.randint(-1, 2, s, device="cuda").half() for s in ((m, k), (k, n), (m, n)))
+want = 2 * (a.double() @ b.double()) + beta * old.double()
+for path in sorted(glob.glob(os.path.join(folder, "*.py"))):
+    spec = importlib.util.spec_from_file_location("gemm", path)
+    gemm = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gemm)
+    kernel = gemm.Kernel()
+    for run in range(2):
+        c = old.clone()
+        kernel(a, b, c, alpha=2, beta=beta, stream=torch.cuda.current_stream().cuda_stream)
+        torch.cuda.synchronize()
+        wrong = int((c.double() != want).sum())
+        print(f"{gemm.NAME}: run {run}, {wrong} of {m * n} elements are wrong")
+        if wrong:
+            sys.exit(1)

@@ -1,0 +1,145 @@
+// Package wgmma is the family of kernels that gemmgen generates for Hopper: wgmma fed by copies of tensor tiles (TMA),
+// with CTAs that stay resident.
+package wgmma
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+)
+
+// Family implements kernel.Family.
+type Family struct{}
+
+// Name implements kernel.Family.
+func (Family) Name() string { return generator.Name }
+
+// Axes implements kernel.Family.
+func (Family) Axes() []gemm.Axis { return generator.Family{}.Axes() }
+
+// Types implements kernel.Family.
+func (Family) Types() (types []gemm.Types) {
+	for _, in := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2} {
+		for _, out := range in.Outputs() {
+			types = append(types, gemm.Types{In: in, Out: out})
+		}
+	}
+	return types
+}
+
+// splits are the values of split_k in the candidate list.
+var splits = []int{1, 2, 3, 4, 6, 8, 12, 16}
+
+// Groups implements kernel.Family.
+func (Family) Groups() bool { return false }
+
+// Space implements kernel.Family: every kernel that gemmgen can generate.
+func (Family) Space() arch.Space {
+	s := generator.Family{}.Space()
+	s.SplitK = splits
+	return s
+}
+
+// spec is the specification for the generator. The widths are those of Width: a matrix that no tensor map describes has
+// none.
+func spec(o kernel.Operands, c gemm.Config) generator.Spec {
+	width := func(w int) int {
+		if w == 0 {
+			return gemm.MaxVector
+		}
+		return w
+	}
+	return generator.Spec{
+		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
+		Addressable: min(width(o.WidthA), width(o.WidthB)) >= gemm.MaxVector,
+		TilesC:      generator.Tiles(width(o.WidthC), o.Out, c),
+		PairsC:      width(o.WidthC) >= 2*o.Out.Bytes(),
+		Config:      c,
+	}
+}
+
+// Check implements kernel.Family.
+func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
+	s := spec(o, c)
+	reason, detail := s.Check(gemmgen.Limits{
+		// Kernels run on the architecture that they were assembled for, and on no other.
+		Target:             target.Target{CC: d.SM.Target.CC, Suffix: target.ArchFeatures},
+		RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, RegisterGranule: d.SM.RegisterGranule,
+		SharedMemory: d.SharedMemory,
+	})
+	if reason != "" {
+		return reason, detail
+	}
+	return kernel.CheckShared(d, need.SharedMemory)
+}
+
+// Resources implements kernel.Family. It has no spill term: gemmgen does not build kernels that could spill.
+func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, _ bool) kernel.Resources {
+	s := spec(o, c)
+	r, reason, _ := s.Resources()
+	if reason != "" {
+		return kernel.Resources{} // not a kernel of the family
+	}
+	return kernel.Resources{
+		Registers: min(r.Registers, d.RegisterLimit(r.Threads)), SharedMemory: r.SharedMemory,
+	}
+}
+
+// Width implements kernel.Family. That of C is the widest if the copy engine can store it.
+func (Family) Width(p gemm.Problem, o gemm.Operand) int {
+	call := gemmgen.NewCall(p)
+	a, b, c := call.Vectors(p.Output())
+	if _, _, rows := call.Alignment(p.Output()); rows < gemm.MaxVector {
+		c = min(c, gemm.MaxVector/2)
+	}
+	return [...]int{gemm.A: a, gemm.B: b, gemm.C: c}[o]
+}
+
+// Copies implements kernel.Family: the copy engine does them.
+func (Family) Copies(_ *gpu.Device, _ kernel.Operands, _ gemm.Config) kernel.Copies {
+	return kernel.Copies{CountA: 1, CountB: 1, BytesA: gemm.MaxVector, BytesB: gemm.MaxVector, AsyncA: true, AsyncB: true}
+}
+
+// Reduction implements kernel.Family. The warps write their sums, and the one that arrives last adds them up.
+func (Family) Reduction(p gemm.Problem, c gemm.Config) kernel.Reduction {
+	partials, _ := gemmgen.Workspace(p, c)
+	return kernel.Reduction{Workspace: partials}
+}
+
+// Loop implements kernel.Family.
+func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
+	store := o.Out.Bytes()
+	switch s := spec(o, c); {
+	case s.TilesC:
+		store = gemm.MaxVector
+	case s.PairsC:
+		store *= 2
+	}
+	return kernel.Loop{
+		StoreBytes: store,
+		WGMMA:      true, Columns: c.BlockN, Multiplies: o.DType, WarpsM: 1, WarpsN: 1, WarpsK: 1,
+		Resident: true, Sharers: generator.Cluster(c),
+	}
+}
+
+// Overhead implements kernel.Family.
+func (Family) Overhead() kernel.Overhead {
+	const dataSet = "h200-wgmma"
+	const fit = "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, 2026-11-22"
+	return kernel.Overhead{
+		Slots: kernel.Quantity{
+			Name: "wgmma_loop_slots", Value: 37.62, Unit: "1", Low: 1, High: 200, Folds: &[2]float64{36.3, 43},
+			Doc:     "loop_slots of the family wgmma",
+			DataSet: dataSet, Source: fit,
+		},
+		Latency: kernel.Quantity{
+			Name: "wgmma_step_latency", Value: 5.466, Unit: "cycles", Low: 1, High: 600, Folds: &[2]float64{1, 5.47},
+			Doc:     "step_latency of the family wgmma",
+			DataSet: dataSet, Source: fit,
+		},
+	}
+}

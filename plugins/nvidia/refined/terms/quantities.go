@@ -216,7 +216,8 @@ var fittedMMA = []kernel.Quantity{
 		Doc: "rate of FMA ÷ its peak: presumably operands that are in the same bank of the register file",
 	},
 	{
-		Name: "fma_load_rate", Value: 0.6114, Unit: one, Low: 0.1, High: 4, Folds: folds(0.607, 0.616), Without: unlimited,
+		Name: "fma_load_rate", Value: 0.6114, Unit: one, Low: 0.1, High: 4,
+		Folds: folds(0.607, 0.616), Without: unlimited,
 		Doc: "loads of warps from shared memory for FMA, per cycle of an SM",
 	},
 	{
@@ -242,7 +243,8 @@ const (
 // fittedWGMMA are the quantities of CTAs that stay resident.
 var fittedWGMMA = []kernel.Quantity{
 	{
-		Name: "engine_bandwidth", Value: 100, Unit: perCycle, Low: 16, High: 100, Folds: folds(95.2, 100), Without: unlimited,
+		Name: "engine_bandwidth", Value: 100, Unit: perCycle, Low: 16, High: 100,
+		Folds: folds(95.2, 100), Without: unlimited,
 		Doc: "what the copy engine of an SM brings of the L2",
 	},
 	{
@@ -254,7 +256,8 @@ var fittedWGMMA = []kernel.Quantity{
 		Doc: "what a copy waits for the other CTA of a cluster",
 	},
 	{
-		Name: "resident_shared", Value: 105, Unit: perCycle, Low: 105, High: 256, Folds: folds(105, 108), Without: unlimited,
+		Name: "resident_shared", Value: 105, Unit: perCycle, Low: 105, High: 256,
+		Folds: folds(105, 108), Without: unlimited,
 		Doc: "shared_bandwidth of a resident CTA, whose copies do not pass through registers",
 	},
 	{
@@ -262,11 +265,13 @@ var fittedWGMMA = []kernel.Quantity{
 		Doc: "launch_seconds of a resident grid",
 	},
 	{
-		Name: "resident_bandwidth", Value: 15.6, Unit: perCycle, Low: 5, High: 512, Folds: folds(13.9, 17.2), Without: unlimited,
+		Name: "resident_bandwidth", Value: 15.6, Unit: perCycle, Low: 5, High: 512,
+		Folds: folds(13.9, 17.2), Without: unlimited,
 		Doc: "output of a resident CTA: what it keeps its sums for",
 	},
 	{
-		Name: "scattered_bandwidth", Value: 4.94, Unit: perCycle, Low: 1, High: 256, Folds: folds(4.73, 5.19), Without: unlimited,
+		Name: "scattered_bandwidth", Value: 4.94, Unit: perCycle, Low: 1, High: 256,
+		Folds: folds(4.73, 5.19), Without: unlimited,
 		Doc: "output of a resident CTA whose threads store their own sums",
 	},
 	{
@@ -274,11 +279,13 @@ var fittedWGMMA = []kernel.Quantity{
 		Doc: "from the last multiplication of a tile to the first of the next, besides the output",
 	},
 	{
-		Name: "partial_bandwidth", Value: 22.73, Unit: perCycle, Low: 5, High: 512, Folds: folds(22.4, 23.1), Without: unlimited,
+		Name: "partial_bandwidth", Value: 22.73, Unit: perCycle, Low: 5, High: 512,
+		Folds: folds(22.4, 23.1), Without: unlimited,
 		Doc: "sums of a split of K that a resident CTA writes and reads",
 	},
 	{
-		Name: "resident_arrival", Value: 3211, Unit: cycles, Low: 10, High: 10000, Folds: folds(2.99e+03, 3.27e+03), Without: 0,
+		Name: "resident_arrival", Value: 3211, Unit: cycles, Low: 10, High: 10000,
+		Folds: folds(2.99e+03, 3.27e+03), Without: 0,
 		Doc: "from the sums of a warp to when the last warp knows of them: fence, counter",
 	},
 	{

@@ -125,6 +125,7 @@ func statusTable(rows []parameter, all []family) string {
 				cell += ": " + strings.Join(of(p.axes, all[at].chooses), ", ")
 			case onRequest:
 				cell += ": " + strings.Join(of(p.axes, all[at].offers), ", ")
+			default:
 			}
 			b.WriteString(" " + cell + " |")
 		}
@@ -163,7 +164,7 @@ func valueTable(all []family) string {
 	return b.String() + "\n"
 }
 
-// text writes the values, and those on request in brackets. Many at the same distance become a range, and none stand for
+// text writes the values, and those on request in brackets. Many at the same distance become a range. None stand for
 // what nobody knows of the kernels.
 func (a axis) text() string {
 	switch {

@@ -28,8 +28,8 @@ type warpGrid struct {
 }
 
 // newWarpGrid chooses the warp grid among those that have the numbers of want that are not 0. It prefers few K slices,
-// since these need a reduction, then square warp tiles, which read the fewest operand bytes from shared memory, then wide
-// ones, whose rows of C are longer. It reports false if the warps cannot share the tile.
+// since these need a reduction, then square warp tiles, which read the fewest operand bytes from shared memory, then
+// wide ones, whose rows of C are longer. It reports false if the warps cannot share the tile.
 //
 // step is the extent of a matrix instruction along K in elements.
 func newWarpGrid(c *gemm.Config, step int, want choices) (best warpGrid, found bool) {

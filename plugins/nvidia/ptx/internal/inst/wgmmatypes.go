@@ -2,8 +2,8 @@ package inst
 
 import "fmt"
 
-// wgmmaTypes returns the multiplications of a warpgroup with the largest extent along n for tf32 and int8, whose operands
-// are always contiguous along k.
+// wgmmaTypes returns the multiplications of a warpgroup with the largest extent along n for tf32 and int8, whose
+// operands are always contiguous along k.
 func wgmmaTypes() (rows []Instruction) {
 	one := Operand{Literal: "1"}
 	for _, t := range []struct {

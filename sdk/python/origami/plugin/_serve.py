@@ -92,6 +92,8 @@ def serve(provider: Provider) -> None:
 
     pool = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="call")
     service = ExecutorService(provider)
+    # Run, programs of the caller's, is for executors in Go. gRPC answers UNIMPLEMENTED, which the host understands.
+    calls = [name for name in _wire.methods("ExecutorService") if name != "Run"]
     server = grpc.server(
         pool, options=[("grpc.max_receive_message_length", MAX_REQUEST), ("grpc.max_send_message_length", MAX_ANSWER)]
     )
@@ -101,9 +103,7 @@ def serve(provider: Provider) -> None:
                 "BaseService",
                 {"Info": lambda request, context: _wire.message("InfoResponse")(info=describe(provider).info)},
             ),
-            _handlers(
-                "ExecutorService", {name: getattr(service, name.lower()) for name in _wire.methods("ExecutorService")}
-            ),
+            _handlers("ExecutorService", {name: getattr(service, name.lower()) for name in calls}),
             _go_plugin_handlers("plugin.GRPCController", "Shutdown", shutdown),
             # HealthCheckResponse with status = 1, which is SERVING.
             _go_plugin_handlers("grpc.health.v1.Health", "Check", lambda request, context: b"\x08\x01"),
@@ -243,10 +243,11 @@ def _handlers(service: str, functions: dict) -> grpc.GenericRpcHandler:
 
         return call
 
-    handlers = {}
-    for name, (request, response) in _wire.methods(service).items():
+    methods, handlers = _wire.methods(service), {}
+    for name, function in functions.items():
+        request, response = methods[name]
         handlers[name] = grpc.unary_unary_rpc_method_handler(
-            guarded(name, functions[name]), request.FromString, response.SerializeToString
+            guarded(name, function), request.FromString, response.SerializeToString
         )
     return grpc.method_handlers_generic_handler(f"{_wire.PACKAGE}.{service}", handlers)
 

@@ -163,7 +163,9 @@ func sameAsCommandLine(t *testing.T, folder string) {
 						t.Fatal(err)
 					}
 					asked := slices.DeleteFunc(slices.Clone(problems), func(p gemm.Problem) bool {
-						return opened.Describe().SupportsTypes(kernel, &p) != nil // it lacks bf16
+						// It lacks bf16, or no tensor map describes the rows.
+						ragged := (p.M|p.N|p.K)%8 != 0
+						return opened.Describe().SupportsTypes(kernel, &p) != nil || kernel == "wgmma" && ragged
 					})
 					if len(asked) == 0 { // it lacks fp16, too
 						p := gemm.New(4096, 4096, 4096)

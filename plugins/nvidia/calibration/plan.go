@@ -31,13 +31,10 @@ type planner struct {
 	footprints, grids, chases []int
 }
 
-// ampere is the lowest compute capability with the matrix instructions of the kernels.
-const ampere = 80
-
 // New returns the plan for a device, by what its driver reports.
 func New(d exec.Device) (*calibrate.Plan, error) {
 	t, err := target.Parse(d.Arch)
-	if err != nil || t.CC < ampere {
+	if err != nil || !t.MultipliesMatrices() {
 		return nil, diag.Inputf("%s (%s) has no microbenchmarks", d.Name, d.Arch).
 			Do("use a GPU of compute capability 8.0 or later")
 	}
@@ -146,7 +143,7 @@ var hopper = target.Target{CC: 90, Suffix: target.ArchFeatures}
 // matrices measures rate and latency of the matrix instructions of each type, with random operands.
 func (p *planner) matrices() {
 	for _, d := range types {
-		if d == gemm.FP8 && (p.target.CC < 89 || p.target.EmulatesFP8()) {
+		if d == gemm.FP8 && (!p.target.HasFP8() || p.target.EmulatesFP8()) {
 			continue // there is none, or it is a conversion and an instruction of fp16
 		}
 		p.mma(d)

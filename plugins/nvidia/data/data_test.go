@@ -102,6 +102,9 @@ func TestSweeps(t *testing.T) {
 			t.Error(err)
 			continue
 		}
+		if filepath.Dir(folder) == filepath.Join("sweeps", "nested") {
+			continue // some kernels of mma, which a script holds against the model
+		}
 		set, list := filepath.Dir(folder), strings.TrimPrefix(filepath.Base(folder), "h200-")
 		problems, configs := rows(t, filepath.Join(set, list+".csv")), rows(t, filepath.Join(set, "configs.csv"))
 		if d.Kernel != "triton" || d.WarmL2 || len(d.Problems()) != problems {

@@ -107,7 +107,7 @@ func (k Kernel) view() (*view, string, error) {
 	program, reason, detail := k.Family.Program(call, out, k.Config, k.Limits)
 	if reason != "" {
 		return nil, "", diag.Inputf("%s cannot be built: %s: %s", k.Config, reason, detail).
-			Do("choose another configuration, or leave --config out")
+			Do("choose another configuration, or none: then it is chosen")
 	}
 	partials, counters := gemmgen.Workspace(k.Problem, k.Config)
 	call.A.Address, call.B.Address, call.C.Address = call.A.Address+base, call.B.Address+base, call.C.Address+base

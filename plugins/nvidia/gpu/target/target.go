@@ -70,6 +70,12 @@ func (t Target) Covers(least Target) bool {
 // each mma.sync by conversions, multiplications of fp16 and separate additions (seen with ptxas 13.0).
 func (t Target) EmulatesFP8() bool { return t.CC >= 90 && t.CC < 120 }
 
+// MultipliesMatrices reports whether a target has the matrix instructions and asynchronous copies of the kernels here.
+func (t Target) MultipliesMatrices() bool { return t.CC >= 80 }
+
+// HasFP8 reports whether mma.sync takes fp8.
+func (t Target) HasFP8() bool { return t.CC >= 89 }
+
 // PTX returns the first version of the PTX ISA, times ten, that knows the target. Source: PTX ISA, section ".target",
 // table "PTX Release History".
 func (t Target) PTX() int {

@@ -61,16 +61,16 @@ func (o *Options) fill(
 	}()
 	sweep.RetryFailed = o.RetryFailed
 	progress := newProgress(o.Factory.Streams, sweep, problems)
-	defer progress.stop()
+	defer progress.Stop()
 	sweep.Begin = progress.begin
 	sweep.Done = func(m dataset.Measurement) {
 		progress.done(m)
 		if why, worth := measuring.LeftOut(&m); worth {
-			progress.warn(why)
+			progress.Warn(why)
 		}
 	}
 	sweep.Retry = func(err error, wait time.Duration, attempt, of int) {
-		progress.warn(session.Retrying(err, wait, attempt, of))
+		progress.Warn(session.Retrying(err, wait, attempt, of))
 	}
 	for _, p := range problems {
 		err := sweep.Run(ctx, p.Problem)

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	bar "github.com/jedib0t/go-pretty/v6/progress"
-
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
@@ -16,13 +14,11 @@ import (
 
 // progress shows on a terminal how far a sweep is. Elsewhere it shows warnings only.
 type progress struct {
-	s        *iostreams.Streams
+	*measuring.Progress
+
 	data     *dataset.Dataset
 	problems []session.Problem
 
-	bar     bar.Writer // nil without a terminal
-	end     func()
-	tracker bar.Tracker
 	begun   time.Time
 	current int // the problem that is being measured, from 1
 	// per is the number of configurations of the last problem that was begun.
@@ -30,13 +26,9 @@ type progress struct {
 }
 
 func newProgress(s *iostreams.Streams, sweep *measure.Sweep, problems []session.Problem) *progress {
-	p := &progress{s: s, data: sweep.Data, problems: problems, begun: time.Now()}
-	if !s.ErrTerminal {
-		return p
+	return &progress{
+		Progress: measuring.NewProgress(s, "measuring"), data: sweep.Data, problems: problems, begun: time.Now(),
 	}
-	p.tracker = bar.Tracker{Message: "measuring", AutoStopDisabled: true}
-	p.bar, p.end = render.Progress(s, &p.tracker)
-	return p
 }
 
 // begin says that a problem is next, with todo of all its configurations left to measure.
@@ -50,8 +42,8 @@ func (p *progress) begin(problem gemm.Problem, all, todo int) {
 		p.total += n
 		left += int64(n) * weight(later.Problem)
 	}
-	if p.bar != nil {
-		p.tracker.UpdateTotal(p.tracker.Value() + left)
+	if p.Shown() {
+		p.UpdateTotal(p.Value() + left)
 		p.show(problem)
 	}
 }
@@ -59,29 +51,14 @@ func (p *progress) begin(problem gemm.Problem, all, todo int) {
 // done says that a configuration has been measured.
 func (p *progress) done(m dataset.Measurement) {
 	p.finished++
-	if p.bar != nil {
-		p.tracker.Increment(weight(m.Problem))
+	if p.Shown() {
+		p.Increment(weight(m.Problem))
 		p.show(m.Problem)
 	}
 }
 
 func (p *progress) show(problem gemm.Problem) {
 	rate := float64(p.finished) / max(time.Since(p.begun).Seconds(), 1e-3)
-	p.tracker.UpdateMessage(fmt.Sprintf("%d/%d configs, %.1f/s, %d/%d %s", p.finished, p.total, rate, p.current,
+	p.UpdateMessage(fmt.Sprintf("%d/%d configs, %.1f/s, %d/%d %s", p.finished, p.total, rate, p.current,
 		len(p.problems), problem))
-}
-
-// warn writes a line that stays.
-func (p *progress) warn(text string) {
-	if p.bar == nil {
-		p.s.Warn(text)
-		return
-	}
-	p.bar.Log("%s", p.s.Warning(text))
-}
-
-func (p *progress) stop() {
-	if p.bar != nil {
-		p.end()
-	}
 }

@@ -15,11 +15,10 @@ import (
 	"unicode"
 
 	"github.com/gofrs/flock"
-	bar "github.com/jedib0t/go-pretty/v6/progress"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
@@ -109,32 +108,16 @@ func (o *Options) measure(ctx context.Context) (_ *outcome, err error) {
 			err = closed
 		}
 	}()
-	progress := newProgress(o.Factory.Streams)
-	defer progress.stop()
+	progress := progress{measuring.NewProgress(o.Factory.Streams, "calibrating")}
+	defer progress.Stop()
 	s := &calibrate.Session{Plan: p, Device: at, Runner: runner, Environment: x.Environment, Rounds: records.Rounds,
 		Keep:  func(p *calibrate.Probe, r calibrate.Round) error { return log.append(p.Name, r) },
 		Begin: progress.begin}
 	refused, err := s.Run(ctx)
 	if err != nil {
-		return nil, stopped(ctx, err, file)
+		return nil, measuring.StoppedWith(ctx, err, "what was measured is", file)
 	}
 	return newOutcome(file, records, p, refused), nil
-}
-
-// stopped adds to an error that what was measured is kept.
-func stopped(ctx context.Context, err error, file string) error {
-	var d *diag.Error
-	switch {
-	case ctx.Err() != nil:
-		d = &diag.Error{What: session.ErrInterrupted.Error(), Err: session.ErrInterrupted}
-	case !errors.As(err, &d):
-		d = &diag.Error{What: err.Error(), Err: err}
-	}
-	fix := fmt.Sprintf("what was measured is in %s, and the same command with --records %s goes on from there", file, file)
-	if d.Fix != "" {
-		fix = d.Fix + "; " + fix
-	}
-	return d.Do("%s", fix)
 }
 
 // device returns the GPU that --device means, and its number.
@@ -259,29 +242,12 @@ func (l *log) unwritable(err error) error {
 }
 
 // progress shows on a terminal how far the measurement is.
-type progress struct {
-	tracker bar.Tracker
-	end     func()
-}
+type progress struct{ *measuring.Progress }
 
-func newProgress(s *iostreams.Streams) *progress {
-	p := &progress{tracker: bar.Tracker{Message: "calibrating", AutoStopDisabled: true}}
-	if s.ErrTerminal {
-		_, p.end = render.Progress(s, &p.tracker)
-	}
-	return p
-}
-
-func (p *progress) begin(probe *calibrate.Probe, done, total int) {
-	if p.end != nil {
-		p.tracker.UpdateTotal(int64(total))
-		p.tracker.SetValue(int64(done))
-		p.tracker.UpdateMessage(fmt.Sprintf("%d/%d rounds, %s", done, total, probe.Name))
-	}
-}
-
-func (p *progress) stop() {
-	if p.end != nil {
-		p.end()
+func (p progress) begin(probe *calibrate.Probe, done, total int) {
+	if p.Shown() {
+		p.UpdateTotal(int64(total))
+		p.SetValue(int64(done))
+		p.UpdateMessage(fmt.Sprintf("%d/%d rounds, %s", done, total, probe.Name))
 	}
 }

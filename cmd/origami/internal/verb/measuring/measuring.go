@@ -79,6 +79,16 @@ func Words(s dataset.Status) string {
 
 // Stopped adds to the error that ended a sweep how many measurements are kept, and how to continue.
 func Stopped(ctx context.Context, err error, measurements int, folder string) error {
+	kept := ""
+	if measurements > 0 {
+		kept = render.Plural(measurements, "measurement is", "measurements are") + " kept"
+	}
+	return StoppedWith(ctx, err, kept, folder)
+}
+
+// StoppedWith adds to the error that ended a measurement what is kept in a file or folder of records, and how to
+// continue. kept is empty if that is nothing.
+func StoppedWith(ctx context.Context, err error, kept, records string) error {
 	var d *diag.Error
 	switch {
 	case ctx.Err() != nil:
@@ -86,11 +96,10 @@ func Stopped(ctx context.Context, err error, measurements int, folder string) er
 	case !errors.As(err, &d):
 		d = &diag.Error{What: err.Error(), Err: err}
 	}
-	if measurements == 0 {
+	if kept == "" {
 		return d
 	}
-	fix := fmt.Sprintf("%s kept in %s, and the same command with --records %s goes on from there",
-		render.Plural(measurements, "measurement is", "measurements are"), folder, folder)
+	fix := fmt.Sprintf("%s in %s, and the same command with --records %s goes on from there", kept, records, records)
 	if d.Fix != "" {
 		fix = d.Fix + "; " + fix
 	}

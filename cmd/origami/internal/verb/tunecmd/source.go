@@ -243,16 +243,16 @@ func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 	}
 	s.begun = time.Now()
 	s.progress = newProgress(s.o.Factory.Streams, s, t)
-	defer s.progress.stop()
+	defer s.progress.Stop()
 	if s.sweep != nil {
 		s.sweep.Done = func(m dataset.Measurement) {
 			s.fresh++
 			if why, worth := measuring.LeftOut(&m); worth {
-				s.progress.warn(why)
+				s.progress.Warn(why)
 			}
 		}
 		s.sweep.Retry = func(err error, wait time.Duration, attempt, of int) {
-			s.progress.warn(session.Retrying(err, wait, attempt, of))
+			s.progress.Warn(session.Retrying(err, wait, attempt, of))
 		}
 	}
 	t.Measure = func(ctx context.Context, tasks []tune.Task) ([]unit.Seconds, error) { return s.measure(ctx, t, tasks) }

@@ -30,9 +30,11 @@ type Plan struct {
 
 // Probe is one microbenchmark.
 type Probe struct {
-	// Name identifies it in records: "l2/bandwidth/4 MiB". Unit is that of its value.
-	Name, Unit string
-	Program    exec.Program
+	// Name identifies the probe in records, such as "l2/bandwidth/4 MiB".
+	Name string
+	// Unit is the unit of the value.
+	Unit    string
+	Program exec.Program
 	// Runs is the number of timed runs of a round. The value of a round is their median.
 	Runs int
 	// Work is how much of something a run does: bytes, operations, instructions. It is recorded with each round, so that

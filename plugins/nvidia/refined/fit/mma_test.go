@@ -22,8 +22,14 @@ var mmaSets = strings.Fields("h200-mma sweeps/split/mma-fit sweeps/fp8/mma-fit s
 // openMMA returns the experiment of the family mma, and its problems.
 func openMMA(t *testing.T) (e *experiment, problems []gemm.Problem) {
 	t.Helper()
-	e = newExperiment(t, mmaDataSets)
-	for _, name := range mmaSets {
+	return openSets(t, mmaDataSets, mmaSets)
+}
+
+// openSets returns the experiment on all kernels of data sets, and their problems. label is how quantities name them.
+func openSets(t *testing.T, label string, names []string) (e *experiment, problems []gemm.Problem) {
+	t.Helper()
+	e = newExperiment(t, label)
+	for _, name := range names {
 		set, err := dataset.Read(name, os.DirFS("../../data/"+name))
 		if err != nil {
 			t.Fatal(err)

@@ -3,11 +3,9 @@
 package fit_test
 
 import (
-	"os"
 	"slices"
 	"testing"
 
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -17,22 +15,14 @@ import (
 const wgmmaDataSets = "h200-wgmma"
 
 // wgmmaSets are its data sets.
-var wgmmaSets = []string{"skinny", "large", "fp8"}
+var wgmmaSets = []string{
+	"h200-wgmma/skinny/wgmma-fit", "h200-wgmma/large/wgmma-fit", "h200-wgmma/fp8/wgmma-fit",
+}
 
 // openWGMMA returns the experiment of the family wgmma, and its problems.
 func openWGMMA(t *testing.T) (e *experiment, problems []gemm.Problem) {
 	t.Helper()
-	e = newExperiment(t, wgmmaDataSets)
-	for _, name := range wgmmaSets {
-		name = wgmmaDataSets + "/" + name + "/wgmma-fit"
-		set, err := dataset.Read(name, os.DirFS("../../data/"+name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.add(t, set, set.Problems(), func(gemm.Config) bool { return true })
-		problems = append(problems, set.Problems()...)
-	}
-	return e, problems
+	return openSets(t, wgmmaDataSets, wgmmaSets)
 }
 
 // What is shipped of the family wgmma is what the fit finds from the middle of the bounds.

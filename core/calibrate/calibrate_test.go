@@ -71,8 +71,8 @@ func steady(s float64) func(int) (float64, float64) {
 	return func(round int) (float64, float64) { return s * (1 + 0.001*float64(round%3)), 1e9 }
 }
 
-// A steady probe is measured three times. A probe that settles is repeated until it is steady. A probe that never settles
-// is refused with the reason.
+// A steady probe is measured three times. A probe that settles is repeated until it is steady. A probe that never
+// settles is refused with the reason.
 func TestUnstable(t *testing.T) {
 	d := &device{times: map[string]func(int) (float64, float64){
 		"steady": steady(1),

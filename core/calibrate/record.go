@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"time"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
@@ -43,27 +41,16 @@ type header struct {
 }
 
 type roundLine struct {
-	Probe       string      `json:"probe"`
-	Work        float64     `json:"work"`
-	Readings    []reading   `json:"readings"`
-	Environment environment `json:"environment"`
+	Probe       string                 `json:"probe"`
+	Work        float64                `json:"work"`
+	Readings    []reading              `json:"readings"`
+	Environment exec.EnvironmentRecord `json:"environment"`
 }
 
 type reading struct {
 	Seconds  float64  `json:"seconds"`
 	Clock    float64  `json:"clock_hz,omitempty"`
 	Counters []uint64 `json:"counters,omitempty"`
-}
-
-type environment struct {
-	Time            time.Time `json:"time"`
-	Driver          string    `json:"driver,omitempty"`
-	Runtime         string    `json:"runtime,omitempty"`
-	Clock           float64   `json:"clock_hz,omitempty"`
-	Power           float64   `json:"power_watts,omitempty"`
-	PowerLimit      float64   `json:"power_limit_watts,omitempty"`
-	Temperature     float64   `json:"temperature_celsius,omitempty"`
-	ThrottleReasons []string  `json:"throttle_reasons,omitempty"`
 }
 
 // HeaderLine returns the first line of a record file, with its line feed.
@@ -73,12 +60,9 @@ func (r *Records) HeaderLine() ([]byte, error) {
 
 // RoundLine returns a round as a line, with its line feed.
 func RoundLine(probe string, r Round) ([]byte, error) {
-	e := r.Environment
-	l := roundLine{Probe: probe, Work: r.Work}
-	l.Environment = environment{e.Time.UTC(), e.Driver, e.Runtime, finite(float64(e.Clock)),
-		finite(e.PowerWatts), finite(e.PowerLimitWatts), finite(e.TemperatureC), e.ThrottleReasons}
+	l := roundLine{Probe: probe, Work: r.Work, Environment: r.Environment.Record()}
 	for _, s := range r.Readings {
-		l.Readings = append(l.Readings, reading{float64(s.Time), finite(float64(s.Clock)), s.Counters})
+		l.Readings = append(l.Readings, reading{float64(s.Time), exec.Finite(float64(s.Clock)), s.Counters})
 	}
 	return encodeLine(l)
 }
@@ -92,13 +76,6 @@ func encodeLine(v any) ([]byte, error) {
 		err = fmt.Errorf("a line of %d bytes, and at most %d are read", b.Len(), maxLine)
 	}
 	return b.Bytes(), err
-}
-
-func finite(v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0
-	}
-	return v
 }
 
 // ReadRecords reads a record file strictly. An incomplete last line is left out, and Torn counts its bytes.
@@ -169,10 +146,7 @@ func (r *Records) readRound(line []byte) error {
 	if !(l.Work > 0) {
 		return fmt.Errorf("a round with a work of %v", l.Work)
 	}
-	e := l.Environment
-	round := Round{Work: l.Work, Environment: exec.Environment{Time: e.Time, Driver: e.Driver, Runtime: e.Runtime,
-		Clock: unit.Hertz(e.Clock), PowerWatts: e.Power, PowerLimitWatts: e.PowerLimit, TemperatureC: e.Temperature,
-		ThrottleReasons: e.ThrottleReasons}}
+	round := Round{Work: l.Work, Environment: l.Environment.Environment()}
 	for _, s := range l.Readings {
 		if !(s.Seconds > 0) || !(s.Clock >= 0) {
 			return fmt.Errorf("a reading of %v s at %v Hz", s.Seconds, s.Clock)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -17,36 +16,36 @@ const Schema = 1
 
 // line is a measurement as a line of JSON, as docs/measuring.md describes it. The keys name the units.
 type line struct {
-	Schema          int          `json:"schema"`
-	Phase           Phase        `json:"phase"`
-	Block           int          `json:"block,omitempty"`
-	Arms            int          `json:"arms,omitempty"`
-	NullArm         bool         `json:"null_arm,omitempty"`
-	Status          Status       `json:"status"`
-	Fault           Fault        `json:"fault,omitempty"`
-	Detail          string       `json:"detail,omitempty"`
-	Arch            string       `json:"arch"`
-	Device          string       `json:"device"`
-	DeviceName      string       `json:"device_name,omitempty"`
-	DriverName      string       `json:"driver_device_name,omitempty"`
-	Kernel          string       `json:"kernel"`
-	Problem         gemm.Record  `json:"problem"`
-	Config          *gemm.Config `json:"config,omitempty"`
-	Library         string       `json:"library,omitempty"`
-	WarmL2          bool         `json:"warm_l2"`
-	Input           string       `json:"input"`
-	Median          float64      `json:"median_seconds,omitempty"`
-	RelativeMAD     float64      `json:"spread,omitempty"`
-	Samples         []float64    `json:"samples_seconds,omitempty"`
-	ClockMin        float64      `json:"clock_min_hz,omitempty"`
-	ClockMax        float64      `json:"clock_max_hz,omitempty"`
-	ClockMoved      bool         `json:"clock_moved,omitempty"`
-	Resources       *resources   `json:"resources,omitempty"`
-	Numerics        *numerics    `json:"numerics,omitempty"`
-	Environment     *environment `json:"environment,omitempty"`
-	Executor        string       `json:"executor"`
-	ExecutorVersion string       `json:"executor_version"`
-	Host            string       `json:"host_software,omitempty"`
+	Schema          int                     `json:"schema"`
+	Phase           Phase                   `json:"phase"`
+	Block           int                     `json:"block,omitempty"`
+	Arms            int                     `json:"arms,omitempty"`
+	NullArm         bool                    `json:"null_arm,omitempty"`
+	Status          Status                  `json:"status"`
+	Fault           Fault                   `json:"fault,omitempty"`
+	Detail          string                  `json:"detail,omitempty"`
+	Arch            string                  `json:"arch"`
+	Device          string                  `json:"device"`
+	DeviceName      string                  `json:"device_name,omitempty"`
+	DriverName      string                  `json:"driver_device_name,omitempty"`
+	Kernel          string                  `json:"kernel"`
+	Problem         gemm.Record             `json:"problem"`
+	Config          *gemm.Config            `json:"config,omitempty"`
+	Library         string                  `json:"library,omitempty"`
+	WarmL2          bool                    `json:"warm_l2"`
+	Input           string                  `json:"input"`
+	Median          float64                 `json:"median_seconds,omitempty"`
+	RelativeMAD     float64                 `json:"spread,omitempty"`
+	Samples         []float64               `json:"samples_seconds,omitempty"`
+	ClockMin        float64                 `json:"clock_min_hz,omitempty"`
+	ClockMax        float64                 `json:"clock_max_hz,omitempty"`
+	ClockMoved      bool                    `json:"clock_moved,omitempty"`
+	Resources       *resources              `json:"resources,omitempty"`
+	Numerics        *numerics               `json:"numerics,omitempty"`
+	Environment     *exec.EnvironmentRecord `json:"environment,omitempty"`
+	Executor        string                  `json:"executor"`
+	ExecutorVersion string                  `json:"executor_version"`
+	Host            string                  `json:"host_software,omitempty"`
 }
 
 type resources struct {
@@ -64,17 +63,6 @@ type numerics struct {
 	Wrong       int64    `json:"wrong_elements"`
 	OutOfBounds int64    `json:"out_of_bounds_bytes"`
 	Reference   string   `json:"reference"`
-}
-
-type environment struct {
-	Time            time.Time `json:"time"`
-	Driver          string    `json:"driver,omitempty"`
-	Runtime         string    `json:"runtime,omitempty"`
-	Clock           float64   `json:"clock_hz,omitempty"`
-	Power           float64   `json:"power_watts,omitempty"`
-	PowerLimit      float64   `json:"power_limit_watts,omitempty"`
-	Temperature     float64   `json:"temperature_celsius,omitempty"`
-	ThrottleReasons []string  `json:"throttle_reasons,omitempty"`
 }
 
 // AppendLine appends a measurement under its conditions as one line, with its line feed. It returns an error for a
@@ -129,18 +117,8 @@ func newLine(c Conditions, m *Measurement) line {
 		}
 	}
 	if e := m.Environment; e != nil {
-		l.Environment = &environment{
-			e.Time.UTC(), e.Driver, e.Runtime, finite(float64(e.Clock)), finite(e.PowerWatts),
-			finite(e.PowerLimitWatts), finite(e.TemperatureC), e.ThrottleReasons,
-		}
+		e := e.Record()
+		l.Environment = &e
 	}
 	return l
-}
-
-// finite returns a sensor's reading, 0 if it is not a finite number.
-func finite(v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0
-	}
-	return v
 }

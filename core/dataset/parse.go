@@ -77,10 +77,8 @@ func (l *line) measurement() (Measurement, error) {
 		}
 	}
 	if e := l.Environment; e != nil {
-		m.Environment = &exec.Environment{
-			Time: e.Time, Driver: e.Driver, Runtime: e.Runtime, Clock: unit.Hertz(e.Clock), PowerWatts: e.Power,
-			PowerLimitWatts: e.PowerLimit, TemperatureC: e.Temperature, ThrottleReasons: e.ThrottleReasons,
-		}
+		e := e.Environment()
+		m.Environment = &e
 	}
 	return m, nil
 }

@@ -31,7 +31,7 @@ LIB_LINK    := -extldflags=-Wl,-soname,$(LIB_SONAME)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: help build install lib wheel cuda cuda-ready cuda-test triton python-test python-ready test race golden golden-arm64 lint proto
+.PHONY: help build install lib wheel cuda cuda-ready cuda-test triton python-test python-ready test test-all race golden golden-arm64 lint proto
 .PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile bench tools clean
 
 help: ## this list
@@ -91,6 +91,11 @@ $(TOOLS)/cuda-link/libcuda.a:
 
 test: ## the README's test command
 	go test ./...
+
+# What `go test ./...` leaves out for its time: every device, where one of each architecture is tried, fits on every fold,
+# and the hostile inputs that take long.
+test-all: ## every test, for most of an hour
+	ORIGAMI_TEST_ALL=1 go test -count=1 -timeout 60m ./...
 
 # The packages that have golden numbers.
 GOLDEN = $(shell grep -rl --include='*_test.go' '^func Test.*Golden' cmd plugins | xargs -n1 dirname | sort -u | sed 's,^,./,')
@@ -188,7 +193,7 @@ soak: ## sweeps, selections and trust commands, whose processes are killed at ra
 	go run -trimpath ./cmd/origami/soak -time $(SOAKTIME) $(SOAKFLAGS)
 
 hostile: ## every hostile input, and the memory and time that it costs; `go test` gives the quick ones (Linux)
-	go test -count=1 -timeout 30m -v ./cmd/origami/hostile -all
+	ORIGAMI_TEST_ALL=1 go test -count=1 -timeout 30m -v ./cmd/origami/hostile
 
 bench: ## all benchmarks, in the form that benchstat compares
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./...

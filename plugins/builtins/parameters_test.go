@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -22,7 +23,8 @@ import (
 var rungs = []arch.Rung{arch.RungSpec, arch.RungCalibrated, arch.RungCompiled, arch.RungCharacterized}
 
 // Whatever parameter a user overrides, a prediction changes, or the description says that the model does not use the
-// parameter. What it says is not used changes nothing. That holds for every model of every device, on every rung.
+// parameter. What it says is not used changes nothing. That holds for every model of every device, on every rung. The
+// devices of an architecture differ in numbers alone: one of each is tried, and all with ORIGAMI_TEST_ALL=1.
 func TestParametersCountOrAreDeclaredUnused(t *testing.T) {
 	for _, b := range Plugins {
 		p, err := b.Provider()
@@ -52,11 +54,17 @@ func TestParametersCountOrAreDeclaredUnused(t *testing.T) {
 // same reports whether two descriptions of a device and a model are of the same rung, with the same numbers.
 func same(d, e *arch.Description) bool { return d.Rung == e.Rung && slices.Equal(d.Params, e.Params) }
 
-// models lists every model of every device, and that of the vendor's library.
+// recorded is the device of the shipped records. It has rungs that others lack.
+const recorded = "h200"
+
+// models lists every model of the devices that are tried, and that of the vendor's library.
 func models(m arch.Manifest) []arch.OpenRequest {
 	var list []arch.OpenRequest
 	for _, a := range m.Archs {
-		for _, d := range a.Devices {
+		for i, d := range a.Devices {
+			if i > 0 && d.ID != recorded && os.Getenv("ORIGAMI_TEST_ALL") != "1" {
+				continue
+			}
 			for _, model := range a.Models {
 				list = append(list, arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model})
 			}

@@ -8,7 +8,6 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -21,8 +20,6 @@ import (
 	"text/tabwriter"
 	"time"
 )
-
-var all = flag.Bool("all", false, "give all inputs, also those that take long")
 
 // The command may need mostMemory for any input under the limits of docs/threat-model.md, and so may each of its
 // plugins. It prints at most mostErrors and ends in time.
@@ -48,7 +45,7 @@ type input struct {
 	codes []int
 	// resumes: the same command with an honest plugin succeeds afterwards.
 	resumes bool
-	// slow inputs are given with -all only.
+	// slow inputs are given with ORIGAMI_TEST_ALL=1 only.
 	slow bool
 }
 
@@ -73,8 +70,8 @@ func TestInputs(t *testing.T) {
 	fmt.Fprintln(w, "input\tbytes\tpeak MB\tseconds\texit\tstderr")
 	for _, h := range slices.Concat(tables, texts, answers, streams, executors) {
 		t.Run(h.name, func(t *testing.T) {
-			if h.slow && !*all {
-				t.Skip("-all gives it")
+			if h.slow && os.Getenv("ORIGAMI_TEST_ALL") != "1" {
+				t.Skip("ORIGAMI_TEST_ALL=1 gives it")
 			}
 			dir := shortTempDir(t)
 			size := h.makeFiles(t, dir)

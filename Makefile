@@ -69,7 +69,7 @@ cuda-test: cuda-ready tools ## its linters and tests; those that need a GPU skip
 	cd plugins/nvidia/cuda && $(BIN)/cuda.test
 
 triton: ## bin/origami-plugin-triton, the executor for Triton kernels (needs torch and triton to run, nothing to build)
-	PYTHONPATH=sdk/python:bindings/python python3 -m origami.pack plugins/triton $(BIN)/origami-plugin-triton origami._cuda
+	PYTHONPATH=sdk/python:bindings/python python3 -m origami_gemm_plugin.pack plugins/triton $(BIN)/origami-plugin-triton origami_gemm._cuda
 
 python-test: $(TOOLS)/python/ready ## the Python client, the plugin SDK and its plugins; what needs torch, triton, a GPU or the C library skips
 	cd bindings/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
@@ -126,7 +126,7 @@ proto: tools ## buf lint, and no change that breaks plugins built against the ba
 	cd sdk/proto && buf lint && buf breaking --against baseline.binpb
 
 generate: tools ## generated Go of the wire protocol, the PTX instructions and the refined model, command-line reference
-	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami/plugin/wire.binpb
+	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami_gemm_plugin/wire.binpb
 	go generate ./plugins/nvidia/ptx ./plugins/nvidia/refined ./plugins/nvidia/internal/page ./plugins/amd-ref/refined \
 		./plugins/builtins/internal/parameters ./plugins/library
 	go run ./cmd/origami/gen-docs docs

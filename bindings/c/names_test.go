@@ -11,7 +11,7 @@ import (
 
 // Python reads the names of element types itself, as the command line does.
 func TestNamesInPython(t *testing.T) {
-	text, err := os.ReadFile("../python/origami/_dtypes.py")
+	text, err := os.ReadFile("../python/origami_gemm/_dtypes.py")
 	if err != nil {
 		t.Fatal(err)
 	}

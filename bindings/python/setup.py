@@ -21,7 +21,7 @@ class Build(build_py):
     def run(self):
         super().run()
         if LIBRARY.exists() and not self.editable_mode:
-            shutil.copy(LIBRARY, pathlib.Path(self.build_lib) / "origami" / "liborigami.so")
+            shutil.copy(LIBRARY, pathlib.Path(self.build_lib) / "origami_gemm" / "liborigami.so")
 
 
 class Wheel(bdist_wheel):

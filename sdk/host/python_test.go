@@ -52,7 +52,7 @@ func pythonPlugin(t testing.TB, name, source string) string {
 	if err == nil {
 		var out []byte
 		if out, err = osexec.Command(python, "-c",
-			lines+"import grpc, google.protobuf, origami.plugin").CombinedOutput(); err != nil {
+			lines+"import grpc, google.protobuf, origami_gemm_plugin").CombinedOutput(); err != nil {
 			err = fmt.Errorf("%w: %s", err, out)
 		}
 	}

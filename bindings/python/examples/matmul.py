@@ -15,10 +15,10 @@ import triton.language as tl
 sys.path.insert(
     0, str(pathlib.Path(__file__).resolve().parents[1])
 )  # of a checkout; not needed where the package is installed
-import origami.triton
+import origami_gemm.triton
 
 
-@origami.triton.pick(m="M", n="N", k="K", a="a_ptr")
+@origami_gemm.triton.pick(m="M", n="N", k="K", a="a_ptr")
 @triton.jit
 def matmul_kernel(
     a_ptr,
@@ -95,7 +95,7 @@ def main():
     c = matmul(a, b)
     if wrong(c, a, b):
         sys.exit(f"{m}x{n}x{k}: wrong")
-    model = origami.triton.model_of_gpu()
+    model = origami_gemm.triton.model_of_gpu()
     pick = model.select(m, n, k)
     took = triton.testing.do_bench(lambda: matmul(a, b))
     print(f"{m}x{n}x{k} on {model.description['device_name']}: right")

@@ -1,4 +1,4 @@
-"""origami.lib against the command line: the same bits. Needs liborigami (`make lib`) and the command line (`make
+"""origami_gemm.lib against the command line: the same bits. Needs liborigami (`make lib`) and the command line (`make
 build`), here or as $ORIGAMI_LIB and $ORIGAMI; without them the tests skip, or fail if ORIGAMI_REQUIRE_LIB=1."""
 
 import json
@@ -12,8 +12,8 @@ import time
 import unittest
 import unittest.mock
 
-from origami import lib
-from origami.lib import ArgumentTypeError, Error, Model
+from origami_gemm import lib
+from origami_gemm.lib import ArgumentTypeError, Error, Model
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 CLI = pathlib.Path(os.environ.get("ORIGAMI") or CHECKOUT / "bin" / "origami")
@@ -398,7 +398,7 @@ class InAProcess(unittest.TestCase):
             [
                 sys.executable,
                 "-c",
-                "from origami.lib import *\nmodel = Model('sm90')\nknown = model.select(64, 64, 64)\n" + text,
+                "from origami_gemm.lib import *\nmodel = Model('sm90')\nknown = model.select(64, 64, 64)\n" + text,
             ],
             capture_output=True,
             text=True,
@@ -448,7 +448,7 @@ assert model.select(66, 64, 64)
     def test_spawn_and_late_loading(self):
         out = subprocess.run([sys.executable, "-c", """
 import os
-from origami.lib import Model
+from origami_gemm.lib import Model
 pid = os.fork()
 if pid == 0:
     print(Model("sm90").select(64, 64, 64), flush=True)

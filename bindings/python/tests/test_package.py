@@ -1,4 +1,4 @@
-"""The package beside the plugin SDK, which adds origami.plugin to the same name."""
+"""What the package offers at its top, and that it and the plugin SDK are apart."""
 
 import os
 import pathlib
@@ -6,7 +6,8 @@ import subprocess
 import sys
 import unittest
 
-import origami
+import origami_gemm
+from origami_gemm import lib
 
 CLIENT = pathlib.Path(__file__).resolve().parents[1]
 SDK = CLIENT.parents[1] / "sdk" / "python"
@@ -14,20 +15,23 @@ SDK = CLIENT.parents[1] / "sdk" / "python"
 
 class Package(unittest.TestCase):
     def test_version(self):
-        self.assertRegex(origami.__version__, r"^\d+\.\d+\.\d+$")
+        self.assertRegex(origami_gemm.__version__, r"^\d+\.\d+\.\d+$")
 
-    def test_client_and_sdk_in_either_order(self):
-        for path in ([CLIENT, SDK], [SDK, CLIENT]):
-            code = ("import origami, origami.plugin, origami.pack\n"
-                    "print(origami.__version__, origami.plugin.Config.__name__)")
+    def test_no_word_of_the_name_that_another_package_has(self):
+        for folder in (CLIENT, SDK):
+            self.assertFalse((folder / "origami").exists(), "the Python package index has another package `origami`")
+
+    def test_top(self):
+        self.assertIs(origami_gemm.Model, lib.Model)
+        self.assertTrue((CLIENT / "origami_gemm" / "py.typed").exists())
+
+    def test_each_without_the_other(self):
+        for folder, name, other in ((CLIENT, "origami_gemm", "origami_gemm_plugin"),
+                                    (SDK, "origami_gemm_plugin", "origami_gemm")):
+            code = f"import sys, {name}; print({name!r} in sys.modules, {other!r} in sys.modules)"
             out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                                 env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, path))})
-            self.assertEqual(out.stdout.split(), [origami.__version__, "Config"], out.stderr)
-
-    def test_sdk_alone(self):
-        out = subprocess.run([sys.executable, "-c", "import origami.plugin; print(origami.plugin.Config.__name__)"],
-                             capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(SDK)})
-        self.assertEqual(out.stdout, "Config\n", out.stderr)
+                                 env=os.environ | {"PYTHONPATH": str(folder)})
+            self.assertEqual(out.stdout, "True False\n", out.stderr)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""origami.triton: what a decorated kernel is launched with. The logic is tested with a kernel that only remembers its
-launch; with a GPU (and torch) it is tested with real ones too. Without triton or liborigami the tests skip; without a
+"""origami_gemm.triton: what a decorated kernel is launched with. The logic is tested with a kernel that only remembers
+its launch; with a GPU (and torch) it is tested with real ones too. Without triton or liborigami the tests skip; without a
 GPU those that need one skip, or fail if ORIGAMI_REQUIRE_GPU=1."""
 
 import os
@@ -11,8 +11,8 @@ try:
     from triton.runtime.errors import OutOfResources
     from triton.runtime.jit import KernelInterface
 
-    import origami.triton as ot
-    from origami.lib import Error, Model, load
+    import origami_gemm.triton as ot
+    from origami_gemm.lib import Error, Model, load
 
     load()
 except (ImportError, RuntimeError) as e:

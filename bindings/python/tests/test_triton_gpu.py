@@ -1,4 +1,4 @@
-"""origami.triton on a GPU: which model is opened for it, and real launches. Without triton or liborigami the tests
+"""origami_gemm.triton on a GPU: which model is opened for it, and real launches. Without triton or liborigami the tests
 skip. Without a GPU those that need one skip, or fail if ORIGAMI_REQUIRE_GPU=1."""
 
 import os
@@ -12,8 +12,8 @@ try:
     from triton.runtime.errors import OutOfResources
     from triton.runtime.jit import KernelInterface
 
-    import origami.triton as ot
-    from origami.lib import Error, Model, load
+    import origami_gemm.triton as ot
+    from origami_gemm.lib import Error, Model, load
 
     load()
 except (ImportError, RuntimeError) as e:

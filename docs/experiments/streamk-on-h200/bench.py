@@ -20,7 +20,7 @@ import time
 
 import streamk
 import torch
-from origami.plugin import Config, InputError, Problem
+from origami_gemm_plugin import Config, InputError, Problem
 from origami_triton import checks, executor, gpu, kernel
 from origami_triton.driver import Driver
 

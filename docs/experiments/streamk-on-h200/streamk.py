@@ -24,7 +24,7 @@ import triton.language as tl
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 sys.path += [str(REPOSITORY / folder) for folder in ("plugins/triton", "sdk/python", "bindings/python")]
-from origami.plugin import Config, Problem  # noqa: E402
+from origami_gemm_plugin import Config, Problem  # noqa: E402
 from origami_triton import kernel  # noqa: E402
 
 # The elements of C that a program of add_shared sums up, and its warps.

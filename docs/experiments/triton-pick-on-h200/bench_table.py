@@ -24,7 +24,7 @@ def table(r, shapes):
         f"| the best 8 | {r['per_call_us']['rank_8']:.0f} µs |",
         f"| expected regret, and how many are worth measuring | {r['per_call_us']['expected_regret']:.0f} µs |",
         f"| launch of a plain kernel, host | {r['per_launch_us']['plain']:.1f} µs |",
-        f"| launch through `origami.triton.pick` | {r['per_launch_us']['pick']:.1f} µs |",
+        f"| launch through `origami_gemm.triton.pick` | {r['per_launch_us']['pick']:.1f} µs |",
         f"| launch through `triton.autotune`, tuned already | {r['per_launch_us']['autotune']:.1f} µs |",
         "",
         "First result in a new process with an empty Triton cache, without importing torch (`triton.autotune` over "

@@ -1,4 +1,4 @@
-"""What origami.triton costs per call, and what it picks, beside triton.autotune on the same kernel. Needs a GPU, torch
+"""What origami_gemm.triton costs per call, and what it picks, beside triton.autotune on the same kernel. Needs a GPU, torch
 and triton.
 
     python3 bench_triton.py run RESULT.json [--shapes N] [--cold N]
@@ -85,7 +85,7 @@ def contenders():
     import triton
 
     import matmul
-    import origami.triton
+    import origami_gemm.triton
 
     configs = [
         triton.Config(
@@ -99,7 +99,7 @@ def contenders():
     return {
         "autotune": triton.autotune(configs=configs, key=["M", "N", "K"])(plain),
         "pick": matmul.matmul_kernel,
-        "shortlist": origami.triton.pick(shortlist="auto")(plain),
+        "shortlist": origami_gemm.triton.pick(shortlist="auto")(plain),
         "plain": plain,
     }
 
@@ -169,7 +169,7 @@ def in_fresh_process(*arguments):
 def library_open():
     """In a process of its own: seconds to load the library and open the model, and for the first pick of all."""
     begin = time.perf_counter()
-    from origami.lib import Model
+    from origami_gemm.lib import Model
 
     imported = time.perf_counter()
     model = Model("sm90", "h200")
@@ -181,9 +181,9 @@ def library_open():
 
 def per_call(report):
     """Microseconds of a pick that was not asked before, and of one that was."""
-    import origami.triton
+    import origami_gemm.triton
 
-    model = origami.triton.model_of_gpu()
+    model = origami_gemm.triton.model_of_gpu()
 
     def median(call, count):
         times = []
@@ -259,9 +259,9 @@ def quality(kernels, shapes, report):
     import torch
 
     import matmul
-    import origami.triton
+    import origami_gemm.triton
 
-    model = origami.triton.model_of_gpu()
+    model = origami_gemm.triton.model_of_gpu()
     rows = report["shapes"] = []
     for shape in shapes:
         m, n, k = shape
@@ -303,9 +303,9 @@ def run(arguments):
     import torch
     import triton
 
-    import origami.triton
+    import origami_gemm.triton
 
-    description = origami.triton.model_of_gpu().description
+    description = origami_gemm.triton.model_of_gpu().description
     report["device"] = torch.cuda.get_device_name()
     report["model"] = {key: description[key] for key in ("arch", "device", "model", "kernel", "rung")}
     report["software"] = f"Triton {triton.__version__}, PyTorch {torch.__version__}, Python {sys.version.split()[0]}"

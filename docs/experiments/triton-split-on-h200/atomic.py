@@ -21,7 +21,7 @@ import triton.language as tl
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 sys.path += [str(REPOSITORY / folder) for folder in ("plugins/triton", "sdk/python", "bindings/python")]
-from origami.plugin import Config, Problem  # noqa: E402
+from origami_gemm_plugin import Config, Problem  # noqa: E402
 from origami_triton import executor, gpu, kernel  # noqa: E402
 from origami_triton.driver import Driver  # noqa: E402
 

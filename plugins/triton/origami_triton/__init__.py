@@ -3,7 +3,7 @@
 The manifest must be available quickly and without a device: Triton and PyTorch are imported when the executor opens.
 """
 
-from origami.plugin import DeviceError, Manifest
+from origami_gemm_plugin import DeviceError, Manifest
 
 from .driver import Driver
 

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from origami.plugin import Numerics, Problem
+from origami_gemm_plugin import Numerics, Problem
 
 from .gpu import POISON, Operands
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 
-from origami.plugin import Config, InputError, Problem
+from origami_gemm_plugin import Config, InputError, Problem
 
 # In characters. The end of a compiler's log has the error, and the log can be long.
 LONGEST_LOG = 1500

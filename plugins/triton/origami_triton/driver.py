@@ -6,8 +6,8 @@ import ctypes
 import time
 import uuid
 
-from origami import _cuda
-from origami.plugin import DeviceError, Environment
+from origami_gemm import _cuda
+from origami_gemm_plugin import DeviceError, Environment
 
 
 class Driver(_cuda.Driver):

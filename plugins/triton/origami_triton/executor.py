@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 import triton
 
-from origami.plugin import (
+from origami_gemm_plugin import (
     Config,
     Device,
     DeviceError,
@@ -44,7 +44,7 @@ WARPS = {1 << i for i in range(6)}
 
 
 class Executor:
-    """Implements origami.plugin.Executor."""
+    """Implements origami_gemm_plugin.Executor."""
 
     def __init__(self, driver: Driver):
         self._driver = driver

@@ -8,7 +8,7 @@ import threading
 
 import torch
 
-from origami.plugin import Config, InputError, PluginError, Problem, Sample
+from origami_gemm_plugin import Config, InputError, PluginError, Problem, Sample
 
 from . import kernel
 from .driver import Driver, State

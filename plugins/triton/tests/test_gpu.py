@@ -7,7 +7,7 @@ import sys
 import time
 import unittest
 
-from origami.plugin import Config, DeviceError, InputError, MeasureOptions, Problem
+from origami_gemm_plugin import Config, DeviceError, InputError, MeasureOptions, Problem
 
 
 def config(m=128, n=128, k=64, group=8, warps=8, stages=3, split=1):
@@ -172,7 +172,7 @@ class OnGPU(unittest.TestCase):
     def test_a_lost_context_is_told_apart(self):
         code = """
 import torch
-from origami.plugin import Config, PluginError, Problem
+from origami_gemm_plugin import Config, PluginError, Problem
 from origami_triton import Provider
 x = Provider().open()
 p = Problem(64, 64, 64)

@@ -3,7 +3,7 @@
 import importlib.util
 import unittest
 
-from origami.plugin import Config, Problem
+from origami_gemm_plugin import Config, Problem
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 HAS_TORCH = HAS_TRITON and importlib.util.find_spec("torch") is not None

@@ -11,7 +11,7 @@ import unittest
 import unittest.mock
 import warnings
 
-from origami.plugin import Config, InputError, PluginError, Problem
+from origami_gemm_plugin import Config, InputError, PluginError, Problem
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 HAS_TORCH = HAS_TRITON and importlib.util.find_spec("torch") is not None
@@ -268,7 +268,7 @@ class Exact(unittest.TestCase):
         code = """
 import contextlib, numpy, torch, triton, types
 import gpu_of_tools, test_triton
-from origami.plugin import Config
+from origami_gemm_plugin import Config
 from origami_triton import kernel
 
 class Launch:

@@ -10,7 +10,7 @@ import time
 import unittest
 import unittest.mock
 
-from origami.plugin import Config, DeviceError, InputError, Problem
+from origami_gemm_plugin import Config, DeviceError, InputError, Problem
 from test_groups import GROUPED
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
@@ -45,7 +45,7 @@ class Identity(unittest.TestCase):
     def test_without_torch_there_is_no_device(self):
         code = (
             "import sys; sys.modules['torch'] = None\nimport origami_triton\n"
-            "from origami.plugin import DeviceError\nfrom origami_triton import Provider\n"
+            "from origami_gemm_plugin import DeviceError\nfrom origami_triton import Provider\n"
             "origami_triton.Driver = list\n"
             "try: Provider().open()\nexcept DeviceError as error: print(error)"
         )
@@ -161,7 +161,7 @@ class Kernel(unittest.TestCase):
     def test_compilers_do_not_outlive_the_plugin(self):
         code = """
 import os, signal
-from origami.plugin import Config, Problem
+from origami_gemm_plugin import Config, Problem
 from origami_triton.compilers import Compilers
 compilers = Compilers(80, 1)
 compilers.build(Problem(64, 64, 64), Config("triton", 16, 16, 16, 8, 4, 2, 1))
@@ -336,7 +336,7 @@ class Interpreted(unittest.TestCase):
         no block divides, splits of K, and groups."""
         code = """
 import numpy, torch, triton
-from origami.plugin import Config, Problem
+from origami_gemm_plugin import Config, Problem
 from origami_triton import checks, executor, gpu, kernel
 import test_triton
 

@@ -20,7 +20,7 @@ from triton.compiler import ASTSource
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 sys.path += [str(REPOSITORY / folder) for folder in ("plugins/triton", "sdk/python", "bindings/python")]
-from origami.plugin import Config, Problem  # noqa: E402
+from origami_gemm_plugin import Config, Problem  # noqa: E402
 from origami_triton import kernel  # noqa: E402
 
 PTXAS = os.path.join(os.path.dirname(triton.backends.nvidia.__file__), "bin", "ptxas")

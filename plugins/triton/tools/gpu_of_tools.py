@@ -3,7 +3,7 @@
 import dataclasses
 
 import torch
-from origami.plugin import InputError
+from origami_gemm_plugin import InputError
 from origami_triton import executor, gpu, kernel
 from origami_triton.driver import Driver
 

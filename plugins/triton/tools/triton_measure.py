@@ -23,7 +23,7 @@ import time
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 sys.path += [str(REPOSITORY / folder) for folder in ("plugins/triton", "sdk/python", "bindings/python")]
-from origami.plugin import Config, InputError, PluginError, Problem  # noqa: E402
+from origami_gemm_plugin import Config, InputError, PluginError, Problem  # noqa: E402
 from origami_triton import VERSION, kernel  # noqa: E402
 
 LISTS = ("fit", "test")

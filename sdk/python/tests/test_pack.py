@@ -10,8 +10,8 @@ import tempfile
 import unittest
 import unittest.mock
 
-from origami import pack
-from origami.plugin import _certificate
+from origami_gemm_plugin import pack
+from origami_gemm_plugin import _certificate
 
 HERE = pathlib.Path(__file__).parent
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -66,23 +66,24 @@ class Pack(unittest.TestCase):
             source = folder / "source"
             (source / "tests").mkdir(parents=True)
             (source / "tests" / "secret.py").write_text("")
-            (source / "__main__.py").write_text((HERE / "toy.py").read_text())
+            (source / "__main__.py").write_text("import other.extra\n" + (HERE / "toy.py").read_text())
             (source / "helper.py").write_text("")
-            # Another part of the package origami, as the client's would be, in another folder of the path.
-            (folder / "more" / "origami").mkdir(parents=True)
-            (folder / "more" / "origami" / "extra.py").write_text("")
+            # A module of another package, as of the client's.
+            (folder / "more" / "other").mkdir(parents=True)
+            (folder / "more" / "other" / "extra.py").write_text("")
             patch = unittest.mock.patch.object(sys, "path", [*sys.path, str(folder / "more")])
             patch.start()
             self.addCleanup(patch.stop)
             files = [folder / name for name in ("one", "two")]
             for file in files:
-                pack.pack(source, file, ["origami.extra"])
+                pack.pack(source, file, ["other.extra"])
                 os.utime(source / "helper.py", (1e9, 1e9))
             self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
             # It runs on what it holds, also where another package of that name comes with python3.
-            (folder / "installed" / "origami").mkdir(parents=True)
-            (folder / "installed" / "origami" / "__init__.py").write_text("raise ImportError('not this one')")
-            packages = [path for path in sys.path if path and not pathlib.Path(path, "origami").exists()]
+            for name in ("origami_gemm_plugin", "other"):
+                (folder / "installed" / name).mkdir(parents=True)
+                (folder / "installed" / name / "__init__.py").write_text("raise ImportError('not this one')")
+            packages = [path for path in sys.path if path and not pathlib.Path(path, "origami_gemm_plugin").exists()]
             environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join([str(folder / "installed"), *packages])}
             out = subprocess.run(
                 [sys.executable, files[0], "describe"], capture_output=True, text=True, env=environment
@@ -93,11 +94,12 @@ class Pack(unittest.TestCase):
 
             names = zipfile.ZipFile(files[0]).namelist()
             self.assertEqual([n for n in names if "/" not in n], ["__main__.py", "helper.py"])
-            self.assertIn("origami/extra.py", names)
+            self.assertIn("other/extra.py", names)
+            self.assertNotIn("origami_gemm_plugin/pack.py", names)
             with self.assertRaises(SystemExit):
                 pack.pack(source / "tests", folder / "three")
-            with self.assertRaisesRegex(SystemExit, "no module origami.nothing"):
-                pack.pack(source, folder / "three", ["origami.nothing"])
+            with self.assertRaisesRegex(SystemExit, "no module other.nothing"):
+                pack.pack(source, folder / "three", ["other.nothing"])
 
 
 class Readme(unittest.TestCase):

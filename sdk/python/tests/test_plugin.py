@@ -14,7 +14,7 @@ import unittest
 import unittest.mock
 
 import grpc
-from origami.plugin import (Config, DeviceError, DiagnosticError, InputError, Manifest, MeasureOptions, Problem,
+from origami_gemm_plugin import (Config, DeviceError, DiagnosticError, InputError, Manifest, MeasureOptions, Problem,
                             _certificate, _serve, _wire)
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))

@@ -3,7 +3,7 @@
 import os
 import time
 
-from origami.plugin import (
+from origami_gemm_plugin import (
     Device,
     DeviceError,
     Environment,

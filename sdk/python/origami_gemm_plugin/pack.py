@@ -1,11 +1,11 @@
 """Packs a plugin into one file that origami can trust by its SHA-256.
 
-    python3 -m origami.pack FOLDER FILE [MODULE ...]
+    python3 -m origami_gemm_plugin.pack FOLDER FILE [MODULE ...]
 
 FILE is a zip archive that python3 runs (https://docs.python.org/3/library/zipapp.html). It holds the Python sources of
-FOLDER, whose __main__.py is what runs, the package origami.plugin, and each MODULE named, such as origami._cuda. Equal
-sources give equal bytes. What the plugin imports from the user's site-packages (grpcio, torch, …) is not in the file,
-nor covered by its hash.
+FOLDER, whose __main__.py is what runs, the package origami_gemm_plugin, and each MODULE named, such as
+origami_gemm._cuda. Equal sources give equal bytes. What the plugin imports from the user's site-packages (grpcio,
+torch, …) is not in the file, nor covered by its hash.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ LEFT_OUT = ("tests", "tools")
 
 
 def pack(folder: pathlib.Path, file: pathlib.Path, modules: Sequence[str] = ()) -> None:
-    # The package in the archive comes before any other of the name only if it has an __init__.py.
-    entries = {"origami/__init__.py": b""}
-    for path in (pathlib.Path(__file__).parent / "plugin").iterdir():
-        if path.suffix in (".py", ".binpb"):
-            entries[f"origami/plugin/{path.name}"] = path.read_bytes()
+    entries = {}
+    for path in pathlib.Path(__file__).parent.iterdir():
+        if path.suffix in (".py", ".binpb") and path.name != "pack.py":
+            entries[f"{__package__}/{path.name}"] = path.read_bytes()
     for name in modules:
+        # Only with an __init__.py does a package of the archive come before an installed one of the same name.
+        parents = name.split(".")[:-1]
+        for depth in range(len(parents)):
+            entries["/".join([*parents[: depth + 1], "__init__.py"])] = b""
         entries[name.replace(".", "/") + ".py"] = _source(name)
     for path in folder.rglob("*.py"):
         inside = path.relative_to(folder)

@@ -1,4 +1,4 @@
-"""The types of origami.plugin, which its author fills in and reads. They import nothing else of the package."""
+"""The types of origami_gemm_plugin, which its author fills in and reads. They import nothing else of the package."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The launch configuration of a Triton GEMM from origami's model, instead of an autotuner's list.
 
-    @origami.triton.pick(m="M", n="N", k="K", a="a_ptr")
+    @origami_gemm.triton.pick(m="M", n="N", k="K", a="a_ptr")
     @triton.jit
     def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
                       BLOCK_SIZE_M: tl.constexpr, BLOCK_SIZE_N: tl.constexpr, BLOCK_SIZE_K: tl.constexpr,
@@ -24,8 +24,8 @@ from triton.runtime.driver import driver
 from triton.runtime.errors import OutOfResources, PTXASError
 from triton.runtime.jit import KernelInterface
 
-from origami import _arguments, _cuda
-from origami.lib import Error, Model
+from origami_gemm import _arguments, _cuda
+from origami_gemm.lib import Error, Model
 
 # The meta-parameters of Triton's tutorial by the field of a Pick.
 NAMES = {"block_m": "BLOCK_SIZE_M", "block_n": "BLOCK_SIZE_N", "block_k": "BLOCK_SIZE_K", "group_m": "GROUP_SIZE_M"}

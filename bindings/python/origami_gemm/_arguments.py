@@ -7,7 +7,7 @@ import os
 import pathlib
 import zlib
 
-from origami.errors import ArgumentTypeError, Error
+from origami_gemm.errors import ArgumentTypeError, Error
 
 
 def content(file):

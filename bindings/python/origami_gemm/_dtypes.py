@@ -1,7 +1,7 @@
 """The names of element types, as the command line reads them: in any case."""
 
-from origami._arguments import shown
-from origami.errors import ArgumentTypeError, Error
+from origami_gemm._arguments import shown
+from origami_gemm.errors import ArgumentTypeError, Error
 
 # The numbers of origami.h by name. fp8 is e4m3, fp4 is e2m1; int32 is for C only.
 DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 4, "fp8": 5, "int8": 6, "fp8_e5m2": 7, "int32": 8, "fp4": 9}

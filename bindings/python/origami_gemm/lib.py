@@ -1,6 +1,6 @@
 """The models in this process, through the C library liborigami (`make lib`).
 
-    from origami.lib import Model
+    from origami_gemm.lib import Model
     model = Model("sm90", "h200")
     pick = model.select(4096, 4096, 4096)
     pick.block_m, pick.num_warps, pick.seconds
@@ -26,9 +26,9 @@ import pathlib
 import threading
 from collections.abc import Sequence
 
-from origami._arguments import alignments, as_json, content, flag, group_rows, shown, whole
-from origami._dtypes import code
-from origami.errors import ArgumentTypeError, Error
+from origami_gemm._arguments import alignments, as_json, content, flag, group_rows, shown, whole
+from origami_gemm._dtypes import code
+from origami_gemm.errors import ArgumentTypeError, Error
 
 API_VERSION = 3
 
@@ -109,9 +109,8 @@ class Model:
 
     def __repr__(self):
         d = self.description
-        return (
-            f"<origami.Model {d['model']} of {d['arch']}@{d['device']}, kernel family {d['kernel']}, rung {d['rung']}>"
-        )
+        return (f"<origami_gemm.Model {d['model']} of {d['arch']}@{d['device']}, kernel family {d['kernel']}, "
+                f"rung {d['rung']}>")
 
     def select(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
                batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0, ldc: int = 0,
@@ -265,7 +264,7 @@ def _keys(problems):
         try:
             key = _key(**problem)
         except TypeError as e:  # no dict, or other keys
-            why = str(e).replace("origami.lib.", "").removeprefix("_key() ")
+            why = str(e).replace("origami_gemm.lib.", "").removeprefix("_key() ")
             raise ArgumentTypeError(
                 f"problem {i} is {shown(problem)}: {why}; give a dict of select's arguments") from None
         try:

@@ -1,4 +1,4 @@
-"""The messages of package origami.plugin.v1, and the conversions between them and the types of origami.plugin.
+"""The messages of package origami.plugin.v1, and the conversions between them and the types of origami_gemm_plugin.
 
 Message classes are made at run time from wire.binpb, a FileDescriptorSet. Generated Python would only work with the
 major version of protobuf that it was generated for.

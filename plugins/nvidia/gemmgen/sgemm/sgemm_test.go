@@ -1,0 +1,96 @@
+package sgemm
+
+import (
+	"testing"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+)
+
+func fp32(m, n, k int) gemm.Problem {
+	p := gemm.New(m, n, k)
+	p.DType, p.Out = gemm.FP32, gemm.FP32
+	return p
+}
+
+// turnOf returns what the kernel of a rung does in a turn of the K loop, for row-major matrices.
+func turnOf(t *testing.T, rung string) (Spec, Turn) {
+	t.Helper()
+	r, ok := FindRung(rung)
+	if !ok {
+		t.Fatalf("no rung %s", rung)
+	}
+	s := SpecFor(gemmgen.NewCall(fp32(4096, 4096, 4096)), r.Config)
+	turn, reason, detail := s.Turn()
+	if reason != "" {
+		t.Fatalf("%s: %s: %s", rung, reason, detail)
+	}
+	return s, turn
+}
+
+// TestRungsBelong: every rung is a configuration that fits an SM of today, and no two are the same.
+func TestRungsBelong(t *testing.T) {
+	if err := gemm.CheckAxes(axes); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[gemm.Config]string{}
+	for _, r := range Rungs() {
+		if other, ok := seen[r.Config]; ok || r.Doc == "" {
+			t.Errorf("%s is %s", r.Name, other)
+		}
+		seen[r.Config] = r.Name
+		s := SpecFor(gemmgen.NewCall(fp32(4096, 4096, 4096)), r.Config)
+		if _, reason, detail := s.Check(gemmgen.Limits{
+			RegistersPerThread: 255, RegisterFile: 65536, RegisterGranule: 8, SharedMemory: 99 << 10,
+		}); reason != "" {
+			t.Errorf("%s: %s: %s", r.Name, reason, detail)
+		}
+	}
+}
+
+// TestSeedRungs: shared memory, barriers, loads and conflicts of the published kernels, per thread and 32 indices of K.
+func TestSeedRungs(t *testing.T) {
+	for _, want := range []struct {
+		rung                   string
+		shared, barriers       int
+		global, shared4, wide4 int // loads of 4 bytes from global and shared memory, of 16 bytes from shared memory
+	}{
+		{RungNaive, 0, 0, 64, 0, 0},
+		{RungTiled, 8192, 2, 2, 32, 8},
+		{RungPadded, 8448, 2, 2, 64, 0},
+		{RungDoubleBuffer, 16896, 1, 2, 64, 0},
+	} {
+		s, turn := turnOf(t, want.rung)
+		r, _, _ := s.Resources()
+		if int(r.SharedMemory) != want.shared || turn.Barriers*32/turn.K != want.barriers || r.Threads != 1024 {
+			t.Errorf("%s: %+v, %d barriers", want.rung, r, turn.Barriers)
+		}
+		count := map[[2]int]int{}
+		for i := range turn.Accesses {
+			a := &turn.Accesses[i]
+			count[[2]int{int(a.Instruction), a.Bytes}] += a.Count * 32 / turn.K
+			if least, most := a.Wavefronts(); a.Conflicts() != 1 || least > most {
+				t.Errorf("%s: %s of %v conflicts, degree %g", want.rung, a.Instruction, a.Operand, a.Conflicts())
+			}
+		}
+		got := [3]int{
+			count[[2]int{int(LoadGlobal), 4}], count[[2]int{int(LoadShared), 4}], count[[2]int{int(LoadShared), 16}],
+		}
+		if got != [3]int{want.global, want.shared4, want.wide4} || turn.FMAs*32/turn.K != 32 {
+			t.Errorf("%s: loads %v, want %+v", want.rung, got, want)
+		}
+	}
+}
+
+// TestConflicts: the degree of a column read of a tile that is 32 words wide is 32, and 1 with rows of 33 words.
+func TestConflicts(t *testing.T) {
+	for stride, want := range map[int]float64{32: 32, 33: 1, 34: 2, 36: 4} {
+		a := Access{Instruction: LoadShared, Bytes: 4, Lanes: 32}
+		for lane := range a.Shared {
+			a.Shared[lane] = lane * stride * 4
+		}
+		if got := a.Conflicts(); got != want {
+			t.Errorf("rows of %d words: degree %g, want %g", stride, got, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
@@ -48,6 +49,7 @@ type launcher struct {
 	session *session
 
 	handshake io.ReadCloser
+	mute      atomic.Bool // it closed its stdout without a handshake
 }
 
 // handshakeLength limits the line of the handshake. Most of it is a certificate.
@@ -68,6 +70,8 @@ func (l *launcher) Start(context.Context) error {
 		line, _, err := stdout.ReadLine()
 		if err == nil {
 			_, _ = w.Write(append(line, '\n'))
+		} else {
+			l.mute.Store(true)
 		}
 		_ = w.Close()
 		l.log.readFrom(stdout)
@@ -81,9 +85,14 @@ func (l *launcher) Start(context.Context) error {
 	return nil
 }
 
-// Kill is called when the handshake failed, often because the process is about to end by itself.
+// Kill is called when the handshake failed, often because the process is about to end by itself. If it closed its
+// stdout, it most likely is, and how it ends says more than that it was killed.
 func (l *launcher) Kill(context.Context) error {
-	if p := l.session.process; p != nil && !p.exitedWithin(100*time.Millisecond) {
+	grace := 100 * time.Millisecond
+	if l.mute.Load() {
+		grace = stopTime
+	}
+	if p := l.session.process; p != nil && !p.exitedWithin(grace) {
 		p.kill()
 	}
 	return nil

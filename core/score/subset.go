@@ -24,20 +24,7 @@ type Subset struct {
 // SubsetOf finds what a data set holds constant and which of its problems were swept completely enough.
 func SubsetOf(data *dataset.Dataset) *Subset {
 	s := &Subset{Dataset: data, Group: data.GroupM, measurements: map[gemm.Problem][]dataset.Measurement{}}
-	splits, total := map[int]int{}, 0
-	for _, p := range data.Problems() {
-		for _, m := range data.Sweep(p) {
-			if m.Status == dataset.OK {
-				splits[m.Config.SplitK]++
-				total++
-			}
-		}
-	}
-	for split, n := range splits {
-		if 2*n > total {
-			s.Split = split
-		}
-	}
+	s.Split = constantSplit(data)
 	most := 0
 	for _, p := range data.Problems() {
 		for _, m := range data.Sweep(p) {
@@ -55,6 +42,23 @@ func SubsetOf(data *dataset.Dataset) *Subset {
 		}
 	}
 	return s
+}
+
+// constantSplit returns the split-K of all measurements of a sweep, 0 if they differ.
+func constantSplit(data *dataset.Dataset) int {
+	constant := 0
+	for _, p := range data.Problems() {
+		for _, m := range data.Sweep(p) {
+			switch {
+			case m.Status != dataset.OK:
+			case constant == 0:
+				constant = m.Config.SplitK
+			case constant != m.Config.SplitK:
+				return 0
+			}
+		}
+	}
+	return constant
 }
 
 // contains reports whether a configuration has the group and the split-K that the sweep holds constant.

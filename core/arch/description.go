@@ -75,14 +75,21 @@ type Description struct {
 // Fitted is a data set that numbers of a model were fitted to. Without Problems, they are too many to list: then nobody
 // can say which scores are in-sample.
 type Fitted struct {
-	DataSet  string
+	DataSet string
+	// Kernel is the kernel family that the numbers are of, empty for numbers of all families.
+	Kernel   string
 	Problems []gemm.Problem
 }
 
-// InSample reports whether numbers of the model were fitted to measurements of a problem.
-func (d *Description) InSample(p gemm.Problem) bool {
+// Concerns reports whether the numbers enter predictions of a kernel family.
+func (f *Fitted) Concerns(kernel string) bool { return f.Kernel == "" || f.Kernel == kernel }
+
+// InSample reports whether numbers that enter predictions of a kernel family were fitted to measurements of a problem.
+func (d *Description) InSample(p gemm.Problem, kernel string) bool {
 	p = p.Canonical()
-	return slices.ContainsFunc(d.Fitted, func(f Fitted) bool { return slices.Contains(f.Problems, p) })
+	return slices.ContainsFunc(d.Fitted, func(f Fitted) bool {
+		return f.Concerns(kernel) && slices.Contains(f.Problems, p)
+	})
 }
 
 // Dim is a dimension of a problem.

@@ -171,14 +171,18 @@ func TestScopeAgrees(t *testing.T) {
 func TestInSample(t *testing.T) {
 	d := arch.Description{Fitted: []arch.Fitted{
 		{DataSet: "a"}, {DataSet: "b", Problems: []gemm.Problem{gemm.New(1, 2, 3)}},
+		{DataSet: "c", Kernel: "one", Problems: []gemm.Problem{gemm.New(7, 8, 9)}},
 	}}
 	p := gemm.New(1, 2, 3)
 	p.Out, p.LDA = gemm.FP16, 3
-	if !d.InSample(p) {
+	if !d.InSample(p, "one") || !d.InSample(p, "other") {
 		t.Error("a default that is written out makes it another problem")
 	}
-	if p.K = 4; d.InSample(p) {
+	if p.K = 4; d.InSample(p, "one") {
 		t.Error("another problem is in-sample")
+	}
+	if p = gemm.New(7, 8, 9); !d.InSample(p, "one") || d.InSample(p, "other") {
+		t.Error("a fit of one family is not in-sample there, or is for another family")
 	}
 }
 

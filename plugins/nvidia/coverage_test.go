@@ -40,7 +40,7 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 			if bad[i] != nil {
 				t.Error(bad[i])
 			}
-			if a.Describe().InSample(rows[i].Problem) {
+			if a.Describe().InSample(rows[i].Problem, s.Kernel) {
 				continue
 			}
 			h, n := rows[i].PointsCovered(scope)

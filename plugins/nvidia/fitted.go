@@ -17,20 +17,20 @@ import (
 func fittedTo(quantities []kernel.Quantity) (fitted []arch.Fitted) {
 	for _, q := range quantities {
 		for _, name := range strings.Split(q.DataSet, ", ") {
-			fitted = withDataSet(fitted, name)
+			fitted = withDataSet(fitted, name, q.Kernel)
 		}
 	}
 	return fitted
 }
 
-// withDataSet adds a data set to a list that lacks it, and a folder that it may lie in.
-func withDataSet(list []arch.Fitted, name string) []arch.Fitted {
+// withDataSet adds a data set of a kernel family, or of all, to a list that lacks it, and a folder that it may lie in.
+func withDataSet(list []arch.Fitted, name, kernel string) []arch.Fitted {
 	if name == "" || slices.ContainsFunc(list, func(f arch.Fitted) bool {
-		return f.DataSet == name || strings.HasPrefix(name, f.DataSet+"/")
+		return (f.DataSet == name || strings.HasPrefix(name, f.DataSet+"/")) && f.Concerns(kernel)
 	}) {
 		return list
 	}
-	return append(list, arch.Fitted{DataSet: name, Problems: problemsOf(name)})
+	return append(list, arch.Fitted{DataSet: name, Kernel: kernel, Problems: problemsOf(name)})
 }
 
 // problemsOf returns the problems of a data set, or of all in a folder that are not kept for a test. No number of a

@@ -107,7 +107,7 @@ func compared(opened arch.Architecture, fitted []arch.Fitted) arch.Architecture 
 	d := opened.Describe()
 	d.Fitted, d.Uncertainty = fitted, uncertaintyOf(d)
 	for i := range d.Uncertainty {
-		d.Fitted = withDataSet(d.Fitted, d.Uncertainty[i].Checked.DataSet)
+		d.Fitted = withDataSet(d.Fitted, d.Uncertainty[i].Checked.DataSet, d.Uncertainty[i].Kernel)
 	}
 	return opened
 }

@@ -119,7 +119,7 @@ var fieldsKnown = map[string]int{
 	"gemm.Problem":  18,
 	"arch.Estimate": 3, "arch.Uncertainty": 9, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
 	"arch.Family": 7, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,
-	"arch.Checked": 11, "arch.Layout": 3, "arch.Range": 2, "arch.Fitted": 2,
+	"arch.Checked": 11, "arch.Layout": 3, "arch.Range": 2, "arch.Fitted": 3,
 }
 
 // allSet checks that each field of a message, and of those inside it, has a value somewhere.

@@ -59,7 +59,7 @@ func toDescription(d *arch.Description) *pb.Description {
 		q.Uncertainty = append(q.Uncertainty, toUncertainty(&u))
 	}
 	for _, f := range d.Fitted {
-		own := &pb.Fitted{DataSet: f.DataSet}
+		own := &pb.Fitted{DataSet: f.DataSet, Kernel: f.Kernel}
 		for _, p := range f.Problems {
 			own.Problems = append(own.Problems, toProblem(p))
 		}

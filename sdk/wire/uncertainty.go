@@ -111,6 +111,9 @@ func (c *check) rangeOf(name string, r *pb.Range) arch.Range {
 
 func (c *check) fitted(f *pb.Fitted) arch.Fitted {
 	out := arch.Fitted{DataSet: c.named("fitted data set", f.GetDataSet())}
+	if f.GetKernel() != "" {
+		out.Kernel = c.named("kernel family of a fit", f.GetKernel())
+	}
 	for _, q := range f.GetProblems() {
 		p, err := fromProblem(q)
 		if err != nil {

@@ -162,8 +162,9 @@ type Quantity struct {
 	Folds *[2]float64
 	// Without is the value that removes the effect of the quantity from the model.
 	Without float64
-	// DataSet is the data set of the fit.
-	DataSet string
+	// DataSet is the data set of the fit. Kernel is the kernel family whose predictions the quantity enters, empty for
+	// all.
+	DataSet, Kernel string
 	// Unit, Doc and Source are shown beside the value. Constant adds the ranges to the source.
 	Unit, Doc, Source string
 }

@@ -16,7 +16,10 @@ func quantities(families []*family) []kernel.Quantity {
 	all := slices.Clone(terms.Quantities)
 	for _, f := range families {
 		o := f.Overhead()
-		all = append(all, o.Slots, o.Latency)
+		for _, q := range []kernel.Quantity{o.Slots, o.Latency} {
+			q.Kernel = f.Name()
+			all = append(all, q)
+		}
 	}
 	return all
 }

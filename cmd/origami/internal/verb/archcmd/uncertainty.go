@@ -1,6 +1,7 @@
 package archcmd
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -59,12 +60,13 @@ func checkedText(c *arch.Checked) string {
 // fitted is a data set that the model was fitted to, in JSON.
 type fitted struct {
 	DataSet  string        `json:"data_set"`
+	Kernel   string        `json:"kernel,omitempty"`
 	Problems []gemm.Record `json:"problems"`
 }
 
 func fittedJSON(list []arch.Fitted) (out []fitted) {
 	for _, f := range list {
-		one := fitted{DataSet: f.DataSet, Problems: []gemm.Record{}}
+		one := fitted{DataSet: f.DataSet, Kernel: f.Kernel, Problems: []gemm.Record{}}
 		for _, p := range f.Problems {
 			one.Problems = append(one.Problems, p.Record())
 		}
@@ -80,7 +82,7 @@ func (t tables) writeFitted(list []arch.Fitted) {
 		if len(f.Problems) > 0 {
 			problems = strconv.Itoa(len(f.Problems))
 		}
-		rows = append(rows, []string{f.DataSet, problems})
+		rows = append(rows, []string{f.DataSet, cmp.Or(f.Kernel, "all"), problems})
 	}
-	t.writeIfAny("Fitted to", []string{"data set", "problems"}, rows)
+	t.writeIfAny("Fitted to", []string{"data set", "kernel", "problems"}, rows)
 }

@@ -80,7 +80,7 @@ func (o *outcome) object() object {
 	out := object{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Kernel: o.data.Kernel, Rung: o.arch.Rung,
 		Ranks: o.arch.RanksOnly, Records: o.data.Name,
-		GroupM: o.data.Group, SplitK: o.data.Split, Fitted: dataSets(o.arch.Fitted), InSample: o.inSample(),
+		GroupM: o.data.Group, SplitK: o.data.Split, Fitted: dataSets(o.fitted()), InSample: o.inSample(),
 		Problems: []problem{},
 		Summary:  summary(score.SummariseEvaluations(o.rows, o.scope)), Classes: render.Fields{},
 		Group: choice(o.group), Split: choice(o.split),
@@ -96,7 +96,7 @@ func (o *outcome) object() object {
 			Tau: render.Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank),
 			Error:    render.Number(r.Error),
 			Coverage: render.Number(coverage(r, o.scope)), Recorded: r.Measured, Refused: r.Rejected,
-			InSample: o.arch.InSample(r.Problem),
+			InSample: o.arch.InSample(r.Problem, o.data.Kernel),
 			Outside:  append([]string{}, o.arch.Outside(o.data.Kernel, &r.Problem, r.Pick.Config.SplitK)...),
 		}
 		if low, high, ok := r.PickInterval(o.scope); ok {

@@ -111,6 +111,6 @@ func (o *outcome) cells(r *score.Evaluation) []string {
 		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank),
 		rank(r.BestRank), number(r.Error),
 		o.heldWord(r, "1", "0"), number(coverage(r, o.scope)), strconv.Itoa(r.Measured),
-		strconv.Itoa(r.Rejected), bit(o.arch.InSample(r.Problem)), render.Flag(o.arch.RanksOnly),
+		strconv.Itoa(r.Rejected), bit(o.arch.InSample(r.Problem, o.data.Kernel)), render.Flag(o.arch.RanksOnly),
 	}, render.MoreCells(r.Problem, o.more()))
 }

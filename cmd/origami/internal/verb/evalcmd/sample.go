@@ -23,7 +23,7 @@ func (o *outcome) count(holds func(*score.Evaluation) bool) int {
 
 // inSample counts the problems that numbers of the model were fitted to.
 func (o *outcome) inSample() int {
-	return o.count(func(r *score.Evaluation) bool { return o.arch.InSample(r.Problem) })
+	return o.count(func(r *score.Evaluation) bool { return o.arch.InSample(r.Problem, o.data.Kernel) })
 }
 
 // mixed reports whether some of the problems are in-sample, but not all.
@@ -41,15 +41,15 @@ func (o *outcome) outside() int {
 func (o *outcome) inSampleText() string {
 	n, of := o.inSample(), len(o.rows)
 	switch {
-	case len(o.arch.Fitted) == 0:
+	case len(o.fitted()) == 0:
 		return "no: the model was fitted to no data set"
-	case n == 0 && slices.ContainsFunc(o.arch.Fitted, func(f arch.Fitted) bool { return len(f.Problems) == 0 }):
-		return "unknown: the model was fitted to " + strings.Join(dataSets(o.arch.Fitted), ", ") +
+	case n == 0 && slices.ContainsFunc(o.fitted(), func(f arch.Fitted) bool { return len(f.Problems) == 0 }):
+		return "unknown: the model was fitted to " + strings.Join(dataSets(o.fitted()), ", ") +
 			", and does not list its problems"
 	case n == 0:
-		return "no: the model was fitted to other problems, of " + strings.Join(dataSets(o.arch.Fitted), ", ")
+		return "no: the model was fitted to other problems, of " + strings.Join(dataSets(o.fitted()), ", ")
 	}
-	to := strings.Join(dataSets(o.arch.Fitted), ", ")
+	to := strings.Join(dataSets(o.fitted()), ", ")
 	if n == of {
 		return fmt.Sprintf("yes: the model was fitted to measurements of these problems, in %s", to)
 	}
@@ -58,10 +58,15 @@ func (o *outcome) inSampleText() string {
 }
 
 func (o *outcome) inSampleWord(r *score.Evaluation) string {
-	if o.arch.InSample(r.Problem) {
+	if o.arch.InSample(r.Problem, o.data.Kernel) {
 		return "yes"
 	}
 	return "no"
+}
+
+// fitted lists the data sets that numbers were fitted to which enter predictions of the measured kernels.
+func (o *outcome) fitted() []arch.Fitted {
+	return slices.DeleteFunc(slices.Clone(o.arch.Fitted), func(f arch.Fitted) bool { return !f.Concerns(o.data.Kernel) })
 }
 
 // dataSets lists the names of data sets.

@@ -1460,9 +1460,11 @@ func (x *Description) GetRanksOnly() bool {
 
 // Fitted is a data set that numbers of a model were fitted to.
 type Fitted struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	DataSet       string                 `protobuf:"bytes,1,opt,name=data_set,json=dataSet,proto3" json:"data_set,omitempty"`
-	Problems      []*Problem             `protobuf:"bytes,2,rep,name=problems,proto3" json:"problems,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	DataSet  string                 `protobuf:"bytes,1,opt,name=data_set,json=dataSet,proto3" json:"data_set,omitempty"`
+	Problems []*Problem             `protobuf:"bytes,2,rep,name=problems,proto3" json:"problems,omitempty"`
+	// The kernel family that the numbers are of. Empty: all.
+	Kernel        string `protobuf:"bytes,3,opt,name=kernel,proto3" json:"kernel,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1509,6 +1511,13 @@ func (x *Fitted) GetProblems() []*Problem {
 		return x.Problems
 	}
 	return nil
+}
+
+func (x *Fitted) GetKernel() string {
+	if x != nil {
+		return x.Kernel
+	}
+	return ""
 }
 
 // Family is what a model says about a kernel family beyond its name.
@@ -3998,10 +4007,11 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\vrung_reason\x18\x1e \x01(\tR\n" +
 	"rungReason\x12\x1d\n" +
 	"\n" +
-	"ranks_only\x18\x1f \x01(\bR\tranksOnly\"[\n" +
+	"ranks_only\x18\x1f \x01(\bR\tranksOnly\"s\n" +
 	"\x06Fitted\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x126\n" +
-	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\"\xd1\x01\n" +
+	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\x12\x16\n" +
+	"\x06kernel\x18\x03 \x01(\tR\x06kernel\"\xd1\x01\n" +
 	"\x06Family\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12+\n" +

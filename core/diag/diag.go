@@ -197,6 +197,15 @@ func Nearest(got string, names []string, n int) []string {
 	return closest
 }
 
+// Typo returns the name of several letters that got is one edit away from, empty if there is none.
+func Typo(got string, names []string) string {
+	near := Nearest(got, names, 1)
+	if len(near) == 0 || len(near[0]) == 1 || distance(strings.ToLower(got), strings.ToLower(near[0])) != 1 {
+		return ""
+	}
+	return near[0]
+}
+
 // distance counts the edits that turn a into b: insertions, deletions, substitutions and exchanges of neighbours, over
 // bytes (optimal string alignment).
 func distance(a, b string) int {

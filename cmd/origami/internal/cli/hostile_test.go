@@ -221,7 +221,9 @@ func runOn(streams *iostreams.Streams, args ...string) {
 // unsafe returns what is wrong with an output: a character that is not printable, or a line that evil text begins.
 func unsafe(text string, colour, tabs bool) string {
 	if colour {
-		text = strings.NewReplacer("\x1b[1m\x1b[2J", "\x1b", "\x1b[1m", "", "\x1b[0m", "").Replace(text)
+		text = strings.NewReplacer("\x1b[1m\x1b[2J", "\x1b", "\x1b[1m", "", "\x1b[0m", "",
+			string(iostreams.Green), "", string(iostreams.Yellow), "", string(iostreams.Magenta), "",
+			string(iostreams.Cyan), "").Replace(text)
 	}
 	for i, r := range text {
 		_, size := utf8.DecodeRuneInString(text[i:])

@@ -27,6 +27,7 @@ type Settings struct {
 	Format               string        `mapstructure:"format"`
 	HWParams             string        `mapstructure:"hw_params"`
 	DeviceFile           string        `mapstructure:"device_file"`
+	Wide                 bool          `mapstructure:"wide"`
 	LogLevel             string        `mapstructure:"log_level"`
 	InProcess            bool          `mapstructure:"in_process"`
 	Timeout              time.Duration `mapstructure:"timeout"`
@@ -71,6 +72,7 @@ func All() []Setting {
 		setting("kernel", "kernel", "kernel family; the architecture's first otherwise"),
 		setting("dtype", "dtype", "element type"),
 		setting("format", "format", "output format: table, json, csv or tsv"),
+		setting("wide", "wide", "show all columns of a table, however narrow the terminal is"),
 		setting("hw_params", "hw-params", "JSON file of hardware numbers that win over all others",
 			"TRITONBLAS_HW_PARAMS"),
 		setting("device_file", "device-file", "YAML file of a device, as calibrate writes it"),
@@ -129,6 +131,7 @@ func Register(flags *pflag.FlagSet) {
 		"YAML `FILE` of a device, as calibrate writes it; without --arch and --device it is that device")
 	flags.String("format", "", "output `FORMAT`: table, json, csv or tsv; a terminal gets table, a pipe tsv")
 	flags.Bool("json", false, "short for --format json")
+	flags.Bool("wide", false, "show all columns of a table, however narrow the terminal is")
 	flags.String("log-level", "", "show log messages from `LEVEL` on: trace, debug, info, warn, error or off")
 	flags.Bool("in-process", false, "answer with the built-in models inside this process, without plugins")
 	flags.StringArray("plugin", nil, "use the plugin binary at `PATH`; repeatable")
@@ -179,6 +182,7 @@ func Help() string {
 	for _, row := range rows {
 		fmt.Fprintf(&b, "  %-*s  %-*s  %-*s  %s\n", widths[0], row[0], widths[1], row[1], widths[2], row[2], row[3])
 	}
-	b.WriteString("\nNO_COLOR, if set, and TERM=dumb turn colour off.\n")
+	b.WriteString("\nNO_COLOR, if set, and TERM=dumb turn colour off. COLUMNS, if exported, is the width of tables. " +
+		"Where LC_ALL,\nLC_CTYPE or LANG names a locale without UTF-8, texts have ASCII letters only.\n")
 	return b.String()
 }

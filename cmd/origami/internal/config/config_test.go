@@ -111,8 +111,8 @@ func TestPrecedence(t *testing.T) {
 // Every key can be set from a file and from the environment: a key without a variable would be dead.
 func TestEverySettingHasAField(t *testing.T) {
 	for _, s := range All() {
-		value := map[string]string{"in_process": "true", "timeout": "9s", "format": "csv", "log_level": "info",
-			"rung": "spec"}[s.Key]
+		value := map[string]string{"in_process": "true", "wide": "true", "timeout": "9s", "format": "csv",
+			"log_level": "info", "rung": "spec"}[s.Key]
 		if value == "" {
 			value = "x"
 		}

@@ -232,9 +232,11 @@ func check(v *viper.Viper) (Settings, *diag.Error) {
 			return s, diag.Inputf("the timeout %q is not a duration", timeout).Do("write one such as 30s")
 		}
 	}
-	if text, ok := v.Get("in_process").(string); ok {
-		if _, err := strconv.ParseBool(text); err != nil {
-			return s, diag.Inputf("in_process %q is neither true nor false", text).Do("write true or false")
+	for _, key := range []string{"in_process", "wide"} {
+		if text, ok := v.Get(key).(string); ok {
+			if _, err := strconv.ParseBool(text); err != nil {
+				return s, diag.Inputf("%s %q is neither true nor false", key, text).Do("write true or false")
+			}
 		}
 	}
 	if err := v.UnmarshalExact(&s); err != nil {

@@ -12,24 +12,6 @@ import (
 	"github.com/origami-gemm/origami/core/printable"
 )
 
-// The escape sequences that origami writes to a terminal.
-const (
-	bold  = "\x1b[1m"
-	plain = "\x1b[0m"
-)
-
-// Styled is printable text with escape sequences of origami.
-type Styled string
-
-// Bold returns text in bold where colour is welcome.
-func (s *Streams) Bold(text string) Styled {
-	text = printable.Line(text)
-	if !s.Colour || text == "" {
-		return Styled(text)
-	}
-	return Styled(bold + text + plain)
-}
-
 // printed returns an argument of Printf in a form that is safe to print.
 func printed(arg any) any {
 	switch v := arg.(type) {
@@ -53,6 +35,7 @@ func printed(arg any) any {
 type filter struct {
 	to     io.Writer
 	styled func() bool // nil for never
+	ascii  func() bool // nil for never
 	whole  bool        // each Write ends with a whole character
 	rest   []byte      // the incomplete character or escape sequence at the end of what was written
 	buffer []byte
@@ -75,11 +58,11 @@ func (f *filter) Write(p []byte) (int, error) {
 
 // complete returns how much of a text does not depend on what follows.
 func (f *filter) complete(text []byte) int {
-	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+	for back := 1; back < max(utf8.UTFMax, len(Red)) && back <= len(text); back++ {
 		switch last := text[len(text)-back:]; {
-		case f.styles() && (strings.HasPrefix(bold, string(last)) || strings.HasPrefix(plain, string(last))):
+		case f.styles() && beginsSequence(string(last)):
 			return len(text) - back
-		case utf8.RuneStart(last[0]) && !utf8.FullRune(last):
+		case back < utf8.UTFMax && utf8.RuneStart(last[0]) && !utf8.FullRune(last):
 			return len(text) - back
 		}
 	}
@@ -101,16 +84,20 @@ func (f *filter) pass(text []byte) error {
 	for rest := string(text); rest != ""; {
 		end := len(rest)
 		if f.styles() {
-			if rest[0] == bold[0] && (strings.HasPrefix(rest, bold) || strings.HasPrefix(rest, plain)) {
-				f.buffer = append(f.buffer, rest[:len(bold)]...)
-				rest = rest[len(bold):]
+			if sequence := sequenceAt(rest); sequence != "" {
+				f.buffer = append(f.buffer, sequence...)
+				rest = rest[len(sequence):]
 				continue
 			}
-			if next := strings.IndexByte(rest[1:], bold[0]); next >= 0 {
+			if next := strings.IndexByte(rest[1:], plain[0]); next >= 0 {
 				end = 1 + next
 			}
 		}
-		f.buffer = printable.Append(f.buffer, rest[:end], "\n\t")
+		if f.ascii != nil && f.ascii() {
+			f.buffer = appendASCII(f.buffer, string(printable.Append(nil, rest[:end], "\n\t")))
+		} else {
+			f.buffer = printable.Append(f.buffer, rest[:end], "\n\t")
+		}
 		rest = rest[end:]
 	}
 	_, err := f.to.Write(f.buffer)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"golang.org/x/term"
 
@@ -20,29 +21,40 @@ import (
 type Streams struct {
 	In io.Reader
 	// Terminal says that the standard output is a terminal, ErrTerminal that the standard error is one, Colour that
-	// escape sequences are welcome in the output.
+	// escape sequences are welcome in the output, and ErrColour in the standard error.
 	Terminal    bool
 	ErrTerminal bool
 	Colour      bool
-	// Width is the number of columns of the terminal, 0 if it is unknown.
+	ErrColour   bool
+	// Width is the number of columns of the terminal, 0 if it is unknown. Wide says that tables need not fit it.
 	Width int
+	Wide  bool
+	// ASCII says that the locale has no other letters. Formats for programs are in UTF-8 anyway.
+	ASCII bool
 	// JSONErrors makes Report write JSON objects.
 	JSONErrors bool
 	// Hint, if set, adds to an error what the user of this program can do about it.
 	Hint func(error) error
 
-	out *filter
-	err io.Writer
+	out   *filter
+	err   io.Writer
+	exact bool // the output is for programs
 }
 
-// System returns the streams of the process. Colour follows https://no-color.org.
+// System returns the streams of the process. Colour follows https://no-color.org. COLUMNS, if it is exported, wins over
+// the width of the terminal.
 func System() *Streams {
 	s := Plain(os.Stdin, os.Stdout, os.Stderr)
+	s.ASCII = !isUTF8(os.Getenv)
+	coloured := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	s.ErrTerminal = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"
+	s.ErrColour = s.ErrTerminal && coloured
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
-		s.Terminal = true
+		s.Terminal, s.Colour = true, coloured
 		s.Width, _, _ = term.GetSize(fd) // unknown where it fails
-		s.Colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	}
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		s.Width = columns
 	}
 	return s
 }
@@ -50,7 +62,8 @@ func System() *Streams {
 // Plain returns streams over the given readers and writers, without a terminal.
 func Plain(in io.Reader, out, err io.Writer) *Streams {
 	s := &Streams{In: in, err: err}
-	s.out = &filter{to: bufio.NewWriterSize(out, 1<<16), styled: func() bool { return s.Colour }}
+	s.out = &filter{to: bufio.NewWriterSize(out, 1<<16), styled: func() bool { return s.Colour },
+		ascii: func() bool { return s.ASCII && !s.exact }}
 	return s
 }
 
@@ -60,18 +73,31 @@ func (s *Streams) Flush() error { return s.out.flush() }
 // Printf writes to the standard output. The format is the program's own. The arguments may be foreign: each becomes
 // printable and stays on its line.
 func (s *Streams) Printf(format string, args ...any) {
+	fmt.Fprint(s.out, string(s.Sprintf(format, args...))) // a failure comes back from Flush
+}
+
+// Sprintf returns what Printf writes, in the letters of the locale.
+func (s *Streams) Sprintf(format string, args ...any) Styled {
 	for i, arg := range args {
 		args[i] = printed(arg)
 	}
-	fmt.Fprintf(s.out, format, args...) // a failure comes back from Flush
+	return Styled(s.Letters(fmt.Sprintf(format, args...)))
 }
 
 // Writer returns the standard output for a library that writes whole texts, such as tables or JSON. Line ends and tabs
 // in them are kept, everything else becomes printable.
 func (s *Streams) Writer() io.Writer { return s.out }
 
+// Data is Writer for what programs read: it is in UTF-8 in every locale.
+func (s *Streams) Data() io.Writer {
+	s.exact = true
+	return s.out
+}
+
 // ErrWriter is Writer for the standard error, which is not buffered.
-func (s *Streams) ErrWriter() io.Writer { return &filter{to: s.err, whole: true} }
+func (s *Streams) ErrWriter() io.Writer {
+	return &filter{to: s.err, whole: true, ascii: func() bool { return s.ASCII }}
+}
 
 // Screen returns the standard error for a library that moves the cursor. What is foreign in its texts must go through
 // printable.Line before.
@@ -89,7 +115,7 @@ func (s *Streams) Hinted(err error) error {
 func (s *Streams) Report(err error) {
 	err = s.Hinted(err)
 	if !s.JSONErrors {
-		fmt.Fprintf(s.err, "origami: %s\n", diag.Line(err))
+		fmt.Fprintf(s.err, "%s %s\n", styled("origami:", s.ErrColour, []Style{Bold, Red}), s.Letters(diag.Line(err)))
 		return
 	}
 	fmt.Fprintf(s.err, "%s\n", encoded(map[string]JSONError{"error": AsJSON(err)}))
@@ -107,7 +133,11 @@ func (s *Streams) Warning(text string) string { return s.remark("warning", text)
 // remark is a line of one kind, or a JSON object.
 func (s *Streams) remark(kind, text string) string {
 	if !s.JSONErrors {
-		return "origami: " + kind + ": " + diag.Line(errors.New(text))
+		begin := Styled("origami: " + kind + ":")
+		if kind == "warning" {
+			begin = styled(string(begin), s.ErrColour, []Style{Bold, Yellow})
+		}
+		return string(begin) + " " + s.Letters(diag.Line(errors.New(text)))
 	}
 	what := (&diag.Error{What: text}).Bounded().What
 	return encoded(map[string]map[string]string{kind: {"what": what}})

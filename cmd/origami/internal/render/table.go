@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
@@ -47,7 +46,7 @@ func JSONLine(s *iostreams.Streams, v any) error {
 	if err := e.Encode(v); err != nil {
 		return notFinite(v, err)
 	}
-	_, err := s.Writer().Write(printable.JSON(line.Bytes()))
+	_, err := s.Data().Write(printable.JSON(line.Bytes()))
 	return err
 }
 
@@ -60,10 +59,16 @@ type Delimited struct {
 	tsv    bool
 }
 
-// NewDelimited starts a table. The header is written with the first row.
+// NewDelimited starts a table. The header is written with the first row. A column of the user's file that has the name
+// of a column before it gets another.
 func NewDelimited(s *iostreams.Streams, f Format, header []string) *Delimited {
-	w := csv.NewWriter(s.Writer())
-	r := &Delimited{csv: w, header: header, tsv: f == TSV}
+	w := csv.NewWriter(s.Data())
+	r := &Delimited{csv: w, header: slices.Clone(header), tsv: f == TSV}
+	for i, name := range r.header {
+		if slices.Contains(r.header[:i], name) {
+			r.header[i] = "input_" + name
+		}
+	}
 	if r.tsv {
 		w.Comma = '\t'
 	}
@@ -108,10 +113,10 @@ func Flag(yes bool) string {
 	return "0"
 }
 
-// WriteRows writes rows as a table, CSV or TSV.
-func WriteRows(s *iostreams.Streams, f Format, header []string, rows [][]string) error {
+// WriteRows writes rows as a table, CSV or TSV. least is that of Grid.
+func WriteRows(s *iostreams.Streams, f Format, header []string, rows [][]string, least ...string) error {
 	if f == Table {
-		WriteTable(s, header, rows)
+		Grid{Header: header, Rows: rows, Least: least}.Write(s)
 		return nil
 	}
 	r := NewDelimited(s, f, header)
@@ -123,174 +128,53 @@ func WriteRows(s *iostreams.Streams, f Format, header []string, rows [][]string)
 	return r.Close()
 }
 
-// WriteTable prints aligned columns. Columns whose cells are all numbers are aligned right. headings are the numbers of
-// the rows whose first cell is in bold, as the header is.
-func WriteTable(s *iostreams.Streams, header []string, rows [][]string, headings ...int) {
-	w := table.NewWriter()
-	style := table.StyleLight
-	style.Options = table.Options{SeparateColumns: true}
-	style.Box.MiddleVertical = " "
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", " "
-	style.Format.Header = text.FormatDefault
-	w.SetStyle(style)
-	head := make(table.Row, len(header))
-	columns := make([]table.ColumnConfig, len(header))
-	for i, h := range header {
-		head[i] = string(s.Bold(h))
-		columns[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
-		if numeric(rows, i) {
-			columns[i].Align, columns[i].AlignHeader = text.AlignRight, text.AlignRight
-		}
-	}
-	w.SetColumnConfigs(columns)
-	w.AppendHeader(head)
-	for i, row := range rows {
-		cells := make(table.Row, len(row))
-		for j := range row {
-			cells[j] = printable.Line(row[j])
-		}
-		if slices.Contains(headings, i) {
-			cells[0] = string(s.Bold(row[0]))
-		}
-		w.AppendRow(cells)
-	}
-	for line := range strings.Lines(w.Render()) {
-		s.Printf("%s\n", iostreams.Styled(strings.TrimRight(line, " \n")))
-	}
-}
-
-// defaultWidth is the width of what is not a terminal, and leastColumn that of a column that is worth reading.
-const (
-	defaultWidth = 120
-	leastColumn  = 22
-)
-
-// ScreenWidth is how many characters a line should have.
-func ScreenWidth(s *iostreams.Streams) int {
-	if s.Width > 0 {
-		return s.Width
-	}
-	return defaultWidth
-}
-
-// WriteSideBySide prints a table whose first column has the names of the rows and whose others are compared. It fits
-// the screen: cells are broken into lines, and where even that does not help, the columns follow each other in several
-// tables. headings are as in WriteTable.
-func WriteSideBySide(s *iostreams.Streams, header []string, rows [][]string, headings ...int) {
-	names, widest := 0, 0
-	for _, row := range append([][]string{header}, rows...) {
-		names = max(names, text.StringWidthWithoutEscSequences(row[0]))
-		for _, cell := range row[1:] {
-			widest = max(widest, text.StringWidthWithoutEscSequences(cell))
-		}
-	}
-	room := ScreenWidth(s) - names - 2
-	sides := max(len(header)-1, 1)
-	width := min(widest, max(room/sides-2, leastColumn))
-	at := max(1, min(sides, room/(width+2)))
-	for from := 1; from < len(header); from += at {
-		if from > 1 {
-			s.Printf("\n")
-		}
-		to := min(from+at, len(header))
-		pick := func(row []string) []string { return append([]string{row[0]}, row[from:to]...) }
-		lines, bold := folded(append([][]string{pick(header)}, picked(rows, pick)...), width, headings)
-		WriteTable(s, lines[0], lines[1:], bold...)
-	}
-}
-
-func picked(rows [][]string, pick func([]string) []string) [][]string {
-	out := make([][]string, len(rows))
-	for i, row := range rows {
-		out[i] = pick(row)
-	}
-	return out
-}
-
-// continued stands before the further lines of a row, so that no text of a plugin begins a line.
-const continued = "…"
-
-// folded breaks every cell behind the first into lines of a width. The first row is a header. headings are numbers of
-// the other rows, which it translates.
-func folded(rows [][]string, width int, headings []int) (lines [][]string, bold []int) {
-	for i, row := range rows {
-		cells := make([][]string, len(row))
-		height := 1
-		for j, cell := range row {
-			cells[j] = []string{cell}
-			if j > 0 {
-				cells[j] = brokenText(printable.Line(cell), width)
-			}
-			height = max(height, len(cells[j]))
-		}
-		if slices.Contains(headings, i-1) {
-			bold = append(bold, len(lines)-1)
-		}
-		for k := range height {
-			line := make([]string, len(row))
-			if k > 0 {
-				line[0] = continued
-			}
-			for j := range cells {
-				if k == 0 || j > 0 && k < len(cells[j]) {
-					line[j] = cells[j][k]
-				}
-			}
-			lines = append(lines, line)
-		}
-	}
-	return lines, bold
-}
-
-// brokenText breaks a text into lines after blanks and commas, or anywhere in a longer word.
-func brokenText(cell string, width int) []string {
-	var lines []string
-	rest := []rune(cell)
-	for len(rest) > width {
-		end := width
-		for i := width; i > 0; i-- {
-			if rest[i] == ' ' || rest[i-1] == ',' {
-				end = i
-				break
-			}
-		}
-		lines = append(lines, strings.TrimRight(string(rest[:end]), " "))
-		rest = []rune(strings.TrimLeft(string(rest[end:]), " "))
-	}
-	return append(lines, string(rest))
-}
-
-// TableWidth is how many characters the lines of a table take.
-func TableWidth(header []string, rows [][]string) (width int) {
-	for i := range header {
-		widest := 0
-		for _, row := range append([][]string{header}, rows...) {
-			widest = max(widest, text.StringWidthWithoutEscSequences(row[i]))
-		}
-		width += widest + 2
-	}
-	return width
-}
-
-// WriteColumns prints rows with their columns aligned and no header. All rows must have the same number of cells.
+// WriteColumns prints rows with their columns aligned and no header. All rows must have the same number of cells. The
+// last cells are broken into lines where the screen is too narrow.
 func WriteColumns(s *iostreams.Streams, rows [][]string) {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = printable.Line(cell)
+			row[i] = s.Letters(printable.Line(cell))
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
 			widths[i] = max(widths[i], text.StringWidthWithoutEscSequences(row[i]))
 		}
 	}
+	before := 0
+	for _, width := range widths[:max(len(widths)-1, 0)] {
+		before += width + 2
+	}
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
-			line.WriteString(text.Pad(cell, widths[i]+2, ' '))
+			if i < len(row)-1 {
+				cell = text.Pad(cell, widths[i]+2, ' ')
+			}
+			line.WriteString(cell)
 		}
-		s.Printf("%s\n", strings.TrimRight(line.String(), " "))
+		for _, part := range broken(s, strings.TrimRight(line.String(), " "), before) {
+			s.Printf("%s\n", part)
+		}
 	}
+}
+
+// broken breaks a line where the screen ends. The further lines are indented.
+func broken(s *iostreams.Streams, line string, indent int) []string {
+	room := ScreenWidth(s)
+	if room-indent < 2*leastColumn {
+		indent = min(indent, 6)
+	}
+	if text.StringWidthWithoutEscSequences(line) <= room || room-indent < leastColumn {
+		return []string{line}
+	}
+	head, rest := cut(line, room)
+	lines := []string{head}
+	for rest != "" {
+		head, rest = cut(rest, room-indent)
+		lines = append(lines, strings.Repeat(" ", indent)+head)
+	}
+	return lines
 }
 
 // numeric reports whether a column holds numbers, perhaps with a unit behind them.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/unit"
@@ -122,4 +123,17 @@ func ThreeDigits(v float64) string {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// BoundStyle is the name of a bound in a table: arithmetic, memory and latency have a colour each.
+func BoundStyle(s *iostreams.Streams, bound string) iostreams.Styled {
+	switch bound {
+	case arch.BoundCompute.String():
+		return s.Paint(bound, iostreams.Cyan)
+	case arch.BoundL2.String(), arch.BoundMALL.String(), arch.BoundDRAM.String():
+		return s.Paint(bound, iostreams.Magenta)
+	case arch.BoundLatency.String():
+		return s.Paint(bound, iostreams.Yellow)
+	}
+	return iostreams.Styled(s.Letters(bound))
 }

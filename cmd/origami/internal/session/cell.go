@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -87,7 +88,7 @@ func parseType(cell string, list []gemm.DType) (gemm.DType, error) {
 }
 
 func parseBool(cell string) (bool, error) {
-	switch cell {
+	switch strings.ToLower(cell) {
 	case "0", "false":
 		return false, nil
 	case "1", "true":

@@ -48,7 +48,7 @@ func (f *Factory) Configure(cmd *cobra.Command) error {
 	if f.PluginOptions, err = cmd.Flags().GetStringArray("option"); err != nil {
 		f.PluginOptions = nil // the command does not have the flag
 	}
-	f.Streams.JSONErrors = settings.Format == config.JSON
+	f.Streams.JSONErrors, f.Streams.Wide = settings.Format == config.JSON, settings.Wide
 	for _, text := range settings.Warnings {
 		f.Streams.Warn(text)
 	}

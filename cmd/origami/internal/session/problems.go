@@ -26,8 +26,6 @@ type ProblemFlags struct {
 	Groups        Groups
 	Contract      ContractFlags
 	Problems      string
-	// Labels says that the command passes columns of the file through that are not about the problem.
-	Labels bool
 	// Search says which configurations to consider.
 	Search SearchFlags
 }
@@ -92,7 +90,8 @@ func (f *ProblemFlags) registerFamily(flags *pflag.FlagSet) {
 
 func (f *ProblemFlags) registerProblems(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Problems, "problems", "",
-		"answer for each row of a CSV `FILE` with the header m,n,k[,batch,trans_a,trans_b,dtype,…]; - is stdin")
+		"answer for each problem of a `FILE` (CSV, TSV, JSON or JSON Lines with m,n,k[,batch,trans_a,trans_b,dtype,…]; "+
+			"others are passed through; - is stdin), or of ranges, as in m=16:16:16:5632,n=4096,k=64,4096")
 }
 
 // Problem is a problem and the place where it was read, empty for the command line.
@@ -162,6 +161,11 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 	if err := f.checkNoFile(); err != nil {
 		return nil, err
 	}
+	if rows, ok := inline(f.Problems); ok {
+		problems.Failures.file = "--problems"
+		problems.file, err = newProblemFile("--problems", rows, base)
+		return problems, err
+	}
 	name, in := "stdin", iostreams.Reader(ctx, from.Streams.In)
 	if f.Problems != "-" {
 		name = f.Problems
@@ -171,12 +175,12 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 				return nil, err
 			}
 			return nil, diag.Inputf("the file cannot be read: %v", withoutPath(err)).At("--problems %s", name).
-				Do("give a CSV file with the header m,n,k")
+				Do("give a file with m, n and k of each problem, in CSV, TSV or JSON")
 		}
 		in, problems.closer = file, file
 	}
 	problems.Failures.file = name
-	if problems.file, err = openCSV(name, in, base, f.Labels); err != nil {
+	if problems.file, err = openProblems(name, in, base); err != nil {
 		problems.Close()
 		return nil, err
 	}
@@ -229,15 +233,24 @@ func (p *Problems) Next() (Problem, error) {
 // mostListed bounds the problems of a command that holds what it finds out about each, as it must to summarise them.
 const mostListed = 1 << 14
 
-// List reads all problems. The failures have the rows that cannot be read.
-func (f *ProblemFlags) List(ctx context.Context, from *Factory) ([]Problem, *Failures, error) {
+// ProblemList is a list of problems.
+type ProblemList struct {
+	Problems []Problem
+	// Labels are the names of Problem.Labels.
+	Labels []string
+	// Failures has the rows that cannot be read.
+	Failures *Failures
+}
+
+// List reads all problems.
+func (f *ProblemFlags) List(ctx context.Context, from *Factory) (*ProblemList, error) {
 	p, err := f.Read(ctx, from)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer p.Close()
 	list, err := p.List()
-	return list, p.Failures, err
+	return &ProblemList{Problems: list, Labels: p.Labels(), Failures: p.Failures}, err
 }
 
 // List reads the rest.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 
@@ -104,9 +105,19 @@ func (s *Size) Set(text string) error {
 	return nil
 }
 
-// parseSize reads a whole number of at least 1.
+// exactFloats bounds the whole numbers that a float holds exactly.
+const exactFloats = 1 << 53
+
+// parseSize reads a whole number of at least 1. It may be written as a float, as in 4096.0 and 1e3: tools write a
+// column of whole numbers so once a value is missing in it.
 func parseSize(text string) (int, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
+	if errors.Is(err, strconv.ErrSyntax) {
+		whole, notFloat := strconv.ParseFloat(text, 64)
+		if notFloat == nil && whole == math.Trunc(whole) && math.Abs(whole) <= exactFloats {
+			v, err = int64(whole), nil
+		}
+	}
 	switch {
 	case errors.Is(err, strconv.ErrRange):
 		return 0, errors.New("does not fit in 64 bits")

@@ -107,7 +107,8 @@ func list(ctx context.Context, f *session.Factory) error {
 		rows[i] = []string{l.Arch, l.Device, first, l.Name, l.Vendor, strings.Join(l.Aliases, " "),
 			strings.Join(l.Models, " "), strings.Join(l.Kernels, " "), l.Plugin}
 	}
-	return render.WriteRows(f.Streams, render.FormatOf(f), header, rows)
+	return render.WriteRows(f.Streams, render.FormatOf(f), header, rows,
+		"plugin", "kernels", "vendor", "default", "models", "aliases")
 }
 
 func show(ctx context.Context, f *session.Factory, args []string, deviceFlag string) error {

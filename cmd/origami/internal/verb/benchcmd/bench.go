@@ -81,7 +81,7 @@ func Run(ctx context.Context, o *Options) error {
 	if o.RetryFailed && o.Executor == "" {
 		return diag.Inputf("nothing is to be measured").At("--retry-failed").Do("add --executor")
 	}
-	problems, failures, err := o.problems(ctx)
+	problems, err := o.problems(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,24 +89,24 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	a = arch.Whole(a, unlisted(problems)...)
+	a = arch.Whole(a, unlisted(problems.Problems)...)
 	if err := o.mend(); err != nil {
 		return err
 	}
 	var data *dataset.Dataset
 	if o.Executor != "" {
-		data, err = o.measure(ctx, a, problems)
+		data, err = o.measure(ctx, a, problems.Problems)
 	} else {
 		data, err = o.recorded(ctx, a.Describe())
 	}
 	if err != nil {
 		return err
 	}
-	if problems == nil {
-		problems = listed(data.Problems())
+	if problems.Problems == nil {
+		problems.Problems = listed(data.Problems())
 		a = arch.Whole(a, data.Problems()...)
 	}
-	err = o.compare(ctx, a, data, problems, failures)
+	err = o.compare(ctx, a, data, problems)
 	if err != nil && ctx.Err() != nil && o.Executor != "" {
 		return measuring.Stopped(ctx, err, data.Len(), data.Name)
 	}
@@ -115,11 +115,11 @@ func Run(ctx context.Context, o *Options) error {
 
 // compare scores the problems against the data set, and writes the outcome.
 func (o *Options) compare(
-	ctx context.Context, a arch.Architecture, data *dataset.Dataset, problems []session.Problem,
-	failures *session.Failures,
+	ctx context.Context, a arch.Architecture, data *dataset.Dataset, problems *session.ProblemList,
 ) error {
-	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), a.Describe(), data)
-	for _, p := range problems {
+	failures := problems.Failures
+	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), a.Describe(), data, problems.Labels)
+	for _, p := range problems.Problems {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (o *Options) compare(
 			failures.Add(p.Where, err)
 			continue
 		}
-		if err := w.write(&row); err != nil {
+		if err := w.write(labelled{row, p.Labels}); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (o *Options) compare(
 		}
 		o.Factory.Streams.Note("the report is in " + o.Report)
 	}
-	s := score.SummariseComparisons(w.rows)
+	s := w.summarised()
 	if s.Wrong+s.Failed > 0 {
 		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --report lists why")
 	}
@@ -159,20 +159,20 @@ func (o *Options) compare(
 }
 
 // problems returns the rows of --problems, the built-in sizes, or nil for all that are recorded.
-func (o *Options) problems(ctx context.Context) ([]session.Problem, *session.Failures, error) {
+func (o *Options) problems(ctx context.Context) (*session.ProblemList, error) {
 	switch {
 	case o.Query.Problems != "" || o.Query.Contract.Text != "":
 		return o.Query.List(ctx, o.Factory)
 	case o.Records != "" && o.Executor == "":
 		if o.Query.Scalars != (session.ScalarFlags{}) {
-			return nil, nil, diag.Inputf("--alpha and --beta are for problems of the command line, and --records has its own").
+			return nil, diag.Inputf("--alpha and --beta are for problems of the command line, and --records has its own").
 				Do("leave them out, or add --problems")
 		}
-		return nil, o.Factory.Failures(ctx), nil
+		return &session.ProblemList{Failures: o.Factory.Failures(ctx)}, nil
 	default:
 		base, err := o.Query.Base(o.Factory.Settings.DType)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		problems := measure.TritonBLASProblems()
 		for i := range problems {
@@ -180,7 +180,7 @@ func (o *Options) problems(ctx context.Context) ([]session.Problem, *session.Fai
 			problems[i].Alpha, problems[i].Beta = base.Alpha, base.Beta
 			problems[i] = problems[i].Canonical()
 		}
-		return listed(problems), o.Factory.Failures(ctx), nil
+		return &session.ProblemList{Problems: listed(problems), Failures: o.Factory.Failures(ctx)}, nil
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -17,6 +16,7 @@ type object struct {
 	Kernel   string        `json:"kernel"`
 	Ranks    bool          `json:"ranks_only,omitempty"`
 	Problem  gemm.Record   `json:"problem"`
+	Labels   render.Fields `json:"labels,omitempty"`
 	Pick     gemm.Config   `json:"pick"`
 	Best     gemm.Config   `json:"best"`
 	Library  string        `json:"library,omitempty"`
@@ -67,10 +67,10 @@ type times struct {
 	Library   float64 `json:"library,omitempty"`
 }
 
-func (w *writer) object(r *score.Comparison) object {
+func (w *writer) object(r *labelled) object {
 	o := object{
 		Arch: w.arch.Arch, Device: w.arch.Device, Model: w.arch.Model, Kernel: w.data.Kernel,
-		Ranks: w.arch.RanksOnly, Problem: r.Problem.Record(), Pick: r.Pick.Config,
+		Ranks: w.arch.RanksOnly, Problem: r.Problem.Record(), Labels: render.Labels(w.labels, r.labels), Pick: r.Pick.Config,
 		Best: r.Best.Config,
 		Eff:  r.Efficiency(), Tau: render.Number(r.Tau), PickRank: r.PickRank, Passed: r.PassedOver,
 		Measured: r.Measured,
@@ -114,7 +114,7 @@ func (w *writer) object(r *score.Comparison) object {
 }
 
 func (w *writer) summary() any {
-	s := score.SummariseComparisons(w.rows)
+	s := w.summarised()
 	spread := func(s stats.Quantiles) map[string]any {
 		return map[string]any{"count": s.Count, "median": s.Median, "geomean": s.Geomean, "p10": s.P10,
 			"worst": s.Worst}

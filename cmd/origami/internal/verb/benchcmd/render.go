@@ -22,13 +22,33 @@ type writer struct {
 	arch      *arch.Description
 	data      *dataset.Dataset
 	delimited *render.Delimited
-	more      bool // there are columns for what few problems have
-	rows      []score.Comparison
+	more      bool     // there are columns for what few problems have
+	labels    []string // of the problems file
+	rows      []labelled
+}
+
+// labelled is a row with the cells of the writer's labels.
+type labelled struct {
+	score.Comparison
+	labels []string
+}
+
+// comparisons are the rows alone.
+func (w *writer) comparisons() []score.Comparison {
+	rows := make([]score.Comparison, len(w.rows))
+	for i := range w.rows {
+		rows[i] = w.rows[i].Comparison
+	}
+	return rows
+}
+
+func (w *writer) summarised() score.ComparisonSummary {
+	return score.SummariseComparisons(w.comparisons())
 }
 
 // columns are those of CSV and TSV. Those of the first library are there whether it was measured or not; others have
 // columns under their names.
-func columns(data *dataset.Dataset, axes []gemm.Axis, more bool) []string {
+func columns(data *dataset.Dataset, axes []gemm.Axis, labels []string, more bool) []string {
 	names := slices.Concat(render.KeyColumns, render.LaunchColumns(axes), []string{
 		"predicted_ms", "pick_ms", "best_ms", "library_ms", "efficiency", "versus_library", "tau", "pick_rank",
 		"passed_over", "measured", "candidates",
@@ -43,14 +63,16 @@ func columns(data *dataset.Dataset, axes []gemm.Axis, more bool) []string {
 			names = append(names, name+"_ms", name+"_tflops", "versus_"+name)
 		}
 	}
-	return append(names, render.MoreColumns(more)...)
+	return slices.Concat(names, labels, render.MoreColumns(more))
 }
 
-func newWriter(s *iostreams.Streams, f render.Format, d *arch.Description, data *dataset.Dataset) *writer {
-	w := &writer{s: s, format: f, arch: d, data: data}
+func newWriter(
+	s *iostreams.Streams, f render.Format, d *arch.Description, data *dataset.Dataset, labels []string,
+) *writer {
+	w := &writer{s: s, format: f, arch: d, data: data, labels: labels}
 	w.more = slices.ContainsFunc(data.Problems(), func(p gemm.Problem) bool { return !p.Plain() })
 	if f == render.CSV || f == render.TSV {
-		w.delimited = render.NewDelimited(s, f, columns(data, w.axes(), w.more))
+		w.delimited = render.NewDelimited(s, f, columns(data, w.axes(), labels, w.more))
 	}
 	return w
 }
@@ -58,13 +80,13 @@ func newWriter(s *iostreams.Streams, f render.Format, d *arch.Description, data 
 // axes are those of the configurations.
 func (w *writer) axes() []gemm.Axis { return w.arch.Axes(w.data.Kernel) }
 
-func (w *writer) write(r *score.Comparison) error {
-	w.rows = append(w.rows, *r)
+func (w *writer) write(r labelled) error {
+	w.rows = append(w.rows, r)
 	switch {
 	case w.format == render.JSON:
-		return render.JSONLine(w.s, w.object(r))
+		return render.JSONLine(w.s, w.object(&r))
 	case w.delimited != nil:
-		return w.delimited.Write(w.cells(r))
+		return w.delimited.Write(w.cells(&r))
 	default:
 		return nil // the table needs all rows for its widths
 	}
@@ -79,13 +101,14 @@ func (w *writer) close() error {
 	default:
 		t := w.text()
 		render.Lines(w.s, t.above...)
-		render.WriteTable(w.s, t.header, t.rows)
+		render.Grid{Header: t.header, Rows: t.rows,
+			Least: []string{"registers", "noise", "best's place", "pick's place", "tau", "left out"}}.Write(w.s)
 		render.Lines(w.s, t.below...)
 		return nil
 	}
 }
 
-func (w *writer) cells(r *score.Comparison) []string {
+func (w *writer) cells(r *labelled) []string {
 	out := append(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config, w.axes())...)
 	milliseconds := func(t unit.Seconds) string {
 		if t <= 0 {
@@ -119,5 +142,5 @@ func (w *writer) cells(r *score.Comparison) []string {
 			out = append(out, milliseconds(t), rate(t), number(r.VersusLibrary(i), t > 0))
 		}
 	}
-	return append(out, render.MoreCells(r.Problem, w.more)...)
+	return slices.Concat(out, r.labels, render.MoreCells(r.Problem, w.more))
 }

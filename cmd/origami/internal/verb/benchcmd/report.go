@@ -29,7 +29,7 @@ func (w *writer) report(folder string) error {
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}
-	bars, err := report.ThreeWays(folder, "three-ways", title, w.data.Libraries(), w.rows)
+	bars, err := report.ThreeWays(folder, "three-ways", title, w.data.Libraries(), w.comparisons())
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}
@@ -42,9 +42,9 @@ func (w *writer) report(folder string) error {
 
 // again writes all rows to another stream, in another format.
 func (w *writer) again(s *iostreams.Streams, format render.Format) error {
-	other := newWriter(s, format, w.arch, w.data)
+	other := newWriter(s, format, w.arch, w.data, w.labels)
 	for i := range w.rows {
-		if err := other.write(&w.rows[i]); err != nil {
+		if err := other.write(w.rows[i]); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ type text struct {
 }
 
 func (w *writer) text() text {
-	s := score.SummariseComparisons(w.rows)
+	s := w.summarised()
 	l2, group := "cold", "each at its own group"
 	if w.data.WarmL2 {
 		l2 = "warm"
@@ -37,12 +37,13 @@ func (w *writer) text() text {
 			render.Model(w.arch, w.data.Kernel),
 			fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2,
 				w.data.Input, group)),
-		header: header(w.data.Libraries(), w.integers(), finals, excluded),
+		header: slices.Insert(header(w.data.Libraries(), w.integers(), finals, excluded), 1, w.labels...),
 		below:  w.summaryLines(&s),
 	}
 	uniform := w.uniform()
 	for i := range w.rows {
-		out.rows = append(out.rows, tableCells(&w.rows[i], uniform, finals, excluded))
+		cells := tableCells(&w.rows[i].Comparison, uniform, finals, excluded)
+		out.rows = append(out.rows, slices.Insert(cells, 1, w.rows[i].labels...))
 	}
 	return out
 }
@@ -148,7 +149,7 @@ func leftOut(wrong, failed int) string {
 
 // integers reports whether all operands are integers.
 func (w *writer) integers() bool {
-	return !slices.ContainsFunc(w.rows, func(r score.Comparison) bool { return !r.Problem.DType.Integer() })
+	return !slices.ContainsFunc(w.rows, func(r labelled) bool { return !r.Problem.DType.Integer() })
 }
 
 // uniform reports whether the problems differ in nothing but m, n and k.

@@ -27,7 +27,6 @@ type Options struct {
 // New returns the command. run is Run, or what a test wants to see called.
 func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
 	o := &Options{Factory: f, Watts: perSide{word: fromDevice}}
-	o.Query.Labels = true
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH,ARCH… -m SIZE -n SIZE -k SIZE",
 		Short: "Put several architectures side by side for one problem or many",

@@ -16,7 +16,7 @@ func (w *writer) list(s *iostreams.Streams) {
 	w.about(s)
 	for _, ratios := range []bool{true, false} {
 		header, rows := c.table(ratios)
-		if ratios && len(c.sides) > 2 && render.TableWidth(header, rows) > render.ScreenWidth(s) {
+		if ratios && len(c.sides) > 2 && render.TableWidth(header, rows) > render.PageWidth(s) {
 			continue
 		}
 		render.WriteTable(s, header, rows)
@@ -36,7 +36,7 @@ func (w *writer) about(s *iostreams.Streams) {
 	for i := range w.all.sides {
 		rows = append(rows, w.all.about(i))
 	}
-	render.WriteTable(s, aboutHeader, rows)
+	render.Grid{Header: aboutHeader, Rows: rows, Least: []string{"units", "rung", "device", "family"}}.Write(s)
 	s.Printf("\n")
 }
 

@@ -99,10 +99,11 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	problems, failures, err := o.problems(ctx, data)
+	list, err := o.problems(ctx, data)
 	if err != nil {
 		return err
 	}
+	problems, failures := list.Problems, list.Failures
 	shapes := make([]gemm.Problem, len(problems))
 	for i := range problems {
 		shapes[i] = problems[i].Problem
@@ -117,13 +118,13 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	out := outcome{arch: a.Describe(), data: data}
+	out := outcome{arch: a.Describe(), data: data, labels: list.Labels}
 	for i := range rows {
 		if errs[i] != nil {
 			failures.Add(problems[i].Where, errs[i])
 			continue
 		}
-		out.rows = append(out.rows, rows[i])
+		out.rows, out.labelled = append(out.rows, rows[i]), append(out.labelled, problems[i].Labels)
 	}
 	if o.Intervals {
 		var found *intervals
@@ -207,7 +208,7 @@ func (o *Options) records(ctx context.Context, d *arch.Description) (*score.Subs
 }
 
 // problems returns the rows of --problems, or all that are recorded whole.
-func (o *Options) problems(ctx context.Context, data *score.Subset) ([]session.Problem, *session.Failures, error) {
+func (o *Options) problems(ctx context.Context, data *score.Subset) (*session.ProblemList, error) {
 	if o.Query.Problems != "" {
 		return o.Query.List(ctx, o.Factory)
 	}
@@ -215,5 +216,5 @@ func (o *Options) problems(ctx context.Context, data *score.Subset) ([]session.P
 	for _, p := range data.Problems {
 		list = append(list, session.Problem{Problem: p})
 	}
-	return list, o.Factory.Failures(ctx), nil
+	return &session.ProblemList{Problems: list, Failures: o.Factory.Failures(ctx)}, nil
 }

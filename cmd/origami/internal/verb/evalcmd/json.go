@@ -36,7 +36,8 @@ type object struct {
 // problem is one problem in JSON.
 type problem struct {
 	gemm.Record
-	Class string `json:"class"`
+	Labels render.Fields `json:"labels,omitempty"`
+	Class  string        `json:"class"`
 
 	Pick        gemm.Config   `json:"pick"`
 	PickMS      render.Number `json:"pick_ms"`
@@ -88,7 +89,7 @@ func (o *outcome) object() object {
 	for i := range o.rows {
 		r := &o.rows[i]
 		scored := problem{
-			Record: r.Problem.Record(), Class: r.Class.String(),
+			Record: r.Problem.Record(), Labels: render.Labels(o.labels, o.labelled[i]), Class: r.Class.String(),
 			Pick: r.Pick.Config, PickMS: render.Number(milliseconds(r.Pick.Time)),
 			PredictedMS: milliseconds(r.Predicted),
 			Best:        r.Best.Config, BestMS: milliseconds(r.Best.Time), Eff: r.Efficiency(), Top4: r.Top[0],

@@ -18,6 +18,9 @@ type outcome struct {
 	data         *score.Subset
 	rows         []score.Evaluation
 	group, split score.AxisChoice
+	// labels are the further columns of the problems file, labelled the cells of each row.
+	labels   []string
+	labelled [][]string
 }
 
 // scope says which of the model's intervals hold for the kernels of a problem.
@@ -58,7 +61,8 @@ func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
 	case render.Table:
 		t := o.text()
 		render.Lines(s, t.above...)
-		render.WriteTable(s, t.header, t.rows)
+		render.Grid{Header: t.header, Rows: t.rows, Least: []string{"top 16", "top 8", "top 4", "in-sample",
+			"best's place", "pick's place", "interval held", "tau", "class"}}.Write(s)
 		s.Printf("\n")
 		render.WriteTable(s, t.classHeader, t.classes)
 		s.Printf("\n")
@@ -67,20 +71,20 @@ func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
 	default:
 		rows := make([][]string, len(o.rows))
 		for i := range o.rows {
-			rows[i] = o.cells(&o.rows[i])
+			rows[i] = slices.Concat(o.cells(&o.rows[i]), o.labelled[i], render.MoreCells(o.rows[i].Problem, o.more()))
 		}
-		return render.WriteRows(s, f, columns(o.axes(), o.more()), rows)
+		return render.WriteRows(s, f, slices.Concat(columns(o.axes()), o.labels, render.MoreColumns(o.more())), rows)
 	}
 }
 
-// columns are those of CSV and TSV.
-func columns(axes []gemm.Axis, more bool) []string {
+// columns are those of CSV and TSV, before the labels.
+func columns(axes []gemm.Axis) []string {
 	return slices.Concat(render.KeyColumns, render.LaunchColumns(axes), []string{
 		"class", "predicted_ms", "pick_ms", "best", "best_ms", "efficiency", "efficiency_top4", "efficiency_top8",
 		"efficiency_top16", "tau",
 		"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded",
 		"refused", "in_sample", "ranks_only",
-	}, render.MoreColumns(more))
+	})
 }
 
 // more says whether the answer has a column for what few problems have.
@@ -112,5 +116,5 @@ func (o *outcome) cells(r *score.Evaluation) []string {
 		rank(r.BestRank), number(r.Error),
 		o.heldWord(r, "1", "0"), number(coverage(r, o.scope)), strconv.Itoa(r.Measured),
 		strconv.Itoa(r.Rejected), bit(o.arch.InSample(r.Problem, o.data.Kernel)), render.Flag(o.arch.RanksOnly),
-	}, render.MoreCells(r.Problem, o.more()))
+	})
 }

@@ -3,6 +3,7 @@ package evalcmd
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,8 +50,9 @@ func (o *outcome) text() text {
 	if o.mixed() {
 		out.header = append(out.header, "in-sample")
 	}
+	out.header = slices.Insert(out.header, 1, o.labels...)
 	for i := range o.rows {
-		out.rows = append(out.rows, o.tableCells(&o.rows[i]))
+		out.rows = append(out.rows, slices.Insert(o.tableCells(&o.rows[i]), 1, o.labelled[i]...))
 	}
 	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst", "tau",
 		"worst", "error"}

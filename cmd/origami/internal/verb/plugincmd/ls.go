@@ -100,7 +100,8 @@ func list(ctx context.Context, f *session.Factory) error {
 	if render.FormatOf(f) == render.JSON {
 		return nil
 	}
-	return render.WriteRows(f.Streams, render.FormatOf(f), header(render.FormatOf(f)), rows)
+	return render.WriteRows(f.Streams, render.FormatOf(f), header(render.FormatOf(f)), rows,
+		"API", "version", "path", "source")
 }
 
 // reason says why a plugin cannot be used, or what another plugin provides instead.

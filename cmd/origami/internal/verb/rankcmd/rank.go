@@ -46,7 +46,6 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			return run(cmd.Context(), o)
 		},
 	}
-	o.Query.Labels = true
 	o.Query.Register(cmd.Flags(), true)
 	o.Query.Contract.Register(cmd.Flags())
 	cmd.Flags().IntVar(&o.Top, "top", 10, "how many configurations to list")

@@ -156,8 +156,8 @@ func (w *writer) table(a *session.Answer) {
 	}
 	render.WriteTable(w.s, header, rows)
 	if w.tables == 1 && len(shown) > 0 {
-		w.s.Printf("terms in their unit, shares of the total in percent; `origami explain` shows all of them with " +
-			"their formulas\n")
+		render.Lines(w.s, "terms in their unit, shares of the total in percent; `origami explain` shows all of "+
+			"them with their formulas")
 	}
 }
 

@@ -120,7 +120,8 @@ func (w *writer) close() error {
 	if len(w.rows) > 0 {
 		header := slices.Concat([]string{"problem"}, w.labels,
 			[]string{"pick", w.time, "rate", "of peak", "bound", "validated"})
-		render.WriteTable(w.s, header[:len(w.rows[0])], w.rows)
+		render.Grid{Header: header[:len(w.rows[0])], Rows: w.rows,
+			Least: []string{"validated", "of peak", "rate", "bound"}}.Write(w.s)
 	}
 	if w.delimited != nil {
 		return w.delimited.Close()

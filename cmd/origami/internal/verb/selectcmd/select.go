@@ -44,7 +44,6 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	o.Query.Labels = true
 	o.Query.Register(cmd.Flags(), true)
 	o.Query.Contract.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.Regret, "regret", false,

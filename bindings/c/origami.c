@@ -30,6 +30,8 @@ static int32_t refuse(char *error, size_t size) {
 
 int32_t origami_api_version(void) { return ORIGAMI_API_VERSION; }
 
+const char *origami_version(void) { return ORIGAMI_VERSION; }
+
 int32_t origami_open(const char *request, origami_model *model, char *error, size_t size) {
 	if (forked) {
 		if (model != NULL)

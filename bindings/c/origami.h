@@ -23,6 +23,9 @@ extern "C" {
  * origami_api_version returns another number, the layout differs. */
 #define ORIGAMI_API_VERSION 3
 
+/* The version of origami that this header belongs to. */
+#define ORIGAMI_VERSION "0.2.0-dev"
+
 /* What functions return. The exit codes of the command line are the same numbers. */
 enum {
 	ORIGAMI_OK = 0,
@@ -108,6 +111,9 @@ typedef uint64_t origami_model;
  * error_size may be larger than the buffer if 16 KiB fit. With ORIGAMI_OK, every number of an answer is finite. */
 /* ORIGAMI_API_VERSION of the library. */
 int32_t origami_api_version(void);
+
+/* The version of origami that the library belongs to, such as "0.2.0". The text is the library's and stays. */
+const char *origami_version(void);
 
 /* Opens a model. request is a JSON object. Only arch is required:
  *

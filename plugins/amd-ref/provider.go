@@ -6,13 +6,11 @@ package amdref
 import (
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/release"
 	"github.com/origami-gemm/origami/plugins/amd-ref/refined"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
-
-// Version is the plugin's version.
-const Version = "0.1.0"
 
 // Vendor is the name of AMD in device files.
 const Vendor = "AMD"
@@ -25,7 +23,7 @@ const (
 // Provider returns the plugin, with every AMD device of configs/.
 func Provider() (arch.Provider, error) {
 	return catalog.New(catalog.Definition{
-		Name: "amd-ref", Version: Version,
+		Name: "amd-ref", Version: release.Version,
 		Files: configs.FS, Vendor: Vendor,
 		Archs: map[string][]catalog.Model{
 			"gfx900": {overTensile, vendorLibrary.Model()}, "gfx906": {vendorLibrary.Model()},

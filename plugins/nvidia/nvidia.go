@@ -7,6 +7,7 @@ package nvidia
 import (
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/release"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -17,9 +18,6 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
-
-// Version is the plugin's version.
-const Version = "0.1.0"
 
 // Vendor is the vendor in device files.
 const Vendor = "NVIDIA"
@@ -96,7 +94,7 @@ func Provider() (arch.Provider, error) {
 		}
 	}
 	return catalog.New(catalog.Definition{
-		Name: "nvidia", Version: Version,
+		Name: "nvidia", Version: release.Version,
 		Files: configs.FS, Vendor: Vendor, Archs: archs,
 		Specs: gpu.Specs, Derive: gpu.Derive, Scale: gpu.Scale,
 	})

@@ -52,6 +52,7 @@ static void *ask_all(void *from) {
 int main(int argc, char **argv) {
 	must(argc == 3, "usage");
 	must(origami_api_version() == ORIGAMI_API_VERSION, "version");
+	must(strcmp(origami_version(), ORIGAMI_VERSION) == 0, "release");
 	must(origami_open(argv[1], &model, ERROR) == ORIGAMI_OK && error[0] == 0 && model != 0, "open");
 
 	int64_t v[15];

@@ -7,7 +7,7 @@ origami_gemm.lib answers from the models in this process. origami_gemm.triton la
 pick.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 from .lib import ArgumentTypeError, Error, Model, Pick, Regret, architectures
 

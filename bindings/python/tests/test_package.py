@@ -15,7 +15,7 @@ SDK = CLIENT.parents[1] / "sdk" / "python"
 
 class Package(unittest.TestCase):
     def test_version(self):
-        self.assertRegex(origami_gemm.__version__, r"^\d+\.\d+\.\d+$")
+        self.assertRegex(origami_gemm.__version__, r"^\d+\.\d+\.\d+(\.dev0)?$")
 
     def test_no_word_of_the_name_that_another_package_has(self):
         for folder in (CLIENT, SDK):

@@ -1,13 +1,23 @@
-// Command gen-docs writes the pages that come from the code: docs/reference/, with a page per command,
-// docs/exit-codes.md and docs/conformance.md. `make generate` runs it. A test compares the committed pages.
+// Command gen-docs writes what comes from the code of the command line.
+//
+//	gen-docs DOCS                docs/reference/ with a page per command, docs/exit-codes.md, docs/conformance.md
+//	gen-docs -man DIR            manual pages
+//	gen-docs -completions DIR    completion scripts of bash, zsh, fish and PowerShell
+//	gen-docs -licenses FILE      the licences of the modules in the programs
+//
+// `make generate` writes the docs, and a test compares the committed ones. `make release` writes the others, which are
+// dated $SOURCE_DATE_EPOCH, in seconds since 1970.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,14 +28,38 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: gen-docs DOCS")
+	man := flag.String("man", "", "write manual pages to this folder")
+	completions := flag.String("completions", "", "write completion scripts to this folder")
+	licenses := flag.String("licenses", "", "write the licences of the modules to this file")
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: gen-docs DOCS | -man DIR | -completions DIR | -licenses FILE") }
+	flag.Parse()
+	var err error
+	switch {
+	case flag.NArg()+flag.NFlag() != 1:
+		flag.Usage()
 		os.Exit(2)
+	case *man != "":
+		var seconds int64
+		if seconds, err = strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+			err = writeManPages(root(), *man, time.Unix(seconds, 0).UTC())
+		}
+	case *completions != "":
+		err = writeCompletions(root(), *completions)
+	case *licenses != "":
+		err = writeLicenses(*licenses)
+	default:
+		err = write(flag.Arg(0))
 	}
-	if err := write(os.Args[1]); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "gen-docs:", err)
 		os.Exit(1)
 	}
+}
+
+// root is the command line, attached to nothing.
+func root() *cobra.Command {
+	return cli.Root(&session.Factory{Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)},
+		cli.System{})
 }
 
 const mark = "<!-- Written by cmd/origami/gen-docs; change the code instead and run `make generate`. -->\n\n"
@@ -45,11 +79,9 @@ func write(docs string) error {
 	if err := os.MkdirAll(reference, 0o755); err != nil {
 		return err
 	}
-	root := cli.Root(&session.Factory{Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)},
-		cli.System{})
 	var index strings.Builder
 	index.WriteString(mark + "# Command-line reference\n\n")
-	for _, cmd := range commands(root) {
+	for _, cmd := range commands(root()) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
 		fmt.Fprintf(&index, "- [%s](%s): %s\n", cmd.CommandPath(), name, cmd.Short)
 		if err := os.WriteFile(filepath.Join(reference, name), []byte(page(cmd)), 0o644); err != nil {

@@ -3,9 +3,13 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/origami-gemm/origami/core/release"
 )
 
 // The committed pages are those that gen-docs writes.
@@ -35,4 +39,57 @@ func read(t *testing.T, docs string) map[string]string {
 		content[filepath.Base(page)] = string(text)
 	}
 	return content
+}
+
+// Every command of the reference has a manual page, and pages of equal sources are equal.
+func TestManPages(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	for _, folder := range []string{first, second} {
+		if err := writeManPages(root(), folder, time.Unix(1700000000, 0).UTC()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages, err := os.ReadDir(first)
+	if err != nil || len(pages) != len(commands(root())) {
+		t.Fatalf("%d pages of %d commands: %v", len(pages), len(commands(root())), err)
+	}
+	for _, page := range pages {
+		text := content(t, first, page.Name())
+		if text != content(t, second, page.Name()) {
+			t.Errorf("%s is not the same twice", page.Name())
+		}
+		if !strings.Contains(text, "Nov 2023") || !strings.Contains(text, "origami "+release.Version) {
+			t.Errorf("%s has no date or no version:\n%.300s", page.Name(), text)
+		}
+	}
+	for name, want := range map[string]string{
+		"origami-select.1": "--problems", "origami-environment.7": "ORIGAMI_ARCH", "origami.1": "--version",
+	} {
+		// The format marks hyphens as such.
+		if text := strings.ReplaceAll(content(t, first, name), `\-`, "-"); !strings.Contains(text, want) {
+			t.Errorf("%s does not have %s", name, want)
+		}
+	}
+}
+
+// The scripts ask the program for completions, by its hidden command.
+func TestCompletions(t *testing.T) {
+	folder := t.TempDir()
+	if err := writeCompletions(root(), folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"origami.bash", "_origami", "origami.fish", "origami.ps1"} {
+		if !strings.Contains(content(t, folder, name), "__complete") {
+			t.Errorf("%s does not ask origami", name)
+		}
+	}
+}
+
+func content(t *testing.T, folder, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

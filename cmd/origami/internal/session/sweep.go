@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/release"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -146,9 +147,9 @@ func findDevice(ctx context.Context, x exec.Executor, name string, d *arch.Descr
 
 // Software names this program, with its version.
 func Software() string {
-	version := "unknown"
+	build := release.Build{Version: release.Version}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
+		build = release.BuildOf(info)
 	}
-	return fmt.Sprintf("origami %s %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("origami %s %s %s/%s", build, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

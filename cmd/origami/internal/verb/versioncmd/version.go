@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/release"
 )
 
 // Protocol are the versions that host and plugin agree on.
@@ -33,8 +34,8 @@ func New(f *session.Factory, p Protocol) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of origami, Go and the plugin protocol",
-		Long: "Print the versions of the module, of the Go toolchain it was built with, and of the protocol spoken " +
-			"with plugins.",
+		Long: "Print the version of origami with the commit it was built from, and the versions of the Go toolchain " +
+			"and of the protocol spoken with plugins.",
 		Example: "  origami version\n  origami version --json",
 		Args:    verb.NoArguments,
 		RunE:    func(*cobra.Command, []string) error { return Run(f, p) },
@@ -43,22 +44,17 @@ func New(f *session.Factory, p Protocol) *cobra.Command {
 
 // Run prints the versions.
 func Run(f *session.Factory, p Protocol) error {
-	o := object{Version: "unknown", Go: "unknown", Wire: p.Wire, API: p.API}
+	build, toolchain := release.Build{Version: release.Version}, "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
-		o.Version, o.Go = info.Main.Version, info.GoVersion
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				o.Revision = s.Value
-			case "vcs.modified":
-				o.Modified = s.Value == "true"
-			}
-		}
+		build, toolchain = release.BuildOf(info), info.GoVersion
 	}
 	if render.FormatOf(f) == render.JSON {
-		return render.JSONLine(f.Streams, o)
+		return render.JSONLine(f.Streams, object{
+			Version: build.Version, Go: toolchain, Revision: build.Revision, Modified: build.Modified,
+			Wire: p.Wire, API: p.API,
+		})
 	}
-	f.Streams.Printf("origami %s, %s, wire protocol %d, plugin API %s\n", o.Version, o.Go, o.Wire,
-		strings.Join(o.API, ", "))
+	f.Streams.Printf("origami %s, %s, wire protocol %d, plugin API %s\n", build, toolchain, p.Wire,
+		strings.Join(p.API, ", "))
 	return nil
 }

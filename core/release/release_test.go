@@ -1,0 +1,65 @@
+package release
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// Files of other languages, which cannot read the constant, have the same version.
+func TestEveryPartHasTheVersion(t *testing.T) {
+	for _, part := range []struct{ file, pattern, want string }{
+		{"bindings/c/origami.h", `(?m)^#define ORIGAMI_VERSION "(.*)"$`, Version},
+		{"bindings/python/origami_gemm/__init__.py", `(?m)^__version__ = "(.*)"$`, Python(Version)},
+		{"sdk/python/pyproject.toml", `(?m)^version = "(.*)"$`, Python(Version)},
+		{"docs/install.md", `(?m)^Version (\S+) \(`, Version},
+	} {
+		text, err := os.ReadFile(filepath.Join("../..", part.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(part.pattern).FindSubmatch(text)
+		if found == nil {
+			t.Errorf("%s names no version: nothing fits %s", part.file, part.pattern)
+		} else if string(found[1]) != part.want {
+			t.Errorf("%s names version %s, not %s; run `make version VERSION=%s`", part.file, found[1], part.want,
+				Version)
+		}
+	}
+}
+
+// A release has a section in the changelog, and the versions between releases do not.
+func TestChangelogHasTheRelease(t *testing.T) {
+	text, err := os.ReadFile("../../CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, dev := strings.CutSuffix(Version, "-dev")
+	if has := strings.Contains(string(text), "\n## ["+number+"]"); has == dev {
+		t.Errorf("version %s, and the changelog has a section of %s: %v", Version, number, has)
+	}
+}
+
+func TestVersionIsSemantic(t *testing.T) {
+	if !regexp.MustCompile(`^\d+\.\d+\.\d+(-dev)?$`).MatchString(Version) {
+		t.Errorf("version %s is neither X.Y.Z nor X.Y.Z-dev", Version)
+	}
+}
+
+func TestBuildNamesTheCommit(t *testing.T) {
+	setting := func(key, value string) debug.BuildSetting { return debug.BuildSetting{Key: key, Value: value} }
+	revision := setting("vcs.revision", "58da08666aabc0d1e2f3")
+	for want, settings := range map[string][]debug.BuildSetting{
+		Version:                          {setting("GOOS", "linux")},
+		Version + "+58da08666a":          {revision, setting("vcs.modified", "false")},
+		Version + "+58da08666a.modified": {revision, setting("vcs.modified", "true")},
+		Version + "+58":                  {setting("vcs.revision", "58")},
+	} {
+		if got := BuildOf(&debug.BuildInfo{Settings: settings}).String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

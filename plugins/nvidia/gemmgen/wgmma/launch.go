@@ -46,7 +46,7 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 		"c": call.C.Address, "ldc": uint64(call.C.LD), "stride_c": uint64(call.C.Stride),
 		"m": uint64(p.M), "n": uint64(p.N), "k_blocks": uint64(blocks),
 		"blocks_per_split": uint64(blocksPerSplit), "per_split": uint64(perSplit), "splits": uint64(splits),
-		"partials": call.Partials, "counters": call.Counters,
+		"bias": call.Bias, "partials": call.Partials, "counters": call.Counters,
 		"tiles_m": uint64(rows), "tiles_n": uint64(t.TilesN), "tiles": uint64(tiles),
 		"group_m": uint64((t.GroupM + g.cluster - 1) / g.cluster),
 		"alpha":   uint64(math.Float32bits(call.Alpha)), "beta": uint64(math.Float32bits(call.Beta)),

@@ -48,7 +48,7 @@ func (r Range) With(v float64) Range {
 // Add extends the ranges to a problem and a split of K. Problems in groups are another kind, of which nothing counts as
 // checked yet.
 func (c *Checked) Add(p *gemm.Problem, split int) {
-	if p.Groups != (gemm.Groups{}) || p.Nest != (gemm.Nest{}) || p.Beta != 0 {
+	if p.Groups != (gemm.Groups{}) || p.BeyondProduct() {
 		return
 	}
 	if l := LayoutOf(p); !slices.Contains(c.Layouts, l) {
@@ -92,7 +92,8 @@ func (c *Checked) distance(p *gemm.Problem, split int) (kind, size int) {
 	if !c.Split.Contains(float64(split)) {
 		kind++
 	}
-	for _, other := range []bool{p.Groups != (gemm.Groups{}), p.Nest != (gemm.Nest{}), p.Beta != 0} {
+	for _, other := range []bool{p.Groups != (gemm.Groups{}), p.Nest != (gemm.Nest{}), p.Beta != 0,
+		p.Epilogue != (gemm.Epilogue{})} {
 		if other {
 			kind++
 		}

@@ -133,6 +133,9 @@ func (c *Checked) otherKind(p *gemm.Problem, split int) (out []string) {
 	if p.Beta != 0 {
 		out = append(out, "a beta")
 	}
+	if p.Epilogue != (gemm.Epilogue{}) {
+		out = append(out, "an epilogue")
+	}
 	return out
 }
 

@@ -38,7 +38,7 @@ func (d *Description) SupportsTypes(kernel string, p *gemm.Problem) error {
 	if p.Groups != (gemm.Groups{}) && !d.grouped(kernel) {
 		return d.noGroups(kernel)
 	}
-	if p.Nest != (gemm.Nest{}) || p.Beta != 0 {
+	if p.BeyondProduct() {
 		return diag.Inputf("the %s model of %s predicts A·B of matrices, and the problem is %s", d.Model, d.Arch, *p).
 			Do("ask about the matrices alone")
 	}

@@ -2,19 +2,20 @@ package arch
 
 import (
 	"context"
+	"math"
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Whole returns an architecture that also answers for problems with nested indices and with a beta other than 0, of
-// which models know nothing. It asks about the matrices (gemm.Problem.Flat) and adds the Besides. The terms are those
-// of the matrices. If no problem is such, it returns a itself.
+// Whole returns an architecture that also answers for problems with nested indices, a beta other than 0 or an epilogue,
+// of which models know nothing. It asks about the matrices (gemm.Problem.Flat) and adds the Besides. The terms are
+// those of the matrices. If no problem is such, it returns a itself.
 //
 // The families that have kernels for nested indices are those that say so in their description.
 func Whole(a Architecture, problems ...gemm.Problem) Architecture {
 	for i := range problems {
-		if p := &problems[i]; p.Nest != (gemm.Nest{}) || p.Beta != 0 {
+		if problems[i].BeyondProduct() {
 			return &whole{a}
 		}
 	}
@@ -86,10 +87,14 @@ type Besides struct {
 	Gaps unit.Cycles
 	// Beta is for reading C: its bytes ÷ bandwidth of DRAM.
 	Beta unit.Cycles
+	// Epilogue is for the bias and the activation of the elements of C, by the SM that has the most of them:
+	//
+	//	⌈tiles ÷ SMs⌉·block_m·block_n ÷ 32 · cycles of 32 elements
+	Epilogue unit.Cycles
 }
 
 // Total returns the sum.
-func (b Besides) Total() unit.Cycles { return b.Addresses + b.Lines + b.Gaps + b.Beta }
+func (b Besides) Total() unit.Cycles { return b.Addresses + b.Lines + b.Gaps + b.Beta + b.Epilogue }
 
 // BesidesPart is one of the times.
 type BesidesPart struct {
@@ -105,6 +110,7 @@ func (b Besides) Parts() []BesidesPart {
 		{"lines", "sectors of 32 bytes that the accesses of a warp touch besides its elements, from the L2", b.Lines},
 		{"gaps", "sectors with gaps between the elements, from DRAM", b.Gaps},
 		{"beta", "reading C from DRAM", b.Beta},
+		{"epilogue", "adding the bias and applying the activation, by the SM with the most tiles", b.Epilogue},
 	}
 }
 
@@ -169,13 +175,17 @@ func (w *whole) counter(p *gemm.Problem) *counter {
 // of adds what depends on the configuration.
 func (c *counter) of(cfg *gemm.Config) Besides {
 	b, p := c.fixed, c.p
-	if p.Nest == (gemm.Nest{}) {
+	if p.Nest == (gemm.Nest{}) && p.Epilogue == (gemm.Epilogue{}) {
 		return b
 	}
 	up := func(size, block int) float64 { return float64((size + block - 1) / max(block, 1)) }
 	tiles := up(p.M, cfg.BlockM) * up(p.N, cfg.BlockN) * float64(p.Batch)
-	blocks := tiles * up(p.K, cfg.BlockK) // of all tiles; splits share them
 	m, n, k := float64(cfg.BlockM), float64(cfg.BlockN), float64(cfg.BlockK)
+	b.Epilogue = unit.Cycles(math.Ceil(tiles/c.units) * m * n / warp * epilogueCycles(p.Epilogue))
+	if p.Nest == (gemm.Nest{}) {
+		return b
+	}
+	blocks := tiles * up(p.K, cfg.BlockK) // of all tiles; splits share them
 	cycles := float64(lookup)
 	if p.DType.Bytes() == 4 {
 		cycles = lookup4
@@ -186,6 +196,22 @@ func (c *counter) of(cfg *gemm.Config) Besides {
 	b.Lines = per(blocks*m*k*in*c.touched[gemm.A]+blocks*k*n*in*c.touched[gemm.B]+
 		float64(p.M)*float64(p.N)*float64(p.Batch)*out*c.touched[gemm.C], c.l2)
 	return b
+}
+
+// epilogueCycles returns what an epilogue costs an SM for 32 elements: a quarter of a cycle for each instruction, and 2
+// for an exponential or a reciprocal, of which an SM computes 16 at a time. Assumed: counted from the instructions of
+// origami's own kernels and the throughputs of the CUDA C++ Programming Guide, not measured. A kernel may do a part of it
+// while tensor cores work.
+func epilogueCycles(e gemm.Epilogue) float64 {
+	const instruction, special = 0.25, 2
+	cycles := map[gemm.Activation]float64{
+		gemm.ReLU: instruction, gemm.SiLU: 3*instruction + 2*special,
+		gemm.GELUTanh: 6*instruction + 2*special, gemm.GELU: 14*instruction + 2*special,
+	}[e.Activation]
+	if e.Bias {
+		cycles += 3 * instruction
+	}
+	return cycles
 }
 
 // per divides bytes by a bandwidth. Where none is known there is no cost.

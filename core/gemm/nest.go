@@ -184,7 +184,7 @@ func (n Nest) Span(o Operand) int {
 // Flat returns the problem with matrices in place of the tensors: the same dimensions, with rows that are only as
 // aligned as an element. It is what models know.
 func (p Problem) Flat() Problem {
-	p.Nest, p.Alpha, p.Beta = Nest{}, 0, 0
+	p.Nest, p.Alpha, p.Beta, p.Epilogue = Nest{}, 0, 0, Epilogue{}
 	return p
 }
 

@@ -48,6 +48,8 @@ type Problem struct {
 	// Alpha and Beta are the scalars of C = Alpha·A·B + Beta·C. The zero of Alpha is the default, 1. C is not read if
 	// Beta is zero.
 	Alpha, Beta float32
+	// Epilogue is what is done to C before it is stored.
+	Epilogue Epilogue
 }
 
 // MaxVector is the width in bytes of the widest access of a thread to memory.
@@ -213,12 +215,18 @@ func (p Problem) Scalars() (alpha, beta float32) {
 	return p.Alpha, p.Beta
 }
 
-// Plain reports whether there are no groups and no nest, and the type of C, the leading dimensions, the alignments and
-// the scalars are the defaults.
+// Plain reports whether there are no groups and no nest, and the type of C, the leading dimensions, the alignments,
+// the scalars and the epilogue are the defaults.
 func (p Problem) Plain() bool {
 	p = p.Canonical()
 	return p.Out == 0 && p.Groups == (Groups{}) && p.Nest == (Nest{}) && p.LDA|p.LDB|p.LDC == 0 &&
-		p.AlignA|p.AlignB|p.AlignC == 0 && p.Alpha == 0 && p.Beta == 0
+		p.AlignA|p.AlignB|p.AlignC == 0 && p.Alpha == 0 && p.Beta == 0 && p.Epilogue == (Epilogue{})
+}
+
+// BeyondProduct reports whether there is more to do than A·B of matrices: nested indices, a C to add to, or an
+// epilogue. Models know Flat.
+func (p *Problem) BeyondProduct() bool {
+	return p.Nest != (Nest{}) || p.Beta != 0 || p.Epilogue != (Epilogue{})
 }
 
 // Flops returns 2·M·N·K·Batch as a float64.
@@ -273,6 +281,9 @@ func (p *Problem) scalarText() (s string) {
 	if p.Beta != 0 {
 		s += fmt.Sprintf(" beta %g", p.Beta)
 	}
+	if p.Epilogue != (Epilogue{}) {
+		s += " epilogue " + p.Epilogue.String()
+	}
 	return s
 }
 
@@ -323,6 +334,9 @@ func (p Problem) Validate() error {
 		if v-v != 0 {
 			return diag.Inputf("alpha is %g and beta %g", p.Alpha, p.Beta).Do("give finite numbers")
 		}
+	}
+	if err := p.validEpilogue(); err != nil {
+		return err
 	}
 	if p.LDA|p.LDB|p.LDC == 0 && p.AlignA|p.AlignB|p.AlignC == 0 {
 		return nil

@@ -24,6 +24,8 @@ type Record struct {
 	Nest  string  `json:"nest,omitempty"`
 	Alpha float32 `json:"alpha,omitempty"`
 	Beta  float32 `json:"beta,omitempty"`
+	// Epilogue is what ParseEpilogue reads.
+	Epilogue string `json:"epilogue,omitempty"`
 }
 
 // Record returns the problem as JSON has it.
@@ -33,7 +35,7 @@ func (p Problem) Record() Record {
 		M: p.M, N: p.N, K: p.K, Batch: p.Batch, TransA: p.TransA(), TransB: p.TransB(), DType: p.DType.String(),
 		LDA: p.LDA, LDB: p.LDB, LDC: p.LDC,
 		AlignA: int(p.AlignA), AlignB: int(p.AlignB), AlignC: int(p.AlignC), Groups: p.Groups.List(),
-		Nest: p.Nest.String(), Alpha: p.Alpha, Beta: p.Beta,
+		Nest: p.Nest.String(), Alpha: p.Alpha, Beta: p.Beta, Epilogue: p.Epilogue.String(),
 	}
 	if p.Out != 0 {
 		r.Out = p.Out.String()
@@ -68,6 +70,9 @@ func (r *Record) Problem() (Problem, error) {
 	if p.Nest, err = ParseNest(r.Nest); err != nil {
 		return p, err
 	}
+	if p.Epilogue, err = ParseEpilogue(r.Epilogue); err != nil {
+		return p, err
+	}
 	return p.Canonical(), p.Validate()
 }
 
@@ -75,7 +80,7 @@ func (r *Record) Problem() (Problem, error) {
 var (
 	Columns     = []string{"m", "n", "k", "batch", "trans_a", "trans_b", "dtype"}
 	MoreColumns = []string{"out_dtype", "lda", "ldb", "ldc", "align_a", "align_b", "align_c", "groups", "nest",
-		"alpha", "beta"}
+		"alpha", "beta", "epilogue"}
 )
 
 // Cells returns the cells of Columns. Booleans are 0 and 1.
@@ -111,5 +116,5 @@ func (p Problem) MoreCells() []string {
 		}
 		cells = append(cells, cell)
 	}
-	return cells
+	return append(cells, r.Epilogue)
 }

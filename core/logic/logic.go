@@ -250,7 +250,7 @@ func TypeOf(p *gemm.Problem) (contract.Name, error) {
 	}
 	n.Types = []string{in, out, sum}
 	plain := *p
-	plain.Alpha, plain.Beta = 0, 0 // kernels take any
+	plain.Alpha, plain.Beta, plain.Epilogue = 0, 0, gemm.Epilogue{} // kernels take any
 	if !plain.Plain() && plain.Canonical().Out == 0 {
 		return n, diag.Inputf("%s is no plain GEMM", p).
 			Do("leave out leading dimensions, alignments, groups and nested indices")

@@ -97,7 +97,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 	p := gemm.Problem{
 		M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorM, BMajor: gemm.MajorK, DType: gemm.FP8E5M2, Out: gemm.BF16,
 		LDA: 5, LDB: 6, LDC: 7, AlignA: 1, AlignB: 2, AlignC: 4, Groups: groupsOf(t, 1, 0),
-		Nest: nestOf(t), Alpha: 0.5, Beta: -2,
+		Nest: nestOf(t), Alpha: 0.5, Beta: -2, Epilogue: gemm.Epilogue{Bias: true, Activation: gemm.SiLU},
 	}
 	allSet(t, toProblem(p))
 	problem, err := fromProblem(toProblem(p))
@@ -116,7 +116,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 
 var fieldsKnown = map[string]int{
 	"arch.Description": 31, "arch.Manifest": 4, "arch.OpenRequest": 11, "arch.Space": 8, "gemm.Config": 9,
-	"gemm.Problem":  18,
+	"gemm.Problem":  19,
 	"arch.Estimate": 3, "arch.Uncertainty": 9, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
 	"arch.Family": 7, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,
 	"arch.Checked": 11, "arch.Layout": 3, "arch.Range": 2, "arch.Fitted": 3,

@@ -15,7 +15,7 @@ func toProblem(p gemm.Problem) *pb.Problem {
 		OutputType: pb.ElementType(p.Out), // unspecified is the default, so an unknown type must not become that
 		Lda:        int64(p.LDA), Ldb: int64(p.LDB), Ldc: int64(p.LDC),
 		AlignA: uint32(p.AlignA), AlignB: uint32(p.AlignB), AlignC: uint32(p.AlignC),
-		Nest: p.Nest.String(), Alpha: p.Alpha, Beta: p.Beta,
+		Nest: p.Nest.String(), Alpha: p.Alpha, Beta: p.Beta, Epilogue: p.Epilogue.String(),
 	}
 	if p.DType <= lastType {
 		q.ElementType = pb.ElementType(p.DType)
@@ -33,7 +33,8 @@ const lastType = gemm.FP4
 func inAPI12(q *pb.Problem) bool {
 	return q.GetElementType() <= pb.ElementType_ELEMENT_TYPE_INT8 && q.GetOutputType() == 0 &&
 		q.GetLda()|q.GetLdb()|q.GetLdc() == 0 && q.GetAlignA()|q.GetAlignB()|q.GetAlignC() == 0 &&
-		len(q.GetGroups()) == 0 && q.GetNest() == "" && q.GetAlpha() == 0 && q.GetBeta() == 0
+		len(q.GetGroups()) == 0 && q.GetNest() == "" && q.GetAlpha() == 0 && q.GetBeta() == 0 &&
+		q.GetEpilogue() == ""
 }
 
 // fromProblem keeps unspecified values as zero: what a problem must have is the model's to say.
@@ -59,6 +60,9 @@ func fromProblem(q *pb.Problem) (gemm.Problem, error) {
 	}
 	if p.Nest, err = gemm.ParseNest(q.GetNest()); err != nil {
 		return p, fmt.Errorf("nest: %w", err)
+	}
+	if p.Epilogue, err = gemm.ParseEpilogue(q.GetEpilogue()); err != nil {
+		return p, fmt.Errorf("epilogue: %w", err)
 	}
 	p.Groups, err = fromGroups(q.GetGroups())
 	return p, err

@@ -18,11 +18,12 @@ func TestProblemsThatOlderPluginsWouldOverlook(t *testing.T) {
 		"ldc":     func(p *gemm.Problem) { p.LDC = 4160 },
 		"align_a": func(p *gemm.Problem) { p.AlignA = 2 }, "align_b": func(p *gemm.Problem) { p.AlignB = 2 },
 		"align_c": func(p *gemm.Problem) { p.AlignC = 2 }, "e5m2": func(p *gemm.Problem) { p.DType = gemm.FP8E5M2 },
-		"groups": func(p *gemm.Problem) { p.SetGroups(groupsOf(t, 4000, 96)) },
-		"nest":   func(p *gemm.Problem) { p.Nest = nestOf(t) },
-		"alpha":  func(p *gemm.Problem) { p.Alpha = 2 },
-		"beta":   func(p *gemm.Problem) { p.Beta = 1 },
-		"none":   func(*gemm.Problem) {},
+		"groups":   func(p *gemm.Problem) { p.SetGroups(groupsOf(t, 4000, 96)) },
+		"nest":     func(p *gemm.Problem) { p.Nest = nestOf(t) },
+		"alpha":    func(p *gemm.Problem) { p.Alpha = 2 },
+		"beta":     func(p *gemm.Problem) { p.Beta = 1 },
+		"epilogue": func(p *gemm.Problem) { p.Epilogue.Activation = gemm.ReLU },
+		"none":     func(*gemm.Problem) {},
 	}
 	for name, change := range changes {
 		p := gemm.New(4096, 4096, 4096)

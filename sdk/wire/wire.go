@@ -38,7 +38,8 @@ const ProtocolVersion = 1
 //	1.0.0  the first: architectures
 //	1.1.0  executors; architectures of live devices
 //	1.2.0  named axes of configurations; unused parameters of a description
-//	1.3.0  output types, leading dimensions, alignments, groups, nests, alpha and beta of problems; e5m2 and fp4;
+//	1.3.0  output types, leading dimensions, alignments, groups, nests, alpha, beta and epilogues of problems;
+//	       e5m2 and fp4;
 //	       types of a kernel family; what a model was fitted to and checked on, and whether it ranks only;
 //	       programs that an executor runs; device files of a user's
 var APIVersions = []string{"1.0.0", API11, API12, API13}
@@ -55,7 +56,7 @@ const (
 func Requires(request any) (version, what string) {
 	if !problemsInAPI12(request) {
 		return API13, "neither output types nor leading dimensions nor alignments nor groups nor nests " +
-			"nor alpha and beta of problems, nor fp8_e5m2 nor fp4"
+			"nor alpha, beta and epilogues of problems, nor fp8_e5m2 nor fp4"
 	}
 	named := false
 	switch q := request.(type) {

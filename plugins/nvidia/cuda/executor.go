@@ -82,7 +82,7 @@ func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library
 	}
 	if onHost(p) {
 		return nil, diag.Inputf("cuBLAS is measured on A·B of matrices alone, and the problem is %s", p).At("CUDA").
-			Do("leave alpha, beta and nested indices out")
+			Do("leave alpha, beta, the epilogue and nested indices out")
 	}
 	d, err := x.device(index)
 	if err != nil {

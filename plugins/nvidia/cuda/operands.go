@@ -44,6 +44,9 @@ type operands struct {
 	onHost *gemmgen.HostReference
 	// workspace is memory that a kernel needs beside the matrices. offsets has the tables of a problem with a nest.
 	workspace, offsets region
+	// bias is that of the problem's epilogue, between fences. biases are its bytes.
+	bias   region
+	biases []byte
 }
 
 // prepare returns the operands of a problem. They stay until prepare is called for another problem. The caller holds
@@ -112,6 +115,9 @@ func (o *operands) call() gemmgen.Call {
 	call.A.Address, call.B.Address, call.C.Address = o.first[gemm.A], o.first[gemm.B], o.first[gemm.C]
 	if o.offsets.bytes > 0 {
 		call.Offsets = o.offsets.address(0)
+	}
+	if o.bias.bytes > 0 {
+		call.Bias = o.bias.address(o.startOfBias())
 	}
 	return call
 }
@@ -214,7 +220,7 @@ func (o *operands) free() {
 	if o == nil {
 		return
 	}
-	for _, r := range []*region{&o.a, &o.b, &o.c, &o.want, &o.workspace, &o.offsets} {
+	for _, r := range []*region{&o.a, &o.b, &o.c, &o.want, &o.workspace, &o.offsets, &o.bias} {
 		r.free()
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 )
 
@@ -109,6 +110,50 @@ func addressable(random *rand.Rand, d gemm.DType) gemm.Problem {
 		p.LDC = p.LD(gemm.C) + random.IntN(9)
 	}
 	return p.Canonical()
+}
+
+// TestRandomEpilogues: kernels of both families scale, add to C, add a bias and apply activations, with and without
+// splits of K.
+func TestRandomEpilogues(t *testing.T) {
+	x, d := openGPU(t)
+	for _, family := range []string{mma.Name, wgmma.Name} {
+		if !slices.Contains(d.describe().Kernels, family) {
+			continue
+		}
+		t.Run(family, func(t *testing.T) {
+			random, built := rand.New(rand.NewPCG(12, 1)), 0
+			for i := range 4 * len(gemm.Epilogues()) {
+				p := addressable(random, []gemm.DType{gemm.FP16, gemm.BF16}[i%2])
+				p.M, p.N, p.K = 1+p.M/3, 1+p.N/3, 1+p.K/3 // the host computes the right values
+				p.Epilogue = gemm.Epilogues()[i%len(gemm.Epilogues())]
+				if i%3 > 0 {
+					p.Alpha, p.Beta = 0.5, float32(i%3-1)
+				}
+				c := randomWgmma(t, random)
+				if c.SplitK = 1 + i%4/2*(1+i%3); family == mma.Name {
+					c = gemm.Config{BlockM: 64, BlockN: 32 << (i % 3), BlockK: 32, NumWarps: 4, NumStages: 3, GroupM: 4,
+						SplitK: c.SplitK, Kernel: family}
+				}
+				kernel, err := x.Compile(t.Context(), 0, p.Canonical(), c)
+				if err != nil {
+					if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "cannot be built") {
+						t.Fatalf("%s on %s: %v", c, p, err)
+					}
+					continue
+				}
+				built++
+				if n, err := kernel.Check(t.Context()); err != nil || !n.OK() || n.Checked == 0 {
+					t.Errorf("%s on %s: %+v, %v", c, p, n, err)
+				}
+				if err := kernel.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if t.Logf("%d kernels", built); built < 8 {
+				t.Errorf("only %d configurations could be built", built)
+			}
+		})
+	}
 }
 
 func randomWgmma(t *testing.T, random *rand.Rand) gemm.Config {

@@ -21,12 +21,15 @@ const hostProducts = 1 << 26
 // onHost reports whether a problem is checked on the host: its tensors are no matrices, or C is not A·B alone.
 func onHost(p gemm.Problem) bool {
 	alpha, beta := p.Scalars()
-	return p.Nest != (gemm.Nest{}) || alpha != 1 || beta != 0
+	return p.Nest != (gemm.Nest{}) || alpha != 1 || beta != 0 || p.Epilogue != (gemm.Epilogue{})
 }
 
-// prepareWhole fills C, if a kernel reads it, and writes the tables of a problem with a nest.
+// prepareWhole fills C and the bias, if a kernel reads them, and writes the tables of a problem with a nest.
 func (o *operands) prepareWhole() error {
 	if err := o.fillC(); err != nil {
+		return err
+	}
+	if err := o.fillBias(); err != nil {
 		return err
 	}
 	table := gemmgen.Offsets(o.problem)
@@ -38,6 +41,28 @@ func (o *operands) prepareWhole() error {
 		return err
 	}
 	return cu.MemcpyHtoD(o.offsets.at, unsafe.Pointer(&table[0]), int64(len(table)))
+}
+
+// startOfBias is the place of the bias in its region: no more aligned than an element.
+func (o *operands) startOfBias() unit.Bytes { return fence + unit.Bytes(o.problem.Output().Bytes()) }
+
+// fillBias gives the bias random elements, if the problem has one.
+func (o *operands) fillBias() (err error) {
+	if !o.problem.Epilogue.Bias {
+		return nil
+	}
+	o.biases = normals(o.problem.Output(), o.problem.N)
+	size := unit.Bytes(len(o.biases))
+	if o.bias, err = allocate(o.startOfBias() + size + fence); err != nil {
+		return err
+	}
+	if err := cu.MemsetD8Async(o.bias.at, poison, int64(o.bias.bytes), o.device.stream); err != nil {
+		return err
+	}
+	if err := o.device.stream.Synchronize(); err != nil {
+		return err
+	}
+	return cu.MemcpyHtoD(cu.DevicePtr(o.bias.address(o.startOfBias())), unsafe.Pointer(&o.biases[0]), int64(size))
 }
 
 // blockOfC is the number of random numbers that fill C again and again. It is a prime, see poolElements.
@@ -106,7 +131,7 @@ func (d *device) checkOnHost(o *operands, run func() error) (n exec.Numerics, er
 	if err != nil {
 		return n, err
 	}
-	n.Tolerance = tolerance(o.problem.Types(), o.problem.K)
+	n.Tolerance = withActivation(tolerance(o.problem.Types(), o.problem.K), o.problem.Epilogue.Activation)
 	v := o.onHost.Compare(after, n.Tolerance)
 	n.MaxError, n.Checked, n.Wrong, n.Reference = v.MaxError, v.Checked, v.Wrong, "float64 on the host"
 	if v.Checked < v.Elements {
@@ -115,6 +140,15 @@ func (d *device) checkOnHost(o *operands, run func() error) (n exec.Numerics, er
 	n.OutOfBounds, err = o.outside()
 	n.OutOfBounds += v.OutOfBounds
 	return n, err
+}
+
+// withActivation is the tolerance behind an activation: errors grow with its slope, which is at most 1.13, that of GELU,
+// and the instructions that compute it are within 2^−20.
+func withActivation(tolerance float64, a gemm.Activation) float64 {
+	if a == gemm.Identity {
+		return tolerance
+	}
+	return 1.13*tolerance + 0x1p-20
 }
 
 // referOnHost computes the right values, once per problem.
@@ -129,6 +163,6 @@ func (o *operands) referOnHost() error {
 			return err
 		}
 	}
-	o.onHost = gemmgen.NewHostReference(o.problem, host[gemm.A], host[gemm.B], host[gemm.C], hostProducts)
+	o.onHost = gemmgen.NewHostReference(o.problem, host[gemm.A], host[gemm.B], host[gemm.C], o.biases, hostProducts)
 	return nil
 }

@@ -14,11 +14,14 @@ type Matrix struct {
 	LD, Stride int
 }
 
-// Call is one multiplication: C = Alpha·A·B + Beta·C for each matrix of the batch. C is not read when Beta is zero.
+// Call is one multiplication: C = Alpha·A·B + Beta·C for each matrix of the batch, and the problem's epilogue of
+// that. C is not read when Beta is zero.
 type Call struct {
 	Problem     gemm.Problem
 	A, B, C     Matrix
 	Alpha, Beta float32
+	// Bias is the device address of the bias of the problem's epilogue, aligned to an element.
+	Bias uint64
 	// Offsets is the device address of the tables that Offsets returns, for problems with a nest.
 	Offsets uint64
 	// Partials and Counters are the device addresses of the workspace that Workspace asks for. Counters must hold zeros

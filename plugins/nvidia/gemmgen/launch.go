@@ -81,6 +81,9 @@ func (c Call) Tile(cfg gemm.Config) (Tiling, *diag.Error) {
 		return Tiling{}, diag.Inputf("%d tiles, %d splits and a batch of %d exceed the grid of %d, %d and %d",
 			tiles, t.Splits, t.Batch, maxGridX, maxGridYZ, maxGridYZ).Do("use a larger tile or split the batch")
 	}
+	if p.Epilogue.Bias && c.Bias == 0 {
+		return Tiling{}, diag.Inputf("%s has a bias, and the call no address of it", p).Do("give one")
+	}
 	if t.Splits > 1 && (c.Partials == 0 || c.Counters == 0) {
 		return Tiling{}, diag.Inputf("split_k %d needs a workspace", t.Splits).Do("allocate what Workspace says")
 	}

@@ -14,6 +14,7 @@ type HostReference struct {
 	problem gemm.Problem
 	nest    gemm.Nest
 	before  []byte
+	bias    []float32
 	// want are the right values of every step-th element.
 	want  []float64
 	step  int64
@@ -22,7 +23,7 @@ type HostReference struct {
 
 // HostVerdict is the result of a comparison with it.
 type HostVerdict struct {
-	// MaxError is the largest |got − want| / (|want| + |alpha|·√K + |beta|), +Inf if an element is not a number.
+	// MaxError is the largest |got − want| / (|want| + |alpha|·√K + |beta| + |bias|), +Inf if an element is not a number.
 	MaxError float64
 	// Checked counts the compared elements of all Elements, Wrong those beyond the tolerance and those that were not
 	// written. OutOfBounds counts the bytes that changed and belong to no element.
@@ -30,12 +31,16 @@ type HostVerdict struct {
 }
 
 // NewHostReference computes the right values in float64. The slices are what the device's memory holds, from the first
-// element of a tensor to its last; before is C before the launch. If there are more than most products, it computes a
-// sample of C that is spread evenly.
-func NewHostReference(p gemm.Problem, inA, inB, before []byte, most int) *HostReference {
+// element of a tensor to its last; before is C before the launch, bias that of the epilogue, if it has one. If there
+// are more than most products, it computes a sample of C that is spread evenly.
+func NewHostReference(p gemm.Problem, inA, inB, before, bias []byte, most int) *HostReference {
 	alpha, beta := p.Scalars()
 	r := &HostReference{problem: p, nest: p.Nest, before: before,
 		scale: math.Abs(float64(alpha))*math.Sqrt(float64(p.K)) + math.Abs(float64(beta))}
+	if p.Epilogue.Bias {
+		r.bias = numbers(p.Output(), bias)
+		r.scale++ // the bias is standard normal too
+	}
 	if r.nest == (gemm.Nest{}) {
 		r.nest = matrices(p)
 	}
@@ -57,7 +62,10 @@ func NewHostReference(p gemm.Problem, inA, inB, before []byte, most int) *HostRe
 		if beta != 0 {
 			want += float64(beta) * float64(number32(p.Output(), before[e.at:]))
 		}
-		r.want = append(r.want, want)
+		if r.bias != nil {
+			want += float64(r.bias[e.n])
+		}
+		r.want = append(r.want, p.Epilogue.Activation.Of(want))
 	})
 	return r
 }

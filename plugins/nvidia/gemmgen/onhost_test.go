@@ -51,7 +51,7 @@ func TestHostReferenceAgreesWithContractions(t *testing.T) {
 		if plan.Swapped {
 			a, b = b, a
 		}
-		r := NewHostReference(p, a, b, floats(v[gemm.C]), 1<<20)
+		r := NewHostReference(p, a, b, floats(v[gemm.C]), nil, 1<<20)
 		s.Reference(2, v[gemm.A], v[gemm.B], -1, v[gemm.C])
 		after := floats(v[gemm.C])
 		if got := r.Compare(after, 0); got.Wrong+got.OutOfBounds > 0 || got.Checked != int64(s.Elements(gemm.C)) {
@@ -68,7 +68,7 @@ func TestHostReferenceOfMatrices(t *testing.T) {
 	p := gemm.New(2, 2, 2)
 	p.DType, p.Beta, p.LDC = gemm.FP32, 1, 3
 	before := floats([]float64{1, 2, 99, 3, 4})
-	r := NewHostReference(p, floats([]float64{1, 2, 3, 4}), floats([]float64{5, 6, 7, 8}), before, 1<<20)
+	r := NewHostReference(p, floats([]float64{1, 2, 3, 4}), floats([]float64{5, 6, 7, 8}), before, nil, 1<<20)
 	for _, x := range []struct {
 		after              []float64
 		wrong, outOfBounds int64
@@ -94,7 +94,7 @@ func TestHostReferenceOfMatrices(t *testing.T) {
 		after[i] = 8
 	}
 	after[1] = math.NaN()
-	r = NewHostReference(p, floats(ones), floats(ones), floats(make([]float64, 64*64)), 1000)
+	r = NewHostReference(p, floats(ones), floats(ones), floats(make([]float64, 64*64)), nil, 1000)
 	if v := r.Compare(floats(after), 1e-6); v.Checked < 10 || v.Checked > 250 || v.Wrong != 1 {
 		t.Errorf("%+v", v)
 	}

@@ -79,6 +79,9 @@ func (v Verification) check(kernel string) error {
 	case p.Nest != (gemm.Nest{}):
 		return where(diag.Inputf("the problem has a nest, and only matrices are verified").
 			Do("compare with contract.Shape.Reference"))
+	case p.Epilogue != (gemm.Epilogue{}):
+		return where(diag.Inputf("the problem has the epilogue %s, and only A·B itself is verified", p.Epilogue).
+			Do("compare with HostReference"))
 	case v.Call.Alpha != 1 || v.Call.Beta != 0:
 		return where(diag.Inputf("alpha is %g and beta %g: only A·B itself is verified", v.Call.Alpha, v.Call.Beta).
 			Do("run the call with alpha 1 and beta 0"))

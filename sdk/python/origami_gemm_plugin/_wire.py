@@ -98,6 +98,9 @@ def from_problem(q) -> Problem:
     if q.alpha not in (0, 1) or q.beta:
         raise InputError(f"executors in Python compute A·B, and alpha is {q.alpha or 1:g} and beta {q.beta:g}",
                          fix="use another executor, such as cuda")
+    if q.epilogue:
+        raise InputError(f"executors in Python compute A·B, and the problem has the epilogue {q.epilogue}",
+                         fix="use another executor, such as cuda")
     aligned = (align or MAX_VECTOR for align in (q.align_a, q.align_b, q.align_c))
     p = Problem(q.m, q.n, q.k, q.batch, *names, q.lda, q.ldb, q.ldc, *aligned, tuple(q.groups))
     for name, value in (("m", p.m), ("n", p.n), ("k", p.k), ("batch", p.batch)):

@@ -88,6 +88,7 @@ class Conversions(unittest.TestCase):
             ({"nest": "m2:1:0:3"}, "executors in Python multiply matrices"),
             ({"alpha": 2}, "executors in Python compute A·B, and alpha is 2 and beta 0"),
             ({"beta": 1}, "alpha is 1 and beta 1"),
+            ({"epilogue": "bias+relu"}, "the epilogue bias.relu"),
             ({"m": 0}, "m is missing or zero"),
             ({"k": -1}, r"k is negative \(-1\)"),
             ({"batch": 0}, "batch is missing"),

@@ -32,6 +32,8 @@ type Answer struct {
 	Rejected []selector.ReasonCount
 	// Err says why there is no answer.
 	Err error
+	// Instead is the kernel family that was asked for and has no kernel for the problem, empty if Kernel is that.
+	Instead string
 	// Regret is what the model's uncertainty means for the pick. It is nil unless asked for, and nil for a model that
 	// states no uncertainty.
 	Regret *Regret
@@ -191,8 +193,10 @@ func IsRejectedTotal(t arch.Term, v float64) bool {
 
 // Question says what to ask a model about each problem.
 type Question struct {
-	// Kernel is the kernel family, empty for the architecture's first.
+	// Kernel is the kernel family, empty for the architecture's first. Others are asked in turn about the problems that it
+	// has no kernel for.
 	Kernel string
+	Others []string
 	// Top is how many entries to return, best first; 0 means all.
 	Top int
 	// Terms asks for the terms of each entry.
@@ -238,6 +242,15 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 		}
 		if err := answers[i].fill(ctx, a, space, q, r); err != nil {
 			answers[i].Err, answers[i].Entries = err, nil
+		}
+		if answers[i].Err == nil || diag.KindOf(answers[i].Err) != diag.Input || len(q.Others) == 0 {
+			continue
+		}
+		other := q
+		other.Kernel, other.Others = q.Others[0], q.Others[1:]
+		if a, err := Ask(ctx, a, problems[i:i+1], other); err == nil && a[0].Err == nil {
+			answers[i] = a[0]
+			answers[i].Instead = kernel
 		}
 	}
 	return answers, nil

@@ -63,6 +63,11 @@ func setWord(p *gemm.Problem, column, cell string) (fix string, err error) {
 	case "beta":
 		p.Beta, err = parseScalar(cell)
 		return "give a finite number", err
+	case "epilogue":
+		if p.Epilogue, err = gemm.ParseEpilogue(cell); err != nil {
+			err = errors.New("is no epilogue")
+		}
+		return "use one of " + gemm.EpilogueNames() + ", or bias+ and an activation, as in bias+gelu", err
 	case "dtype":
 		p.DType, err = parseType(cell, gemm.DTypes())
 	case "out_dtype":

@@ -73,6 +73,10 @@ func (f *ProblemFlags) contraction(base gemm.Problem) (*Contraction, error) {
 	if err != nil {
 		return nil, diag.Within("--stride", err)
 	}
+	if base.Epilogue.Bias {
+		return nil, diag.Inputf("a bias is an element for each column, and a contraction has no columns").At("--epilogue").
+			Do("leave the bias out, or give -m, -n and -k")
+	}
 	plans, err := shape.Plans(types, base.Beta != 0)
 	if err != nil {
 		return nil, diag.Within("--contract", err)
@@ -86,7 +90,7 @@ func (f *ProblemFlags) contraction(base gemm.Problem) (*Contraction, error) {
 	}
 	for i := range plans {
 		if p := &plans[i].Problem; plans[i].Direct() { // in others, copies and sums take part in it
-			p.Alpha, p.Beta = base.Alpha, base.Beta
+			p.Alpha, p.Beta, p.Epilogue = base.Alpha, base.Beta, base.Epilogue
 			*p = p.Canonical()
 		}
 	}

@@ -107,7 +107,7 @@ func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
 	var err error
 	base := gemm.Problem{Batch: f.Batch.value, LDA: f.LDA.value, LDB: f.LDB.value, LDC: f.LDC.value}
 	base.SetTrans(f.TransA, f.TransB)
-	if base.Alpha, base.Beta, err = f.Scalars.values(); err != nil {
+	if err = f.Scalars.set(&base); err != nil {
 		return base, err
 	}
 	for i, bytes := range f.Align.bytes {

@@ -52,10 +52,11 @@ func (f *Factory) Sweep(
 	if d.DeviceName != device.Name {
 		f.Streams.Warn(fmt.Sprintf("the GPU is %s, and the model describes %s (%s)", device.Name, d.DeviceName, d.ID()))
 	}
-	family, err := f.familyToMeasure(executor, device, d)
+	families, err := f.familiesToMeasure(executor, device, d)
 	if err != nil {
 		return nil, 0, err
 	}
+	family := families[0]
 	conditions := dataset.Conditions{
 		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name,
 		Kernel: family, WarmL2: warmL2,
@@ -103,22 +104,37 @@ func Retrying(err error, wait time.Duration, attempt, of int) string {
 	return fmt.Sprintf("%v; trying again in %v (%d of %d)", err, wait, attempt, of)
 }
 
-// familyToMeasure returns the first kernel family that the executor builds, the model predicts and --kernel allows.
-func (f *Factory) familyToMeasure(executor string, device exec.Device, d *arch.Description) (string, error) {
+// FamiliesToMeasure returns the kernel families that an opened sweep could measure: first its own, then those for
+// problems that have no kernel of it. With --kernel there is one.
+func (f *Factory) FamiliesToMeasure(ctx context.Context, s *measure.Sweep) ([]string, error) {
+	devices, err := s.Executor.Devices(ctx)
+	if err != nil || s.Device >= len(devices) {
+		return nil, err
+	}
+	return f.familiesToMeasure(s.Data.Executor, devices[s.Device], s.Arch.Describe())
+}
+
+// familiesToMeasure returns the kernel families that the executor builds, the model predicts and --kernel allows, at
+// least one, in the executor's order.
+func (f *Factory) familiesToMeasure(executor string, device exec.Device, d *arch.Description) ([]string, error) {
 	wanted := d.Kernels
 	if f.Settings.Kernel != "" {
 		family, err := KernelFamily(d, f.Settings.Kernel)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		wanted = []string{family}
 	}
+	var families []string
 	for _, family := range device.Kernels {
 		if slices.Contains(wanted, family) {
-			return family, nil
+			families = append(families, family)
 		}
 	}
-	return "", diag.Inputf("the executor %s builds the kernel families %s, and %s is wanted", executor,
+	if families != nil {
+		return families, nil
+	}
+	return nil, diag.Inputf("the executor %s builds the kernel families %s, and %s is wanted", executor,
 		strings.Join(device.Kernels, ", "), strings.Join(wanted, ", ")).
 		At("--executor %s", executor).Do("choose a model or a --kernel that both know")
 }

@@ -64,7 +64,8 @@ type view struct {
 	Maps                  []tensorMap
 	Params                []param
 	Counters, Partials    int64 // bytes; the partial sums follow the counters
-	Adds, Integer         bool
+	Adds, Integer, Bias   bool
+	Formula               string
 }
 
 // tensorMap is a tensor map that a launcher makes.
@@ -79,7 +80,7 @@ type tensorMap struct {
 }
 
 // param is a parameter of the kernel. Value is that of a constant. Role is one of: map, constant, or the name of what
-// the launcher fills in (a, b, c, partials, counters, alpha, beta).
+// the launcher fills in (a, b, c, bias, partials, counters, alpha, beta).
 type param struct {
 	Name, Role string
 	Type       ptx.Type
@@ -88,7 +89,7 @@ type param struct {
 
 // dynamic are the parameters that differ from launch to launch.
 var dynamic = map[string]bool{
-	"a": true, "b": true, "c": true, "partials": true, "counters": true, "alpha": true, "beta": true,
+	"a": true, "b": true, "c": true, "bias": true, "partials": true, "counters": true, "alpha": true, "beta": true,
 }
 
 // base is an address that stands for those of matrices and of the workspace. It is aligned as memory from the driver.
@@ -111,7 +112,7 @@ func (k Kernel) view() (*view, string, error) {
 	}
 	partials, counters := gemmgen.Workspace(k.Problem, k.Config)
 	call.A.Address, call.B.Address, call.C.Address = call.A.Address+base, call.B.Address+base, call.C.Address+base
-	call.Partials, call.Counters = base, base
+	call.Bias, call.Partials, call.Counters = base, base, base
 	kernel, err := program.Emit(k.Limits.Target)
 	if err != nil {
 		return nil, "", err
@@ -125,6 +126,7 @@ func (k Kernel) view() (*view, string, error) {
 		Name: kernel.Name, Problem: k.Problem.String(), Config: k.Config.String(), DType: k.Problem.DType, Out: out,
 		GridX: launch.GridX, GridY: launch.GridY, GridZ: launch.GridZ, Threads: launch.Threads,
 		SharedMemory: int64(launch.SharedMemory), Adds: k.Adds, Integer: k.Problem.DType == gemm.INT8,
+		Bias: k.Problem.Epilogue.Bias, Formula: gemmgen.Formula(k.Problem.Epilogue),
 		Counters: (int64(counters) + round - 1) / round * round, Partials: int64(partials),
 	}
 	for _, p := range kernel.Params {

@@ -40,6 +40,13 @@ func kernels(t *testing.T) map[string]export.Kernel {
 			}
 		}
 	}
+	for name, e := range map[string]gemm.Epilogue{
+		"mma": {Bias: true, Activation: gemm.GELU}, "wgmma": {Bias: true}, "wgmma ": {Activation: gemm.SiLU},
+	} {
+		k := all[name]
+		k.Problem.Epilogue = e
+		all[name+e.String()] = k
+	}
 	return all
 }
 
@@ -67,6 +74,11 @@ func TestFiles(t *testing.T) {
 			}
 			if split := k.Config.SplitK > 1; split == strings.Contains(texts[".py"], "WORKSPACE = 0 + 0") {
 				t.Error("a workspace is for splits of K alone")
+			}
+			for _, kind := range []string{".h", ".c", ".py"} {
+				if bias := k.Problem.Epilogue.Bias; bias != strings.Contains(texts[kind], "bias") {
+					t.Errorf("a bias is an argument of kernels that add one alone: %s", texts[kind])
+				}
 			}
 			if noC == nil && header != "" {
 				out, err := exec.Command(cc, "-c", "-Wall", "-Wextra", "-Werror", "-I", header, "-o",

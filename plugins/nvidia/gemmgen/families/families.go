@@ -7,5 +7,5 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 )
 
-// All returns the families.
-func All() []gemmgen.Family { return []gemmgen.Family{mma.Family{}, wgmma.Family{}} }
+// All returns the families. Where a device has several, the first is the fastest for the problems that it computes.
+func All() []gemmgen.Family { return []gemmgen.Family{wgmma.Family{}, mma.Family{}} }

@@ -91,6 +91,7 @@ type params struct {
 	tilesM, tilesN, groupM ptx.Operand
 	kPerSplit              ptx.Operand
 	alpha, beta            ptx.Operand
+	bias                   ptx.Operand // only of kernels that add one
 }
 
 // matrixParams are the parameters of one matrix.
@@ -107,8 +108,8 @@ func (e *emitter) kernel() {
 	if c.SplitK > 1 {
 		split = ", split K"
 	}
-	e.Header("C = alpha * A * B + beta * C, kernel family %s: %s x %s -> %s, A %c-contiguous, B %c-contiguous%s",
-		Name, e.s.DType, e.s.DType, e.s.Out, e.s.AMajor, e.s.BMajor, split)
+	e.Header("%s, kernel family %s: %s x %s -> %s, A %c-contiguous, B %c-contiguous%s",
+		gemmgen.Formula(e.s.Epilogue), Name, e.s.DType, e.s.DType, e.s.Out, e.s.AMajor, e.s.BMajor, split)
 	e.Header("tile %dx%dx%d, %d warps as %dx%dx%d (m, n, k), warp tile %dx%d, %d stages of %d B",
 		c.BlockM, c.BlockN, c.BlockK, c.NumWarps, e.g.warpsM, e.g.warpsN, e.g.warpsK, e.g.warpM, e.g.warpN,
 		c.NumStages, e.g.stageBytes)
@@ -150,6 +151,9 @@ func (e *emitter) params() params {
 		scalar = ptx.S32
 	}
 	p.alpha, p.beta = e.Param("alpha", scalar), e.Param("beta", scalar)
+	if e.s.Epilogue.Bias {
+		p.bias = e.Param("bias", ptx.U64)
+	}
 	return p
 }
 

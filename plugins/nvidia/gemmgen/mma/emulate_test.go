@@ -5,6 +5,7 @@ package mma
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -57,13 +58,14 @@ type trial struct {
 	// pad is added to every leading dimension, offset to every address, in elements.
 	pad, offset int
 	alpha, beta float32
+	epilogue    gemm.Epilogue
 	// target is what the kernel is for.
 	target int
 }
 
 func (r trial) String() string {
-	return fmt.Sprintf("%s %s %s to %s, %dx%dx%d batch %d, pad %d, offset %d, alpha %g, beta %g", r.config, r.majors, r.in,
-		r.out, r.m, r.n, r.k, r.batch, r.pad, r.offset, r.alpha, r.beta)
+	return fmt.Sprintf("%s %s %s to %s, %dx%dx%d batch %d, pad %d, offset %d, alpha %g, beta %g, epilogue %q",
+		r.config, r.majors, r.in, r.out, r.m, r.n, r.k, r.batch, r.pad, r.offset, r.alpha, r.beta, r.epilogue)
 }
 
 // run runs the trial in the emulator, with operands of small integers, whose products and sums are exact in every type,
@@ -71,7 +73,7 @@ func (r trial) String() string {
 func (r trial) run(t *testing.T, random *rand.Rand, backwards bool) {
 	t.Helper()
 	p := problem(r.m, r.n, r.k, r.batch, r.majors[0] == 'm', r.majors[1] == 'k')
-	p.DType = r.in
+	p.DType, p.Epilogue = r.in, r.epilogue
 	call := gemmgen.NewCall(p)
 	call.Alpha, call.Beta = r.alpha, r.beta
 	rowsA, rowsB := r.m, r.k
@@ -87,7 +89,9 @@ func (r trial) run(t *testing.T, random *rand.Rand, backwards bool) {
 	a, b := place(1<<32, r.in, rowsA, call.A.LD), place(2<<32, r.in, rowsB, call.B.LD)
 	c, want := place(3<<32, r.out, r.m, r.n), place(3<<32, r.out, r.m, r.n)
 	call.A, call.B, call.C = a.Matrix, b.Matrix, c.Matrix
-	r.fill(random, p, a, b, c, want)
+	call.Bias = 6<<32 + uint64(r.out.Bytes())
+	bias := newStored(call.Bias, r.out, 1, r.n, r.n, 1)
+	r.fill(random, p, a, b, c, want, bias)
 
 	base := gemm.Config{NumWarps: 4, NumStages: 2, GroupM: 2, SplitK: 1, Kernel: Name}
 	config, err := gemm.ParseConfig(r.config, base, axes...)
@@ -99,6 +103,7 @@ func (r trial) run(t *testing.T, random *rand.Rand, backwards bool) {
 	memory := emu.Memory{
 		a.Address: a.bytes, b.Address: b.bytes, c.Address: c.bytes,
 		4 << 32: make([]byte, int(partials)), 5 << 32: make([]byte, int(counters)),
+		bias.Address: bias.bytes,
 	}
 	s := SpecFor(call, r.out, config)
 	if _, reason, detail := s.Check(limits(227 << 10)); reason != "" {
@@ -133,8 +138,15 @@ func (r trial) run(t *testing.T, random *rand.Rand, backwards bool) {
 }
 
 // fill sets the operands, C and what C should become.
-func (r trial) fill(random *rand.Rand, p gemm.Problem, a, b, c, want *stored) {
+func (r trial) fill(random *rand.Rand, p gemm.Problem, a, b, c, want, bias *stored) {
 	draw := func() float64 { return float64(random.IntN(7) - 3) }
+	added := make([]float64, r.n)
+	for i := range added {
+		if r.epilogue.Bias {
+			added[i] = draw()
+			bias.set(0, 0, i, added[i])
+		}
+	}
 	for batch := range r.batch {
 		av, bv := make([]float64, r.m*r.k), make([]float64, r.k*r.n)
 		for i := range av {
@@ -162,7 +174,7 @@ func (r trial) fill(random *rand.Rand, p gemm.Problem, a, b, c, want *stored) {
 			if r.beta != 0 {
 				c.set(batch, row, column, was)
 			}
-			want.set(batch, row, column, float64(r.alpha)*sum+float64(r.beta)*was)
+			want.set(batch, row, column, r.epilogue.Activation.Of(float64(r.alpha)*sum+float64(r.beta)*was+added[column]))
 		}
 	}
 }
@@ -226,5 +238,40 @@ func TestEveryWarpGridComputes(t *testing.T) {
 				alpha: 1, target: 80,
 			}.run(t, random, i%2 == 0)
 		}
+	}
+}
+
+// TestEpiloguesCompute: the bias is added after alpha, beta and the splits of K, and the activation comes last.
+func TestEpiloguesCompute(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for i, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP32} {
+		for j, r := range []trial{
+			{config: "32x64x32,stages=3", m: 33, n: 40, k: 70, epilogue: gemm.Epilogue{Bias: true}},
+			{config: "16x32x64,stages=2,split=3", m: 20, n: 35, k: 200, beta: 2,
+				epilogue: gemm.Epilogue{Bias: true, Activation: gemm.ReLU}},
+			{config: "64x256x32,stages=2,warps=8", m: 40, n: 201, k: 33, pad: 3, beta: -1,
+				epilogue: gemm.Epilogue{Activation: gemm.ReLU}},
+			{config: "32x32x32,stages=2", m: 31, n: 33, k: 20, batch: 2,
+				epilogue: gemm.Epilogue{Bias: true, Activation: gemm.ReLU}},
+		} {
+			r.majors, r.in, r.out = layoutsOf(d)[0], d, floatOutputs[(i+j)%len(floatOutputs)]
+			r.alpha, r.batch, r.target = 2, max(r.batch, 1), 90
+			r.run(t, random, j%2 == 0)
+		}
+	}
+}
+
+// TestEpilogueRefused: a bias without an address, and integers.
+func TestEpilogueRefused(t *testing.T) {
+	p := problem(64, 64, 64, 1, false, false)
+	p.Epilogue.Bias = true
+	s := SpecFor(gemmgen.NewCall(p), gemm.FP16, gemm.Config{BlockM: 32, BlockN: 32, BlockK: 32, NumWarps: 4, NumStages: 2,
+		GroupM: 1, SplitK: 1, Kernel: Name})
+	if _, err := s.Launch(emit(t, s), gemmgen.NewCall(p)); err == nil || !strings.Contains(err.Error(), "no address") {
+		t.Errorf("a bias without an address: %v", err)
+	}
+	s.DType, s.Out, s.BMajor = gemm.INT8, gemm.INT32, gemm.MajorK
+	if reason, _ := s.belongs(); reason == "" {
+		t.Error("a bias is added to integers")
 	}
 }

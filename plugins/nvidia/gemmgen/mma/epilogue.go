@@ -8,7 +8,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// epilogue writes C = alpha·sums + beta·C. C is not read when beta is zero.
+// epilogue writes C = activation(alpha·sums + beta·C + bias). C is not read when beta is zero.
 func (e *emitter) epilogue() {
 	e.Comment("epilogue")
 	if e.g.warpsK > 1 {
@@ -50,6 +50,8 @@ type writer struct {
 	// inside of it. They are for ragged rows.
 	columnsLeft ptx.Operand
 	atEdge      []ptx.Operand
+	// bias are the elements of the bias for those that a lane stores in a row.
+	bias [][]ptx.Operand
 }
 
 // newWriter emits the set-up.
@@ -85,6 +87,9 @@ func (e *emitter) newWriter() *writer {
 	row = e.Mad(e.warpM, g.warpM, e.Add(row, e.m0))
 	column = e.Mad(e.warpN, g.warpN, e.Add(column, e.n0))
 	w.bound(row, column, active)
+	if w.s.Epilogue.Bias {
+		w.loadBias(column)
+	}
 	if w.s.Nested {
 		w.lookUp(row, column)
 	} else {
@@ -115,6 +120,24 @@ func (w *writer) bound(row, column, active ptx.Operand) {
 		w.SetpLtS32(ended, w.columnsLeft, ptx.Int(last+1))
 		w.AndPred(ended, ended, begun)
 		w.atEdge = append(w.atEdge, ended)
+	}
+}
+
+// loadBias reads the lane's part of the bias: at most 8 elements, as a lane has the same columns in all rows.
+func (w *writer) loadBias(column ptx.Operand) {
+	first, at := w.B64(), w.B64()
+	w.CvtaToGlobalU64(first, w.Param64(w.p.bias))
+	w.ShlB64(at, w.Wide(column), ptx.Int(asm.Log2(w.s.Out.Bytes())))
+	w.AddS64(first, first, at)
+	for i := range w.across {
+		v := w.Regs(w.width, w.F32)
+		for j, x := range v {
+			inside, place := w.Pred(), 32*i*w.width+j
+			w.SetpGtS32(inside, w.columnsLeft, ptx.Int(place))
+			w.MovF32(x, ptx.Float(0))
+			w.AddElement(x, ptx.Global(first, place*w.s.Out.Bytes()), w.s.Out, inside)
+		}
+		w.bias = append(w.bias, v)
 	}
 }
 
@@ -236,6 +259,12 @@ func (w *writer) store(p place, from, alpha, beta ptx.Operand) {
 		for i, x := range was {
 			w.sums.addScaled(v[i], beta, x)
 		}
+	}
+	for j, x := range v {
+		if w.bias != nil {
+			w.AddF32(x, x, w.bias[p.store][j])
+		}
+		w.Activate(x, w.s.Epilogue.Activation)
 	}
 	w.write(w.at(p.store, 0), v, p.valid)
 	for j, inside := range p.elements {

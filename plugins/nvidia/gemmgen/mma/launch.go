@@ -46,7 +46,7 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 		"partials": call.Partials, "counters": call.Counters,
 		"m": uint64(p.M), "n": uint64(p.N), "k": uint64(p.K),
 		"tiles_m": uint64(t.TilesM), "tiles_n": uint64(t.TilesN), "group_m": uint64(t.GroupM),
-		"k_per_split": uint64(t.KPerSplit), "alpha": uint64(alpha), "beta": uint64(beta),
+		"k_per_split": uint64(t.KPerSplit), "bias": call.Bias, "alpha": uint64(alpha), "beta": uint64(beta),
 	}
 	maps.Copy(values, storage(&call))
 	return gemmgen.Launch{

@@ -25,6 +25,9 @@ func TestAssemble(t *testing.T) {
 			if i%2 == 1 {
 				s.DType, s.Out = gemm.BF16, gemm.FP32
 			}
+			if i == 4 {
+				s.Epilogue = gemm.Epilogue{Bias: true, Activation: gemm.GELU}
+			}
 			for to, shared := range gentest.SharedPerCTA {
 				if i >= 2 && to != sm(90) { // the other layouts and widths differ little between targets
 					continue

@@ -28,6 +28,8 @@ type Spec struct {
 	// Nested says that the elements of the matrices are where tables of offsets say (see gemmgen.Offsets). Every copy and
 	// store then has one element.
 	Nested bool
+	// Epilogue is what is done to C before it is stored.
+	Epilogue gemm.Epilogue
 	// Config is the configuration. GroupM does not change the text, and of SplitK only whether it is above one does.
 	Config gemm.Config
 }
@@ -37,7 +39,9 @@ var _ gemmgen.Program = Spec{}
 // SpecFor returns the fastest specification that computes a call with results of type out.
 func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 	p := call.Problem
-	s := Spec{DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Config: c}
+	s := Spec{
+		DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Epilogue: p.Epilogue, Config: c,
+	}
 	if p.Nest != (gemm.Nest{}) {
 		s.Nested, s.AlignA, s.AlignB, s.AlignC = true, p.DType.Bytes(), p.DType.Bytes(), out.Bytes()
 		return s
@@ -206,6 +210,8 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has 4 or 8", c.NumWarps)
 	case !slices.Contains(stages, c.NumStages):
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has 2 to 6", c.NumStages)
+	case s.Epilogue != (gemm.Epilogue{}) && s.Out == gemm.INT32:
+		return arch.ReasonAtomShape, fmt.Sprintf("the epilogue %s needs floating-point results, not %s", s.Epilogue, s.Out)
 	case c.SplitK < 1:
 		return arch.ReasonModelRule, fmt.Sprintf("split_k is %d, not at least 1", c.SplitK)
 	}
@@ -236,6 +242,7 @@ func (s Spec) name() string {
 	if c.SplitK > 1 {
 		name += "_split"
 	}
+	name += gemmgen.EpilogueSuffix(s.Epilogue)
 	for axis, value := range c.Axes.All() {
 		name += "_" + axis + value
 	}

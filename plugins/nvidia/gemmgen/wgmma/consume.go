@@ -156,6 +156,9 @@ func (e *emitter) multiply(sums []ptx.Operand, a, b, add ptx.Operand, transA, tr
 func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, tiles *tileWriter) {
 	alpha := e.F32()
 	e.LdParamF32(alpha, e.p.alpha)
+	if e.s.Epilogue.Bias {
+		e.addBias(t, thread, sums, alpha)
+	}
 	if e.s.TilesC {
 		tiles.store(t, sums, alpha)
 		return

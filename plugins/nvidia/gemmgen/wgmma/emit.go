@@ -55,6 +55,7 @@ type params struct {
 	// Only of kernels that split K.
 	blocksPerSplit, perSplit, splits, partials, counters ptx.Operand
 	alpha, beta                                          ptx.Operand
+	bias                                                 ptx.Operand // only of kernels that add one
 	// copied is the bytes of the copies of a stage.
 	copied ptx.Operand
 	// skew is how many blocks along K later each eight tiles begin than those before, 0 if all begin at the first.
@@ -66,7 +67,7 @@ type params struct {
 // kernel emits the whole kernel. The first warpgroup copies, the others multiply and store.
 func (e *emitter) kernel() {
 	c := e.s.Config
-	e.Header("C = alpha * A * B + beta * C, kernel family %s: %s x %s -> %s, A %c-contiguous, B %c-contiguous",
+	e.Header("%s, kernel family %s: %s x %s -> %s, A %c-contiguous, B %c-contiguous", gemmgen.Formula(e.s.Epilogue),
 		Name, e.s.DType, e.s.DType, e.s.Out, e.s.AMajor, e.s.BMajor)
 	e.Header("tile %dx%dx%d, %d warpgroups that multiply %dx%d each, %d stages of %d B, clusters of %d CTAs",
 		c.BlockM, c.BlockN, c.BlockK, e.g.consumers, tileM*e.g.tiles, c.BlockN, c.NumStages, e.g.stageBytes, e.g.cluster)
@@ -88,6 +89,9 @@ func (e *emitter) kernel() {
 		e.p.blocksPerSplit, e.p.perSplit = e.Param("blocks_per_split", ptx.U32), e.Param("per_split", ptx.U32)
 		e.p.splits = e.Param("splits", ptx.U32)
 		e.p.partials, e.p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
+	}
+	if e.s.Epilogue.Bias {
+		e.p.bias = e.Param("bias", ptx.U64)
 	}
 	if e.s.TilesC {
 		e.p.cMap = e.MapParam("c_map")

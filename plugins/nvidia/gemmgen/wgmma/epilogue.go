@@ -39,6 +39,44 @@ func (e *emitter) newWriter(t tile, thread, consumer, alpha ptx.Operand) *writer
 	return w
 }
 
+// addBias makes alpha·sum + bias of the sums. A thread has two columns of each 8, the same in all of its rows.
+func (e *emitter) addBias(t tile, thread ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) {
+	size := e.s.Out.Bytes()
+	column := e.Add(t.n0, e.Shl(e.And(thread, 3), 1))
+	left := e.Sub(e.Param32(e.p.n), column)
+	first := e.B64()
+	e.CvtaToGlobalU64(first, e.Param64(e.p.bias))
+	e.MadWideU32(first, column, ptx.Int(size), first)
+	for j := 0; j < e.s.Config.BlockN; j += 8 {
+		for i := range 2 {
+			inside, bias := e.Pred(), e.F32()
+			e.SetpGtS32(inside, left, ptx.Int(j+i))
+			e.MovF32(bias, ptx.Float(0))
+			e.AddElement(bias, ptx.Global(first, (j+i)*size), e.s.Out, inside)
+			for _, of := range sums {
+				for half := range 2 {
+					sum := of[j/2+2*half+i]
+					e.FmaF32(sum, sum, alpha, bias)
+				}
+			}
+		}
+	}
+}
+
+// value returns what a sum becomes in C, without what C held before: then the activation is for after that.
+func (e *emitter) value(sum, alpha ptx.Operand) ptx.Operand {
+	x := e.F32()
+	if e.s.Epilogue.Bias { // addBias has multiplied
+		e.MovF32(x, sum)
+	} else {
+		e.MulF32(x, sum, alpha)
+	}
+	if !e.s.Adds {
+		e.Activate(x, e.s.Epilogue.Activation)
+	}
+	return x
+}
+
 // rows calls write for each pair of neighbours, row by row.
 func (w *writer) rows(
 	sums [][]ptx.Operand, write func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand),
@@ -64,10 +102,7 @@ func (w *writer) rows(
 
 // pair writes two neighbours at once.
 func (w *writer) pair(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand) {
-	x := w.Regs(2, w.F32)
-	for i := range x {
-		w.MulF32(x[i], v[i], w.alpha)
-	}
+	x := []ptx.Operand{w.value(v[0], w.alpha), w.value(v[1], w.alpha)}
 	to := ptx.Global(at, column*w.s.Out.Bytes())
 	if w.s.Out == gemm.FP32 {
 		w.If(inside).StGlobalV2F32(to, w.Vec(x...))
@@ -100,10 +135,10 @@ func (w *writer) single(at ptx.Operand, column int, inside ptx.Operand, v []ptx.
 
 // one writes an element.
 func (w *writer) one(to, v, valid ptx.Operand) {
-	x := w.F32()
-	w.MulF32(x, v, w.alpha)
+	x := w.value(v, w.alpha)
 	if w.s.Adds {
 		w.FmaF32(x, w.beta, w.read(to, valid), x)
+		w.Activate(x, w.s.Epilogue.Activation)
 	}
 	if w.s.Out == gemm.FP32 {
 		w.If(valid).StGlobalF32(to, x)

@@ -46,7 +46,7 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 		"c": call.C.Address, "ldc": uint64(call.C.LD), "stride_c": uint64(call.C.Stride),
 		"m": uint64(p.M), "n": uint64(p.N), "k_blocks": uint64(blocks),
 		"blocks_per_split": uint64(blocksPerSplit), "per_split": uint64(perSplit), "splits": uint64(splits),
-		"partials": call.Partials, "counters": call.Counters,
+		"bias": call.Bias, "partials": call.Partials, "counters": call.Counters,
 		"tiles_m": uint64(rows), "tiles_n": uint64(t.TilesN), "tiles": uint64(tiles),
 		"group_m": uint64((t.GroupM + g.cluster - 1) / g.cluster),
 		"alpha":   uint64(math.Float32bits(call.Alpha)), "beta": uint64(math.Float32bits(call.Beta)),
@@ -68,15 +68,32 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 // lastTile returns the first row and column of the last tiles. Where a tile would reach beyond C it begins earlier, and
 // computes some elements that its neighbour computes too, to the same bits: rows outside of the matrices are copied
 // more slowly than others. Tiles that begin at different places along K add in another order, and what is added to C
-// may be added once. The copy engine does not begin within 16 bytes.
+// may be added once.
+//
+// The copy engine wants the first coordinate of every box at a multiple of 16 bytes, and stops the kernel with an
+// illegal instruction otherwise (observed on an H200). So a tile begins earlier by whole multiples of 16 bytes along M
+// if A is contiguous along it, and along N if B is, or if the engine stores C. Elsewhere the tile's row is another
+// coordinate, which may be any. Pairs of C begin at even columns.
 func (s Spec) lastTile(p gemm.Problem, t gemmgen.Tiling, skewed bool) (m, n uint64) {
-	last := func(size, block, tiles int) uint64 {
-		if s.Adds || skewed || size < block || size%(mapAlign/2) != 0 {
+	last := func(size, block, tiles, unit int) uint64 {
+		if s.Adds || skewed || size < block || size%unit != 0 {
 			return uint64((tiles - 1) * block)
 		}
 		return uint64(size - block)
 	}
-	return last(p.M, s.Config.BlockM, t.TilesM), last(p.N, s.Config.BlockN, t.TilesN)
+	unitM, unitN := 1, 1
+	if s.AMajor == gemm.MajorM {
+		unitM = mapAlign / s.DType.Bytes()
+	}
+	switch {
+	case s.BMajor == gemm.MajorN:
+		unitN = mapAlign / s.DType.Bytes()
+	case s.TilesC:
+		unitN = mapAlign / s.Out.Bytes()
+	case s.PairsC:
+		unitN = 2
+	}
+	return last(p.M, s.Config.BlockM, t.TilesM, unitM), last(p.N, s.Config.BlockN, t.TilesN, unitN)
 }
 
 // skew returns how many blocks along K later each eight tiles begin than those before. All tiles of one row or column

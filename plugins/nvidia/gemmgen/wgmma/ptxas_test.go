@@ -47,8 +47,11 @@ func TestAssemble(t *testing.T) {
 		"128x256x64,warps=12,stages=4,split=2", "64x128x128,warps=8,stages=4,split=2,cluster=2",
 		"128x192x128,warps=12,stages=2,split=2",
 	} {
-		for _, j := range []int{i % 4, (i + 1) % 4} {
+		for n, j := range []int{i % 4, (i + 1) % 4} {
 			s := spec(t, config, []string{"kk", "kn", "mk", "mn"}[j], gemm.FP16, gemm.FP16)
+			if n == 1 {
+				s.Epilogue = gemm.Epilogues()[i%len(gemm.Epilogues())]
+			}
 			switch {
 			case j == 1:
 				s.Out, s.TilesC = gemm.FP32, false

@@ -28,6 +28,8 @@ type Spec struct {
 	TilesC bool
 	// PairsC says that two neighbours of C, the first at an even column, can be stored at once.
 	PairsC bool
+	// Epilogue is what is done to C before it is stored.
+	Epilogue gemm.Epilogue
 	// Config is the configuration. GroupM does not change the text, and of SplitK only whether it is above one does.
 	Config gemm.Config
 	// Processors is the number of SMs, 0 if unknown. It does not change the text.
@@ -45,7 +47,7 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 		DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Addressable: min(a, b) >= mapAlign,
 		Adds:   call.Beta != 0,
 		TilesC: Tiles(alignC, out, c) && call.Beta == 0,
-		PairsC: vectorC >= 2*out.Bytes(), Config: c,
+		PairsC: vectorC >= 2*out.Bytes(), Epilogue: p.Epilogue, Config: c,
 	}
 }
 
@@ -263,5 +265,5 @@ func (s Spec) name() string {
 	if c.SplitK > 1 {
 		name += "_split"
 	}
-	return name
+	return name + gemmgen.EpilogueSuffix(s.Epilogue)
 }

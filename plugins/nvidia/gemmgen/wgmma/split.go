@@ -48,6 +48,7 @@ func (e *emitter) reduce(t tile, thread, consumer ptx.Operand, sums [][]ptx.Oper
 	e.If(others).Bra(done)
 	e.If(isFirst).StGlobalB32(ptx.Global(counter, 0), ptx.Int(0))
 	e.FenceAcqRelGpu()
+	e.BarWarpSync(ptx.Int(-1)) // a shuffle does not order memory: what lane 0 saw, the others must see
 
 	for _, tile := range sums {
 		for _, v := range tile {

@@ -54,10 +54,7 @@ func (w *tileWriter) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
 				v := sums[i][column/2+8*j:][:8] // of each 8 columns: two of the upper 8 rows, two of the lower
 				packed := make([]ptx.Operand, 4)
 				for k := range packed {
-					x := w.Regs(2, w.F32)
-					w.MulF32(x[0], v[2*k], alpha)
-					w.MulF32(x[1], v[2*k+1], alpha)
-					packed[k] = w.pack(x)
+					packed[k] = w.pack([]ptx.Operand{w.value(v[2*k], alpha), w.value(v[2*k+1], alpha)})
 				}
 				w.StmatrixX4(ptx.Shared(to, buffer), w.Vec(packed...))
 			}

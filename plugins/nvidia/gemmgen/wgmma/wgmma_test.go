@@ -256,3 +256,37 @@ func TestRefuses(t *testing.T) {
 		t.Errorf("a cluster of 4: %q", reason)
 	}
 }
+
+// TestWhereTilesBegin: whatever the sizes, the copy engine begins at multiples of 16 bytes, pairs of C at even columns,
+// and the tiles cover C.
+func TestWhereTilesBegin(t *testing.T) {
+	shifted := 0
+	for _, majors := range []string{"kk", "kn", "mk", "mn"} {
+		for _, out := range []gemm.DType{gemm.FP16, gemm.FP32} {
+			for size := 120; size < 420; size += 7 {
+				p := problem(size, size+3, 200, 2, majors[0] == 'm', majors[1] == 'k')
+				p.Out, p.LDA, p.LDB, p.LDC = out, 512, 512, 512
+				call := gemmgen.NewCall(p.Canonical())
+				s := SpecFor(call, out, spec(t, "128x64x64,warps=8,stages=2", majors, gemm.FP16, out).Config)
+				l, err := s.Launch(emit(t, s), call)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := gentest.Params(emit(t, s).Kernel, l.Params)
+				m, n := int(got["last_m"]), int(got["last_n"])
+				if m+128 < p.M || n+64 < p.N || m > (p.M-1)/128*128 || n > (p.N-1)/64*64 {
+					t.Errorf("%s: the last tiles begin at %d and %d", p, m, n)
+				}
+				if majors[0] == 'm' && m%8 != 0 || (majors[1] == 'n' || s.TilesC) && n%8 != 0 || s.PairsC && n%2 != 0 {
+					t.Errorf("%s: a box begins at %d and %d", p, m, n)
+				}
+				if m%128 != 0 || n%64 != 0 {
+					shifted++
+				}
+			}
+		}
+	}
+	if shifted == 0 {
+		t.Error("no tile began earlier")
+	}
+}

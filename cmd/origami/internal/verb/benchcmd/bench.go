@@ -165,7 +165,8 @@ func (o *Options) problems(ctx context.Context) (*session.ProblemList, error) {
 		return o.Query.List(ctx, o.Factory)
 	case o.Records != "" && o.Executor == "":
 		if o.Query.Scalars != (session.ScalarFlags{}) {
-			return nil, diag.Inputf("--alpha and --beta are for problems of the command line, and --records has its own").
+			return nil, diag.Inputf("--alpha, --beta and --epilogue are for problems of the command line, and --records " +
+				"has its own").
 				Do("leave them out, or add --problems")
 		}
 		return &session.ProblemList{Failures: o.Factory.Failures(ctx)}, nil
@@ -177,7 +178,7 @@ func (o *Options) problems(ctx context.Context) (*session.ProblemList, error) {
 		problems := measure.TritonBLASProblems()
 		for i := range problems {
 			problems[i].DType, problems[i].Out = base.DType, base.Out
-			problems[i].Alpha, problems[i].Beta = base.Alpha, base.Beta
+			problems[i].Alpha, problems[i].Beta, problems[i].Epilogue = base.Alpha, base.Beta, base.Epilogue
 			problems[i] = problems[i].Canonical()
 		}
 		return &session.ProblemList{Problems: listed(problems), Failures: o.Factory.Failures(ctx)}, nil

@@ -61,7 +61,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if problem.Nest != (gemm.Nest{}) || problem.Beta != 0 {
+	if problem.BeyondProduct() {
 		e.Besides = arch.BesidesOf(a, &problem, &e.Config).Parts()
 	}
 	return write(o.Factory.Streams, render.FormatOf(o.Factory), e)
@@ -71,7 +71,7 @@ func Run(ctx context.Context, o *Options) error {
 type Explanation struct {
 	*session.Answer
 	session.Entry
-	// Besides is what the total has besides that of the model's terms, nil for a GEMM of matrices with a beta of 0.
+	// Besides is what the total has besides that of the model's terms, nil for A·B of matrices.
 	Besides []arch.BesidesPart
 }
 

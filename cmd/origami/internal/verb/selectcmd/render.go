@@ -49,8 +49,12 @@ func (w *writer) write(a *session.Answer) error {
 		return render.JSONLine(w.s, o)
 	case w.delimited != nil:
 		o := render.ObjectOf(a, best)
+		axes := a.Arch.Axes(a.Kernel)
+		if a.Instead != "" { // the header has the axes of the family that was asked for
+			axes = a.Arch.Axes(a.Instead)
+		}
 		return w.delimited.Write(slices.Concat(render.KeyCells(a.Problem, best.Config),
-			render.LaunchCells(best.Config, a.Arch.Axes(a.Kernel)),
+			render.LaunchCells(best.Config, axes),
 			[]string{
 				o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), render.Exact(o.Predicted.Cycles),
 				render.Exact(o.Predicted.Seconds),

@@ -3,6 +3,7 @@ package selectcmd
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +83,11 @@ func Run(ctx context.Context, o *Options) error {
 			return err
 		}
 		defer m.close()
-		question.Kernel = m.sweep.Space.Kernel
+		families, err := o.Factory.FamiliesToMeasure(ctx, m.sweep)
+		if err != nil {
+			return err
+		}
+		question.Kernel, question.Others = families[0], families[1:]
 	}
 	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, problems,
 		render.AxesOf(a.Describe(), question.Kernel))
@@ -90,14 +95,21 @@ func Run(ctx context.Context, o *Options) error {
 	if !many {
 		question.Top, question.Terms = 2, true // for the runner-up, and the waves and DRAM traffic of the pick
 	}
-	write := w.write
+	write := func(one *session.Answer) error {
+		if one.Instead != "" {
+			o.Factory.Streams.Note(fmt.Sprintf("there is no %s kernel for %s: the answer is one of the family %s", one.Instead,
+				one.Problem, one.Kernel))
+		}
+		return w.write(one)
+	}
+	written := write
 	if m != nil {
 		question.Top = max(question.Top, m.count)
 		write = func(one *session.Answer) error {
 			err := m.measure(ctx, one)
 			switch {
 			case err == nil:
-				return w.write(one)
+				return written(one)
 			case many && diag.KindOf(err) == diag.Input:
 				problems.Failures.Add("", err)
 				return nil

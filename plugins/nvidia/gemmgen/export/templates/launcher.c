@@ -29,7 +29,7 @@ static CUresult describe(CUtensorMap *map, CUtensorMapDataType type, CUdeviceptr
                                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 {{end}}
-CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,
+CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,{{if .Bias}} CUdeviceptr bias,{{end}}
                           {{if .Integer}}int alpha, int beta{{else}}float alpha, float beta{{end}}, CUdeviceptr workspace, CUstream stream) {
 {{- if not .Adds}}
   if (beta != 0) return CUDA_ERROR_INVALID_VALUE;

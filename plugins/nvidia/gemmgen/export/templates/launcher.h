@@ -24,8 +24,9 @@ CUresult {{.Name}}_load({{.Name}}_kernel *k, const char *ptx);
 // Makes a workspace ready: once, before its first launch.
 CUresult {{.Name}}_prepare(CUdeviceptr workspace, CUstream stream);
 
-// Enqueues C = alpha * A * B{{if .Adds}} + beta * C{{else}}; beta has to be 0, as the kernel does not read C{{end}}.
-CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,
+// Enqueues {{.Formula}}{{if not .Adds}}; beta has to be 0, as the kernel does not read C{{end}}.{{if .Bias}} The
+// bias is a vector of the type of C, with an element for each column.{{end}}
+CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,{{if .Bias}} CUdeviceptr bias,{{end}}
                           {{if .Integer}}int alpha, int beta{{else}}float alpha, float beta{{end}}, CUdeviceptr workspace, CUstream stream);
 
 #ifdef __cplusplus

@@ -150,7 +150,16 @@ var alone = map[string]func(*thread, *instruction){
 	"sub.rn.f32":   floats(func(a, b float32) float32 { return a - b }),
 	"mul.rn.f32":   floats(func(a, b float32) float32 { return a * b }),
 	"div.full.f32": floats(func(a, b float32) float32 { return a / b }),
-	"abs.f32":      unary(func(a uint64) uint64 { return a &^ (1 << 31) }),
+	"min.f32": floats(func(a, b float32) float32 {
+		if a != a {
+			return b
+		}
+		return min(a, b)
+	}),
+	"max.NaN.f32":        floats(func(a, b float32) float32 { return max(a, b) }),
+	"ex2.approx.ftz.f32": unary(func(a uint64) uint64 { return bits32(float32(math.Exp2(float64(f32(a))))) }),
+	"rcp.approx.ftz.f32": unary(func(a uint64) uint64 { return bits32(1 / f32(a)) }),
+	"abs.f32":            unary(func(a uint64) uint64 { return a &^ (1 << 31) }),
 	"fma.rn.f32": ternary(func(a, b, c uint64) uint64 {
 		// The product is exact in float64. Tests use numbers whose sums are, too.
 		return bits32(float32(float64(f32(a))*float64(f32(b)) + float64(f32(c))))

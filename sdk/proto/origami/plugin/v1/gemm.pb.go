@@ -226,8 +226,11 @@ type Problem struct {
 	// 1 in B, in elements. The first index of a dimension (m, n, k, or b for batch) changes fastest.
 	Nest string `protobuf:"bytes,16,opt,name=nest,proto3" json:"nest,omitempty"`
 	// C = alpha·A·B + beta·C. An alpha of 0 means 1. C is not read if beta is 0.
-	Alpha         float32 `protobuf:"fixed32,17,opt,name=alpha,proto3" json:"alpha,omitempty"`
-	Beta          float32 `protobuf:"fixed32,18,opt,name=beta,proto3" json:"beta,omitempty"`
+	Alpha float32 `protobuf:"fixed32,17,opt,name=alpha,proto3" json:"alpha,omitempty"`
+	Beta  float32 `protobuf:"fixed32,18,opt,name=beta,proto3" json:"beta,omitempty"`
+	// What is done to C before it is stored: "bias", "relu", "gelu", "gelu_tanh", "silu", or "bias+" and one of the others.
+	// The bias is a vector of the type of C, of an element for each column. Empty means nothing.
+	Epilogue      string `protobuf:"bytes,19,opt,name=epilogue,proto3" json:"epilogue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -386,6 +389,13 @@ func (x *Problem) GetBeta() float32 {
 		return x.Beta
 	}
 	return 0
+}
+
+func (x *Problem) GetEpilogue() string {
+	if x != nil {
+		return x.Epilogue
+	}
+	return ""
 }
 
 // Configs is a list of kernel configurations, one column per number. All columns are equally long.
@@ -719,7 +729,7 @@ var File_origami_plugin_v1_gemm_proto protoreflect.FileDescriptor
 
 const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\n" +
-	"\x1corigami/plugin/v1/gemm.proto\x12\x11origami.plugin.v1\"\x8a\x04\n" +
+	"\x1corigami/plugin/v1/gemm.proto\x12\x11origami.plugin.v1\"\xa6\x04\n" +
 	"\aProblem\x12\f\n" +
 	"\x01m\x18\x01 \x01(\x03R\x01m\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\x12\f\n" +
@@ -740,7 +750,8 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\x06groups\x18\x0f \x03(\x03R\x06groups\x12\x12\n" +
 	"\x04nest\x18\x10 \x01(\tR\x04nest\x12\x14\n" +
 	"\x05alpha\x18\x11 \x01(\x02R\x05alpha\x12\x12\n" +
-	"\x04beta\x18\x12 \x01(\x02R\x04beta\"\xa7\x02\n" +
+	"\x04beta\x18\x12 \x01(\x02R\x04beta\x12\x1a\n" +
+	"\bepilogue\x18\x13 \x01(\tR\bepilogue\"\xa7\x02\n" +
 	"\aConfigs\x12\x17\n" +
 	"\ablock_m\x18\x01 \x03(\x03R\x06blockM\x12\x17\n" +
 	"\ablock_n\x18\x02 \x03(\x03R\x06blockN\x12\x17\n" +

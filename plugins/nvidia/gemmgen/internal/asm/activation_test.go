@@ -1,0 +1,53 @@
+package asm_test
+
+import (
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/emu"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
+)
+
+// TestActivate compares the instructions of each activation with its definition in float64.
+func TestActivate(t *testing.T) {
+	xs := []float32{0, 1e-20, -1e-20, 0.5, -0.5, 300, -300, float32(math.Inf(1)), float32(math.NaN())}
+	for x := float32(-12); x < 12; x += 0.01 {
+		xs = append(xs, x)
+	}
+	for _, a := range []gemm.Activation{gemm.Identity, gemm.ReLU, gemm.GELU, gemm.GELUTanh, gemm.SiLU} {
+		b := asm.New("activate")
+		p := b.Param("x", ptx.U64)
+		at, x := b.B64(), b.F32()
+		b.CvtaToGlobalU64(at, b.Param64(p))
+		b.MadWideU32(at, b.Special(ptx.TidX), ptx.Int(4), at)
+		b.LdGlobalF32(x, ptx.Global(at, 0))
+		b.Activate(x, a)
+		b.StGlobalF32(ptx.Global(at, 0), x)
+		b.Ret()
+		k, err := b.Build(target.Target{CC: 80})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const address = 1 << 32
+		memory := make([]byte, 4*len(xs))
+		for i, x := range xs {
+			binary.LittleEndian.PutUint32(memory[4*i:], math.Float32bits(x))
+		}
+		if err := emu.Run(emu.Launch{Text: k.Text, Params: binary.LittleEndian.AppendUint64(nil, address),
+			Grid: [3]int{1, 1, 1}, Threads: len(xs)}, emu.Memory{address: memory}); err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range xs {
+			got := float64(math.Float32frombits(binary.LittleEndian.Uint32(memory[4*i:])))
+			want := a.Of(float64(x))
+			allowed := 0x1p-20 * (math.Abs(want) + math.Min(1, math.Abs(float64(x))))
+			if math.IsNaN(want) != math.IsNaN(got) || math.Abs(got-want) > allowed {
+				t.Errorf("activation %d of %g is %g, want %g", a, x, got, want)
+			}
+		}
+	}
+}

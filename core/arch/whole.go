@@ -204,10 +204,17 @@ func (c *counter) of(cfg *gemm.Config) Besides {
 // while tensor cores work.
 func epilogueCycles(e gemm.Epilogue) float64 {
 	const instruction, special = 0.25, 2
-	cycles := map[gemm.Activation]float64{
-		gemm.ReLU: instruction, gemm.SiLU: 3*instruction + 2*special,
-		gemm.GELUTanh: 6*instruction + 2*special, gemm.GELU: 14*instruction + 2*special,
-	}[e.Activation]
+	cycles := 0.0
+	switch e.Activation {
+	case gemm.ReLU:
+		cycles = instruction
+	case gemm.SiLU:
+		cycles = 3*instruction + 2*special
+	case gemm.GELUTanh:
+		cycles = 6*instruction + 2*special
+	case gemm.GELU:
+		cycles = 14*instruction + 2*special
+	}
 	if e.Bias {
 		cycles += 3 * instruction
 	}

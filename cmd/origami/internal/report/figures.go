@@ -200,23 +200,26 @@ type Cloud struct {
 	Points []Point
 }
 
-// Point is a point of a plot with logarithmic axes: both numbers are positive.
-type Point struct{ X, Y float64 }
+// Point is a point of a plot with logarithmic axes: both numbers are positive. Name says what it is.
+type Point struct {
+	X, Y float64
+	Name string
+}
 
 // Ratios draws clouds on logarithmic axes, with a line at Y = 1.
 func Ratios(folder, name, title, x, y string, clouds []Cloud) (Files, error) {
 	f := newFigure(title, x, y)
 	f.grid()
-	low, high := Point{math.Inf(1), 1}, Point{0, 1}
+	low, high := plotter.XY{X: math.Inf(1), Y: 1}, plotter.XY{Y: 1}
 	for _, c := range clouds {
 		for _, p := range c.Points {
-			low, high = Point{min(low.X, p.X), min(low.Y, p.Y)}, Point{max(high.X, p.X), max(high.Y, p.Y)}
+			low.X, low.Y, high.X, high.Y = min(low.X, p.X), min(low.Y, p.Y), max(high.X, p.X), max(high.Y, p.Y)
 		}
 	}
 	if low.X > high.X {
 		low.X, high.X = 1, 10
 	}
-	f.logAxes(Point{low.X / 1.3, low.Y / 1.15}, Point{high.X * 1.3, high.Y * 1.15})
+	f.logAxes(plotter.XY{X: low.X / 1.3, Y: low.Y / 1.15}, plotter.XY{X: high.X * 1.3, Y: high.Y * 1.15})
 	if err := f.line(plotter.XYs{{X: f.X.Min, Y: 1}, {X: f.X.Max, Y: 1}}, color.Gray{Y: 0x40}, true); err != nil {
 		return Files{}, err
 	}
@@ -238,18 +241,19 @@ func Rooflines(folder, name, title, y string, roofs []Roof) (Files, error) {
 	const tera = 1e12
 	f := newFigure(title, "arithmetic intensity (FLOP/B)", y)
 	f.grid()
-	low, high := Point{math.Inf(1), math.Inf(1)}, Point{}
+	low, high := plotter.XY{X: math.Inf(1), Y: math.Inf(1)}, plotter.XY{}
 	for _, r := range roofs {
 		ridge := r.Peak / r.DRAM
 		low.X, high.X, high.Y = min(low.X, ridge/8), max(high.X, ridge*8), max(high.Y, r.Peak/tera)
 		for _, p := range r.Points {
-			low, high = Point{min(low.X, p.X), min(low.Y, p.Y/tera)}, Point{max(high.X, p.X), max(high.Y, p.Y/tera)}
+			low.X, low.Y = min(low.X, p.X), min(low.Y, p.Y/tera)
+			high.X, high.Y = max(high.X, p.X), max(high.Y, p.Y/tera)
 		}
 	}
 	for _, r := range roofs {
 		low.Y = min(low.Y, low.X*r.DRAM/tera)
 	}
-	f.logAxes(Point{low.X / 1.2, low.Y / 1.5}, Point{high.X * 1.2, high.Y * 1.6})
+	f.logAxes(plotter.XY{X: low.X / 1.2, Y: low.Y / 1.5}, plotter.XY{X: high.X * 1.2, Y: high.Y * 1.6})
 	for _, r := range roofs {
 		ridge := r.Peak / r.DRAM
 		err := f.line(plotter.XYs{{X: f.X.Min, Y: f.X.Min * r.DRAM / tera}, {X: ridge, Y: r.Peak / tera},
@@ -287,7 +291,7 @@ func (f *figure) line(points plotter.XYs, colour color.Color, dashed bool) error
 func (f *figure) cloud(c Cloud) {
 	points := make(plotter.XYs, len(c.Points))
 	for i, p := range c.Points {
-		points[i] = plotter.XY(p)
+		points[i] = plotter.XY{X: p.X, Y: p.Y}
 	}
 	colour := colourOf(c.Side)
 	scatter := &plotter.Scatter{XYs: points}
@@ -305,7 +309,7 @@ func (f *figure) cloud(c Cloud) {
 }
 
 // logAxes makes both axes logarithmic, with numbers at round values.
-func (f *figure) logAxes(low, high Point) {
+func (f *figure) logAxes(low, high plotter.XY) {
 	f.X.Scale, f.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	f.X.Tick.Marker, f.Y.Tick.Marker = plot.TickerFunc(logTicks), plot.TickerFunc(logTicks)
 	f.X.Min, f.Y.Min, f.X.Max, f.Y.Max = low.X, low.Y, high.X, high.Y

@@ -125,3 +125,62 @@ func TestVendored(t *testing.T) {
 		}
 	}
 }
+
+// Text can be read on what is behind it, and colours of figures can be told from the page, in light and in dark. The
+// Web Content Accessibility Guidelines ask for 4.5 and 3.
+func TestContrast(t *testing.T) {
+	style, err := Assets.ReadFile("assets/page.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile(`(?s)(?:^|\) \{\s+):root \{(.*?)\}`).FindAllStringSubmatch(string(style), -1)
+	if len(blocks) != 2 {
+		t.Fatalf("%d sets of colours", len(blocks))
+	}
+	for _, block := range blocks {
+		colours := map[string]float64{}
+		for _, c := range regexp.MustCompile(`--([a-z0-9-]+): #([0-9a-f]{3,6});`).FindAllStringSubmatch(block[1], -1) {
+			colours[c[1]] = luminance(t, c[2])
+		}
+		contrast := func(a, b string, least float64) {
+			x, okX := colours[a]
+			y, okY := colours[b]
+			if got := (max(x, y) + 0.05) / (min(x, y) + 0.05); !okX || !okY || got < least {
+				t.Errorf("%s on %s has a contrast of %.2f", a, b, got)
+			}
+		}
+		for _, text := range []string{"text", "faint", "link"} {
+			contrast(text, "page", 4.5)
+			contrast(text, "panel", 4.5)
+		}
+		contrast("text", "note", 4.5)
+		contrast("text", "error", 4.5)
+		contrast("on-accent", "accent", 4.5)
+		for i := range 7 {
+			contrast(fmt.Sprintf("c%d", i), "page", 3)
+		}
+	}
+}
+
+// luminance is that of the guidelines.
+func luminance(t *testing.T, hex string) float64 {
+	t.Helper()
+	if len(hex) == 3 {
+		hex = string([]byte{hex[0], hex[0], hex[1], hex[1], hex[2], hex[2]})
+	}
+	var rgb [3]int
+	if _, err := fmt.Sscanf(hex, "%2x%2x%2x", &rgb[0], &rgb[1], &rgb[2]); err != nil {
+		t.Fatal(hex, err)
+	}
+	sum := 0.0
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		v := float64(rgb[i]) / 255
+		if v <= 0.04045 {
+			v /= 12.92
+		} else {
+			v = math.Pow((v+0.055)/1.055, 2.4)
+		}
+		sum += weight * v
+	}
+	return sum
+}

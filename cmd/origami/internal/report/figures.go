@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -60,8 +61,9 @@ const (
 // figure is a plot with its title and its legend above it, where they hide nothing.
 type figure struct {
 	*plot.Plot
-	title  string
-	legend []legendEntry
+	title         string
+	legend        []legendEntry
+	width, height vg.Length
 }
 
 type legendEntry struct {
@@ -70,7 +72,7 @@ type legendEntry struct {
 }
 
 func newFigure(title, x, y string) *figure {
-	f := &figure{Plot: plot.New(), title: printable.Line(title)}
+	f := &figure{Plot: plot.New(), title: printable.Line(title), width: figureWidth, height: figureHeight}
 	f.X.Label.Text, f.Y.Label.Text = printable.Line(x), printable.Line(y)
 	for _, style := range []*text.Style{
 		&f.X.Label.TextStyle, &f.Y.Label.TextStyle, &f.X.Tick.Label, &f.Y.Tick.Label,
@@ -122,16 +124,34 @@ func (f *figure) draw(c draw.Canvas) {
 }
 
 // save writes the figure as SVG and PNG.
-func (f *figure) save(folder, name string) (Files, error) {
-	return drawn(folder, name, figureWidth, figureHeight, f.draw)
+func (f *figure) save(to Place, name string) (Files, error) {
+	return drawn(to, name, f.width, f.height, f.draw)
 }
 
-// drawn writes what a function draws as SVG and PNG.
-func drawn(folder, name string, width, height vg.Length, onto func(draw.Canvas)) (Files, error) {
-	svg := vgsvg.New(width, height)
-	onto(draw.New(svg))
-	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
-	onto(draw.New(png))
+// pngDPI is twice what a screen is taken to have, so that the pixels of a PNG cannot be seen.
+const pngDPI = 192
+
+// drawn writes what a function draws as SVG and PNG, above the caption.
+func drawn(to Place, name string, width, height vg.Length, onto func(draw.Canvas)) (Files, error) {
+	const line, margin = 9, 6
+	lines := captionLines(to.Caption, width-2*margin)
+	below := vg.Length(len(lines))*line + margin
+	paint := func(whole vg.CanvasSizer) {
+		c := draw.New(whole)
+		c.SetColor(color.White)
+		c.Fill(c.Path())
+		for i, text := range lines {
+			c.FillText(captionStyle(), vg.Point{X: margin, Y: below - vg.Length(i+1)*line}, text)
+		}
+		c.Push()
+		c.Translate(vg.Point{Y: below})
+		onto(draw.NewCanvas(whole, width, height))
+		c.Pop()
+	}
+	svg := vgsvg.New(width, height+below)
+	paint(svg)
+	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height+below), vgimg.UseDPI(pngDPI))}
+	paint(png)
 	files := Files{SVG: name + ".svg", PNG: name + ".png"}
 	var text bytes.Buffer
 	if _, err := svg.WriteTo(&text); err != nil {
@@ -140,18 +160,38 @@ func drawn(folder, name string, width, height vg.Length, onto func(draw.Canvas))
 	// Arial and Helvetica have the widths of Liberation Sans, for readers who lack it.
 	vector := strings.ReplaceAll(text.String(), "font-family:Liberation Sans;",
 		"font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
-	if err := os.WriteFile(filepath.Join(folder, files.SVG), []byte(vector), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(to.Folder, files.SVG), []byte(vector), 0o644); err != nil {
 		return files, err
 	}
-	return files, create(filepath.Join(folder, files.PNG), func(file io.Writer) error {
+	return files, create(filepath.Join(to.Folder, files.PNG), func(file io.Writer) error {
 		_, err := png.WriteTo(file)
 		return err
 	})
 }
 
+func captionStyle() text.Style {
+	family := plot.DefaultFont
+	family.Variant = sans
+	return text.Style{Color: color.Gray{Y: 0x66}, Font: font.From(family, vg.Points(7)), XAlign: text.XLeft,
+		YAlign: text.YBottom, Handler: plot.DefaultTextHandler}
+}
+
+// captionLines breaks a caption between words.
+func captionLines(caption string, width vg.Length) (lines []string) {
+	style := captionStyle()
+	for _, word := range strings.Fields(printable.Line(caption)) {
+		if last := len(lines) - 1; last >= 0 && style.Width(lines[last]+" "+word) <= width {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
 // Bars draws a group of bars per name, one for each series, with its value above it, and a line at 1. A value that is
 // NaN has no bar.
-func Bars(folder, name, title, y string, groups []string, all []Series) (Files, error) {
+func Bars(to Place, name, title, y string, groups []string, all []Series) (Files, error) {
 	f := newFigure(title, "", y)
 	room := float64(figureWidth-6*vg.Centimeter) / float64(len(groups))
 	width := vg.Length(min(room*0.8/float64(len(all)), 40))
@@ -190,7 +230,7 @@ func Bars(folder, name, title, y string, groups []string, all []Series) (Files, 
 	f.Add(one)
 	f.NominalX(groups...)
 	f.X.Min, f.X.Max, f.Y.Min, f.Y.Max = -0.6, float64(len(groups))-0.4, 0, most*1.1
-	return f.save(folder, name)
+	return f.save(to, name)
 }
 
 // Cloud is a list of points of a side. Sides have a colour each.
@@ -207,7 +247,7 @@ type Point struct {
 }
 
 // Ratios draws clouds on logarithmic axes, with a line at Y = 1.
-func Ratios(folder, name, title, x, y string, clouds []Cloud) (Files, error) {
+func Ratios(to Place, name, title, x, y string, clouds []Cloud) (Files, error) {
 	f := newFigure(title, x, y)
 	f.grid()
 	low, high := plotter.XY{X: math.Inf(1), Y: 1}, plotter.XY{Y: 1}
@@ -226,7 +266,7 @@ func Ratios(folder, name, title, x, y string, clouds []Cloud) (Files, error) {
 	for _, c := range clouds {
 		f.cloud(c)
 	}
-	return f.save(folder, name)
+	return f.save(to, name)
 }
 
 // Roof is a side in a roofline plot.
@@ -237,7 +277,7 @@ type Roof struct {
 }
 
 // Rooflines draws rates in TFLOP/s over intensities in FLOP/B, below the roofs of each side.
-func Rooflines(folder, name, title, y string, roofs []Roof) (Files, error) {
+func Rooflines(to Place, name, title, y string, roofs []Roof) (Files, error) {
 	const tera = 1e12
 	f := newFigure(title, "arithmetic intensity (FLOP/B)", y)
 	f.grid()
@@ -270,7 +310,7 @@ func Rooflines(folder, name, title, y string, roofs []Roof) (Files, error) {
 		}
 		f.cloud(scaled)
 	}
-	return f.save(folder, name)
+	return f.save(to, name)
 }
 
 // line adds a line.

@@ -38,8 +38,8 @@ type endpoint struct {
 var settings = []string{"arch", "device", "model", "kernel", "rung", "dtype"}
 
 // shape are the parameters that describe a problem.
-var shape = []string{"m", "n", "k", "batch", "groups", "trans_a", "trans_b", "lda", "ldb", "ldc", "alpha", "beta", "align",
-	"out_dtype"}
+var shape = []string{"m", "n", "k", "batch", "groups", "trans_a", "trans_b", "lda", "ldb", "ldc", "alpha", "beta",
+	"align", "out_dtype"}
 
 func endpoints() []endpoint {
 	with := func(more ...string) []string { return slices.Concat(settings, shape, more) }

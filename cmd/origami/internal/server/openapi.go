@@ -40,7 +40,8 @@ func openAPI() object {
 		if e.lines {
 			answer = object{"type": "array", "items": answer}
 		}
-		failure := object{"description": "why there is no answer", "content": content(object{"$ref": "#/components/schemas/Failure"})}
+		failure := object{"description": "why there is no answer",
+			"content": content(object{"$ref": "#/components/schemas/Failure"})}
 		operation := object{"operationId": e.name, "summary": cmd.Short, "responses": object{
 			"200":     object{"description": "the answer", "content": content(answer)},
 			"default": failure,
@@ -52,9 +53,10 @@ func openAPI() object {
 	}
 	return object{
 		"openapi": "3.1.0",
-		"info": object{"title": "origami", "version": "1", "license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"},
-			"description": "Kernel configurations for matrix multiplications, from analytical models. The answers are those of " +
-				"the command line with --json: keys are never renamed or removed, only added."},
+		"info": object{"title": "origami", "version": "1",
+			"license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"},
+			"description": "Kernel configurations for matrix multiplications, from analytical models. The answers are " +
+				"those of the command line with --json: keys are never renamed or removed, only added."},
 		"servers":    []object{{"url": "/"}},
 		"paths":      paths,
 		"components": object{"schemas": schemas},

@@ -78,7 +78,8 @@ func New(ctx context.Context, f *session.Factory, o Options) (*Server, error) {
 
 // Serve answers until the context ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	h := &http.Server{Handler: s, MaxHeaderBytes: mostHeader, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+	h := &http.Server{Handler: s, MaxHeaderBytes: mostHeader,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: s.TimeLimit + 10*time.Second, IdleTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	done := make(chan struct{})
@@ -132,8 +133,8 @@ func (c *counted) WriteHeader(status int) {
 }
 
 // policy is what a page may do: draw with its own scripts, and ask this server.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; connect-src " +
+	"'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

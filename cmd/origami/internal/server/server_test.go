@@ -84,8 +84,9 @@ func TestAnswersAreDescribed(t *testing.T) {
 	asked := 0
 	for path, query := range map[string]string{
 		"select": "?arch=toy1&" + shape256 + "&regret=true", "rank": "?arch=toy1&" + shape256 + "&top=3",
-		"explain": "?arch=toy1@big&" + shape256 + "&trans_b=true", "compare": "?arch=toy1,toy2,toy1@big:units%3D9&" + shape256,
-		"archs": "",
+		"explain": "?arch=toy1@big&" + shape256 + "&trans_b=true",
+		"compare": "?arch=toy1,toy2,toy1@big:units%3D9&" + shape256,
+		"archs":   "",
 	} {
 		at := "#/paths/~1api~1v1~1" + path + "/get/responses/200/content/application~1json/schema"
 		schema, err := c.Compile("api.json" + at)
@@ -200,7 +201,8 @@ func TestRate(t *testing.T) {
 	}
 	text := get(s, "/metrics").Body.String()
 	for _, want := range []string{`origami_requests_total{path="/api/v1/archs",code="200"} 1`,
-		`origami_requests_total{path="/api/v1/archs",code="429"} 2`, `origami_request_seconds_count{path="/api/v1/archs"} 3`} {
+		`origami_requests_total{path="/api/v1/archs",code="429"} 2`,
+		`origami_request_seconds_count{path="/api/v1/archs"} 3`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}
@@ -323,12 +325,15 @@ func TestServeEnds(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	<-answered // with an error or a refusal: it does not hang
+	if err := <-answered; err != nil { // it is cut off or refused, but does not hang
+		t.Log(err)
+	}
 }
 
 // No question makes the server fault.
 func FuzzQuestion(f *testing.F) {
-	for _, seed := range []string{"arch=toy1&" + shape256, "arch=toy1:units=1,&m=1&n=1&k=1", "%zz", "a;b", "m=9223372036854775807"} {
+	for _, seed := range []string{"arch=toy1&" + shape256, "arch=toy1:units=1,&m=1&n=1&k=1", "%zz", "a;b",
+		"m=9223372036854775807"} {
 		f.Add(seed)
 	}
 	s := serverOf(f, fakearch.Toy{}, Options{})

@@ -89,8 +89,8 @@ func (f *Factory) Plugins(ctx context.Context) ([]host.PluginInfo, error) {
 // LockError returns why the lock file is refused, after plugins were looked for.
 func (f *Factory) LockError() error { return f.host.LockError() }
 
-// For returns a factory with the same settings and plugins, for a question whose answer goes elsewhere. The plugins must
-// have been reached, as Manifests does, and end with the first factory.
+// For returns a factory with the same settings and plugins, for a question whose answer goes elsewhere. The plugins
+// must have been reached, as Manifests does, and end with the first factory.
 func (f *Factory) For(s *iostreams.Streams) *Factory {
 	s.Hint = f.Streams.Hint
 	return &Factory{Streams: s, Getenv: f.Getenv, Args: f.Args, Settings: f.Settings, PluginOptions: f.PluginOptions,

@@ -232,14 +232,18 @@
       for (const child of svg.children) child.setAttribute("aria-hidden", "true");
       place.replaceChildren(svg);
     };
-    new ResizeObserver(redraw).observe(place);
+    new ResizeObserver(() => requestAnimationFrame(redraw)).observe(place);
+    figure.redraw = redraw;
     redraw();
   }
 
   function choose(choice) {
     const select = choice.querySelector("select");
     const panels = [...choice.querySelectorAll(":scope > .panel")];
-    const update = () => panels.forEach((p) => { p.hidden = p.id !== select.value; });
+    const update = () => panels.forEach((p) => {
+      p.hidden = p.id !== select.value;
+      p.querySelectorAll("figure.chart").forEach((f) => f.redraw && f.redraw()); // it had no width before
+    });
     choice.classList.add("drawn");
     if (panels.length < 2) choice.querySelector(".chooser").hidden = true;
     select.addEventListener("change", update);

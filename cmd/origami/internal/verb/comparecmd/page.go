@@ -14,7 +14,10 @@ import (
 
 // AddTo compares the architectures of the settings over problems, and adds what `origami compare --report` shows to a
 // page. labels name the columns that are passed through.
-func AddTo(ctx context.Context, p *page.Page, o *Options, problems []session.Problem, labels []string) error {
+func AddTo(ctx context.Context, p *page.Page, f *session.Factory, search *session.SearchFlags,
+	problems []session.Problem, labels []string,
+) error {
+	o := &Options{Factory: f, search: search}
 	sides, err := open(ctx, o)
 	if err != nil {
 		return err

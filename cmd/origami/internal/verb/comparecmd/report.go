@@ -17,7 +17,7 @@ import (
 
 // report writes a comparison into a folder: compare.html, which needs no other file, the figures as SVG and PNG, and
 // compare.csv and compare.json with the numbers.
-func (w *writer) report(folder string) error {
+func (w *writer) report(folder string, args []string) error {
 	to := report.Folder(folder)
 	if err := to.Make(); err != nil {
 		return err
@@ -26,7 +26,8 @@ func (w *writer) report(folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := w.all.figures(folder); err != nil {
+	place := report.PlaceOf(folder, strings.Join(w.all.names(), ", "), args)
+	if err := w.all.figures(place); err != nil {
 		return report.Unwritable(folder, err)
 	}
 	p := &page.Page{Title: printable.Line("Comparison of " + strings.Join(w.all.names(), ", ")),
@@ -44,15 +45,15 @@ func (c *comparison) names() []string {
 }
 
 // figures draws what there are times for.
-func (c *comparison) figures(folder string) error {
+func (c *comparison) figures(to report.Place) error {
 	first := c.sides[0].name()
 	if clouds := c.ratioClouds(); len(clouds) > 0 {
 		groups, speeds := c.speeds()
-		if _, err := report.Bars(folder, "classes", "Speed relative to "+first, "geometric mean of the speed", groups,
+		if _, err := report.Bars(to, "classes", "Speed relative to "+first, "geometric mean of the speed", groups,
 			speeds); err != nil {
 			return err
 		}
-		if _, err := report.Ratios(folder, "ratio", "Time relative to "+first, "arithmetic intensity (FLOP/B)",
+		if _, err := report.Ratios(to, "ratio", "Time relative to "+first, "arithmetic intensity (FLOP/B)",
 			"time ÷ time of "+first, clouds); err != nil {
 			return err
 		}
@@ -60,7 +61,7 @@ func (c *comparison) figures(folder string) error {
 	for _, t := range c.types() {
 		if roofs := c.roofs(t); len(roofs) > 0 {
 			name := t.String()
-			if _, err := report.Rooflines(folder, "rooflines-"+name, "Predicted rates under the roofs, "+name,
+			if _, err := report.Rooflines(to, "rooflines-"+name, "Predicted rates under the roofs, "+name,
 				render.TeraRate(t), roofs); err != nil {
 				return err
 			}

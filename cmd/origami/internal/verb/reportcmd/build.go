@@ -71,8 +71,7 @@ func Build(ctx context.Context, o *Options, progress func(done, all int)) (*page
 	detailed := b.problems[:min(len(b.problems), mostDetailed)]
 	b.all = len(b.subjects)*(len(detailed)+numWhatIfs+mapSteps+1) + 1
 	if len(b.subjects) > 1 {
-		compare := &comparecmd.Options{Factory: o.Factory, Query: o.Query}
-		if err := comparecmd.AddTo(ctx, b.page, compare, b.problems, b.labels); err != nil {
+		if err := comparecmd.AddTo(ctx, b.page, o.Factory, &o.Query.Search, b.problems, b.labels); err != nil {
 			return nil, err
 		}
 	}

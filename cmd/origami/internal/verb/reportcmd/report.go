@@ -50,7 +50,6 @@ func NewWith(f *session.Factory, o *Options, run func(context.Context, *Options)
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
-	o.Query.Labels = true
 	o.Query.Register(flags, true)
 	flags.StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set to hold the models against; the shipped one otherwise")

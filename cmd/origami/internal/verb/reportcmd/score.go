@@ -52,7 +52,7 @@ func (b *builder) score(ctx context.Context, to *page.Section, s *subject) error
 	sum := score.SummariseEvaluations(kept, scope)
 	inSample := 0
 	for i := range kept {
-		if s.desc.InSample(kept[i].Problem) {
+		if s.desc.InSample(kept[i].Problem, s.kernel) {
 			inSample++
 		}
 	}

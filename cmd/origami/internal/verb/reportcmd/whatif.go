@@ -197,8 +197,8 @@ func (g *whatIfGrid) add(to *page.Section, problem int, ask string) {
 		return
 	}
 	if g.live {
-		to.Text("Each place is a prediction for the kernel that is then the best. All other numbers, such as caches and their " +
-			"bandwidth, stay as they are.")
+		to.Text("Each place is a prediction for the kernel that is then the best. All other numbers, such as caches and " +
+			"their bandwidth, stay as they are.")
 		w.Ask = ask
 	} else {
 		to.Text("Each step is a prediction that was made with the page, for the kernel that is then the best. All other " +

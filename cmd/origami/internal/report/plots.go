@@ -132,8 +132,8 @@ func (ramp) Thumbnail(c *draw.Canvas) {
 	}
 }
 
-// ThreeWays draws the rate of the pick, of the best candidate and of the vendor's libraries per problem, on a logarithmic
-// axis, and the peak of the device. peak is 0 where it is unknown.
+// ThreeWays draws the rate of the pick, of the best candidate and of the vendor's libraries per problem, on a
+// logarithmic axis, and the peak of the device. peak is 0 where it is unknown.
 func ThreeWays(to Place, name, title string, libraries []string, peak unit.FlopsPerSecond, rows []score.Comparison) (
 	Files, error,
 ) {

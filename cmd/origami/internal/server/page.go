@@ -49,7 +49,7 @@ func (s *Server) built(r *http.Request, values map[string]string) (*page.Page, e
 	if err != nil {
 		return nil, err
 	}
-	o := &reportcmd.Options{Ask: "/api/v1/select"}
+	o := &reportcmd.Options{Ask: "/api/v1/select", Memory: &s.memory}
 	cmd := reportcmd.NewWith(f, o, nil)
 	if err := setFlags(cmd, values); err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -51,6 +52,7 @@ type Server struct {
 	// working has a place for each question that is being answered.
 	working chan struct{}
 	metrics *metrics.Set
+	memory  reportcmd.Memory
 }
 
 // New connects to the plugins and returns a server.

@@ -112,7 +112,9 @@ const mostTiles = 24
 
 // kernelMap draws the tiles of kernels as colours and their numbers as text. A tile has the same colour in each map:
 // the tiles that win most have colours without a texture.
-func (out *outcome) kernelMap(to report.Place, name, what string, of func(c *cell) *choice) (string, report.Files, error) {
+func (out *outcome) kernelMap(to report.Place, name, what string, of func(c *cell) *choice) (
+	string, report.Files, error,
+) {
 	tiles, place := out.tiles()
 	if len(tiles) == 0 {
 		return "", report.Files{}, nil
@@ -188,7 +190,9 @@ func (out *outcome) splitMap(to report.Place) (string, report.Files, error) {
 }
 
 // orderedMap draws few values as classes from light to dark.
-func (out *outcome) orderedMap(to report.Place, name, what string, of func(c *cell) float64) (string, report.Files, error) {
+func (out *outcome) orderedMap(to report.Place, name, what string, of func(c *cell) float64) (
+	string, report.Files, error,
+) {
 	values, some := out.values(of)
 	if !some {
 		return "", report.Files{}, nil

@@ -30,8 +30,9 @@ type subject struct {
 	model  arch.Architecture
 	desc   *arch.Description
 	kernel string
-	// records are what the model is held against, nil without.
+	// records are what the model is held against, nil without, and rows how it did.
 	records *score.Subset
+	rows    []score.Evaluation
 }
 
 func (s *subject) name() string {
@@ -82,7 +83,8 @@ func Build(ctx context.Context, o *Options, progress func(done, all int)) (*page
 	if err := b.maps(ctx, detailed[0].Problem); err != nil {
 		return nil, err
 	}
-	return b.page, b.scores(ctx)
+	b.scores()
+	return b.page, nil
 }
 
 // open opens the models, each in the family that was asked for or its first.
@@ -107,7 +109,10 @@ func (b *builder) open(ctx context.Context) error {
 		if s.model, err = b.Query.Search.Restrict(ctx, s.model, s.kernel, f.Streams.In); err != nil {
 			return err
 		}
-		if s.records, err = b.recordsOf(ctx, s, i == 0); err != nil {
+		s.records, s.rows, err = b.Memory.of(s, func() (*score.Subset, []score.Evaluation, error) {
+			return b.evaluated(ctx, s, i == 0)
+		})
+		if err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,8 @@ type Options struct {
 	Records, Output string
 	// Ask is the address of a server that answers for one problem, empty for a file.
 	Ask string
+	// Memory keeps what several pages need, nil for a single one.
+	Memory *Memory
 }
 
 // New returns the command. run is Run, or what a test wants to see called.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
@@ -15,28 +17,23 @@ import (
 )
 
 // scores adds how well each model did against measurements.
-func (b *builder) scores(ctx context.Context) error {
+func (b *builder) scores() {
 	s := b.page.Section("How good the models are")
 	for i := range b.subjects {
-		if err := b.score(ctx, s, &b.subjects[i]); err != nil {
-			return err
-		}
+		scoreOf(s, &b.subjects[i])
 		b.step()
 	}
-	return nil
 }
 
-func (b *builder) score(ctx context.Context, to *page.Section, s *subject) error {
-	to.Heading(s.desc.DeviceName)
-	if s.records == nil {
-		to.Text(fmt.Sprintf("No sweep of %s kernels on this device is shipped, so no pick could be held against the fastest "+
-			"kernel. What the predicted times were checked on:", s.kernel))
-		to.List(b.checked(s))
-		return nil
+// evaluated holds a model against the measurements that there are of its device, nil without any.
+func (b *builder) evaluated(ctx context.Context, s *subject, first bool) (*score.Subset, []score.Evaluation, error) {
+	records, err := b.recordsOf(ctx, s, first)
+	if err != nil || records == nil {
+		return nil, nil, err
 	}
-	rows, errs, err := score.Evaluate(ctx, s.model, s.records, s.records.Problems)
+	rows, errs, err := score.Evaluate(ctx, s.model, records, records.Problems)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	kept := rows[:0]
 	for i := range rows {
@@ -44,9 +41,59 @@ func (b *builder) score(ctx context.Context, to *page.Section, s *subject) error
 			kept = append(kept, rows[i])
 		}
 	}
+	return records, kept, nil
+}
+
+// Memory keeps how models did against measurements, which takes longer than a page. It is safe for concurrent use.
+type Memory struct {
+	mu   sync.Mutex
+	kept map[string]remembered
+}
+
+type remembered struct {
+	records *score.Subset
+	rows    []score.Evaluation
+}
+
+// of returns what is kept of a model, or computes it. Devices with other numbers are too many to keep.
+func (m *Memory) of(s *subject, compute func() (*score.Subset, []score.Evaluation, error)) (
+	*score.Subset, []score.Evaluation, error,
+) {
+	if m == nil || s.WhatIf != "" {
+		return compute()
+	}
+	key := strings.Join([]string{s.desc.ID(), s.desc.Model, s.kernel, string(s.desc.Rung)}, " ")
+	m.mu.Lock()
+	found, ok := m.kept[key]
+	m.mu.Unlock()
+	if ok {
+		return found.records, found.rows, nil
+	}
+	records, rows, err := compute()
+	if err == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.kept == nil {
+			m.kept = map[string]remembered{}
+		}
+		m.kept[key] = remembered{records, rows}
+	}
+	return records, rows, err
+}
+
+// scoreOf adds how a model did.
+func scoreOf(to *page.Section, s *subject) {
+	to.Heading(s.desc.DeviceName)
+	if s.records == nil {
+		to.Text(fmt.Sprintf("No sweep of %s kernels on this device is shipped, so no pick could be held against the fastest "+
+			"kernel. What the predicted times were checked on:", s.kernel))
+		to.List(checked(s))
+		return
+	}
+	kept := s.rows
 	if len(kept) == 0 {
 		to.Text("The model answers none of the problems that were measured.")
-		return nil
+		return
 	}
 	scope := func(p *gemm.Problem, split int) arch.Scope { return s.desc.Scope(s.kernel, p, split) }
 	sum := score.SummariseEvaluations(kept, scope)
@@ -71,7 +118,6 @@ func (b *builder) score(ctx context.Context, to *page.Section, s *subject) error
 	if f := agreement(s, kept); f != nil {
 		to.Figure(f)
 	}
-	return nil
 }
 
 func known(v float64, write func(float64) string) string {
@@ -82,7 +128,7 @@ func known(v float64, write func(float64) string) string {
 }
 
 // checked lists what the times of a model were checked on.
-func (b *builder) checked(s *subject) (lines []string) {
+func checked(s *subject) (lines []string) {
 	for i := range s.desc.Uncertainty {
 		if u := &s.desc.Uncertainty[i]; u.Kernel == s.kernel {
 			lines = append(lines, render.CheckedOn(u))

@@ -67,7 +67,7 @@ func Scatter(to Place, name, title string, all []score.Point) (Files, error) {
 		if err != nil {
 			return Files{}, err
 		}
-		area.Color, area.LineStyle.Width = color.Gray{Y: band.grey}, 0
+		area.Color, area.Width = color.Gray{Y: band.grey}, 0
 		f.Add(area)
 		f.named(band.name, area)
 	}

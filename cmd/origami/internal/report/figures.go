@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -60,8 +61,9 @@ const (
 // figure is a plot with its title and its legend above it, where they hide nothing.
 type figure struct {
 	*plot.Plot
-	title  string
-	legend []legendEntry
+	title         string
+	legend        []legendEntry
+	width, height vg.Length
 }
 
 type legendEntry struct {
@@ -70,7 +72,7 @@ type legendEntry struct {
 }
 
 func newFigure(title, x, y string) *figure {
-	f := &figure{Plot: plot.New(), title: printable.Line(title)}
+	f := &figure{Plot: plot.New(), title: printable.Line(title), width: figureWidth, height: figureHeight}
 	f.X.Label.Text, f.Y.Label.Text = printable.Line(x), printable.Line(y)
 	for _, style := range []*text.Style{
 		&f.X.Label.TextStyle, &f.Y.Label.TextStyle, &f.X.Tick.Label, &f.Y.Tick.Label,
@@ -122,16 +124,34 @@ func (f *figure) draw(c draw.Canvas) {
 }
 
 // save writes the figure as SVG and PNG.
-func (f *figure) save(folder, name string) (Files, error) {
-	return drawn(folder, name, figureWidth, figureHeight, f.draw)
+func (f *figure) save(to Place, name string) (Files, error) {
+	return drawn(to, name, f.width, f.height, f.draw)
 }
 
-// drawn writes what a function draws as SVG and PNG.
-func drawn(folder, name string, width, height vg.Length, onto func(draw.Canvas)) (Files, error) {
-	svg := vgsvg.New(width, height)
-	onto(draw.New(svg))
-	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
-	onto(draw.New(png))
+// pngDPI is twice what a screen is taken to have, so that the pixels of a PNG cannot be seen.
+const pngDPI = 192
+
+// drawn writes what a function draws as SVG and PNG, above the caption.
+func drawn(to Place, name string, width, height vg.Length, onto func(draw.Canvas)) (Files, error) {
+	const line, margin = 9, 6
+	lines := captionLines(to.Caption, width-2*margin)
+	below := vg.Length(len(lines))*line + margin
+	paint := func(whole vg.CanvasSizer) {
+		c := draw.New(whole)
+		c.SetColor(color.White)
+		c.Fill(c.Path())
+		for i, text := range lines {
+			c.FillText(captionStyle(), vg.Point{X: margin, Y: below - vg.Length(i+1)*line}, text)
+		}
+		c.Push()
+		c.Translate(vg.Point{Y: below})
+		onto(draw.NewCanvas(whole, width, height))
+		c.Pop()
+	}
+	svg := vgsvg.New(width, height+below)
+	paint(svg)
+	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height+below), vgimg.UseDPI(pngDPI))}
+	paint(png)
 	files := Files{SVG: name + ".svg", PNG: name + ".png"}
 	var text bytes.Buffer
 	if _, err := svg.WriteTo(&text); err != nil {
@@ -140,18 +160,38 @@ func drawn(folder, name string, width, height vg.Length, onto func(draw.Canvas))
 	// Arial and Helvetica have the widths of Liberation Sans, for readers who lack it.
 	vector := strings.ReplaceAll(text.String(), "font-family:Liberation Sans;",
 		"font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
-	if err := os.WriteFile(filepath.Join(folder, files.SVG), []byte(vector), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(to.Folder, files.SVG), []byte(vector), 0o644); err != nil {
 		return files, err
 	}
-	return files, create(filepath.Join(folder, files.PNG), func(file io.Writer) error {
+	return files, create(filepath.Join(to.Folder, files.PNG), func(file io.Writer) error {
 		_, err := png.WriteTo(file)
 		return err
 	})
 }
 
+func captionStyle() text.Style {
+	family := plot.DefaultFont
+	family.Variant = sans
+	return text.Style{Color: color.Gray{Y: 0x66}, Font: font.From(family, vg.Points(7)), XAlign: text.XLeft,
+		YAlign: text.YBottom, Handler: plot.DefaultTextHandler}
+}
+
+// captionLines breaks a caption between words.
+func captionLines(caption string, width vg.Length) (lines []string) {
+	style := captionStyle()
+	for _, word := range strings.Fields(printable.Line(caption)) {
+		if last := len(lines) - 1; last >= 0 && style.Width(lines[last]+" "+word) <= width {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
 // Bars draws a group of bars per name, one for each series, with its value above it, and a line at 1. A value that is
 // NaN has no bar.
-func Bars(folder, name, title, y string, groups []string, all []Series) (Files, error) {
+func Bars(to Place, name, title, y string, groups []string, all []Series) (Files, error) {
 	f := newFigure(title, "", y)
 	room := float64(figureWidth-6*vg.Centimeter) / float64(len(groups))
 	width := vg.Length(min(room*0.8/float64(len(all)), 40))
@@ -190,7 +230,7 @@ func Bars(folder, name, title, y string, groups []string, all []Series) (Files, 
 	f.Add(one)
 	f.NominalX(groups...)
 	f.X.Min, f.X.Max, f.Y.Min, f.Y.Max = -0.6, float64(len(groups))-0.4, 0, most*1.1
-	return f.save(folder, name)
+	return f.save(to, name)
 }
 
 // Cloud is a list of points of a side. Sides have a colour each.
@@ -200,30 +240,33 @@ type Cloud struct {
 	Points []Point
 }
 
-// Point is a point of a plot with logarithmic axes: both numbers are positive.
-type Point struct{ X, Y float64 }
+// Point is a point of a plot with logarithmic axes: both numbers are positive. Name says what it is.
+type Point struct {
+	X, Y float64
+	Name string
+}
 
 // Ratios draws clouds on logarithmic axes, with a line at Y = 1.
-func Ratios(folder, name, title, x, y string, clouds []Cloud) (Files, error) {
+func Ratios(to Place, name, title, x, y string, clouds []Cloud) (Files, error) {
 	f := newFigure(title, x, y)
 	f.grid()
-	low, high := Point{math.Inf(1), 1}, Point{0, 1}
+	low, high := plotter.XY{X: math.Inf(1), Y: 1}, plotter.XY{Y: 1}
 	for _, c := range clouds {
 		for _, p := range c.Points {
-			low, high = Point{min(low.X, p.X), min(low.Y, p.Y)}, Point{max(high.X, p.X), max(high.Y, p.Y)}
+			low.X, low.Y, high.X, high.Y = min(low.X, p.X), min(low.Y, p.Y), max(high.X, p.X), max(high.Y, p.Y)
 		}
 	}
 	if low.X > high.X {
 		low.X, high.X = 1, 10
 	}
-	f.logAxes(Point{low.X / 1.3, low.Y / 1.15}, Point{high.X * 1.3, high.Y * 1.15})
+	f.logAxes(plotter.XY{X: low.X / 1.3, Y: low.Y / 1.15}, plotter.XY{X: high.X * 1.3, Y: high.Y * 1.15})
 	if err := f.line(plotter.XYs{{X: f.X.Min, Y: 1}, {X: f.X.Max, Y: 1}}, color.Gray{Y: 0x40}, true); err != nil {
 		return Files{}, err
 	}
 	for _, c := range clouds {
 		f.cloud(c)
 	}
-	return f.save(folder, name)
+	return f.save(to, name)
 }
 
 // Roof is a side in a roofline plot.
@@ -234,22 +277,23 @@ type Roof struct {
 }
 
 // Rooflines draws rates in TFLOP/s over intensities in FLOP/B, below the roofs of each side.
-func Rooflines(folder, name, title, y string, roofs []Roof) (Files, error) {
+func Rooflines(to Place, name, title, y string, roofs []Roof) (Files, error) {
 	const tera = 1e12
 	f := newFigure(title, "arithmetic intensity (FLOP/B)", y)
 	f.grid()
-	low, high := Point{math.Inf(1), math.Inf(1)}, Point{}
+	low, high := plotter.XY{X: math.Inf(1), Y: math.Inf(1)}, plotter.XY{}
 	for _, r := range roofs {
 		ridge := r.Peak / r.DRAM
 		low.X, high.X, high.Y = min(low.X, ridge/8), max(high.X, ridge*8), max(high.Y, r.Peak/tera)
 		for _, p := range r.Points {
-			low, high = Point{min(low.X, p.X), min(low.Y, p.Y/tera)}, Point{max(high.X, p.X), max(high.Y, p.Y/tera)}
+			low.X, low.Y = min(low.X, p.X), min(low.Y, p.Y/tera)
+			high.X, high.Y = max(high.X, p.X), max(high.Y, p.Y/tera)
 		}
 	}
 	for _, r := range roofs {
 		low.Y = min(low.Y, low.X*r.DRAM/tera)
 	}
-	f.logAxes(Point{low.X / 1.2, low.Y / 1.5}, Point{high.X * 1.2, high.Y * 1.6})
+	f.logAxes(plotter.XY{X: low.X / 1.2, Y: low.Y / 1.5}, plotter.XY{X: high.X * 1.2, Y: high.Y * 1.6})
 	for _, r := range roofs {
 		ridge := r.Peak / r.DRAM
 		err := f.line(plotter.XYs{{X: f.X.Min, Y: f.X.Min * r.DRAM / tera}, {X: ridge, Y: r.Peak / tera},
@@ -266,7 +310,7 @@ func Rooflines(folder, name, title, y string, roofs []Roof) (Files, error) {
 		}
 		f.cloud(scaled)
 	}
-	return f.save(folder, name)
+	return f.save(to, name)
 }
 
 // line adds a line.
@@ -287,7 +331,7 @@ func (f *figure) line(points plotter.XYs, colour color.Color, dashed bool) error
 func (f *figure) cloud(c Cloud) {
 	points := make(plotter.XYs, len(c.Points))
 	for i, p := range c.Points {
-		points[i] = plotter.XY(p)
+		points[i] = plotter.XY{X: p.X, Y: p.Y}
 	}
 	colour := colourOf(c.Side)
 	scatter := &plotter.Scatter{XYs: points}
@@ -305,7 +349,7 @@ func (f *figure) cloud(c Cloud) {
 }
 
 // logAxes makes both axes logarithmic, with numbers at round values.
-func (f *figure) logAxes(low, high Point) {
+func (f *figure) logAxes(low, high plotter.XY) {
 	f.X.Scale, f.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	f.X.Tick.Marker, f.Y.Tick.Marker = plot.TickerFunc(logTicks), plot.TickerFunc(logTicks)
 	f.X.Min, f.Y.Min, f.X.Max, f.Y.Max = low.X, low.Y, high.X, high.Y

@@ -50,7 +50,7 @@ type Scale struct {
 }
 
 // Colours draws a map with a scale beside it.
-func (m *Map) Colours(folder, name string, s Scale) (Files, error) {
+func (m *Map) Colours(to Place, name string, s Scale) (Files, error) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range s.Values {
 		if !math.IsNaN(v) {
@@ -75,7 +75,7 @@ func (m *Map) Colours(folder, name string, s Scale) (Files, error) {
 		return viridis(share)
 	}
 	l := m.layout(3*vg.Centimeter, 0)
-	return drawn(folder, name, l.width, l.height, func(c draw.Canvas) {
+	return drawn(to, name, l.width, l.height, func(c draw.Canvas) {
 		l.frame(c)
 		l.cells(c, func(i int) (fill, bool) {
 			if math.IsNaN(s.Values[i]) {
@@ -101,7 +101,7 @@ type Classes struct {
 }
 
 // Classes draws a map with a legend above it.
-func (m *Map) Classes(folder, name string, k Classes) (Files, error) {
+func (m *Map) Classes(to Place, name string, k Classes) (Files, error) {
 	fills := make([]fill, len(k.Names))
 	for i := range fills {
 		switch {
@@ -118,7 +118,7 @@ func (m *Map) Classes(folder, name string, k Classes) (Files, error) {
 	l := m.layout(mapMargin, 0)
 	lines, places := l.legend(k.Names)
 	l = m.layout(mapMargin, vg.Length(lines)*legendLine+4)
-	return drawn(folder, name, l.width, l.height, func(c draw.Canvas) {
+	return drawn(to, name, l.width, l.height, func(c draw.Canvas) {
 		l.frame(c)
 		for i, at := range places {
 			box := vg.Rectangle{Min: vg.Point{X: at.X, Y: l.height - at.Y}}

@@ -16,12 +16,14 @@ func TestMap(t *testing.T) {
 	folder := t.TempDir()
 	m := &Map{Title: "a <title>", X: "N", Y: "M", Columns: []int{16, 4096}, Rows: []int{1, 2, 3},
 		Texts: []string{"1", "", "3", "4", "5", "6"}}
-	colours, err := m.Colours(folder, "colours", Scale{Values: []float64{1, math.NaN(), 3, 4, 5, 60}, Most: 10,
+	colours, err := m.Colours(Place{folder, "where it is from"}, "colours", Scale{
+		Values: []float64{1, math.NaN(), 3, 4, 5, 60}, Most: 10,
 		Format: Digits})
 	if err != nil {
 		t.Fatal(err)
 	}
-	classes, err := m.Classes(folder, "classes", Classes{Names: []string{"64×64", "other"}, Of: []int{0, 1, -1, 0, 0, 1},
+	classes, err := m.Classes(Place{Folder: folder}, "classes", Classes{
+		Names: []string{"64×64", "other"}, Of: []int{0, 1, -1, 0, 0, 1},
 		Place: []int{9, -1}})
 	if err != nil {
 		t.Fatal(err)

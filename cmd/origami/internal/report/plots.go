@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -13,111 +14,204 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/origami-gemm/origami/core/printable"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// The colours of the ways: Okabe and Ito's, which the colour-blind can tell apart.
-var (
-	pickColour  = color.NRGBA{R: 0x00, G: 0x72, B: 0xB2, A: 0xFF}
-	bestColour  = color.NRGBA{R: 0xE6, G: 0x9F, B: 0x00, A: 0xFF}
-	pointColour = color.NRGBA{R: 0x00, G: 0x72, B: 0xB2, A: 0x40}
-	// libraryColours are used in turn.
-	libraryColours = []color.Color{color.NRGBA{R: 0x00, G: 0x9E, B: 0x73, A: 0xFF},
-		color.NRGBA{R: 0xCC, G: 0x79, B: 0xA7, A: 0xFF}, color.NRGBA{R: 0x56, G: 0xB4, B: 0xE9, A: 0xFF},
-		color.NRGBA{R: 0xD5, G: 0x5E, B: 0x00, A: 0xFF}}
-)
+// Place is where a figure is written, and the line below it that says where it comes from.
+type Place struct{ Folder, Caption string }
+
+// PlaceOf returns the place of figures about a device, made by a command with these words.
+func PlaceOf(folder, device string, args []string) Place {
+	return Place{folder, fmt.Sprintf("%s · %s · %s · origami %s", device, time.Now().UTC().Format(time.DateOnly),
+		session.Software(), strings.Join(args, " "))}
+}
 
 // Files are the names of the files of a plot, within its folder.
 type Files struct{ SVG, PNG string }
 
-// Scatter draws configurations, predicted against measured time on logarithmic axes, with the
-// line on which the two are equal.
-func Scatter(folder, name, title string, all []score.Point) (Files, error) {
-	var points plotter.XYs
-	low, high := math.Inf(1), 0.0
-	for _, c := range all {
-		x, y := float64(c.Measured)*1e3, float64(c.Predicted)*1e3
-		points = append(points, plotter.XY{X: x, Y: y})
-		low, high = min(low, x, y), max(high, x, y)
-	}
-	p := plot.New()
-	p.Title.Text = printable.Line(title)
-	p.X.Label.Text, p.Y.Label.Text = "measured (ms)", "predicted (ms)"
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
-	p.Add(plotter.NewGrid())
-	if len(points) > 0 {
-		scatter, err := plotter.NewScatter(points)
-		if err != nil {
-			return Files{}, err
-		}
-		scatter.GlyphStyle = draw.GlyphStyle{Color: pointColour, Radius: vg.Points(1.5), Shape: draw.CircleGlyph{}}
-		equal, err := plotter.NewLine(plotter.XYs{{X: low, Y: low}, {X: high, Y: high}})
-		if err != nil {
-			return Files{}, err
-		}
-		equal.Color = color.Gray{Y: 0x60}
-		equal.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
-		p.Add(scatter, equal)
-		p.Legend.Add("predicted = measured", equal)
-		p.Legend.Top, p.Legend.Left = true, true
-		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = low, high, low, high
-	}
-	return save(p, folder, name, 16*vg.Centimeter, 14*vg.Centimeter)
-}
+// binsPerDecade is how fine a figure of thousands of times is.
+const binsPerDecade = 16
 
-// ThreeWays draws the rate of the pick, of the best candidate and of the vendor's libraries as bars per problem.
-func ThreeWays(folder, name, title string, libraries []string, rows []score.Comparison) (Files, error) {
-	p := plot.New()
-	p.Title.Text = printable.Line(title)
-	p.Y.Label.Text = "TFLOP/s"
-	if !slices.ContainsFunc(rows, func(r score.Comparison) bool { return !r.Problem.DType.Integer() }) {
-		p.Y.Label.Text = "TOPS"
-	}
-	width := vg.Points(5)
-	labels := make([]string, len(rows))
-	for i := range rows {
-		labels[i] = fmt.Sprintf("%dx%dx%d", rows[i].Problem.M, rows[i].Problem.N, rows[i].Problem.K)
-	}
-	type way struct {
-		name   string
-		colour color.Color
-		time   func(*score.Comparison) unit.Seconds
-	}
-	ways := []way{
-		{"pick", pickColour, func(r *score.Comparison) unit.Seconds { return r.Pick.Time }},
-		{"best", bestColour, func(r *score.Comparison) unit.Seconds { return r.Best.Time }},
-	}
-	for i, name := range libraries {
-		ways = append(ways, way{name, libraryColours[i%len(libraryColours)],
-			func(r *score.Comparison) unit.Seconds { return r.Libraries[i] }})
-	}
-	middle := vg.Length(max(len(ways), 3)-1) / 2
-	for i, way := range ways {
-		values := make(plotter.Values, len(rows))
-		drawn := false
-		for j := range rows {
-			values[j] = float64(rows[j].Rate(way.time(&rows[j]))) / 1e12
-			drawn = drawn || values[j] > 0
-		}
-		if !drawn {
+// Scatter draws predicted against measured times on logarithmic axes, as counts: there are too many for a dot each. The
+// line is where the two are equal, the bands are 10 % and a factor of 1.5 around it.
+func Scatter(to Place, name, title string, all []score.Point) (Files, error) {
+	f := newFigure(title, "measured time", "predicted time")
+	f.width, f.height = 15*vg.Centimeter, 16*vg.Centimeter
+	counts := map[[2]int]int{}
+	low, high, most := math.MaxInt, math.MinInt, 0
+	bin := func(t unit.Seconds) int { return int(math.Floor(math.Log10(float64(t)) * binsPerDecade)) }
+	for _, p := range all {
+		if p.Measured <= 0 || p.Predicted <= 0 {
 			continue
 		}
-		bars, err := plotter.NewBarChart(values, width)
+		at := [2]int{bin(p.Measured), bin(p.Predicted)}
+		counts[at]++
+		low, high, most = min(low, at[0], at[1]), max(high, at[0]+1, at[1]+1), max(most, counts[at])
+	}
+	if most == 0 {
+		low, high = -3*binsPerDecade, 0
+	}
+	from, until := edgeOf(low), edgeOf(high)
+	f.logAxes(plotter.XY{X: from, Y: from}, plotter.XY{X: until, Y: until})
+	f.X.Tick.Marker, f.Y.Tick.Marker = plot.TickerFunc(timeTicks), plot.TickerFunc(timeTicks)
+	for _, band := range []struct {
+		factor float64
+		grey   uint8
+		name   string
+	}{{1.5, 0xEE, "within a factor of 1.5"}, {1.1, 0xD8, "within 10 %"}} {
+		area, err := plotter.NewPolygon(plotter.XYs{{X: from, Y: from}, {X: from, Y: from * band.factor},
+			{X: until / band.factor, Y: until}, {X: until, Y: until}, {X: until, Y: until / band.factor},
+			{X: from * band.factor, Y: from}})
 		if err != nil {
 			return Files{}, err
 		}
-		bars.Color, bars.LineStyle.Width, bars.Offset = way.colour, 0, width*(vg.Length(i)-middle)
-		p.Add(bars)
-		p.Legend.Add(printable.Line(way.name), bars)
+		area.Color, area.Width = color.Gray{Y: band.grey}, 0
+		f.Add(area)
+		f.named(band.name, area)
 	}
-	p.Legend.Top, p.Legend.Left = true, true
-	p.NominalX(labels...)
-	p.X.Tick.Label.Rotation = math.Pi / 3
-	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = text.XRight, text.YCenter
-	return save(p, folder, name, max(14, vg.Length(len(rows)*max(len(ways), 3))/3+4)*vg.Centimeter, 12*vg.Centimeter)
+	f.grid()
+	f.Add(bins{counts, most})
+	if err := f.line(plotter.XYs{{X: from, Y: from}, {X: until, Y: until}}, color.Gray{Y: 0x40}, true); err != nil {
+		return Files{}, err
+	}
+	f.named(fmt.Sprintf("1 to %d kernels", most), ramp{})
+	return f.save(to, name)
+}
+
+// edgeOf is where a bin begins.
+func edgeOf(bin int) float64 { return math.Pow(10, float64(bin)/binsPerDecade) }
+
+// timeTicks are logTicks of times.
+func timeTicks(low, high float64) []plot.Tick {
+	ticks := logTicks(low, high)
+	for i := range ticks {
+		number, prefixed, _ := strings.Cut(unit.Seconds(ticks[i].Value).String(), " ")
+		if strings.Contains(number, ".") {
+			number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
+		}
+		ticks[i].Label = number + " " + prefixed
+	}
+	return ticks
+}
+
+// bins are counts of points, coloured by their logarithm.
+type bins struct {
+	counts map[[2]int]int
+	most   int
+}
+
+// Plot implements plot.Plotter.
+func (b bins) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for at, n := range b.counts {
+		share := 1.0
+		if b.most > 1 {
+			share = math.Log(float64(n)) / math.Log(float64(b.most))
+		}
+		c.SetColor(viridis(1 - 0.9*share))
+		box := vg.Rectangle{Min: vg.Point{X: x(edgeOf(at[0])), Y: y(edgeOf(at[1]))},
+			Max: vg.Point{X: x(edgeOf(at[0] + 1)), Y: y(edgeOf(at[1] + 1))}}
+		c.Fill(box.Path())
+	}
+}
+
+// ramp is the sign of bins in a legend.
+type ramp struct{}
+
+// Thumbnail implements plot.Thumbnailer.
+func (ramp) Thumbnail(c *draw.Canvas) {
+	const steps = 8
+	width := (c.Max.X - c.Min.X) / steps
+	for i := range steps {
+		box := vg.Rectangle{Min: vg.Point{X: c.Min.X + vg.Length(i)*width, Y: c.Min.Y}}
+		box.Max = vg.Point{X: box.Min.X + width, Y: c.Max.Y}
+		c.SetColor(viridis(1 - 0.9*float64(i)/(steps-1)))
+		c.Fill(box.Path())
+	}
+}
+
+// ThreeWays draws the rate of the pick, of the best candidate and of the vendor's libraries per problem, on a
+// logarithmic axis, and the peak of the device. peak is 0 where it is unknown.
+func ThreeWays(to Place, name, title string, libraries []string, peak unit.FlopsPerSecond, rows []score.Comparison) (
+	Files, error,
+) {
+	y := "TFLOP/s"
+	if !slices.ContainsFunc(rows, func(r score.Comparison) bool { return !r.Problem.DType.Integer() }) {
+		y = "TOPS"
+	}
+	f := newFigure(title, "", y)
+	f.width = max(figureWidth, vg.Length(len(rows))*0.55*vg.Centimeter+3*vg.Centimeter)
+	f.height = 13 * vg.Centimeter
+	f.Add(&plotter.Grid{Horizontal: draw.LineStyle{Color: color.Gray{Y: 0xDD}, Width: vg.Points(0.25)}})
+	labels, low, high := make([]string, len(rows)), math.Inf(1), float64(peak)/1e12
+	names := append([]string{"pick", "best candidate"}, libraries...)
+	clouds := make([]plotter.XYs, len(names))
+	for i := range rows {
+		r := &rows[i]
+		labels[i] = fmt.Sprintf("%dx%dx%d", r.Problem.M, r.Problem.N, r.Problem.K)
+		times := append([]unit.Seconds{r.Pick.Time, r.Best.Time}, r.Libraries...)
+		least, most := math.Inf(1), 0.0
+		for k, t := range times {
+			if v := float64(r.Rate(t)) / 1e12; v > 0 {
+				clouds[k] = append(clouds[k], plotter.XY{X: float64(i), Y: v})
+				least, most = min(least, v), max(most, v)
+			}
+		}
+		low, high = min(low, least), max(high, most)
+		if most > least { // what belongs together
+			if err := f.thin(plotter.XYs{{X: float64(i), Y: least}, {X: float64(i), Y: most}}); err != nil {
+				return Files{}, err
+			}
+		}
+	}
+	if peak > 0 {
+		v := float64(peak) / 1e12
+		line, err := plotter.NewLine(plotter.XYs{{X: -1, Y: v}, {X: float64(len(rows)), Y: v}})
+		if err != nil {
+			return Files{}, err
+		}
+		line.Color, line.Dashes = color.Gray{Y: 0x40}, []vg.Length{vg.Points(4), vg.Points(3)}
+		f.Add(line)
+		f.named(fmt.Sprintf("peak of the data sheet, %.4g", v), line)
+	}
+	for k := range slices.Backward(names) { // the pick is on top
+		if len(clouds[k]) > 0 {
+			f.Add(dots(clouds[k], k))
+		}
+	}
+	for k, name := range names {
+		if len(clouds[k]) > 0 {
+			f.named(name, dots(clouds[k], k))
+		}
+	}
+	if math.IsInf(low, 1) {
+		low, high = 1, 10
+	}
+	f.NominalX(labels...)
+	f.Y.Scale, f.Y.Tick.Marker = plot.LogScale{}, plot.TickerFunc(logTicks)
+	f.X.Min, f.X.Max, f.Y.Min, f.Y.Max = -0.7, float64(len(rows))-0.3, low/1.3, high*1.2
+	f.X.Tick.Label.Rotation = math.Pi / 3
+	f.X.Tick.Label.XAlign, f.X.Tick.Label.YAlign = text.XRight, text.YCenter
+	return f.save(to, name)
+}
+
+// dots are points in the colour and the shape of a series.
+func dots(points plotter.XYs, series int) *plotter.Scatter {
+	return &plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: colourOf(series), Radius: vg.Points(3.2),
+		Shape: glyphs[series%len(glyphs)]}}
+}
+
+// thin adds a line that joins what belongs together.
+func (f *figure) thin(points plotter.XYs) error {
+	line, err := plotter.NewLine(points)
+	if err != nil {
+		return err
+	}
+	line.Color, line.Width = color.Gray{Y: 0xBB}, vg.Points(0.75)
+	f.Add(line)
+	return nil
 }
 
 // Series is a named list of numbers. Side is that of a comparison.
@@ -128,37 +222,31 @@ type Series struct {
 }
 
 // Sorted draws each series as a curve of its values in ascending order, over the share of them that is not larger.
-func Sorted(folder, name, title, x, y string, all []Series) (Files, error) {
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = printable.Line(title), x, y
-	p.Add(plotter.NewGrid())
-	colours := append([]color.Color{pickColour, bestColour}, libraryColours...)
+func Sorted(to Place, name, title, x, y string, all []Series) (Files, error) {
+	f := newFigure(title, x, y)
+	f.grid()
+	low := 1.0
 	for i, series := range all {
 		sorted := slices.Clone(series.Values)
 		slices.Sort(sorted)
 		points := make(plotter.XYs, len(sorted))
 		for j, v := range sorted {
 			points[j] = plotter.XY{X: float64(j+1) / float64(len(sorted)), Y: v}
+			low = min(low, v)
 		}
 		line, err := plotter.NewLine(points)
 		if err != nil {
 			return Files{}, err
 		}
-		line.Color, line.Width, line.StepStyle = colours[i%len(colours)], vg.Points(1.5), plotter.PreStep
-		p.Add(line)
-		p.Legend.Add(printable.Line(series.Name), line)
+		line.Color, line.Width, line.StepStyle = colourOf(i), vg.Points(1.5), plotter.PreStep
+		line.Dashes = dashes[i%len(dashes)]
+		f.Add(line)
+		f.named(series.Name, line)
 	}
-	p.X.Min, p.X.Max, p.Y.Max = 0, 1, 1
-	return save(p, folder, name, 16*vg.Centimeter, 11*vg.Centimeter)
+	f.X.Min, f.X.Max, f.Y.Min, f.Y.Max = 0, 1, math.Floor(low*20)/20, 1
+	return f.save(to, name)
 }
 
-func save(p *plot.Plot, folder, name string, width, height vg.Length) (Files, error) {
-	files := Files{SVG: name + ".svg", PNG: name + ".png"}
-	p.Legend.Padding = vg.Points(2) // lines of the legend would touch
-	for _, file := range []string{files.SVG, files.PNG} {
-		if err := p.Save(width, height, filepath.Join(folder, file)); err != nil {
-			return Files{}, err
-		}
-	}
-	return files, nil
-}
+// dashes tell lines apart where colours do not.
+var dashes = [][]vg.Length{nil, {vg.Points(6), vg.Points(2)}, {vg.Points(2), vg.Points(2)},
+	{vg.Points(8), vg.Points(2), vg.Points(2), vg.Points(2)}}

@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/printable"
@@ -138,6 +139,15 @@ func (p *Page) paragraph(text string) {
 func (f Folder) Page(name string, p *Page) error {
 	path := filepath.Join(string(f), name)
 	if err := os.WriteFile(path, []byte(p.text.String()), 0o644); err != nil {
+		return Unwritable(path, err)
+	}
+	return nil
+}
+
+// HTML writes a page into a file.
+func (f Folder) HTML(name string, p *page.Page) error {
+	path := filepath.Join(string(f), name)
+	if err := create(path, p.File); err != nil {
 		return Unwritable(path, err)
 	}
 	return nil

@@ -21,6 +21,8 @@ import (
 type Factory struct {
 	Streams *iostreams.Streams
 	Getenv  func(string) string
+	// Args are the words of the command line, for what is kept to say how it was made.
+	Args []string
 	// Connect reaches the plugins. It is called at most once, when a verb first needs a plugin. warn is told what the
 	// user should know at once.
 	Connect func(ctx context.Context, s config.Settings, warn func(text string)) (Host, error)
@@ -86,6 +88,14 @@ func (f *Factory) Plugins(ctx context.Context) ([]host.PluginInfo, error) {
 
 // LockError returns why the lock file is refused, after plugins were looked for.
 func (f *Factory) LockError() error { return f.host.LockError() }
+
+// For returns a factory with the same settings and plugins, for a question whose answer goes elsewhere. The plugins
+// must have been reached, as Manifests does, and end with the first factory.
+func (f *Factory) For(s *iostreams.Streams) *Factory {
+	s.Hint = f.Streams.Hint
+	return &Factory{Streams: s, Getenv: f.Getenv, Args: f.Args, Settings: f.Settings, PluginOptions: f.PluginOptions,
+		host: f.host}
+}
 
 // Close ends the plugins.
 func (f *Factory) Close() error {

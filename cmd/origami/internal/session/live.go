@@ -24,6 +24,12 @@ func cutLive(name string) (archID, number string, live bool) {
 	return archID, number, strings.EqualFold(device, DeviceAuto) && (number != "" || !numbered)
 }
 
+// NamesGPU reports whether a name of an architecture or a device means a GPU of this machine.
+func NamesGPU(name string) bool {
+	_, _, live := cutLive(name)
+	return live
+}
+
 // findLive finds the GPU of this machine that name means: the GPU with the number, or the first GPU of the
 // architecture, or the first GPU.
 func (f *Factory) findLive(ctx context.Context, name, archID, number string) (arch.Match, error) {

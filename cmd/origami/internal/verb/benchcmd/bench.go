@@ -139,7 +139,7 @@ func (o *Options) compare(
 		return err
 	}
 	if o.Report != "" {
-		if err := verb.UntilCancelled(ctx, func() error { return w.report(o.Report) }); err != nil {
+		if err := verb.UntilCancelled(ctx, func() error { return w.report(o.Report, o.Factory.Args) }); err != nil {
 			return err
 		}
 		o.Factory.Streams.Note("the report is in " + o.Report)

@@ -2,17 +2,19 @@ package benchcmd
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // report writes the outcome into a folder: bench.md with the table and the plots, bench.csv and bench.json with the
 // numbers, and the plots as SVG and PNG. Files of an earlier report are replaced.
-func (w *writer) report(folder string) error {
+func (w *writer) report(folder string, args []string) error {
 	to := report.Folder(folder)
 	if err := to.Make(); err != nil {
 		return err
@@ -25,11 +27,12 @@ func (w *writer) report(folder string) error {
 	for i := range w.rows {
 		points = append(points, w.rows[i].Points...)
 	}
-	scatter, err := report.Scatter(folder, "predicted-measured", title, points)
+	place := report.PlaceOf(folder, w.arch.DeviceName, args)
+	scatter, err := report.Scatter(place, "predicted-measured", title, points)
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}
-	bars, err := report.ThreeWays(folder, "three-ways", title, w.data.Libraries(), w.comparisons())
+	bars, err := report.ThreeWays(place, "three-ways", title, w.data.Libraries(), w.peak(), w.comparisons())
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}
@@ -38,6 +41,16 @@ func (w *writer) report(folder string) error {
 	}
 	// Thousands of points are smaller as pixels.
 	return to.Page("bench.md", w.page(title, bars.SVG, scatter.PNG))
+}
+
+// peak is the data sheet's for the type of the problems, 0 if it is unknown or they have several.
+func (w *writer) peak() unit.FlopsPerSecond {
+	rows := w.comparisons()
+	t := rows[0].Problem.DType
+	if slices.ContainsFunc(rows, func(r score.Comparison) bool { return r.Problem.DType != t }) {
+		return 0
+	}
+	return w.arch.PeakFor(t)
 }
 
 // again writes all rows to another stream, in another format.

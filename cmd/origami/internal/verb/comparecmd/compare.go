@@ -15,6 +15,8 @@ import (
 type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
+	// search says which configurations to consider, nil for what Query says.
+	search *session.SearchFlags
 	// SameModel asks for one model that all sides have.
 	SameModel bool
 	// Terms asks for every term.
@@ -82,7 +84,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if o.Report != "" && len(all.rows) > 0 {
-		err := verb.UntilCancelled(ctx, func() error { return w.report(o.Report) })
+		err := verb.UntilCancelled(ctx, func() error { return w.report(o.Report, o.Factory.Args) })
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -16,7 +17,7 @@ import (
 
 // report writes a comparison into a folder: compare.html, which needs no other file, the figures as SVG and PNG, and
 // compare.csv and compare.json with the numbers.
-func (w *writer) report(folder string) error {
+func (w *writer) report(folder string, args []string) error {
 	to := report.Folder(folder)
 	if err := to.Make(); err != nil {
 		return err
@@ -25,69 +26,45 @@ func (w *writer) report(folder string) error {
 	if err != nil {
 		return err
 	}
-	c := w.all
-	var about [][]string
-	labels := make([]string, len(c.sides))
-	for i := range c.sides {
-		labels[i] = c.sides[i].name()
-		about = append(about, c.about(i))
+	place := report.PlaceOf(folder, strings.Join(w.all.names(), ", "), args)
+	if err := w.all.figures(place); err != nil {
+		return report.Unwritable(folder, err)
 	}
-	page := &report.HTML{Title: printable.Line("Comparison of " + strings.Join(labels, ", ")),
+	p := &page.Page{Title: printable.Line("Comparison of " + strings.Join(w.all.names(), ", ")),
 		Footer: fmt.Sprintf("Written by %s on %s.", session.Software(), time.Now().UTC().Format(time.DateOnly))}
-	page.Table(aboutHeader, about)
-	page.List(c.allNotes())
-	header, rows := c.standings()
-	page.Heading("Who is fastest")
-	page.Table(header, rows)
-	if err := c.figures(to, page); err != nil {
-		return err
+	w.all.page(p)
+	return to.HTML("compare.html", p)
+}
+
+func (c *comparison) names() []string {
+	names := make([]string, len(c.sides))
+	for i := range c.sides {
+		names[i] = c.sides[i].name()
 	}
-	page.Heading("Problems")
-	header, rows = c.table(true)
-	page.Table(header, rows)
-	return to.HTML("compare.html", page)
+	return names
 }
 
 // figures draws what there are times for.
-func (c *comparison) figures(to report.Folder, page *report.HTML) error {
-	add := func(caption string, files report.Files, err error) error {
-		if err != nil {
-			return report.Unwritable(string(to), err)
-		}
-		return page.Figure(caption, to, files)
-	}
+func (c *comparison) figures(to report.Place) error {
 	first := c.sides[0].name()
-	folder := string(to)
 	if clouds := c.ratioClouds(); len(clouds) > 0 {
 		groups, speeds := c.speeds()
-		page.Heading("Speed per class of shape")
-		files, err := report.Bars(folder, "classes", "Speed relative to "+first, "geometric mean of the speed", groups,
-			speeds)
-		if err := add("Higher is faster. The number of problems of a class is below its name.", files, err); err != nil {
+		if _, err := report.Bars(to, "classes", "Speed relative to "+first, "geometric mean of the speed", groups,
+			speeds); err != nil {
 			return err
 		}
-		page.Heading("Time over arithmetic intensity")
-		files, err = report.Ratios(folder, "ratio", "Time relative to "+first, "arithmetic intensity (FLOP/B)",
-			"time ÷ time of "+first, clouds)
-		caption := "Below 1 is faster than " + first + ". Intensity counts the operands and the output once."
-		if err := add(caption, files, err); err != nil {
+		if _, err := report.Ratios(to, "ratio", "Time relative to "+first, "arithmetic intensity (FLOP/B)",
+			"time ÷ time of "+first, clouds); err != nil {
 			return err
 		}
 	}
-	for i, t := range c.types() {
-		roofs := c.roofs(t)
-		if len(roofs) == 0 {
-			continue
-		}
-		if i == 0 {
-			page.Heading("Rooflines")
-		}
-		name := t.String()
-		files, err := report.Rooflines(folder, "rooflines-"+name, "Predicted rates under the roofs, "+name,
-			render.TeraRate(t), roofs)
-		if err := add("Roofs are the data sheet's dense peak and bandwidth of DRAM. "+
-			"Operands that stay in a cache put a point above the sloping one.", files, err); err != nil {
-			return err
+	for _, t := range c.types() {
+		if roofs := c.roofs(t); len(roofs) > 0 {
+			name := t.String()
+			if _, err := report.Rooflines(to, "rooflines-"+name, "Predicted rates under the roofs, "+name,
+				render.TeraRate(t), roofs); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -125,7 +102,7 @@ func (c *comparison) ratioClouds() (clouds []report.Cloud) {
 			r := &c.rows[j]
 			if ratio, ok := r.ratio(1 + i); ok {
 				a, e := r.best(1 + i)
-				cloud.Points = append(cloud.Points, report.Point{X: a.Roofline(e).Intensity, Y: ratio})
+				cloud.Points = append(cloud.Points, report.Point{X: a.Roofline(e).Intensity, Y: ratio, Name: r.String()})
 			}
 		}
 		if len(cloud.Points) > 0 {
@@ -157,7 +134,7 @@ func (c *comparison) roofs(t gemm.DType) (roofs []report.Roof) {
 			r := &c.rows[j]
 			if a, e := r.best(i); a != nil && r.DType == t {
 				roof.DRAM = a.DRAMPeak
-				roof.Points = append(roof.Points, report.Point{X: a.Roofline(e).Intensity, Y: float64(a.Rate(e))})
+				roof.Points = append(roof.Points, report.Point{X: a.Roofline(e).Intensity, Y: float64(a.Rate(e)), Name: r.String()})
 			}
 		}
 		if roof.Peak > 0 && roof.DRAM > 0 {

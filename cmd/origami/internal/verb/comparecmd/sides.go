@@ -103,7 +103,11 @@ func (s *side) open(ctx context.Context, o *Options) {
 	}
 	s.desc = s.model.Describe()
 	if s.kernel, s.err = session.KernelFamily(s.desc, s.OpenRequest.Kernel); s.err == nil {
-		s.model, s.err = o.Query.Search.Restrict(ctx, s.model, s.kernel, o.Factory.Streams.In)
+		search := o.search
+		if search == nil {
+			search = &o.Query.Search
+		}
+		s.model, s.err = search.Restrict(ctx, s.model, s.kernel, o.Factory.Streams.In)
 	}
 }
 

@@ -154,7 +154,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if o.Report != "" {
-		if err := verb.UntilCancelled(ctx, func() error { return out.report(o.Report) }); err != nil {
+		if err := verb.UntilCancelled(ctx, func() error { return out.report(o.Report, o.Factory.Args) }); err != nil {
 			return err
 		}
 		o.Factory.Streams.Note("the report is in " + o.Report)

@@ -112,7 +112,7 @@ func (o *Options) runPublished(ctx context.Context) error {
 		return err
 	}
 	if o.Report != "" {
-		if err := out.report(o.Report); err != nil {
+		if err := out.report(o.Report, o.Factory.Args); err != nil {
 			return err
 		}
 		o.Factory.Streams.Note("the report is in " + o.Report)

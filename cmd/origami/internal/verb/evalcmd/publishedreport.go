@@ -18,17 +18,18 @@ const (
 
 // report writes the outcome into a folder: published.md with the tables and the plots, published.csv, pairs.csv and
 // published.json with the scores, times.csv with each time, its prediction and its source.
-func (o *publishedOutcome) report(folder string) error {
+func (o *publishedOutcome) report(folder string, args []string) error {
 	to := report.Folder(folder)
 	if err := to.Make(); err != nil {
 		return err
 	}
 	title := "Predicted against published times, kernel family " + o.kernel
-	scatter, err := report.Scatter(folder, "predicted-measured", title, o.points())
+	place := report.PlaceOf(folder, "all devices of the times", args)
+	scatter, err := report.Scatter(place, "predicted-measured", title, o.points())
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}
-	curves, err := report.Sorted(folder, "agreement", title, "share of the times",
+	curves, err := report.Sorted(place, "agreement", title, "share of the times",
 		"the smaller ÷ the larger of predicted and published time", o.curves())
 	if err != nil {
 		return report.Unwritable(folder, err)

@@ -9,7 +9,7 @@ import (
 
 // report writes the outcome into a folder: eval.md with the tables and the plots, eval.csv and eval.json with the
 // numbers.
-func (o *outcome) report(folder string) error {
+func (o *outcome) report(folder string, args []string) error {
 	to := report.Folder(folder)
 	if err := to.Make(); err != nil {
 		return err
@@ -33,11 +33,12 @@ func (o *outcome) report(folder string) error {
 			efficiency[1+t].Values = append(efficiency[1+t].Values, r.Top[t])
 		}
 	}
-	scatter, err := report.Scatter(folder, "predicted-measured", title, points)
+	place := report.PlaceOf(folder, o.arch.DeviceName, args)
+	scatter, err := report.Scatter(place, "predicted-measured", title, points)
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}
-	curves, err := report.Sorted(folder, "efficiency", title, "share of the problems", "best time ÷ time", efficiency)
+	curves, err := report.Sorted(place, "efficiency", title, "share of the problems", "best time ÷ time", efficiency)
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}

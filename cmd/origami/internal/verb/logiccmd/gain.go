@@ -106,7 +106,7 @@ func (o *gainOptions) run(ctx context.Context) error {
 	if err := g.write(o.factory.Streams, render.FormatOf(o.factory)); err != nil || o.report == "" {
 		return err
 	}
-	if err := verb.UntilCancelled(ctx, func() error { return g.page(o.report) }); err != nil {
+	if err := verb.UntilCancelled(ctx, func() error { return g.page(o.report, o.factory.Args) }); err != nil {
 		return err
 	}
 	o.factory.Streams.Note("the report is in " + o.report)
@@ -245,7 +245,7 @@ func (g *gain) table() (header []string, rows [][]string) {
 }
 
 // page writes gain.md with a figure, gain.csv and gain.json.
-func (g *gain) page(folder string) error {
+func (g *gain) page(folder string, args []string) error {
 	to := out.Folder(folder)
 	if err := to.Make(); err != nil {
 		return err
@@ -260,7 +260,8 @@ func (g *gain) page(folder string) error {
 		}
 		clouds = append(clouds, c)
 	}
-	files, err := out.Ratios(folder, "gain", g.subject, "GFLOP of the product", "time ÷ time of the fastest kernel",
+	files, err := out.Ratios(out.PlaceOf(folder, g.subject, args), "gain", g.subject,
+		"GFLOP of the product", "time ÷ time of the fastest kernel",
 		clouds)
 	if err != nil {
 		return out.Unwritable(folder, err)

@@ -92,7 +92,7 @@ func Run(ctx context.Context, o *Options) error {
 	if o.Report == "" {
 		return nil
 	}
-	if err := verb.UntilCancelled(ctx, func() error { return out.report(o.Report) }); err != nil {
+	if err := verb.UntilCancelled(ctx, func() error { return out.report(o.Report, o.Factory.Args) }); err != nil {
 		return err
 	}
 	o.Factory.Streams.Note("the report is in " + o.Report)

@@ -13,11 +13,12 @@ import (
 )
 
 // report writes the outcome into a folder: map.md with the tables and the maps, map.csv and map.json with the numbers.
-func (out *outcome) report(folder string) error {
+func (out *outcome) report(folder string, args []string) error {
 	to := report.Folder(folder)
 	if err := to.Make(); err != nil {
 		return err
 	}
+	place := report.PlaceOf(folder, out.subject, args)
 	var page report.Page
 	page.Heading(1, out.subject)
 	lines := make([]string, len(out.heading))
@@ -25,10 +26,10 @@ func (out *outcome) report(folder string) error {
 		lines[i] = line[0] + ": " + line[1]
 	}
 	page.List(lines)
-	for _, draw := range []func(string) (string, report.Files, error){
+	for _, draw := range []func(report.Place) (string, report.Files, error){
 		out.rateMap, out.winnerMap, out.pickMap, out.intensityMap, out.splitMap, out.regretMap,
 	} {
-		what, files, err := draw(folder)
+		what, files, err := draw(place)
 		if err != nil {
 			return report.Unwritable(folder, err)
 		}
@@ -65,7 +66,7 @@ func (out *outcome) values(of func(c *cell) float64) (values []float64, some boo
 	return values, some
 }
 
-func (out *outcome) rateMap(folder string) (string, report.Files, error) {
+func (out *outcome) rateMap(to report.Place) (string, report.Files, error) {
 	values, some := out.values(func(c *cell) float64 { return c.best.gflops })
 	if !some {
 		return "", report.Files{}, nil
@@ -79,7 +80,7 @@ func (out *outcome) rateMap(folder string) (string, report.Files, error) {
 	}
 	m := out.blank(unit + " of the fastest kernel")
 	m.Texts = texts(values)
-	files, err := m.Colours(folder, "gflops", report.Scale{Values: values, Format: report.Digits})
+	files, err := m.Colours(to, "gflops", report.Scale{Values: values, Format: report.Digits})
 	return unit + " of the fastest kernel", files, err
 }
 
@@ -95,15 +96,15 @@ func numbers(values []float64) []float64 {
 	return slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 }
 
-func (out *outcome) winnerMap(folder string) (string, report.Files, error) {
-	return out.kernelMap(folder, "winner", "fastest kernel", func(c *cell) *choice { return &c.best })
+func (out *outcome) winnerMap(to report.Place) (string, report.Files, error) {
+	return out.kernelMap(to, "winner", "fastest kernel", func(c *cell) *choice { return &c.best })
 }
 
-func (out *outcome) pickMap(folder string) (string, report.Files, error) {
+func (out *outcome) pickMap(to report.Place) (string, report.Files, error) {
 	if !out.picks {
 		return "", report.Files{}, nil
 	}
-	return out.kernelMap(folder, "pick", "the model's pick", func(c *cell) *choice { return c.pick })
+	return out.kernelMap(to, "pick", "the model's pick", func(c *cell) *choice { return c.pick })
 }
 
 // mostTiles is how many tiles have a colour and a texture of their own. Others are white.
@@ -111,7 +112,9 @@ const mostTiles = 24
 
 // kernelMap draws the tiles of kernels as colours and their numbers as text. A tile has the same colour in each map:
 // the tiles that win most have colours without a texture.
-func (out *outcome) kernelMap(folder, name, what string, of func(c *cell) *choice) (string, report.Files, error) {
+func (out *outcome) kernelMap(to report.Place, name, what string, of func(c *cell) *choice) (
+	string, report.Files, error,
+) {
 	tiles, place := out.tiles()
 	if len(tiles) == 0 {
 		return "", report.Files{}, nil
@@ -141,7 +144,7 @@ func (out *outcome) kernelMap(folder, name, what string, of func(c *cell) *choic
 	if counts[others] > 0 {
 		k.Names, k.Place = append(k.Names, fmt.Sprintf("other tiles (%d)", counts[others])), append(k.Place, -1)
 	}
-	files, err := m.Classes(folder, name, k)
+	files, err := m.Classes(to, name, k)
 	return what + ": the tile as colour, the number of the kernel as text", files, err
 }
 
@@ -172,13 +175,13 @@ func area(tile string) int {
 	return m * n
 }
 
-func (out *outcome) intensityMap(folder string) (string, report.Files, error) {
-	return out.orderedMap(folder, "flop-per-byte", "FLOP/B of the fastest kernel's tile",
+func (out *outcome) intensityMap(to report.Place) (string, report.Files, error) {
+	return out.orderedMap(to, "flop-per-byte", "FLOP/B of the fastest kernel's tile",
 		func(c *cell) float64 { return c.best.perByte })
 }
 
-func (out *outcome) splitMap(folder string) (string, report.Files, error) {
-	return out.orderedMap(folder, "split", "split of K of the fastest kernel", func(c *cell) float64 {
+func (out *outcome) splitMap(to report.Place) (string, report.Files, error) {
+	return out.orderedMap(to, "split", "split of K of the fastest kernel", func(c *cell) float64 {
 		if c.best.split == 0 {
 			return math.NaN()
 		}
@@ -187,7 +190,9 @@ func (out *outcome) splitMap(folder string) (string, report.Files, error) {
 }
 
 // orderedMap draws few values as classes from light to dark.
-func (out *outcome) orderedMap(folder, name, what string, of func(c *cell) float64) (string, report.Files, error) {
+func (out *outcome) orderedMap(to report.Place, name, what string, of func(c *cell) float64) (
+	string, report.Files, error,
+) {
 	values, some := out.values(of)
 	if !some {
 		return "", report.Files{}, nil
@@ -206,7 +211,7 @@ func (out *outcome) orderedMap(folder, name, what string, of func(c *cell) float
 			m.Texts[i] = short(v)
 		}
 	}
-	files, err := m.Classes(folder, name, k)
+	files, err := m.Classes(to, name, k)
 	return what, files, err
 }
 
@@ -216,7 +221,7 @@ func short(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, '
 // mostRegret is the regret from which on the colour of a map is the same.
 const mostRegret = 0.2
 
-func (out *outcome) regretMap(folder string) (string, report.Files, error) {
+func (out *outcome) regretMap(to report.Place) (string, report.Files, error) {
 	values, some := out.values(func(c *cell) float64 { return c.regret })
 	if !some {
 		return "", report.Files{}, nil
@@ -230,7 +235,7 @@ func (out *outcome) regretMap(folder string) (string, report.Files, error) {
 		}
 		m.Texts = append(m.Texts, text)
 	}
-	files, err := m.Colours(folder, "regret", report.Scale{Values: values, Most: mostRegret * 100, Reversed: true,
+	files, err := m.Colours(to, "regret", report.Scale{Values: values, Most: mostRegret * 100, Reversed: true,
 		Format: func(v float64) string { return short(v) + " %" }})
 	return "regret of the model's pick", files, err
 }

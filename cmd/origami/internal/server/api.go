@@ -1,0 +1,149 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rankcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// endpoint is a command that requests may run. Its parameters are flags of the command, with _ for -. Flags that name a
+// file or start a measurement are left out.
+type endpoint struct {
+	name    string
+	command func(*session.Factory) *cobra.Command
+	params  []string
+	// schema is the name of an answer in schemas.json, and lines says that the answer is a list of them.
+	schema string
+	lines  bool
+}
+
+// settings are the parameters that are settings of the command line.
+var settings = []string{"arch", "device", "model", "kernel", "rung", "dtype"}
+
+// shape are the parameters that describe a problem.
+var shape = []string{"m", "n", "k", "batch", "groups", "trans_a", "trans_b", "lda", "ldb", "ldc", "alpha", "beta",
+	"align", "out_dtype"}
+
+func endpoints() []endpoint {
+	with := func(more ...string) []string { return slices.Concat(settings, shape, more) }
+	return []endpoint{
+		{"select", func(f *session.Factory) *cobra.Command { return selectcmd.New(f, selectcmd.Run) }, with("regret"),
+			"Answer", false},
+		{"rank", func(f *session.Factory) *cobra.Command { return rankcmd.New(f, rankcmd.Run) }, with("top"), "Ranked", true},
+		{"explain", func(f *session.Factory) *cobra.Command { return explaincmd.New(f, explaincmd.Run) }, with("config"),
+			"Explanation", false},
+		{"compare", func(f *session.Factory) *cobra.Command { return comparecmd.New(f, comparecmd.Run) },
+			with("same_model", "price", "watts"), "Comparison", false},
+		{"archs", listOf, nil, "Arch", true},
+	}
+}
+
+// listOf is `arch ls`.
+func listOf(f *session.Factory) *cobra.Command {
+	cmd, _, _ := archcmd.New(f).Find([]string{"ls"}) // it exists
+	return cmd
+}
+
+// answer runs a command and sends its JSON.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, e endpoint) {
+	var out buffer
+	err := s.run(r.Context(), &out, e, r)
+	if err != nil {
+		refuse(w, statusOf(r.Context(), err), s.failure(r.Context(), err))
+		return
+	}
+	text := out.Bytes()
+	if e.lines { // one object per line becomes a list
+		text = slices.Concat([]byte("["), bytes.ReplaceAll(bytes.TrimSpace(text), []byte("\n"), []byte(",\n")), []byte("]\n"))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text) // the client is gone
+}
+
+// run runs the command of an endpoint on the parameters of a request.
+func (s *Server) run(ctx context.Context, out io.Writer, e endpoint, r *http.Request) error {
+	values, err := asked(r, e.params)
+	if err != nil {
+		return err
+	}
+	f, err := s.factoryFor(out, values)
+	if err != nil {
+		return err
+	}
+	cmd := e.command(f)
+	cmd.SetContext(ctx)
+	if err := setFlags(cmd, values); err != nil {
+		return err
+	}
+	if err = cmd.RunE(cmd, nil); err == nil {
+		err = f.Streams.Flush()
+	}
+	if reported := (*exitcode.Reported)(nil); errors.As(err, &reported) {
+		// What failed of a comparison stands in its answer.
+		if err = f.Streams.Flush(); err == nil && out.(*buffer).Len() == 0 {
+			err = reported.Err
+		}
+	}
+	return errors.Join(err, ctx.Err())
+}
+
+// setFlags sets the flags of a command that are no settings.
+func setFlags(cmd *cobra.Command, values map[string]string) error {
+	for name, value := range values {
+		if slices.Contains(settings, name) {
+			continue
+		}
+		if err := cmd.Flags().Set(strings.ReplaceAll(name, "_", "-"), value); err != nil {
+			return diag.Inputf("%s is %q: %v", name, value, errors.Unwrap(err)).Do("see /openapi.json")
+		}
+	}
+	return nil
+}
+
+// factoryFor returns a factory for one question, which shares the plugins.
+func (s *Server) factoryFor(out io.Writer, values map[string]string) (*session.Factory, error) {
+	streams := iostreams.Plain(strings.NewReader(""), out, io.Discard)
+	f := s.factory.For(streams)
+	f.Settings.Format = config.JSON
+	for name, value := range values {
+		switch name {
+		case "arch":
+			f.Settings.Arch, f.Settings.Device = []string{value}, ""
+		case "device":
+			f.Settings.Device = value
+		case "model":
+			f.Settings.Model = value
+		case "kernel":
+			f.Settings.Kernel = value
+		case "rung":
+			f.Settings.Rung = value
+		case "dtype":
+			f.Settings.DType = value
+		}
+	}
+	for _, names := range append(slices.Clone(f.Settings.Arch), f.Settings.Device) {
+		for name := range strings.SplitSeq(names, ",") {
+			if session.NamesGPU(strings.TrimSpace(name)) {
+				return nil, diag.Inputf("the GPU of this machine is not asked for others").At("%s", name).Do("name a device")
+			}
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,91 @@
+package server
+
+import (
+	_ "embed" // the schemas
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+)
+
+// schemas describe the answers: they are those of the command line with --json, see docs/json.md.
+//
+//go:embed schemas.json
+var schemas json.RawMessage
+
+type object = map[string]any
+
+// openAPI describes the endpoints. What a parameter means is the help of its flag.
+func openAPI() object {
+	common := pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.Register(common)
+	paths := object{}
+	for _, e := range endpoints() {
+		cmd := e.command(&session.Factory{})
+		var params []object
+		for _, name := range e.params {
+			flag := cmd.Flags().Lookup(strings.ReplaceAll(name, "_", "-"))
+			if flag == nil {
+				flag = common.Lookup(name)
+			}
+			_, usage := pflag.UnquoteUsage(flag)
+			params = append(params, object{"name": name, "in": "query", "description": usage,
+				"schema": object{"type": typeOf(flag.Value.Type())}})
+		}
+		answer := object{"$ref": "#/components/schemas/" + e.schema}
+		if e.lines {
+			answer = object{"type": "array", "items": answer}
+		}
+		failure := object{"description": "why there is no answer",
+			"content": content(object{"$ref": "#/components/schemas/Failure"})}
+		operation := object{"operationId": e.name, "summary": cmd.Short, "responses": object{
+			"200":     object{"description": "the answer", "content": content(answer)},
+			"default": failure,
+		}}
+		if params != nil {
+			operation["parameters"] = params
+		}
+		paths["/api/v1/"+e.name] = object{"get": operation}
+	}
+	return object{
+		"openapi": "3.1.0",
+		"info": object{"title": "origami", "version": "1",
+			"license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"},
+			"description": "Kernel configurations for matrix multiplications, from analytical models. The answers are " +
+				"those of the command line with --json: keys are never renamed or removed, only added."},
+		"servers":    []object{{"url": "/"}},
+		"paths":      paths,
+		"components": object{"schemas": schemas},
+	}
+}
+
+func content(schema object) object { return object{"application/json": object{"schema": schema}} }
+
+// typeOf is the JSON type of a kind of flag.
+func typeOf(kind string) string {
+	switch kind {
+	case "bool":
+		return "boolean"
+	case "int", "SIZE":
+		return "integer"
+	case "NUMBER":
+		return "number"
+	default:
+		return "string"
+	}
+}
+
+// describe sends the description.
+func describe(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	text, err := json.MarshalIndent(openAPI(), "", "  ")
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err)
+		return
+	}
+	_, _ = w.Write(append(text, '\n')) // the client is gone
+}

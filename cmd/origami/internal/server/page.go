@@ -1,0 +1,87 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// pageParams are the parameters of a page.
+var pageParams = slices.Concat(settings, shape)
+
+// page sends the page of `origami report` about the problem that its form asks for.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	values, err := asked(r, pageParams)
+	var p *page.Page
+	status := http.StatusOK
+	if err == nil && values["m"]+values["groups"] != "" {
+		if p, err = s.built(r, values); err != nil {
+			status, err = statusOf(r.Context(), err), s.failure(r.Context(), err)
+		}
+	} else if err != nil {
+		status = http.StatusBadRequest
+	}
+	if p == nil {
+		p = &page.Page{Title: "origami", Lead: "Pick the kernel configuration for a matrix multiplication, and see why. " +
+			"Several architectures are put side by side; behind a colon they have other numbers, as in h200:clock=1.5GHz."}
+	}
+	p.Form = s.form(values)
+	if err != nil {
+		p.Form.Error = err.Error()
+	}
+	var out buffer
+	if err := p.Served(&out); err != nil {
+		refuse(w, http.StatusInternalServerError, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(out.Bytes()) // the client is gone
+}
+
+// built makes the page about a problem.
+func (s *Server) built(r *http.Request, values map[string]string) (*page.Page, error) {
+	var none buffer
+	f, err := s.factoryFor(&none, values)
+	if err != nil {
+		return nil, err
+	}
+	o := &reportcmd.Options{Ask: "/api/v1/select", Memory: &s.memory}
+	cmd := reportcmd.NewWith(f, o, nil)
+	if err := setFlags(cmd, values); err != nil {
+		return nil, err
+	}
+	return reportcmd.Build(r.Context(), o, func(int, int) {})
+}
+
+// form has the last question.
+func (s *Server) form(values map[string]string) *page.Form {
+	value := func(name, otherwise string) string {
+		if v := values[name]; v != "" {
+			return v
+		}
+		return otherwise
+	}
+	first := "h200"
+	if len(s.factory.Settings.Arch) > 0 {
+		first = s.factory.Settings.Arch[0]
+	}
+	var types []string
+	for _, t := range gemm.DTypes() {
+		types = append(types, t.String())
+	}
+	return &page.Form{Fields: []page.Field{
+		{Name: "arch", Label: "Architectures", Value: value("arch", first), Hint: "h200,mi300x"},
+		{Name: "m", Label: "M", Value: value("m", "4096"), Number: true},
+		{Name: "n", Label: "N", Value: value("n", "4096"), Number: true},
+		{Name: "k", Label: "K", Value: value("k", "4096"), Number: true},
+		{Name: "batch", Label: "Batch", Value: value("batch", ""), Hint: "1", Number: true},
+		{Name: "dtype", Label: "Type", Value: value("dtype", s.factory.Settings.DType), Options: types},
+		{Name: "kernel", Label: "Kernel family", Value: value("kernel", ""), Hint: "the first"},
+		{Name: "trans_a", Label: "A transposed", Value: values["trans_a"], Flag: true},
+		{Name: "trans_b", Label: "B transposed", Value: values["trans_b"], Flag: true},
+	}}
+}

@@ -1,0 +1,273 @@
+// Package server answers over HTTP what the command line answers: the same JSON, and pages. It runs no program for a
+// request and opens no file that a request names.
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"golang.org/x/time/rate"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// Options are the limits of a server.
+type Options struct {
+	// Rate is how many questions per second are answered, of all clients together. Twice as many may come at once.
+	Rate float64
+	// TimeLimit is how long one question may take.
+	TimeLimit time.Duration
+	// Local says that only this machine is to ask: names of other hosts are refused, so that no web site can.
+	Local bool
+}
+
+// The limits that nobody has to choose.
+const (
+	mostHeader = 16 << 10
+	mostQuery  = 4 << 10
+	mostAnswer = 16 << 20
+)
+
+// Server answers questions. It is an http.Handler.
+type Server struct {
+	Options
+	factory *session.Factory
+	mux     *http.ServeMux
+	limiter *rate.Limiter
+	// working has a place for each question that is being answered.
+	working chan struct{}
+	metrics *metrics.Set
+	memory  reportcmd.Memory
+}
+
+// New connects to the plugins and returns a server.
+func New(ctx context.Context, f *session.Factory, o Options) (*Server, error) {
+	if _, err := f.Manifests(ctx); err != nil { // so that requests share the plugins
+		return nil, err
+	}
+	s := &Server{Options: o, factory: f, mux: http.NewServeMux(), metrics: metrics.NewSet(),
+		limiter: rate.NewLimiter(rate.Limit(o.Rate), max(1, int(2*o.Rate))),
+		working: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	s.metrics.NewGauge("origami_questions_in_progress", func() float64 { return float64(len(s.working)) })
+	for _, e := range endpoints() {
+		s.handle("GET /api/v1/"+e.name, s.limited(func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, e) }))
+	}
+	s.handle("GET /{$}", s.limited(s.page))
+	s.handle("GET /openapi.json", describe)
+	s.handle("GET /assets/", http.FileServerFS(page.Assets).ServeHTTP)
+	s.handle("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	s.handle("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		s.metrics.WritePrometheus(w)
+	})
+	return s, nil
+}
+
+// Serve answers until the context ends.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{Handler: s, MaxHeaderBytes: mostHeader,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: s.TimeLimit + 10*time.Second, IdleTimeout: time.Minute,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		<-ctx.Done()
+		// Questions in progress end with the context. Their clients get a moment to read that.
+		wait, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		if h.Shutdown(wait) != nil {
+			_ = h.Close()
+		}
+	}()
+	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	<-done
+	return nil
+}
+
+// handle counts and times requests, and lets a fault in one end no other.
+func (s *Server) handle(pattern string, h http.HandlerFunc) {
+	_, path, _ := strings.Cut(pattern, " ")
+	seconds := s.metrics.NewSummary(fmt.Sprintf("origami_request_seconds{path=%q}", path))
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		begun := time.Now()
+		c := &counted{ResponseWriter: w, status: http.StatusOK}
+		defer func() {
+			if fault := recover(); fault != nil {
+				c.status = http.StatusInternalServerError
+				s.factory.Streams.Warn(fmt.Sprintf("%s: %v", path, fault))
+				refuse(w, http.StatusInternalServerError, &diag.Error{What: "the question could not be answered"})
+			}
+			seconds.UpdateDuration(begun)
+			s.metrics.GetOrCreateCounter(fmt.Sprintf("origami_requests_total{path=%q,code=\"%d\"}", path, c.status)).Inc()
+		}()
+		h(c, r)
+	})
+}
+
+// counted remembers the status.
+type counted struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (c *counted) WriteHeader(status int) {
+	c.status = status
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// policy is what a page may do: draw with its own scripts, and ask this server.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; connect-src " +
+	"'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	switch {
+	case s.Local && !local(r.Host):
+		refuse(w, http.StatusMisdirectedRequest, diag.Inputf("this server answers for localhost alone").At("%s", r.Host).
+			Do("use http://localhost"))
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		h.Set("Allow", "GET, HEAD")
+		refuse(w, http.StatusMethodNotAllowed, diag.Inputf("questions are asked with GET").At("%s", r.Method).Do("use GET"))
+	case len(r.URL.RawQuery) > mostQuery:
+		refuse(w, http.StatusRequestURITooLong, diag.Inputf("the question has more than %d bytes", mostQuery).
+			Do("ask a shorter one"))
+	case strings.HasPrefix(r.URL.Path, "/api/") && r.Header.Get("Sec-Fetch-Site") == "cross-site":
+		refuse(w, http.StatusForbidden, diag.Inputf("another site asks").Do("ask from this server's own page"))
+	default:
+		if _, pattern := s.mux.Handler(r); pattern == "" {
+			refuse(w, http.StatusNotFound, diag.Inputf("there is nothing at %s", r.URL.Path).Do("see /openapi.json"))
+			return
+		}
+		s.mux.ServeHTTP(w, r)
+	}
+}
+
+// local reports whether a Host header names this machine.
+func local(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && a.IsLoopback()
+}
+
+// limited answers a few questions at once, so many per second, and each for a limited time.
+func (s *Server) limited(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.limiter.Allow() {
+			w.Header().Set("Retry-After", "1")
+			refuse(w, http.StatusTooManyRequests, diag.Inputf("more than %g questions per second are asked", s.Rate).
+				Do("ask again in a second"))
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), s.TimeLimit)
+		defer cancel()
+		select {
+		case s.working <- struct{}{}:
+			defer func() { <-s.working }()
+		case <-ctx.Done():
+			refuse(w, http.StatusServiceUnavailable, &diag.Error{What: "other questions take all the time",
+				Fix: "ask again later"})
+			return
+		}
+		h(w, r.WithContext(ctx))
+	}
+}
+
+// statusOf is the status of an error.
+func statusOf(ctx context.Context, err error) int {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return http.StatusGatewayTimeout
+	case ctx.Err() != nil:
+		return http.StatusServiceUnavailable
+	}
+	switch diag.KindOf(err) {
+	case diag.Input:
+		return http.StatusBadRequest
+	case diag.Plugin, diag.Device:
+		return http.StatusBadGateway
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// failure is an error as a client sees it.
+func (s *Server) failure(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &diag.Error{What: fmt.Sprintf("the answer takes longer than %v", s.TimeLimit), Fix: "ask for less at once"}
+	}
+	return s.factory.Streams.Hinted(err)
+}
+
+// refuse writes an error as the command line does with --json.
+func refuse(w http.ResponseWriter, status int, err error) {
+	var out bytes.Buffer
+	streams := iostreams.Plain(strings.NewReader(""), io.Discard, &out)
+	streams.JSONErrors = true
+	streams.Report(err)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(out.Bytes()) // the client is gone
+}
+
+// buffer is an answer that may not grow without end.
+type buffer struct{ bytes.Buffer }
+
+var errTooLarge = diag.Inputf("the answer has more than %d bytes", mostAnswer).Do("ask for less at once")
+
+// Write implements io.Writer.
+func (b *buffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > mostAnswer {
+		return 0, errTooLarge
+	}
+	return b.Buffer.Write(p)
+}
+
+// asked returns the parameters of a request. Each is given once, and is one of those that are known.
+func asked(r *http.Request, known []string) (map[string]string, error) {
+	values := map[string]string{}
+	for name, all := range r.URL.Query() {
+		switch {
+		case !slices.Contains(known, name):
+			err := diag.Inputf("there is no parameter %q", name)
+			if near := diag.Nearest(name, known, 1); len(near) > 0 {
+				return nil, err.Do("did you mean %s?", near[0])
+			}
+			return nil, err.Do("the parameters: %s", strings.Join(known, ", "))
+		case len(all) > 1:
+			return nil, diag.Inputf("%s is given twice", name).Do("give it once")
+		}
+		if all[0] != "" {
+			values[name] = all[0]
+		}
+	}
+	return values, nil
+}

@@ -1,0 +1,349 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// serverOf returns a server over a plugin.
+func serverOf(t testing.TB, p arch.Provider, o Options) *Server {
+	t.Helper()
+	f := &session.Factory{
+		Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard), Getenv: func(string) string { return "" },
+		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
+			return session.InProcess{p}, nil
+		},
+		Settings: config.Settings{DType: "fp16"},
+	}
+	if o.Rate == 0 {
+		o.Rate = 1e6
+	}
+	if o.TimeLimit == 0 {
+		o.TimeLimit = time.Minute
+	}
+	s, err := New(t.Context(), f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func get(s *Server, target string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, target, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// failure reads an error.
+func failure(t *testing.T, w *httptest.ResponseRecorder) iostreams.JSONError {
+	t.Helper()
+	var f struct{ Error iostreams.JSONError }
+	if err := json.Unmarshal(w.Body.Bytes(), &f); err != nil || f.Error.What == "" {
+		t.Fatalf("%v: %s", err, w.Body)
+	}
+	return f.Error
+}
+
+const shape256 = "m=256&n=256&k=256"
+
+// Every answer is as the description says, and the description is a valid one with nothing left out.
+func TestAnswersAreDescribed(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{})
+	text, err := jsonschema.UnmarshalJSON(get(s, "/openapi.json").Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("api.json", text); err != nil {
+		t.Fatal(err)
+	}
+	paths := text.(map[string]any)["paths"].(map[string]any)
+	asked := 0
+	for path, query := range map[string]string{
+		"select": "?arch=toy1&" + shape256 + "&regret=true", "rank": "?arch=toy1&" + shape256 + "&top=3",
+		"explain": "?arch=toy1@big&" + shape256 + "&trans_b=true",
+		"compare": "?arch=toy1,toy2,toy1@big:units%3D9&" + shape256,
+		"archs":   "",
+	} {
+		at := "#/paths/~1api~1v1~1" + path + "/get/responses/200/content/application~1json/schema"
+		schema, err := c.Compile("api.json" + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := get(s, "/api/v1/"+path+query)
+		answer, err := jsonschema.UnmarshalJSON(w.Body)
+		if err != nil || w.Code != http.StatusOK {
+			t.Fatalf("%s: %d, %v", path, w.Code, err)
+		}
+		if err := schema.Validate(answer); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if schema.Validate(map[string]any{"arch": 7}) == nil {
+			t.Errorf("%s: the description allows anything", path)
+		}
+		asked++
+	}
+	if asked != len(paths) {
+		t.Errorf("%d of %d paths are tried", asked, len(paths))
+	}
+}
+
+// What is wrong with a question is said as the command line says it.
+func TestBadQuestions(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{Local: true})
+	for target, want := range map[string]struct {
+		code int
+		what string
+	}{
+		"/api/v1/select?arch=toy9&" + shape256:                     {400, `unknown architecture "toy9"`},
+		"/api/v1/select?arch=toy1&m=x&n=1&k=1":                     {400, `m is "x": is not a whole number`},
+		"/api/v1/select?arch=toy1&m=0&n=1&k=1":                     {400, `m is "0": is zero`},
+		"/api/v1/select?arch=toy1&m=256":                           {400, "-n and -k are missing"},
+		"/api/v1/select?arch=toy1&m=1&m=2&n=1&k=1":                 {400, "m is given twice"},
+		"/api/v1/select?arch=toy1,toy2&" + shape256:                {400, "2 architectures are given"},
+		"/api/v1/select?arch=toy1&problems=/etc/passwd":            {400, `there is no parameter "problems"`},
+		"/api/v1/select?arch=toy1&candidates=/etc/passwd":          {400, `there is no parameter "candidates"`},
+		"/api/v1/select?measure=auto&executor=cuda":                {400, `there is no parameter`},
+		"/api/v1/rank?arch=toy1&top=-1&" + shape256:                {400, "--top -1 is not positive"},
+		"/api/v1/select?arch=toy1@auto&" + shape256:                {400, "the GPU of this machine is not asked for others"},
+		"/api/v1/select?arch=toy1&device=AUTO:1&" + shape256:       {400, "the GPU of this machine is not asked for others"},
+		"/api/v1/compare?arch=toy1,%20auto&" + shape256:            {400, "the GPU of this machine is not asked for others"},
+		"/api/v1/select?arch=toy1&x=" + strings.Repeat("y", 1<<13): {414, "the question has more than 4096 bytes"},
+		"/api/v1/nothing":   {404, "there is nothing at /api/v1/nothing"},
+		"/assets/../go.mod": {404, "there is nothing at"},
+	} {
+		w := get(s, "http://localhost"+target)
+		if w.Code != want.code || !strings.Contains(failure(t, w).What, want.what) {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+	for _, r := range []*http.Request{
+		httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/select", strings.NewReader("x")),
+		httptest.NewRequest(http.MethodGet, "http://rebound.example/healthz", nil),
+	} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code/100 != 4 {
+			t.Errorf("%s %s: %d", r.Method, r.URL, w.Code)
+		}
+	}
+	if w := get(s, "http://[::1]:8620/api/v1/archs", "Sec-Fetch-Site", "cross-site"); w.Code != http.StatusForbidden {
+		t.Errorf("another site: %d", w.Code)
+	}
+	if w := get(s, "http://127.0.0.1:1/healthz"); w.Code != http.StatusOK || w.Body.String() != "ok\n" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// The page is the report with a form, and stays a page when the question is wrong.
+func TestPage(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{})
+	w := get(s, "/")
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<form") ||
+		!strings.HasPrefix(w.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self';") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	w = get(s, "/?arch=toy1,toy2&dtype=fp16&"+shape256)
+	for _, want := range []string{"<h1>Acme Small beside ", `value="256"`, "The pick and the other candidates",
+		`<script src="/assets/page.js">`, "/api/v1/select?arch=toy1%40small:CHANGES"} {
+		if !strings.Contains(strings.ReplaceAll(w.Body.String(), `\u0026`, "&"), want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	w = get(s, "/?arch=<script>&"+shape256)
+	if w.Code != http.StatusBadRequest || strings.Contains(w.Body.String(), "<script>&") ||
+		!strings.Contains(w.Body.String(), `role="alert"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for _, name := range []string{"page.css", "page.js", "d3.min.js", "plot.umd.min.js"} {
+		if w := get(s, "/assets/"+name); w.Code != http.StatusOK || w.Body.Len() == 0 {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+	}
+}
+
+// Questions beyond the rate are refused, and counted.
+func TestRate(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{Rate: 1e-3})
+	codes := map[int]int{}
+	for range 3 {
+		w := get(s, "/api/v1/archs")
+		codes[w.Code]++
+		if w.Code == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
+			t.Error("when to ask again is not said")
+		}
+	}
+	if codes[http.StatusOK] != 1 || codes[http.StatusTooManyRequests] != 2 {
+		t.Errorf("%v", codes)
+	}
+	text := get(s, "/metrics").Body.String()
+	for _, want := range []string{`origami_requests_total{path="/api/v1/archs",code="200"} 1`,
+		`origami_requests_total{path="/api/v1/archs",code="429"} 2`,
+		`origami_request_seconds_count{path="/api/v1/archs"} 3`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+	if w := get(s, "/healthz"); w.Code != http.StatusOK {
+		t.Error("health is limited")
+	}
+}
+
+// stuck is the toy with a model that answers when its context ends, or panics.
+type stuck struct {
+	fakearch.Toy
+	panics bool
+	asked  chan struct{}
+}
+
+func (s stuck) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
+	a, err := s.Toy.Open(ctx, r)
+	return stuckModel{a, s}, err
+}
+
+type stuckModel struct {
+	arch.Architecture
+	stuck
+}
+
+func (m stuckModel) Candidates(ctx context.Context, _ gemm.Problem, _ arch.Space) (*arch.Candidates, error) {
+	if m.panics {
+		panic("a fault")
+	}
+	m.asked <- struct{}{}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A question that takes too long, or whose client leaves, ends and gives its place back.
+func TestTimeLimitAndCancellation(t *testing.T) {
+	p := stuck{asked: make(chan struct{}, 100)}
+	s := serverOf(t, p, Options{TimeLimit: 30 * time.Millisecond})
+	if w := get(s, "/api/v1/select?arch=toy1&"+shape256); w.Code != http.StatusGatewayTimeout ||
+		!strings.Contains(failure(t, w).What, "longer than 30ms") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	s.TimeLimit = time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan int)
+	<-p.asked
+	go func() {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/rank?arch=toy1&"+shape256, nil))
+		done <- w.Code
+	}()
+	<-p.asked
+	cancel()
+	if code := <-done; code != http.StatusServiceUnavailable {
+		t.Errorf("%d", code)
+	}
+	if len(s.working) != 0 {
+		t.Errorf("%d places are taken", len(s.working))
+	}
+	if w := get(s, "/api/v1/archs"); w.Code != http.StatusOK {
+		t.Errorf("%d", w.Code)
+	}
+}
+
+// A fault in one question is that question's alone.
+func TestFault(t *testing.T) {
+	s := serverOf(t, stuck{panics: true}, Options{})
+	for _, target := range []string{"/api/v1/select?arch=toy1&" + shape256, "/?arch=toy1&" + shape256} {
+		if w := get(s, target); w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "a fault") {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	if w := get(s, "/api/v1/archs"); w.Code != http.StatusOK || len(s.working) != 0 {
+		t.Errorf("%d, %d places are taken", w.Code, len(s.working))
+	}
+}
+
+// Questions that come at once get the answers that they get alone.
+func TestConcurrentQuestions(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{})
+	var wg sync.WaitGroup
+	for i := range 24 {
+		target := fmt.Sprintf("/api/v1/%s?arch=toy1:units%%3D%d&m=%d&n=256&k=256", []string{"select", "rank", "explain"}[i%3],
+			4+i/3, 64*(1+i%5))
+		alone := get(s, target)
+		if alone.Code != http.StatusOK {
+			t.Fatal(alone.Body)
+		}
+		wg.Go(func() {
+			if w := get(s, target); w.Body.String() != alone.Body.String() {
+				t.Errorf("%s: %s", target, w.Body)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Serve ends soon after its context, whatever is asked.
+func TestServeEnds(t *testing.T) {
+	p := stuck{asked: make(chan struct{}, 1)}
+	s := serverOf(t, p, Options{Local: true})
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+	answered := make(chan error, 1)
+	go func() {
+		r, err := http.Get("http://" + l.Addr().String() + "/api/v1/select?arch=toy1&" + shape256)
+		if err == nil {
+			err = errors.Join(r.Body.Close())
+		}
+		answered <- err
+	}()
+	<-p.asked
+	cancel()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if err := <-answered; err != nil { // it is cut off or refused, but does not hang
+		t.Log(err)
+	}
+}
+
+// No question makes the server fault.
+func FuzzQuestion(f *testing.F) {
+	for _, seed := range []string{"arch=toy1&" + shape256, "arch=toy1:units=1,&m=1&n=1&k=1", "%zz", "a;b",
+		"m=9223372036854775807"} {
+		f.Add(seed)
+	}
+	s := serverOf(f, fakearch.Toy{}, Options{})
+	f.Fuzz(func(t *testing.T, query string) {
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/select", nil)
+		r.URL.RawQuery = query
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code == http.StatusInternalServerError || !json.Valid(w.Body.Bytes()) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
+}

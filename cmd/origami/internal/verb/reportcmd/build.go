@@ -1,0 +1,222 @@
+package reportcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/printable"
+	"github.com/origami-gemm/origami/core/score"
+)
+
+// mostDetailed is how many problems a page shows in detail.
+const mostDetailed = 8
+
+// subject is an architecture that a page is about.
+type subject struct {
+	session.Target
+	model  arch.Architecture
+	desc   *arch.Description
+	kernel string
+	// records are what the model is held against, nil without, and rows how it did.
+	records *score.Subset
+	rows    []score.Evaluation
+}
+
+func (s *subject) name() string {
+	if s.WhatIf == "" {
+		return s.Named
+	}
+	return s.Named + ":" + s.WhatIf
+}
+
+// builder makes a page.
+type builder struct {
+	*Options
+	subjects []subject
+	problems []session.Problem
+	labels   []string
+	page     *page.Page
+	// done and all count the parts of the work.
+	done, all int
+	progress  func(done, all int)
+}
+
+func (b *builder) step() {
+	b.done++
+	b.progress(b.done, b.all)
+}
+
+// Build makes the page. progress is told how much of it is done.
+func Build(ctx context.Context, o *Options, progress func(done, all int)) (*page.Page, error) {
+	b := &builder{Options: o, progress: progress}
+	if err := b.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.read(ctx); err != nil {
+		return nil, err
+	}
+	b.begin()
+	detailed := b.problems[:min(len(b.problems), mostDetailed)]
+	b.all = len(b.subjects)*(len(detailed)+numWhatIfs+mapSteps+1) + 1
+	if len(b.subjects) > 1 {
+		if err := comparecmd.AddTo(ctx, b.page, o.Factory, &o.Query.Search, b.problems, b.labels); err != nil {
+			return nil, err
+		}
+	}
+	b.step()
+	if err := b.details(ctx, detailed); err != nil {
+		return nil, err
+	}
+	if err := b.maps(ctx, detailed[0].Problem); err != nil {
+		return nil, err
+	}
+	b.scores()
+	return b.page, nil
+}
+
+// open opens the models, each in the family that was asked for or its first.
+func (b *builder) open(ctx context.Context) error {
+	f := b.Factory
+	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
+	if err != nil {
+		return err
+	}
+	b.subjects = make([]subject, len(targets))
+	for i := range targets {
+		s := &b.subjects[i]
+		s.Target = targets[i]
+		if s.model, err = f.Open(ctx, &s.Target); err != nil {
+			return err
+		}
+		s.desc = s.model.Describe()
+		f.WarnUnused(&s.Target, s.desc)
+		if s.kernel, err = session.KernelFamily(s.desc, f.Settings.Kernel); err != nil {
+			return err
+		}
+		if s.model, err = b.Query.Search.Restrict(ctx, s.model, s.kernel, f.Streams.In); err != nil {
+			return err
+		}
+		s.records, s.rows, err = b.Memory.of(s, func() (*score.Subset, []score.Evaluation, error) {
+			return b.evaluated(ctx, s, i == 0)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordsOf reads the measurements that a model is held against: those that the user names, for the first architecture,
+// or those that are shipped. It is nil where there are none.
+func (b *builder) recordsOf(ctx context.Context, s *subject, first bool) (*score.Subset, error) {
+	var data *dataset.Dataset
+	var err error
+	if b.Records != "" && first {
+		data, err = datastore.Folder(ctx, s.desc, b.Factory.Settings.Kernel, "--records", b.Records)
+	} else if data, err = datastore.Shipped(s.desc, s.kernel, "--records"); diag.KindOf(err) == diag.Input {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	subset := score.SubsetOf(data)
+	if len(subset.Problems) == 0 || subset.OnePerProblem() {
+		return nil, nil
+	}
+	return subset, nil
+}
+
+// read reads the problems: those that are asked about, or else those of the measurements.
+func (b *builder) read(ctx context.Context) error {
+	q := &b.Query
+	if q.Problems != "" || q.Asks() || b.subjects[0].records == nil {
+		problems, err := q.Read(ctx, b.Factory)
+		if err != nil {
+			return err
+		}
+		defer problems.Close()
+		if b.problems, err = problems.List(); err != nil {
+			return err
+		}
+		if b.labels = problems.Labels(); len(b.problems) == 0 {
+			return cmp.Or(problems.Failures.Err(), error(diag.Inputf("there are no problems").At("--problems").Do("add a row")))
+		}
+		return nil
+	}
+	for _, p := range largestFirst(b.subjects[0].records.Problems) {
+		b.problems = append(b.problems, session.Problem{Problem: p})
+	}
+	return nil
+}
+
+// largestFirst puts the problems that take longest first.
+func largestFirst(problems []gemm.Problem) []gemm.Problem {
+	sorted := slices.Clone(problems)
+	slices.SortStableFunc(sorted, func(x, y gemm.Problem) int { return cmp.Compare(y.Flops(), x.Flops()) })
+	return sorted
+}
+
+// begin writes the head of the page.
+func (b *builder) begin() {
+	names := make([]string, len(b.subjects))
+	for i := range b.subjects {
+		names[i] = b.subjects[i].desc.DeviceName
+		if b.subjects[i].WhatIf != "" {
+			names[i] += " with " + b.subjects[i].WhatIf
+		}
+	}
+	about := render.Plural(len(b.problems), "problem", "problems")
+	if len(b.problems) == 1 {
+		about = b.problems[0].String()
+	}
+	b.page = &page.Page{
+		Title: printable.Line(strings.Join(names, " beside ") + ": " + about),
+		Lead:  "What origami's models predict, why, and how far they are to be trusted. No GPU was used to make this page.",
+		Footer: fmt.Sprintf("Written by %s on %s with: %s", session.Software(), time.Now().UTC().Format(time.DateOnly),
+			printable.Line("origami "+strings.Join(b.Factory.Args, " "))),
+	}
+}
+
+// details adds what each model says of each problem.
+func (b *builder) details(ctx context.Context, problems []session.Problem) error {
+	s := b.page.Section("Picks, one by one")
+	if left := len(b.problems) - len(problems); left > 0 {
+		s.Text(fmt.Sprintf("Details of the first %d of %d problems. `origami serve` answers for any.", len(problems),
+			len(b.problems)))
+	}
+	var titles []string
+	for i := range b.subjects {
+		for j := range problems {
+			titles = append(titles, fmt.Sprintf("%s, %s", problems[j].Problem, b.subjects[i].name()))
+		}
+	}
+	panels := s.Choice("Problem and device", titles)
+	for i := range b.subjects {
+		grid, err := b.whatIfs(ctx, &b.subjects[i], problems)
+		if err != nil {
+			return err
+		}
+		for j := range problems {
+			panel := panels[i*len(problems)+j]
+			if err := b.detail(ctx, panel, &b.subjects[i], problems[j].Problem); err != nil {
+				return err
+			}
+			grid.add(panel, j, b.question(&b.subjects[i], &problems[j].Problem))
+			b.step()
+		}
+	}
+	return nil
+}

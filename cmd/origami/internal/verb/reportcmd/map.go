@@ -1,0 +1,91 @@
+package reportcmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// mapSizes are the sizes of a map, in both directions.
+var mapSizes = []int{1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
+
+// mapSteps is how much of the work a map is.
+const mapSteps = 8
+
+// maps adds a map of each model's rates over M and N, at the K, the type and the layout of a problem.
+func (b *builder) maps(ctx context.Context, like gemm.Problem) error {
+	var s *page.Section
+	for i := range b.subjects {
+		f, err := b.mapOf(ctx, &b.subjects[i], like)
+		if err != nil {
+			return err
+		}
+		if f != nil {
+			if s == nil {
+				s = b.page.Section("Map of rates")
+			}
+			s.Figure(f)
+		}
+		b.done += mapSteps
+		b.progress(b.done, b.all)
+	}
+	return nil
+}
+
+// mapOf asks a model about a grid of sizes. It is nil for a model that does not predict times.
+func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*page.Figure, error) {
+	if s.desc.RanksOnly || s.desc.PeakFor(like.DType) <= 0 {
+		return nil, nil
+	}
+	names := make([]string, len(mapSizes))
+	for i, v := range mapSizes {
+		names[i] = strconv.Itoa(v)
+	}
+	f := &page.Figure{Title: fmt.Sprintf("%s: share of the roof over M and N, at K = %d, %s", s.name(), like.K,
+		like.DType),
+		Caption: "The shortest time that the data sheet's dense peak and bandwidth of DRAM allow ÷ the predicted " +
+			"time of the pick, in percent. A size without a colour has no answer.",
+		X: page.Axis{Label: "N", Names: names}, Y: page.Axis{Label: "M", Names: names},
+		Scale: &page.Scale{Label: "share of the roof", Unit: "%", High: 1}, Header: append([]string{"M \\ N"}, names...)}
+	cells := page.Mark{Kind: page.Cells}
+	for _, m := range mapSizes {
+		var row []gemm.Problem
+		for _, n := range mapSizes {
+			p := gemm.Problem{M: m, N: n, K: like.K, Batch: 1, DType: like.DType, Out: like.Out, AMajor: like.AMajor,
+				BMajor: like.BMajor}
+			row = append(row, p.Canonical())
+		}
+		answers, err := session.Ask(ctx, s.model, row, session.Question{Kernel: s.kernel, Top: 1})
+		if err != nil {
+			return nil, err
+		}
+		text := []string{strconv.Itoa(m)}
+		for i := range answers {
+			a := &answers[i]
+			if a.Err != nil {
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				text = append(text, "–")
+				continue
+			}
+			e := &a.Entries[0]
+			share := a.Roofline(e).RoofShare
+			text = append(text, render.Percent(share))
+			cells.Rows = append(cells.Rows, page.Row{X: names[i], Y: strconv.Itoa(m), Value: share,
+				Tip: page.Tip("%s\n%s, %s of the roof\n%s, %s-bound", a.Problem, render.RateCell(a, e), render.Percent(share),
+					e.Config, e.Estimate.Bound)})
+		}
+		f.Rows = append(f.Rows, text)
+	}
+	if len(cells.Rows) == 0 {
+		return nil, nil
+	}
+	f.Marks = append(f.Marks, cells)
+	return f, nil
+}

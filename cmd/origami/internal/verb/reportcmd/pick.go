@@ -1,0 +1,188 @@
+package reportcmd
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+const (
+	// runnersUp are how many entries are shown with their terms.
+	runnersUp = 10
+	// perDecade is how many dots a figure of candidates has per factor of ten of the rank.
+	perDecade = 90
+	// mostListed is how many candidates the table behind it has.
+	mostListed = 50
+)
+
+// detail adds what a model says of one problem.
+func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, p gemm.Problem) error {
+	leading, err := session.Ask(ctx, s.model, []gemm.Problem{p},
+		session.Question{Kernel: s.kernel, Top: runnersUp, Terms: true, Regret: true})
+	if err != nil {
+		return err
+	}
+	a := &leading[0]
+	if a.Err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		to.Note(fmt.Sprintf("%s has no answer for %s: %v", s.name(), p, a.Err))
+		return nil
+	}
+	everyone, err := session.Ask(ctx, s.model, []gemm.Problem{p}, session.Question{Kernel: s.kernel})
+	if err != nil {
+		return err
+	}
+	facts(to, a)
+	to.Figure(candidates(a, &everyone[0]))
+	if f := shares(a); f != nil {
+		to.Figure(f)
+	}
+	for _, f := range rooflines(s, a) {
+		to.Figure(f)
+	}
+	return nil
+}
+
+// facts adds the pick in words and numbers.
+func facts(to *page.Section, a *session.Answer) {
+	best := &a.Entries[0]
+	interval, regret := "none: the model states no error", ""
+	if low, high, ok := a.Interval(best); ok {
+		interval = fmt.Sprintf("%s (%s)", render.Span(low, high), render.Level(a.Scope(best).Uncertainty.Level))
+	}
+	if a.Regret != nil {
+		regret = fmt.Sprintf("%s; measure the first %d", render.Percent(a.Regret.Expected), a.Regret.WorthMeasuring)
+	}
+	label := "Predicted time"
+	if a.Arch.RanksOnly {
+		label = "Score (not a time: this model ranks)"
+	}
+	to.Facts(
+		page.Fact{Label: "Pick", Value: best.Config.String()},
+		page.Fact{Label: label, Value: render.TimeCell(a, best)},
+		page.Fact{Label: "Interval", Value: interval},
+		page.Fact{Label: "Rate", Value: render.RateCell(a, best)},
+		page.Fact{Label: "Expected regret", Value: regret},
+		page.Fact{Label: "Model", Value: fmt.Sprintf("%s, kernel family %s, rung %s", a.Arch.Model, a.Kernel, a.Arch.Rung)},
+		page.Fact{Label: "Checked", Value: render.Validated(a, best)},
+		page.Fact{Label: "Candidates", Value: render.CandidateCounts(a.Feasible, a.Rejected)},
+	)
+	to.Text("Why: " + render.Why(a, best) + ".")
+}
+
+// candidates shows the predicted times of all candidates, by rank and by what limits them.
+func candidates(a, all *session.Answer) *page.Figure {
+	axis := page.Axis{Label: "predicted time", Unit: "s", Log: true}
+	value := func(e *session.Entry) float64 { return float64(a.Seconds(e)) }
+	if a.Arch.RanksOnly {
+		axis = page.Axis{Label: "predicted cycles (not a time)", Log: true}
+		value = func(e *session.Entry) float64 { return float64(e.Estimate.Cycles) }
+	}
+	f := &page.Figure{Title: "The pick and the other candidates",
+		Caption: fmt.Sprintf("Each dot is one of %d candidates, in the order of the model. The large dot is the pick.",
+			len(all.Entries)),
+		X: page.Axis{Label: "rank", Log: true}, Y: axis,
+		Header: []string{"rank", "configuration", render.TimeHeader(a.Arch), "÷ pick", "bound"}}
+	best := &all.Entries[0]
+	if low, high, ok := a.Interval(best); ok && !a.Arch.RanksOnly {
+		f.Caption += " The band is the interval of the pick's time: a candidate below its upper end may be as fast."
+		f.Marks = append(f.Marks, page.Mark{Kind: page.Band, Series: page.Neutral, Rows: []page.Row{
+			{X: 1.0, Y: float64(low), Y2: float64(high)}, {X: float64(len(all.Entries)), Y: float64(low), Y2: float64(high)}}})
+	}
+	bounds := map[arch.Bound]int{}
+	next := 1.0
+	for i := range all.Entries {
+		e := &all.Entries[i]
+		if i < mostListed {
+			f.Rows = append(f.Rows, []string{fmt.Sprint(i + 1), e.Config.String(), render.TimeCell(a, e),
+				fmt.Sprintf("%.3f", value(e)/value(best)), e.Estimate.Bound.String()})
+		}
+		if float64(i+1) < next {
+			continue
+		}
+		next = max(next+1, math.Floor(next*math.Pow(10, 1.0/perDecade)))
+		series, ok := bounds[e.Estimate.Bound]
+		if !ok {
+			series = len(f.Series)
+			bounds[e.Estimate.Bound] = series
+			f.Series = append(f.Series, e.Estimate.Bound.String()+"-bound")
+			f.Marks = append(f.Marks, page.Mark{Kind: page.Dots, Series: series})
+		}
+		m := &f.Marks[len(f.Marks)-len(f.Series)+series]
+		m.Rows = append(m.Rows, page.Row{X: float64(i + 1), Y: value(e),
+			Tip: page.Tip("%d. %s\n%s", i+1, e.Config, render.TimeCell(a, e))})
+	}
+	f.Marks = append(f.Marks, page.Mark{Kind: page.Dots, Series: bounds[best.Estimate.Bound], Large: true,
+		Rows: []page.Row{{X: 1.0, Y: value(best), Tip: page.Tip("the pick: %s\n%s", best.Config, render.TimeCell(a, best))}}})
+	if more := len(all.Entries) - mostListed; more > 0 {
+		f.More = fmt.Sprintf("The first %d of %d; origami rank --top 0 lists all.", mostListed, len(all.Entries))
+	}
+	return f
+}
+
+// leastShare is the share of the total from which on a term is shown on its own.
+const leastShare = 0.02
+
+// shares shows where the time of the pick and of the runners-up goes, nil for a model that does not say.
+func shares(a *session.Answer) *page.Figure {
+	f := &page.Figure{Title: "Where the time goes",
+		Caption: "The parts of the predicted time of the pick and of the runners-up. Parts that are small " +
+			"everywhere are added up.",
+		X: page.Axis{Label: "predicted time", Unit: "s"}, Header: []string{"configuration", render.TimeHeader(a.Arch)}}
+	seconds := func(cycles float64) float64 { return float64(unit.Cycles(cycles).At(a.Arch.Clock)) }
+	if a.Arch.RanksOnly {
+		f.X = page.Axis{Label: "predicted cycles (not a time)"}
+		seconds = func(cycles float64) float64 { return cycles }
+	}
+	var terms []int
+	for j := range a.Arch.Terms {
+		for i := range a.Entries {
+			if v, ok := a.Share(&a.Entries[i], j); ok && v >= leastShare {
+				terms = append(terms, j)
+				break
+			}
+		}
+	}
+	if len(terms) == 0 {
+		return nil
+	}
+	for k, j := range terms {
+		f.Series, f.Header = append(f.Series, a.Arch.Terms[j].CommonName()), append(f.Header, a.Arch.Terms[j].CommonName())
+		f.Marks = append(f.Marks, page.Mark{Kind: page.Bars, Series: k})
+	}
+	f.Series, f.Header = append(f.Series, "other"), append(f.Header, "other")
+	f.Marks = append(f.Marks, page.Mark{Kind: page.Bars, Series: len(terms)})
+	for i := range a.Entries {
+		e := &a.Entries[i]
+		name := fmt.Sprintf("%d. %s", i+1, e.Config)
+		f.Y.Names = append(f.Y.Names, name)
+		row := []string{name, render.TimeCell(a, e)}
+		total, _ := a.Total(e)
+		at := 0.0
+		bar := func(k int, cycles float64) {
+			from := at
+			at += cycles
+			share := render.Percent(cycles / total)
+			row = append(row, share)
+			if cycles > 0 {
+				f.Marks[k].Rows = append(f.Marks[k].Rows, page.Row{X: seconds(from), X2: seconds(at), Y: name,
+					Tip: page.Tip("%s\n%s: %s", name, f.Series[k], share)})
+			}
+		}
+		for k, j := range terms {
+			bar(k, e.Terms[j])
+		}
+		bar(len(terms), max(0, total-at))
+		f.Rows = append(f.Rows, row)
+	}
+	return f
+}

@@ -1,0 +1,83 @@
+// Package reportcmd is `origami report`: a page with what the models say of some problems, to look into and to send on.
+package reportcmd
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/durable"
+)
+
+// Options are what the command line says.
+type Options struct {
+	Factory *session.Factory
+	Query   session.ProblemFlags
+	// Records is the folder of a data set, Output the file to write.
+	Records, Output string
+	// Ask is the address of a server that answers for one problem, empty for a file.
+	Ask string
+	// Memory keeps what several pages need, nil for a single one.
+	Memory *Memory
+}
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	return NewWith(f, &Options{}, run)
+}
+
+// NewWith is New with options of the caller's, which the flags of the command set.
+func NewWith(f *session.Factory, o *Options, run func(context.Context, *Options) error) *cobra.Command {
+	o.Factory = f
+	cmd := &cobra.Command{
+		Use:   "report --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE | --problems FILE]",
+		Short: "Write a page with figures of what the models say",
+		Long: "Write one HTML file that needs no network: for each problem the pick beside the other candidates, where\n" +
+			"the time goes, the rooflines, and what other numbers of the device would change; a map of the rates\n" +
+			"over M and N; several architectures side by side; and how well each model did against measurements.\n" +
+			"Without a problem it is about those of the shipped measurements of the first architecture, or of\n" +
+			"--records. Each figure has a table behind it. Details are of the first 8 problems. `origami serve`\n" +
+			"answers for any.",
+		Example: `  origami report --arch h200 -m 4096 -n 4096 -k 4096 --dtype bf16
+  origami report --arch h200,mi300x --problems shapes.csv --output h200-mi300x.html
+  origami report --arch sm90@h200 --output records.html
+  origami report --arch sm90@h200 --records ./my-sweep`,
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	flags := cmd.Flags()
+	o.Query.Register(flags, true)
+	flags.StringVar(&o.Records, "records", "",
+		"`FOLDER` of a data set to hold the models against; the shipped one otherwise")
+	flags.StringVarP(&o.Output, "output", "o", "report.html", "`FILE` to write")
+	return cmd
+}
+
+// Run writes the page.
+func Run(ctx context.Context, o *Options) error {
+	// What cannot be written should not be computed first.
+	if info, err := os.Stat(filepath.Dir(o.Output)); err != nil || !info.IsDir() {
+		return diag.Inputf("there is no folder %s", filepath.Dir(o.Output)).At("--output %s", o.Output).
+			Do("make it, or name another file")
+	}
+	progress := measuring.NewProgress(o.Factory.Streams, "asking the models")
+	p, err := Build(ctx, o, func(done, all int) {
+		progress.UpdateTotal(int64(all))
+		progress.SetValue(int64(done))
+	})
+	progress.Stop()
+	if err != nil {
+		return err
+	}
+	if err := durable.Replace(o.Output, 0o644, p.File); err != nil {
+		return diag.Inputf("the page cannot be written: %v", err).At("--output %s", o.Output).Do("name another file")
+	}
+	o.Factory.Streams.Note("the page is " + o.Output)
+	return nil
+}

@@ -1,0 +1,77 @@
+// Package servecmd is `origami serve`: pages and JSON over HTTP.
+package servecmd
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// Options are what the command line says.
+type Options struct {
+	Factory *session.Factory
+	Listen  string
+	Limits  server.Options
+}
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "serve [--listen ADDRESS]",
+		Short: "Answer questions in a browser, and programs in JSON",
+		Long: "Serve the page of `origami report` with a form for the question, on this machine until it is\n" +
+			"interrupted. Programs get the JSON of select, rank, explain, compare and arch ls below /api/v1;\n" +
+			"/openapi.json describes it. /healthz says whether the server works, /metrics what it does, in the\n" +
+			"format of Prometheus. Requests run no program, name no file, and do not reach the GPU of the\n" +
+			"machine. They are limited in size, rate and time. Everyone who reaches the address may ask: other\n" +
+			"machines do with --listen only.",
+		Example: `  origami serve
+  origami serve --arch h200,mi300x --listen localhost:9000
+  curl 'http://localhost:8620/api/v1/select?arch=h200&m=4096&n=4096&k=4096'`,
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.Listen, "listen", "localhost:8620", "`ADDRESS` to listen on, as HOST:PORT; port 0 is any free one")
+	flags.Float64Var(&o.Limits.Rate, "rate", 20, "questions per second that are answered, of all clients together")
+	flags.DurationVar(&o.Limits.TimeLimit, "time-limit", 30*time.Second, "how long one question may take, as a `DURATION`")
+	return cmd
+}
+
+// Run serves until the context ends, which is no error.
+func Run(ctx context.Context, o *Options) error {
+	if !(o.Limits.Rate > 0) {
+		return diag.Inputf("%g questions per second are none", o.Limits.Rate).At("--rate").Do("give a positive number")
+	}
+	if o.Limits.TimeLimit <= 0 {
+		return diag.Inputf("%v is no time", o.Limits.TimeLimit).At("--time-limit").Do("give a positive duration")
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return diag.Inputf("it cannot be listened on: %v", err).At("--listen %s", o.Listen).Do("name another address")
+	}
+	at, err := netip.ParseAddrPort(l.Addr().String())
+	o.Limits.Local = err == nil && at.Addr().IsLoopback()
+	s, err := server.New(ctx, o.Factory, o.Limits)
+	if err != nil {
+		_ = l.Close()
+		return err
+	}
+	if !o.Limits.Local {
+		o.Factory.Streams.Warn(fmt.Sprintf("everyone who reaches %s may ask", l.Addr()))
+	}
+	o.Factory.Streams.Note(fmt.Sprintf("listening on http://%s/", l.Addr()))
+	return s.Serve(ctx, l)
+}

@@ -1,11 +1,11 @@
-// Package roofline places kernels under the roofs of a device: the rates of its matrix instructions and of FMA, and the
+// Package roofline places kernels under the roofs of a device: the rates of its matrix instructions and FMA, and the
 // bandwidths of shared memory, L2, MALL and DRAM.
 //
-// A kernel of F operations that moves B bytes through a memory has the arithmetic intensity F ÷ B there. Its rate is at most that
-// intensity times the bandwidth, for every memory, and at most the rate of the instructions. A kernel has an intensity
-// per memory, because each memory keeps bytes from the next: shared memory serves what matrix instructions read, SMs ask
-// global memory for less than that, the L2 delivers once what several SMs ask for at the same time, and DRAM only what
-// the L2 does not keep.
+// A kernel of F operations that moves B bytes through a memory has the arithmetic intensity F ÷ B there. Its rate is at
+// most that intensity times the bandwidth, for every memory, and at most the rate of the instructions. A kernel has an
+// intensity per memory, because each memory keeps bytes from the next: shared memory serves what matrix instructions
+// read, SMs ask global memory for less than that, the L2 delivers once what several SMs ask for at the same time, and
+// DRAM only what the L2 does not keep.
 //
 // References: S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for multicore
 // architectures", Comm. ACM 52 (2009), 65; C. Yang, T. Kurth, S. Williams, "Hierarchical Roofline analysis for GPUs",
@@ -142,11 +142,14 @@ func (b *builder) perUnit(name string) (rate float64, n hw.Number) {
 	if !ok {
 		return 0, hw.Number{}
 	}
-	clock := float64(p.Clock)
-	if clock == 0 {
-		clock = float64(b.d.Clock)
+	return p.Value * float64(b.d.Units) * b.clock(p), p.Number
+}
+
+func (b *builder) clock(p hw.Param) float64 {
+	if p.Clock > 0 {
+		return float64(p.Clock)
 	}
-	return p.Value * float64(b.d.Units) * clock, p.Number
+	return float64(b.d.Clock)
 }
 
 // compute adds the matrix instructions of the type, and FMA.
@@ -206,20 +209,24 @@ func (b *builder) memory(levels []arch.Level) {
 	clock := float64(b.d.Clock)
 	l2 := Ceiling{Name: "L2", Level: L2}
 	if p, ok := b.params.Lookup("l2_perf_ratio"); ok {
-		l2.set(p.Value*clock, p)
+		l2.set(p.Value*b.clock(p), p)
 	}
 	dram := Ceiling{Name: "DRAM", Level: DRAM}
 	if p, ok := b.params.Lookup("dram_bandwidth"); ok {
 		dram.Limit, dram.Source = p.Value, "limit: "+p.Source
 	}
+	reached := ""
 	for _, name := range []string{"dram_read", "dram_triad", "dram_perf_ratio"} {
-		if p, ok := b.params.Lookup(name); ok && p.Tier >= hw.Calibrated && dram.Reached == 0 {
-			if dram.Reached = p.Value; name == "dram_perf_ratio" {
-				dram.Reached *= clock
-			}
-			dram.Source += "; reached: " + p.Source
+		p, ok := b.params.Lookup(name)
+		rate := p.Value
+		if name == "dram_perf_ratio" {
+			rate *= b.clock(p)
+		}
+		if ok && p.Tier >= hw.Calibrated && rate > dram.Reached {
+			dram.Reached, reached = rate, "; reached: "+p.Source
 		}
 	}
+	dram.Source += reached
 	for i := range levels {
 		l := &levels[i]
 		rate := float64(l.Bandwidth.Peak) * clock
@@ -268,7 +275,8 @@ type Point struct {
 	Level Level
 	// Bytes pass the level. Intensity is operations by byte, Bandwidth bytes by second.
 	Bytes, Intensity, Bandwidth float64
-	// Counted says that a term of the model has the bytes. Otherwise they are those of whole tiles, or the compulsory ones.
+	// Counted says that a term of the model has the bytes. Otherwise they are those of whole tiles, or the compulsory
+	// ones.
 	Counted bool
 	// Share is the bandwidth ÷ the roof of the level, 0 if none is known.
 	Share float64

@@ -21,6 +21,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/exportcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/fitcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/mapcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
@@ -166,7 +167,8 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		tunecmd.New(f, tunecmd.Run), evalcmd.New(f, evalcmd.Run), exportcmd.New(f, sys.Export, exportcmd.Run),
 	}
 	look := []*cobra.Command{
-		archcmd.New(f), calibratecmd.New(f, calibratecmd.Run), logiccmd.New(f), plugincmd.New(f, sys.Plugins),
+		archcmd.New(f), calibratecmd.New(f, calibratecmd.Run), fitcmd.New(f, fitcmd.Run),
+		logiccmd.New(f), plugincmd.New(f, sys.Plugins),
 		versioncmd.New(f, sys.Protocol),
 	}
 	for _, c := range ask {

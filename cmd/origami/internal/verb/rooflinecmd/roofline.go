@@ -1,4 +1,4 @@
-// Package rooflinecmd is `origami roofline`: kernels under the roofs of devices, from predicted and from measured times.
+// Package rooflinecmd is `origami roofline`: kernels under the roofs of devices, by predicted and by measured times.
 package rooflinecmd
 
 import (

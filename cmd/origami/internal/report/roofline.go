@@ -42,7 +42,7 @@ const teraOperations = 1e12
 
 // Roofline draws the roofs of devices and their kernels. Of one device it draws all ceilings, in a colour per level. Of
 // several it draws the highest ceiling of the instructions, that of the L2 and that of DRAM, in a colour per device.
-func Roofline(folder, name, title string, sides []RoofSide) (Files, error) {
+func Roofline(to Place, name, title string, sides []RoofSide) (Files, error) {
 	f := newFigure(title, "arithmetic intensity at the level (FLOP/B)", "TFLOP/s")
 	f.grid()
 	r := &roofFigure{figure: f, sides: sides}
@@ -57,7 +57,7 @@ func Roofline(folder, name, title string, sides []RoofSide) (Files, error) {
 			return Files{}, err
 		}
 	}
-	return f.save(folder, name)
+	return f.save(to, name)
 }
 
 type roofFigure struct {
@@ -67,7 +67,7 @@ type roofFigure struct {
 
 // extent sets the axes: around the points, and around where the roofs meet.
 func (r *roofFigure) extent() {
-	low, high := Point{math.Inf(1), math.Inf(1)}, Point{}
+	low, high := plotter.XY{X: math.Inf(1), Y: math.Inf(1)}, plotter.XY{}
 	for _, s := range r.sides {
 		peak := s.Device.Peak()
 		high.Y = max(high.Y, peak)
@@ -77,7 +77,7 @@ func (r *roofFigure) extent() {
 			}
 		}
 		for _, p := range s.Points {
-			low, high = Point{min(low.X, p.X), min(low.Y, p.Y)}, Point{max(high.X, p.X), max(high.Y, p.Y)}
+			low.X, low.Y, high.X, high.Y = min(low.X, p.X), min(low.Y, p.Y), max(high.X, p.X), max(high.Y, p.Y)
 		}
 	}
 	if !(low.X < high.X) {
@@ -89,7 +89,8 @@ func (r *roofFigure) extent() {
 		}
 	}
 	low.Y = min(low.Y, high.Y/30)
-	r.logAxes(Point{low.X / 1.3, low.Y / teraOperations / 1.5}, Point{high.X * 1.5, high.Y / teraOperations * 2})
+	r.logAxes(plotter.XY{X: low.X / 1.3, Y: low.Y / teraOperations / 1.5},
+		plotter.XY{X: high.X * 1.5, Y: high.Y / teraOperations * 2})
 }
 
 // roofs draws the ceilings of a device.

@@ -15,8 +15,8 @@ import (
 
 // Fitted are numbers of a model that were fitted to measurements of a device. They replace those that the model ships.
 type Fitted struct {
-	// Model is the name of the model.
-	Model string
+	// Model is the name of the model. Kernel is the kernel family of the measurements, empty for several.
+	Model, Kernel string
 	// DataSet names the measurements, Source says how the numbers were fitted, Date when (YYYY-MM-DD).
 	DataSet, Source, Date string
 	// Problems are those of the measurements.
@@ -37,6 +37,7 @@ type FittedValue struct {
 // writtenFitted is the YAML form of Fitted. Problems have the keys of gemm.Record.
 type writtenFitted struct {
 	Model    string                 `yaml:"model"`
+	Kernel   string                 `yaml:"kernel,omitempty"`
 	DataSet  string                 `yaml:"data_set"`
 	Source   string                 `yaml:"source"`
 	Date     string                 `yaml:"date"`
@@ -62,7 +63,7 @@ func (w *writtenFitted) fitted() (*Fitted, error) {
 			return nil, fmt.Errorf("%s needs a positive value, a unit, and low and high in order", name)
 		}
 	}
-	f := &Fitted{Model: w.Model, DataSet: w.DataSet, Source: w.Source, Date: w.Date, Values: w.Values}
+	f := &Fitted{Model: w.Model, Kernel: w.Kernel, DataSet: w.DataSet, Source: w.Source, Date: w.Date, Values: w.Values}
 	for i, m := range w.Problems {
 		p, err := problemOf(m)
 		if err != nil {
@@ -78,7 +79,8 @@ func writeFitted(f *Fitted) (*writtenFitted, error) {
 	if f == nil {
 		return nil, nil //nolint:nilnil // a file without the section
 	}
-	w := &writtenFitted{Model: f.Model, DataSet: f.DataSet, Source: f.Source, Date: f.Date, Values: f.Values}
+	w := &writtenFitted{Model: f.Model, Kernel: f.Kernel, DataSet: f.DataSet, Source: f.Source, Date: f.Date,
+		Values: f.Values}
 	for _, p := range f.Problems {
 		text, err := json.Marshal(p.Record())
 		if err != nil {

@@ -69,7 +69,7 @@ func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 				}
 				fitted := fittedTo(m.Quantities())
 				if f := s.Sheet.Fitted; f != nil {
-					fitted = append(fitted, arch.Fitted{DataSet: f.DataSet, Problems: f.Problems})
+					fitted = append(fitted, arch.Fitted{DataSet: f.DataSet, Kernel: f.Kernel, Problems: f.Problems})
 				}
 				return compared(m, fitted), nil
 			},

@@ -273,14 +273,17 @@ func (o *Options) adopt(
 // fitted is the section of the device file: the adopted constants, and those that were in the file before.
 func fitted(before *hw.Fitted, a *answer, problems []gemm.Problem) *hw.Fitted {
 	day := time.Now().UTC().Format(time.DateOnly)
-	f := &hw.Fitted{Model: a.arch.Model, DataSet: a.names(), Date: day, Values: map[string]hw.FittedValue{},
-		Source: fmt.Sprintf("fitted to %s (%d times of %d problems) by %s, %s", a.names(), a.adoption.Times,
+	f := &hw.Fitted{Model: a.arch.Model, Kernel: a.sets[0].Kernel, DataSet: a.names(), Date: day,
+		Values: map[string]hw.FittedValue{}, Source: fmt.Sprintf("fitted to %s (%d times of %d problems) by %s, %s", a.names(), a.adoption.Times,
 			a.adoption.Problems, session.Software(), day)}
 	if before != nil {
 		for name, v := range before.Values {
 			f.Values[name] = v
 		}
 		problems = append(slices.Clone(before.Problems), problems...)
+		if before.Kernel != f.Kernel {
+			f.Kernel = ""
+		}
 		if before.DataSet != f.DataSet {
 			f.DataSet = before.DataSet + ", " + f.DataSet
 		}

@@ -23,6 +23,8 @@ type picture struct {
 	sides    []placedSide
 	kernels  []placed
 	notes    []string
+	// labels are the names of placed.labels.
+	labels []string
 }
 
 // placedSide is a device with its ceilings, by type of operands: the first is that of the command line.
@@ -40,6 +42,8 @@ type placed struct {
 	name     string // what it is: pick, config, fastest, or a library
 	measured bool
 	compute  roofline.Above
+	// labels are the further columns of the problem's row.
+	labels []string
 }
 
 // The names of kernels.
@@ -67,7 +71,7 @@ func (p *picture) add(ctx context.Context, o *Options, s *side, problems []sessi
 	at := len(p.sides) - 1
 	p.sides[at].of(p.dtype)
 	if o.measured() {
-		return p.addMeasured(ctx, o, at, shapes)
+		return p.addMeasured(ctx, o, at, problems)
 	}
 	if len(problems) == 0 {
 		return nil
@@ -87,7 +91,7 @@ func (p *picture) add(ctx context.Context, o *Options, s *side, problems []sessi
 			p.failures.Add(problems[i].Where, a.Err)
 			continue
 		}
-		p.place(at, a.Problem, &a.Entries[0], pickName, float64(a.Seconds(&a.Entries[0])))
+		p.place(at, &problems[i], &a.Entries[0], pickName, float64(a.Seconds(&a.Entries[0])))
 		for _, text := range o.Configs {
 			e, err := explaincmd.Explain(ctx, s.model, a.Problem, s.kernel, text)
 			if err == nil && e.Estimate.Reject != "" {
@@ -98,15 +102,16 @@ func (p *picture) add(ctx context.Context, o *Options, s *side, problems []sessi
 				p.failures.Add(problems[i].Where, err)
 				continue
 			}
-			p.place(at, a.Problem, &e.Entry, configName, float64(e.Seconds(&e.Entry)))
+			p.place(at, &problems[i], &e.Entry, configName, float64(e.Seconds(&e.Entry)))
 		}
 	}
 	return nil
 }
 
 // place places a predicted kernel.
-func (p *picture) place(at int, problem gemm.Problem, e *session.Entry, name string, seconds float64) {
-	p.put(placed{side: at, problem: problem, config: e.Config, name: name}, e.Terms, seconds)
+func (p *picture) place(at int, problem *session.Problem, e *session.Entry, name string, seconds float64) {
+	p.put(placed{side: at, problem: problem.Problem, labels: problem.Labels, config: e.Config, name: name}, e.Terms,
+		seconds)
 }
 
 // put computes where a kernel is.
@@ -119,26 +124,30 @@ func (p *picture) put(k placed, terms []float64, seconds float64) {
 }
 
 // addMeasured places the pick, the fastest kernel and the libraries of a data set.
-func (p *picture) addMeasured(ctx context.Context, o *Options, at int, problems []gemm.Problem) error {
+func (p *picture) addMeasured(ctx context.Context, o *Options, at int, problems []session.Problem) error {
 	s := &p.sides[at]
 	data, err := o.recorded(ctx, s)
 	if err != nil {
 		return err
 	}
 	if len(problems) == 0 {
-		problems = data.Problems()
-		s.model = arch.Whole(s.model, problems...)
+		for _, problem := range data.Problems() {
+			problems = append(problems, session.Problem{Problem: problem})
+		}
+		s.model = arch.Whole(s.model, data.Problems()...)
 	}
-	answers, err := session.Ask(ctx, s.model, problems, session.Question{Kernel: data.Kernel, Top: 1})
+	answers, err := session.Ask(ctx, s.model, unlisted(problems), session.Question{Kernel: data.Kernel, Top: 1})
 	if err != nil {
 		return err
 	}
-	for i, problem := range problems {
+	for i := range problems {
+		problem, labels := problems[i].Problem, problems[i].Labels
 		var kernels []placed
 		var times []float64
 		add := func(name string, m *dataset.Measurement) {
 			if m.Status == dataset.OK && m.Median > 0 {
-				kernels = append(kernels, placed{side: at, problem: problem, config: m.Config, name: name, measured: true})
+				kernels = append(kernels, placed{side: at, problem: problem, config: m.Config, name: name, measured: true,
+					labels: labels})
 				times = append(times, float64(m.Median))
 			}
 		}
@@ -155,7 +164,7 @@ func (p *picture) addMeasured(ctx context.Context, o *Options, at int, problems 
 		}
 		for _, library := range data.Libraries() {
 			if m, ok := data.FindLibrary(problem, library); ok && m.Status == dataset.OK && m.Median > 0 {
-				p.put(placed{side: at, problem: problem, name: library, measured: true}, nil, float64(m.Median))
+				p.put(placed{side: at, problem: problem, name: library, measured: true, labels: labels}, nil, float64(m.Median))
 			}
 		}
 		if len(kernels) == 0 {

@@ -29,7 +29,6 @@ type Options struct {
 // New returns the command. run is Run, or what a test wants to see called.
 func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
 	o := &Options{Factory: f}
-	o.Query.Labels = true
 	cmd := &cobra.Command{
 		Use:   "roofline --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE]",
 		Short: "Place kernels under the roofs of a device: instructions, shared memory, L2, DRAM",
@@ -64,11 +63,11 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	problems, failures, err := o.problems(ctx)
+	list, err := o.problems(ctx)
 	if err != nil {
 		return err
 	}
-	p := &picture{failures: failures}
+	p := &picture{failures: list.Failures, labels: list.Labels}
 	base, err := o.Query.Base(o.Factory.Settings.DType)
 	if err != nil {
 		return err
@@ -79,7 +78,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	for i := range sides {
-		if err := p.add(ctx, o, &sides[i], problems); err != nil {
+		if err := p.add(ctx, o, &sides[i], list.Problems); err != nil {
 			return err
 		}
 	}
@@ -93,7 +92,7 @@ func Run(ctx context.Context, o *Options) error {
 		}
 		o.Factory.Streams.Note("the report is in " + o.Report)
 	}
-	return failures.Err()
+	return list.Failures.Err()
 }
 
 // measured reports whether the times are measured ones.
@@ -101,13 +100,13 @@ func (o *Options) measured() bool { return o.Measured || o.Records != "" }
 
 // problems are those of the command line or of its file. There are none if the ceilings alone are asked for, or all
 // problems of a data set.
-func (o *Options) problems(ctx context.Context) ([]session.Problem, *session.Failures, error) {
+func (o *Options) problems(ctx context.Context) (*session.ProblemList, error) {
 	if !o.Query.Asks() {
 		if len(o.Configs) > 0 {
-			return nil, nil, diag.Inputf("a configuration is placed for a problem").At("--config").
+			return nil, diag.Inputf("a configuration is placed for a problem").At("--config").
 				Do("add -m, -n and -k, or --problems")
 		}
-		return nil, o.Factory.Failures(ctx), nil
+		return &session.ProblemList{Failures: o.Factory.Failures(ctx)}, nil
 	}
 	return o.Query.List(ctx, o.Factory)
 }

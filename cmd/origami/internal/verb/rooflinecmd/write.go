@@ -33,18 +33,19 @@ type (
 		Source  string        `json:"source"`
 	}
 	kernelJSON struct {
-		Device     string       `json:"device"`
-		Problem    gemm.Record  `json:"problem"`
-		Name       string       `json:"name"`
-		Config     *gemm.Config `json:"config"`
-		Measured   bool         `json:"measured"`
-		Seconds    float64      `json:"seconds"`
-		Rate       float64      `json:"flop_per_second"`
-		Attainable float64      `json:"attainable_flop_per_second"`
-		Share      float64      `json:"of_attainable"`
-		Bound      string       `json:"bound"`
-		Above      string       `json:"above,omitempty"`
-		Levels     []levelJSON  `json:"levels"`
+		Device     string        `json:"device"`
+		Problem    gemm.Record   `json:"problem"`
+		Labels     render.Fields `json:"labels,omitempty"`
+		Name       string        `json:"name"`
+		Config     *gemm.Config  `json:"config"`
+		Measured   bool          `json:"measured"`
+		Seconds    float64       `json:"seconds"`
+		Rate       float64       `json:"flop_per_second"`
+		Attainable float64       `json:"attainable_flop_per_second"`
+		Share      float64       `json:"of_attainable"`
+		Bound      string        `json:"bound"`
+		Above      string        `json:"above,omitempty"`
+		Levels     []levelJSON   `json:"levels"`
 	}
 	levelJSON struct {
 		Level     string        `json:"level"`
@@ -82,7 +83,8 @@ func (p *picture) object() object {
 	}
 	for i := range p.kernels {
 		k := &p.kernels[i]
-		j := kernelJSON{Device: p.sides[k.side].label, Problem: k.problem.Record(), Name: k.name, Measured: k.measured,
+		j := kernelJSON{Device: p.sides[k.side].label, Problem: k.problem.Record(),
+			Labels: k.fields(p.labels), Name: k.name, Measured: k.measured,
 			Seconds: k.Seconds, Rate: k.Rate, Attainable: k.Attainable, Share: k.Share(), Bound: k.Bound.String(),
 			Above: k.compute.String()}
 		if k.config != (gemm.Config{}) {
@@ -175,9 +177,25 @@ func (p *picture) table() (header []string, rows [][]string) {
 			}
 			row = append(row, cell)
 		}
-		rows = append(rows, row)
+		rows = append(rows, append(row, k.cells(p.labels)...))
 	}
-	return header, rows
+	return append(header, p.labels...), rows
+}
+
+// fields are the labels by name, none for a problem of a data set.
+func (k *placed) fields(names []string) render.Fields {
+	if len(k.labels) == 0 {
+		return nil
+	}
+	return render.Labels(names, k.labels)
+}
+
+// cells are the labels, empty for a problem of a data set.
+func (k *placed) cells(names []string) []string {
+	if len(k.labels) == 0 {
+		return make([]string, len(names))
+	}
+	return k.labels
 }
 
 func (k *placed) configText() string {
@@ -213,7 +231,7 @@ func (p *picture) records() (header []string, rows [][]string) {
 			row = append(row, render.Exact(point.Bytes), render.Exact(point.Intensity), render.Exact(point.Bandwidth), share,
 				point.Above.String())
 		}
-		rows = append(rows, row)
+		rows = append(rows, append(row, k.cells(p.labels)...))
 	}
-	return header, rows
+	return append(header, p.labels...), rows
 }

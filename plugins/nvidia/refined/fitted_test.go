@@ -60,7 +60,7 @@ func TestFittedConstants(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if !d.InSample(gemm.New(192, 320, 257)) || shipped.Describe().InSample(gemm.New(192, 320, 257)) {
+	if !d.InSample(gemm.New(192, 320, 257), "triton") || shipped.Describe().InSample(gemm.New(192, 320, 257), "triton") {
 		t.Error("the size of the fit is not in-sample")
 	}
 	for _, q := range mine.(fit.Tunable).Tunables() {

@@ -102,8 +102,8 @@ type Stage struct {
 // Adopt fits the quantities of a model to a sample and adopts those that the problems left out speak for:
 //
 //   - a quantity that no time depends on, or whose standard error is above a factor of √2, is kept;
-//   - one that the folds move in different directions from its value in use, to values that differ by more than a factor
-//     of two, or to the end of its bounds, is kept;
+//   - one that the folds move in different directions from its value in use, to values that differ by more than a
+//     factor of two, or to the end of its bounds, is kept;
 //   - with the others fitted anew on four fifths of the problems, the loss on the fifth that is left out has to fall by
 //     1 %, by more than its standard error over the problems, and the picks must not become slower. Otherwise all are
 //     kept.

@@ -273,9 +273,10 @@ func (o *Options) adopt(
 // fitted is the section of the device file: the adopted constants, and those that were in the file before.
 func fitted(before *hw.Fitted, a *answer, problems []gemm.Problem) *hw.Fitted {
 	day := time.Now().UTC().Format(time.DateOnly)
-	f := &hw.Fitted{Model: a.arch.Model, Kernel: a.sets[0].Kernel, DataSet: a.names(), Date: day,
-		Values: map[string]hw.FittedValue{}, Source: fmt.Sprintf("fitted to %s (%d times of %d problems) by %s, %s", a.names(), a.adoption.Times,
-			a.adoption.Problems, session.Software(), day)}
+	source := fmt.Sprintf("fitted to %s (%d times of %d problems) by %s, %s", a.names(), a.adoption.Times,
+		a.adoption.Problems, session.Software(), day)
+	f := &hw.Fitted{Model: a.arch.Model, Kernel: a.sets[0].Kernel, DataSet: a.names(), Source: source, Date: day,
+		Values: map[string]hw.FittedValue{}}
 	if before != nil {
 		for name, v := range before.Values {
 			f.Values[name] = v

@@ -2,6 +2,7 @@ package rooflinecmd
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -17,7 +18,7 @@ import (
 const mostRows = 200
 
 // report writes roofline.md, a figure per type of operands as SVG and PNG, and the numbers as CSV and JSON.
-func (p *picture) report(folder string) error {
+func (p *picture) report(folder string, args []string) error {
 	to := report.Folder(folder)
 	if err := to.Make(); err != nil {
 		return err
@@ -30,11 +31,16 @@ func (p *picture) report(folder string) error {
 	if err := to.CSV("ceilings", header, rows); err != nil {
 		return err
 	}
+	labels := make([]string, len(p.sides))
+	for i := range p.sides {
+		labels[i] = p.sides[i].label
+	}
+	place := report.PlaceOf(folder, strings.Join(labels, ", "), args)
 	page := &report.Page{}
 	page.Heading(1, "Kernels under the roofs")
 	for _, t := range p.types() {
 		title := "Kernels under the roofs, " + t.String()
-		files, err := report.Roofline(folder, "roofline-"+t.String(), title, p.figure(t))
+		files, err := report.Roofline(place, "roofline-"+t.String(), title, p.figure(t))
 		if err != nil {
 			return report.Unwritable(folder, err)
 		}

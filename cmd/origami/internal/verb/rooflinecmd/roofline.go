@@ -87,7 +87,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	p.warn(o.Factory.Streams)
 	if o.Report != "" {
-		if err := verb.UntilCancelled(ctx, func() error { return p.report(o.Report) }); err != nil {
+		if err := verb.UntilCancelled(ctx, func() error { return p.report(o.Report, o.Factory.Args) }); err != nil {
 			return err
 		}
 		o.Factory.Streams.Note("the report is in " + o.Report)

@@ -215,9 +215,9 @@ func (g *whatIfGrid) add(to *page.Section, problem int, ask string) {
 	if g.live {
 		w.Ask = ask
 	}
-	to.Text(fmt.Sprintf("Each place is a prediction for the kernel that is then the best. All other numbers, such as caches "+
-		"and their bandwidth, stay as they are. All are on the rung %s: what was measured on the device itself holds for no "+
-		"other.", g.rung))
+	to.Text(fmt.Sprintf("Each place is a prediction for the kernel that is then the best. All other numbers, such as "+
+		"caches and their bandwidth, stay as they are. All are on the rung %s: what was measured on the device itself "+
+		"holds for no other.", g.rung))
 	to.WhatIf(w)
 	to.Table(g.oneByOne(w))
 }

@@ -213,6 +213,16 @@ func (t *Term) CommonName() string {
 	return t.Name
 }
 
+// Common returns a value of a row of terms by the name that all models have for it, and false if the row or the model
+// has none.
+func (d *Description) Common(row []float64, name string) (float64, bool) {
+	i := slices.IndexFunc(d.Terms, func(t Term) bool { return t.CommonName() == name })
+	if i < 0 || i >= len(row) {
+		return 0, false
+	}
+	return row[i], true
+}
+
 // The quantities that models have in common under different names.
 const (
 	CommonTilesM       = "tiles_m"       // output tiles along M
@@ -221,6 +231,9 @@ const (
 	CommonWaves        = "waves"         // CTAs (workgroups) of the launch ÷ CTAs that run at once
 	CommonCTAsPerUnit  = "ctas_per_unit" // CTAs (workgroups) that one SM or CU runs at once
 	CommonDRAMTotal    = "dram_total"    // bytes that the kernel moves through DRAM
+	CommonL2Total      = "l2_total"      // bytes that the kernel moves through the L2
+	CommonRequested    = "requested"     // bytes that its SMs or CUs ask global memory for
+	CommonSharedTotal  = "shared_total"  // bytes that it reads of shared memory (LDS)
 	CommonL2Hit        = "l2_hit_rate"   // share of the loads that the L2 serves
 	CommonMALLHit      = "mall_hit_rate" // share of what misses the L2 that the MALL serves
 	CommonLoadPerUnit  = "load_per_unit" // bytes that one SM or CU loads per K step

@@ -42,6 +42,8 @@ type Sheet struct {
 	Derived, Calibrated map[string]Number
 	// Atoms are the matrix instructions.
 	Atoms []Atom
+	// Fitted are numbers of a model that were fitted to measurements of this device, nil if there are none.
+	Fitted *Fitted
 }
 
 // WithLive returns a copy of the sheet in which values from the driver of this machine replace derived numbers that
@@ -67,12 +69,37 @@ func (s *Sheet) WithLive(specs []Spec, attributes map[string]float64) *Sheet {
 	return &live
 }
 
+// SheetOf returns a sheet with the parameters of a device. Numbers without a date get day. An override becomes an
+// assumption of the user's. live is the source of numbers that the driver of this machine reports.
+func SheetOf(h Header, params Set, day, live string) *Sheet {
+	s := &Sheet{Header: h, Derived: map[string]Number{}, Calibrated: map[string]Number{}}
+	for _, p := range params {
+		n := p.Number
+		if p.Live() {
+			n.Source, n.Date = live, day
+		} else if n.Date == "" {
+			n.Date = day
+		}
+		switch p.Tier {
+		case Calibrated:
+			s.Calibrated[p.Name] = n
+		case Override:
+			n.Source, n.Method = "an override of the user's", Assumed
+			s.Derived[p.Name] = n
+		case Derived:
+			s.Derived[p.Name] = n
+		}
+	}
+	return s
+}
+
 // document is the YAML form of a Sheet.
 type document struct {
 	Header     `yaml:",inline"`
 	Derived    map[string]writtenNumber `yaml:"derived"`
 	Calibrated map[string]writtenNumber `yaml:"calibrated"`
 	Atoms      []Atom                   `yaml:"atoms"`
+	Fitted     *writtenFitted           `yaml:"fitted,omitempty"`
 }
 
 // writtenNumber is the YAML form of a Number. It distinguishes a missing value from zero.
@@ -113,6 +140,9 @@ func DecodeSheet(file string, data []byte) (*Sheet, error) {
 	sheet := &Sheet{Header: doc.Header, Atoms: doc.Atoms}
 	sheet.File = file
 	var err error
+	if sheet.Fitted, err = doc.Fitted.fitted(); err != nil {
+		return nil, diag.Inputf("fitted: %v", err).At("%s", file).Do("see configs/README.md for the fields")
+	}
 	if sheet.Derived, err = numbers(file, "derived", doc.Derived); err != nil {
 		return nil, err
 	}
@@ -136,7 +166,7 @@ func DecodeSheet(file string, data []byte) (*Sheet, error) {
 // ignores header fields after the numbers. A test ensures that the files in configs/ have none.
 func DecodeHeader(file string, data []byte) (Header, error) {
 	head := data
-	for _, section := range []string{"\nderived:", "\ncalibrated:", "\natoms:"} {
+	for _, section := range []string{"\nderived:", "\ncalibrated:", "\natoms:", "\nfitted:"} {
 		head, _, _ = bytes.Cut(head, []byte(section))
 	}
 	var h Header
@@ -204,13 +234,17 @@ func numbers(file, tier string, written map[string]writtenNumber) (map[string]Nu
 // EncodeSheet writes a device file that DecodeSheet reads as the same sheet.
 func EncodeSheet(s *Sheet) ([]byte, error) {
 	doc := document{Header: s.Header, Derived: written(s.Derived), Calibrated: written(s.Calibrated), Atoms: s.Atoms}
+	var err error
+	if doc.Fitted, err = writeFitted(s.Fitted); err != nil {
+		return nil, err
+	}
 	var text bytes.Buffer
 	enc := yaml.NewEncoder(&text)
 	enc.SetIndent(2)
 	if err := errors.Join(enc.Encode(doc), enc.Close()); err != nil {
 		return nil, err
 	}
-	_, err := DecodeSheet(s.File, text.Bytes())
+	_, err = DecodeSheet(s.File, text.Bytes())
 	return text.Bytes(), err
 }
 

@@ -1,6 +1,7 @@
 package hw_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -172,4 +173,44 @@ func FuzzDecodeSheet(f *testing.F) {
 			t.Fatalf("%v, %v", set, err)
 		}
 	})
+}
+
+const fittedSection = `fitted:
+  model: refined
+  data_set: ./sweep
+  source: fitted to ./sweep
+  date: 2026-11-22
+  values:
+    line_rate: {value: 0.7, unit: "1", low: 0.6, high: 0.8}
+  problems:
+    - {m: 64, n: 128, k: 256, batch: 1, trans_a: false, trans_b: true, dtype: fp16}
+`
+
+// What was fitted survives writing and reading, and is refused with a place if it cannot be right.
+func TestFittedSection(t *testing.T) {
+	s := decode(t, goodSheet+fittedSection)
+	f := s.Fitted
+	if f == nil || f.Values["line_rate"] != (hw.FittedValue{Value: 0.7, Unit: "1", Low: 0.6, High: 0.8}) ||
+		len(f.Problems) != 1 || f.Problems[0].N != 128 || !f.Problems[0].TransB() {
+		t.Fatalf("%+v", f)
+	}
+	text, err := hw.EncodeSheet(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := decode(t, string(text)); !reflect.DeepEqual(again.Fitted, f) {
+		t.Errorf("%+v became %+v", f, again.Fitted)
+	}
+	if _, err := hw.DecodeHeader("x", []byte(goodSheet+fittedSection)); err != nil {
+		t.Error(err)
+	}
+	for old, replaced := range map[string]string{
+		"value: 0.7": "value: -1", "high: 0.8": "high: 0.1", "model: refined": "model: ''", "dtype: fp16": "dtype: fp17",
+		"date: 2026-11-22\n  values": "date: yesterday\n  values", "n: 128": "q: 128",
+	} {
+		_, err := hw.DecodeSheet("x.yaml", []byte(goodSheet+strings.Replace(fittedSection, old, replaced, 1)))
+		if err == nil || !strings.Contains(err.Error(), "fitted") {
+			t.Errorf("%s: %v", replaced, err)
+		}
+	}
 }

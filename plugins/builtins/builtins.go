@@ -2,12 +2,14 @@
 package builtins
 
 import (
+	"context"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/fit"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 	"github.com/origami-gemm/origami/plugins/nvidia/calibration"
@@ -24,6 +26,24 @@ type Plugin struct {
 var Plugins = []Plugin{
 	{"nvidia", nvidia.Provider},
 	{"amd-ref", amdref.Provider},
+}
+
+// Tunable opens the model of a request in this process, as one whose quantities can be fitted.
+func Tunable(ctx context.Context, r arch.OpenRequest) (fit.Tunable, error) {
+	p, err := nvidia.Provider()
+	if err != nil {
+		return nil, err
+	}
+	a, err := p.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := a.(fit.Tunable); ok {
+		return m, nil
+	}
+	d := a.Describe()
+	return nil, diag.Inputf("the %s model of %s has no quantities to fit", d.Model, d.ID()).
+		Do("fit the refined model of an NVIDIA GPU")
 }
 
 // Calibration returns the microbenchmarks of a device.

@@ -56,7 +56,7 @@ var (
 func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 	return func(sm *gpu.SM) catalog.Model {
 		return catalog.Model{
-			Name: refined.Name, Kernels: kernel.Names(families),
+			Name: refined.Name, Kernels: kernel.Names(families), Fitted: true,
 			Open: func(s catalog.Selection) (arch.Architecture, error) {
 				d := gpu.NewDevice(sm, s.Sheet, s.Params)
 				m, err := refined.New(d, families, refined.Known{
@@ -67,7 +67,11 @@ func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 				if err != nil {
 					return nil, err
 				}
-				return compared(m, fittedTo(m.Quantities())), nil
+				fitted := fittedTo(m.Quantities())
+				if f := s.Sheet.Fitted; f != nil {
+					fitted = append(fitted, arch.Fitted{DataSet: f.DataSet, Kernel: f.Kernel, Problems: f.Problems})
+				}
+				return compared(m, fitted), nil
 			},
 		}
 	}

@@ -46,6 +46,8 @@ type Model struct {
 	Options []arch.Option
 	// Needs are the parameters that the model cannot do without. Nil is all that the specs do not declare optional.
 	Needs []string
+	// Fitted says that the model takes the numbers of a device file that were fitted for it.
+	Fitted bool
 	// Open opens the model. The selection has been checked: the sheet exists, the model has every option, and the
 	// hardware parameters are resolved.
 	Open func(Selection) (arch.Architecture, error)
@@ -273,6 +275,12 @@ func (c *Catalog) known(
 	}
 	if r.Rung == arch.RungSpec {
 		sheet.Calibrated = nil
+	}
+	if f := sheet.Fitted; f != nil && !slices.ContainsFunc(c.models(m.Arch.ID), func(one Model) bool {
+		return one.Name == f.Model && one.Fitted
+	}) {
+		return nil, nil, nil, diag.Inputf("fitted: no model %q of %s takes fitted numbers", f.Model, m.Arch.ID).
+			At("%s", file).Do("leave the section out")
 	}
 	if m.Live != nil {
 		sheet = sheet.WithLive(specs, m.Live.Attributes)

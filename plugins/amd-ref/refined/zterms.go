@@ -439,10 +439,16 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 		ends = waveEnds
 	}
 	dramTotal := float64(in.batch * (float64((float64(in.m*in.k)+float64(in.k*in.n))*in.elementBytes) + float64(in.m*in.n*in.outputBytes)))
+	x18 := float64(workgroups * t.steps)
+	x20 := float64(in.batch * in.m * in.n)
+	x19 := float64(x20 * in.outputBytes)
+	requested := float64(x18*tileBytes) + x19
+	l2Total := float64(x18*lineTraffic) + x19
+	ldsTotal := float64(x18 * x3 * in.blockK * in.elementBytes)
 	limit := max(0, t.dramFloor-(t.loops+ends))
 	var reduction float64
 	if in.splitK > 1 {
-		reduction = d.part11 + in.batch*in.m*in.n*(float64(d.part10*in.splitK)+in.outputBytes)/d.farRate
+		reduction = d.part11 + x20*(float64(d.part10*in.splitK)+in.outputBytes)/d.farRate
 	}
 	dst[0] = in.rate
 	dst[1] = in.energyScale
@@ -504,10 +510,13 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	dst[57] = t.loops
 	dst[58] = ends
 	dst[59] = dramTotal
-	dst[60] = t.dramFloor
-	dst[61] = limit
-	dst[62] = reduction
-	dst[63] = t.total
+	dst[60] = requested
+	dst[61] = l2Total
+	dst[62] = ldsTotal
+	dst[63] = t.dramFloor
+	dst[64] = limit
+	dst[65] = reduction
+	dst[66] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -61,6 +61,7 @@ func (p *planner) bandwidthNumbers(r *results) {
 	dram, dramByCycle := p.plateau(r.values, fromDRAM, 1<<20)
 	r.add("dram_perf_ratio", stats.Median(dramByCycle), "B/cycle",
 		"as l2_perf_ratio, data sets of at least 4 times the L2", dram...)
+	p.cached(r)
 	p.curve(r)
 	r.add("dram_triad", r.values["dram/triad"].Value, "B/s", "a = b + 3·c over arrays of 1 GiB, 16 bytes per thread",
 		"dram/triad")
@@ -84,6 +85,21 @@ func (p *planner) plateau(v calibrate.Values, low, high int) (names []string, by
 		}
 	}
 	return names, byCycle
+}
+
+// cached are the bandwidths with loads that allocate lines in L1. No model uses them: they are for comparison with
+// benchmarks whose loads are plain.
+func (p *planner) cached(r *results) {
+	var probes []string
+	var byCycle []float64
+	for _, share := range cachedShares[:len(cachedShares)-1] {
+		from := r.values[cached(share)]
+		probes, byCycle = append(probes, cached(share)), append(byCycle, from.Value/max(float64(from.Clock), 1))
+	}
+	r.add("l2_cached_bandwidth", stats.Median(byCycle), "B/cycle", "as l2_perf_ratio, with loads that allocate lines in "+
+		"L1: median over data sets of 50 % to 60 % of the L2", probes...)
+	r.add("dram_cached_read", r.values[cached(fromDRAM)].Value, "B/s", "the same, data set of 4 times the L2",
+		cached(fromDRAM))
 }
 
 // kneeShare is the part of the L2's bandwidth below which a data set counts as not in it.

@@ -211,6 +211,10 @@ var shares = []int{
 	10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 90, 100, 120, 150, 200, 300, 400, 600, 800,
 }
 
+// cachedShares are the data sets of CachedSlabs: three that the L2 holds and that are larger than what the L1s of an
+// H200 hold together, and one from DRAM.
+var cachedShares = []int{50, 55, 60, fromDRAM}
+
 const (
 	// slabCTAs is the CTAs of Slabs: 4 GiB.
 	slabCTAs = 8192
@@ -228,6 +232,9 @@ const (
 // footprint names the probe of a data set.
 func footprint(slabs int) string { return fmt.Sprintf("slabs/%.4g MiB", float64(slabs)/2) }
 
+// cached names the probe of a data set with loads that allocate in L1, by its share of the L2 in percent.
+func cached(share int) string { return fmt.Sprintf("slabs/cached/%d %% of L2", share) }
+
 // active names the probe of a number of CTAs.
 func active(ctas int) string { return fmt.Sprintf("dram/%d CTAs", ctas) }
 
@@ -242,6 +249,16 @@ func (p *planner) bandwidths() {
 			continue // a small L2
 		}
 		p.add(footprint(slabs), "B/s", slabCTAs*probe.SlabBytes, perSecond, k, err, exec.Program{
+			Grid: slabCTAs, Threads: probe.StreamThreads, Warmup: warmup,
+			Arguments: []exec.Argument{buffer(largest*probe.SlabBytes, gemm.FP32), counters, word(slabs)}})
+		if share >= fromDRAM {
+			p.limited()
+		}
+	}
+	k, err = probe.CachedSlabs(p.target)
+	for _, share := range cachedShares {
+		slabs := max(minSlabs, int(p.l2*float64(share)/100/probe.SlabBytes))
+		p.add(cached(share), "B/s", slabCTAs*probe.SlabBytes, perSecond, k, err, exec.Program{
 			Grid: slabCTAs, Threads: probe.StreamThreads, Warmup: warmup,
 			Arguments: []exec.Argument{buffer(largest*probe.SlabBytes, gemm.FP32), counters, word(slabs)}})
 		if share >= fromDRAM {

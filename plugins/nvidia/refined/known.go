@@ -57,6 +57,9 @@ func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 		}
 		all = append(all, one)
 	}
+	if err := checkFitted(g, all); err != nil {
+		return nil, err
+	}
 	m := newModel(g, all, nil)
 	if d := &m.description; passed {
 		d.RungReason = "since the kernels were timed with other values of " + strings.Join(d.Overridden(), ", ")

@@ -1,9 +1,14 @@
 package refined
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined/terms"
@@ -24,8 +29,56 @@ func quantities(families []*family) []kernel.Quantity {
 	return all
 }
 
-// constants are the model's numbers that no device file has. Values replace what is shipped, by name.
+// Tunables implements fit.Tunable: the quantities that were fitted, with their values in use.
+func (m *Model) Tunables() (all []fit.Tuned) {
+	for _, q := range m.Quantities() {
+		if q.DataSet == "" { // assumed
+			continue
+		}
+		i := slices.IndexFunc(m.description.Constants, func(c arch.Constant) bool { return c.Name == q.Name })
+		all = append(all, fit.Tuned{Quantity: fit.Quantity{Name: q.Name, Low: q.Low, High: q.High},
+			Value: m.description.Constants[i].Value, Unit: q.Unit, Doc: q.Doc})
+	}
+	return all
+}
+
+// Retuned implements fit.Tunable.
+func (m *Model) Retuned(values map[string]float64) arch.Architecture { return m.With(values) }
+
+// fittedOn returns what was fitted to measurements of the device, nil if nothing was.
+func fittedOn(g *gpu.Device) *hw.Fitted {
+	if g.Sheet != nil && g.Sheet.Fitted != nil && g.Sheet.Fitted.Model == Name {
+		return g.Sheet.Fitted
+	}
+	return nil
+}
+
+// checkFitted reports numbers of the device file that the model cannot have.
+func checkFitted(g *gpu.Device, families []*family) error {
+	f := fittedOn(g)
+	if f == nil {
+		return nil
+	}
+	all := quantities(families)
+	for _, name := range slices.Sorted(maps.Keys(f.Values)) {
+		v := f.Values[name]
+		i := slices.IndexFunc(all, func(q kernel.Quantity) bool { return q.Name == name })
+		if i < 0 {
+			return diag.Inputf("fitted: the %s model of %s has no quantity %q", Name, g.Sheet.Arch, name).
+				At("%s", g.Sheet.File).Do("fit the model again")
+		}
+		if q := &all[i]; v.Unit != q.Unit || v.Value < q.Low || v.Value > q.High {
+			return diag.Inputf("fitted: %s is %v %s, and the model takes %v to %v %s", name, v.Value, v.Unit, q.Low, q.High,
+				q.Unit).At("%s", g.Sheet.File).Do("fit the model again")
+		}
+	}
+	return nil
+}
+
+// constants are the model's numbers that no device file sets one by one. What was fitted to measurements of the device
+// replaces what is shipped, and values replace both, by name.
 func constants(g *gpu.Device, families []*family, values map[string]float64) []arch.Constant {
+	fitted := fittedOn(g)
 	var all []arch.Constant
 	if _, known := g.Params.Lookup("tdp"); !known {
 		all = append(all, arch.Constant{Name: "tdp", Unit: "W", Doc: "power limit of the board", Source: "unknown"})
@@ -37,8 +90,15 @@ func constants(g *gpu.Device, families []*family, values map[string]float64) []a
 		all = append(all, q.Constant())
 	}
 	for i := range all {
-		if v, ok := values[all[i].Name]; ok {
-			all[i].Value = v
+		c := &all[i]
+		if fitted != nil {
+			if v, ok := fitted.Values[c.Name]; ok {
+				c.Value = v.Value
+				c.Source = fmt.Sprintf("%s; over folds %.4g–%.4g", fitted.Source, v.Low, v.High)
+			}
+		}
+		if v, ok := values[c.Name]; ok {
+			c.Value = v
 		}
 	}
 	return all

@@ -79,6 +79,8 @@ type device struct {
 	part17             float64 // 1 / (l2_perf_ratio * l2_coalescing)
 	part18             float64 // 1 / (dram_perf_ratio * dram_efficiency)
 	hbmLatencyPenalty  float64 // hbm_latency_penalty
+	sharedWidth        float64 // shared_width
+	l2Coalescing       float64 // l2_coalescing
 	dramQueueLoad      float64 // dram_queue_load
 }
 
@@ -106,6 +108,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.threadsPerSm = value("threads_per_sm")
 	d.ctasLimit = value("ctas_limit")
 	d.registerGranule = value("register_granule")
+	d.sharedWidth = value("shared_width")
 	lineBytes := value("line_bytes")
 	d.lineBytes = lineBytes
 	accumulatorBytes := value("accumulator_bytes")
@@ -115,6 +118,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.wgmmaCycles = value("wgmma_cycles")
 	lineRate := value("line_rate")
 	d.lineRate = lineRate
+	l2Coalescing := value("l2_coalescing")
+	d.l2Coalescing = l2Coalescing
 	d.dramQueueLoad = dramQueueLoad
 	d.lineLatency = value("line_latency")
 	d.sharedBandwidth = value("shared_bandwidth")
@@ -159,11 +164,11 @@ func (d *device) compute(value func(name string) float64) {
 	d.part6 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
 	l2PerfRatio := value("l2_perf_ratio")
-	x12 := float64(l2PerfRatio * value("l2_coalescing"))
-	d.part7 = x12
+	x13 := float64(l2PerfRatio * l2Coalescing)
+	d.part7 = x13
 	dramPerfRatio := value("dram_perf_ratio")
-	x14 := float64(dramPerfRatio * value("dram_efficiency"))
-	d.part8 = x14
+	x15 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part8 = x15
 	spillShare := value("spill_share")
 	d.part9 = float64(l2PerfRatio * spillShare)
 	d.part10 = float64(2 * l2Bytes * l2UsableShare)
@@ -173,8 +178,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.part14 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
 	d.part15 = float64(value("power_window") * clock)
 	d.part16 = float64(lineRate * lineBytes)
-	d.part17 = 1 / x12
-	d.part18 = 1 / x14
+	d.part17 = 1 / x13
+	d.part18 = 1 / x15
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -1114,8 +1119,9 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	gridN := math.Ceil(s.n / k.blockN)
 	ctas := float64(g.part1 * c.splitK)
-	var engineBytes float64
+	var sharedB, engineBytes float64
 	if k.resident > 0 {
+		sharedB = float64(s.n / gridN * k.part4 / k.sharers * k.blockK * k.elementBytes)
 		engineBytes = float64((min(k.blockM, s.m) + k.columns) * k.blockK * k.elementBytes)
 	}
 	var splitLines float64
@@ -1177,7 +1183,8 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	sweeps := max(1, x24)
 	rowGroups := max(1, g.part4*min(1, x24))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
-	dramShare := min(1, dramBytes/(ctas*t.steps*g.stepBytes))
+	x25 := float64(ctas * t.steps)
+	dramShare := min(1, dramBytes/(x25*g.stepBytes))
 	l2Hit := 1 - dramShare
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
 	dramStep := active * g.stepBytes * dramShare / d.part8
@@ -1190,28 +1197,28 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x25 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x25) + v.spillStep
-		x26 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x26*x26))))
+		x26 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x26) + v.spillStep
+		x27 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x27*x27))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x27 := min(t.steps, k.stepsAhead)
-		x28 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x27*fullFirstStep) + float64(x28*fullStep)
+		x28 := min(t.steps, k.stepsAhead)
+		x29 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x28*fullFirstStep) + float64(x29*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x29 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x29*v.part5)
+			x30 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x30*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x30 := max(t.steps-k.stepsAhead, 0)
-		x31 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x30*x31, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x31 := max(t.steps-k.stepsAhead, 0)
+		x32 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x31*x32, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
@@ -1221,28 +1228,28 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x32 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x32) + v.spillStep
-		x33 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x33*x33))))
+		x33 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x33) + v.spillStep
+		x34 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x34*x34))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x34 := min(t.steps, k.stepsAhead)
-		x35 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x34*tailFirstStep) + float64(x35*tailStep)
+		x35 := min(t.steps, k.stepsAhead)
+		x36 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x35*tailFirstStep) + float64(x36*tailStep)
 		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part22
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x36 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x36*min(1, (t.tailCtas-1)/k.part23))
+			x37 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x37*min(1, (t.tailCtas-1)/k.part23))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x37 := max(t.steps-k.stepsAhead, 0)
-		x38 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x37*x38, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x38 := max(t.steps-k.stepsAhead, 0)
+		x39 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x38*x39, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -1260,13 +1267,47 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 	}
 	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
-	var x39 float64
-	if t.power > 0 {
-		x39 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
-	} else {
-		x39 = t.allWaves
+	var partialBytes float64
+	if c.splitK > 1 {
+		var x40 float64
+		if c.handover > 0 {
+			x40 = float64(ctas / c.splitK * k.blockM * k.blockN)
+		} else {
+			x40 = s.part6
+		}
+		partialBytes = float64(d.part13 * c.splitK * x40)
 	}
-	limits := max(max(x39, t.dramFloor), g.computeFloor) - t.allWaves
+	var x41 float64
+	if k.resident > 0 {
+		x41 = g.stepBytes + float64((k.sharers-1)*sharedB)
+	} else {
+		x41 = k.tileBytes
+	}
+	requested := float64(x25*(x41+v.spillTraffic)) + partialBytes + g.part9
+	l2Total := float64(x25*(g.stepBytes*g.part6/d.l2Coalescing+v.spillTraffic)) + partialBytes + g.part9
+	var x42 float64
+	if in.fma > 0 {
+		x42 = float64(fmaLoads * d.sharedWidth)
+	} else {
+		if in.wgmma > 0 {
+			x43 := k.blockK / in.instructionK
+			x42 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x43 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+		} else {
+			x45 := max(k.blockM/in.warpsM, d.mmaM)
+			x46 := max(k.blockN/in.warpsN, d.mmaN)
+			x44 := x45 + x46
+			x47 := k.blockK / in.warpsK
+			x42 = float64(in.numWarps * x44 * x47 * k.elementBytes)
+		}
+	}
+	sharedTotal := float64(x25 * x42)
+	var x48 float64
+	if t.power > 0 {
+		x48 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+	} else {
+		x48 = t.allWaves
+	}
+	limits := max(max(x48, t.dramFloor), g.computeFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = k.resident
 	dst[2] = k.sharers
@@ -1322,96 +1363,101 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[52] = gridN
 	dst[53] = ctas
 	dst[54] = g.stepBytes
-	dst[55] = engineBytes
-	dst[56] = t.steps
-	dst[57] = s.misalignedA
-	dst[58] = s.misalignedB
-	dst[59] = splitLines
-	dst[60] = brokenLines
-	dst[61] = lines
-	dst[62] = lineStep
-	dst[63] = copyLatency
-	dst[64] = group
-	dst[65] = waves
-	dst[66] = t.ctasOfSm
-	dst[67] = active
-	dst[68] = t.fullWaves
-	dst[69] = t.tailCtas
-	dst[70] = k.timed
-	dst[71] = g.passCounts
-	dst[72] = in.timedCtas
-	dst[73] = in.one2048
-	dst[74] = in.one6144
-	dst[75] = in.chip2048
-	dst[76] = in.chip6144
-	dst[77] = in.fullChip2048
-	dst[78] = in.fullChip6144
-	dst[79] = k.timedFixed
-	dst[80] = k.onePace
-	dst[81] = k.oneLongPace
-	dst[82] = oneLoop
-	dst[83] = k.chipPace
-	dst[84] = k.chipLongPace
-	dst[85] = chipLoop
-	dst[86] = k.fullChipPace
-	dst[87] = k.fullChipLongPace
-	dst[88] = fullChipLoop
-	dst[89] = sweeps
-	dst[90] = rowGroups
-	dst[91] = g.missA
-	dst[92] = g.missB
-	dst[93] = dramBytes
-	dst[94] = dramShare
-	dst[95] = l2Hit
-	dst[96] = g.repeated
-	dst[97] = v.hidden
-	dst[98] = d.dramLatency
-	dst[99] = g.idleLatency
-	dst[100] = dramQueue
-	dst[101] = t.l2Step
-	dst[102] = dramStep
-	dst[103] = t.repeatStep
-	dst[104] = t.spillL2Step
-	dst[105] = busy
-	dst[106] = fullSpillMiss
-	dst[107] = t.fullSpillDramStep
-	dst[108] = fullBusy
-	dst[109] = fullThroughput
-	dst[110] = fullLatency
-	dst[111] = fullAlone
-	dst[112] = fullStep
-	dst[113] = fullFirstStep
-	dst[114] = fullFill
-	dst[115] = fullLoop
-	dst[116] = fullEpilogue
-	dst[117] = fullPaced
-	dst[118] = fullTimed
-	dst[119] = tailSpillMiss
-	dst[120] = t.tailSpillDramStep
-	dst[121] = tailBusy
-	dst[122] = tailThroughput
-	dst[123] = tailLatency
-	dst[124] = tailAlone
-	dst[125] = tailStep
-	dst[126] = tailFirstStep
-	dst[127] = tailFill
-	dst[128] = tailLoop
-	dst[129] = tailEpilogue
-	dst[130] = tailPaced
-	dst[131] = tailTimed
-	dst[132] = k.launch
-	dst[133] = fill
-	dst[134] = loop
-	dst[135] = epilogue
-	dst[136] = t.allWaves
-	dst[137] = pass
-	dst[138] = t.power
-	dst[139] = t.dramFloor
-	dst[140] = g.computeFloor
-	dst[141] = reduction
-	dst[142] = dramTotal
-	dst[143] = limits
-	dst[144] = t.total
+	dst[55] = sharedB
+	dst[56] = engineBytes
+	dst[57] = t.steps
+	dst[58] = s.misalignedA
+	dst[59] = s.misalignedB
+	dst[60] = splitLines
+	dst[61] = brokenLines
+	dst[62] = lines
+	dst[63] = lineStep
+	dst[64] = copyLatency
+	dst[65] = group
+	dst[66] = waves
+	dst[67] = t.ctasOfSm
+	dst[68] = active
+	dst[69] = t.fullWaves
+	dst[70] = t.tailCtas
+	dst[71] = k.timed
+	dst[72] = g.passCounts
+	dst[73] = in.timedCtas
+	dst[74] = in.one2048
+	dst[75] = in.one6144
+	dst[76] = in.chip2048
+	dst[77] = in.chip6144
+	dst[78] = in.fullChip2048
+	dst[79] = in.fullChip6144
+	dst[80] = k.timedFixed
+	dst[81] = k.onePace
+	dst[82] = k.oneLongPace
+	dst[83] = oneLoop
+	dst[84] = k.chipPace
+	dst[85] = k.chipLongPace
+	dst[86] = chipLoop
+	dst[87] = k.fullChipPace
+	dst[88] = k.fullChipLongPace
+	dst[89] = fullChipLoop
+	dst[90] = sweeps
+	dst[91] = rowGroups
+	dst[92] = g.missA
+	dst[93] = g.missB
+	dst[94] = dramBytes
+	dst[95] = dramShare
+	dst[96] = l2Hit
+	dst[97] = g.repeated
+	dst[98] = v.hidden
+	dst[99] = d.dramLatency
+	dst[100] = g.idleLatency
+	dst[101] = dramQueue
+	dst[102] = t.l2Step
+	dst[103] = dramStep
+	dst[104] = t.repeatStep
+	dst[105] = t.spillL2Step
+	dst[106] = busy
+	dst[107] = fullSpillMiss
+	dst[108] = t.fullSpillDramStep
+	dst[109] = fullBusy
+	dst[110] = fullThroughput
+	dst[111] = fullLatency
+	dst[112] = fullAlone
+	dst[113] = fullStep
+	dst[114] = fullFirstStep
+	dst[115] = fullFill
+	dst[116] = fullLoop
+	dst[117] = fullEpilogue
+	dst[118] = fullPaced
+	dst[119] = fullTimed
+	dst[120] = tailSpillMiss
+	dst[121] = t.tailSpillDramStep
+	dst[122] = tailBusy
+	dst[123] = tailThroughput
+	dst[124] = tailLatency
+	dst[125] = tailAlone
+	dst[126] = tailStep
+	dst[127] = tailFirstStep
+	dst[128] = tailFill
+	dst[129] = tailLoop
+	dst[130] = tailEpilogue
+	dst[131] = tailPaced
+	dst[132] = tailTimed
+	dst[133] = k.launch
+	dst[134] = fill
+	dst[135] = loop
+	dst[136] = epilogue
+	dst[137] = t.allWaves
+	dst[138] = pass
+	dst[139] = t.power
+	dst[140] = t.dramFloor
+	dst[141] = g.computeFloor
+	dst[142] = reduction
+	dst[143] = dramTotal
+	dst[144] = partialBytes
+	dst[145] = requested
+	dst[146] = l2Total
+	dst[147] = sharedTotal
+	dst[148] = limits
+	dst[149] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -21,11 +21,13 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/exportcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/fitcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/mapcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rankcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rooflinecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/servecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/tunecmd"
@@ -160,12 +162,13 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	ask := []*cobra.Command{
 		selectcmd.New(f, selectcmd.Run), rankcmd.New(f, rankcmd.Run), explaincmd.New(f, explaincmd.Run),
-		comparecmd.New(f, comparecmd.Run), mapcmd.New(f, mapcmd.Run), reportcmd.New(f, reportcmd.Run),
-		servecmd.New(f, servecmd.Run), benchcmd.New(f, benchcmd.Run),
+		comparecmd.New(f, comparecmd.Run), mapcmd.New(f, mapcmd.Run), rooflinecmd.New(f, rooflinecmd.Run),
+		reportcmd.New(f, reportcmd.Run), servecmd.New(f, servecmd.Run), benchcmd.New(f, benchcmd.Run),
 		tunecmd.New(f, tunecmd.Run), evalcmd.New(f, evalcmd.Run), exportcmd.New(f, sys.Export, exportcmd.Run),
 	}
 	look := []*cobra.Command{
-		archcmd.New(f), calibratecmd.New(f, calibratecmd.Run), logiccmd.New(f), plugincmd.New(f, sys.Plugins),
+		archcmd.New(f), calibratecmd.New(f, calibratecmd.Run), fitcmd.New(f, fitcmd.Run),
+		logiccmd.New(f), plugincmd.New(f, sys.Plugins),
 		versioncmd.New(f, sys.Protocol),
 	}
 	for _, c := range ask {

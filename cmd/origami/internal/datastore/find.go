@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
@@ -51,12 +52,17 @@ func check(d *arch.Description, kernel, place string, data *dataset.Dataset) err
 	if err != nil {
 		return err
 	}
-	if data.Arch != d.Arch || data.Device != d.Device || data.Kernel != kernel {
+	if !of(data, d) || data.Kernel != kernel {
 		return diag.Inputf("the measurements are of %s on %s@%s, and the model predicts %s on %s",
 			data.Kernel, data.Arch, data.Device, kernel, d.ID()).
 			At("%s", place).Do("use --arch %s@%s", data.Arch, data.Device)
 	}
 	return nil
+}
+
+// of reports whether measurements are of a device: by its name, or by another that its device file gives it.
+func of(data *dataset.Dataset, d *arch.Description) bool {
+	return data.Arch == d.Arch && (data.Device == d.Device || slices.Contains(d.Aliases, data.Device))
 }
 
 // Shipped reads the data set of an architecture on a device that is part of this binary. flag is the flag that can
@@ -76,7 +82,7 @@ func Shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error)
 		if err != nil {
 			return nil, err
 		}
-		if data.Arch == d.Arch && data.Device == d.Device && data.Kernel == kernel {
+		if of(data, d) && data.Kernel == kernel {
 			return dataset.Read(s.Name, s.Files)
 		}
 		have = append(have, fmt.Sprintf("%s on %s@%s", data.Kernel, data.Arch, data.Device))

@@ -129,8 +129,13 @@ func DeviceLines(d *arch.Description) []string {
 	return lines
 }
 
-// liveSources says how many numbers of a GPU of this machine come from its driver, and where the others come from.
+// liveSources says how many numbers of a GPU of this machine come from its driver, and where the others come from. A
+// device file of the user's has no numbers from the driver, and can have scaled ones.
 func liveSources(d *arch.Description, live *Live) string {
+	if len(live.Driver) == 0 {
+		return fmt.Sprintf("%d of %d numbers scaled from %s (%s): origami arch show %s", len(live.Scaled), len(d.Params),
+			live.ScaledFrom, lastFive(live.Scaled), d.ID())
+	}
 	s := fmt.Sprintf("%d of %d numbers from the driver", len(live.Driver), len(d.Params))
 	if len(live.Scaled) > 0 {
 		s += fmt.Sprintf(", %d scaled from %s (%s)", len(live.Scaled), live.ScaledFrom, lastFive(live.Scaled))

@@ -101,7 +101,7 @@ func (f *figure) draw(c draw.Canvas) {
 	const margin, line, thumb = 6, 16, 14
 	c = draw.Crop(c, margin, -margin, margin, -margin)
 	style := f.X.Tick.Label
-	style.XAlign, style.YAlign = text.XLeft, text.YCenter
+	style.XAlign, style.YAlign, style.Rotation = text.XLeft, text.YCenter, 0
 	top := c.Max.Y - line/2
 	large := style
 	large.Font.Size = vg.Points(13)

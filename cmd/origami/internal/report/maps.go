@@ -154,7 +154,7 @@ func (m *Map) layout(right, legend vg.Length) *mapLayout {
 		below = max(below, labels.Width(strconv.Itoa(v)))
 	}
 	l.width = l.left + vg.Length(len(m.Columns))*l.cell + right
-	l.width = max(l.width, mapMargin*2+l.style(12, text.XLeft).Width(printable.Line(m.Title)))
+	l.width = max(l.width, l.left+mapMargin+l.style(12, text.XLeft).Width(printable.Line(m.Title)))
 	above := mapMargin + 20 + legend
 	l.height = above + vg.Length(len(m.Rows))*l.cell + below + 20 + mapMargin
 	l.top = l.height - above

@@ -123,6 +123,12 @@ func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
 	return base, err
 }
 
+// Asks reports whether the flags ask about a problem, or about a file of them.
+func (f *ProblemFlags) Asks() bool {
+	return f.Problems != "" || f.Contract.Text != "" ||
+		slices.ContainsFunc(f.sizes(), func(n named) bool { return n.set })
+}
+
 // One returns the problem that the flags of a command without --problems describe.
 func (f *ProblemFlags) One(dtype string) (gemm.Problem, error) {
 	base, err := f.Base(dtype)

@@ -2,10 +2,10 @@ package session
 
 import (
 	"math"
-	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/roofline"
 )
 
 // Roofline is a prediction against the peaks of the device. What is unknown is 0.
@@ -27,9 +27,7 @@ type Roofline struct {
 // Roofline returns where an entry is under the roofs. Without terms, it counts with one CTA per SM or CU.
 func (a *Answer) Roofline(e *Entry) Roofline {
 	p, c := &a.Problem, &e.Config
-	count, rows := p.Products()
-	least := float64(count) * (float64(p.DType.Bits())/8*(rows*float64(p.K)+float64(p.K)*float64(p.N)) +
-		float64(p.Output().Bits())/8*rows*float64(p.N))
+	least := roofline.Compulsory(*p)
 	tilesM, tilesN, steps := float64(p.TilesM(max(c.BlockM, 1))), ceilDiv(p.N, c.BlockN), ceilDiv(p.K, c.BlockK)
 	padded := 2 * tilesM * float64(c.BlockM) * tilesN * float64(c.BlockN) * steps * float64(c.BlockK)
 	r := Roofline{DRAMPeak: a.DRAMPeak, Intensity: p.Flops() / least, Padding: 1 - p.Flops()/padded}
@@ -60,13 +58,7 @@ func (a *Answer) Roofline(e *Entry) Roofline {
 func ceilDiv(size, block int) float64 { return float64((size + block - 1) / max(block, 1)) }
 
 // common returns a term of an entry by the name that all models have for it.
-func (a *Answer) common(e *Entry, name string) (float64, bool) {
-	i := slices.IndexFunc(a.Arch.Terms, func(t arch.Term) bool { return t.CommonName() == name })
-	if i < 0 || i >= len(e.Terms) {
-		return 0, false
-	}
-	return e.Terms[i], true
-}
+func (a *Answer) common(e *Entry, name string) (float64, bool) { return a.Arch.Common(e.Terms, name) }
 
 // dramPeak is the data sheet's bandwidth of DRAM, and that of the model's last level where a device has none.
 func dramPeak(m arch.Architecture) float64 {

@@ -70,6 +70,7 @@ func (g *Generation) Constants() []arch.Constant {
 		of("line_bytes", g.LineBytes, bytes, "cache line of L1 and L2", g.Source),
 		of("l2_rate", g.L2Rate, "B/cycle", "what the L2 of one die delivers", g.Source),
 		of("mall_rate", g.MALLRate, "B/cycle", "what the MALL delivers to one die; 0 without one", g.Source),
+		of("lds_width", 128, "B/cycle", "LDS of a CU: 32 banks of 4 B", "CDNA 3 instruction set, LDS"),
 		of("steps_ahead", g.StepsAhead, one, "steps that loads run ahead", "Tensile's kernels, PrefetchGlobalRead"),
 		of("simds", 4, one, "SIMDs of a CU", "instruction set"),
 		of("wave_lanes", 64, one, "lanes of a wave", "instruction set"),

@@ -302,6 +302,20 @@ var totalTerms = []Term{
 		Formula: "batch * ((m * k + k * n) * element_bytes + m * n * output_bytes)",
 	},
 	{
+		Name: "requested", Unit: bytes, Common: arch.CommonRequested,
+		Doc:     "what CUs ask global memory for: operands of all tiles, output",
+		Formula: "workgroups * steps * tile_bytes + batch * m * n * output_bytes",
+	},
+	{
+		Name: "l2_total", Unit: bytes, Common: arch.CommonL2Total, Doc: "through the L2 caches, in whole cache lines",
+		Formula: "workgroups * steps * line_traffic + batch * m * n * output_bytes",
+	},
+	{
+		Name: "lds_total", Unit: bytes, Common: arch.CommonSharedTotal, Doc: "that waves read of LDS",
+		Formula: `workgroups * steps * when(fma > 0, wave_lanes * num_warps * (thread_m + thread_n) / local_split,
+			block_m * waves_n + block_n * waves_m) * block_k * element_bytes`,
+	},
+	{
 		Name: "dram_floor", Unit: cycles, Doc: "least time of DRAM for them",
 		Formula: "dram_total / (dram_bandwidth * dram_share) * clock",
 	},

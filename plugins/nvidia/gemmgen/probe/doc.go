@@ -2,7 +2,8 @@
 // cycles and the nanoseconds that it takes (asm.Stopwatch). The methods are those of the published benchmarks that
 // configs/README.md names, so that figures can be compared.
 //
-//   - Slabs reads a data set again and again: the L2 with a small one, DRAM with a large one. Stream reads one once.
+//   - Slabs reads a data set again and again: the L2 with a small one, DRAM with a large one. CachedSlabs does the same
+//     with loads that allocate lines in L1. Stream reads a data set once.
 //   - Triad is a = b + s·c over three arrays.
 //   - Chase follows pointers in random order, one at a time.
 //   - Loads reads from shared memory or L1 without conflicts, all warps at once.

@@ -40,9 +40,15 @@ const (
 
 // Slabs generates a kernel whose CTAs read one slab each past L1, with 8 bytes per thread and load. CTA i reads slab i
 // mod slabs. CTAs start in order, so a slab is read again when all others have been. Parameters: in, counters, slabs.
-func Slabs(t target.Target) (*ptx.Kernel, error) {
-	b := newKernel("slabs", StreamThreads)
+func Slabs(t target.Target) (*ptx.Kernel, error) { return slabs("slabs", false, t) }
+
+// CachedSlabs is Slabs with loads that allocate lines in L1, as those that a compiler makes of a plain load.
+func CachedSlabs(t target.Target) (*ptx.Kernel, error) { return slabs("slabs_cached", true, t) }
+
+func slabs(name string, cached bool, t target.Target) (*ptx.Kernel, error) {
+	b := newKernel(name, StreamThreads)
 	s := newStream(b, 8)
+	s.cached = cached
 	slabs := b.Param("slabs", ptx.U32)
 	watch := b.Start(s.counters)
 	s.read(b, b.Special(ptx.CtaidX), b.Param32(slabs))
@@ -70,7 +76,8 @@ func Stream(t target.Target) (*ptx.Kernel, error) {
 
 // stream is what the kernels that read slabs have in common.
 type stream struct {
-	width          int // bytes per thread and load
+	width          int  // bytes per thread and load
+	cached         bool // whether loads allocate lines in L1
 	base, counters ptx.Operand
 	sums           []ptx.Operand
 }
@@ -97,9 +104,12 @@ func (s *stream) read(b asm.Builder, slab, count ptx.Operand) {
 		loads := make([][]ptx.Operand, streamLoads)
 		for i := range loads {
 			loads[i] = b.Regs(len(s.sums), b.B32)
-			if address := ptx.Global(at, from+i*each); s.width == 8 {
+			switch address := ptx.Global(at, from+i*each); {
+			case s.cached:
+				b.LdGlobalV2B32(b.Vec(loads[i]...), address)
+			case s.width == 8:
 				b.LdGlobalCgV2B32(b.Vec(loads[i]...), address)
-			} else {
+			default:
 				b.LdGlobalCgV4B32(b.Vec(loads[i]...), address)
 			}
 		}

@@ -24,7 +24,9 @@ func all(t *testing.T, to target.Target) []*ptx.Kernel {
 		}
 		kernels = append(kernels, k)
 	}
-	for _, emit := range []func(target.Target) (*ptx.Kernel, error){Empty, FMA, Slabs, Stream, Triad, Chase} {
+	for _, emit := range []func(target.Target) (*ptx.Kernel, error){
+		Empty, FMA, Slabs, CachedSlabs, Stream, Triad, Chase,
+	} {
 		add(emit(to))
 	}
 	for _, p := range []LoadPattern{

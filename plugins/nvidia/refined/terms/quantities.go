@@ -74,6 +74,8 @@ var Constants = []Constant{
 	ofDevice("register_granule", one, "registers of a thread are allocated in eights",
 		"Nsight Compute occupancy calculator: 256 registers per warp",
 		func(g *gpu.Device) float64 { return float64(g.SM.RegisterGranule) }),
+	fixed("shared_width", 128, perCycle, "shared memory of an SM: 32 banks of 4 B",
+		cudaGuide+"Compute Capability 5.x, Shared Memory, and the same for later ones"),
 	fixed("line_bytes", gpu.LineBytes, bytes, "cache line", cudaGuide+"Device Memory Accesses"),
 	fixed("accumulator_bytes", 4, bytes, "a sum",
 		"PTX ISA, mma.sync and wgmma with .f32 accumulators"),

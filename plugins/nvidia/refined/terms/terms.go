@@ -364,6 +364,10 @@ var gridTerms = []Term{
 			(m / grid_m + n / grid_n * (columns / block_n) / sharers) * block_k * element_bytes, tile_bytes)`,
 	},
 	{
+		Name: "shared_b", Unit: bytes, When: "resident > 0", Doc: "of them, a CTA's share of B",
+		Formula: "n / grid_n * (columns / block_n) / sharers * block_k * element_bytes",
+	},
+	{
 		Name: "engine_bytes", Unit: bytes, When: "resident > 0",
 		Doc:     "rows of shared memory that the copy engine fills in a K step, also those outside of the matrices",
 		Formula: "(min(block_m, m) + columns) * block_k * element_bytes",

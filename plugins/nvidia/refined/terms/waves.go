@@ -255,6 +255,30 @@ var totalTerms = []Term{
 			* (full_waves * ctas_per_sm * full_spill_dram_step + tail_ctas * tail_spill_dram_step)`,
 	},
 	{
+		Name: "partial_bytes", Unit: bytes, When: "split_k > 1", Doc: "sums of a split K, written and read",
+		Formula: `2 * accumulator_bytes * split_k
+			* when(handover > 0, ctas / split_k * block_m * block_n, batch * m * n)`,
+	},
+	{
+		Name: "requested", Unit: bytes, Common: arch.CommonRequested,
+		Doc: "what SMs ask global memory for: operands of all tiles, sums of a split K, local memory, output",
+		Formula: `ctas * steps * (when(resident > 0, step_bytes + (sharers - 1) * shared_b, tile_bytes) + spill_traffic)
+			+ partial_bytes + batch * m * n * output_bytes`,
+	},
+	{
+		Name: "l2_total", Unit: bytes, Common: arch.CommonL2Total,
+		Doc: "through the L2, which delivers once what SMs ask for at the same time",
+		Formula: `ctas * steps * (step_bytes * (1 + broken_lines / tile_lines) / l2_coalescing + spill_traffic)
+			+ partial_bytes + batch * m * n * output_bytes`,
+	},
+	{
+		Name: "shared_total", Unit: bytes, Common: arch.CommonSharedTotal,
+		Doc: "read of shared memory; a load for FMA counts with the width of the banks",
+		Formula: `ctas * steps * when(fma > 0, fma_loads * shared_width,
+			when(wgmma > 0, ` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes,
+				` + fragmentBytes + `))`,
+	},
+	{
 		Name: "limits", Unit: cycles, Kind: arch.KindShare,
 		Doc:     "what the power limit, DRAM's bandwidth and the peak rate add",
 		Formula: limited + " - all_waves",

@@ -212,7 +212,7 @@
     bar.className = "bar";
     bar.style.background = `linear-gradient(to right, ${d3.range(0, 1.01, 0.1).map(d3.interpolateViridis).join(",")})`;
     const [low, high] = spec.scale.high ? [spec.scale.low, spec.scale.high] : d3.extent(values);
-    box.append(spec.scale.label + ":", text(low, spec.scale.unit), bar, text(high, spec.scale.unit));
+    box.append(`${spec.scale.label}: ${text(low, spec.scale.unit)}`, bar, text(high, spec.scale.unit));
     return box;
   }
 

@@ -39,8 +39,7 @@ func (w *writer) report(folder string, args []string) error {
 	if err := to.Numbers("bench", w.again); err != nil {
 		return err
 	}
-	// Thousands of points are smaller as pixels.
-	return to.Page("bench.md", w.page(title, bars.SVG, scatter.PNG))
+	return to.Page("bench.md", w.page(title, bars.SVG, scatter.SVG))
 }
 
 // peak is the data sheet's for the type of the problems, 0 if it is unknown or they have several.

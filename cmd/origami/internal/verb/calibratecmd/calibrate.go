@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -86,7 +87,13 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	for _, probe := range slices.Sorted(maps.Keys(result.refused)) {
-		o.Factory.Streams.Warn(fmt.Sprintf("%s is refused: %s", probe, result.refused[probe]))
+		if o.Replay == "" || result.values[probe].Rounds > 0 {
+			o.Factory.Streams.Warn(fmt.Sprintf("%s is refused: %s", probe, result.refused[probe]))
+		}
+	}
+	if missing := result.missing(); o.Replay != "" && len(missing) > 0 {
+		o.Factory.Streams.Note(fmt.Sprintf("the records lack %s, so the numbers that need them are missing: "+
+			"those of the data sheet, or none, count in their place", strings.Join(missing, ", ")))
 	}
 	if len(result.numbers) == 0 {
 		return diag.Inputf("no number could be computed").At("%s", result.file).Do("measure more rounds")
@@ -99,6 +106,16 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	return o.write(result, c, render.FormatOf(o.Factory))
+}
+
+// missing are the probes that were never measured, for example because the records are older than they.
+func (r *outcome) missing() (names []string) {
+	for i := range r.plan.Probes {
+		if name := r.plan.Probes[i].Name; r.values[name].Rounds == 0 {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // newOutcome computes everything from records.

@@ -123,29 +123,15 @@ func near(a, b, tolerance float64) bool { return max(a, b) <= (1+tolerance)*min(
 // sheet returns the device file: the measured numbers, and below them those of the GPU without measurements.
 func (r *outcome) sheet(inUse *arch.Description) *hw.Sheet {
 	device := r.records.Device
-	s := &hw.Sheet{
-		Header:  hw.Header{Arch: device.Arch, Device: slug(device.Name), Name: device.Name, Vendor: inUse.Vendor},
-		Derived: map[string]hw.Number{}, Calibrated: map[string]hw.Number{},
-	}
 	day := ""
 	for _, n := range r.numbers {
-		if day = max(day, n.Date); n.Parameter {
-			s.Calibrated[n.Name] = n.Number
-		}
+		day = max(day, n.Date)
 	}
-	for _, p := range inUse.Params {
-		n := p.Number
-		if p.Live() {
-			n.Source, n.Date = "driver, when the GPU was calibrated", day
-		} else if n.Date == "" {
-			n.Date = day
-		}
-		_, measured := s.Calibrated[p.Name]
-		switch {
-		case p.Tier == hw.Derived:
-			s.Derived[p.Name] = n
-		case p.Tier == hw.Calibrated && !measured:
-			s.Calibrated[p.Name] = n
+	s := hw.SheetOf(hw.Header{Arch: device.Arch, Device: slug(device.Name), Name: device.Name, Vendor: inUse.Vendor},
+		inUse.Params, day, "driver, when the GPU was calibrated")
+	for _, n := range r.numbers {
+		if n.Parameter {
+			s.Calibrated[n.Name] = n.Number
 		}
 	}
 	s.Atoms = slices.Clone(r.plan.Atoms(r.numbers))

@@ -42,8 +42,11 @@ func (c *comparison) page(p *page.Page) {
 	s.List(c.allNotes())
 	header, rows := c.standings()
 	s.Table("Who is fastest", header, rows)
-	if clouds := c.ratioClouds(); len(clouds) > 0 {
+	clouds := c.ratioClouds()
+	if len(clouds) > 0 && len(c.rows) >= fewestBars {
 		s.Figure(c.speedFigure())
+	}
+	if len(clouds) > 0 && len(c.rows) >= fewestDots {
 		s.Figure(c.ratioFigure(clouds))
 	}
 	for _, t := range c.types() {

@@ -44,15 +44,21 @@ func (c *comparison) names() []string {
 	return names
 }
 
+// The fewest problems that a figure says something about: means of classes, and dots over the intensity.
+const fewestBars, fewestDots = 2, 3
+
 // figures draws what there are times for.
 func (c *comparison) figures(to report.Place) error {
 	first := c.sides[0].name()
-	if clouds := c.ratioClouds(); len(clouds) > 0 {
+	clouds := c.ratioClouds()
+	if len(clouds) > 0 && len(c.rows) >= fewestBars {
 		groups, speeds := c.speeds()
 		if _, err := report.Bars(to, "classes", "Speed relative to "+first, "geometric mean of the speed", groups,
 			speeds); err != nil {
 			return err
 		}
+	}
+	if len(clouds) > 0 && len(c.rows) >= fewestDots {
 		if _, err := report.Ratios(to, "ratio", "Time relative to "+first, "arithmetic intensity (FLOP/B)",
 			"time ÷ time of "+first, clouds); err != nil {
 			return err

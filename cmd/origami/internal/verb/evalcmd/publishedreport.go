@@ -10,11 +10,8 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 )
 
-// The most points of a scatter plot and of a curve: more cannot be seen, and fill the files.
-const (
-	mostScattered = 4000
-	mostOnCurve   = 200
-)
+// mostOnCurve is how many points a curve has: more cannot be seen, and fill the files.
+const mostOnCurve = 200
 
 // report writes the outcome into a folder: published.md with the tables and the plots, published.csv, pairs.csv and
 // published.json with the scores, times.csv with each time, its prediction and its source.
@@ -49,11 +46,11 @@ func (o *publishedOutcome) report(folder string, args []string) error {
 	p := t.page(title)
 	p.Table(publishedPairHeader, o.pairCells())
 	p.Image("agreement by class of shape", curves.SVG)
-	p.Image("predicted against published times", scatter.PNG)
+	p.Image("predicted against published times", scatter.SVG)
 	return to.Page("published.md", p)
 }
 
-// points are some of the times for a plot, at equal distances.
+// points are the times for a plot.
 func (o *publishedOutcome) points() []score.Point {
 	var all []score.Point
 	for i := range o.times {
@@ -61,12 +58,7 @@ func (o *publishedOutcome) points() []score.Point {
 			all = append(all, t.point())
 		}
 	}
-	step := max(1, len(all)/mostScattered)
-	var some []score.Point
-	for i := 0; i < len(all); i += step {
-		some = append(some, all[i])
-	}
-	return some
+	return all
 }
 
 // curves are the agreement of predicted and published times by class of shape.

@@ -48,6 +48,6 @@ func (o *outcome) report(folder string, args []string) error {
 	t := o.text()
 	p := t.page(title)
 	p.Image("efficiency over the problems, worst first", curves.SVG)
-	p.Image("predicted against measured times", scatter.PNG)
+	p.Image("predicted against measured times", scatter.SVG)
 	return to.Page("eval.md", p)
 }

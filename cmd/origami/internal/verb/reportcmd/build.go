@@ -214,7 +214,7 @@ func (b *builder) details(ctx context.Context, problems []session.Problem) error
 			if err := b.detail(ctx, panel, &b.subjects[i], problems[j].Problem); err != nil {
 				return err
 			}
-			grid.add(panel, j, b.question(&b.subjects[i], &problems[j].Problem))
+			grid.add(panel, j, grid.question(b, &b.subjects[i], &problems[j].Problem))
 			b.step()
 		}
 	}

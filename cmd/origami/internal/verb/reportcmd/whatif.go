@@ -52,6 +52,8 @@ type whatIfGrid struct {
 	notes [][]string
 	why   string // why there are none
 	live  bool   // a server answers for what was not asked
+	// rung is that of all predictions. What was measured on the device itself holds for no other.
+	rung arch.Rung
 }
 
 // whatIfs asks a model about problems with other numbers of its device.
@@ -80,6 +82,11 @@ func (b *builder) whatIfs(ctx context.Context, s *subject, problems []session.Pr
 	for i := range problems {
 		shapes[i] = problems[i].Problem
 	}
+	changed, err := g.open(ctx, b, s, 0) // all sliders are moved
+	if err != nil {
+		return nil, err
+	}
+	g.rung = changed.Describe().Rung
 	g.times, g.notes = make([][]float64, places), make([][]string, places)
 	g.live = b.Ask != "" && s.WhatIf == "" && !slices.ContainsFunc(shapes, func(p gemm.Problem) bool { return !p.Plain() })
 	for place := range places {
@@ -123,8 +130,8 @@ func sliderOf(label string, p *hw.Param) page.Slider {
 	return slider
 }
 
-// ask asks the model of the device at one place of the sliders.
-func (g *whatIfGrid) ask(ctx context.Context, b *builder, s *subject, shapes []gemm.Problem, place int) error {
+// open opens the model of the device at one place of the sliders.
+func (g *whatIfGrid) open(ctx context.Context, b *builder, s *subject, place int) (arch.Architecture, error) {
 	target := s.Target
 	target.OpenRequest.Overrides = maps.Clone(s.OpenRequest.Overrides)
 	if target.OpenRequest.Overrides == nil {
@@ -138,11 +145,20 @@ func (g *whatIfGrid) ask(ctx context.Context, b *builder, s *subject, shapes []g
 		}
 		rest /= len(sl.Values)
 	}
+	if g.rung != "" {
+		target.OpenRequest.Rung = g.rung
+	}
 	model, err := b.Factory.Open(ctx, &target)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if model, err = b.Query.Search.Restrict(ctx, model, s.kernel, b.Factory.Streams.In); err != nil {
+	return b.Query.Search.Restrict(ctx, model, s.kernel, b.Factory.Streams.In)
+}
+
+// ask asks the model of the device at one place of the sliders.
+func (g *whatIfGrid) ask(ctx context.Context, b *builder, s *subject, shapes []gemm.Problem, place int) error {
+	model, err := g.open(ctx, b, s, place)
+	if err != nil {
 		return err
 	}
 	answers, err := session.Ask(ctx, model, shapes, session.Question{Kernel: s.kernel, Top: 1})
@@ -167,11 +183,11 @@ func (g *whatIfGrid) ask(ctx context.Context, b *builder, s *subject, shapes []g
 }
 
 // question is the address that answers for a problem with other numbers of the device, in place of CHANGES.
-func (b *builder) question(s *subject, p *gemm.Problem) string {
+func (g *whatIfGrid) question(b *builder, s *subject, p *gemm.Problem) string {
 	q := url.Values{"m": {strconv.Itoa(p.M)}, "n": {strconv.Itoa(p.N)}, "k": {strconv.Itoa(p.K)},
 		"batch": {strconv.Itoa(p.Batch)}, "dtype": {p.DType.String()}, "out_dtype": {p.Output().String()},
 		"trans_a": {strconv.FormatBool(p.TransA())}, "trans_b": {strconv.FormatBool(p.TransB())},
-		"model": {s.desc.Model}, "kernel": {s.kernel}}
+		"model": {s.desc.Model}, "kernel": {s.kernel}, "rung": {string(g.rung)}}
 	return b.Ask + "?arch=" + url.QueryEscape(s.ID()) + ":CHANGES&" + q.Encode()
 }
 
@@ -197,13 +213,11 @@ func (g *whatIfGrid) add(to *page.Section, problem int, ask string) {
 		return
 	}
 	if g.live {
-		to.Text("Each place is a prediction for the kernel that is then the best. All other numbers, such as caches and " +
-			"their bandwidth, stay as they are.")
 		w.Ask = ask
-	} else {
-		to.Text("Each step is a prediction that was made with the page, for the kernel that is then the best. All other " +
-			"numbers, such as caches and their bandwidth, stay as they are.")
 	}
+	to.Text(fmt.Sprintf("Each place is a prediction for the kernel that is then the best. All other numbers, such as "+
+		"caches and their bandwidth, stay as they are. All are on the rung %s: what was measured on the device itself "+
+		"holds for no other.", g.rung))
 	to.WhatIf(w)
 	to.Table(g.oneByOne(w))
 }

@@ -1,0 +1,312 @@
+// Package fitcmd is `origami fit`: the constants of a model from measurements of one's own GPU.
+package fitcmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/plugins/builtins"
+)
+
+// Options are what the command line says.
+type Options struct {
+	Factory *session.Factory
+	// Records are folders of data sets, none for the shipped one.
+	Records []string
+	// Write is the device file to write, Name the device in it.
+	Write, Name string
+}
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "fit --arch ARCH --records FOLDER",
+		Short: "Fit the model's constants to measurements of your own GPU",
+		Long: "Fit the constants of the refined model to measured times, as `origami bench --executor` records them,\n" +
+			"and say whether that makes the model better. It takes at least 100 times of 10 sizes. Sizes are divided\n" +
+			"into five folds, and the constants are fitted five times without one of them. A constant is adopted if\n" +
+			"the times determine it and all folds move it in one direction. All of them are adopted only if the\n" +
+			"model then predicts the sizes left out better, by more than the scatter, and picks no slower kernels\n" +
+			"there. Otherwise everything stays as it is, and the answer says why.\n\n" +
+			"--write makes a device file with the numbers of the device and the adopted constants. --device-file\n" +
+			"takes it in every command. The file is written at the end, and only if constants are adopted.\n" +
+			"docs/fitting.md says how to read the answer.",
+		Example: `  origami bench --arch a100 --executor triton --records ./a100-sweep
+  origami fit --arch a100 --records ./a100-sweep --write my-a100.yaml
+  origami --device-file my-a100.yaml select -m 4096 -n 4096 -k 4096
+  origami fit --device-file calibrated.yaml --records ./sweep --records ./more --write fitted.yaml
+  origami fit --arch h200 --json`,
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVar(&o.Records, "records", nil,
+		"`FOLDER` of a data set to fit to; may be repeated; the shipped one otherwise")
+	flags.StringVar(&o.Write, "write", "", "write a device file to `FILE`, for --device-file")
+	flags.StringVar(&o.Name, "name", "", "`NAME` of the device in that file; that of the device and -fitted otherwise")
+	flags.String("kernel", "", "kernel `FAMILY` of the measurements; the architecture's first otherwise")
+	return cmd
+}
+
+// answer is what is written.
+type answer struct {
+	adoption *fit.Adoption
+	arch     *arch.Description
+	sets     []*dataset.Dataset
+	file     string // that was written
+}
+
+// Run answers.
+func Run(ctx context.Context, o *Options) error {
+	targets, err := o.Factory.Targets(ctx, o.Factory.Settings.Arch, o.Factory.Settings.Device)
+	if err != nil {
+		return err
+	}
+	if len(targets) > 1 {
+		return diag.Inputf("%d architectures are given, and one is fitted", len(targets)).At("--arch").Do("leave one")
+	}
+	current, err := o.Factory.Open(ctx, &targets[0])
+	if err != nil {
+		return err
+	}
+	d := current.Describe()
+	sets, err := o.sets(ctx, d)
+	if err != nil {
+		return err
+	}
+	sheet, err := o.sheet(d, &targets[0])
+	if err != nil {
+		return err
+	}
+	tunable, err := open(ctx, targets[0].OpenRequest, sheet)
+	if err != nil {
+		return err
+	}
+	sample, problems, err := sampleOf(ctx, tunable, sets)
+	if err != nil {
+		return err
+	}
+	adoption, err := o.adopt(ctx, sample, tunable, current)
+	if err != nil {
+		return err
+	}
+	a := &answer{adoption: adoption, arch: d, sets: sets}
+	if o.Write != "" && adoption.Refused == "" {
+		sheet.Fitted = fitted(sheet.Fitted, a, problems)
+		if err := write(o.Write, sheet); err != nil {
+			return err
+		}
+		a.file = o.Write
+	}
+	return a.write(o.Factory.Streams, render.FormatOf(o.Factory), o.Write != "")
+}
+
+// sets reads the data sets.
+func (o *Options) sets(ctx context.Context, d *arch.Description) (sets []*dataset.Dataset, err error) {
+	kernel := o.Factory.Settings.Kernel
+	if len(o.Records) == 0 {
+		one, err := datastore.Shipped(d, kernel, "--records")
+		return []*dataset.Dataset{one}, err
+	}
+	for _, folder := range o.Records {
+		one, err := datastore.Folder(ctx, d, kernel, "--records", folder)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, one)
+	}
+	return sets, nil
+}
+
+// fittedSuffix follows the name of a device of origami's in the name of the fitted one.
+const fittedSuffix = "-fitted"
+
+// sheet returns the device file without the fitted constants: the numbers in use, under another name than those of the
+// shipped devices. The name in use is an alias, since measurements bear it.
+func (o *Options) sheet(d *arch.Description, t *session.Target) (*hw.Sheet, error) {
+	h := hw.Header{Arch: d.Arch, Device: o.Name, Name: d.DeviceName, Vendor: d.Vendor}
+	var given *hw.Sheet
+	if t.OpenRequest.DeviceFile != nil {
+		var err error
+		if given, err = hw.DecodeSheet(o.Factory.Settings.DeviceFile, t.OpenRequest.DeviceFile); err != nil {
+			return nil, err
+		}
+		h.Aliases = slices.Clone(given.Aliases)
+	}
+	switch {
+	case h.Device == "" && given != nil:
+		h.Device = d.Device
+	case h.Device == "":
+		h.Device = d.Device + fittedSuffix
+	}
+	if h.Device != d.Device && !slices.Contains(h.Aliases, d.Device) {
+		h.Aliases = append(h.Aliases, d.Device)
+	}
+	s := hw.SheetOf(h, d.Params, time.Now().UTC().Format(time.DateOnly), "driver, when the model was fitted")
+	if given != nil {
+		s.Atoms, s.Fitted = given.Atoms, given.Fitted
+	}
+	return s, nil
+}
+
+// open opens the model with the numbers of a sheet, in this process.
+func open(ctx context.Context, r arch.OpenRequest, sheet *hw.Sheet) (fit.Tunable, error) {
+	text, err := hw.EncodeSheet(sheet)
+	if err != nil {
+		return nil, err
+	}
+	r.Device, r.DeviceFile, r.Live, r.Overrides = "", text, nil, nil
+	return builtins.Tunable(ctx, r)
+}
+
+// perProblem is how many kernels of a problem are fitted to. The fastest of a larger sweep count, and of the others as
+// many as are left, evenly spread over their times.
+const perProblem, fastestOfProblem = 200, 50
+
+// sampleOf returns the times to fit to.
+func sampleOf(
+	ctx context.Context, m arch.Architecture, sets []*dataset.Dataset,
+) (s *fit.Sample, problems []gemm.Problem, err error) {
+	s = &fit.Sample{}
+	for _, set := range sets {
+		for _, p := range set.Problems() {
+			var configs []gemm.Config
+			var seconds []float64
+			kept, err := usable(ctx, m, p, set.Sweep(p))
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, k := range thinned(kept) {
+				configs, seconds = append(configs, k.Config), append(seconds, float64(k.Median))
+			}
+			if len(configs) == 0 {
+				continue
+			}
+			if err := s.Add(p, configs, seconds); err != nil {
+				return nil, nil, err
+			}
+			problems = append(problems, p)
+		}
+	}
+	return s, problems, nil
+}
+
+// usable returns the measured kernels that the model has a time for.
+func usable(
+	ctx context.Context, m arch.Architecture, p gemm.Problem, sweep []dataset.Measurement,
+) (kept []dataset.Measurement, err error) {
+	var configs []gemm.Config
+	for _, k := range sweep {
+		if k.Library == "" && k.Status == dataset.OK && k.Median > 0 {
+			kept, configs = append(kept, k), append(configs, k.Config)
+		}
+	}
+	estimates := make([]arch.Estimate, len(configs))
+	if err := m.Estimate(ctx, estimates, p, configs); err != nil {
+		if diag.KindOf(err) == diag.Input {
+			return nil, nil // a type or a layout that the model does not take
+		}
+		return nil, err
+	}
+	i := -1
+	return slices.DeleteFunc(kept, func(dataset.Measurement) bool {
+		i++
+		return estimates[i].Reject != ""
+	}), nil
+}
+
+// thinned leaves out kernels of a problem that has more than perProblem.
+func thinned(all []dataset.Measurement) []dataset.Measurement {
+	if len(all) <= perProblem {
+		return all
+	}
+	slices.SortStableFunc(all, func(a, b dataset.Measurement) int {
+		switch {
+		case a.Median < b.Median:
+			return -1
+		case a.Median > b.Median:
+			return 1
+		}
+		return strings.Compare(a.Config.String(), b.Config.String())
+	})
+	out := slices.Clone(all[:fastestOfProblem])
+	rest, others := all[fastestOfProblem:], perProblem-fastestOfProblem
+	for i := range others {
+		out = append(out, rest[i*len(rest)/others])
+	}
+	return out
+}
+
+// adopt fits, with progress on a terminal.
+func (o *Options) adopt(
+	ctx context.Context, s *fit.Sample, m fit.Tunable, current arch.Architecture,
+) (*fit.Adoption, error) {
+	p := measuring.NewProgress(o.Factory.Streams, "fitting")
+	defer p.Stop()
+	return fit.Adopt(ctx, s, m, current, func(at fit.Stage) {
+		if p.Shown() {
+			p.UpdateTotal(int64(at.Total))
+			p.SetValue(int64(at.Done))
+			p.UpdateMessage(fmt.Sprintf("%d/%d fits, %s", at.Done, at.Total, at.Name))
+		}
+	})
+}
+
+// fitted is the section of the device file: the adopted constants, and those that were in the file before.
+func fitted(before *hw.Fitted, a *answer, problems []gemm.Problem) *hw.Fitted {
+	day := time.Now().UTC().Format(time.DateOnly)
+	source := fmt.Sprintf("fitted to %s (%d times of %d problems) by %s, %s", a.names(), a.adoption.Times,
+		a.adoption.Problems, session.Software(), day)
+	f := &hw.Fitted{Model: a.arch.Model, Kernel: a.sets[0].Kernel, DataSet: a.names(), Source: source, Date: day,
+		Values: map[string]hw.FittedValue{}}
+	if before != nil {
+		for name, v := range before.Values {
+			f.Values[name] = v
+		}
+		problems = append(slices.Clone(before.Problems), problems...)
+		if before.Kernel != f.Kernel {
+			f.Kernel = ""
+		}
+		if before.DataSet != f.DataSet {
+			f.DataSet = before.DataSet + ", " + f.DataSet
+		}
+	}
+	for _, p := range problems {
+		if !slices.Contains(f.Problems, p) {
+			f.Problems = append(f.Problems, p)
+		}
+	}
+	for _, q := range a.adoption.Quantities {
+		if q.Kept == "" {
+			f.Values[q.Name] = hw.FittedValue{Value: q.New, Unit: q.Unit, Low: q.FoldLow, High: q.FoldHigh}
+		}
+	}
+	return f
+}
+
+// names are the data sets.
+func (a *answer) names() string {
+	names := make([]string, len(a.sets))
+	for i, s := range a.sets {
+		names[i] = s.Name
+	}
+	return strings.Join(names, ", ")
+}

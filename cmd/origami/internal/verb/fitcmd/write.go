@@ -1,0 +1,152 @@
+package fitcmd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/sdk/durable"
+)
+
+// The JSON of `fit`.
+type (
+	object struct {
+		Device     string         `json:"device"`
+		Model      string         `json:"model"`
+		Kernel     string         `json:"kernel"`
+		Records    []string       `json:"records"`
+		Problems   int            `json:"problems"`
+		Times      int            `json:"times"`
+		Adopted    bool           `json:"adopted"`
+		Refused    string         `json:"refused,omitempty"`
+		Before     outcomeJSON    `json:"before"`
+		After      outcomeJSON    `json:"after"`
+		Quantities []quantityJSON `json:"quantities"`
+		File       string         `json:"file,omitempty"`
+	}
+	outcomeJSON struct {
+		Loss       float64 `json:"loss"`
+		Error      float64 `json:"median_error"`
+		Efficiency float64 `json:"efficiency"`
+		Worst      float64 `json:"worst_efficiency"`
+	}
+	quantityJSON struct {
+		Name    string        `json:"name"`
+		Unit    string        `json:"unit"`
+		Doc     string        `json:"doc"`
+		Before  float64       `json:"before"`
+		After   float64       `json:"after"`
+		Low     render.Number `json:"fold_low"`
+		High    render.Number `json:"fold_high"`
+		Error   render.Number `json:"relative_standard_error"`
+		Adopted bool          `json:"adopted"`
+		Kept    string        `json:"kept_because,omitempty"`
+	}
+)
+
+func newObject(a *answer) object {
+	out := object{Device: a.arch.ID(), Model: a.arch.Model, Kernel: a.sets[0].Kernel, Problems: a.adoption.Problems,
+		Times: a.adoption.Times, Adopted: a.adoption.Refused == "", Refused: a.adoption.Refused, File: a.file,
+		Before: outcomeJSON(a.adoption.Before), After: outcomeJSON(a.adoption.After)}
+	for _, s := range a.sets {
+		out.Records = append(out.Records, s.Name)
+	}
+	for i := range a.adoption.Quantities {
+		q := &a.adoption.Quantities[i]
+		low, high := folds(q)
+		out.Quantities = append(out.Quantities, quantityJSON{q.Name, q.Unit, q.Doc, q.Value, q.New, render.Number(low),
+			render.Number(high), render.Number(math.Expm1(q.Error)), q.Kept == "", q.Kept})
+	}
+	return out
+}
+
+// folds is the range over the folds, NaN of a quantity that was fitted in none.
+func folds(q *fit.Adopted) (low, high float64) {
+	if q.FoldHigh == 0 {
+		return math.NaN(), math.NaN()
+	}
+	return q.FoldLow, q.FoldHigh
+}
+
+// write writes the answer. asked says that a device file was to be written.
+func (a *answer) write(s *iostreams.Streams, format render.Format, asked bool) error {
+	if format == render.JSON {
+		if err := render.JSONLine(s, newObject(a)); err != nil {
+			return err
+		}
+	} else {
+		header := []string{"constant", "unit", "before", "after", "over_folds", "standard_error", "kept_because"}
+		var rows [][]string
+		for i := range a.adoption.Quantities {
+			q := &a.adoption.Quantities[i]
+			span, deviation := "–", "–"
+			if low, high := folds(q); session.Finite(low) {
+				span = render.SixDigits(low) + " to " + render.SixDigits(high)
+			}
+			if session.Finite(q.Error) {
+				deviation = render.Percent(math.Expm1(q.Error))
+			}
+			rows = append(rows, []string{q.Name, q.Unit, render.SixDigits(q.Value), render.SixDigits(q.New), span, deviation,
+				q.Kept})
+		}
+		if err := render.WriteRows(s, format, header, rows); err != nil {
+			return err
+		}
+	}
+	a.notes(s, asked)
+	return nil
+}
+
+// notes says what the constants do to the model.
+func (a *answer) notes(s *iostreams.Streams, asked bool) {
+	b, f := a.adoption.Before, a.adoption.After
+	s.Note(fmt.Sprintf("fitted to %d times of %s, in %s", a.adoption.Times,
+		render.Plural(a.adoption.Problems, "problem", "problems"), a.names()))
+	if b != f {
+		s.Note(fmt.Sprintf("on problems left out of the fit: times are off by %s at the median, were %s; "+
+			"picks reach %s of the fastest measured kernel, worst %s, were %s, worst %s",
+			render.Percent(f.Error), render.Percent(b.Error), render.Percent(f.Efficiency), render.Percent(f.Worst),
+			render.Percent(b.Efficiency), render.Percent(b.Worst)))
+	}
+	switch {
+	case a.adoption.Refused != "" && asked:
+		s.Note("no constant is adopted, and no file is written: " + a.adoption.Refused)
+	case a.adoption.Refused != "":
+		s.Note("no constant is adopted: " + a.adoption.Refused)
+	case a.file != "":
+		s.Note(fmt.Sprintf("the device file is %s; --device-file %s uses it", a.file, a.file))
+	}
+}
+
+// write replaces a device file as a whole.
+func write(file string, sheet *hw.Sheet) error {
+	text, err := hw.EncodeSheet(sheet)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "# %s, fitted by %s. The section fitted has constants of the model;\n"+
+		"# the other numbers are those that it was fitted with.\n", sheet.Name, session.Software())
+	out.Write(text)
+	err = durable.Replace(file, 0o644, func(w io.Writer) error {
+		_, err := w.Write(out.Bytes())
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &diag.Error{What: fmt.Sprintf("it cannot be written: %v", err), Where: file, Fix: "name another file", Err: err}
+}

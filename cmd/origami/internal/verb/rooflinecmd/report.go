@@ -1,0 +1,111 @@
+package rooflinecmd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/printable"
+	"github.com/origami-gemm/origami/core/roofline"
+)
+
+// mostRows bounds the kernels of the page's table. The CSV file has all.
+const mostRows = 200
+
+// report writes roofline.md, a figure per type of operands as SVG and PNG, and the numbers as CSV and JSON.
+func (p *picture) report(folder string, args []string) error {
+	to := report.Folder(folder)
+	if err := to.Make(); err != nil {
+		return err
+	}
+	err := to.Numbers("roofline", func(s *iostreams.Streams, f render.Format) error { return p.write(s, f) })
+	if err != nil {
+		return err
+	}
+	header, rows := p.ceilings()
+	if err := to.CSV("ceilings", header, rows); err != nil {
+		return err
+	}
+	labels := make([]string, len(p.sides))
+	for i := range p.sides {
+		labels[i] = p.sides[i].label
+	}
+	place := report.PlaceOf(folder, strings.Join(labels, ", "), args)
+	page := &report.Page{}
+	page.Heading(1, "Kernels under the roofs")
+	for _, t := range p.types() {
+		title := "Kernels under the roofs, " + t.String()
+		files, err := report.Roofline(place, "roofline-"+t.String(), title, p.figure(t))
+		if err != nil {
+			return report.Unwritable(folder, err)
+		}
+		page.Image(title, files.SVG)
+	}
+	page.List([]string{
+		"A line is the roof of instructions or of a memory: what a microbenchmark reached or, where none was run, the " +
+			"limit of the hardware.",
+		"A kernel has a point per memory, at its rate and at its operations by byte there. Each point belongs under " +
+			"the line of its own memory.",
+		"Bytes are the model's, also where the time is measured.",
+		fmt.Sprintf("Written by %s on %s.", session.Software(), time.Now().UTC().Format(time.DateOnly)),
+	})
+	page.Heading(2, "Ceilings")
+	page.Table(header, rows)
+	if len(p.kernels) > 0 {
+		page.Heading(2, "Kernels")
+		header, rows = p.table()
+		if len(rows) > mostRows {
+			page.List([]string{fmt.Sprintf("The first %d of %d; roofline.csv has all.", mostRows, len(rows))})
+			rows = rows[:mostRows]
+		}
+		page.Table(header, rows)
+	}
+	return to.Page("roofline.md", page)
+}
+
+// types are the types of operands in the picture.
+func (p *picture) types() (types []gemm.DType) {
+	for _, d := range p.sides[0].roofs {
+		types = append(types, d.DType)
+	}
+	if len(p.kernels) == 0 {
+		return types
+	}
+	var used []gemm.DType
+	for _, t := range types {
+		for i := range p.kernels {
+			if p.kernels[i].problem.DType == t {
+				used = append(used, t)
+				break
+			}
+		}
+	}
+	return used
+}
+
+// figure is the picture of one type.
+func (p *picture) figure(t gemm.DType) (sides []report.RoofSide) {
+	for i := range p.sides {
+		s := &p.sides[i]
+		one := report.RoofSide{Name: printable.Line(s.desc.DeviceName + " (" + s.label + ")"), Device: s.of(t)}
+		for k := range p.kernels {
+			kernel := &p.kernels[k]
+			if kernel.side != i || kernel.problem.DType != t {
+				continue
+			}
+			for _, point := range kernel.Points {
+				if point.Level != roofline.Shared || len(p.sides) == 1 {
+					one.Points = append(one.Points, report.RoofPoint{Level: point.Level, X: point.Intensity, Y: kernel.Rate,
+						Measured: kernel.measured})
+				}
+			}
+		}
+		sides = append(sides, one)
+	}
+	return sides
+}

@@ -1,0 +1,159 @@
+// Package rooflinecmd is `origami roofline`: kernels under the roofs of devices, by predicted and by measured times.
+package rooflinecmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Options are what the command line says.
+type Options struct {
+	Factory *session.Factory
+	Query   session.ProblemFlags
+	// Configs are configurations to place beside the pick.
+	Configs []string
+	// Measured asks for measured times: of the data set in the folder Records, or of the shipped one.
+	Measured bool
+	Records  string
+	Report   string
+}
+
+// New returns the command. run is Run, or what a test wants to see called.
+func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "roofline --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE]",
+		Short: "Place kernels under the roofs of a device: instructions, shared memory, L2, DRAM",
+		Long: "List the ceilings of each device for a type of operands: its matrix instructions, FMA, shared memory\n" +
+			"(LDS), L2, MALL and DRAM. A limit is what nothing exceeds, by the data sheet or by the width of the\n" +
+			"unit. What a microbenchmark reached is beside it where one was run: with --device-file, that of\n" +
+			"origami calibrate. Kernels are placed under them: the model's pick for the problem or for each of\n" +
+			"--problems, and the configurations of --config. A kernel has an intensity per memory: operations by\n" +
+			"byte that matrix instructions read of shared memory, that SMs ask global memory for, that passes the\n" +
+			"L2, and that passes DRAM. The lowest of the roofs at these intensities bounds its rate.\n" +
+			"With --measured, the times are measured ones: of the pick, of the fastest kernel and of the vendor's\n" +
+			"libraries, in the shipped data set or in --records, for the problems given or for all of it. Bytes\n" +
+			"are always the model's. A kernel above a roof is marked, with a warning if the roof is a limit.\n" +
+			"--report writes a page, and the figure as SVG and PNG. docs/roofline.md defines every number.",
+		Example: `  origami roofline --arch h200
+  origami roofline --arch h200 -m 4096 -n 4096 -k 4096 --config 64x64x32,warps=4,stages=2
+  origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --dtype bf16 --report ./roofs
+  origami roofline --device-file my-gpu.yaml --problems shapes.csv --format csv
+  origami roofline --arch h200 --measured --report ./roofs`,
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	flags := cmd.Flags()
+	o.Query.Register(flags, true)
+	flags.StringArrayVar(&o.Configs, "config", nil,
+		"place this `CONFIG` too, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; may be repeated")
+	flags.BoolVar(&o.Measured, "measured", false, "place measured times of the shipped data set")
+	flags.StringVar(&o.Records, "records", "", "place measured times of the data set in `FOLDER`")
+	flags.StringVar(&o.Report, "report", "", "write a page, the figure and the numbers into a `FOLDER`")
+	return cmd
+}
+
+// Run answers.
+func Run(ctx context.Context, o *Options) error {
+	list, err := o.problems(ctx)
+	if err != nil {
+		return err
+	}
+	p := &picture{failures: list.Failures, labels: list.Labels}
+	base, err := o.Query.Base(o.Factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	p.dtype = base.DType
+	sides, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range sides {
+		if err := p.add(ctx, o, &sides[i], list.Problems); err != nil {
+			return err
+		}
+	}
+	if err := p.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
+		return err
+	}
+	p.warn(o.Factory.Streams)
+	if o.Report != "" {
+		if err := verb.UntilCancelled(ctx, func() error { return p.report(o.Report, o.Factory.Args) }); err != nil {
+			return err
+		}
+		o.Factory.Streams.Note("the report is in " + o.Report)
+	}
+	return list.Failures.Err()
+}
+
+// measured reports whether the times are measured ones.
+func (o *Options) measured() bool { return o.Measured || o.Records != "" }
+
+// problems are those of the command line or of its file. There are none if the ceilings alone are asked for, or all
+// problems of a data set.
+func (o *Options) problems(ctx context.Context) (*session.ProblemList, error) {
+	if !o.Query.Asks() {
+		if len(o.Configs) > 0 {
+			return nil, diag.Inputf("a configuration is placed for a problem").At("--config").
+				Do("add -m, -n and -k, or --problems")
+		}
+		return &session.ProblemList{Failures: o.Factory.Failures(ctx)}, nil
+	}
+	return o.Query.List(ctx, o.Factory)
+}
+
+// side is one device of the picture.
+type side struct {
+	label  string
+	model  arch.Architecture
+	desc   *arch.Description
+	kernel string
+}
+
+// open opens the architectures of the command line.
+func (o *Options) open(ctx context.Context) ([]side, error) {
+	f := o.Factory
+	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
+	if err != nil {
+		return nil, err
+	}
+	if len(targets) > 1 && o.Records != "" {
+		return nil, diag.Inputf("a folder has the times of one device, and %d are given", len(targets)).At("--records").
+			Do("name one with --arch, or use --measured for the shipped ones")
+	}
+	sides := make([]side, len(targets))
+	for i := range targets {
+		a, err := f.Open(ctx, &targets[i])
+		if err != nil {
+			return nil, err
+		}
+		s := &sides[i]
+		s.label, s.desc = targets[i].Label(), a.Describe()
+		f.WarnUnused(&targets[i], s.desc)
+		if s.kernel, err = session.KernelFamily(s.desc, f.Settings.Kernel); err != nil {
+			return nil, err
+		}
+		if s.model, err = o.Query.Search.Restrict(ctx, a, s.kernel, f.Streams.In); err != nil {
+			return nil, err
+		}
+	}
+	return sides, nil
+}
+
+// unlisted are the problems without their places.
+func unlisted(list []session.Problem) []gemm.Problem {
+	out := make([]gemm.Problem, len(list))
+	for i := range list {
+		out[i] = list[i].Problem
+	}
+	return out
+}

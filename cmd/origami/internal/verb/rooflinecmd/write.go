@@ -1,0 +1,237 @@
+package rooflinecmd
+
+import (
+	"math"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/roofline"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// The JSON of `roofline`.
+type (
+	object struct {
+		Devices []deviceJSON `json:"devices"`
+		Kernels []kernelJSON `json:"kernels"`
+	}
+	deviceJSON struct {
+		ID       string        `json:"device"`
+		Name     string        `json:"name"`
+		Model    string        `json:"model"`
+		Kernel   string        `json:"kernel"`
+		DType    string        `json:"dtype"`
+		Ceilings []ceilingJSON `json:"ceilings"`
+	}
+	ceilingJSON struct {
+		Name    string        `json:"name"`
+		Level   string        `json:"level"`
+		Limit   render.Number `json:"limit"`
+		Reached render.Number `json:"reached"`
+		Unit    string        `json:"unit"`
+		Source  string        `json:"source"`
+	}
+	kernelJSON struct {
+		Device     string        `json:"device"`
+		Problem    gemm.Record   `json:"problem"`
+		Labels     render.Fields `json:"labels,omitempty"`
+		Name       string        `json:"name"`
+		Config     *gemm.Config  `json:"config"`
+		Measured   bool          `json:"measured"`
+		Seconds    float64       `json:"seconds"`
+		Rate       float64       `json:"flop_per_second"`
+		Attainable float64       `json:"attainable_flop_per_second"`
+		Share      float64       `json:"of_attainable"`
+		Bound      string        `json:"bound"`
+		Above      string        `json:"above,omitempty"`
+		Levels     []levelJSON   `json:"levels"`
+	}
+	levelJSON struct {
+		Level     string        `json:"level"`
+		Bytes     float64       `json:"bytes"`
+		Counted   bool          `json:"counted_by_model"`
+		Intensity float64       `json:"flop_per_byte"`
+		Bandwidth float64       `json:"bytes_per_second"`
+		Share     render.Number `json:"of_roof"`
+		Above     string        `json:"above,omitempty"`
+	}
+)
+
+// known returns a number that is 0 if it is unknown as one that JSON writes as null then.
+func known(v float64) render.Number {
+	if v == 0 {
+		return render.Number(math.NaN())
+	}
+	return render.Number(v)
+}
+
+func (p *picture) object() object {
+	out := object{Devices: []deviceJSON{}, Kernels: []kernelJSON{}}
+	for i := range p.sides {
+		s := &p.sides[i]
+		for _, d := range s.roofs {
+			j := deviceJSON{ID: s.label, Name: s.desc.DeviceName, Model: s.desc.Model, Kernel: s.kernel,
+				DType: d.DType.String(), Ceilings: []ceilingJSON{}}
+			for k := range d.Ceilings {
+				c := &d.Ceilings[k]
+				j.Ceilings = append(j.Ceilings, ceilingJSON{c.Name, c.Level.String(), known(c.Limit), known(c.Reached),
+					c.Unit(), c.Source})
+			}
+			out.Devices = append(out.Devices, j)
+		}
+	}
+	for i := range p.kernels {
+		k := &p.kernels[i]
+		j := kernelJSON{Device: p.sides[k.side].label, Problem: k.problem.Record(),
+			Labels: k.fields(p.labels), Name: k.name, Measured: k.measured,
+			Seconds: k.Seconds, Rate: k.Rate, Attainable: k.Attainable, Share: k.Share(), Bound: k.Bound.String(),
+			Above: k.compute.String()}
+		if k.config != (gemm.Config{}) {
+			j.Config = &k.config
+		}
+		for _, l := range k.Points {
+			j.Levels = append(j.Levels, levelJSON{l.Level.String(), l.Bytes, l.Counted, l.Intensity, l.Bandwidth,
+				known(l.Share), l.Above.String()})
+		}
+		out.Kernels = append(out.Kernels, j)
+	}
+	return out
+}
+
+func (p *picture) write(s *iostreams.Streams, format render.Format) error {
+	switch format {
+	case render.JSON:
+		return render.JSONLine(s, p.object())
+	case render.Table:
+		header, rows := p.ceilings()
+		if err := render.WriteRows(s, format, header, rows); err != nil || len(p.kernels) == 0 {
+			return err
+		}
+		render.Lines(s, "")
+		header, rows = p.table()
+		return render.WriteRows(s, format, header, rows)
+	default:
+		header, rows := p.ceilings()
+		if len(p.kernels) > 0 {
+			header, rows = p.records()
+		}
+		return render.WriteRows(s, format, header, rows)
+	}
+}
+
+// ceilings are a row per ceiling.
+func (p *picture) ceilings() (header []string, rows [][]string) {
+	for i := range p.sides {
+		s := &p.sides[i]
+		for _, d := range s.roofs {
+			for k := range d.Ceilings {
+				c := &d.Ceilings[k]
+				rows = append(rows, []string{s.label, d.DType.String(), c.Name, quantity(c.Limit, c.Unit()),
+					quantity(c.Reached, c.Unit())})
+			}
+		}
+	}
+	return []string{"device", "type", "ceiling", "limit", "reached"}, rows
+}
+
+func quantity(v float64, unitName string) string {
+	if v == 0 {
+		return "–"
+	}
+	return unit.SI(v, unitName)
+}
+
+// levels are the columns of intensities.
+var levels = []roofline.Level{roofline.Shared, roofline.Requested, roofline.L2, roofline.DRAM}
+
+// at returns the point of a level, nil if there is none.
+func (k *placed) at(l roofline.Level) *roofline.Point {
+	for i := range k.Points {
+		if k.Points[i].Level == l {
+			return &k.Points[i]
+		}
+	}
+	return nil
+}
+
+// table are the kernels for a reader.
+func (p *picture) table() (header []string, rows [][]string) {
+	header = []string{"device", "problem", "kernel", "configuration", "time", "rate", "of roof", "roof",
+		"FLOP/B shared", "requested", "L2", "DRAM"}
+	for i := range p.kernels {
+		k := &p.kernels[i]
+		name := k.name
+		if k.measured {
+			name += ", measured"
+		}
+		row := []string{p.sides[k.side].label, k.problem.String(), name, k.configText(), unit.SI(k.Seconds, "s"),
+			unit.SI(k.Rate, "FLOP/s"), render.Percent(k.Share()), k.Bound.String()}
+		for _, l := range levels {
+			cell := "–"
+			if point := k.at(l); point != nil {
+				cell = render.ThreeDigits(point.Intensity)
+				if point.Above != roofline.Nothing {
+					cell += " (above)"
+				}
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, append(row, k.cells(p.labels)...))
+	}
+	return append(header, p.labels...), rows
+}
+
+// fields are the labels by name, none for a problem of a data set.
+func (k *placed) fields(names []string) render.Fields {
+	if len(k.labels) == 0 {
+		return nil
+	}
+	return render.Labels(names, k.labels)
+}
+
+// cells are the labels, empty for a problem of a data set.
+func (k *placed) cells(names []string) []string {
+	if len(k.labels) == 0 {
+		return make([]string, len(names))
+	}
+	return k.labels
+}
+
+func (k *placed) configText() string {
+	if k.config == (gemm.Config{}) {
+		return ""
+	}
+	return k.config.String()
+}
+
+// records are the kernels for a program.
+func (p *picture) records() (header []string, rows [][]string) {
+	header = []string{"device", "m", "n", "k", "batch", "dtype", "problem", "name", "measured", "configuration", "seconds",
+		"flop_per_second", "attainable_flop_per_second", "of_attainable", "bound", "above"}
+	for _, l := range []string{"shared", "requested", "l2", "dram"} {
+		header = append(header, l+"_bytes", l+"_flop_per_byte", l+"_bytes_per_second", l+"_of_roof", l+"_above")
+	}
+	for i := range p.kernels {
+		k := &p.kernels[i]
+		row := []string{p.sides[k.side].label, render.Exact(float64(k.problem.M)), render.Exact(float64(k.problem.N)),
+			render.Exact(float64(k.problem.K)), render.Exact(float64(k.problem.Batch)), k.problem.DType.String(),
+			k.problem.String(), k.name, render.Flag(k.measured), k.configText(), render.Exact(k.Seconds),
+			render.Exact(k.Rate), render.Exact(k.Attainable), render.Exact(k.Share()), k.Bound.String(), k.compute.String()}
+		for _, l := range levels {
+			point := k.at(l)
+			if point == nil {
+				row = append(row, "", "", "", "", "")
+				continue
+			}
+			share := ""
+			if point.Share > 0 {
+				share = render.Exact(point.Share)
+			}
+			row = append(row, render.Exact(point.Bytes), render.Exact(point.Intensity), render.Exact(point.Bandwidth), share,
+				point.Above.String())
+		}
+		rows = append(rows, append(row, k.cells(p.labels)...))
+	}
+	return append(header, p.labels...), rows
+}

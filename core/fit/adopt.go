@@ -1,0 +1,348 @@
+package fit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
+)
+
+// Tunable is a model whose quantities can have other values.
+type Tunable interface {
+	arch.Architecture
+	// Tunables are the quantities with their values in use.
+	Tunables() []Tuned
+	// Retuned returns the model with other values of quantities, by name.
+	Retuned(values map[string]float64) arch.Architecture
+}
+
+// Tuned is a quantity with its value in use.
+type Tuned struct {
+	Quantity
+	Value     float64
+	Unit, Doc string
+}
+
+// What a sample needs at least: problems, and times.
+const (
+	LeastProblems = 10
+	LeastTimes    = 100
+)
+
+const (
+	// adoptFolds is into how many parts the problems are divided. Each is left out of one fit.
+	adoptFolds = 5
+	// prior is how far a quantity is expected to be from its value in use: a factor of two, as a logarithm. Moving it
+	// that far costs as much as one problem does on average, so that what the times do not determine stays where it is.
+	prior = math.Ln2
+	// known is the standard error of a logarithm below which the times determine a quantity.
+	known = prior / 2
+	// disagreement is the factor between the values of two folds from which on they disagree.
+	disagreement = 2
+	// leastGain is the share of the loss on problems left out that new values have to take away.
+	leastGain = 0.01
+)
+
+// Adopted is a quantity after Adopt.
+type Adopted struct {
+	Tuned
+	// New is the value to use: Value if Kept says why it is kept.
+	New  float64
+	Kept string
+	// FoldLow and FoldHigh are the range over the folds, 0 if the quantity was fitted in none.
+	FoldLow, FoldHigh float64
+	// Error is the standard error of the logarithm, with a problem as one observation. It is infinite if no time depends
+	// on the quantity.
+	Error float64
+}
+
+// Outcome says how well a model predicts problems that its quantities were not fitted to.
+type Outcome struct {
+	// Loss is that of the fit, Error the median over the problems of the median |predicted ÷ measured − 1|.
+	Loss, Error float64
+	// Efficiency and Worst are the geometric mean and the least, over the problems, of the best time ÷ the time of the
+	// kernel that the model predicts to be the fastest, both of the kernels measured.
+	Efficiency, Worst float64
+}
+
+// Adoption is what Adopt decides.
+type Adoption struct {
+	Quantities []Adopted
+	// Problems and Times count the sample.
+	Problems, Times int
+	// Before is the model as it is, After with quantities that were fitted without the problem that is scored.
+	Before, After Outcome
+	// Refused says why no quantity is adopted, empty if some are.
+	Refused string
+}
+
+// Values are the new values of the quantities that are adopted.
+func (a *Adoption) Values() map[string]float64 {
+	values := map[string]float64{}
+	for _, q := range a.Quantities {
+		if q.Kept == "" {
+			values[q.Name] = q.New
+		}
+	}
+	return values
+}
+
+// Stage is how far Adopt is.
+type Stage struct {
+	Name        string
+	Done, Total int
+}
+
+// Adopt fits the quantities of a model to a sample and adopts those that the problems left out speak for:
+//
+//   - a quantity that no time depends on, or whose standard error is above a factor of √2, is kept;
+//   - one that the folds move in different directions from its value in use, to values that differ by more than a
+//     factor of two, or to the end of its bounds, is kept;
+//   - with the others fitted anew on four fifths of the problems, the loss on the fifth that is left out has to fall by
+//     1 %, by more than its standard error over the problems, and the picks must not become slower. Otherwise all are
+//     kept.
+//
+// current scores as the model that the caller would use without the fit. It is the tunable itself or one that knows
+// more.
+func Adopt(
+	ctx context.Context, s *Sample, m Tunable, current arch.Architecture, progress func(Stage),
+) (*Adoption, error) {
+	a := &adopter{ctx: ctx, sample: s, model: m, all: m.Tunables(), progress: progress}
+	times := 0
+	for i := range s.problems {
+		times += len(s.problems[i].configs)
+	}
+	if len(s.problems) < LeastProblems || times < LeastTimes {
+		return nil, diag.Inputf("%d times of %d problems are too few to fit a model: it takes %d times of %d problems",
+			times, len(s.problems), LeastTimes, LeastProblems).Do("measure more sizes")
+	}
+	problems := make([]gemm.Problem, len(s.problems))
+	for i := range s.problems {
+		problems[i] = s.problems[i].problem
+	}
+	a.folds = score.Folds(problems, adoptFolds)
+	out := &Adoption{Problems: len(problems), Times: times}
+	if err := a.choose(out); err != nil {
+		return nil, err
+	}
+	if err := a.judge(out, current); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// adopter is the state of Adopt.
+type adopter struct {
+	ctx      context.Context
+	sample   *Sample
+	model    Tunable
+	all      []Tuned
+	folds    []int
+	progress func(Stage)
+
+	mu          sync.Mutex
+	done, total int
+	// scale is the loss of a problem on average, which the prior is measured by.
+	scale float64
+	// fitted are the values of each fold.
+	fitted [adoptFolds]map[string]float64
+}
+
+func (a *adopter) step(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.done++; a.progress != nil {
+		a.progress(Stage{name, a.done, a.total})
+	}
+}
+
+func (a *adopter) with(values map[string]float64) arch.Architecture { return a.model.Retuned(values) }
+
+// minimise fits some of the quantities to the problems that count.
+func (a *adopter) minimise(free []Tuned, use func(int) bool) (map[string]float64, error) {
+	residuals := func(ctx context.Context, values map[string]float64) ([]float64, error) {
+		r, err := a.sample.residuals(ctx, a.with(values), use)
+		if err != nil {
+			return nil, err
+		}
+		for _, q := range free {
+			r = append(r, math.Sqrt(a.scale)*math.Log(values[q.Name]/q.Value)/prior)
+		}
+		return r, nil
+	}
+	start, list := map[string]float64{}, make([]Quantity, len(free))
+	for i, q := range free {
+		start[q.Name], list[i] = q.Value, q.Quantity
+	}
+	found, err := Minimise(a.ctx, residuals, list, Options{Start: start})
+	return found.Values, err
+}
+
+// choose decides which quantities are fitted, and fits them without each fold.
+func (a *adopter) choose(out *Adoption) error {
+	loss, err := a.sample.Loss(a.ctx, a.with(nil), nil)
+	if err != nil {
+		return err
+	}
+	problems := float64(len(a.sample.problems))
+	a.scale, a.total = loss/problems, 2*adoptFolds+2
+	free, err := a.sensitive(out)
+	if err != nil {
+		return err
+	}
+	all, err := a.minimise(free, nil)
+	if err != nil {
+		return err
+	}
+	a.step("all problems")
+	if loss, err = a.sample.Loss(a.ctx, a.with(all), nil); err != nil {
+		return err
+	}
+	a.scale = min(a.scale, loss/problems)
+	if free, err = a.determined(out, free, all); err != nil {
+		return err
+	}
+	if err := a.cross(free); err != nil {
+		return err
+	}
+	agreed := a.agreed(out, free)
+	if len(agreed) == len(free) {
+		a.total -= adoptFolds
+		return nil
+	}
+	return a.cross(agreed)
+}
+
+// sensitive returns the quantities that a time depends on, and enters all into out.
+func (a *adopter) sensitive(out *Adoption) (free []Tuned, err error) {
+	base, err := a.sample.residuals(a.ctx, a.with(nil), nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range a.all {
+		one := Adopted{Tuned: q, New: q.Value, Error: math.Inf(1)}
+		switch {
+		case !(q.Low > 0) || math.IsInf(q.High, 0) || !(q.Value > 0):
+			one.Kept = "it has no bounds to fit within"
+		default:
+			moved, err := a.sample.residuals(a.ctx, a.with(map[string]float64{q.Name: q.Value * math.Exp(difference)}), nil)
+			if err != nil {
+				return nil, err
+			}
+			if slices.Equal(base, moved) {
+				one.Kept = "no time depends on it"
+			} else {
+				free = append(free, q)
+			}
+		}
+		out.Quantities = append(out.Quantities, one)
+	}
+	return free, nil
+}
+
+// determined returns the quantities whose standard error is small enough, at the values that fit all problems.
+func (a *adopter) determined(out *Adoption, free []Tuned, values map[string]float64) (kept []Tuned, err error) {
+	if len(free) == 0 {
+		return nil, nil
+	}
+	at := func(ctx context.Context, v map[string]float64) ([]float64, error) {
+		return a.sample.residuals(ctx, a.with(v), nil)
+	}
+	list := make([]Quantity, len(free))
+	for i, q := range free {
+		list[i] = q.Quantity
+	}
+	f, err := newFitter(at, list, Options{Start: values})
+	if err != nil {
+		return nil, err
+	}
+	if f.r, err = at(a.ctx, values); err != nil {
+		return nil, err
+	}
+	soften(f.r)
+	jacobian, err := f.jacobian(a.ctx)
+	if err != nil {
+		return nil, err
+	}
+	normal, _ := normalEquations(jacobian, f.r)
+	for i := range normal {
+		for j := range normal[i] {
+			normal[i][j] /= a.scale
+		}
+		normal[i][i] += 1 / (prior * prior)
+	}
+	for i, q := range free {
+		unit := make([]float64, len(free))
+		unit[i] = 1
+		deviation := math.Sqrt(solve(normal, unit, 0)[i])
+		one := out.find(q.Name)
+		if one.Error = deviation; deviation > known {
+			one.Kept = "the times do not determine it"
+		} else {
+			kept = append(kept, q)
+		}
+	}
+	return kept, nil
+}
+
+func (a *Adoption) find(name string) *Adopted {
+	i := slices.IndexFunc(a.Quantities, func(q Adopted) bool { return q.Name == name })
+	return &a.Quantities[i]
+}
+
+// cross fits quantities without each fold, all folds at a time.
+func (a *adopter) cross(free []Tuned) error {
+	var wg sync.WaitGroup
+	var errs [adoptFolds]error
+	for fold := range adoptFolds {
+		wg.Go(func() {
+			if len(free) == 0 {
+				a.fitted[fold] = nil
+				return
+			}
+			a.fitted[fold], errs[fold] = a.minimise(free, func(i int) bool { return a.folds[i] != fold })
+			a.step(fmt.Sprintf("without fold %d", fold+1))
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agreed returns the quantities that all folds move in one direction, to about the same value.
+func (a *adopter) agreed(out *Adoption, free []Tuned) (kept []Tuned) {
+	for _, q := range free {
+		one := out.find(q.Name)
+		one.FoldLow, one.FoldHigh = a.span(q.Name)
+		switch {
+		case one.FoldLow <= q.Value && one.FoldHigh >= q.Value:
+			one.Kept = "the folds do not move it in one direction"
+		case one.FoldLow <= q.Low || one.FoldHigh >= q.High:
+			one.Kept = "a fold moves it to the end of its bounds"
+		case one.FoldHigh > disagreement*one.FoldLow:
+			one.Kept = "the folds disagree by more than a factor of two"
+		default:
+			kept = append(kept, q)
+		}
+	}
+	return kept
+}
+
+// span is the range of a quantity over the folds.
+func (a *adopter) span(name string) (low, high float64) {
+	low, high = math.Inf(1), 0
+	for _, values := range a.fitted {
+		low, high = min(low, values[name]), max(high, values[name])
+	}
+	return low, high
+}

@@ -1,0 +1,125 @@
+package fit_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Tunables implements fit.Tunable. No time depends on spare.
+func (l line) Tunables() []fit.Tuned {
+	return []fit.Tuned{
+		{Quantity: quantities[0], Value: l.launch, Unit: "cycles"},
+		{Quantity: quantities[1], Value: l.step, Unit: "cycles"},
+		{Quantity: fit.Quantity{Name: "spare", Low: 1, High: 2}, Value: 1.5, Unit: "1"},
+	}
+}
+
+// Retuned implements fit.Tunable.
+func (l line) Retuned(values map[string]float64) arch.Architecture {
+	if v, ok := values["launch"]; ok {
+		l.launch = v
+	}
+	if v, ok := values["step"]; ok {
+		l.step = v
+	}
+	return l
+}
+
+// device is a sample of a device with other numbers than the model's, and times that scatter.
+func device(t *testing.T, launch, step float64, problems int) *fit.Sample {
+	t.Helper()
+	s := &fit.Sample{}
+	for i := range problems {
+		k := 512 << (i % 7)
+		p := gemm.New(64*(1+i), 64, k)
+		var configs []gemm.Config
+		var seconds []float64
+		for j, block := range []int{16, 32, 64, 128, 256, 512, 16, 32, 64, 128} {
+			scatter := 1 + 0.02*math.Sin(float64(37*i+11*j))
+			configs = append(configs, gemm.Config{BlockM: 64, BlockN: 64 + 64*(j/6), BlockK: block})
+			seconds = append(seconds, (launch+step*float64(k/block))*1e-9*scatter)
+		}
+		if err := s.Add(p, configs, seconds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// The constants of another device are found, and kept where no time depends on them.
+func TestAdopt(t *testing.T) {
+	base := line{launch: 1000, step: 10}
+	stages, last := 0, fit.Stage{}
+	a, err := fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, func(s fit.Stage) { stages, last = stages+1, s })
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := a.Values()
+	if a.Refused != "" || len(values) != 2 || math.Abs(values["launch"]/3000-1) > 0.03 ||
+		math.Abs(values["step"]/25-1) > 0.03 {
+		t.Errorf("%q, %v", a.Refused, values)
+	}
+	if !(a.After.Loss < a.Before.Loss) || a.After.Error > 0.03 || a.Before.Error < 0.3 ||
+		a.After.Efficiency < a.Before.Efficiency || a.Problems != 20 || a.Times != 200 {
+		t.Errorf("%+v", a)
+	}
+	for _, q := range a.Quantities[:2] {
+		if !(q.FoldLow <= q.New && q.New <= q.FoldHigh*1.01) || q.Error > 0.5 {
+			t.Errorf("%+v", q)
+		}
+	}
+	if spare := a.Quantities[2]; spare.New != spare.Value || spare.Kept != "no time depends on it" {
+		t.Errorf("%+v", spare)
+	}
+	if stages == 0 || last.Done != last.Total {
+		t.Errorf("%d stages, the last %+v", stages, last)
+	}
+}
+
+// Times of the device that the model is of change nothing, whatever their scatter.
+func TestAdoptNothing(t *testing.T) {
+	base := line{launch: 3000, step: 25}
+	a, err := fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Refused == "" || len(a.Values()) != 0 {
+		t.Errorf("%+v", a)
+	}
+	for _, q := range a.Quantities {
+		if q.New != q.Value || q.Kept == "" {
+			t.Errorf("%+v", q)
+		}
+	}
+}
+
+// A quantity that hardly any time depends on is not determined.
+func TestAdoptUndetermined(t *testing.T) {
+	base := line{launch: 100, step: 10}
+	a, err := fit.Adopt(t.Context(), device(t, 101, 1000, 20), base, base, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, moved := a.Values()["launch"]; moved {
+		t.Errorf("%+v", a.Quantities[0])
+	}
+}
+
+func TestAdoptRefuses(t *testing.T) {
+	base := line{launch: 1000, step: 10}
+	_, err := fit.Adopt(t.Context(), device(t, 3000, 25, 9), base, base, nil)
+	if err == nil || !strings.Contains(err.Error(), "90 times of 9 problems are too few") {
+		t.Error(err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := fit.Adopt(stopped, device(t, 3000, 25, 20), base, base, nil); err == nil {
+		t.Error("a stopped fit")
+	}
+}

@@ -1,0 +1,134 @@
+package roofline_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/roofline"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// gpu is a made-up device with 100 units at 1 GHz.
+type gpu struct {
+	arch.Architecture
+	d      arch.Description
+	levels []arch.Level
+}
+
+func (g *gpu) Describe() *arch.Description     { return &g.d }
+func (g *gpu) Hierarchy() arch.MemoryHierarchy { return g }
+func (g *gpu) Levels() []arch.Level            { return g.levels }
+
+func made() *gpu {
+	number := func(v float64, unit string, m hw.Method) hw.Number {
+		return hw.Number{Value: v, Unit: unit, Source: "made up", Method: m}
+	}
+	return &gpu{
+		d: arch.Description{
+			Arch: "x1", Device: "made", DeviceName: "Made-up", Units: 100, Clock: 1e9,
+			Peak:      []arch.PeakRate{{DType: gemm.FP16, Rate: 400e12}},
+			Constants: []arch.Constant{{Name: "shared_width", Value: 128, Unit: "B/cycle", Source: "banks"}},
+			Params: hw.Set{
+				{Name: "dram_bandwidth", Number: number(2e12, "B/s", hw.Datasheet), Tier: hw.Derived},
+				{Name: "l2_perf_ratio", Number: number(5000, "B/cycle", hw.Microbenchmark), Tier: hw.Calibrated},
+				{Name: "peak_fp32", Number: number(20e12, "FLOP/s", hw.Datasheet), Tier: hw.Derived},
+			},
+			Terms: []arch.Term{
+				{Name: "requested", Common: arch.CommonRequested}, {Name: "l2_total", Common: arch.CommonL2Total},
+				{Name: "dram_total", Common: arch.CommonDRAMTotal}, {Name: "shared_total", Common: arch.CommonSharedTotal},
+			},
+		},
+		levels: []arch.Level{
+			{Name: "L2", Bound: arch.BoundL2, Bandwidth: arch.Bandwidth{Peak: 1}},
+			{Name: "HBM", Bound: arch.BoundDRAM, Bandwidth: arch.Bandwidth{Peak: 1}},
+		},
+	}
+}
+
+func TestCeilings(t *testing.T) {
+	g := made()
+	want := []roofline.Ceiling{
+		{Name: "fp16 matrix", Level: roofline.Compute, Limit: 400e12},
+		{Name: "fp32 FMA", Level: roofline.Compute, Limit: 20e12},
+		{Name: "shared memory", Level: roofline.Shared, Limit: 12.8e12},
+		{Name: "L2", Level: roofline.L2, Reached: 5e12},
+		{Name: "HBM", Level: roofline.DRAM, Limit: 2e12},
+	}
+	check := func() {
+		t.Helper()
+		d := roofline.New(g, gemm.FP16)
+		if len(d.Ceilings) != len(want) {
+			t.Fatalf("%+v", d.Ceilings)
+		}
+		for i, c := range d.Ceilings {
+			if c.Source == "" {
+				t.Errorf("%s has no source", c.Name)
+			}
+			c.Source = ""
+			if c != want[i] {
+				t.Errorf("%+v, want %+v", c, want[i])
+			}
+		}
+	}
+	check()
+	// What calibration measures comes beside the limits, at the clock that it was measured at.
+	reached := func(name string, v float64, clock unit.Hertz) {
+		g.d.Params = append(g.d.Params, hw.Param{Name: name, Tier: hw.Calibrated,
+			Number: hw.Number{Value: v, Source: "measured", Method: hw.Microbenchmark, Clock: clock}})
+	}
+	reached("mma_rate_fp16", 2000, 0.8e9)
+	reached("wgmma_rate_fp16", 4100, 0.8e9)
+	reached("shared_bandwidth", 120, 0)
+	reached("dram_read", 1.9e12, 0)
+	want = []roofline.Ceiling{
+		{Name: "fp16 wgmma", Level: roofline.Compute, Limit: 410e12, Reached: 328e12},
+		{Name: "fp16 mma.sync", Level: roofline.Compute, Limit: 400e12, Reached: 160e12}, want[1],
+		{Name: "shared memory", Level: roofline.Shared, Limit: 12.8e12, Reached: 12e12}, want[3],
+		{Name: "HBM", Level: roofline.DRAM, Limit: 2e12, Reached: 1.9e12},
+	}
+	check()
+	if fp32 := roofline.New(g, gemm.FP32); fp32.Ceilings[0].Name != "fp32 FMA" || fp32.Peak() != 20e12 {
+		t.Errorf("%+v", fp32.Ceilings)
+	}
+}
+
+func TestPlace(t *testing.T) {
+	g := made()
+	d := roofline.New(g, gemm.FP16)
+	p, c := gemm.New(1000, 1000, 1000), gemm.Config{BlockM: 100, BlockN: 100, BlockK: 50, SplitK: 1}
+	const requested, l2, dram, shared = 400e6, 300e6, 8e6, 500e6
+	row := []float64{requested, l2, dram, shared}
+	k := d.Place(&g.d, p, c, row, 100e-6)
+	if k.Rate != 20e12 || k.Bound != roofline.L2 || math.Abs(k.Attainable-2e9/l2*5e12) > 1 || k.Share() > 1 {
+		t.Errorf("%+v", k)
+	}
+	var levels []roofline.Level
+	for _, point := range k.Points {
+		levels = append(levels, point.Level)
+		if point.Above != roofline.Nothing || !point.Counted || point.Intensity != 2e9/point.Bytes {
+			t.Errorf("%+v", point)
+		}
+	}
+	if len(levels) != 4 || levels[0] != roofline.Shared || levels[3] != roofline.DRAM {
+		t.Error(levels)
+	}
+	// Faster than a limit of the hardware, and than a microbenchmark.
+	fast := d.Place(&g.d, p, c, row, 3.9e-6)
+	if d.Compute(&fast) != roofline.AboveLimit || fast.Points[3].Above != roofline.AboveLimit ||
+		fast.Points[2].Above != roofline.AboveReached {
+		t.Errorf("%+v", fast)
+	}
+	// Without terms, bytes are those of whole tiles; without a configuration, the least.
+	tiles := d.Place(&g.d, p, c, nil, 100e-6)
+	if tiles.Points[0].Level != roofline.Requested || tiles.Points[0].Bytes != 100*200*1000*2+2e6 ||
+		tiles.Points[0].Counted {
+		t.Errorf("%+v", tiles.Points)
+	}
+	library := d.Place(&g.d, p, gemm.Config{}, nil, 100e-6)
+	if len(library.Points) != 1 || library.Points[0].Bytes != 6e6 || roofline.Compulsory(p) != 6e6 {
+		t.Errorf("%+v", library.Points)
+	}
+}

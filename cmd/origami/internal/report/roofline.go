@@ -144,10 +144,13 @@ func (r *roofFigure) slope(c *roofline.Ceiling, meets float64, colour color.NRGB
 	if err := r.line(plotter.XYs{at(from), at(min(meets, r.X.Max))}, colour, dashed); err != nil || !named {
 		return err
 	}
+	if r.near(c) {
+		from *= math.Pow(r.X.Max/r.X.Min, 0.2) // behind the name of the other
+	}
 	// The line has the slope 1 in decades. The figure's data take about 0.88 of its width and 0.74 of its height.
 	decadesX, decadesY := math.Log10(r.X.Max/r.X.Min), math.Log10(r.Y.Max/r.Y.Min)
 	angle := math.Atan((float64(figureHeight) * 0.74 / decadesY) / (float64(figureWidth) * 0.88 / decadesX))
-	return r.label(c.Name+" "+rateText(c), at(from*1.08), colour, angle, text.XLeft)
+	return r.label(c.Name+" "+rateText(c), at(from*1.08), colour, angle, text.XLeft, false)
 }
 
 // flat draws the roof of instructions from where the steepest slope meets it.
@@ -158,7 +161,7 @@ func (r *roofFigure) flat(c *roofline.Ceiling, from float64, colour color.NRGBA,
 	if err := r.line(line, colour, false); err != nil || !named {
 		return err
 	}
-	return r.label(c.Name+" "+rateText(c), plotter.XY{X: r.X.Max / 1.03, Y: y}, colour, 0, text.XRight)
+	return r.label(c.Name+" "+rateText(c), plotter.XY{X: r.X.Max / 1.03, Y: y}, colour, 0, text.XRight, r.near(c))
 }
 
 // highest is the peak of the device of a ceiling.
@@ -181,8 +184,22 @@ func rateText(c *roofline.Ceiling) string {
 	return unit.SI(c.Roof(), c.Unit()) + of
 }
 
-// label writes on a line.
-func (r *roofFigure) label(of string, at plotter.XY, colour color.NRGBA, angle float64, align text.XAlignment) error {
+// near reports whether the ceiling before this one is so close above it that their names would overlap.
+func (r *roofFigure) near(c *roofline.Ceiling) bool {
+	list := r.sides[0].Device.Ceilings
+	for i := range list {
+		if o := &list[i]; o != c && (o.Level == roofline.Compute) == (c.Level == roofline.Compute) &&
+			o.Roof() >= c.Roof() && o.Roof() < 1.6*c.Roof() {
+			return true
+		}
+	}
+	return false
+}
+
+// label writes on a line, or below it.
+func (r *roofFigure) label(
+	of string, at plotter.XY, colour color.NRGBA, angle float64, align text.XAlignment, below bool,
+) error {
 	l, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{at}, Labels: []string{of}})
 	if err != nil {
 		return err
@@ -191,6 +208,9 @@ func (r *roofFigure) label(of string, at plotter.XY, colour color.NRGBA, angle f
 	style.Color, style.Rotation, style.XAlign = colour, angle, align
 	style.Font.Variant, style.Font.Size = sans, vg.Points(8.5)
 	l.Offset = vg.Point{X: -vg.Points(3 * math.Sin(angle)), Y: vg.Points(3 * math.Cos(angle))}
+	if below {
+		style.YAlign, l.Offset.Y = text.YTop, -l.Offset.Y
+	}
 	r.Add(l)
 	return nil
 }

@@ -298,11 +298,6 @@ func (f *ProblemFlags) sizes() []named {
 	return []named{m, {"-n", f.N.set}, {"-k", f.K.set}}
 }
 
-// Asks reports whether the flags describe a problem, whole or in part.
-func (f *ProblemFlags) Asks() bool {
-	return f.Contract.Text != "" || slices.ContainsFunc(f.sizes(), func(s named) bool { return s.set })
-}
-
 // checkNoFile refuses flags that describe one problem beside a file of problems.
 func (f *ProblemFlags) checkNoFile() error {
 	for _, d := range append(f.sizes(), named{"--contract", f.Contract.Text != ""}) {

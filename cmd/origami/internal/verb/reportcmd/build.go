@@ -142,7 +142,7 @@ func (b *builder) recordsOf(ctx context.Context, s *subject, first bool) (*score
 // read reads the problems: those that are asked about, or else those of the measurements.
 func (b *builder) read(ctx context.Context) error {
 	q := &b.Query
-	if q.Problems != "" || q.Asks() || b.subjects[0].records == nil {
+	if q.Asks() || b.subjects[0].records == nil {
 		problems, err := q.Read(ctx, b.Factory)
 		if err != nil {
 			return err

@@ -127,7 +127,8 @@ func (o *choices) idle() string {
 		moved bool
 	}{
 		{axisSharedA, o.sharedA != defaults.sharedA}, {axisPad, o.padA|o.padB != 0},
-		{axisCopyWidth, o.copyWidth != defaults.copyWidth}, {axisReadWidth, o.widthA != defaults.widthA || o.widthB != defaults.widthB},
+		{axisCopyWidth, o.copyWidth != defaults.copyWidth},
+		{axisReadWidth, o.widthA != defaults.widthA || o.widthB != defaults.widthB},
 		{axisThreadM, o.math == mathWMMA && o.threadM != defaults.threadM},
 		{axisLanesM, o.math == mathWMMA && o.lanesM != defaults.lanesM},
 		{axisLaneMap, o.math == mathWMMA && o.laneMap != defaults.laneMap},

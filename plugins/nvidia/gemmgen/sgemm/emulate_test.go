@@ -153,6 +153,9 @@ func TestEveryRungComputes(t *testing.T) {
 			{m: 1, n: 1, k: 1},
 			{m: 7, n: 66, k: 5, pad: 3, offset: 1},
 		} {
+			if (i+j)%2 == 1 && j != 1 { // every rung on odd sizes, and on half of the others
+				continue
+			}
 			r.config, r.alpha, r.batch = rung.Config, 1, max(r.batch, 1)
 			r.transA, r.transB = (i+j)%2 == 1, (i+j)/2%2 == 1
 			if j%2 == 1 {
@@ -175,10 +178,11 @@ func TestEveryAxisComputes(t *testing.T) {
 		"32x64x8,warps=2,stages=2,thread_m=4", "64x32x16,warps=2,stages=3,pad=4", "64x64x8,warps=2,stages=4,lane_map=quad",
 		"64x64x16,warps=4,stages=3,shared_a=k,thread_m=4", "32x64x8,warps=1,stages=2,staging=registers,thread_m=16,lanes_m=2",
 		"64x64x4,warps=4,stages=2,staging=registers,copy_width=2,read_width=2,thread_m=4,pad=2",
-		"64x64x2,warps=4,stages=2,thread_m=4,copy_width=2", "64x32x4,warps=2,stages=1,staging=registers,shared_a=k,read_width=a1b4,copy_width=2",
+		"64x64x2,warps=4,stages=2,thread_m=4,copy_width=2",
+		"64x32x4,warps=2,stages=1,staging=registers,shared_a=k,read_width=a1b4,copy_width=2",
 		"64x64x8,warps=2,stages=1,staging=none", "32x64x32,warps=2,stages=5,pad=8,copy_width=1,read_width=1",
 	} {
-		for j := range 4 {
+		for j := i % 2; j < 4; j += 2 { // half of the layouts each
 			c, err := gemm.ParseConfig(config, gemm.Config{GroupM: 2, SplitK: 1, Kernel: Name}, axes...)
 			if err != nil {
 				t.Fatal(err)

@@ -20,8 +20,9 @@ import (
 // operands, for which it is restricted, only a sample of the kernel's rows is compared.
 const exactFlops = 1 << 36
 
-// check compares the result of a program with the reference. The caller holds d.running and has the context.
-func (d *device) check(o *operands, run func() error) (n exec.Numerics, err error) {
+// check compares the result of a program, which may round its operands to a type first, with the reference. The caller
+// holds d.running and has the context.
+func (d *device) check(o *operands, rounds gemm.DType, run func() error) (n exec.Numerics, err error) {
 	if onHost(o.problem) {
 		return d.checkOnHost(o, run)
 	}
@@ -37,7 +38,7 @@ func (d *device) check(o *operands, run func() error) (n exec.Numerics, err erro
 	if err := d.stream.Synchronize(); err != nil {
 		return n, err
 	}
-	n.Tolerance = tolerance(o.problem.Types(), o.problem.K)
+	n.Tolerance = tolerance(o.problem.Types(), o.problem.K) + rounded[rounds]
 	v := o.verification(n.Tolerance)
 	verdict, err := d.compare(v, o.problem.Output())
 	if err != nil {
@@ -78,6 +79,11 @@ func tolerance(t gemm.Types, k int) float64 {
 		return rounding + float64(k)*0x1p-26
 	}
 }
+
+// rounded is what the tolerance adds for kernels that round fp32 operands to a type first. To fp16, a standard normal
+// number is off by 2^−12.2 of itself on average, a product of two by 2^−11.7, and a sum of K of them by 2^−11.7 of √K.
+// The tolerance is 13 times that.
+var rounded = map[gemm.DType]float64{gemm.FP16: 0x1p-8}
 
 // verification describes the check of C to the kernels that perform it.
 func (o *operands) verification(tolerance float64) gemmgen.Verification {

@@ -157,7 +157,7 @@ func TestTF32IsRounded(t *testing.T) {
 			if err := o.randomise(gemm.B, 1000); err != nil {
 				return err
 			}
-			n, err := d.check(o, run)
+			n, err := d.check(o, 0, run)
 			if err == nil && (!n.OK() || o.reference != "float64") {
 				t.Errorf("%s: %+v against %s", p, n, o.reference)
 			}

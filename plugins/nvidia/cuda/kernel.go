@@ -25,10 +25,18 @@ func (k *kernel) Resources() exec.Resources { return k.program.resources() }
 // Check implements exec.Kernel.
 func (k *kernel) Check(ctx context.Context) (n exec.Numerics, err error) {
 	err = k.run(ctx, "checking", exec.InputNormal, func(o *operands, run func() error) error {
-		n, err = k.device.check(o, run)
+		n, err = k.device.check(o, k.rounds(), run)
 		return err
 	})
 	return n, err
+}
+
+// rounds is the type to which the program rounds its operands, 0 for none.
+func (k *kernel) rounds() gemm.DType {
+	if g, ok := k.program.(*generated); ok {
+		return g.kernel.Rounds
+	}
+	return 0
 }
 
 // Measure implements exec.Kernel.

@@ -62,6 +62,14 @@ func (g *generated) bind(o *operands) (func() error, error) {
 			return nil, err
 		}
 	}
+	if s, ok := g.program.(gemmgen.Scratcher); ok {
+		if bytes := s.Scratch(o.problem); bytes > 0 {
+			if err := o.reserve(bytes); err != nil {
+				return nil, err
+			}
+			call.Scratch = o.workspace.address(0) // a program has no workspace beside it
+		}
+	}
 	at, err := g.program.Launch(g.kernel, call)
 	if err != nil {
 		return nil, err
@@ -69,7 +77,15 @@ func (g *generated) bind(o *operands) (func() error, error) {
 	if err := encodeMaps(&at); err != nil {
 		return nil, err
 	}
-	return func() error { return g.device.start(g.function, at) }, nil
+	if at.Before == nil {
+		return func() error { return g.device.start(g.function, at) }, nil
+	}
+	return func() error {
+		if err := g.device.start(g.before, *at.Before); err != nil {
+			return err
+		}
+		return g.device.start(g.function, at)
+	}, nil
 }
 
 func (g *generated) close() { g.device.modules.release(g.module) }
@@ -80,11 +96,14 @@ type module struct {
 	kernel   *gemmgen.Kernel
 	module   cu.Module
 	function cu.Function
-	uses     exec.Resources
-	err      error
-	once     sync.Once
-	users    int
-	idle     uint64 // the clock of modules when the last user released it
+	// beforeModule and before are those of kernel.Before, if there is one.
+	beforeModule cu.Module
+	before       cu.Function
+	uses         exec.Resources
+	err          error
+	once         sync.Once
+	users        int
+	idle         uint64 // the clock of modules when the last user released it
 }
 
 // modules keeps kernels loaded, so that a sweep over problems compiles each of them once.
@@ -167,6 +186,11 @@ func (m *module) load(d *device, p gemmgen.Program) (err error) {
 			return err
 		}
 	}
+	if first := m.kernel.Before; first != nil {
+		if m.beforeModule, m.before, err = loadFunction(first.Text, first.Name); err != nil {
+			return err
+		}
+	}
 	m.uses, err = functionResources(m.function, m.kernel.Threads, m.kernel.SharedMemory)
 	return err
 }
@@ -174,6 +198,9 @@ func (m *module) load(d *device, p gemmgen.Program) (err error) {
 func (m *module) unload() error {
 	if m.function == (cu.Function{}) {
 		return nil
+	}
+	if m.before != (cu.Function{}) {
+		_ = m.beforeModule.Unload()
 	}
 	return m.module.Unload()
 }

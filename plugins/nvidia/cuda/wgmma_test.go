@@ -4,14 +4,11 @@ package cuda
 
 import (
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
@@ -41,15 +38,7 @@ const draws = 240
 // randomKernels checks kernels of a type. They are compiled at once.
 func randomKernels(t *testing.T, x *executor, dtype gemm.DType, split bool) {
 	random := rand.New(rand.NewPCG(11, uint64(dtype)))
-	type drawn struct {
-		problem gemm.Problem
-		config  gemm.Config
-		kernel  exec.Kernel
-		err     error
-	}
 	all := make([]drawn, draws)
-	var compiling sync.WaitGroup
-	slots := make(chan struct{}, runtime.NumCPU())
 	for i := range all {
 		one := &all[i]
 		one.problem, one.config = addressable(random, dtype), randomWgmma(t, random)
@@ -59,36 +48,9 @@ func randomKernels(t *testing.T, x *executor, dtype gemm.DType, split bool) {
 		if dtype.Bytes() == 1 {
 			one.config.BlockK = 128
 		}
-		compiling.Go(func() {
-			slots <- struct{}{}
-			one.kernel, one.err = x.Compile(t.Context(), 0, one.problem, one.config)
-			<-slots
-		})
 	}
-	compiling.Wait()
-	built, worst := 0, 0.0
-	for _, one := range all {
-		if one.err != nil {
-			if diag.KindOf(one.err) != diag.Input || !strings.Contains(one.err.Error(), "cannot be built") {
-				t.Fatalf("%s on %s: %v", one.config, one.problem, one.err)
-			}
-			continue
-		}
-		built++
-		n, err := one.kernel.Check(t.Context())
-		if err != nil {
-			t.Fatalf("%s on %s: %v", one.config, one.problem, err)
-		}
-		if worst = max(worst, n.MaxError/n.Tolerance); !n.OK() || n.Checked == 0 {
-			t.Errorf("%s on %s: %+v", one.config, one.problem, n)
-		}
-		if err := one.kernel.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if t.Logf("%d kernels, the largest error is %.2f of the tolerance", built, worst); built < 60 {
-		t.Errorf("only %d configurations could be built", built)
-	}
+	compileAll(t, x, all)
+	checkAll(t, all, 60)
 }
 
 // addressable returns a problem whose A and B tensor maps can describe.

@@ -27,6 +27,8 @@ type Call struct {
 	// Partials and Counters are the device addresses of the workspace that Workspace asks for. Counters must hold zeros
 	// before the first launch; every launch leaves them at zero. Launches that may overlap need separate workspaces.
 	Partials, Counters uint64
+	// Scratch is the device address of the memory that a Scratcher asks for.
+	Scratch uint64
 }
 
 // NewCall returns A·B for matrices as a problem describes them. Their addresses are not known yet: they are numbers

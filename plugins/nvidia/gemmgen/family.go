@@ -67,6 +67,17 @@ type Kernel struct {
 	Threads int
 	// SharedMemory is the dynamic shared memory of one CTA.
 	SharedMemory unit.Bytes
+	// Before is a kernel that runs before this one, or nil.
+	Before *Kernel
+	// Rounds is the type to which the kernel rounds A and B, 0 if it multiplies them as they are.
+	Rounds gemm.DType
+}
+
+// Scratcher is a Program whose kernels need device memory beside the matrices and the workspace of a split: as much as
+// Scratch says, at Call.Scratch, aligned to 256 bytes. What is there before a launch does not matter.
+type Scratcher interface {
+	Program
+	Scratch(p gemm.Problem) unit.Bytes
 }
 
 // ReasonStages rejects a pipeline depth that a family does not have.

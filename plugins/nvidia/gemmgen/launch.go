@@ -21,6 +21,8 @@ type Launch struct {
 	Offsets []uintptr
 	// Maps are the tensor maps among the parameters. Only the driver can write them.
 	Maps []TensorMap
+	// Before is the launch of Kernel.Before, or nil.
+	Before *Launch
 }
 
 // TensorMap describes a batch of matrices to the copies of tensor tiles. Each row of a tile is 128 bytes long, and is

@@ -37,6 +37,9 @@ func TestInstructionText(t *testing.T) {
 	x, word, long, float := b.Label("x"), b.Param("word", U32), b.Param("long", U64), b.Param("float", F32)
 	smem := b.DynamicShared("smem", 16)
 	r2, r4, f2, f4, h2 := b.Vec(r[:2]...), b.Vec(r[:4]...), b.Vec(f[:2]...), b.Vec(f[:4]...), b.Vec(h...)
+	r8, f8 := b.Vec(r...), b.Vec(f...)
+	const eightWords, eightFloats = "{%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}",
+		"{%f11, %f12, %f13, %f14, %f15, %f16, %f17, %f18}"
 	covered := map[int]bool{}
 	for _, c := range []struct {
 		emit func()
@@ -152,6 +155,7 @@ func TestInstructionText(t *testing.T) {
 		{func() { b.StSharedB16(Shared(r[1], 0), h[0]) }, "st.shared.b16 [%r1], %h19;"},
 		{func() { b.StSharedB32(Shared(r[1], 0), r[0]) }, "st.shared.b32 [%r1], %r0;"},
 		{func() { b.StSharedF32(Shared(r[1], 0), f[0]) }, "st.shared.f32 [%r1], %f11;"},
+		{func() { b.StSharedV4F32(Shared(r[1], 16), f4) }, "st.shared.v4.f32 [%r1+16], {%f11, %f12, %f13, %f14};"},
 		{func() { b.StSharedV2F32(Shared(r[1], 8), f2) }, "st.shared.v2.f32 [%r1+8], {%f11, %f12};"},
 		{func() { b.LdSharedB64(d[0], Shared(r[1], 8)) }, "ld.shared.b64 %d8, [%r1+8];"},
 		{func() { b.StSharedB64(Shared(r[1], 8), d[0]) }, "st.shared.b64 [%r1+8], %d8;"},
@@ -239,6 +243,30 @@ func TestInstructionText(t *testing.T) {
 		{func() { b.MapaSharedClusterU32(r[0], r[1], Int(1)) }, "mapa.shared::cluster.u32 %r0, %r1, 1;"},
 		{func() { b.BarrierClusterArriveRelaxed() }, "barrier.cluster.arrive.relaxed;"},
 		{func() { b.BarrierClusterWait() }, "barrier.cluster.wait;"},
+		{func() { b.WmmaLoadARow(r8, Global(d[0], 32), r[1]) },
+			"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 " + eightWords + ", [%d8+32], %r1;"},
+		{func() { b.WmmaLoadACol(r8, Global(d[0], 32), r[1]) },
+			"wmma.load.a.sync.aligned.col.m16n16k16.global.f16 " + eightWords + ", [%d8+32], %r1;"},
+		{func() { b.WmmaLoadBRow(r8, Global(d[0], 32), r[1]) },
+			"wmma.load.b.sync.aligned.row.m16n16k16.global.f16 " + eightWords + ", [%d8+32], %r1;"},
+		{func() { b.WmmaLoadBCol(r8, Global(d[0], 32), r[1]) },
+			"wmma.load.b.sync.aligned.col.m16n16k16.global.f16 " + eightWords + ", [%d8+32], %r1;"},
+		{func() { b.WmmaMmaRowRow(f8, r8, r8, f8) },
+			"wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 " + eightFloats + ", " + eightWords + ", " + eightWords + ", " +
+				eightFloats + ";"},
+		{func() { b.WmmaMmaRowCol(f8, r8, r8, f8) },
+			"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 " + eightFloats + ", " + eightWords + ", " + eightWords + ", " +
+				eightFloats + ";"},
+		{func() { b.WmmaMmaColRow(f8, r8, r8, f8) },
+			"wmma.mma.sync.aligned.col.row.m16n16k16.f32.f32 " + eightFloats + ", " + eightWords + ", " + eightWords + ", " +
+				eightFloats + ";"},
+		{func() { b.WmmaMmaColCol(f8, r8, r8, f8) },
+			"wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32 " + eightFloats + ", " + eightWords + ", " + eightWords + ", " +
+				eightFloats + ";"},
+		{func() { b.WmmaLoadCRow(f8, Global(d[0], 0), Int(16)) },
+			"wmma.load.c.sync.aligned.row.m16n16k16.global.f32 " + eightFloats + ", [%d8], 16;"},
+		{func() { b.WmmaStoreDRow(Global(d[0], 0), f8, r[0]) },
+			"wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d8], " + eightFloats + ", %r0;"},
 	} {
 		b.code, b.operands, b.errs = nil, nil, nil
 		c.emit()

@@ -679,336 +679,342 @@ func (k *Builder) StSharedF32(addr, a Operand) { k.emit(111, addr, a) }
 // Needs sm_10, PTX 1.0.
 func (k *Builder) StSharedV2F32(addr, a Operand) { k.emit(112, addr, a) }
 
+// StSharedV4F32 is "st.shared.v4.f32": 4 floats at addr = a.
+//
+// Operands: addr: [shared]; a: {4 × f32}.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StSharedV4F32(addr, a Operand) { k.emit(113, addr, a) }
+
 // LdSharedB64 is "ld.shared.b64": d = 8 bytes at addr.
 //
 // Operands: d: b64; addr: [shared].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedB64(d, addr Operand) { k.emit(113, d, addr) }
+func (k *Builder) LdSharedB64(d, addr Operand) { k.emit(114, d, addr) }
 
 // StSharedB64 is "st.shared.b64": 8 bytes at addr = a.
 //
 // Operands: addr: [shared]; a: b64.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedB64(addr, a Operand) { k.emit(114, addr, a) }
+func (k *Builder) StSharedB64(addr, a Operand) { k.emit(115, addr, a) }
 
 // RedSharedMaxU32 is "red.shared.max.u32": 4 bytes at addr become the larger of them and a, unsigned.
 //
 // Operands: addr: [shared]; a: b32.
 // Needs sm_20, PTX 1.2.
-func (k *Builder) RedSharedMaxU32(addr, a Operand) { k.emit(115, addr, a) }
+func (k *Builder) RedSharedMaxU32(addr, a Operand) { k.emit(116, addr, a) }
 
 // RedSharedAddU32 is "red.shared.add.u32": 4 bytes at addr become their sum with a.
 //
 // Operands: addr: [shared]; a: b32.
 // Needs sm_20, PTX 1.2.
-func (k *Builder) RedSharedAddU32(addr, a Operand) { k.emit(116, addr, a) }
+func (k *Builder) RedSharedAddU32(addr, a Operand) { k.emit(117, addr, a) }
 
 // RedSharedMinU64 is "red.shared.min.u64": 8 bytes at addr become the smaller of them and a, unsigned.
 //
 // Operands: addr: [shared]; a: b64.
 // Needs sm_32, PTX 3.1.
-func (k *Builder) RedSharedMinU64(addr, a Operand) { k.emit(117, addr, a) }
+func (k *Builder) RedSharedMinU64(addr, a Operand) { k.emit(118, addr, a) }
 
 // CpAsyncCaSharedGlobal4 is "cp.async.ca.shared.global": copies 4 bytes.
 //
 // Operands: dst: [shared]; src: [global]; 4.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal4(dst, src Operand) { k.emit(118, dst, src) }
+func (k *Builder) CpAsyncCaSharedGlobal4(dst, src Operand) { k.emit(119, dst, src) }
 
 // CpAsyncCaSharedGlobal8 is "cp.async.ca.shared.global": copies 8 bytes.
 //
 // Operands: dst: [shared]; src: [global]; 8.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal8(dst, src Operand) { k.emit(119, dst, src) }
+func (k *Builder) CpAsyncCaSharedGlobal8(dst, src Operand) { k.emit(120, dst, src) }
 
 // CpAsyncCgSharedGlobalL2128B16 is "cp.async.cg.shared.global.L2::128B": copies 16 bytes past L1, with a hint to fetch 128 bytes into L2.
 //
 // Operands: dst: [shared]; src: [global]; 16.
 // Needs sm_80, PTX 7.4.
-func (k *Builder) CpAsyncCgSharedGlobalL2128B16(dst, src Operand) { k.emit(120, dst, src) }
+func (k *Builder) CpAsyncCgSharedGlobalL2128B16(dst, src Operand) { k.emit(121, dst, src) }
 
 // CpAsyncCaSharedGlobal4Size is "cp.async.ca.shared.global": copies 4 bytes, of which size are read.
 //
 // Operands: dst: [shared]; src: [global]; 4; size: b32 or integer.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal4Size(dst, src, size Operand) { k.emit(121, dst, src, size) }
+func (k *Builder) CpAsyncCaSharedGlobal4Size(dst, src, size Operand) { k.emit(122, dst, src, size) }
 
 // CpAsyncCaSharedGlobal8Size is "cp.async.ca.shared.global": copies 8 bytes, of which size are read.
 //
 // Operands: dst: [shared]; src: [global]; 8; size: b32 or integer.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal8Size(dst, src, size Operand) { k.emit(122, dst, src, size) }
+func (k *Builder) CpAsyncCaSharedGlobal8Size(dst, src, size Operand) { k.emit(123, dst, src, size) }
 
 // CpAsyncCgSharedGlobalL2128B16Size is "cp.async.cg.shared.global.L2::128B": copies 16 bytes past L1, of which size are read, with a hint to fetch 128 bytes into L2.
 //
 // Operands: dst: [shared]; src: [global]; 16; size: b32 or integer.
 // Needs sm_80, PTX 7.4.
 func (k *Builder) CpAsyncCgSharedGlobalL2128B16Size(dst, src, size Operand) {
-	k.emit(123, dst, src, size)
+	k.emit(124, dst, src, size)
 }
 
 // CpAsyncCommitGroup is "cp.async.commit_group": closes the group of the copies issued since the last one.
 //
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCommitGroup() { k.emit(124) }
+func (k *Builder) CpAsyncCommitGroup() { k.emit(125) }
 
 // CpAsyncWaitGroup is "cp.async.wait_group": waits until at most the n youngest groups are pending.
 //
 // Operands: n: integer.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncWaitGroup(n Operand) { k.emit(125, n) }
+func (k *Builder) CpAsyncWaitGroup(n Operand) { k.emit(126, n) }
 
 // CpAsyncWaitAll is "cp.async.wait_all": waits for all of this thread's copies.
 //
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncWaitAll() { k.emit(126) }
+func (k *Builder) CpAsyncWaitAll() { k.emit(127) }
 
 // LdmatrixX2 is "ldmatrix.sync.aligned.m8n8.x2.shared.b16": d = two 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-15.
 //
 // Operands: d: {2 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX2(d, addr Operand) { k.emit(127, d, addr) }
+func (k *Builder) LdmatrixX2(d, addr Operand) { k.emit(128, d, addr) }
 
 // LdmatrixX2Trans is "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16": LdmatrixX2 with each matrix transposed.
 //
 // Operands: d: {2 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX2Trans(d, addr Operand) { k.emit(128, d, addr) }
+func (k *Builder) LdmatrixX2Trans(d, addr Operand) { k.emit(129, d, addr) }
 
 // LdmatrixX4 is "ldmatrix.sync.aligned.m8n8.x4.shared.b16": d = four 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-31.
 //
 // Operands: d: {4 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX4(d, addr Operand) { k.emit(129, d, addr) }
+func (k *Builder) LdmatrixX4(d, addr Operand) { k.emit(130, d, addr) }
 
 // LdmatrixX4Trans is "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16": LdmatrixX4 with each matrix transposed.
 //
 // Operands: d: {4 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX4Trans(d, addr Operand) { k.emit(130, d, addr) }
+func (k *Builder) LdmatrixX4Trans(d, addr Operand) { k.emit(131, d, addr) }
 
 // MmaSyncM16N8K16F32F16 is "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": d = a · b + c over a warp: a 16×16 and b 16×8 in fp16, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MmaSyncM16N8K16F32F16(d, a, b, c Operand) { k.emit(131, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K16F32F16(d, a, b, c Operand) { k.emit(132, d, a, b, c) }
 
 // MmaSyncM16N8K16F32BF16 is "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": d = a · b + c over a warp: a 16×16 and b 16×8 in bf16, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MmaSyncM16N8K16F32BF16(d, a, b, c Operand) { k.emit(132, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K16F32BF16(d, a, b, c Operand) { k.emit(133, d, a, b, c) }
 
 // MmaSyncM16N8K32F32E4M3 is "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": d = a · b + c over a warp: a 16×32 and b 32×8 in fp8 e4m3, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_89, PTX 8.4.
-func (k *Builder) MmaSyncM16N8K32F32E4M3(d, a, b, c Operand) { k.emit(133, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K32F32E4M3(d, a, b, c Operand) { k.emit(134, d, a, b, c) }
 
 // MmaSyncM16N8K32F32E5M2 is "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32": d = a · b + c over a warp: a 16×32 and b 32×8 in fp8 e5m2, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_89, PTX 8.4.
-func (k *Builder) MmaSyncM16N8K32F32E5M2(d, a, b, c Operand) { k.emit(134, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K32F32E5M2(d, a, b, c Operand) { k.emit(135, d, a, b, c) }
 
 // MmaSyncM16N8K32S32S8 is "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32": d = a · b + c over a warp: a 16×32 and b 32×8 in int8, c and d 16×8 in int32.
 //
 // Operands: d: {4 × b32}; a: {4 × b32}; b: {2 × b32}; c: {4 × b32}.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MmaSyncM16N8K32S32S8(d, a, b, c Operand) { k.emit(135, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K32S32S8(d, a, b, c Operand) { k.emit(136, d, a, b, c) }
 
 // MmaSyncM16N8K8F32TF32 is "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32": d = a · b + c over a warp: a 16×8 and b 8×8 in tf32, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MmaSyncM16N8K8F32TF32(d, a, b, c Operand) { k.emit(136, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K8F32TF32(d, a, b, c Operand) { k.emit(137, d, a, b, c) }
 
 // BarSync is "bar.sync": waits for all threads of the CTA at barrier a.
 //
 // Operands: a: integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) BarSync(a Operand) { k.emit(137, a) }
+func (k *Builder) BarSync(a Operand) { k.emit(138, a) }
 
 // BarWarpSync is "bar.warp.sync": waits for the lanes of mask and orders their memory accesses.
 //
 // Operands: mask: b32 or integer.
 // Needs sm_30, PTX 6.0.
-func (k *Builder) BarWarpSync(mask Operand) { k.emit(138, mask) }
+func (k *Builder) BarWarpSync(mask Operand) { k.emit(139, mask) }
 
 // Bra is "bra": goes to target; lanes may part.
 //
 // Operands: target: label.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) Bra(target Operand) { k.emit(139, target) }
+func (k *Builder) Bra(target Operand) { k.emit(140, target) }
 
 // BraUni is "bra.uni": goes to target; all threads of the CTA agree.
 //
 // Operands: target: label.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) BraUni(target Operand) { k.emit(140, target) }
+func (k *Builder) BraUni(target Operand) { k.emit(141, target) }
 
 // Ret is "ret": ends the thread.
 //
 // Needs sm_10, PTX 1.0.
-func (k *Builder) Ret() { k.emit(141) }
+func (k *Builder) Ret() { k.emit(142) }
 
 // WgmmaFenceSyncAligned is "wgmma.fence.sync.aligned": orders the warpgroup's accesses to registers and shared memory before its next wgmma.mma_async.
 //
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaFenceSyncAligned() { k.emit(142) }
+func (k *Builder) WgmmaFenceSyncAligned() { k.emit(143) }
 
 // WgmmaCommitGroupSyncAligned is "wgmma.commit_group.sync.aligned": closes the group of the multiplications issued since the last one.
 //
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaCommitGroupSyncAligned() { k.emit(143) }
+func (k *Builder) WgmmaCommitGroupSyncAligned() { k.emit(144) }
 
 // WgmmaWaitGroupSyncAligned is "wgmma.wait_group.sync.aligned": waits until at most the n youngest groups are pending.
 //
 // Operands: n: integer.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaWaitGroupSyncAligned(n Operand) { k.emit(144, n) }
+func (k *Builder) WgmmaWaitGroupSyncAligned(n Operand) { k.emit(145, n) }
 
 // SetmaxnregIncSyncAlignedU32 is "setmaxnreg.inc.sync.aligned.u32": waits for registers, so that each thread of the warpgroup has n.
 //
 // Operands: n: integer.
 // Needs sm_90a or sm_100a or sm_100f or sm_110f or sm_120a or sm_120f, PTX 8.0.
-func (k *Builder) SetmaxnregIncSyncAlignedU32(n Operand) { k.emit(145, n) }
+func (k *Builder) SetmaxnregIncSyncAlignedU32(n Operand) { k.emit(146, n) }
 
 // SetmaxnregDecSyncAlignedU32 is "setmaxnreg.dec.sync.aligned.u32": gives up registers, so that each thread of the warpgroup has n.
 //
 // Operands: n: integer.
 // Needs sm_90a or sm_100a or sm_100f or sm_110f or sm_120a or sm_120f, PTX 8.0.
-func (k *Builder) SetmaxnregDecSyncAlignedU32(n Operand) { k.emit(146, n) }
+func (k *Builder) SetmaxnregDecSyncAlignedU32(n Operand) { k.emit(147, n) }
 
 // MovB64Pack is "mov.b64": d = a[1]:a[0].
 //
 // Operands: d: b64; a: {2 × b32}.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovB64Pack(d, a Operand) { k.emit(147, d, a) }
+func (k *Builder) MovB64Pack(d, a Operand) { k.emit(148, d, a) }
 
 // MovB64Name is "mov.b64": d = the parameter's address in the parameter space.
 //
 // Operands: d: b64; a: parameter.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovB64Name(d, a Operand) { k.emit(148, d, a) }
+func (k *Builder) MovB64Name(d, a Operand) { k.emit(149, d, a) }
 
 // PrefetchTensormap is "prefetch.tensormap": reads the tensor map at a generic address ahead of its use.
 //
 // Operands: addr: [global].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) PrefetchTensormap(addr Operand) { k.emit(149, addr) }
+func (k *Builder) PrefetchTensormap(addr Operand) { k.emit(150, addr) }
 
 // CvtaParamU64 is "cvta.param.u64": d = address a in the parameter space as a generic one.
 //
 // Operands: d: b64; a: b64.
 // Needs sm_70, PTX 7.7.
-func (k *Builder) CvtaParamU64(d, a Operand) { k.emit(150, d, a) }
+func (k *Builder) CvtaParamU64(d, a Operand) { k.emit(151, d, a) }
 
 // ShflSyncIdxB32 is "shfl.sync.idx.b32": d = a of the lane numbered lane.
 //
 // Operands: d: b32; a: b32; lane: b32 or integer; 31; -1.
 // Needs sm_30, PTX 6.0.
-func (k *Builder) ShflSyncIdxB32(d, a, lane Operand) { k.emit(151, d, a, lane) }
+func (k *Builder) ShflSyncIdxB32(d, a, lane Operand) { k.emit(152, d, a, lane) }
 
 // MbarrierInitB64 is "mbarrier.init.shared::cta.b64": makes 8 bytes at addr a barrier whose phase ends after count arrivals.
 //
 // Operands: addr: [shared]; count: b32 or integer.
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierInitB64(addr, count Operand) { k.emit(152, addr, count) }
+func (k *Builder) MbarrierInitB64(addr, count Operand) { k.emit(153, addr, count) }
 
 // MbarrierArriveB64 is "mbarrier.arrive.shared::cta.b64": arrives at the barrier at addr.
 //
 // Operands: _; addr: [shared].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierArriveB64(addr Operand) { k.emit(153, addr) }
+func (k *Builder) MbarrierArriveB64(addr Operand) { k.emit(154, addr) }
 
 // MbarrierArriveClusterB64 is "mbarrier.arrive.shared::cluster.b64": arrives at a barrier of any CTA of the cluster, at an address from mapa; orders no memory beyond its own CTA.
 //
 // Operands: _; addr: [shared].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierArriveClusterB64(addr Operand) { k.emit(154, addr) }
+func (k *Builder) MbarrierArriveClusterB64(addr Operand) { k.emit(155, addr) }
 
 // MbarrierArriveExpectTxB64 is "mbarrier.arrive.expect_tx.shared::cta.b64": arrives at the barrier at addr, whose phase then also waits for so many bytes of copies.
 //
 // Operands: _; addr: [shared]; bytes: b32 or integer.
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierArriveExpectTxB64(addr, bytes Operand) { k.emit(155, addr, bytes) }
+func (k *Builder) MbarrierArriveExpectTxB64(addr, bytes Operand) { k.emit(156, addr, bytes) }
 
 // MbarrierTryWaitParityB64 is "mbarrier.try_wait.parity.shared::cta.b64": waits a while; d = the phase of that parity of the barrier at addr has ended.
 //
 // Operands: d: pred; addr: [shared]; parity: b32 or integer.
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierTryWaitParityB64(d, addr, parity Operand) { k.emit(156, d, addr, parity) }
+func (k *Builder) MbarrierTryWaitParityB64(d, addr, parity Operand) { k.emit(157, d, addr, parity) }
 
 // FenceMbarrierInit is "fence.mbarrier_init.release.cluster": makes this thread's new barriers visible to the cluster.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) FenceMbarrierInit() { k.emit(157) }
+func (k *Builder) FenceMbarrierInit() { k.emit(158) }
 
 // FenceProxyAsyncShared is "fence.proxy.async.shared::cta": orders this thread's accesses to shared memory with those of copies and of wgmma.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) FenceProxyAsyncShared() { k.emit(158) }
+func (k *Builder) FenceProxyAsyncShared() { k.emit(159) }
 
 // CpAsyncBulkTensor3D is "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes": copies the tile of the tensor map that begins at from; its bytes count at the barrier.
 //
 // Operands: to: [shared]; from: [tensor]; barrier: [shared].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) CpAsyncBulkTensor3D(to, from, barrier Operand) { k.emit(159, to, from, barrier) }
+func (k *Builder) CpAsyncBulkTensor3D(to, from, barrier Operand) { k.emit(160, to, from, barrier) }
 
 // CpAsyncBulkTensor3DMulticast is "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster": CpAsyncBulkTensor3D to the same addresses of all CTAs of the cluster whose bits in ctas are set.
 //
 // Operands: to: [shared]; from: [tensor]; barrier: [shared]; ctas: b16.
 // Needs sm_90, PTX 8.0.
 func (k *Builder) CpAsyncBulkTensor3DMulticast(to, from, barrier, ctas Operand) {
-	k.emit(160, to, from, barrier, ctas)
+	k.emit(161, to, from, barrier, ctas)
 }
 
 // CpAsyncBulkTensor3DStore is "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group": copies a tile from shared memory to the tensor map's matrix, where it begins at to.
 //
 // Operands: to: [tensor]; from: [shared].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) CpAsyncBulkTensor3DStore(to, from Operand) { k.emit(161, to, from) }
+func (k *Builder) CpAsyncBulkTensor3DStore(to, from Operand) { k.emit(162, to, from) }
 
 // CpAsyncBulkCommitGroup is "cp.async.bulk.commit_group": closes the group of this thread's copies to global memory since the last one.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) CpAsyncBulkCommitGroup() { k.emit(162) }
+func (k *Builder) CpAsyncBulkCommitGroup() { k.emit(163) }
 
 // CpAsyncBulkWaitGroupRead is "cp.async.bulk.wait_group.read": waits until at most the n youngest groups still read shared memory.
 //
 // Operands: n: integer.
 // Needs sm_90, PTX 8.0.
-func (k *Builder) CpAsyncBulkWaitGroupRead(n Operand) { k.emit(163, n) }
+func (k *Builder) CpAsyncBulkWaitGroupRead(n Operand) { k.emit(164, n) }
 
 // StmatrixX4 is "stmatrix.sync.aligned.m8n8.x4.shared.b16": writes four 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-31.
 //
 // Operands: addr: [shared]; a: {4 × b32}.
 // Needs sm_90, PTX 7.8.
-func (k *Builder) StmatrixX4(addr, a Operand) { k.emit(164, addr, a) }
+func (k *Builder) StmatrixX4(addr, a Operand) { k.emit(165, addr, a) }
 
 // MapaSharedClusterU32 is "mapa.shared::cluster.u32": d = the address that a has in the cluster's CTA of that rank.
 //
 // Operands: d: b32; a: b32; cta: b32 or integer.
 // Needs sm_90, PTX 7.8.
-func (k *Builder) MapaSharedClusterU32(d, a, cta Operand) { k.emit(165, d, a, cta) }
+func (k *Builder) MapaSharedClusterU32(d, a, cta Operand) { k.emit(166, d, a, cta) }
 
 // BarrierClusterArriveRelaxed is "barrier.cluster.arrive.relaxed": arrives at the barrier of the cluster; orders no memory.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) BarrierClusterArriveRelaxed() { k.emit(166) }
+func (k *Builder) BarrierClusterArriveRelaxed() { k.emit(167) }
 
 // BarrierClusterWait is "barrier.cluster.wait": waits until all threads of the cluster have arrived.
 //
 // Needs sm_90, PTX 7.8.
-func (k *Builder) BarrierClusterWait() { k.emit(167) }
+func (k *Builder) BarrierClusterWait() { k.emit(168) }
 
 // WgmmaM64N16K16F32F16 is "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×16 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N16K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(168, d, a, b, add, transA, transB)
+	k.emit(169, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N16K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×16 in bf16; transposed operands are contiguous along m or n.
@@ -1016,27 +1022,27 @@ func (k *Builder) WgmmaM64N16K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N16K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(169, d, a, b, add, transA, transB)
+	k.emit(170, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N16K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×16 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N16K32F32E4M3(d, a, b, add Operand) { k.emit(170, d, a, b, add) }
+func (k *Builder) WgmmaM64N16K32F32E4M3(d, a, b, add Operand) { k.emit(171, d, a, b, add) }
 
 // WgmmaM64N16K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n16k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×16 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N16K32F32E5M2(d, a, b, add Operand) { k.emit(171, d, a, b, add) }
+func (k *Builder) WgmmaM64N16K32F32E5M2(d, a, b, add Operand) { k.emit(172, d, a, b, add) }
 
 // WgmmaM64N32K16F32F16 is "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×32 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N32K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(172, d, a, b, add, transA, transB)
+	k.emit(173, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N32K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×32 in bf16; transposed operands are contiguous along m or n.
@@ -1044,27 +1050,27 @@ func (k *Builder) WgmmaM64N32K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N32K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(173, d, a, b, add, transA, transB)
+	k.emit(174, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N32K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×32 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N32K32F32E4M3(d, a, b, add Operand) { k.emit(174, d, a, b, add) }
+func (k *Builder) WgmmaM64N32K32F32E4M3(d, a, b, add Operand) { k.emit(175, d, a, b, add) }
 
 // WgmmaM64N32K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n32k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×32 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N32K32F32E5M2(d, a, b, add Operand) { k.emit(175, d, a, b, add) }
+func (k *Builder) WgmmaM64N32K32F32E5M2(d, a, b, add Operand) { k.emit(176, d, a, b, add) }
 
 // WgmmaM64N48K16F32F16 is "wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×48 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N48K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(176, d, a, b, add, transA, transB)
+	k.emit(177, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N48K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×48 in bf16; transposed operands are contiguous along m or n.
@@ -1072,27 +1078,27 @@ func (k *Builder) WgmmaM64N48K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N48K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(177, d, a, b, add, transA, transB)
+	k.emit(178, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N48K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n48k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×48 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N48K32F32E4M3(d, a, b, add Operand) { k.emit(178, d, a, b, add) }
+func (k *Builder) WgmmaM64N48K32F32E4M3(d, a, b, add Operand) { k.emit(179, d, a, b, add) }
 
 // WgmmaM64N48K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n48k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×48 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N48K32F32E5M2(d, a, b, add Operand) { k.emit(179, d, a, b, add) }
+func (k *Builder) WgmmaM64N48K32F32E5M2(d, a, b, add Operand) { k.emit(180, d, a, b, add) }
 
 // WgmmaM64N64K16F32F16 is "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×64 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N64K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(180, d, a, b, add, transA, transB)
+	k.emit(181, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N64K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×64 in bf16; transposed operands are contiguous along m or n.
@@ -1100,27 +1106,27 @@ func (k *Builder) WgmmaM64N64K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N64K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(181, d, a, b, add, transA, transB)
+	k.emit(182, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N64K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×64 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N64K32F32E4M3(d, a, b, add Operand) { k.emit(182, d, a, b, add) }
+func (k *Builder) WgmmaM64N64K32F32E4M3(d, a, b, add Operand) { k.emit(183, d, a, b, add) }
 
 // WgmmaM64N64K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×64 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N64K32F32E5M2(d, a, b, add Operand) { k.emit(183, d, a, b, add) }
+func (k *Builder) WgmmaM64N64K32F32E5M2(d, a, b, add Operand) { k.emit(184, d, a, b, add) }
 
 // WgmmaM64N80K16F32F16 is "wgmma.mma_async.sync.aligned.m64n80k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×80 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N80K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(184, d, a, b, add, transA, transB)
+	k.emit(185, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N80K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n80k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×80 in bf16; transposed operands are contiguous along m or n.
@@ -1128,27 +1134,27 @@ func (k *Builder) WgmmaM64N80K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N80K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(185, d, a, b, add, transA, transB)
+	k.emit(186, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N80K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n80k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×80 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N80K32F32E4M3(d, a, b, add Operand) { k.emit(186, d, a, b, add) }
+func (k *Builder) WgmmaM64N80K32F32E4M3(d, a, b, add Operand) { k.emit(187, d, a, b, add) }
 
 // WgmmaM64N80K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n80k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×80 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N80K32F32E5M2(d, a, b, add Operand) { k.emit(187, d, a, b, add) }
+func (k *Builder) WgmmaM64N80K32F32E5M2(d, a, b, add Operand) { k.emit(188, d, a, b, add) }
 
 // WgmmaM64N96K16F32F16 is "wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×96 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N96K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(188, d, a, b, add, transA, transB)
+	k.emit(189, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N96K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n96k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×96 in bf16; transposed operands are contiguous along m or n.
@@ -1156,27 +1162,27 @@ func (k *Builder) WgmmaM64N96K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N96K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(189, d, a, b, add, transA, transB)
+	k.emit(190, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N96K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n96k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×96 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N96K32F32E4M3(d, a, b, add Operand) { k.emit(190, d, a, b, add) }
+func (k *Builder) WgmmaM64N96K32F32E4M3(d, a, b, add Operand) { k.emit(191, d, a, b, add) }
 
 // WgmmaM64N96K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n96k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×96 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N96K32F32E5M2(d, a, b, add Operand) { k.emit(191, d, a, b, add) }
+func (k *Builder) WgmmaM64N96K32F32E5M2(d, a, b, add Operand) { k.emit(192, d, a, b, add) }
 
 // WgmmaM64N112K16F32F16 is "wgmma.mma_async.sync.aligned.m64n112k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×112 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N112K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(192, d, a, b, add, transA, transB)
+	k.emit(193, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N112K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n112k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×112 in bf16; transposed operands are contiguous along m or n.
@@ -1184,27 +1190,27 @@ func (k *Builder) WgmmaM64N112K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N112K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(193, d, a, b, add, transA, transB)
+	k.emit(194, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N112K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n112k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×112 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N112K32F32E4M3(d, a, b, add Operand) { k.emit(194, d, a, b, add) }
+func (k *Builder) WgmmaM64N112K32F32E4M3(d, a, b, add Operand) { k.emit(195, d, a, b, add) }
 
 // WgmmaM64N112K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n112k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×112 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N112K32F32E5M2(d, a, b, add Operand) { k.emit(195, d, a, b, add) }
+func (k *Builder) WgmmaM64N112K32F32E5M2(d, a, b, add Operand) { k.emit(196, d, a, b, add) }
 
 // WgmmaM64N128K16F32F16 is "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×128 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N128K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(196, d, a, b, add, transA, transB)
+	k.emit(197, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N128K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×128 in bf16; transposed operands are contiguous along m or n.
@@ -1212,27 +1218,27 @@ func (k *Builder) WgmmaM64N128K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N128K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(197, d, a, b, add, transA, transB)
+	k.emit(198, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N128K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×128 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N128K32F32E4M3(d, a, b, add Operand) { k.emit(198, d, a, b, add) }
+func (k *Builder) WgmmaM64N128K32F32E4M3(d, a, b, add Operand) { k.emit(199, d, a, b, add) }
 
 // WgmmaM64N128K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n128k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×128 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N128K32F32E5M2(d, a, b, add Operand) { k.emit(199, d, a, b, add) }
+func (k *Builder) WgmmaM64N128K32F32E5M2(d, a, b, add Operand) { k.emit(200, d, a, b, add) }
 
 // WgmmaM64N144K16F32F16 is "wgmma.mma_async.sync.aligned.m64n144k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×144 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N144K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(200, d, a, b, add, transA, transB)
+	k.emit(201, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N144K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n144k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×144 in bf16; transposed operands are contiguous along m or n.
@@ -1240,27 +1246,27 @@ func (k *Builder) WgmmaM64N144K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N144K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(201, d, a, b, add, transA, transB)
+	k.emit(202, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N144K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n144k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×144 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N144K32F32E4M3(d, a, b, add Operand) { k.emit(202, d, a, b, add) }
+func (k *Builder) WgmmaM64N144K32F32E4M3(d, a, b, add Operand) { k.emit(203, d, a, b, add) }
 
 // WgmmaM64N144K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n144k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×144 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N144K32F32E5M2(d, a, b, add Operand) { k.emit(203, d, a, b, add) }
+func (k *Builder) WgmmaM64N144K32F32E5M2(d, a, b, add Operand) { k.emit(204, d, a, b, add) }
 
 // WgmmaM64N160K16F32F16 is "wgmma.mma_async.sync.aligned.m64n160k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×160 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N160K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(204, d, a, b, add, transA, transB)
+	k.emit(205, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N160K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n160k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×160 in bf16; transposed operands are contiguous along m or n.
@@ -1268,27 +1274,27 @@ func (k *Builder) WgmmaM64N160K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N160K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(205, d, a, b, add, transA, transB)
+	k.emit(206, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N160K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n160k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×160 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N160K32F32E4M3(d, a, b, add Operand) { k.emit(206, d, a, b, add) }
+func (k *Builder) WgmmaM64N160K32F32E4M3(d, a, b, add Operand) { k.emit(207, d, a, b, add) }
 
 // WgmmaM64N160K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n160k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×160 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N160K32F32E5M2(d, a, b, add Operand) { k.emit(207, d, a, b, add) }
+func (k *Builder) WgmmaM64N160K32F32E5M2(d, a, b, add Operand) { k.emit(208, d, a, b, add) }
 
 // WgmmaM64N176K16F32F16 is "wgmma.mma_async.sync.aligned.m64n176k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×176 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N176K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(208, d, a, b, add, transA, transB)
+	k.emit(209, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N176K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n176k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×176 in bf16; transposed operands are contiguous along m or n.
@@ -1296,27 +1302,27 @@ func (k *Builder) WgmmaM64N176K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N176K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(209, d, a, b, add, transA, transB)
+	k.emit(210, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N176K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n176k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×176 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N176K32F32E4M3(d, a, b, add Operand) { k.emit(210, d, a, b, add) }
+func (k *Builder) WgmmaM64N176K32F32E4M3(d, a, b, add Operand) { k.emit(211, d, a, b, add) }
 
 // WgmmaM64N176K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n176k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×176 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N176K32F32E5M2(d, a, b, add Operand) { k.emit(211, d, a, b, add) }
+func (k *Builder) WgmmaM64N176K32F32E5M2(d, a, b, add Operand) { k.emit(212, d, a, b, add) }
 
 // WgmmaM64N192K16F32F16 is "wgmma.mma_async.sync.aligned.m64n192k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×192 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N192K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(212, d, a, b, add, transA, transB)
+	k.emit(213, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N192K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×192 in bf16; transposed operands are contiguous along m or n.
@@ -1324,27 +1330,27 @@ func (k *Builder) WgmmaM64N192K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N192K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(213, d, a, b, add, transA, transB)
+	k.emit(214, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N192K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n192k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×192 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N192K32F32E4M3(d, a, b, add Operand) { k.emit(214, d, a, b, add) }
+func (k *Builder) WgmmaM64N192K32F32E4M3(d, a, b, add Operand) { k.emit(215, d, a, b, add) }
 
 // WgmmaM64N192K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n192k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×192 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N192K32F32E5M2(d, a, b, add Operand) { k.emit(215, d, a, b, add) }
+func (k *Builder) WgmmaM64N192K32F32E5M2(d, a, b, add Operand) { k.emit(216, d, a, b, add) }
 
 // WgmmaM64N208K16F32F16 is "wgmma.mma_async.sync.aligned.m64n208k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×208 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N208K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(216, d, a, b, add, transA, transB)
+	k.emit(217, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N208K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n208k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×208 in bf16; transposed operands are contiguous along m or n.
@@ -1352,27 +1358,27 @@ func (k *Builder) WgmmaM64N208K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N208K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(217, d, a, b, add, transA, transB)
+	k.emit(218, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N208K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n208k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×208 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N208K32F32E4M3(d, a, b, add Operand) { k.emit(218, d, a, b, add) }
+func (k *Builder) WgmmaM64N208K32F32E4M3(d, a, b, add Operand) { k.emit(219, d, a, b, add) }
 
 // WgmmaM64N208K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n208k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×208 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N208K32F32E5M2(d, a, b, add Operand) { k.emit(219, d, a, b, add) }
+func (k *Builder) WgmmaM64N208K32F32E5M2(d, a, b, add Operand) { k.emit(220, d, a, b, add) }
 
 // WgmmaM64N224K16F32F16 is "wgmma.mma_async.sync.aligned.m64n224k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×224 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N224K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(220, d, a, b, add, transA, transB)
+	k.emit(221, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N224K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n224k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×224 in bf16; transposed operands are contiguous along m or n.
@@ -1380,27 +1386,27 @@ func (k *Builder) WgmmaM64N224K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N224K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(221, d, a, b, add, transA, transB)
+	k.emit(222, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N224K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n224k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×224 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N224K32F32E4M3(d, a, b, add Operand) { k.emit(222, d, a, b, add) }
+func (k *Builder) WgmmaM64N224K32F32E4M3(d, a, b, add Operand) { k.emit(223, d, a, b, add) }
 
 // WgmmaM64N224K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n224k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×224 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N224K32F32E5M2(d, a, b, add Operand) { k.emit(223, d, a, b, add) }
+func (k *Builder) WgmmaM64N224K32F32E5M2(d, a, b, add Operand) { k.emit(224, d, a, b, add) }
 
 // WgmmaM64N240K16F32F16 is "wgmma.mma_async.sync.aligned.m64n240k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×240 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N240K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(224, d, a, b, add, transA, transB)
+	k.emit(225, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N240K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n240k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×240 in bf16; transposed operands are contiguous along m or n.
@@ -1408,27 +1414,27 @@ func (k *Builder) WgmmaM64N240K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N240K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(225, d, a, b, add, transA, transB)
+	k.emit(226, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N240K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n240k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×240 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N240K32F32E4M3(d, a, b, add Operand) { k.emit(226, d, a, b, add) }
+func (k *Builder) WgmmaM64N240K32F32E4M3(d, a, b, add Operand) { k.emit(227, d, a, b, add) }
 
 // WgmmaM64N240K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n240k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×240 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N240K32F32E5M2(d, a, b, add Operand) { k.emit(227, d, a, b, add) }
+func (k *Builder) WgmmaM64N240K32F32E5M2(d, a, b, add Operand) { k.emit(228, d, a, b, add) }
 
 // WgmmaM64N256K16F32F16 is "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×256 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N256K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(228, d, a, b, add, transA, transB)
+	k.emit(229, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N256K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×256 in bf16; transposed operands are contiguous along m or n.
@@ -1436,29 +1442,89 @@ func (k *Builder) WgmmaM64N256K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N256K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(229, d, a, b, add, transA, transB)
+	k.emit(230, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N256K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K32F32E4M3(d, a, b, add Operand) { k.emit(230, d, a, b, add) }
+func (k *Builder) WgmmaM64N256K32F32E4M3(d, a, b, add Operand) { k.emit(231, d, a, b, add) }
 
 // WgmmaM64N256K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n256k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K32F32E5M2(d, a, b, add Operand) { k.emit(231, d, a, b, add) }
+func (k *Builder) WgmmaM64N256K32F32E5M2(d, a, b, add Operand) { k.emit(232, d, a, b, add) }
 
 // WgmmaM64N256K8F32TF32 is "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32": d = a · b, plus d if add; descriptors of a 64×8 and b 8×256 in tf32.
 //
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K8F32TF32(d, a, b, add Operand) { k.emit(232, d, a, b, add) }
+func (k *Builder) WgmmaM64N256K8F32TF32(d, a, b, add Operand) { k.emit(233, d, a, b, add) }
 
 // WgmmaM64N256K32S32S8 is "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in int8.
 //
 // Operands: d: {128 × b32}; a: b64; b: b64; add: pred.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K32S32S8(d, a, b, add Operand) { k.emit(233, d, a, b, add) }
+func (k *Builder) WgmmaM64N256K32S32S8(d, a, b, add Operand) { k.emit(234, d, a, b, add) }
+
+// WmmaLoadARow is "wmma.load.a.sync.aligned.row.m16n16k16.global.f16": d = the lane's part of a 16×16 matrix in fp16, whose contiguous lines are stride elements apart.
+//
+// Operands: d: {8 × b32}; addr: [global]; stride: b32 or integer.
+// Needs sm_70, PTX 6.3.
+func (k *Builder) WmmaLoadARow(d, addr, stride Operand) { k.emit(235, d, addr, stride) }
+
+// WmmaLoadACol is "wmma.load.a.sync.aligned.col.m16n16k16.global.f16": d = the lane's part of a 16×16 matrix in fp16, whose contiguous lines are stride elements apart.
+//
+// Operands: d: {8 × b32}; addr: [global]; stride: b32 or integer.
+// Needs sm_70, PTX 6.3.
+func (k *Builder) WmmaLoadACol(d, addr, stride Operand) { k.emit(236, d, addr, stride) }
+
+// WmmaLoadBRow is "wmma.load.b.sync.aligned.row.m16n16k16.global.f16": d = the lane's part of a 16×16 matrix in fp16, whose contiguous lines are stride elements apart.
+//
+// Operands: d: {8 × b32}; addr: [global]; stride: b32 or integer.
+// Needs sm_70, PTX 6.3.
+func (k *Builder) WmmaLoadBRow(d, addr, stride Operand) { k.emit(237, d, addr, stride) }
+
+// WmmaLoadBCol is "wmma.load.b.sync.aligned.col.m16n16k16.global.f16": d = the lane's part of a 16×16 matrix in fp16, whose contiguous lines are stride elements apart.
+//
+// Operands: d: {8 × b32}; addr: [global]; stride: b32 or integer.
+// Needs sm_70, PTX 6.3.
+func (k *Builder) WmmaLoadBCol(d, addr, stride Operand) { k.emit(238, d, addr, stride) }
+
+// WmmaMmaRowRow is "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32": d = a · b + c over a warp: 16×16×16, a and b in fp16.
+//
+// Operands: d: {8 × f32}; a: {8 × b32}; b: {8 × b32}; c: {8 × f32}.
+// Needs sm_70, PTX 6.3.
+func (k *Builder) WmmaMmaRowRow(d, a, b, c Operand) { k.emit(239, d, a, b, c) }
+
+// WmmaMmaRowCol is "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32": d = a · b + c over a warp: 16×16×16, a and b in fp16.
+//
+// Operands: d: {8 × f32}; a: {8 × b32}; b: {8 × b32}; c: {8 × f32}.
+// Needs sm_70, PTX 6.3.
+func (k *Builder) WmmaMmaRowCol(d, a, b, c Operand) { k.emit(240, d, a, b, c) }
+
+// WmmaMmaColRow is "wmma.mma.sync.aligned.col.row.m16n16k16.f32.f32": d = a · b + c over a warp: 16×16×16, a and b in fp16.
+//
+// Operands: d: {8 × f32}; a: {8 × b32}; b: {8 × b32}; c: {8 × f32}.
+// Needs sm_70, PTX 6.3.
+func (k *Builder) WmmaMmaColRow(d, a, b, c Operand) { k.emit(241, d, a, b, c) }
+
+// WmmaMmaColCol is "wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32": d = a · b + c over a warp: 16×16×16, a and b in fp16.
+//
+// Operands: d: {8 × f32}; a: {8 × b32}; b: {8 × b32}; c: {8 × f32}.
+// Needs sm_70, PTX 6.3.
+func (k *Builder) WmmaMmaColCol(d, a, b, c Operand) { k.emit(242, d, a, b, c) }
+
+// WmmaLoadCRow is "wmma.load.c.sync.aligned.row.m16n16k16.global.f32": d = the lane's part of a 16×16 matrix in fp32, whose rows are stride elements apart.
+//
+// Operands: d: {8 × f32}; addr: [global]; stride: b32 or integer.
+// Needs sm_70, PTX 6.3.
+func (k *Builder) WmmaLoadCRow(d, addr, stride Operand) { k.emit(243, d, addr, stride) }
+
+// WmmaStoreDRow is "wmma.store.d.sync.aligned.row.m16n16k16.global.f32": the 16×16 matrix in fp32 at addr, whose rows are stride elements apart, = a.
+//
+// Operands: addr: [global]; a: {8 × f32}; stride: b32 or integer.
+// Needs sm_70, PTX 6.3.
+func (k *Builder) WmmaStoreDRow(addr, a, stride Operand) { k.emit(244, addr, a, stride) }

@@ -117,6 +117,10 @@ func (k Kernel) view() (*view, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	if kernel.Before != nil {
+		return nil, "", diag.Inputf("%s runs another kernel first, and a launcher has one", k.Config).
+			Do("choose another configuration")
+	}
 	launch, err := program.Launch(kernel, call)
 	if err != nil {
 		return nil, "", err

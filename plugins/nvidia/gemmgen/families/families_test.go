@@ -8,11 +8,21 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
 // roomy are the limits of a device that has everything that a kernel of today's families may ask for.
 var roomy = gemmgen.Limits{RegistersPerThread: 255, RegisterFile: 65536, SharedMemory: 227 << 10}
+
+// inTypes returns a problem in types that a family computes: fp16, or else fp32.
+func inTypes(f gemmgen.Family, p gemm.Problem) gemm.Problem {
+	p.DType, p.Out = gemm.FP16, gemm.FP16
+	if f.Name() == sgemm.Name {
+		p.DType, p.Out = gemm.FP32, gemm.FP32
+	}
+	return p.Canonical()
+}
 
 // programs returns some of the programs of a family for a problem, at least one: every step-th of its space.
 func programs(t *testing.T, f gemmgen.Family, p gemm.Problem, step int) []gemmgen.Program {
@@ -31,9 +41,10 @@ func offered(t *testing.T, f gemmgen.Family, p gemm.Problem, step int) []gemmgen
 	if err != nil {
 		t.Fatal(err)
 	}
+	p = inTypes(f, p)
 	var found []gemmgen.Program
 	for i := 0; i < len(all); i += step {
-		p, reason, _ := f.Program(gemmgen.NewCall(p), gemm.FP16, all[i], roomy)
+		p, reason, _ := f.Program(gemmgen.NewCall(p), p.Output(), all[i], roomy)
 		if reason == "" {
 			found = append(found, p)
 		}
@@ -122,11 +133,12 @@ func TestLaunch(t *testing.T) {
 			t.Fatalf("%s: %d programs", f.Name(), len(programs))
 		}
 		a, b := emit(t, programs[0], f.Target()), emit(t, programs[1], f.Target())
-		l, err := programs[0].Launch(a, gemmgen.NewCall(p))
+		call := gemmgen.NewCall(inTypes(f, p))
+		l, err := programs[0].Launch(a, call)
 		if err != nil || l.Threads != a.Threads || l.SharedMemory != a.SharedMemory || len(l.Params) != a.ParamBytes {
 			t.Errorf("%s: %+v, %v", f.Name(), l, err)
 		}
-		if _, err := programs[0].Launch(b, gemmgen.NewCall(p)); err == nil {
+		if _, err := programs[0].Launch(b, call); err == nil {
 			t.Errorf("%s: the kernel of another program is launched", f.Name())
 		}
 	}
@@ -163,11 +175,12 @@ func TestLimits(t *testing.T) {
 		} {
 			rejected := 0
 			for _, config := range all {
-				call := gemmgen.NewCall(gemm.New(512, 512, 512))
-				if _, reason, _ := f.Program(call, gemm.FP16, config, roomy); reason != "" {
+				call := gemmgen.NewCall(inTypes(f, gemm.New(512, 512, 512)))
+				out := call.Problem.Output()
+				if _, reason, _ := f.Program(call, out, config, roomy); reason != "" {
 					continue
 				}
-				_, reason, detail := f.Program(call, gemm.FP16, config, c.limits)
+				_, reason, detail := f.Program(call, out, config, c.limits)
 				if reason != c.reason || detail == "" {
 					t.Fatalf("%s, %s within %+v: %q (%q), want %q", f.Name(), config, c.limits, reason, detail,
 						c.reason)

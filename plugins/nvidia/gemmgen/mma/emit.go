@@ -167,27 +167,14 @@ func (e *emitter) identify() {
 	e.warpK = e.Shr(e.warp, asm.Log2(e.g.warpsM*e.g.warpsN))
 }
 
-// place finds the CTA's output tile in the grouped launch order: the CTAs of group_m rows of tiles are numbered
-// column by column, then those of the next group, so that CTAs that run together share operand tiles in L2.
+// place finds the CTA's output tile.
 func (e *emitter) place() {
 	e.Comment("output tile")
 	e.m, e.n = e.Param32(e.p.m), e.Param32(e.p.n)
 	tilesM, tilesN, groupM := e.Param32(e.p.tilesM), e.Param32(e.p.tilesN), e.Param32(e.p.groupM)
 	cta := e.Special(ptx.CtaidX)
 
-	perGroup, group, first, rows := e.B32(), e.B32(), e.B32(), e.B32()
-	inGroup, column, row := e.B32(), e.B32(), e.B32()
-	e.MulLoS32(perGroup, groupM, tilesN)
-	e.DivU32(group, cta, perGroup)
-	e.MulLoS32(first, group, groupM)
-	e.SubS32(rows, tilesM, first)
-	e.MinU32(rows, rows, groupM)
-	e.MulLoS32(inGroup, group, perGroup)
-	e.SubS32(inGroup, cta, inGroup)
-	e.DivU32(column, inGroup, rows)
-	e.MulLoS32(row, column, rows)
-	e.SubS32(row, inGroup, row)
-	e.AddS32(row, row, first)
+	row, column := e.Grouped(cta, tilesM, tilesN, groupM)
 	e.m0, e.n0 = e.Shl(row, asm.Log2(e.s.Config.BlockM)), e.Shl(column, asm.Log2(e.s.Config.BlockN))
 
 	e.k = e.Param32(e.p.k)

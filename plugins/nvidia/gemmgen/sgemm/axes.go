@@ -29,6 +29,12 @@ const (
 	alongK           = "k"
 )
 
+// The values of pad and read_width that are the same for A and B, or differ.
+var (
+	pads   = []string{"0", "1", "2", "4", "8", "a1", "a4", "b4", "b5"}
+	widths = []string{"1", "2", "4", "a1b4", "a4b1"}
+)
+
 // axes are what the family's configurations have beyond the numbers of every configuration.
 var axes = []gemm.Axis{
 	{
@@ -57,29 +63,30 @@ var axes = []gemm.Axis{
 		Doc: "along which dimension rows of A in shared memory are contiguous",
 	},
 	{
-		Name: axisPad, Type: gemm.Integer, Values: []string{"0", "1", "2", "4", "8"}, Default: "0", Unit: "word",
-		Doc: "unused words behind each row in shared memory",
+		Name: axisPad, Type: gemm.Enumeration, Values: pads, Default: "0",
+		Doc: "unused words behind each row in shared memory; a4: behind those of A alone",
 	},
 	{
 		Name: axisCopyWidth, Type: gemm.Integer, Values: []string{"1", "2", "4"}, Default: "4",
 		Doc: "most elements of a copy from global memory, and of a store to C",
 	},
 	{
-		Name: axisReadWidth, Type: gemm.Integer, Values: []string{"1", "2", "4"}, Default: "4",
-		Doc: "most elements of a read from shared memory",
+		Name: axisReadWidth, Type: gemm.Enumeration, Values: widths, Default: "4",
+		Doc: "most elements of a read from shared memory; a1b4: one of A, four of B",
 	},
 }
 
 // choices are the values of a configuration on the axes.
 type choices struct {
-	staging, math, laneMap, sharedA            string
-	threadM, lanesM, pad, copyWidth, readWidth int
+	staging, math, laneMap, sharedA string
+	threadM, lanesM, copyWidth      int
+	padA, padB, widthA, widthB      int
 }
 
 // defaults are those of a configuration that names no axis.
 var defaults = choices{
 	staging: stagingAsync, math: mathFMA, laneMap: mapCyclic, sharedA: alongM,
-	threadM: 8, lanesM: 4, copyWidth: 4, readWidth: 4,
+	threadM: 8, lanesM: 4, copyWidth: 4, widthA: 4, widthB: 4,
 }
 
 // choicesOf reads the axes in one pass: models ask for thousands.
@@ -100,11 +107,11 @@ func choicesOf(c *gemm.Config) choices {
 		case axisLanesM:
 			o.lanesM = axes[3].Number(c.Axes)
 		case axisPad:
-			o.pad = axes[6].Number(c.Axes)
+			o.padA, o.padB = forBoth(value, 0)
 		case axisCopyWidth:
 			o.copyWidth = axes[7].Number(c.Axes)
 		case axisReadWidth:
-			o.readWidth = axes[8].Number(c.Axes)
+			o.widthA, o.widthB = forBoth(value, 1)
 		}
 	}
 	return o
@@ -119,8 +126,9 @@ func (o *choices) idle() string {
 		name  string
 		moved bool
 	}{
-		{axisSharedA, o.sharedA != defaults.sharedA}, {axisPad, o.pad != defaults.pad},
-		{axisCopyWidth, o.copyWidth != defaults.copyWidth}, {axisReadWidth, o.readWidth != defaults.readWidth},
+		{axisSharedA, o.sharedA != defaults.sharedA}, {axisPad, o.padA|o.padB != 0},
+		{axisCopyWidth, o.copyWidth != defaults.copyWidth},
+		{axisReadWidth, o.widthA != defaults.widthA || o.widthB != defaults.widthB},
 		{axisThreadM, o.math == mathWMMA && o.threadM != defaults.threadM},
 		{axisLanesM, o.math == mathWMMA && o.lanesM != defaults.lanesM},
 		{axisLaneMap, o.math == mathWMMA && o.laneMap != defaults.laneMap},
@@ -130,4 +138,20 @@ func (o *choices) idle() string {
 		}
 	}
 	return ""
+}
+
+// forBoth reads a value for A and B: "4" is that of both, "a4b1" of each, "a4" of A alone. What has none has the other.
+func forBoth(value string, other int) (a, b int) {
+	a, b = other, other
+	for i := range value {
+		switch n := int(value[len(value)-1] - '0'); {
+		case len(value) == 1:
+			return n, n
+		case value[i] == 'a':
+			a = int(value[i+1] - '0')
+		case value[i] == 'b':
+			b = n
+		}
+	}
+	return a, b
 }

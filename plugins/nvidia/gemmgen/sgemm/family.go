@@ -1,8 +1,11 @@
 package sgemm
 
 import (
+	"fmt"
+
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
@@ -11,6 +14,8 @@ const Name = "sgemm"
 
 // Family is the kernel family.
 type Family struct{}
+
+var _ gemmgen.Family = Family{}
 
 // Name implements gemmgen.Family.
 func (Family) Name() string { return Name }
@@ -40,4 +45,25 @@ func (Family) Space() arch.Space {
 // converts nothing.
 func Types() []gemm.Types {
 	return []gemm.Types{{In: gemm.FP32, Out: gemm.FP32}, {In: gemm.FP16, Out: gemm.FP32}}
+}
+
+// Program implements gemmgen.Family.
+func (Family) Program(
+	call gemmgen.Call, out gemm.DType, c gemm.Config, limits gemmgen.Limits,
+) (gemmgen.Program, arch.Reason, string) {
+	s := SpecFor(call, c)
+	switch p := &call.Problem; {
+	case p.Nest != (gemm.Nest{}):
+		return nil, arch.ReasonModelRule, "the family has no tables of offsets, which nested indices need"
+	case p.Epilogue != (gemm.Epilogue{}):
+		return nil, arch.ReasonModelRule, fmt.Sprintf("the family has no epilogue, as %s is", p.Epilogue)
+	case out != gemm.FP32:
+		return nil, arch.ReasonAtomShape, fmt.Sprintf("the family writes C in fp32, not %s", out)
+	default:
+		if instead, why := Guard(p, c); why != "" {
+			return nil, ReasonGuard, fmt.Sprintf("%s; the rung %s computes it: %s", why, instead.Name, instead.Config)
+		}
+	}
+	_, reason, detail := s.Check(limits)
+	return s, reason, detail
 }

@@ -51,7 +51,7 @@ func (s *Spec) layFMA(g *geometry) (reason arch.Reason, detail string) {
 			g.threadM, g.blockM, g.blockN)
 	}
 	g.warpsM, g.warpsN = g.blockM/g.warpM, g.blockN/g.warpN
-	g.groupM, g.groupN = min(g.readWidth, g.threadM), min(g.readWidth, g.threadN)
+	g.groupM, g.groupN = min(g.widthA, g.threadM), min(g.widthB, g.threadN)
 	switch g.laneMap {
 	case mapBlock:
 		g.groupM, g.groupN = g.threadM, g.threadN
@@ -85,8 +85,9 @@ func (g *geometry) layTiles(s *Spec) {
 	g.a.transposed = (s.AMajor == gemm.MajorM) != g.a.kRows
 	g.b = tile{name: "b", operand: gemm.B, kRows: true, align: s.AlignB, rows: g.blockK, cols: g.blockN}
 	g.b.transposed = s.BMajor == gemm.MajorK
-	for _, t := range []*tile{&g.a, &g.b} {
-		t.stride = t.cols + g.pad
+	for i, t := range []*tile{&g.a, &g.b} {
+		pad := [...]int{g.padA, g.padB}[i]
+		t.stride = t.cols + pad
 		t.threads = g.threads
 		t.width = min(g.copyWidth, t.align/wordBytes)
 		if t.transposed && g.staging == stagingAsync {
@@ -108,8 +109,8 @@ func (g *geometry) layTiles(s *Spec) {
 	if !g.a.kRows {
 		along = g.blockK
 	}
-	g.readA = fitting(min(g.readWidth, along), g.a.stride)
-	g.readB = fitting(min(g.readWidth, g.groupN), g.b.stride)
+	g.readA = fitting(min(g.widthA, along), g.a.stride)
+	g.readB = fitting(min(g.widthB, g.groupN), g.b.stride)
 }
 
 // fitting returns the largest power of two up to width that divides the stride of rows: wider accesses would not be
@@ -129,18 +130,38 @@ func (g *geometry) resources() Resources {
 	if g.staging != stagingNone && !g.a.kRows {
 		steps = g.readA
 	}
-	r.Operands = g.threadM*steps + g.threadN
+	r.Operands = (g.threadM + g.threadN) * steps
 	if g.staging == stagingNone {
 		r.Operands *= g.blockK
 	} else if g.blockK > steps {
 		r.Operands *= 2
 	}
+	held := r.Operands
 	if g.staging == stagingRegisters {
 		r.Prefetch = g.a.copies()*g.a.width + g.b.copies()*g.b.width
+		held += r.Prefetch
 	}
-	r.Registers = r.Accumulators + r.Operands + r.Prefetch + otherRegisters
+	if g.stages == 1 { // copies are stored before operands are read
+		held = max(r.Operands, r.Prefetch)
+	}
+	r.limit(r.Accumulators + held + otherRegisters)
 	return r
 }
+
+// limit sets the registers to those that a kernel is expected to need, and the CTAs to as many as then fit.
+func (r *Resources) limit(registers int) {
+	r.Registers = registers
+	granules := (registers + registerGranule - 1) / registerGranule * registerGranule
+	r.CTAs = min(max(1, registerFile/(granules*r.Threads)), maxResident/r.Threads)
+}
+
+// The registers of an SM, and the multiple in which a thread has them. Source: CUDA C++ Programming Guide, table
+// "Technical Specifications per Compute Capability", and the CUDA occupancy calculator, for 8.0 to 12.1.
+const (
+	registerFile    = 65536
+	maxResident     = 2048 // threads of an SM, at most
+	registerGranule = 8
+)
 
 // otherRegisters is an allowance for addresses, pointers and counters, in registers per thread.
 const otherRegisters = 20
@@ -177,6 +198,22 @@ func (t *tile) length() int {
 func (t *tile) chunks() int  { return t.rows * t.cols / t.width }
 func (t *tile) perLine() int { return t.length() / t.width }
 func (t *tile) copies() int  { return max(1, t.chunks()/t.threads) }
+
+// alongK says that lines in global memory run along K.
+func (t *tile) alongK() bool { return t.kRows == t.transposed }
+
+// partial says that some threads have no copy.
+func (t *tile) partial() bool { return t.chunks() < t.threads }
+
+// step returns how far copy i of a thread is from its first: lines further on, and elements further on in a line.
+func (t *tile) step(i int) (line, element int) {
+	perLine := t.perLine()
+	if perLine >= t.threads {
+		across := perLine / t.threads
+		return i / across, i % across * t.threads * t.width
+	}
+	return i * (t.threads / perLine), 0
+}
 
 // word is the place of an element of a line in shared memory, in words from the tile's begin, linear in both.
 func (t *tile) word(line, element int) int {
@@ -216,6 +253,10 @@ func rowAndColumn[T any](c arithmetic[T], g *geometry, thread T) (row, column T)
 	column = c.Mad(c.And(warp, g.warpsN-1), g.warpN, c.Mad(laneN, g.groupN, c.And(lane, 0)))
 	return row, column
 }
+
+// rowAt and columnAt are how far row i and column i of a thread are from its first.
+func (g *geometry) rowAt(i int) int    { return i/g.groupM*g.groupM*g.lanesM + i%g.groupM }
+func (g *geometry) columnAt(i int) int { return i/g.groupN*g.groupN*g.lanesN + i%g.groupN }
 
 // integers is the arithmetic of ints.
 type integers struct{}

@@ -20,8 +20,8 @@ const (
 	RungWMMA         = "wmma"
 )
 
-// Rungs returns the ladder from the bottom. The first five are those of LessUp/sgemm-optimization, the others those of
-// siboehm/SGEMM_CUDA with its block sizes, and a pipelined kernel at the top.
+// Rungs returns the ladder from the bottom. Naive to wmma are those of LessUp/sgemm-optimization. The first and the
+// others are those of siboehm/SGEMM_CUDA with its block sizes, with a pipelined kernel at the top.
 func Rungs() []Rung {
 	rungs := make([]Rung, len(ladder))
 	for i, r := range ladder {
@@ -49,11 +49,19 @@ const (
 	oneTile    = "32x32x32,warps=32,staging=registers" + oneElement + ",shared_a=k,copy_width=1"
 )
 
+const (
+	naive   = "32x32x4,warps=32,stages=1,staging=none,thread_m=1"
+	tile2D  = "128x128x8,warps=8,stages=1,staging=registers,lanes_m=2"
+	warped  = "128x128x16,warps=4,staging=registers,lanes_m=8"
+	topRung = "128x256x16,warps=8,stages=2,staging=registers,lanes_m=8,pad=a4,group=8"
+)
+
 var ladder = []struct{ name, doc, config string }{
 	{
-		RungNaive, "one element of C per thread, operands from global memory",
-		"32x32x4,warps=32,stages=1,staging=none" + oneElement,
+		"naive-uncoalesced", "one element of C per thread; neighbours along M, so that each reads another row of B's line",
+		naive + ",lanes_m=32",
 	},
+	{RungNaive, "one element of C per thread, operands from global memory", naive + ",lanes_m=1"},
 	{RungTiled, "tiles of 32x32 in shared memory", oneTile + ",stages=1"},
 	{RungPadded, "rows of 33 words in shared memory", oneTile + ",stages=1,pad=1"},
 	{
@@ -66,22 +74,20 @@ var ladder = []struct{ name, doc, config string }{
 	},
 	{
 		"register-1d", "eight rows of C per thread",
-		"64x64x8,warps=16,stages=1,staging=registers,lanes_m=1,lane_map=block,shared_a=k,copy_width=1,read_width=1",
+		"64x64x8,warps=16,stages=1,staging=registers,lanes_m=1,lane_map=block,shared_a=k,copy_width=1",
 	},
 	{
 		"register-2d", "8x8 elements of C per thread",
-		"128x128x8,warps=8,stages=1,staging=registers,lanes_m=2,lane_map=block,shared_a=k,copy_width=1,read_width=1",
+		tile2D + ",lane_map=block,shared_a=k,copy_width=1,read_width=a1b4",
 	},
+	{"vectorised", "copies of four elements; A transposed in shared memory", tile2D + ",lane_map=block"},
+	{"linearised", "lanes read side by side in B, one word each", tile2D + ",read_width=a4b1"},
+	{"offset", "rows of B are 133 words apart, so that lanes read other banks", tile2D + ",lane_map=block,pad=b5"},
 	{
-		"vectorised", "copies and reads of four elements; A transposed in shared memory",
-		"128x128x8,warps=8,stages=1,staging=registers,lanes_m=2,lane_map=block",
+		"autotuned", "16 indices along K per block",
+		"128x128x16,warps=8,stages=1,staging=registers,lanes_m=2,lane_map=block",
 	},
-	{
-		"warp-tile", "warps have square parts of the tile, lanes take turns; 8x16 elements per thread",
-		"128x128x16,warps=4,stages=1,staging=registers,lanes_m=8",
-	},
-	{
-		"pipelined", "two buffers, the next block on its way while this one is multiplied; rows of A padded",
-		"128x256x16,warps=8,stages=2,staging=registers,lanes_m=8,pad=4,group=8",
-	},
+	{"warp-tile", "warps have square parts of the tile, lanes take turns; 8x16 elements per thread", warped + ",stages=1"},
+	{"warp-tile-double", "two buffers; the next block is loaded before this one is multiplied", warped + ",stages=2"},
+	{"pipelined", "tiles of 128x256, two buffers, no bank conflicts beyond two, a launch order for the L2", topRung},
 }

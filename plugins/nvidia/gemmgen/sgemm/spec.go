@@ -38,6 +38,9 @@ func (s Spec) Key() any { return s.key() }
 // key returns the specification without what the text does not depend on.
 func (s Spec) key() Spec {
 	s.Config.GroupM, s.Config.Kernel = 0, Name
+	if choicesOf(&s.Config).math == mathWMMA { // the guard has the alignments
+		s.AlignA, s.AlignB, s.AlignC = widest, widest, widest
+	}
 	return s
 }
 
@@ -50,8 +53,9 @@ type Resources struct {
 	// Accumulators and Operands are 32-bit registers per thread: the sums, and the operands of the current and the next
 	// step along K. Prefetch are those of copies that wait for their store to shared memory.
 	Accumulators, Operands, Prefetch int
-	// Registers is the expected number of registers per thread.
-	Registers int
+	// Registers is the expected number of registers per thread. CTAs is how many CTAs of an SM can have as many: the
+	// kernel says so, and the assembler keeps to it.
+	Registers, CTAs int
 	// ThreadM and ThreadN are the rows and columns of a thread, WarpM and WarpN those of a warp.
 	ThreadM, ThreadN, WarpM, WarpN int
 }
@@ -137,3 +141,17 @@ func (s *Spec) belongs(o choices) (reason arch.Reason, detail string) {
 	}
 	return "", ""
 }
+
+// name is the kernel's entry point: every field of the specification's key.
+func (s Spec) name() string {
+	c, o := s.Config, choicesOf(&s.Config)
+	name := fmt.Sprintf("sgemm_%dx%dx%d_w%d_s%d_%s_%c%c", c.BlockM, c.BlockN, c.BlockK, c.NumWarps, c.NumStages,
+		o.staging, s.AMajor, s.BMajor)
+	if o.math == mathWMMA {
+		return fmt.Sprintf("%s_wmma_%s", name, s.DType)
+	}
+	return name + fmt.Sprintf("_t%d_l%d%s_a%sp%d_%d_c%dr%d_%d_align%d_%d_%d", o.threadM, o.lanesM, o.laneMap, o.sharedA,
+		o.padA, o.padB, o.copyWidth, o.widthA, o.widthB, s.AlignA, s.AlignB, s.AlignC)
+}
+
+var _ gemmgen.Program = Spec{}

@@ -70,7 +70,7 @@ func (s *Spec) Turn() (t Turn, reason arch.Reason, detail string) {
 	switch {
 	case g.math == mathWMMA:
 		t.WMMAs = 1
-		t.Accesses = g.tensor.accesses(s, t.Warps)
+		t.Accesses = g.tensor.accesses(t.Warps)
 		return t, "", ""
 	case g.staging == stagingNone:
 		t.Accesses = g.direct(s)
@@ -154,11 +154,6 @@ func (g *geometry) direct(s *Spec) []Access {
 		}
 	}
 	return []Access{a, b}
-}
-
-// accesses are the loads of fragments. A lane has 8 elements of each.
-func (tensor) accesses(s *Spec, warps int) []Access {
-	return nil
 }
 
 // The banks of shared memory. Source: CUDA C++ Programming Guide, "Shared Memory" of compute capability 5.x and later.

@@ -11,6 +11,10 @@ import (
 // fragment is the rows, columns and indices along K of a multiplication of math=wmma.
 const fragment = 16
 
+// wmmaAlign is the alignment of the addresses of matrices, in bytes. Source: CUDA C++ Programming Guide, "Warp Matrix
+// Functions": load_matrix_sync, which also wants rows a multiple of 16 bytes apart.
+const wmmaAlign = 32
+
 // ReasonGuard rejects problems that math=wmma does not compute.
 const ReasonGuard arch.Reason = "wmma_shape"
 
@@ -41,10 +45,11 @@ func (s *Spec) layWMMA(g *geometry) (reason arch.Reason, detail string) {
 
 // resources counts registers: 8 sums, and two fragments of 8 each.
 func (tensor) resources(threads int) Resources {
-	return Resources{
-		Threads: threads, Accumulators: 8, Operands: 16, Registers: 8 + 16 + otherRegisters,
-		ThreadM: 1, ThreadN: 8, WarpM: fragment, WarpN: fragment,
+	r := Resources{
+		Threads: threads, Accumulators: 8, Operands: 16, ThreadM: 1, ThreadN: 8, WarpM: fragment, WarpN: fragment,
 	}
+	r.limit(r.Accumulators + r.Operands + otherRegisters)
+	return r
 }
 
 // Guard returns the rung that computes a problem in place of a configuration with math=wmma, and why: its sizes are no
@@ -71,4 +76,19 @@ func Guard(p *gemm.Problem, c gemm.Config) (instead Rung, reason string) {
 		instead.Config.GroupM = c.GroupM
 	}
 	return instead, reason
+}
+
+// accesses are the loads of fragments from global memory as ptxas makes them of wmma.load: four of 4 bytes for each
+// operand, of eight lines of 16 bytes at a time. Where the lines of an operand run across K, it transposes them in
+// registers (read in the machine code for sm_90, ptxas 12.8).
+func (tensor) accesses(warps int) []Access {
+	a := Access{
+		Instruction: LoadGlobal, Operand: gemm.A, Bytes: wordBytes, Count: 4, Warps: warps, Lanes: warpSize,
+	}
+	for lane := range warpSize {
+		a.Global[lane] = Place{Line: lane / 4, Byte: lane % 4 * wordBytes}
+	}
+	b := a
+	b.Operand = gemm.B
+	return []Access{a, b}
 }

@@ -155,3 +155,23 @@ func (b Builder) ToFloat(d, h ptx.Operand, t gemm.DType) {
 
 // Log2 returns the exponent of a power of two.
 func Log2(v int) int { return bits.TrailingZeros(uint(v)) }
+
+// Grouped returns the row and the column of a CTA's output tile in the grouped launch order: the CTAs of groupM rows of
+// tiles are numbered column by column, then those of the next group, so that CTAs that run together share operand
+// tiles in L2.
+func (b Builder) Grouped(cta, tilesM, tilesN, groupM ptx.Operand) (row, column ptx.Operand) {
+	perGroup, group, first, rows, inGroup := b.B32(), b.B32(), b.B32(), b.B32(), b.B32()
+	row, column = b.B32(), b.B32()
+	b.MulLoS32(perGroup, groupM, tilesN)
+	b.DivU32(group, cta, perGroup)
+	b.MulLoS32(first, group, groupM)
+	b.SubS32(rows, tilesM, first)
+	b.MinU32(rows, rows, groupM)
+	b.MulLoS32(inGroup, group, perGroup)
+	b.SubS32(inGroup, cta, inGroup)
+	b.DivU32(column, inGroup, rows)
+	b.MulLoS32(row, column, rows)
+	b.SubS32(row, inGroup, row)
+	b.AddS32(row, row, first)
+	return row, column
+}

@@ -42,7 +42,13 @@ type Launch struct {
 	Threads, Shared int
 	// Backwards runs the last CTA and the last warp first.
 	Backwards bool
+	// Trace sees every access of a thread to global and shared memory, if it is not nil.
+	Trace Trace
 }
+
+// Trace is called for the access of a thread of a CTA by an instruction, which is its place in the text: n bytes at an
+// address in a space, "global" or "shared". An asynchronous copy is both.
+type Trace func(cta [3]int, thread, instruction int, opcode, space string, address uint64, n int)
 
 // Run executes a launch.
 func Run(l Launch, global Memory) error {
@@ -217,6 +223,7 @@ func (t *thread) set(o operand, v uint64) { t.regs[o.index] = v & o.mask }
 // memory returns n bytes at an address operand.
 func (t *thread) memory(space string, o operand, n int) []byte {
 	address := t.regs[o.index] + o.value
+	t.traced(space, address, n)
 	var b []byte
 	var err error
 	if space == "global" {
@@ -229,6 +236,12 @@ func (t *thread) memory(space string, o operand, n int) []byte {
 		return make([]byte, n)
 	}
 	return b
+}
+
+func (t *thread) traced(space string, address uint64, n int) {
+	if t.launch.Trace != nil {
+		t.launch.Trace(t.cta.id, t.id, t.pc, t.code[t.pc].opcode, space, address, n)
+	}
 }
 
 func (c *cta) sharedAt(address uint32, n int) ([]byte, error) {

@@ -23,6 +23,17 @@ var together = map[string]func(lanes []*thread, in *instruction) error{
 	"mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32": mma("e5m2"),
 	"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32":     mma("s8"),
 	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32":  mma("tf32"),
+
+	"wmma.load.a.sync.aligned.row.m16n16k16.global.f16":  wmmaLoad(2, false),
+	"wmma.load.a.sync.aligned.col.m16n16k16.global.f16":  wmmaLoad(2, true),
+	"wmma.load.b.sync.aligned.row.m16n16k16.global.f16":  wmmaLoad(2, false),
+	"wmma.load.b.sync.aligned.col.m16n16k16.global.f16":  wmmaLoad(2, true),
+	"wmma.load.c.sync.aligned.row.m16n16k16.global.f32":  wmmaLoad(4, false),
+	"wmma.store.d.sync.aligned.row.m16n16k16.global.f32": wmmaStore,
+	"wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32":    wmmaMultiply,
+	"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32":    wmmaMultiply,
+	"wmma.mma.sync.aligned.col.row.m16n16k16.f32.f32":    wmmaMultiply,
+	"wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32":    wmmaMultiply,
 }
 
 // ldmatrix reads n matrices of 8×8 elements of 16 bits. The address of row r of matrix i is that of lane 8·i + r.

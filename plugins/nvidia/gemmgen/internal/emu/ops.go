@@ -240,6 +240,7 @@ func copyAsync(t *thread, in *instruction) {
 	if len(in.operands) > 3 {
 		c.size = int(t.get(in.operands[3]))
 	}
+	t.traced("global", c.from, c.size)
 	for i := range t.memory("shared", in.operands[0], n) {
 		t.shared[int(uint32(c.to))+i] = poison
 	}

@@ -37,6 +37,7 @@ var (
 	sm30    = since(30, 60)
 	sm32    = since(32, 31)
 	sm70    = since(70, 60)
+	sm70v63 = since(70, 63)
 	sm75    = since(75, 65)
 	sm80    = since(80, 70)
 	sm80v74 = since(80, 74)
@@ -67,7 +68,7 @@ func (i Instruction) flow(f Flow) Instruction {
 }
 
 // Table is every instruction that the builder knows, by kind. Its order is the order of the generated constructors.
-var Table = slices.Concat(general, hopper, wgmma(), wgmmaTypes())
+var Table = slices.Concat(general, hopper, wgmma(), wgmmaTypes(), wmma())
 
 // general are the instructions of all architectures, and those around warpgroups.
 var general = []Instruction{
@@ -216,6 +217,7 @@ var general = []Instruction{
 	row("StSharedV2B32", "st.shared.v2.b32", sm10, "8 bytes at addr = a", store(Shared, B32, 2)...),
 	row("StSharedF32", "st.shared.f32", sm10, "float at addr = a", store(Shared, F32, 0)...),
 	row("StSharedV2F32", "st.shared.v2.f32", sm10, "2 floats at addr = a", store(Shared, F32, 2)...),
+	row("StSharedV4F32", "st.shared.v4.f32", sm10, "4 floats at addr = a", store(Shared, F32, 4)...),
 	row("LdSharedB64", "ld.shared.b64", sm10, "d = 8 bytes at addr", load(B64, 0, Shared)...),
 	row("StSharedB64", "st.shared.b64", sm10, "8 bytes at addr = a", store(Shared, B64, 0)...),
 	row("RedSharedMaxU32", "red.shared.max.u32", sm20,

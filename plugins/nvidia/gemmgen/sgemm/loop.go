@@ -1,0 +1,251 @@
+package sgemm
+
+import (
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
+)
+
+// stages is where blocks are copied to and read from.
+type stages struct {
+	*emitter
+	smem, end   ptx.Operand
+	write, read ptx.Operand
+	a, b        *copier
+	reader      *reader
+}
+
+// stagedLoop multiplies blocks that pass through shared memory.
+func (e *emitter) stagedLoop() {
+	s := &stages{emitter: e, smem: e.B32(), write: e.B32(), read: e.B32()}
+	e.MovU32(s.smem, e.DynamicShared("smem", widest))
+	s.end = e.Add(s.smem, ptx.Int(e.g.stages*e.g.stageBytes))
+	s.a = e.newCopier(&e.g.a, e.p.a, e.m0, e.m)
+	s.b = e.newCopier(&e.g.b, e.p.b, e.n0, e.n)
+	s.reader = e.newReader()
+	e.MovB32(s.write, s.smem)
+	e.MovB32(s.read, s.smem)
+	s.reader.from(s.read)
+	var first ptx.Operand
+	e.blocks, first = e.firstBlock()
+	switch {
+	case e.g.stages == 1:
+		s.single(first)
+	case e.g.staging == stagingRegisters:
+		s.double(first)
+	default:
+		s.pipeline(first)
+	}
+}
+
+// copy copies a block of both operands.
+func (s *stages) copy(k, guard ptx.Operand) {
+	s.a.copy(s.write, k, guard)
+	s.b.copy(s.write, k, guard)
+}
+
+// store stores the loaded block to shared memory.
+func (s *stages) store(guard ptx.Operand) {
+	s.a.store(s.write, guard)
+	s.b.store(s.write, guard)
+}
+
+// next moves an address to the next stage.
+func (s *stages) next(stage ptx.Operand) {
+	wrapped, p := s.B32(), s.Pred()
+	s.AddS32(wrapped, stage, ptx.Int(s.g.stageBytes))
+	s.SetpGeU32(p, wrapped, s.end)
+	s.SelpB32(stage, s.smem, wrapped, p)
+}
+
+// count takes one from blocks and returns whether any are left.
+func (s *stages) count() (left ptx.Operand) {
+	left = s.Pred()
+	s.AddS32(s.blocks, s.blocks, ptx.Int(-1))
+	s.SetpGtS32(left, s.blocks, ptx.Int(0))
+	return left
+}
+
+// single has one buffer: load, store, wait, multiply, wait.
+func (s *stages) single(first ptx.Operand) {
+	loop, done := s.Label("loop"), s.Label("done")
+	s.copy(first, ptx.Operand{})
+	s.Place(loop)
+	s.store(ptx.Operand{})
+	s.BarSync(ptx.Int(0))
+	set := [2]operands{s.reader.registers(), s.reader.registers()}
+	s.reader.read(0, set[0])
+	for i := range s.reader.steps {
+		if i+1 < s.reader.steps {
+			s.reader.read(i+1, set[(i+1)%2])
+		}
+		s.reader.multiplyStep(set[i%2])
+	}
+	s.IfNot(s.count()).BraUni(done)
+	s.BarSync(ptx.Int(0))
+	s.copy(ptx.Operand{}, ptx.Operand{})
+	s.BraUni(loop)
+	s.Place(done)
+}
+
+// double has two buffers. Threads load a block while the one before is multiplied, and store it before its last step.
+func (s *stages) double(first ptx.Operand) {
+	loop := s.Label("loop")
+	s.copy(first, ptx.Operand{})
+	s.store(ptx.Operand{})
+	s.BarSync(ptx.Int(0))
+	more := s.Pred()
+	s.turns(loop, func() {
+		s.SetpGtS32(more, s.blocks, ptx.Int(1))
+		s.copy(ptx.Operand{}, more)
+	}, func() {
+		s.next(s.write)
+		s.store(more)
+		s.BarSync(ptx.Int(0))
+	})
+}
+
+// pipeline has several buffers, which asynchronous copies fill ahead.
+func (s *stages) pipeline(first ptx.Operand) {
+	loop, more := s.Label("loop"), s.Pred()
+	left := s.Add(s.blocks, ptx.Int(-1)) // to be copied
+	s.copy(first, ptx.Operand{})
+	s.CpAsyncCommitGroup()
+	ahead := func() {
+		s.next(s.write)
+		s.SetpGtS32(more, left, ptx.Int(0))
+		s.copy(ptx.Operand{}, more)
+		s.CpAsyncCommitGroup()
+		s.AddS32(left, left, ptx.Int(-1))
+	}
+	ready := func() {
+		s.CpAsyncWaitGroup(ptx.Int(s.g.stages - 2))
+		s.BarSync(ptx.Int(0))
+	}
+	for range s.g.stages - 2 {
+		ahead()
+	}
+	ready()
+	s.turns(loop, ahead, ready)
+	s.CpAsyncWaitAll()
+}
+
+// turns is the loop over blocks with several buffers. copies issues the copies of a later block, publish makes the next
+// one visible to all threads. The operands of a step are read while the step before is multiplied; those of the first
+// step before the last step of the block before, so that multiplications hide the barrier.
+func (s *stages) turns(loop ptx.Operand, copies, publish func()) {
+	r := s.reader
+	set := [2]operands{r.registers(), r.registers()}
+	if r.steps > 1 {
+		r.read(0, set[0])
+	}
+	s.Place(loop)
+	copies()
+	if r.steps == 1 { // nothing to read ahead
+		r.read(0, set[0])
+		r.multiplyStep(set[0])
+		s.move(publish)
+	}
+	for i := range r.steps {
+		if r.steps == 1 {
+			break
+		}
+		if i+1 == r.steps {
+			s.move(publish)
+		}
+		r.read((i+1)%r.steps, set[(i+1)%2])
+		r.multiplyStep(set[i%2])
+	}
+	s.If(s.count()).BraUni(loop)
+}
+
+// move publishes the next block and reads from it.
+func (s *stages) move(publish func()) {
+	publish()
+	s.next(s.read)
+	s.reader.from(s.read)
+}
+
+// directLoop multiplies operands that threads read from global memory.
+func (e *emitter) directLoop() {
+	g := &e.g
+	a := e.newLines(e.p.a, g.threadM, g.rowAt, e.Add(e.m0, e.row), e.m, e.s.AMajor == 'k')
+	b := e.newLines(e.p.b, g.threadN, g.columnAt, e.Add(e.n0, e.column), e.n, e.s.BMajor == 'k')
+	e.loopOver("loop", e.Shr(e.k, asm.Log2(g.blockK)), func() { e.direct(a, b, g.blockK) })
+	if g.blockK > 1 {
+		e.loopOver("rest", e.And(e.k, g.blockK-1), func() { e.direct(a, b, 1) })
+	}
+}
+
+// loopOver emits a loop of so many turns, which may be none.
+func (e *emitter) loopOver(name string, turns ptx.Operand, body func()) {
+	loop, done, some := e.Label(name), e.Label(name+"_done"), e.Pred()
+	e.SetpGtS32(some, turns, ptx.Int(0))
+	e.IfNot(some).BraUni(done)
+	e.Place(loop)
+	body()
+	more := e.Pred()
+	e.AddS32(turns, turns, ptx.Int(-1))
+	e.SetpGtS32(more, turns, ptx.Int(0))
+	e.If(more).BraUni(loop)
+	e.Place(done)
+}
+
+// lines are the elements of a thread's rows or columns along K in global memory.
+type lines struct {
+	pointers []ptx.Operand
+	// step is the bytes from an index along K to the next, invalid if they are neighbours.
+	step ptx.Operand
+}
+
+// newLines emits the set-up for n rows or columns from first on, at most limit.
+func (e *emitter) newLines(
+	p matrixParams, n int, at func(int) int, first, limit ptx.Operand, alongK bool,
+) (l lines) {
+	base, line := e.matrix(p, wordBytes)
+	last := e.Add(limit, ptx.Int(-1))
+	across := line
+	if !alongK {
+		l.step, across = line, e.B64()
+		e.MovB64(across, ptx.Int(wordBytes))
+	}
+	for i := range n {
+		index, pointer := e.Add(first, ptx.Int(at(i))), e.B64()
+		e.MinS32(index, index, last)
+		e.MadLoS64(pointer, e.Wide(index), across, base)
+		l.pointers = append(l.pointers, pointer)
+	}
+	return l
+}
+
+// direct reads operands at n indices along K, and then multiplies them.
+func (e *emitter) direct(a, b lines, n int) {
+	var av, bv [][]ptx.Operand
+	for k := range n {
+		av, bv = append(av, e.take(a, k)), append(bv, e.take(b, k))
+	}
+	for _, l := range []lines{a, b} {
+		for _, p := range l.pointers {
+			if l.step == (ptx.Operand{}) {
+				e.AddS64(p, p, ptx.Int(n*wordBytes))
+			}
+		}
+	}
+	for k := range n {
+		e.multiply(av[k], bv[k])
+	}
+}
+
+// take reads the elements at an index along K.
+func (e *emitter) take(l lines, k int) (v []ptx.Operand) {
+	for _, p := range l.pointers {
+		x := e.F32()
+		if l.step == (ptx.Operand{}) {
+			e.LdGlobalF32(x, ptx.Global(p, k*wordBytes))
+		} else {
+			e.LdGlobalF32(x, ptx.Global(p, 0))
+			e.AddS64(p, p, l.step)
+		}
+		v = append(v, x)
+	}
+	return v
+}

@@ -54,6 +54,12 @@ type Nester interface {
 	Nests()
 }
 
+// Resident is a Family whose CTAs stay on their SMs and take tiles in turns, fed by the copy engine.
+type Resident interface {
+	Family
+	Resident()
+}
+
 // Operands are the properties of a problem that a kernel is compiled for.
 type Operands struct {
 	// DType is the type of A and B, Out that of C.
@@ -114,10 +120,8 @@ type Loop struct {
 	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads a row of A, or a column of B, again.
 	// They are contiguous along K, so that all SMs read the same cache lines.
 	RepeatM, RepeatN bool
-	// Resident: the CTAs stay on their SMs and take tiles in turns, fed by the copy engine. Sharers are the CTAs of a
-	// cluster that share the copies of B, 0 or 1 if there is none.
-	Resident bool
-	Sharers  int
+	// Sharers are the CTAs of a cluster that share the copies of B, 0 or 1 if there is none.
+	Sharers int
 	// StoreBytes is what a thread stores of the output at a time, 0 if it is as wide as Operands.WidthC.
 	StoreBytes int
 	// Wraps: rows and columns outside the matrix start again at its first. Otherwise they repeat its last.
@@ -162,9 +166,12 @@ type Quantity struct {
 	Folds *[2]float64
 	// Without is the value that removes the effect of the quantity from the model.
 	Without float64
-	// DataSet is the data set of the fit. Kernel is the kernel family whose predictions the quantity enters, empty for
-	// all.
-	DataSet, Kernel string
+	// DataSet is the data set of the fit.
+	DataSet string
+	// Resident: the quantity enters predictions of a family that is Resident, and no others. Kernel is the one family
+	// whose predictions it enters, empty for all: a model fills it.
+	Resident bool
+	Kernel   string
 	// Unit, Doc and Source are shown beside the value. Constant adds the ranges to the source.
 	Unit, Doc, Source string
 }

@@ -49,6 +49,8 @@ func (m *Model) prepare(
 	setInputs(&in[0].kernelInputs, p, c)
 	loop := f.Loop(m.gpu, operands, *c)
 	m.setLoop(&in[0].kernelInputs, loop)
+	_, resident := f.Family.(kernel.Resident)
+	in[0].resident = truth(resident)
 	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), operands, c)
 	in[0].storeBytes = float64(operands.WidthC)
 	if loop.StoreBytes > 0 {
@@ -104,7 +106,7 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.warpsM, in.warpsN, in.warpsK = float64(loop.WarpsM), float64(loop.WarpsN), float64(loop.WarpsK)
 	in.lateCopies, in.wraps = truth(loop.LateCopies), truth(loop.Wraps)
 	in.repeatM, in.repeatN = truth(loop.RepeatM), truth(loop.RepeatN)
-	in.resident, in.sharers = truth(loop.Resident), float64(max(loop.Sharers, 1))
+	in.sharers = float64(max(loop.Sharers, 1))
 }
 
 // setCopies counts the instructions of the CTA's warps.

@@ -20,6 +20,13 @@ func (m *Model) Quantities() []kernel.Quantity { return quantities(m.families) }
 func quantities(families []*family) []kernel.Quantity {
 	all := slices.Clone(terms.Quantities)
 	for _, f := range families {
+		if _, is := f.Family.(kernel.Resident); is {
+			for i := range all {
+				if all[i].Resident {
+					all[i].Kernel = f.Name()
+				}
+			}
+		}
 		o := f.Overhead()
 		for _, q := range []kernel.Quantity{o.Slots, o.Latency} {
 			q.Kernel = f.Name()

@@ -110,6 +110,9 @@ func (Family) Reduction(p gemm.Problem, c gemm.Config) kernel.Reduction {
 	return kernel.Reduction{Workspace: partials}
 }
 
+// Resident implements kernel.Resident.
+func (Family) Resident() {}
+
 // Loop implements kernel.Family.
 func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
 	store := o.Out.Bytes()
@@ -122,7 +125,7 @@ func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 	return kernel.Loop{
 		StoreBytes: store,
 		WGMMA:      true, Columns: c.BlockN, Multiplies: o.DType, WarpsM: 1, WarpsN: 1, WarpsK: 1,
-		Resident: true, Sharers: generator.Cluster(c),
+		Sharers: generator.Cluster(c),
 	}
 }
 

@@ -106,16 +106,16 @@ var Quantities = slices.Concat(
 	from("h200-triton", "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-22", fitted),
 	from("h200-mma, sweeps", "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) "+
 		"with the other quantities as they are, 2026-11-22", fittedMMA),
-	of("wgmma", from("h200-wgmma", "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, "+
-		"2026-11-22", fittedWGMMA)),
+	ofResident(from("h200-wgmma", "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, "+
+		"2026-11-22", fittedResident)),
 	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),
 	from("", "chosen on h200-triton, 2026-11-21, in round numbers; scores are flat within", chosen),
 )
 
-// of sets the kernel family that quantities are of.
-func of(family string, list []kernel.Quantity) []kernel.Quantity {
+// ofResident says of quantities that only CTAs which stay resident have them.
+func ofResident(list []kernel.Quantity) []kernel.Quantity {
 	for i := range list {
-		list[i].Kernel = family
+		list[i].Resident = true
 	}
 	return list
 }
@@ -245,8 +245,8 @@ var fittedMMA = []kernel.Quantity{
 	},
 }
 
-// fittedWGMMA are the quantities of CTAs that stay resident, as those of the family wgmma do.
-var fittedWGMMA = []kernel.Quantity{
+// fittedResident are the quantities of CTAs that stay resident.
+var fittedResident = []kernel.Quantity{
 	{
 		Name: "engine_bandwidth", Value: 100, Unit: perCycle, Low: 16, High: 100,
 		Folds: folds(95.2, 100), Without: unlimited,

@@ -145,7 +145,7 @@ func (r *roofFigure) slope(c *roofline.Ceiling, meets float64, colour color.NRGB
 		return err
 	}
 	if r.near(c) {
-		from *= math.Pow(r.X.Max/r.X.Min, 0.2) // behind the name of the other
+		from *= math.Pow(r.X.Max/r.X.Min, 0.13) // behind the name of the other
 	}
 	// The line has the slope 1 in decades. The figure's data take about 0.88 of its width and 0.74 of its height.
 	decadesX, decadesY := math.Log10(r.X.Max/r.X.Min), math.Log10(r.Y.Max/r.Y.Min)

@@ -46,7 +46,7 @@ func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, p ge
 	if f := shares(a); f != nil {
 		to.Figure(f)
 	}
-	for _, f := range rooflines(s, a) {
+	if f := rooflines(s, a); f != nil {
 		to.Figure(f)
 	}
 	return nil

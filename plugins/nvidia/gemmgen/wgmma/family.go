@@ -23,23 +23,32 @@ func (Family) Target() target.Target { return target.Target{CC: 90, Suffix: targ
 
 // The numbers and the axis of the family's space.
 var (
-	blocksM  = []int{64, 128, 256}
+	blocksM  = []int{64, 128, 192, 256}
 	blocksN  = []int{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256}
 	blocksK  = []int{64, 128}
-	warps    = []int{8, 12}
+	warps    = []int{8, 12, 16}
 	stages   = []int{2, 3, 4, 5, 6, 7, 8}
 	clusters = []string{"1", "2"}
+	// schedules are the values of AxisSchedule.
+	schedules = []string{"tiles", "stream"}
 )
 
 // axisCluster is the name of the axis for the CTAs of a cluster. They compute tiles that are neighbours along M, and
 // each copies a part of B for all of them.
 const axisCluster = "cluster"
 
+// AxisSchedule is the name of the axis for how the CTAs share the tiles behind the last full wave: each is one CTA's,
+// or all CTAs have an equal part of them along K.
+const AxisSchedule = "schedule"
+
 // Axes implements gemmgen.Family.
 func (Family) Axes() []gemm.Axis {
 	return []gemm.Axis{{
 		Name: axisCluster, Type: gemm.Integer, Values: clusters, Default: "1", Unit: "CTA",
 		Doc: "CTAs of a cluster, neighbours along M that share the copies of B",
+	}, {
+		Name: AxisSchedule, Type: gemm.Enumeration, Values: schedules, Default: "tiles",
+		Doc: "tiles: a CTA computes whole tiles; stream: all share the tiles that fill no wave, along K (stream-K)",
 	}}
 }
 
@@ -48,7 +57,7 @@ func (Family) Space() arch.Space {
 	return arch.Space{
 		Kernel: Name, BlockM: blocksM, BlockN: blocksN, BlockK: blocksK,
 		NumWarps: warps, NumStages: stages, SplitK: []int{1},
-		Axes: []arch.AxisValues{{Name: axisCluster, Values: clusters}},
+		Axes: []arch.AxisValues{{Name: axisCluster, Values: clusters}, {Name: AxisSchedule, Values: schedules}},
 	}
 }
 

@@ -134,7 +134,7 @@ func randomWgmma(t *testing.T, random *rand.Rand) gemm.Config {
 		axes = append(axes, gemm.AxisValue{Name: "cluster", Value: "2"})
 	}
 	if random.IntN(3) == 0 {
-		axes = append(axes, gemm.AxisValue{Name: wgmma.AxisSchedule, Value: "stream"})
+		axes = append(axes, gemm.AxisValue{Name: wgmma.AxisStreamK, Value: "1"})
 	}
 	var err error
 	if c.Axes, err = gemm.NewAxes(axes...); err != nil {

@@ -18,7 +18,7 @@ export_() { # folder, m, n, k, family, configuration, flags…
     --out "$bin/export/$to" "$@" >/dev/null
 }
 for c in 64x64x64,warps=8,stages=4,split=1 64x128x64,warps=8,stages=3,split=2 128x128x64,warps=12,stages=4,split=1,cluster=2 \
-  192x128x64,warps=16,stages=4,split=1 128x128x64,warps=12,stages=4,split=1,schedule=stream; do
+  192x128x64,warps=16,stages=4,split=1 128x128x64,warps=12,stages=4,split=1,stream_k=1; do
   export_ plain 200 264 320 wgmma "$c"
   export_ epilogue 200 264 320 wgmma "$c" --epilogue bias+gelu
 done
@@ -27,7 +27,7 @@ export_ epilogue 200 264 320 mma 64x64x64,warps=4,stages=3,split=3 --epilogue bi
 for size in 4096 8192; do
   export_ $size $size $size $size mma 128x256x64,warps=8,stages=3,split=1 --trans-b
   for c in 128x256x64,warps=12,stages=4,split=1 128x256x64,warps=12,stages=4,split=1,cluster=2 \
-    128x256x64,warps=12,stages=4,split=1,schedule=stream,cluster=2 192x192x64,warps=16,stages=3,split=1,cluster=2; do
+    128x256x64,warps=12,stages=4,split=1,stream_k=1,cluster=2 192x192x64,warps=16,stages=3,split=1,cluster=2; do
     export_ $size $size $size $size wgmma "$c" --trans-b
   done
 done

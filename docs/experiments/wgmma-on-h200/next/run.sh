@@ -3,7 +3,7 @@
 #
 #   run.sh BIN OUT PART…        BIN has origami, origami-plugin-cuda and cuda.test; OUT gets the results
 #
-# Parts: correct (random problems, epilogues), tail (sizes that lost most to cuBLAS, and unseen ones, with tiles of 192
+# Parts: correct (random problems, epilogues), builtin (the 23 sizes of bench), tail (sizes that lost most to cuBLAS, and unseen ones, with tiles of 192
 # rows and tiles shared along K), bf16 (records), sanitize, export (C and Python), counters (ncu; BIN/export has kernels).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,6 +35,11 @@ correct() {
 tail_of_waves() {
   bench 120 lost "$here/lost.csv" "$here/configs.csv"
   bench 100 unseen "$here/unseen.csv" "$here/configs.csv"
+}
+
+builtin_sizes() {
+  part 200 builtin origami --arch sm90@h200 --kernel wgmma bench --executor cuda --candidates "$out/all.csv" \
+    --records "$out/records/builtin" --report "$out/report/builtin"
 }
 
 bf16() {
@@ -73,8 +78,11 @@ counters() {
 for name in "$@"; do
   case $name in
     tail) tail_of_waves ;;
+    builtin) # those of the recorded sweep of large sizes have whole tiles
+      (cat "$here/configs.csv"; tail -n +2 "$root/plugins/nvidia/data/h200-wgmma/large/wgmma-configs.csv" | sed 's/$/,0/') |
+        sort -ru | awk '!/^block_m/ || !head++' >"$out/all.csv"
+      builtin_sizes ;;
     export) exported ;;
     *) "$name" ;;
   esac
-  tar -C "$out" -czf "$out/../$name.tgz" . 2>/dev/null
 done

@@ -18,7 +18,7 @@
 // With split_k, the tiles of the first part of K come first, then those of the next. Each warp that multiplies writes
 // its sums to a workspace. The one that arrives last adds them, in the order of the splits, and stores.
 //
-// With schedule=stream, the tiles that fill no wave are shared: all clusters have an equal part of their blocks along
+// With stream_k=1, the tiles that fill no wave are shared: all clusters have an equal part of their blocks along
 // K. The parts of a tile are added as those of a split are.
 //
 // With few tiles along M or N, the tiles begin at different places along K, as they would otherwise all read the same

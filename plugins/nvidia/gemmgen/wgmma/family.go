@@ -29,17 +29,17 @@ var (
 	warps    = []int{8, 12, 16}
 	stages   = []int{2, 3, 4, 5, 6, 7, 8}
 	clusters = []string{"1", "2"}
-	// schedules are the values of AxisSchedule.
-	schedules = []string{"tiles", "stream"}
+	// streams are the values of AxisStreamK.
+	streams = []string{"0", "1"}
 )
 
 // axisCluster is the name of the axis for the CTAs of a cluster. They compute tiles that are neighbours along M, and
 // each copies a part of B for all of them.
 const axisCluster = "cluster"
 
-// AxisSchedule is the name of the axis for how the CTAs share the tiles behind the last full wave: each is one CTA's,
-// or all CTAs have an equal part of them along K.
-const AxisSchedule = "schedule"
+// AxisStreamK is the name of the axis for how the CTAs share the tiles behind the last full wave: each is one CTA's, or
+// all CTAs have an equal part of them along K.
+const AxisStreamK = "stream_k"
 
 // Axes implements gemmgen.Family.
 func (Family) Axes() []gemm.Axis {
@@ -47,8 +47,8 @@ func (Family) Axes() []gemm.Axis {
 		Name: axisCluster, Type: gemm.Integer, Values: clusters, Default: "1", Unit: "CTA",
 		Doc: "CTAs of a cluster, neighbours along M that share the copies of B",
 	}, {
-		Name: AxisSchedule, Type: gemm.Enumeration, Values: schedules, Default: "tiles",
-		Doc: "tiles: a CTA computes whole tiles; stream: all share the tiles that fill no wave, along K (stream-K)",
+		Name: AxisStreamK, Type: gemm.Integer, Values: streams, Default: "0",
+		Doc: "1: all CTAs share the tiles that fill no wave, along K",
 	}}
 }
 
@@ -57,7 +57,7 @@ func (Family) Space() arch.Space {
 	return arch.Space{
 		Kernel: Name, BlockM: blocksM, BlockN: blocksN, BlockK: blocksK,
 		NumWarps: warps, NumStages: stages, SplitK: []int{1},
-		Axes: []arch.AxisValues{{Name: axisCluster, Values: clusters}, {Name: AxisSchedule, Values: schedules}},
+		Axes: []arch.AxisValues{{Name: axisCluster, Values: clusters}, {Name: AxisStreamK, Values: streams}},
 	}
 }
 

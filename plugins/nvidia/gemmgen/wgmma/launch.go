@@ -46,7 +46,7 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	var shared shares
 	if streams {
 		if call.Partials == 0 || call.Counters == 0 {
-			return where(diag.Inputf("a schedule of stream needs a workspace").Do("allocate what Workspace says"))
+			return where(diag.Inputf("stream_k needs a workspace").Do("allocate what Workspace says"))
 		}
 		resident = mostCTAs / g.cluster
 		if s.Processors > 0 {

@@ -47,8 +47,8 @@ func TestAssemble(t *testing.T) {
 		"128x256x64,warps=12,stages=4,split=2", "64x128x128,warps=8,stages=4,split=2,cluster=2",
 		"128x192x128,warps=12,stages=2,split=2", "192x192x64,warps=16,stages=3", "256x192x64,warps=12,stages=3",
 		"192x144x64,warps=8,stages=5,cluster=2", "192x128x128,warps=16,stages=2,split=3",
-		"128x256x64,warps=12,stages=4,schedule=stream", "192x192x64,warps=16,stages=3,cluster=2,schedule=stream",
-		"64x256x128,warps=8,stages=2,schedule=stream",
+		"128x256x64,warps=12,stages=4,stream_k=1", "192x192x64,warps=16,stages=3,cluster=2,stream_k=1",
+		"64x256x128,warps=8,stages=2,stream_k=1",
 	} {
 		for n, j := range []int{i % 4, (i + 1) % 4} {
 			s := spec(t, config, []string{"kk", "kn", "mk", "mn"}[j], gemm.FP16, gemm.FP16)

@@ -126,7 +126,7 @@ func Cluster(c gemm.Config) int {
 		switch {
 		case name == axisCluster && slices.Contains(clusters, value):
 			n, _ = strconv.Atoi(value)
-		case name != AxisSchedule || !slices.Contains(schedules, value):
+		case name != AxisStreamK || !slices.Contains(streams, value):
 			others = true
 		}
 	}
@@ -138,8 +138,8 @@ func Cluster(c gemm.Config) int {
 
 // Streams reports whether the CTAs share the tiles behind the last full wave along K.
 func Streams(c gemm.Config) bool {
-	schedule, _ := c.Axes.Get(AxisSchedule)
-	return schedule == schedules[1]
+	on, _ := c.Axes.Get(AxisStreamK)
+	return on == streams[1]
 }
 
 // layout lays out the work of a CTA. If the configuration does not belong to the family, the reason says why.
@@ -199,10 +199,10 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 	case !slices.Contains(stages, c.NumStages):
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has 2 to 8", c.NumStages)
 	case Cluster(s.Config) == 0:
-		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s, of 1 or 2, and %s, of tiles or stream: not %s",
-			axisCluster, AxisSchedule, c.Axes)
+		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s, of 1 or 2, and %s, of 0 or 1: not %s",
+			axisCluster, AxisStreamK, c.Axes)
 	case Streams(s.Config) && c.SplitK > 1:
-		return arch.ReasonModelRule, "a schedule of stream splits K by itself: split_k is 1"
+		return arch.ReasonModelRule, "stream_k splits K by itself: split_k has to be 1"
 	case !s.Addressable:
 		return ReasonTensorMap, "TMA copies A and B only if their addresses and the distances of their rows are " +
 			"multiples of 16 bytes"

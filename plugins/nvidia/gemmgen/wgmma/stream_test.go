@@ -21,7 +21,7 @@ const partWords = 11
 // walk runs the instructions that share tiles among clusters in the emulator, and returns the parts of each cluster.
 func walk(t *testing.T, s shares, tiles, blocks, clusters int) [][]part {
 	t.Helper()
-	spec := spec(t, "64x16x64,warps=8,stages=2,schedule=stream", "kk", gemm.FP16, gemm.FP32)
+	spec := spec(t, "64x16x64,warps=8,stages=2,stream_k=1", "kk", gemm.FP16, gemm.FP32)
 	g, reason, _ := spec.layout()
 	if reason != "" {
 		t.Fatal(reason)
@@ -167,7 +167,7 @@ func checkTiles(t *testing.T, covered [][]*part) {
 
 // TestLaunchStream: the launch has the shares, and the workspace is large enough for any device.
 func TestLaunchStream(t *testing.T) {
-	s := spec(t, "128x128x64,warps=12,stages=3,cluster=2,schedule=stream", "kn", gemm.FP16, gemm.FP16)
+	s := spec(t, "128x128x64,warps=12,stages=3,cluster=2,stream_k=1", "kn", gemm.FP16, gemm.FP16)
 	s.Processors = 132
 	k := emit(t, s)
 	call := gemmgen.NewCall(problem(1032, 2408, 5432, 1, false, false))

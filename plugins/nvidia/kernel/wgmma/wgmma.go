@@ -45,7 +45,7 @@ func (Family) Space() arch.Space {
 	s := generator.Family{}.Space()
 	s.SplitK, s.NumWarps = splits, []int{8, 12}
 	s.BlockM = slices.DeleteFunc(slices.Clone(s.BlockM), func(m int) bool { return m == 192 })
-	s.Axes = slices.DeleteFunc(s.Axes, func(a arch.AxisValues) bool { return a.Name == generator.AxisSchedule })
+	s.Axes = slices.DeleteFunc(s.Axes, func(a arch.AxisValues) bool { return a.Name == generator.AxisStreamK })
 	return s
 }
 

@@ -51,7 +51,7 @@ func (g *generated) resources() exec.Resources { return g.uses }
 
 func (g *generated) bind(o *operands) (func() error, error) {
 	call := o.call()
-	partials, counters := gemmgen.Workspace(o.problem, g.config)
+	partials, counters := gemmgen.WorkspaceOf(g.program, o.problem, g.config)
 	if counters > 0 {
 		if err := o.reserve(counters + partials); err != nil {
 			return nil, err

@@ -42,7 +42,7 @@ func randomKernels(t *testing.T, x *executor, dtype gemm.DType, split bool) {
 	for i := range all {
 		one := &all[i]
 		one.problem, one.config = addressable(random, dtype), randomWgmma(t, random)
-		if one.config.SplitK = 1; split {
+		if split && !wgmma.Streams(one.config) {
 			one.config.SplitK = 2 + random.IntN(6)
 		}
 		if dtype.Bytes() == 1 {
@@ -92,7 +92,10 @@ func TestRandomEpilogues(t *testing.T) {
 					p.Alpha, p.Beta = 0.5, float32(i%3-1)
 				}
 				c := randomWgmma(t, random)
-				if c.SplitK = 1 + i%4/2*(1+i%3); family == mma.Name {
+				if !wgmma.Streams(c) {
+					c.SplitK = 1 + i%4/2*(1+i%3)
+				}
+				if family == mma.Name {
 					c = gemm.Config{BlockM: 64, BlockN: 32 << (i % 3), BlockK: 32, NumWarps: 4, NumStages: 3, GroupM: 4,
 						SplitK: c.SplitK, Kernel: family}
 				}
@@ -126,12 +129,16 @@ func randomWgmma(t *testing.T, random *rand.Rand) gemm.Config {
 		NumWarps: pick(space.NumWarps), NumStages: pick(space.NumStages),
 		GroupM: 1 + random.IntN(8), SplitK: 1, Kernel: wgmma.Name,
 	}
+	var axes []gemm.AxisValue
 	if random.IntN(2) == 0 {
-		axes, err := gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "2"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Axes = axes
+		axes = append(axes, gemm.AxisValue{Name: "cluster", Value: "2"})
+	}
+	if random.IntN(3) == 0 {
+		axes = append(axes, gemm.AxisValue{Name: wgmma.AxisStreamK, Value: "1"})
+	}
+	var err error
+	if c.Axes, err = gemm.NewAxes(axes...); err != nil {
+		t.Fatal(err)
 	}
 	return c
 }

@@ -56,6 +56,17 @@ func Workspace(p gemm.Problem, c gemm.Config) (partials, counters unit.Bytes) {
 	return unit.Bytes(tiles * c.SplitK * c.BlockM * c.BlockN * 4), unit.Bytes(tiles * max(c.NumWarps, 1) * 4)
 }
 
+// WorkspaceOf returns the device memory that a program needs for a call beside its matrices: what it says itself, else
+// what Workspace says.
+func WorkspaceOf(program Program, p gemm.Problem, c gemm.Config) (partials, counters unit.Bytes) {
+	if own, ok := program.(interface {
+		Workspace(p gemm.Problem) (partials, counters unit.Bytes)
+	}); ok {
+		return own.Workspace(p)
+	}
+	return Workspace(p, c)
+}
+
 // Tiling is how a configuration divides a call into CTAs: one per output tile, split of K and matrix of the batch.
 type Tiling struct {
 	TilesM, TilesN int

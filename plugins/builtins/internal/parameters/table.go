@@ -66,7 +66,7 @@ var parameters = []parameter{
 	{0, "StaggerU", nil, [...]status{no, d, no, un, un, no, un}},
 	{0, "MaxOccupancy", nil, [...]status{no, f, no, un, un, no, un}},
 	{0, "PersistentKernel", nil, [...]status{no, f, no, un, un, no, no}},
-	{0, "StreamK", []string{"stream_k"}, [...]status{no, no, no, un, c, no, no}},
+	{0, "StreamK", []string{"stream_k"}, [...]status{no, c, no, un, c, no, no}},
 	{0, "cluster of CTAs, not in Tensile", []string{"cluster"}, [...]status{no, c, no, no, no, no, no}},
 }
 

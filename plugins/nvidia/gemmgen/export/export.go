@@ -110,7 +110,7 @@ func (k Kernel) view() (*view, string, error) {
 		return nil, "", diag.Inputf("%s cannot be built: %s: %s", k.Config, reason, detail).
 			Do("choose another configuration, or none: then it is chosen")
 	}
-	partials, counters := gemmgen.Workspace(k.Problem, k.Config)
+	partials, counters := gemmgen.WorkspaceOf(program, k.Problem, k.Config)
 	call.A.Address, call.B.Address, call.C.Address = call.A.Address+base, call.B.Address+base, call.C.Address+base
 	call.Bias, call.Partials, call.Counters = base, base, base
 	kernel, err := program.Emit(k.Limits.Target)

@@ -58,7 +58,7 @@ func (e *emitter) descriptor(o operand, at ptx.Operand, offset int) ptx.Operand 
 func (e *emitter) consume() {
 	e.Comment("the warpgroups that multiply")
 	if e.g.consumers > 1 {
-		e.SetmaxnregIncSyncAlignedU32(ptx.Int(consumerRegisters))
+		e.SetmaxnregIncSyncAlignedU32(ptx.Int(registerSplits[e.g.consumers].consumer))
 	}
 	thread := e.And(e.tid, warpgroup-1)
 	consumer := e.Add(e.group, ptx.Int(-1))
@@ -120,7 +120,7 @@ func (e *emitter) consume() {
 		if e.g.cluster > 1 {
 			e.If(t.outside).Bra(done)
 		}
-		if e.splits() {
+		if e.splits() || e.streams() {
 			e.reduce(t, thread, consumer, sums, done)
 		}
 		e.store(t, thread, consumer, sums, tiles)

@@ -2,10 +2,10 @@
 //
 // # What a configuration means
 //
-// A CTA has num_warps warps. The first four are the producer: one of their threads issues all copies. The other 4 or 8
-// are one or two consumers, warpgroups of four warps that multiply and store. They share the output tile of
-// block_m×block_n by rows, so that each has block_m/64 or block_m/128 tiles of 64×block_n, whose sums stay in
-// registers. Beside two consumers the producer gives up registers for them (setmaxnreg).
+// A CTA has num_warps warps. The first four are the producer: one of their threads issues all copies. The other 4, 8
+// or 12 are one to three consumers, warpgroups of four warps that multiply and store. They share the output tile of
+// block_m×block_n by rows, so that each has some tiles of 64×block_n, whose sums stay in registers. Beside several
+// consumers the producer gives up registers for them (setmaxnreg).
 //
 // Each of num_stages stages in shared memory has a block of A and one of B, block_k indices along K wide: 64 or 128,
 // for fp8 128. Rows have 128 bytes in the 128-byte swizzle, which both the copies and wgmma know. Where block_k has
@@ -17,6 +17,9 @@
 //
 // With split_k, the tiles of the first part of K come first, then those of the next. Each warp that multiplies writes
 // its sums to a workspace. The one that arrives last adds them, in the order of the splits, and stores.
+//
+// With stream_k=1, the tiles that fill no wave are shared: all clusters have an equal part of their blocks along
+// K. The parts of a tile are added as those of a split are.
 //
 // With few tiles along M or N, the tiles begin at different places along K, as they would otherwise all read the same
 // lines at the same time.

@@ -54,8 +54,11 @@ type params struct {
 	tilesM, tilesN, tiles, groupM ptx.Operand
 	// Only of kernels that split K.
 	blocksPerSplit, perSplit, splits, partials, counters ptx.Operand
-	alpha, beta                                          ptx.Operand
-	bias                                                 ptx.Operand // only of kernels that add one
+	// Only of kernels that share tiles along K. The first whole tiles are not shared. Each cluster has share blocks
+	// along K of the others, which have shared in all.
+	whole, share, shared ptx.Operand
+	alpha, beta          ptx.Operand
+	bias                 ptx.Operand // only of kernels that add one
 	// copied is the bytes of the copies of a stage.
 	copied ptx.Operand
 	// skew is how many blocks along K later each eight tiles begin than those before, 0 if all begin at the first.
@@ -88,6 +91,10 @@ func (e *emitter) kernel() {
 	if e.splits() {
 		e.p.blocksPerSplit, e.p.perSplit = e.Param("blocks_per_split", ptx.U32), e.Param("per_split", ptx.U32)
 		e.p.splits = e.Param("splits", ptx.U32)
+		e.p.partials, e.p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
+	}
+	if e.streams() {
+		e.p.whole, e.p.share, e.p.shared = e.Param("whole", ptx.U32), e.Param("share", ptx.U32), e.Param("shared", ptx.U32)
 		e.p.partials, e.p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
 	}
 	if e.s.Epilogue.Bias {
@@ -196,6 +203,9 @@ type tile struct {
 	m0, n0, outside ptx.Operand
 	// k0 is the first index of the split along K, and blocks how many blocks it has.
 	k0, blocks, split ptx.Operand
+	// shared counts the tiles that the CTAs share along K, worker the clusters. partial says that the CTA has only a part
+	// of the tile along K. They are there with stream alone.
+	shared, worker, partial ptx.Operand
 }
 
 // eachTile emits a loop over the CTA's tiles. The clusters take them in turns, in the grouped order: the tiles of
@@ -210,14 +220,25 @@ func (e *emitter) eachTile(role string, body func(t tile)) {
 	perMatrix, perGroup := e.B32(), e.B32()
 	e.MulLoS32(perMatrix, tilesM, tilesN)
 	e.MulLoS32(perGroup, groupM, tilesN)
+	var s stream
+	if e.streams() {
+		s = e.newStream(at)
+	}
 	e.Place(loop)
-	e.SetpGeU32(none, at, tiles)
+	if e.streams() {
+		e.ended(s, at, none)
+	} else {
+		e.SetpGeU32(none, at, tiles)
+	}
 	e.If(none).Bra(end)
 	batch, left, group, rows := e.B32(), e.B32(), e.B32(), e.B32()
 	column, row := e.B32(), e.B32()
 	t := tile{batch: batch, k0: e.B32(), blocks: e.B32()}
 	in := at // the tile in its split
-	if e.splits() {
+	switch {
+	case e.streams():
+		in = e.streamed(s, at, &t)
+	case e.splits():
 		t.split, in = e.B32(), e.B32()
 		perSplit, each := e.Param32(e.p.perSplit), e.Param32(e.p.blocksPerSplit)
 		e.DivU32(t.split, at, perSplit)
@@ -226,7 +247,7 @@ func (e *emitter) eachTile(role string, body func(t tile)) {
 		e.MulLoS32(t.k0, t.split, each)
 		e.MinU32(t.blocks, e.Sub(e.Param32(e.p.kBlocks), t.k0), each)
 		e.MulLoS32(t.k0, t.k0, ptx.Int(e.s.Config.BlockK))
-	} else {
+	default:
 		e.MovB32(t.k0, ptx.Int(0))
 		e.LdParamU32(t.blocks, e.p.kBlocks)
 	}
@@ -264,7 +285,7 @@ func (e *emitter) eachTile(role string, body func(t tile)) {
 func (e *emitter) produce() {
 	e.Comment("the warpgroup that copies")
 	if e.g.consumers > 1 {
-		e.SetmaxnregDecSyncAlignedU32(ptx.Int(producerRegisters))
+		e.SetmaxnregDecSyncAlignedU32(ptx.Int(registerSplits[e.g.consumers].producer))
 	}
 	idle, others := e.Label("idle"), e.Pred()
 	e.SetpNeS32(others, e.tid, ptx.Int(0))

@@ -23,23 +23,32 @@ func (Family) Target() target.Target { return target.Target{CC: 90, Suffix: targ
 
 // The numbers and the axis of the family's space.
 var (
-	blocksM  = []int{64, 128, 256}
+	blocksM  = []int{64, 128, 192, 256}
 	blocksN  = []int{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256}
 	blocksK  = []int{64, 128}
-	warps    = []int{8, 12}
+	warps    = []int{8, 12, 16}
 	stages   = []int{2, 3, 4, 5, 6, 7, 8}
 	clusters = []string{"1", "2"}
+	// streams are the values of AxisStreamK.
+	streams = []string{"0", "1"}
 )
 
 // axisCluster is the name of the axis for the CTAs of a cluster. They compute tiles that are neighbours along M, and
 // each copies a part of B for all of them.
 const axisCluster = "cluster"
 
+// AxisStreamK is the name of the axis for how the CTAs share the tiles behind the last full wave: each is one CTA's, or
+// all CTAs have an equal part of them along K.
+const AxisStreamK = "stream_k"
+
 // Axes implements gemmgen.Family.
 func (Family) Axes() []gemm.Axis {
 	return []gemm.Axis{{
 		Name: axisCluster, Type: gemm.Integer, Values: clusters, Default: "1", Unit: "CTA",
 		Doc: "CTAs of a cluster, neighbours along M that share the copies of B",
+	}, {
+		Name: AxisStreamK, Type: gemm.Integer, Values: streams, Default: "0",
+		Doc: "1: all CTAs share the tiles that fill no wave, along K",
 	}}
 }
 
@@ -48,7 +57,7 @@ func (Family) Space() arch.Space {
 	return arch.Space{
 		Kernel: Name, BlockM: blocksM, BlockN: blocksN, BlockK: blocksK,
 		NumWarps: warps, NumStages: stages, SplitK: []int{1},
-		Axes: []arch.AxisValues{{Name: axisCluster, Values: clusters}},
+		Axes: []arch.AxisValues{{Name: axisCluster, Values: clusters}, {Name: AxisStreamK, Values: streams}},
 	}
 }
 

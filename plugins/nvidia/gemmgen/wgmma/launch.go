@@ -42,17 +42,34 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	if s.Processors > 0 {
 		resident = max(1, min(tiles, s.Processors/g.cluster))
 	}
+	streams := Streams(s.Config)
+	var shared shares
+	if streams {
+		if call.Partials == 0 || call.Counters == 0 {
+			return where(diag.Inputf("stream_k needs a workspace").Do("allocate what Workspace says"))
+		}
+		resident = mostCTAs / g.cluster
+		if s.Processors > 0 {
+			resident = max(1, min(resident, s.Processors/g.cluster))
+		}
+		shared = newShares(tiles, blocks, resident)
+		resident = min(resident, max(tiles, (shared.shared+shared.share-1)/shared.share))
+	}
 	values := map[string]uint64{
 		"c": call.C.Address, "ldc": uint64(call.C.LD), "stride_c": uint64(call.C.Stride),
 		"m": uint64(p.M), "n": uint64(p.N), "k_blocks": uint64(blocks),
 		"blocks_per_split": uint64(blocksPerSplit), "per_split": uint64(perSplit), "splits": uint64(splits),
-		"bias": call.Bias, "partials": call.Partials, "counters": call.Counters,
-		"tiles_m": uint64(rows), "tiles_n": uint64(t.TilesN), "tiles": uint64(tiles),
+		"bias": call.Bias, "partials": call.Partials,
+		"whole": uint64(shared.whole), "share": uint64(shared.share), "shared": uint64(shared.shared),
+		"counters": call.Counters,
+		"tiles_m":  uint64(rows), "tiles_n": uint64(t.TilesN), "tiles": uint64(tiles),
 		"group_m": uint64((t.GroupM + g.cluster - 1) / g.cluster),
 		"alpha":   uint64(math.Float32bits(call.Alpha)), "beta": uint64(math.Float32bits(call.Beta)),
 	}
-	values["skew"] = uint64(skew(t, blocksPerSplit))
-	values["last_m"], values["last_n"] = s.lastTile(p, t, values["skew"] != 0)
+	if !streams {
+		values["skew"] = uint64(skew(t, blocksPerSplit))
+	}
+	values["last_m"], values["last_n"] = s.lastTile(p, t, streams || values["skew"] != 0)
 	maps, copied := s.maps(k.Kernel, call, g)
 	values["copied"] = uint64(copied)
 	l := gemmgen.Launch{
@@ -65,10 +82,10 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	return l, nil
 }
 
-// lastTile returns the first row and column of the last tiles. Where a tile would reach beyond C it begins earlier, and
-// computes some elements that its neighbour computes too, to the same bits: rows outside of the matrices are copied
-// more slowly than others. Tiles that begin at different places along K add in another order, and what is added to C
-// may be added once.
+// lastTile returns the first row and column of the last tiles. Where a tile would reach beyond C it begins earlier,
+// and computes some elements that its neighbour computes too, to the same bits: rows outside of the matrices are
+// copied more slowly than others. Tiles that begin at different places along K, or share it, add in another order, and
+// what is added to C may be added once.
 //
 // The copy engine wants the first coordinate of every box at a multiple of 16 bytes, and stops the kernel with an
 // illegal instruction otherwise (observed on an H200). So a tile begins earlier by whole multiples of 16 bytes along M

@@ -102,21 +102,31 @@ const (
 	storeBytes     = storeM * rowBytes
 )
 
-// Registers per thread with two consumers. The kernel starts with startRegisters for each of its 384 threads. The
-// producer gives up most of its own to the consumers: 128·40 + 256·232 = 384·168.
+// registerSplit is how many registers a thread has with several consumers: at the start all have as many, then the
+// producer gives up most of its own to the consumers.
+type registerSplit struct{ start, producer, consumer int }
+
+// registerSplits are those of two consumers, 128·40 + 256·232 = 384·168, and of three, 128·32 + 384·160 = 512·128.
+var registerSplits = map[int]registerSplit{2: {168, 40, 232}, 3: {128, 32, 160}}
+
 const (
-	startRegisters, producerRegisters, consumerRegisters = 168, 40, 232
 	// otherRegisters is an allowance for addresses, descriptors, counters and predicates.
 	otherRegisters = 36
+	// activationRegisters are those of an activation with an exponential, where no others are free.
+	activationRegisters = 8
+	// instructionRegisters are those that a multiplication needs besides its sums. Whatever the consumers have later, the
+	// assembler wants them within the registers that a thread has at the start (observed with ptxas 13.0).
+	instructionRegisters = 26
 )
 
-// Cluster returns the CTAs of a cluster of a configuration, 0 if it has another value or another axis.
+// Cluster returns the CTAs of a cluster of a configuration, 0 if it has another value or an axis of another family.
 func Cluster(c gemm.Config) int {
 	n, others := 1, false
 	for name, value := range c.Axes.All() {
-		if name == axisCluster && slices.Contains(clusters, value) {
+		switch {
+		case name == axisCluster && slices.Contains(clusters, value):
 			n, _ = strconv.Atoi(value)
-		} else {
+		case name != AxisStreamK || !slices.Contains(streams, value):
 			others = true
 		}
 	}
@@ -124,6 +134,12 @@ func Cluster(c gemm.Config) int {
 		return 0
 	}
 	return n
+}
+
+// Streams reports whether the CTAs share the tiles behind the last full wave along K.
+func Streams(c gemm.Config) bool {
+	on, _ := c.Axes.Get(AxisStreamK)
+	return on == streams[1]
 }
 
 // layout lays out the work of a CTA. If the configuration does not belong to the family, the reason says why.
@@ -173,17 +189,20 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 		return arch.ReasonAtomShape, fmt.Sprintf("the epilogue writes fp16, bf16 or fp32, not %s", s.Out)
 	case !slices.Contains(blocksM, c.BlockM), !slices.Contains(blocksN, c.BlockN), !slices.Contains(blocksK, c.BlockK),
 		c.BlockK*s.DType.Bytes() < rowBytes:
-		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d of %s: block_m is 64, 128 or 256, block_n a multiple of 16 "+
+		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d of %s: block_m is a multiple of 64, block_n one of 16, both "+
 			"up to 256, block_k 64 or 128, for fp8 128", c.BlockM, c.BlockN, c.BlockK, s.DType)
 	case !slices.Contains(warps, c.NumWarps):
-		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has 8 or 12, of which 4 only copy", c.NumWarps)
-	case c.BlockM/tileM < c.NumWarps/4-1:
-		return arch.ReasonWarps, fmt.Sprintf("%d warps that multiply cannot share %d rows: 4 warps need %d",
+		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has 8, 12 or 16, of which 4 only copy", c.NumWarps)
+	case c.BlockM/tileM%(c.NumWarps/4-1) != 0:
+		return arch.ReasonWarps, fmt.Sprintf("%d warps that multiply cannot share %d rows: each 4 have a multiple of %d",
 			c.NumWarps-4, c.BlockM, tileM)
 	case !slices.Contains(stages, c.NumStages):
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has 2 to 8", c.NumStages)
 	case Cluster(s.Config) == 0:
-		return arch.ReasonModelRule, fmt.Sprintf("the family has one axis, %s, of 1 or 2: not %s", axisCluster, c.Axes)
+		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s, of 1 or 2, and %s, of 0 or 1: not %s",
+			axisCluster, AxisStreamK, c.Axes)
+	case Streams(s.Config) && c.SplitK > 1:
+		return arch.ReasonModelRule, "stream_k splits K by itself: split_k has to be 1"
 	case !s.Addressable:
 		return ReasonTensorMap, "TMA copies A and B only if their addresses and the distances of their rows are " +
 			"multiples of 16 bytes"
@@ -215,7 +234,7 @@ func (s *Spec) Resources() (r Resources, reason arch.Reason, detail string) {
 		Consumers: g.consumers, Tiles: g.tiles,
 	}
 	if g.consumers > 1 {
-		r.Registers = startRegisters
+		r.Registers = registerSplits[g.consumers].start
 	}
 	return r, "", ""
 }
@@ -233,10 +252,19 @@ func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) 
 		return arch.ReasonAtomShape, fmt.Sprintf("wgmma needs %s, the device has %s", need, limits.Target)
 	}
 	available := limits.Registers(g.threads)
-	if g.consumers > 1 && available >= startRegisters {
-		available = min(consumerRegisters, limits.RegistersPerThread)
+	if split := registerSplits[g.consumers]; g.consumers > 1 && available >= split.start {
+		available = min(split.consumer, limits.RegistersPerThread)
 	}
-	if need := g.sums + otherRegisters; need > available {
+	other := otherRegisters
+	if a := s.Epilogue.Activation; g.consumers == 1 && a != gemm.Identity && a != gemm.ReLU {
+		other += activationRegisters
+	}
+	if need := s.Config.BlockN/2 + instructionRegisters; need > limits.Registers(g.threads) {
+		return arch.ReasonRegisters, fmt.Sprintf(
+			"a multiplication of 64x%d needs %d registers per thread, of %d threads each has %d",
+			s.Config.BlockN, need, g.threads, limits.Registers(g.threads))
+	}
+	if need := g.sums + other; need > available {
 		return arch.ReasonRegisters, fmt.Sprintf(
 			"%d tiles of 64x%d per warpgroup need about %d registers per thread, %d available",
 			g.tiles, s.Config.BlockN, need, available)
@@ -264,6 +292,9 @@ func (s Spec) name() string {
 	}
 	if c.SplitK > 1 {
 		name += "_split"
+	}
+	if Streams(s.Config) {
+		name += "_stream"
 	}
 	return name + gemmgen.EpilogueSuffix(s.Epilogue)
 }

@@ -38,6 +38,8 @@ func TestGolden(t *testing.T) {
 		"add":     adding,
 		"split":   spec(t, "64x16x64,warps=8,stages=2,cluster=2,split=2", "kk", gemm.FP16, gemm.FP32),
 		"fp8":     spec(t, "64x16x128,warps=8,stages=2", "kk", gemm.FP8, gemm.FP16),
+		"stream":  spec(t, "64x16x64,warps=8,stages=2,cluster=2,stream_k=1", "kk", gemm.FP16, gemm.FP32),
+		"three":   spec(t, "192x16x64,warps=16,stages=2", "kk", gemm.FP16, gemm.FP32),
 		"wide":    spec(t, "64x64x128,warps=8,stages=2", "kn", gemm.BF16, gemm.FP32),
 	} {
 		path := filepath.Join("testdata", name+".sm_90a.ptx")
@@ -242,6 +244,10 @@ func TestRefuses(t *testing.T) {
 		{"128x128x64,warps=12,stages=4,split=2", gemm.New(512, 512, 512), gemm.FP16, ""},
 		{"128x256x64,warps=8,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonRegisters},
 		{"256x256x64,warps=12,stages=3", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonRegisters},
+		{"192x192x64,warps=16,stages=3", gemm.New(512, 512, 512), gemm.FP16, ""},
+		{"192x208x64,warps=16,stages=3", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonRegisters},
+		{"192x128x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
+		{"128x128x64,warps=12,stages=4,split=2,stream_k=1", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonModelRule},
 		{"128x256x64,warps=12,stages=5", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonSharedMemory},
 	} {
 		config := spec(t, c.config, "kn", gemm.FP16, gemm.FP16).Config

@@ -3,6 +3,8 @@
 package wgmma
 
 import (
+	"slices"
+
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
@@ -37,10 +39,13 @@ var splits = []int{1, 2, 3, 4, 6, 8, 12, 16}
 // Groups implements kernel.Family.
 func (Family) Groups() bool { return false }
 
-// Space implements kernel.Family: every kernel that gemmgen can generate.
+// Space implements kernel.Family: every kernel that gemmgen can generate, but for tiles of 192 rows and tiles that CTAs
+// share along K. These were not measured yet. They are considered where a list or --space names them.
 func (Family) Space() arch.Space {
 	s := generator.Family{}.Space()
-	s.SplitK = splits
+	s.SplitK, s.NumWarps = splits, []int{8, 12}
+	s.BlockM = slices.DeleteFunc(slices.Clone(s.BlockM), func(m int) bool { return m == 192 })
+	s.Axes = slices.DeleteFunc(s.Axes, func(a arch.AxisValues) bool { return a.Name == generator.AxisStreamK })
 	return s
 }
 

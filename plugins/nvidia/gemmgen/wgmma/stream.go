@@ -1,0 +1,143 @@
+package wgmma
+
+import (
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
+)
+
+// mostCTAs bounds the CTAs that stay resident where they share tiles along K, for the size of the workspace. Source:
+// NVIDIA H100 white paper: a full GH100 has 144 SMs, and products have fewer.
+const mostCTAs = 144
+
+// leastShare is the least blocks along K that a cluster gets of the shared tiles.
+const leastShare = 4
+
+// shares is how the clusters share tiles along K (stream-K). The first whole tiles are computed one by one, in full
+// waves. The blocks along K of the others stand in a row, tile by tile, and each cluster has an equal, contiguous part
+// of the row. A cluster thus has at most two parts of tiles, and whole tiles between them.
+//
+// Where the last wave is less than half full, the wave before it is shared too: otherwise many clusters would have a
+// short part of the same tile, and one of them would add up all of them.
+type shares struct{ whole, share, shared int }
+
+// newShares shares tiles of so many blocks along K.
+func newShares(tiles, blocks, clusters int) shares {
+	rest := tiles % clusters
+	if rest > 0 && 2*rest < clusters && tiles > clusters {
+		rest += clusters
+	}
+	s := shares{whole: tiles - rest, shared: rest * blocks}
+	s.share = max(leastShare, (s.shared+clusters-1)/clusters)
+	return s
+}
+
+// Workspace returns the device memory that a call needs beside its matrices. Where CTAs share tiles along K it is a
+// block of fp32 sums for each of two parts per CTA, and a counter per shared tile and warp.
+func (s Spec) Workspace(p gemm.Problem) (partials, counters unit.Bytes) {
+	if !Streams(s.Config) {
+		return gemmgen.Workspace(p, s.Config)
+	}
+	return unit.Bytes(2 * mostCTAs * s.Config.BlockM * s.Config.BlockN * 4),
+		unit.Bytes(2 * mostCTAs * s.Config.NumWarps * 4)
+}
+
+// stream is a cluster's place in the row of the blocks of shared tiles.
+type stream struct {
+	// at is the next block, end the end of the cluster's part. shares says that the cluster is in the row.
+	at, end, shares ptx.Operand
+	worker          ptx.Operand
+}
+
+// streams reports whether the CTAs share the last tiles along K.
+func (e *emitter) streams() bool { return Streams(e.s.Config) }
+
+// newStream finds the part of a cluster of this number.
+func (e *emitter) newStream(worker ptx.Operand) stream {
+	s := stream{at: e.B32(), end: e.B32(), shares: e.Pred(), worker: e.B32()}
+	share := e.Param32(e.p.share)
+	e.MovB32(s.worker, worker)
+	e.MulLoS32(s.at, worker, share)
+	e.MinU32(s.end, e.Add(s.at, share), e.Param32(e.p.shared))
+	return s
+}
+
+// ended sets none if the cluster has neither a whole tile nor a part of one left. at is its next whole tile.
+func (e *emitter) ended(s stream, at, none ptx.Operand) {
+	e.SetpGeU32(s.shares, at, e.Param32(e.p.whole))
+	e.SetpGeU32(none, s.at, s.end)
+	e.AndPred(none, none, s.shares)
+}
+
+// streamed fills in which blocks of which tile come next, moves on, and returns the number of the tile. at is the next
+// whole tile.
+func (e *emitter) streamed(s stream, at ptx.Operand, t *tile) ptx.Operand {
+	whole, blocks := e.Param32(e.p.whole), e.Param32(e.p.kBlocks)
+	in, next := e.B32(), e.B32()
+	t.shared, t.worker, t.partial = e.B32(), s.worker, e.Pred()
+	e.DivU32(t.shared, s.at, blocks)
+	e.MulLoS32(t.k0, t.shared, blocks)
+	e.SubS32(t.k0, s.at, t.k0) // in blocks
+	e.MinU32(t.blocks, e.Sub(blocks, t.k0), e.Sub(s.end, s.at))
+	e.AddS32(next, s.at, t.blocks)
+	e.SelpB32(s.at, next, s.at, s.shares)
+	e.AddS32(in, whole, t.shared)
+	e.SelpB32(in, in, at, s.shares)
+	e.SelpB32(t.k0, t.k0, ptx.Int(0), s.shares)
+	e.MulLoS32(t.k0, t.k0, ptx.Int(e.s.Config.BlockK))
+	e.SelpB32(t.blocks, t.blocks, blocks, s.shares)
+	e.SetpNeS32(t.partial, t.blocks, blocks)
+	return in
+}
+
+// parts is where the sums of the parts of a tile along K lie in the workspace, in numbers of blocks, and how its warps
+// count arrivals.
+type parts struct {
+	// tile is the number of the tile for the counters. mine is this part's block, first that of the first part, next that
+	// of the second, and step from there on from one to the next.
+	tile, mine, first, next ptx.Operand
+	step                    int
+	// arrives is what this part adds to the counter, all what the counter has in the end. count is the parts.
+	arrives, all, count ptx.Operand
+}
+
+// streamParts are those of a tile that clusters share. Cluster w has the blocks 2w, for the part that its row begins
+// with, and 2w + 1, for the part that it ends with.
+func (e *emitter) streamParts(t tile) parts {
+	blocks, share := e.Param32(e.p.kBlocks), e.Param32(e.p.share)
+	begin, first, last, all := e.B32(), e.B32(), e.B32(), e.B32()
+	e.MulLoS32(begin, t.shared, blocks)
+	e.DivU32(first, begin, share)
+	e.DivU32(last, e.Add(e.Add(begin, blocks), ptx.Int(-1)), share)
+	e.MovB32(all, blocks)
+	slot := func(worker ptx.Operand) ptx.Operand {
+		from, later, one := e.B32(), e.Pred(), e.B32()
+		e.MulLoS32(from, worker, share)
+		e.SetpLtU32(later, from, begin)
+		e.SelpB32(one, ptx.Int(1), ptx.Int(0), later)
+		return e.Mad(e.Mad(worker, 2, one), e.g.cluster, e.rank)
+	}
+	return parts{
+		tile: e.Mad(t.shared, e.g.cluster, e.rank), mine: slot(t.worker), first: slot(first),
+		next: e.Mad(e.Mad(first, 2, ptx.Int(2)), e.g.cluster, e.rank), step: 2 * e.g.cluster,
+		arrives: t.blocks, all: all, count: e.Add(e.Sub(last, first), ptx.Int(1)),
+	}
+}
+
+// splitParts are those of an output tile whose K is split: the workspace has a block for each output tile and split.
+func (e *emitter) splitParts(t tile) parts {
+	splits := e.Param32(e.p.splits)
+	blockM := e.s.Config.BlockM
+	tilesM := e.B32()
+	e.DivU32(tilesM, e.Add(e.Param32(e.p.m), ptx.Int(blockM-1)), ptx.Int(blockM))
+	slot, first, one := e.B32(), e.B32(), e.B32()
+	e.MadLoS32(slot, t.batch, tilesM, e.Mad(t.row, e.g.cluster, e.rank))
+	e.MadLoS32(slot, slot, e.Param32(e.p.tilesN), t.column)
+	e.MulLoS32(first, slot, splits)
+	e.MovB32(one, ptx.Int(1))
+	return parts{
+		tile: slot, mine: e.Add(first, t.split), first: first, next: e.Add(first, ptx.Int(1)), step: 1,
+		arrives: one, all: splits, count: splits,
+	}
+}

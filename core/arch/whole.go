@@ -200,12 +200,13 @@ func (c *counter) of(cfg *gemm.Config) Besides {
 
 // epilogueCycles returns what an epilogue costs an SM for 32 elements: a quarter of a cycle for each instruction, and 2
 // for an exponential or a reciprocal, of which an SM computes 16 at a time. Assumed: counted from the instructions of
-// origami's own kernels and the throughputs of the CUDA C++ Programming Guide, not measured. A kernel may do a part of it
-// while tensor cores work.
+// origami's own kernels and the throughputs of the CUDA C++ Programming Guide, not measured. A kernel may do a part of
+// it while tensor cores work.
 func epilogueCycles(e gemm.Epilogue) float64 {
 	const instruction, special = 0.25, 2
 	cycles := 0.0
 	switch e.Activation {
+	case gemm.Identity:
 	case gemm.ReLU:
 		cycles = instruction
 	case gemm.SiLU:

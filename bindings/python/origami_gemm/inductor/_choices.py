@@ -79,6 +79,8 @@ class Picks:
             raise NotUnderstood("Inductor has no configuration of its Triton template for it")
         if missing := TAKEN - base.params.to_kwargs().keys():
             raise NotUnderstood(f"Inductor's template takes no {', '.join(sorted(missing))}")
+        if op_name == "scaled_mm" and not _whole_scales(kernel_inputs):
+            raise NotUnderstood("its scales are of blocks, which are multiplied inside the loop")
         model = settings.model or origami_gemm.triton.model_of_gpu(kernel_inputs.device().index)
         choices = []
         for t in templates if settings.aten else ():
@@ -155,7 +157,18 @@ def _matrix(node, hint):
 
 
 def _hints(expressions, hint):
-    return tuple(map(int, V.graph.sizevars.optimization_hints_with_override(expressions, hint)))
+    sizes = V.graph.sizevars
+    if hasattr(sizes, "optimization_hints_with_override"):
+        hints = sizes.optimization_hints_with_override(expressions, hint)
+    else:  # 2.10
+        hints = sizes.size_hints(expressions, fallback=config.unbacked_symint_fallback, hint_override=hint)
+    return tuple(map(int, hints))
+
+
+def _whole_scales(kernel_inputs):
+    """Whether the scales are of whole tensors, or of rows of A and columns of B."""
+    a, b = (_hints(node.get_size(), None) for node in kernel_inputs.nodes()[2:4])
+    return set(a + b) <= {1} or len(a) == len(b) == 2 and a[1] == b[0] == 1
 
 
 def _dynamic(kernel_inputs):

@@ -4,7 +4,7 @@ kernels, error of the results.
     python3 measure.py products --out RESULT.json [--resume OLD.json] [--seconds 400]
     python3 measure.py models   --out RESULT.json [--resume OLD.json] [--seconds 250]
 
-Needs an NVIDIA GPU, torch 2.11, and liborigami (`make lib`); the second part also needs transformers. Results are
+Needs an NVIDIA GPU, torch 2.10 or 2.11, and liborigami (`make lib`); the second part also needs transformers. Results are
 written after every product and model. With --resume, what the old file has is not measured again. A part stops before
 the next measurement that might not end within --seconds. --rehearse runs small sizes on the CPU, to try the script.
 

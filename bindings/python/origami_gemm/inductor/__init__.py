@@ -29,8 +29,8 @@ __all__ = ["Enabled", "Report", "Row", "clear", "disable", "enable", "report"]
 
 log = logging.getLogger("origami_gemm.inductor")
 
-# The versions of PyTorch whose sources were read and tested against.
-VERSIONS = ((2, 11),)
+# The versions of PyTorch whose sources were read, and with which the tests were run.
+VERSIONS = ((2, 10), (2, 11))
 ARGUMENTS = ("template_choices", "kernel_inputs", "templates", "op_name", "kwarg_overrides")
 
 

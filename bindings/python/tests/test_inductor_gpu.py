@@ -32,7 +32,7 @@ class Compiled(unittest.TestCase):
         self.addCleanup(oi.clear)
 
     def check(self, function, *arguments, picked=1, dynamic=False):
-        """A compiled function's result against PyTorch's in fp32, and the pick in the code."""
+        """A compiled function's result against PyTorch's, and the pick in the code."""
         compiled = torch.compile(function, dynamic=dynamic)
         got, code = run_and_get_code(compiled, *arguments)
         want = function(*arguments)

@@ -220,9 +220,13 @@ def measure_all(machine, results, options, part, specs, measure):
             print(f"stopped after {spent:.0f} s; {name} and those after it are left", flush=True)
             return
         start = time.perf_counter()
-        results.put(part, name, measure(machine, spec) | {"took_s": time.perf_counter() - start})
+        try:
+            results.put(part, name, measure(machine, spec) | {"took_s": time.perf_counter() - start})
+            said = line(results.data[part][name])
+        except Exception as e:  # the others can still be measured; --resume tries it again
+            said = f"not measured: {type(e).__name__}: {e}"
         worst = max(worst, time.perf_counter() - start)
-        print(f"{time.perf_counter() - begin:6.1f} s  {name}: {line(results.data[part][name])}", flush=True)
+        print(f"{time.perf_counter() - begin:6.1f} s  {name}: {said}", flush=True)
         torch._dynamo.reset()
         gc.collect()
         if machine.device == "cuda":

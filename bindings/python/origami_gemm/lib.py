@@ -315,7 +315,7 @@ class _Library:
     """The C library, loaded."""
 
     def __init__(self, path):
-        self.forked = False
+        self.path, self.forked = path, False
         try:
             self._c = ctypes.CDLL(str(path))
             version = self._c.origami_api_version()

@@ -58,8 +58,8 @@ def configs(m, n, k, dtype="fp16", *, names=NAMES, model=None, top=4, **layout):
     model = model or model_of_gpu()
     problem = dict(m=m, n=n, k=k, dtype=_dtype(dtype), **layout)
     top = _arguments.whole("top", top, 0, 0, _ALL)
-    ranking = _ranking(model, problem, top, splits="split_k" in names)
-    return [triton.Config(_meta(p, names), num_warps=p.num_warps, num_stages=p.num_stages) for p in ranking]
+    picks = ranking(model, problem, top, splits="split_k" in names)
+    return [triton.Config(_meta(p, names), num_warps=p.num_warps, num_stages=p.num_stages) for p in picks]
 
 
 def pick(
@@ -179,7 +179,7 @@ class Picked(KernelInterface):
         }
         # The launch order is chosen after the ranking and suits every configuration.
         fixed = {fields[name]: value for name, value in given.items() if fields[name] != "group_m"}
-        return _ranking(self.model or model_of_gpu(), problem, ATTEMPTS, fixed, "split_k" in self.names)
+        return ranking(self.model or model_of_gpu(), problem, ATTEMPTS, fixed, "split_k" in self.names)
 
     def _first(self, key, tensors, args, kwargs):
         """The first launch of a problem."""
@@ -311,7 +311,7 @@ class _Driver(_cuda.Driver):
         )
 
 
-def _ranking(model, problem, top, fixed=None, splits=False):
+def ranking(model, problem, top, fixed=None, splits=False):
     """The best `top` Picks for a problem that have the fixed fields, for kernels that split K or do not."""
     room = _ALL if fixed else top
     while True:

@@ -1,0 +1,173 @@
+"""PyTorch Inductor with the model's picks in place of its list of Triton configurations.
+
+    import origami_gemm.inductor as oi
+    oi.enable(top=1)
+    model = torch.compile(model)
+    ...
+    print(oi.report())
+
+The pick is made through Inductor's own extension point, torch._inductor.config.inductor_choices_class. What is not
+understood (an unknown version of PyTorch, a layout, a type, a device) is left to Inductor, with one line in the log of
+`origami_gemm.inductor`. ORIGAMI_INDUCTOR=1 in the environment (or top=4,aten=1) enables it without a line of code.
+docs/inductor.md says more.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import os
+import sys
+
+from origami_gemm.errors import Error
+from origami_gemm.inductor import _settings, _state
+from origami_gemm.inductor._report import Report, Row
+from origami_gemm.lib import Model
+
+__all__ = ["Enabled", "Report", "Row", "clear", "disable", "enable", "report"]
+
+log = logging.getLogger("origami_gemm.inductor")
+
+# The versions of PyTorch whose sources were read, and with which the tests were run.
+VERSIONS = ((2, 10), (2, 11))
+ARGUMENTS = ("template_choices", "kernel_inputs", "templates", "op_name", "kwarg_overrides")
+
+
+class Enabled:
+    """What enable() returns. As a context manager it puts back, at the end, what was in force before."""
+
+    def __init__(self, before: _settings.Settings | None):
+        self._before = before
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        _install(self._before)
+
+    def __repr__(self):
+        settings = _state.state.settings
+        return f"<origami_gemm.inductor {settings}>" if settings else "<origami_gemm.inductor disabled>"
+
+
+def enable(top: int | str = 1, *, aten: bool = False, model: Model | None = None) -> Enabled:
+    """From now on, graphs that torch.compile compiles get the model's picks for mm, addmm, bmm, baddbmm and _scaled_mm.
+
+    top    how many of the best configurations Inductor gets. With 1 it compiles that one and times nothing; with more
+           it compiles and times each. "auto" gives as many as are worth timing by the model's uncertainty
+    aten   whether cuBLAS stays among the choices, where Inductor has it. It is then timed beside the picks
+    model  a Model instead of the current GPU's
+
+    Turns on Inductor's max_autotune_gemm if neither it nor max_autotune is on: Inductor uses no Triton template
+    otherwise. Operations that are not understood then get cuBLAS untimed, as without max_autotune. Functions that were
+    compiled before keep their kernels; torch._dynamo.reset() compiles them again."""
+    before = _state.state.settings
+    _install(_settings.Settings(top, aten, model))
+    return Enabled(before)
+
+
+def disable() -> None:
+    """Graphs that are compiled from now on get Inductor's own list."""
+    _install(None)
+
+
+def report() -> Report:
+    """What was picked in this process since the start or the last clear(), and why; print it for a table."""
+    return _state.recorder.report()
+
+
+def clear() -> None:
+    """Forgets what report() gives."""
+    _state.recorder.clear()
+
+
+# What Inductor's settings were before enable(), by name.
+_before = {}
+
+
+def _install(settings):
+    """Puts settings in force, or Inductor's own with None."""
+    if settings is None and _state.state.settings is None:
+        return
+    config = _inductor_config()
+    if config is None:
+        return
+    for name, value in _before.items():
+        setattr(config, name, value)
+    _before.clear()
+    forced = settings is not None and not (config.max_autotune or config.max_autotune_gemm)
+    if settings is not None:
+        # Part of the keys of Inductor's caches: kernels of other settings are not taken from there.
+        changes = {"inductor_choices_class": functools.partial(_handler, settings.key(), config.inductor_choices_class)}
+        if forced:
+            others = [name for name in config.max_autotune_gemm_backends.split(",") if name.strip().upper() != "CPP"]
+            changes |= {"max_autotune_gemm": True, "max_autotune_gemm_backends": ",".join(others)}
+        for name, value in changes.items():
+            _before[name] = getattr(config, name)
+            setattr(config, name, value)
+    _state.state = _state.State(settings, forced)
+    if "torch._inductor.choices" in sys.modules:  # this thread may have a handler
+        from torch._inductor.virtualized import V
+
+        V.set_choices_handler(_extended(V.choices))
+
+
+def _inductor_config():
+    """Inductor's settings. None, and a line in the log, if this PyTorch is not known."""
+    try:
+        import torch
+    except ImportError as e:
+        raise Error(f"PyTorch cannot be imported ({e}); origami_gemm.inductor extends its compiler", "device") from e
+    version = tuple(map(int, torch.__version__.split("+")[0].split(".")[:2]))
+    if version not in VERSIONS:
+        known = ", ".join(f"{major}.{minor}" for major, minor in VERSIONS)
+        log.warning("PyTorch %s is not known (%s is): Inductor uses its own list", torch.__version__, known)
+        return None
+    if torch.version.hip:
+        log.warning("the picks were checked on NVIDIA GPUs only: Inductor uses its own list on ROCm")
+        return None
+    from torch._inductor import config
+
+    return config
+
+
+def _handler(key, base):
+    """Inductor's handler of choices for a thread, as inductor_choices_class makes it. key is for Inductor's caches."""
+    from torch._inductor.choices import InductorChoices
+
+    return _extended(base() if base else InductorChoices())
+
+
+def _extended(handler):
+    try:
+        given = tuple(inspect.signature(handler._finalize_template_configs).parameters)
+        if given != ARGUMENTS:
+            raise Error(f"_finalize_template_configs takes {', '.join(given)}")
+        from origami_gemm.inductor._choices import extended
+
+        return extended(handler)
+    except Exception as e:
+        log.warning("this PyTorch cannot be extended (%s): Inductor uses its own list", e)
+        return handler
+
+
+_read = False
+
+
+def _from_environment():
+    """Enables what ORIGAMI_INDUCTOR says, once. `import torch` calls it in every program, so it raises nothing."""
+    global _read
+    text = os.environ.get(_settings.VARIABLE, "")
+    if _read or not text:
+        return
+    _read = True
+    try:
+        settings = _settings.parse(text)
+        if settings is not None:
+            _install(settings)
+    except Exception as e:
+        log.warning("%s: Inductor uses its own list", e)
+
+
+_from_environment()

@@ -1,0 +1,179 @@
+"""The extension of Inductor's choices. It imports much of torch._inductor, so it is loaded when a graph is compiled.
+
+Inductor asks an InductorChoices for the candidates of an operation. Ours puts the model's picks in place of the
+candidates of the Triton template. All else of the handler that was there before stays as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from torch._inductor import config
+from torch._inductor.kernel.bmm import bmm_template
+from torch._inductor.kernel.mm import mm_template
+from torch._inductor.kernel_template_choice import KernelTemplateChoice
+from torch._inductor.select_algorithm import ExternKernelChoice
+from torch._inductor.template_heuristics.params import DictKernelTemplateParams
+from torch._inductor.virtualized import V
+
+import origami_gemm.triton
+from origami_gemm.errors import Error
+from origami_gemm.inductor import _problem, _state
+from origami_gemm.inductor._problem import Matrix, NotUnderstood
+from origami_gemm.inductor._report import Row
+
+log = logging.getLogger("origami_gemm.inductor")
+
+OPERATIONS = ("mm", "addmm", "bmm", "baddbmm", "scaled_mm")
+TAKEN = {"BLOCK_M", "BLOCK_N", "BLOCK_K", "EVEN_K", "GROUP_M", "num_stages", "num_warps"}
+SPARE = 8  # picks beyond `top` that stand in for those that the template refuses
+UNSURE = 4  # picks for top="auto" where the model does not know its uncertainty
+MOST = 16  # picks for top="auto"
+
+
+def extended(handler):
+    """A handler like the given one that asks the model."""
+    if isinstance(handler, Picks):
+        return handler
+    kind = type("Origami" + type(handler).__name__, (Picks, type(handler)), {})
+    new = kind.__new__(kind)
+    new.__dict__.update(vars(handler))
+    return new
+
+
+class Picks:
+    """Mixed into the class of the handler that was there before."""
+
+    def _finalize_template_configs(self, template_choices, kernel_inputs, templates, op_name, kwarg_overrides=None):
+        def own():
+            return super(Picks, self)._finalize_template_configs(
+                template_choices, kernel_inputs, templates, op_name, kwarg_overrides)
+
+        settings = _state.state.settings
+        if settings is None or kernel_inputs.device_type != "cuda":
+            return own()
+        if op_name not in OPERATIONS:
+            return _untimed(own())
+        try:
+            choices, rows = self._picks(settings, kernel_inputs, templates, op_name, kwarg_overrides or {})
+        except Exception as e:  # Inductor's own list is right, whatever is wrong here
+            expected = isinstance(e, (NotUnderstood, Error))
+            row = Row(op_name, _known(kernel_inputs), reason=str(e) if expected else f"{type(e).__name__}: {e}")
+            log.log(logging.WARNING if _state.recorder.add(row) else logging.INFO, "%s", row)
+            log.debug("why nothing was picked", exc_info=not expected)
+            return _untimed(own())
+        for row in rows:
+            _state.recorder.add(row)
+            log.info("%s", row)
+        return choices
+
+    def _picks(self, settings, kernel_inputs, templates, op_name, overrides):
+        """The choices for an operation, and the rows of the report."""
+        template = next((t for t in templates if t is mm_template or t is bmm_template), None)
+        if template is None:
+            raise NotUnderstood("Inductor offers no kernel of its Triton template for it")
+        if any(t.uid == "decompose_k" for t in templates):
+            raise NotUnderstood("Inductor may divide K here, which its Triton template cannot")
+        base = next(self.get_ktc(kernel_inputs, template, op_name, overrides.get(template.uid, {})), None)
+        if base is None:
+            raise NotUnderstood("Inductor has no configuration of its Triton template for it")
+        if missing := TAKEN - base.params.to_kwargs().keys():
+            raise NotUnderstood(f"Inductor's template takes no {', '.join(sorted(missing))}")
+        if op_name == "scaled_mm" and not _whole_scales(kernel_inputs):
+            raise NotUnderstood("its scales are of blocks, which are multiplied inside the loop")
+        model = settings.model or origami_gemm.triton.model_of_gpu(kernel_inputs.device().index)
+        choices = []
+        for t in templates if settings.aten else ():
+            if isinstance(t, ExternKernelChoice):
+                choices += self.get_ktc(kernel_inputs, t, op_name, overrides.get(t.uid, {}))
+        others, rows = len(choices), []
+        layout = kernel_inputs.output_layout(flexible=False)
+        for hint in (None, *config.multi_kernel_hints):
+            problem = _asked(kernel_inputs, base.extra_kwargs.get("ALLOW_TF32", False), hint)
+            built, picks, runner_up = _built(model, settings.top, problem, base, layout, hint)
+            choices += built
+            rows.append(Row(op_name, problem, picks, runner_up, others, _dynamic(kernel_inputs), hint))
+        return choices, rows
+
+
+def _built(model, top, problem, base, layout, hint):
+    """The choices of the best picks for a problem, the picks, and the next one."""
+    if top == "auto":
+        regret = model.expected_regret(**problem)
+        top = min(regret.worth_measuring, MOST) if regret else UNSURE
+    built, picks = [], []
+    for pick in origami_gemm.triton.ranking(model, problem, top + SPARE):
+        blocks = _problem.configuration(pick, problem["dtype"])
+        if blocks is None:
+            continue
+        if len(picks) == top:
+            return built, tuple(picks), pick
+        choice = _choice(base, blocks, layout, hint)
+        if choice.choice is not None:
+            built.append(choice)
+            picks.append(pick)
+    if not picks:
+        raise NotUnderstood("Inductor's template can be built with none of the model's picks")
+    return built, tuple(picks), None
+
+
+def _choice(base, blocks, layout, hint):
+    """The choice of a configuration: like one of Inductor's own but for what the pick says."""
+    _, _, k = base.inputs.mnk_symbolic()
+    even = V.graph.sizevars.statically_known_true(k % blocks["BLOCK_K"] == 0)
+    parameters = base.params.to_kwargs() | blocks | {"EVEN_K": even, "hint_override": hint}
+    return KernelTemplateChoice(template=base.template, params=DictKernelTemplateParams(parameters),
+                                extra_kwargs=base.extra_kwargs, layout=layout, inputs=base.inputs)
+
+
+def _untimed(choices):
+    """Inductor's own choices. If it autotunes only because of us: the one that it takes without autotuning."""
+    if not _state.state.forced or config.max_autotune:
+        return choices
+    return [c for c in choices if isinstance(c.template, ExternKernelChoice)][:1] or choices
+
+
+def _asked(kernel_inputs, tf32, hint=None):
+    """The problem of an operation, with hints for the sizes that are dynamic."""
+    a, b = (_matrix(node, hint) for node in kernel_inputs.mat1mat2())
+    return _problem.problem(a, b, _name(kernel_inputs.out_dtype()), tf32)
+
+
+def _known(kernel_inputs):
+    """The problem for a row of the report, as far as it is understood."""
+    try:
+        return _asked(kernel_inputs, False)
+    except Exception:
+        return {}
+
+
+def _matrix(node, hint):
+    layout = node.get_layout()
+    sizes, strides = _hints(node.get_size(), hint), _hints(node.get_stride(), hint)
+    dtype = node.get_dtype()
+    # An address that is known to be unaligned has no more than the alignment of an element.
+    offset = 1 if node.get_name() in V.graph.unaligned_buffers else _hints([layout.offset], None)[0]
+    return Matrix(sizes, strides, _name(dtype), dtype.itemsize, offset)
+
+
+def _hints(expressions, hint):
+    sizes = V.graph.sizevars
+    if hasattr(sizes, "optimization_hints_with_override"):
+        hints = sizes.optimization_hints_with_override(expressions, hint)
+    else:  # 2.10
+        hints = sizes.size_hints(expressions, fallback=config.unbacked_symint_fallback, hint_override=hint)
+    return tuple(map(int, hints))
+
+
+def _whole_scales(kernel_inputs):
+    """Whether the scales are of whole tensors, or of rows of A and columns of B."""
+    a, b = (_hints(node.get_size(), None) for node in kernel_inputs.nodes()[2:4])
+    return set(a + b) <= {1} or len(a) == len(b) == 2 and a[1] == b[0] == 1
+
+
+def _dynamic(kernel_inputs):
+    return any(getattr(size, "free_symbols", None) for shape in kernel_inputs.shapes_symbolic() for size in shape)
+
+
+def _name(dtype):
+    return str(dtype).removeprefix("torch.")

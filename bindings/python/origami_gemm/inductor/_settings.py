@@ -1,0 +1,65 @@
+"""What the user asked for, from arguments or from the environment."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+from origami_gemm import __version__, _arguments
+from origami_gemm.errors import ArgumentTypeError, Error
+from origami_gemm.lib import Model, load
+
+VARIABLE = "ORIGAMI_INDUCTOR"
+MOST = 64  # of the candidates that may be asked for
+FORM = "1, or top=4,aten=1, or 0"
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """top: how many of the model's picks Inductor gets, or "auto". aten: whether cuBLAS stays among its choices. model:
+    that of the GPU at hand if None."""
+
+    top: int | str = 1
+    aten: bool = False
+    model: Model | None = None
+
+    def __post_init__(self):
+        if self.top != "auto":
+            top = _arguments.whole("top", self.top, 1, 1, MOST)
+            object.__setattr__(self, "top", top)
+        object.__setattr__(self, "aten", _arguments.flag("aten", self.aten))
+        if self.model is not None and not isinstance(self.model, Model):
+            raise ArgumentTypeError(f"model is {_arguments.shown(self.model)}; give an origami_gemm.Model")
+
+    def key(self) -> str:
+        """A text that is another one if other kernels may be picked: Inductor's caches are looked up with it."""
+        library = load().path
+        changed = os.stat(library).st_mtime_ns
+        return f"origami-gemm {__version__} {changed} top={self.top} aten={self.aten:d} {self.model or ''}"
+
+
+def parse(text: str) -> Settings | None:
+    """The settings that the environment variable says; None if it says no. Raises Error."""
+    word = text.strip().lower()
+    if word in ("", "0", "off", "false", "no"):
+        return None
+    if word in ("1", "on", "true", "yes"):
+        return Settings()
+    values = {}
+    for part in word.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or name not in ("top", "aten") or name in values:
+            raise _wrong(text)
+        values[name] = value
+    try:
+        if values.get("top", "auto") != "auto":
+            values["top"] = int(values["top"])
+        if "aten" in values:
+            values["aten"] = {"0": False, "1": True}[values["aten"]]
+        return Settings(**values)
+    except (ValueError, KeyError, Error):
+        raise _wrong(text) from None
+
+
+def _wrong(text: str) -> Error:
+    return Error(f"{VARIABLE} is {_arguments.shown(text)}; give {FORM}")

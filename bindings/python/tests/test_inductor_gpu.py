@@ -1,0 +1,103 @@
+"""origami_gemm.inductor on a GPU: compiled functions give PyTorch's results, and their kernels are the picks. Without
+torch, liborigami or a GPU the tests skip, or fail if ORIGAMI_REQUIRE_GPU=1."""
+
+import os
+import unittest
+
+try:
+    import torch
+    from torch._inductor.utils import fresh_cache, run_and_get_code
+
+    import origami_gemm.inductor as oi
+    from origami_gemm.lib import load
+
+    load()
+    if not torch.cuda.is_available():
+        raise ImportError("needs a GPU")
+except (ImportError, RuntimeError) as e:
+    if os.environ.get("ORIGAMI_REQUIRE_GPU") == "1":
+        raise
+    raise unittest.SkipTest(str(e))
+
+
+def normal(*sizes, dtype=torch.bfloat16):
+    return torch.randn(*sizes, device="cuda").to(dtype)
+
+
+class Compiled(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+        self.enterContext(fresh_cache())
+        self.addCleanup(oi.disable)
+        self.addCleanup(oi.clear)
+
+    def check(self, function, *arguments, picked=1, dynamic=False):
+        """A compiled function's result against PyTorch's, and the pick in the code."""
+        compiled = torch.compile(function, dynamic=dynamic)
+        got, code = run_and_get_code(compiled, *arguments)
+        want = function(*arguments)
+        self.assertLess(((got.float() - want.float()).norm() / want.float().norm()).item(), 1e-2)
+        rows = [row for row in oi.report() if row.picks]
+        self.assertEqual(len(rows), picked, oi.report())
+        if rows and not rows[0].others and len(rows[0].picks) == 1:
+            self.assertIn(f"BLOCK_M : tl.constexpr = {rows[0].picks[0].block_m}", "\n".join(code))
+        return compiled
+
+    def test_products(self):
+        oi.enable()
+        for function, arguments in (
+            (torch.mm, (normal(512, 1024), normal(768, 1024).t())),
+            (torch.mm, (normal(33, 1001), normal(1001, 70))),
+            (torch.addmm, (normal(768), normal(16, 1024), normal(1024, 768))),
+            (torch.bmm, (normal(4, 128, 256), normal(4, 256, 128))),
+            (torch.baddbmm, (normal(4, 128, 128), normal(4, 128, 256), normal(4, 256, 128))),
+        ):
+            with self.subTest(function.__name__):
+                oi.clear()
+                torch._dynamo.reset()
+                self.check(lambda *a, function=function: function(*a), *arguments)
+
+    def test_fp8(self):
+        if torch.cuda.get_device_capability() < (8, 9):
+            self.skipTest("needs fp8")
+        scale = torch.tensor(0.5, device="cuda")
+        a, b = normal(512, 1024, dtype=torch.float8_e4m3fn), normal(768, 1024, dtype=torch.float8_e4m3fn)
+
+        def scaled(a, b):
+            return torch._scaled_mm(a, b.t(), scale, scale, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+        oi.enable()
+        self.check(scaled, a, b)
+
+    def test_cublas_beside_and_several(self):
+        oi.enable(3, aten=True)
+        self.check(lambda a, b: torch.nn.functional.gelu(a @ b), normal(512, 1024), normal(1024, 768))
+        self.assertEqual((len(oi.report()[0].picks), oi.report()[0].others), (3, 1))
+
+    def test_dynamic_sizes(self):
+        oi.enable()
+        a, b = normal(300, 1024), normal(1024, 768)
+        torch._dynamo.mark_dynamic(a, 0)
+        compiled = self.check(lambda a, b: a @ b, a, b, dynamic=None)
+        self.assertTrue(oi.report()[0].dynamic)
+        other = normal(77, 1024)
+        torch.testing.assert_close(compiled(other, b), other @ b, rtol=2e-2, atol=0.5)
+        self.assertEqual(len(oi.report()), 1)
+
+    def test_backward(self):
+        """A backward graph may be compiled in another thread."""
+        oi.enable()
+        net = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 128))
+        net = net.to("cuda", torch.bfloat16)
+        x = normal(64, 256)
+        net(x).sum().backward()
+        want = [p.grad.clone() for p in net.parameters()]
+        net.zero_grad()
+        torch.compile(net)(x).sum().backward()
+        for p, w in zip(net.parameters(), want):
+            self.assertLess(((p.grad - w).float().norm() / (w.float().norm() + 1e-6)).item(), 3e-2)
+        self.assertGreaterEqual(sum(bool(row.picks) for row in oi.report()), 4)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,373 @@
+"""origami_gemm.inductor in PyTorch: what Inductor is given to choose from. Graphs are lowered for a GPU that is not
+there: tensors are fake, and the device's properties are an H200's. Without torch or liborigami the tests skip."""
+
+import contextlib
+import os
+import pathlib
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+try:
+    import torch
+    import torch._inductor.codegen.common
+    import torch._inductor.graph
+    import torch._inductor.select_algorithm as select_algorithm
+    from torch._dynamo.source import ConstantSource
+    from torch._dynamo.utils import counters
+    from torch._inductor import config
+    from torch._inductor.runtime.hints import DeviceProperties
+    from torch._inductor.utils import fresh_cache
+    from torch._inductor.virtualized import V
+    from torch._subclasses import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    import origami_gemm.inductor as oi
+    from origami_gemm import Model
+    from origami_gemm.lib import load
+
+    load()
+    if tuple(map(int, torch.__version__.split(".")[:2])) not in oi.VERSIONS:
+        raise unittest.SkipTest(f"torch {torch.__version__} is not supported")
+except (ImportError, RuntimeError) as e:
+    if os.environ.get("ORIGAMI_REQUIRE_GPU") == "1":
+        raise
+    raise unittest.SkipTest(str(e))
+
+H200 = DeviceProperties(type="cuda", index=0, multi_processor_count=132, cc=90, major=9, regs_per_multiprocessor=65536,
+                        max_threads_per_multi_processor=2048, warp_size=32)
+FP8 = torch.float8_e4m3fn
+CLIENT = pathlib.Path(__file__).resolve().parents[1]
+
+
+class Lowered(unittest.TestCase):
+    """Lowers functions and remembers the choices that Inductor's autotuner is called with."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.model = Model("sm90", "h200")
+
+    def setUp(self):
+        self.addCleanup(oi.disable)
+        self.addCleanup(oi.clear)
+        if self.quiet:
+            self.enterContext(self.assertNoLogs("origami_gemm.inductor", "WARNING"))
+
+    quiet = True
+
+    def lower(self, function, *shapes, hints=()):
+        """The choices for each operation of a function of CUDA tensors. A shape is a tuple of sizes (a string is a
+        dynamic size with that hint), a type, and whether it is transposed."""
+        env = ShapeEnv()
+        symbols = {}
+
+        def size(given):
+            if isinstance(given, int):
+                return given
+            if given not in symbols:
+                source = ConstantSource(f"s{given}")
+                symbols[given] = env.create_symintnode(env.create_symbol(int(given), source), hint=int(given))
+            return symbols[given]
+
+        def tensor(sizes, dtype=torch.bfloat16, transposed=False):
+            sizes = [size(s) for s in sizes]
+            if not transposed:
+                return torch.empty(sizes, dtype=dtype, device="cuda")
+            return torch.empty([*sizes[:-2], sizes[-1], sizes[-2]], dtype=dtype, device="cuda").transpose(-1, -2)
+
+        seen = []
+
+        def call(_, name, choices, input_nodes, layout, **__):
+            seen.append((name, choices))
+            return choices[0].output_node()
+
+        mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
+        with contextlib.ExitStack() as stack:
+            for patch in (
+                mock.patch.object(DeviceProperties, "create", staticmethod(lambda _: H200)),
+                mock.patch.object(select_algorithm.AlgorithmSelectorCache, "__call__", call),
+                mock.patch.object(torch._inductor.utils, "is_big_gpu", lambda *_: True),
+                mock.patch.object(torch.cuda, "get_device_capability", lambda *_: (9, 0)),
+                mock.patch.object(torch.utils._triton, "triton_hash_with_backend", lambda: "none"),
+                config.patch(multi_kernel_hints=list(hints)),
+            ):
+                stack.enter_context(patch)
+            with mode:
+                fakes = [tensor(*s) for s in shapes]
+                graph = make_fx(function)(*fakes)
+            lowering = torch._inductor.graph.GraphLowering(graph, shape_env=env)
+            with V.set_graph_handler(lowering), V.set_fake_mode(mode):
+                lowering.run(*fakes)
+        return seen
+
+    def only(self, function, *shapes, **more):
+        (name, choices), = self.lower(function, *shapes, **more)
+        return name, [given(c) for c in choices if not extern(c)], [c for c in choices if extern(c)]
+
+    def wanted(self, top, *, names=("BLOCK_M", "BLOCK_N", "BLOCK_K", "num_warps", "num_stages", "GROUP_M"), **problem):
+        picks = [p for p in self.model.rank(**problem, top=1 << 14) if p.split_k == 1]
+        values = [(p.block_m, p.block_n, p.block_k, p.num_warps, p.num_stages, p.group_m) for p in picks[:top]]
+        return [dict(zip(names, v)) for v in values]
+
+
+def extern(choice):
+    return isinstance(choice, select_algorithm.ExternKernelCaller)
+
+
+def given(choice):
+    """What a Triton choice is built with."""
+    info = choice.annotations["ktc"].params.to_kwargs()
+    return {name: info[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K", "num_warps", "num_stages", "GROUP_M")}
+
+
+class Choices(Lowered):
+    def test_mm(self):
+        for top in (1, 4):
+            oi.enable(top, model=self.model)
+            name, triton, aten = self.only(torch.mm, ((512, 1024),), ((1024, 768), torch.bfloat16, True))
+            self.assertEqual((name, aten), ("mm", []))
+            self.assertEqual(triton, self.wanted(top, m=512, n=768, k=1024, dtype="bf16", trans_b=True))
+
+    def test_cublas_beside(self):
+        oi.enable(2, aten=True, model=self.model)
+        _, triton, aten = self.only(torch.mm, ((512, 1024), torch.float16), ((1024, 768), torch.float16))
+        self.assertEqual(triton, self.wanted(2, m=512, n=768, k=1024))
+        self.assertEqual(len(aten), 1)
+
+    def test_addmm(self):
+        oi.enable(model=self.model)
+        name, triton, aten = self.only(torch.addmm, ((768,),), ((512, 1024),), ((1024, 768),))
+        self.assertEqual((name, aten), ("addmm", []))
+        self.assertEqual(triton, self.wanted(1, m=512, n=768, k=1024, dtype="bf16"))
+
+    def test_batches(self):
+        oi.enable(model=self.model)
+        operands = ((4, 512, 256),), ((4, 256, 384),)
+        wanted = self.wanted(1, m=512, n=384, k=256, batch=4, dtype="bf16")
+        self.assertEqual(self.only(torch.bmm, *operands)[:2], ("bmm", wanted))
+        self.assertEqual(self.only(torch.baddbmm, ((4, 512, 384),), *operands)[:2], ("baddbmm", wanted))
+
+    def test_fp8(self):
+        def scaled(a, b, scale_a, scale_b):
+            return torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+        oi.enable(2, model=self.model)
+        for scales in (((), ()), ((512, 1), (1, 768))):
+            name, triton, _ = self.only(scaled, ((512, 1024), FP8), ((1024, 768), FP8, True),
+                                        *((s, torch.float32) for s in scales))
+            self.assertEqual(name, "scaled_mm")
+            self.assertEqual(triton, self.wanted(2, m=512, n=768, k=1024, dtype="fp8", out_dtype="bf16", trans_b=True))
+
+    def test_fp8_keeps_what_is_not_the_model_s(self):
+        def scaled(a, b, scale_a, scale_b):
+            return torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+        oi.enable(model=self.model)
+        (_, choices), = self.lower(scaled, ((512, 1024), FP8), ((1024, 768), FP8, True), ((), torch.float32),
+                                   ((), torch.float32))
+        parameters = choices[0].annotations["ktc"].params.to_kwargs()
+        self.assertTrue(parameters["USE_FAST_ACCUM"])
+        self.assertEqual(parameters["ACC_TYPE"], "tl.float32")
+
+    def test_unaligned(self):
+        oi.enable(model=self.model)
+        (_, choices), = self.lower(torch.mm, ((512, 1001),), ((1001, 768),))
+        self.assertEqual([given(c) for c in choices], self.wanted(1, m=512, n=768, k=1001, dtype="bf16"))
+        self.assertFalse(choices[0].annotations["ktc"].params.to_kwargs()["EVEN_K"])
+
+    def test_a_view_has_its_leading_dimension_and_address(self):
+        oi.enable(model=self.model)
+        _, triton, _ = self.only(lambda a, b: a[:, 8:1032] @ b, ((512, 2048),), ((1024, 768),))
+        self.assertEqual(oi.report()[-1].problem["lda"], 2048)
+        self.assertEqual(oi.report()[-1].problem["align"], (16, 16, 16))
+        self.assertEqual(triton, self.wanted(1, m=512, n=768, k=1024, dtype="bf16", lda=2048))
+        self.lower(lambda a, b: a[:, 1:1025] @ b, ((512, 2048),), ((1024, 768),))
+        self.assertEqual(oi.report()[-1].problem["align"], (2, 16, 16))
+
+    def test_dynamic_sizes_have_one_pick_per_hint(self):
+        oi.enable(model=self.model)
+        (_, choices), = self.lower(torch.mm, (("300", 1024),), ((1024, 768),), hints=(16, 4096))
+        wanted = [self.wanted(1, m=m, n=768, k=1024, dtype="bf16")[0] for m in (300, 16, 4096)]
+        self.assertEqual([given(c) for c in choices], wanted)
+        self.assertEqual([c.annotations["ktc"].params.to_kwargs()["hint_override"] for c in choices], [None, 16, 4096])
+        self.assertEqual([(r.dynamic, r.hint) for r in oi.report()], [(True, None), (True, 16), (True, 4096)])
+
+    def test_as_many_as_the_uncertainty_says(self):
+        oi.enable("auto", model=self.model)
+        regret = mock.Mock(worth_measuring=3)
+        for answer, count in ((regret, 3), (None, 4)):
+            with mock.patch.object(Model, "expected_regret", return_value=answer):
+                self.assertEqual(len(self.only(torch.mm, ((512, 1024),), ((1024, 768),))[1]), count)
+
+    def test_what_the_template_refuses_is_replaced(self):
+        oi.enable(2, model=self.model)
+        problem = dict(m=512, n=768, k=1024, dtype="bf16")
+        first, *others = self.wanted(3, **problem)
+        real = select_algorithm.TritonTemplate.generate
+
+        def generate(self, *args, **kwargs):
+            if all(kwargs[name] == value for name, value in first.items()):
+                raise NotImplementedError("not this one")
+            return real(self, *args, **kwargs)
+
+        with mock.patch.object(select_algorithm.TritonTemplate, "generate", generate):
+            self.assertEqual(self.only(torch.mm, ((512, 1024),), ((1024, 768),))[1], others)
+
+    def test_disabled(self):
+        own = self.lower(torch.mm, ((512, 1024),), ((1024, 768),))
+        self.assertTrue(extern(own[0][1][0]))
+        with oi.enable(model=self.model):
+            self.assertFalse(extern(self.lower(torch.mm, ((512, 1024),), ((1024, 768),))[0][1][0]))
+            with oi.enable(3, model=self.model):
+                self.assertEqual(len(self.lower(torch.mm, ((512, 1024),), ((1024, 768),))[0][1]), 3)
+            self.assertEqual(len(self.lower(torch.mm, ((512, 1024),), ((1024, 768),))[0][1]), 1)
+        again = self.lower(torch.mm, ((512, 1024),), ((1024, 768),))
+        self.assertEqual([str(c) for c in again[0][1]], [str(c) for c in own[0][1]])
+        self.assertFalse(config.max_autotune_gemm)
+        self.assertIsNone(config.inductor_choices_class)
+
+    def test_caches_tell_settings_apart(self):
+        keys = set()
+        for top, aten in ((1, False), (4, False), (1, True)):
+            oi.enable(top, aten=aten)
+            keys.add(pickle.dumps(config.inductor_choices_class))
+        self.assertEqual(len(keys), 3)
+
+    def test_another_handler_is_extended(self):
+        from torch._inductor.choices import InductorChoices
+
+        class Mine(InductorChoices):
+            asked = 0
+
+            def _finalize_template_configs(self, template_choices, kernel_inputs, templates, op_name,
+                                           kwarg_overrides=None):
+                Mine.asked += 1
+                return super()._finalize_template_configs(
+                    template_choices, kernel_inputs, templates, op_name, kwarg_overrides)
+
+        with V.set_choices_handler(Mine()):
+            oi.enable(model=self.model)
+            self.lower(torch.mm, ((512, 1024),), ((1024, 768),))
+            self.assertEqual(Mine.asked, 0)
+            oi.disable()
+            self.lower(torch.mm, ((512, 1024),), ((1024, 768),))
+            self.assertEqual(Mine.asked, 1)
+
+
+class FailsOpen(Lowered):
+    """To what Inductor would have without us: cuBLAS alone, or its list where the user wants to autotune."""
+
+    quiet = False
+
+    def left(self, reason, function, *shapes):
+        """That an operation is left to Inductor, for a reason, with one line in the log."""
+        oi.clear()
+        oi.enable(model=self.model)
+        with self.assertLogs("origami_gemm.inductor", "WARNING") as logs:
+            forced = self.lower(function, *shapes)
+            self.lower(function, *shapes)
+        self.assertEqual(len(logs.output), 1, logs.output)
+        self.assertRegex(logs.output[0], reason)
+        self.assertRegex(str(oi.report()), reason)
+        self.assertEqual([extern(c) for c in forced[0][1]], [True])
+        with config.patch(max_autotune=True):
+            tuned = [str(c) for c in self.lower(function, *shapes)[0][1]]
+            oi.disable()
+            self.assertEqual(tuned, [str(c) for c in self.lower(function, *shapes)[0][1]])
+        return tuned
+
+    def test_one_matrix_for_a_whole_batch(self):
+        tuned = self.left("same matrix", lambda a, b: torch.bmm(a.expand(4, 512, 1024), b), ((1, 512, 1024),),
+                          ((4, 1024, 768),))
+        self.assertGreater(len(tuned), 10)
+
+    def test_two_types(self):
+        def scaled(a, b, scale_a, scale_b):
+            return torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16)
+
+        self.left("A is float8_e4m3fn and B is float8_e5m2", scaled, ((512, 1024), FP8),
+                  ((1024, 768), torch.float8_e5m2, True), ((), torch.float32), ((), torch.float32))
+
+    def test_what_the_model_does_not_know(self):
+        with mock.patch.object(Model, "rank", side_effect=oi.Error("no such kernel")):
+            self.left("no such kernel", torch.mm, ((512, 1024),), ((1024, 768),))
+
+    def test_our_own_mistakes(self):
+        with mock.patch.object(Model, "rank", side_effect=ZeroDivisionError("oh")):
+            self.left("ZeroDivisionError: oh", torch.mm, ((512, 1024),), ((1024, 768),))
+
+    def test_a_template_with_other_parameters(self):
+        from torch._inductor.template_heuristics import triton as heuristics
+
+        real = heuristics.MMTemplateConfigMixin._convert_config_to_template_kwargs
+
+        def convert(self, *args):
+            return {name: value for name, value in real(self, *args).items() if name != "EVEN_K"}
+
+        with mock.patch.object(heuristics.MMTemplateConfigMixin, "_convert_config_to_template_kwargs", convert):
+            oi.enable(model=self.model)
+            with self.assertLogs("origami_gemm.inductor", "WARNING") as logs, contextlib.suppress(Exception):
+                self.lower(torch.mm, ((512, 1024),), ((1024, 768),))  # Inductor's own list does not compile either
+            self.assertRegex(logs.output[0], "takes no EVEN_K")
+
+    def test_versions(self):
+        for version in ("2.8.1", "3.0.0+cu140"):
+            with mock.patch.object(torch, "__version__", version), self.assertLogs("origami_gemm.inductor", "WARNING"):
+                oi.enable(model=self.model)
+            self.assertTrue(extern(self.lower(torch.mm, ((512, 1024),), ((1024, 768),))[0][1][0]))
+
+    def test_another_interface(self):
+        from torch._inductor.choices import InductorChoices
+
+        class Other(InductorChoices):
+            def _finalize_template_configs(self, template_choices, kernel_inputs, layout):
+                raise AssertionError
+
+        with V.set_choices_handler(Other()), self.assertLogs("origami_gemm.inductor", "WARNING") as logs:
+            oi.enable(model=self.model)
+        self.assertRegex(logs.output[0], "cannot be extended")
+
+    def test_matrices_of_the_host(self):
+        oi.enable(model=self.model)
+        with self.assertNoLogs("origami_gemm.inductor", "WARNING"):
+            a, b = torch.randn(64, 64), torch.randn(64, 64)
+            counters["inductor"].clear()
+            with fresh_cache():
+                torch.testing.assert_close(torch.compile(torch.mm)(a, b), a @ b)
+        self.assertEqual(len(oi.report()), 0)
+        self.assertEqual(counters["inductor"]["fxgraph_cache_bypass"], 0)  # Inductor can make a key of the settings
+        self.assertEqual(counters["inductor"]["fxgraph_cache_miss"], 1)
+
+
+class Environment(unittest.TestCase):
+    def test_a_program_that_does_not_name_us(self):
+        """An installed package is found by `import torch` through its entry point."""
+        project = (CLIENT / "pyproject.toml").read_text()
+        entry = re.search(r'\[project.entry-points."torch.backends"\]\n(.*) = "(.*)"', project)
+        with tempfile.TemporaryDirectory() as folder:
+            installed = pathlib.Path(folder) / "origami_gemm-0.1.0.dist-info"
+            installed.mkdir()
+            (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: origami-gemm\nVersion: 0.1.0\n")
+            (installed / "entry_points.txt").write_text(f"[torch.backends]\n{entry[1]} = {entry[2]}\n")
+            code = ("import torch, torch._inductor.config as c, sys\n"
+                    "print(c.max_autotune_gemm, 'origami_gemm.triton' in sys.modules)\n"
+                    "import origami_gemm.inductor as oi\n"
+                    "print(oi.enable, oi._state.state.settings)")
+            out = {}
+            for text in ("", "top=3", "no idea"):
+                environment = os.environ | {"PYTHONPATH": f"{CLIENT}{os.pathsep}{folder}", "ORIGAMI_INDUCTOR": text}
+                out[text] = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
+                                           env=environment)
+        self.assertRegex(out[""].stdout, r"^False False\n.*None\n", out[""].stderr)
+        self.assertRegex(out["top=3"].stdout, r"^True False\n.*Settings\(top=3,", out["top=3"].stderr)
+        self.assertRegex(out["no idea"].stdout, r"^False False\n.*None\n", out["no idea"].stderr)
+        self.assertIn("ORIGAMI_INDUCTOR is 'no idea'; give 1, or top=4,aten=1, or 0", out["no idea"].stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

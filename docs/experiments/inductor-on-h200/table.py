@@ -1,0 +1,152 @@
+"""The results of measure.py as Markdown.
+
+    python3 table.py RESULT.json [DOCUMENT.md]
+
+Prints them, or puts them between the lines "<!-- table -->" and "<!-- /table -->" of a document.
+"""
+
+import json
+import pathlib
+import re
+import statistics
+import sys
+
+# A result is as right as cuBLAS's if its error is at most this much larger: another order of the same sums.
+EQUAL = 1.25
+
+FIRST = ("default", "own", "top1", "top4", "top1-aten", "top4-aten")
+KERNELS = ("own-triton", "default", "top1", "top4", "top1-aten", "top4-aten")
+
+
+def median(contender, what="kernel_s"):
+    return contender.get(what, {}).get("median")
+
+
+def ratios(rows, name, to="own", what="kernel_s"):
+    """The times of a contender in those of another, by product."""
+    found = {}
+    for product, row in rows.items():
+        one, other = (median(row["contenders"].get(c, {}), what) for c in (name, to))
+        if one and other:
+            found[product] = one / other
+    return found
+
+
+def firsts(rows, name, to="own"):
+    found = {}
+    for product, row in rows.items():
+        one, other = (row["contenders"].get(c, {}).get("first_call_s") for c in (name, to))
+        if one and other:
+            found[product] = other / one
+    return found
+
+
+def summary(rows):
+    yield "| | geometric mean | worst | products |"
+    yield "| --- | --- | --- | --- |"
+    for name in KERNELS:
+        found = ratios(rows, name)
+        if found:
+            worst = max(found, key=found.get)
+            mean = statistics.geometric_mean(found.values())
+            yield (f"| kernel time, {label(name)} ÷ Inductor's best | {mean:.3f} | {found[worst]:.3f} ({worst}) | "
+                   f"{len(found)} |")
+    for name in FIRST:
+        found = firsts(rows, name) if name != "own" else {}
+        if found:
+            worst = min(found, key=found.get)
+            mean = statistics.geometric_mean(found.values())
+            yield (f"| first call, Inductor's list ÷ {label(name)} | {mean:.1f} | {found[worst]:.1f} ({worst}) | "
+                   f"{len(found)} |")
+
+
+def label(name):
+    return {"default": "cuBLAS", "own": "Inductor's list", "own-triton": "Inductor's list without cuBLAS",
+            "top1": "top=1", "top4": "top=4", "top1-aten": "top=1 and cuBLAS", "top4-aten": "top=4 and cuBLAS",
+            "top1-default-mode": "top=1, mode default"}[name]
+
+
+def products(rows):
+    yield ("| product | first call, s: cuBLAS · list · top=1 · top=4 | list's best, µs | without cuBLAS | cuBLAS "
+           "| top=1 | top=4 | top=1 + cuBLAS | top=4 + cuBLAS | error ÷ cuBLAS's |")
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for product, row in rows.items():
+        c = row["contenders"]
+        first = " · ".join(number(c.get(n, {}).get("first_call_s"), ".1f") for n in ("default", "own", "top1", "top4"))
+        own = median(c.get("own", {}))
+        cells = [number(own and own * 1e6, ".1f")]
+        for name in KERNELS:
+            time = median(c.get(name, {}))
+            cells.append("failed" if "failed" in c.get(name, {}) else number(time and own and time / own, ".3f"))
+        yield f"| {product} | {first} | {' | '.join(cells)} | {errors(c)} |"
+
+
+def errors(contenders):
+    """The largest error of a contender in that of cuBLAS."""
+    base = contenders.get("default", {}).get("error")
+    ours = [c["error"] for name, c in contenders.items() if name.startswith("top") and "error" in c]
+    if base is None or not ours:
+        return "–"
+    ratio = max(ours) / base if base else float("inf") if max(ours) else 1
+    return f"{ratio:.2f}" + ("" if ratio <= EQUAL else " **wrong**")
+
+
+def number(value, form):
+    return "–" if value is None else format(value, form)
+
+
+def picked(rows):
+    yield "| product | Inductor's best | origami's pick, and why |"
+    yield "| --- | --- | --- |"
+    for product, row in rows.items():
+        c = row["contenders"]
+        timed = c.get("own", {}).get("timed") or [{}]
+        best = timed[-1].get("best", "–")
+        best += f" ({timed[-1]['description']})" if timed[-1].get("description") else ""
+        why = "<br>".join(c.get("top1", {}).get("report", [])) or "–"
+        yield f"| {product} | {best} | {why} |".replace("\n", " ")
+
+
+def models(rows):
+    yield "| model | | first step, s | step, ms | loss | norm of the gradient |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for name, row in rows.items():
+        yield f"| {name} | eager | | | {row['loss']:.5g} | {row['gradient']:.5g} |"
+        for contender, c in row["contenders"].items():
+            if "failed" in c:
+                yield f"| | {label(contender)} | failed: {c['failed'][:80]} | | | |"
+                continue
+            yield (f"| | {label(contender)} | {c['first_call_s']:.1f} | {c['step_s']['median'] * 1e3:.2f} | "
+                   f"{c['loss']:.5g} | {c['gradient']:.5g} |")
+
+
+def text(data):
+    machine = data["machine"]
+    about = ", ".join(str(machine[key]) for key in ("nvidia_smi", "torch", "model", "date") if machine.get(key))
+    parts = [f"Measured on {about}."]
+    rows = data["products"]
+    if rows:
+        parts += ["\n".join(summary(rows)),
+                  "The kernel times on the right are divided by the list's best.\n\n" + "\n".join(products(rows)),
+                  "\n".join(picked(rows))]
+    if data["models"]:
+        parts.append("\n".join(models(data["models"])))
+    return "\n\n".join(parts)
+
+
+def main():
+    if len(sys.argv) < 2:
+        raise SystemExit(__doc__)
+    made = text(json.loads(pathlib.Path(sys.argv[1]).read_text()))
+    if len(sys.argv) < 3:
+        print(made)
+        return
+    document = pathlib.Path(sys.argv[2])
+    old = document.read_text()
+    made = f"\n{made}\n\n"
+    new = re.sub(r"(<!-- table -->\n).*?(<!-- /table -->)", lambda m: m[1] + made + m[2], old, flags=re.S)
+    document.write_text(new)
+
+
+if __name__ == "__main__":
+    main()

@@ -89,7 +89,7 @@ wheel-%: wheel-ready $(BIN)/release/LICENSES-third-party.txt
 		ORIGAMI=$(BIN)/wheel/$*/origami PYTHONPATH=$(TOOLS)/wheel python3 -m pip wheel --quiet \
 		--disable-pip-version-check --no-deps --no-build-isolation --config-settings=--build-option=--plat-name=$(TAG_$*) \
 		--wheel-dir $(BIN)/wheels .
-COMMIT_TIME = $(shell git log -1 --format=%ct)
+COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
 wheel-ready: $(TOOLS)/wheel/ready
 $(TOOLS)/wheel/ready: Makefile
 	rm -rf $(@D)
@@ -106,8 +106,10 @@ release-lint: $(TOOLS)/goreleaser $(TOOLS)/actionlint $(TOOLS)/hadolint ## the f
 	actionlint
 	hadolint Dockerfile
 release: release-lint wheel $(TOOLS)/syft $(BIN)/release/notes.md ## dist/: archives, wheels, checksums and module lists; nothing is published
-	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean --snapshot \
+	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean --snapshot $(NO_IMAGE) \
 		--release-notes $(BIN)/release/notes.md
+# Without a container engine, all but the image is built.
+NO_IMAGE = $(shell docker info >/dev/null 2>&1 || echo --skip=docker)
 publish: $(TOOLS)/goreleaser $(TOOLS)/syft $(BIN)/release/notes.md # what the release job runs on a tag, after make wheel
 	test "$$(git describe --exact-match --tags)" = v$(VERSION) # the tag of this commit is its version
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean --release-notes $(BIN)/release/notes.md

@@ -81,7 +81,7 @@ wheel-%: wheel-ready $(BIN)/release/LICENSES-third-party.txt
 		LICENSE NOTICE $(BIN)/release/LICENSES-third-party.txt $(BIN)/wheel/$*
 	rm -rf $(BIN)/wheel/$*/origami_gemm/liborigami.so $(BIN)/wheel/$*/origami_gemm/__pycache__
 	CGO_ENABLED=1 CC="$(ZIG) cc -target $(ZIG_$*)" GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
-		go build -trimpath -buildmode=c-shared -ldflags '-s -w' -o $(BIN)/wheel/$*/liborigami.so ./bindings/c
+		go build -trimpath -buildmode=c-shared -ldflags '-s -w -buildid=' -o $(BIN)/wheel/$*/liborigami.so ./bindings/c
 	CGO_ENABLED=0 GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
 		go build -trimpath -ldflags '-s -w' -o $(BIN)/wheel/$*/origami ./cmd/origami
 	rm -f $(BIN)/wheels/origami_gemm-*-$(TAG_$*).whl
@@ -108,6 +108,7 @@ release-lint: $(TOOLS)/goreleaser $(TOOLS)/actionlint $(TOOLS)/hadolint ## the f
 release: release-lint wheel $(TOOLS)/syft $(BIN)/release/notes.md ## dist/: archives, wheels, checksums and module lists; nothing is published
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean --snapshot $(NO_IMAGE) \
 		--release-notes $(BIN)/release/notes.md
+	cp $(BIN)/wheels/*.whl dist/ # SHA256SUMS has them
 # Without a container engine, all but the image is built.
 NO_IMAGE = $(shell docker info >/dev/null 2>&1 || echo --skip=docker)
 publish: $(TOOLS)/goreleaser $(TOOLS)/syft $(BIN)/release/notes.md # what the release job runs on a tag, after make wheel

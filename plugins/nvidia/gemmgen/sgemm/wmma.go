@@ -43,12 +43,15 @@ func (s *Spec) layWMMA(g *geometry) (reason arch.Reason, detail string) {
 	return "", ""
 }
 
+// lineRegisters is what the addresses of the lines of two fragments take, in registers per thread (ptxas 12.8).
+const lineRegisters = 10
+
 // resources counts registers: 8 sums, and two fragments of 8 each.
 func (tensor) resources(threads int) Resources {
 	r := Resources{
 		Threads: threads, Accumulators: 8, Operands: 16, ThreadM: 1, ThreadN: 8, WarpM: fragment, WarpN: fragment,
 	}
-	r.limit(r.Accumulators + r.Operands + otherRegisters)
+	r.limit(r.Accumulators + r.Operands + lineRegisters + otherRegisters)
 	return r
 }
 

@@ -152,15 +152,17 @@ func (g *geometry) resources() Resources {
 func (r *Resources) limit(registers int) {
 	r.Registers = registers
 	granules := (registers + registerGranule - 1) / registerGranule * registerGranule
-	r.CTAs = min(max(1, registerFile/(granules*r.Threads)), maxResident/r.Threads)
+	r.CTAs = min(max(1, registerFile/(granules*r.Threads)), maxResident/r.Threads, maxCTAs)
 }
 
-// The registers of an SM, and the multiple in which a thread has them. Source: CUDA C++ Programming Guide, table
-// "Technical Specifications per Compute Capability", and the CUDA occupancy calculator, for 8.0 to 12.1.
+// The registers of an SM, the multiple in which a thread has them, the most threads of an SM of any architecture, and
+// the least that is the most CTAs. Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute
+// Capability", and the CUDA occupancy calculator, for 8.0 to 12.1.
 const (
 	registerFile    = 65536
-	maxResident     = 2048 // threads of an SM, at most
 	registerGranule = 8
+	maxResident     = 2048
+	maxCTAs         = 16
 )
 
 // otherRegisters is an allowance for addresses, pointers and counters, in registers per thread.

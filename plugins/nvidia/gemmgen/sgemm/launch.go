@@ -56,8 +56,11 @@ func (s Spec) before(k *gemmgen.Kernel, call *gemmgen.Call) (*gemmgen.Launch, *d
 	if _, why := Guard(&call.Problem, s.Config); why != "" {
 		return nil, diag.Inputf("%s", why).Do("use the rung that Guard returns")
 	}
-	if call.A.Address%wmmaAlign*uint64(2/s.DType.Bytes())|call.B.Address%wmmaAlign*uint64(2/s.DType.Bytes())|
-		call.C.Address%wmmaAlign != 0 {
+	addresses := call.C.Address
+	if k.Before == nil { // A and B are loaded where they are
+		addresses |= call.A.Address | call.B.Address
+	}
+	if addresses%wmmaAlign != 0 {
 		return nil, diag.Inputf("A, B or C does not begin at a multiple of %d bytes", wmmaAlign).Do("move it")
 	}
 	if k.Before == nil {

@@ -51,7 +51,11 @@ func TestAssemble(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if spills > 0 || registers*k.Threads*r.CTAs > registerFile || registers < r.Accumulators {
+				ctas := r.CTAs
+				if to.CC == 89 { // has 1536 threads
+					ctas = min(ctas, max(1, 1536/k.Threads))
+				}
+				if spills > 0 || registers*k.Threads*ctas > registerFile || registers < r.Accumulators {
 					t.Errorf("%d registers, %d bytes of stack and spills; %d expected, for %d CTAs", registers, spills,
 						r.Registers, r.CTAs)
 				}

@@ -1,6 +1,7 @@
 package sgemm
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -91,6 +92,40 @@ func TestConflicts(t *testing.T) {
 		}
 		if got := a.Conflicts(); got != want {
 			t.Errorf("rows of %d words: degree %g, want %g", stride, got, want)
+		}
+	}
+}
+
+// TestGuard: math=wmma is refused with the reason and the rung that computes the problem, and nothing else is.
+func TestGuard(t *testing.T) {
+	wmma, _ := FindRung(RungWMMA)
+	naive, _ := FindRung(RungNaive)
+	const apart = "rows are no multiples of 16 bytes apart, or matrices of 32"
+	limits := gemmgen.Limits{RegistersPerThread: 255, RegisterFile: 65536, SharedMemory: 99 << 10}
+	for _, c := range []struct {
+		change func(p *gemm.Problem)
+		why    string
+	}{
+		{func(*gemm.Problem) {}, ""},
+		{func(p *gemm.Problem) { p.M = 15 }, "M is 15, no multiple of 16"},
+		{func(p *gemm.Problem) { p.N = 17 }, "N is 17, no multiple of 16"},
+		{func(p *gemm.Problem) { p.K = 24 }, "K is 24, no multiple of 16"},
+		{func(p *gemm.Problem) { p.LDC = 33 }, apart},
+		{func(p *gemm.Problem) { p.LDA = 33 }, ""}, // rounded to fp16 first, into rows without gaps
+		{func(p *gemm.Problem) { p.DType, p.LDA = gemm.FP16, 33 }, apart},
+	} {
+		p := fp32(32, 32, 32)
+		c.change(&p)
+		instead, why := Guard(&p, wmma.Config)
+		if why != c.why || (why != "") != (instead.Name == RungPadded) {
+			t.Errorf("%s: %q, %q instead", p, why, instead.Name)
+		}
+		_, reason, detail := Family{}.Program(gemmgen.NewCall(p), gemm.FP32, wmma.Config, limits)
+		if (reason == ReasonGuard) != (c.why != "") || !strings.Contains(detail, instead.Name) {
+			t.Errorf("%s: %s: %s", p, reason, detail)
+		}
+		if _, why := Guard(&p, naive.Config); why != "" {
+			t.Errorf("%s: the guard has %s: %s", p, naive.Name, why)
 		}
 	}
 }

@@ -43,17 +43,21 @@ func (s *Spec) layWMMA(g *geometry) (reason arch.Reason, detail string) {
 	return "", ""
 }
 
+// lineRegisters is what the addresses of the lines of two fragments take, in registers per thread (ptxas 12.8).
+const lineRegisters = 10
+
 // resources counts registers: 8 sums, and two fragments of 8 each.
 func (tensor) resources(threads int) Resources {
 	r := Resources{
 		Threads: threads, Accumulators: 8, Operands: 16, ThreadM: 1, ThreadN: 8, WarpM: fragment, WarpN: fragment,
 	}
-	r.limit(r.Accumulators + r.Operands + otherRegisters)
+	r.limit(r.Accumulators + r.Operands + lineRegisters + otherRegisters)
 	return r
 }
 
 // Guard returns the rung that computes a problem in place of a configuration with math=wmma, and why: its sizes are no
-// multiples of 16, as the fragments are. No reason means that the configuration itself computes it.
+// multiples of 16, as the fragments are, or its rows are not aligned. No reason means that the configuration itself
+// computes it.
 func Guard(p *gemm.Problem, c gemm.Config) (instead Rung, reason string) {
 	if choicesOf(&c).math != mathWMMA {
 		return instead, ""
@@ -67,9 +71,14 @@ func Guard(p *gemm.Problem, c gemm.Config) (instead Rung, reason string) {
 			break
 		}
 	}
-	if a, b, out := gemmgen.NewCall(*p).Vectors(gemm.FP32); reason == "" && (out < widest || p.DType == gemm.FP16 &&
-		min(a, b) < widest) {
-		reason = "addresses or distances of rows are no multiples of 16 bytes"
+	call := gemmgen.NewCall(*p)
+	a, b, out := call.Vectors(gemm.FP32)
+	unaligned := out < widest || p.Batch > 1 && call.C.Stride*wordBytes%wmmaAlign != 0
+	if p.DType == gemm.FP16 {
+		unaligned = unaligned || min(a, b) < widest || p.Batch > 1 && (call.A.Stride|call.B.Stride)*2%wmmaAlign != 0
+	}
+	if reason == "" && unaligned {
+		reason = fmt.Sprintf("rows are no multiples of %d bytes apart, or matrices of %d", widest, wmmaAlign)
 	}
 	if reason != "" {
 		instead, _ = FindRung(RungPadded)

@@ -211,8 +211,8 @@ func TestA6000(t *testing.T) {
 	if len(list) < 11 {
 		t.Errorf("%d rungs", len(list))
 	}
-	// The 1-D tile of the family has 94 registers, by its generator, and that of the published ladder 48: one CTA fits on an
-	// SM instead of two. docs/ladder.md says so.
+	// The 1-D tile of the family has 94 registers, by its generator, and that of the published ladder 48: one CTA fits on
+	// an SM instead of two. docs/ladder.md says so.
 	missed := map[string]float64{"register-1d": 1.4}
 	for i := range list {
 		a := &list[i]

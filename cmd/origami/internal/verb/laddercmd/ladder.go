@@ -230,6 +230,7 @@ func (q *question) library(ctx context.Context, e *ladder.Entry) error {
 	if answers[0].Err != nil || len(answers[0].Entries) == 0 {
 		return answers[0].Err
 	}
-	e.Rung.Config, e.Rung.Doc = answers[0].Entries[0].Config, "the vendor's library, predicted as the fastest of the family"
+	e.Rung.Config = answers[0].Entries[0].Config
+	e.Rung.Doc = "the vendor's library, predicted as the fastest of the family"
 	return nil
 }

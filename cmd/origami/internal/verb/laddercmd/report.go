@@ -90,8 +90,8 @@ func (w *writer) figures(to report.Place, page *report.Page) error {
 	if err != nil {
 		return err
 	}
-	page.Image("A rung has three intensities. One that is above the roof of DRAM at the bytes that its threads ask for is "+
-		"served by the caches", files.SVG)
+	page.Image("A rung has three intensities. One that is above the roof of DRAM at the bytes that its threads ask for "+
+		"is served by the caches", files.SVG)
 	return nil
 }
 

@@ -10,9 +10,11 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/core/ladder"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 	"github.com/origami-gemm/origami/plugins/nvidia/calibration"
+	nvidialadder "github.com/origami-gemm/origami/plugins/nvidia/ladder"
 )
 
 // Plugin is a plugin that is part of the program.
@@ -53,3 +55,6 @@ func Calibration(d exec.Device) (*calibrate.Plan, error) {
 	}
 	return nil, diag.Inputf("there are no microbenchmarks for %s (%s)", d.Name, d.Arch).Do("calibrate an NVIDIA GPU")
 }
+
+// Ladder returns the ladder of kernels that a model knows.
+func Ladder() ladder.Ladder { return nvidialadder.Ladder() }

@@ -7,6 +7,7 @@ package nvidia
 import (
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/release"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -14,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/wgmma"
+	"github.com/origami-gemm/origami/plugins/nvidia/ladder"
 	"github.com/origami-gemm/origami/plugins/nvidia/reference"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 	"github.com/origami-gemm/origami/sdk/catalog"
@@ -33,7 +35,7 @@ var models = []struct {
 	{gpu.SM86, allFamilies},
 	{gpu.SM89, allFamilies},
 	{gpu.SM90, hopperFamilies},
-	{gpu.SM100, []func(*gpu.SM) catalog.Model{refinedOver(mma.Family{}), libraryOf}},
+	{gpu.SM100, []func(*gpu.SM) catalog.Model{refinedOver(mma.Family{}), libraryOf, ladderOf}},
 	{gpu.SM103, onlyLibrary},
 	{gpu.SM120, allFamilies},
 	{gpu.SM121, onlyLibrary},
@@ -43,11 +45,13 @@ var (
 	allFamilies = []func(*gpu.SM) catalog.Model{
 		refinedOver(triton.Family{}, mma.Family{}),
 		libraryOf,
+		ladderOf,
 		referenceOver(triton.Family{}, mma.Family{}),
 	}
 	hopperFamilies = []func(*gpu.SM) catalog.Model{
 		refinedOver(triton.Family{}, mma.Family{}, wgmma.Family{}),
 		libraryOf,
+		ladderOf,
 		referenceOver(triton.Family{}, mma.Family{}),
 	}
 	onlyLibrary = []func(*gpu.SM) catalog.Model{libraryOf}
@@ -74,6 +78,20 @@ func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 				return compared(m, fitted), nil
 			},
 		}
+	}
+}
+
+// ladderOf models the kernels of the SGEMM ladders, whose terms are others.
+func ladderOf(sm *gpu.SM) catalog.Model {
+	return catalog.Model{
+		Name: ladder.Name, Kernels: []string{ladder.Family}, Needs: ladder.Needs(),
+		Open: func(s catalog.Selection) (arch.Architecture, error) {
+			if s.Compiled != nil || s.Characterization != nil {
+				return nil, diag.Inputf("files of compiled or timed kernels do not say which axes of the family %s a kernel has",
+					ladder.Family).Do("leave the files about kernels out")
+			}
+			return ladder.New(gpu.NewDevice(sm, s.Sheet, s.Params))
+		},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+	"github.com/origami-gemm/origami/plugins/nvidia/ladder"
 )
 
 // device is a device of the plugin with a model and a kernel family.
@@ -37,7 +38,7 @@ func refinedDevices(t *testing.T) (list []device) {
 	for _, a := range p.Manifest().Archs {
 		for _, d := range a.Devices {
 			for _, k := range a.Kernels {
-				if k != library.Family {
+				if k != library.Family && k != ladder.Family { // other models of the same name
 					list = append(list, device{arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: "refined"}, k})
 				}
 			}

@@ -53,6 +53,10 @@ type SM struct {
 	SharedReserved unit.Bytes
 	// Schedulers is the number of warp instructions issued per cycle.
 	Schedulers int
+	// LoadStoreUnits is the lanes of load and store instructions that the SM takes per cycle. LoadStoreSource is its
+	// source.
+	LoadStoreUnits  int
+	LoadStoreSource string
 	// A cp.async copies CopyMin to CopyMax bytes per thread.
 	CopyMin, CopyMax int
 	// StMatrix: warps can store matrix fragments to shared memory with one instruction.

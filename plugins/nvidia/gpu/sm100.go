@@ -21,6 +21,8 @@ var SM100 = &SM{
 	RegisterGranule: 8,
 	SharedReserved:  1024,
 	Schedulers:      4,
+	LoadStoreUnits:  32,
+	LoadStoreSource: "assumed: as sm90, the data center part before it",
 	CopyMin:         4,
 	CopyMax:         16,
 	StMatrix:        true,

@@ -20,6 +20,8 @@ var SM120 = &SM{
 	RegisterGranule: 8,
 	SharedReserved:  1024,
 	Schedulers:      4,
+	LoadStoreUnits:  16,
+	LoadStoreSource: "NVIDIA RTX Blackwell GPU Architecture whitepaper, SM: four load/store units in each of four partitions",
 	CopyMin:         4,
 	CopyMax:         16,
 	StMatrix:        true,

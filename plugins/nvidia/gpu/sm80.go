@@ -20,6 +20,8 @@ var SM80 = &SM{
 	RegisterGranule: 8,
 	SharedReserved:  1024,
 	Schedulers:      4,
+	LoadStoreUnits:  32,
+	LoadStoreSource: "NVIDIA A100 Tensor Core GPU Architecture whitepaper, SM: eight load/store units in each of four partitions",
 	CopyMin:         4,
 	CopyMax:         16,
 	MMAShare:        1,

@@ -20,8 +20,11 @@ var SM89 = &SM{
 	RegisterGranule: 8,
 	SharedReserved:  1024,
 	Schedulers:      4,
-	CopyMin:         4,
-	CopyMax:         16,
-	MMAShare:        1,
-	MMAShareSource:  native,
+	LoadStoreUnits:  16,
+	LoadStoreSource: "NVIDIA Ada GPU Architecture whitepaper, SM: four load/store units in each of four partitions; " +
+		"RRZE-HPC/gpu-benches@1038c5d, gpu-cache, l40: 22621 GB/s from L1, 64 B per cycle and SM",
+	CopyMin:        4,
+	CopyMax:        16,
+	MMAShare:       1,
+	MMAShareSource: native,
 }

@@ -20,11 +20,14 @@ var SM90 = &SM{
 	RegisterGranule: 8,
 	SharedReserved:  1024,
 	Schedulers:      4,
-	CopyMin:         4,
-	CopyMax:         16,
-	StMatrix:        true,
-	WGMMA:           true,
-	MMAShare:        0.62,
+	LoadStoreUnits:  32,
+	LoadStoreSource: "NVIDIA H100 Tensor Core GPU Architecture whitepaper, SM: eight load/store units in each of four " +
+		"partitions; origami calibrate on an H200: 1.00 loads of a warp per cycle and SM, of L1 and of shared memory",
+	CopyMin:  4,
+	CopyMax:  16,
+	StMatrix: true,
+	WGMMA:    true,
+	MMAShare: 0.62,
 	MMAShareSource: "assumed, since no figure of this part is published; the register-only kernel of " +
 		"docs/experiments/mma-on-h200 reaches 572 TFLOP/s, 0.53 of tensor_rate at 1.98 GHz and more at the clocks " +
 		"that the power limit leaves",

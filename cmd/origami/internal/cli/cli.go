@@ -22,6 +22,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/exportcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/fitcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/laddercmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/mapcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
@@ -163,6 +164,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	ask := []*cobra.Command{
 		selectcmd.New(f, selectcmd.Run), rankcmd.New(f, rankcmd.Run), explaincmd.New(f, explaincmd.Run),
 		comparecmd.New(f, comparecmd.Run), mapcmd.New(f, mapcmd.Run), rooflinecmd.New(f, rooflinecmd.Run),
+		laddercmd.New(f, laddercmd.Run),
 		reportcmd.New(f, reportcmd.Run), servecmd.New(f, servecmd.Run), benchcmd.New(f, benchcmd.Run),
 		tunecmd.New(f, tunecmd.Run), evalcmd.New(f, evalcmd.Run), exportcmd.New(f, sys.Export, exportcmd.Run),
 	}

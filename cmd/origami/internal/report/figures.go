@@ -228,9 +228,24 @@ func Bars(to Place, name, title, y string, groups []string, all []Series) (Files
 	one := plotter.NewFunction(func(float64) float64 { return 1 })
 	one.Color, one.Dashes = color.Gray{Y: 0x60}, []vg.Length{vg.Points(4), vg.Points(3)}
 	f.Add(one)
-	f.NominalX(groups...)
+	f.NominalX(inTurns(groups)...)
 	f.X.Min, f.X.Max, f.Y.Min, f.Y.Max = -0.6, float64(len(groups))-0.4, 0, most*1.1
 	return f.save(to, name)
+}
+
+// mostInLine is how many names of groups fit side by side.
+const mostInLine = 8
+
+// inTurns puts every second of many names a line lower.
+func inTurns(names []string) []string {
+	if len(names) <= mostInLine {
+		return names
+	}
+	names = slices.Clone(names)
+	for i := 1; i < len(names); i += 2 {
+		names[i] = "\n" + names[i]
+	}
+	return names
 }
 
 // Cloud is a list of points of a side. Sides have a colour each.

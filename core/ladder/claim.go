@@ -1,0 +1,140 @@
+package ladder
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Claim is something that is said of a rung: that it gains over another, or that a resource limits it.
+type Claim struct {
+	Rung, Text string
+	// Over is the rung that it is said to gain on, by at least the factor Least.
+	Over  string
+	Least float64
+	// Cost is the name of the cost that is said to limit it.
+	Cost string
+}
+
+// Verdict is what numbers say of a claim.
+type Verdict uint8
+
+// The verdicts. Unknown: a rung has no time.
+const (
+	Unknown Verdict = iota
+	False
+	Nearly
+	True
+)
+
+var verdicts = [...]string{"unknown", "false", "nearly", "true"}
+
+// String returns the verdict as it is shown.
+func (v Verdict) String() string { return verdicts[v] }
+
+// A resource limits a kernel that keeps it busy for limits of the time. Below partly it does not. A gain below least is
+// still one, but not that which is claimed.
+const (
+	limits = 0.8
+	partly = 0.4
+)
+
+// Judged is a claim with its verdict and the evidence.
+type Judged struct {
+	Claim
+	Verdict  Verdict
+	Evidence string
+}
+
+// Judge returns the verdict on each claim, by measured times where there are any. clock is that of the device in Hz.
+func (l *Ladder) Judge(entries []Entry, clock float64) []Judged {
+	out := make([]Judged, len(l.Claims))
+	for i, c := range l.Claims {
+		out[i] = Judged{Claim: c}
+		e := find(entries, c.Rung)
+		if e == nil {
+			out[i].Evidence = "no time of " + c.Rung
+			continue
+		}
+		if c.Over != "" {
+			out[i].gain(e, find(entries, c.Over))
+			continue
+		}
+		at := slices.IndexFunc(l.Costs, func(cost Cost) bool { return cost.Name == c.Cost })
+		out[i].limited(e, l.Costs[at], l.Costs, clock)
+	}
+	return out
+}
+
+// find returns the entry of a rung that has a time.
+func find(entries []Entry, rung string) *Entry {
+	for i := range entries {
+		if t, _ := entries[i].Time(); entries[i].Rung.Name == rung && t > 0 {
+			return &entries[i]
+		}
+	}
+	return nil
+}
+
+// gain judges a claim of a gain over another rung.
+func (j *Judged) gain(e, over *Entry) {
+	if over == nil {
+		j.Evidence = "no time of " + j.Over
+		return
+	}
+	// Times of different kinds are not compared: a model's error would count as a gain.
+	t, measured := e.Time()
+	t0, measured0 := over.Time()
+	kind := "measured"
+	if !measured || !measured0 {
+		t, t0, kind = e.Predicted, over.Predicted, "predicted"
+	}
+	if t <= 0 || t0 <= 0 {
+		j.Evidence = "no prediction of both"
+		return
+	}
+	ratio := float64(t0 / t)
+	switch {
+	case ratio >= j.Least:
+		j.Verdict = True
+	case ratio > 1:
+		j.Verdict = Nearly
+	default:
+		j.Verdict = False
+	}
+	j.Evidence = fmt.Sprintf("%.2f times as fast as %s, %s", ratio, j.Over, kind)
+	if degree, ok := over.Values["conflict_degree"]; ok && j.Verdict == False && degree == 1 &&
+		wider(over.Values, e.Values) {
+		j.Evidence += fmt.Sprintf("; %s has no bank conflicts, and its reads of 16 bytes are lost", j.Over)
+	}
+}
+
+// wider reports whether a kernel accesses more 16 bytes at a time than another.
+func wider(a, b Values) bool { return a["wide_instructions"] > b["wide_instructions"] }
+
+// limited judges a claim that a resource limits a rung: whether it is busy for most of the time.
+func (j *Judged) limited(e *Entry, claimed Cost, costs []Cost, clock float64) {
+	if e.Values == nil {
+		j.Evidence = "no configuration of the family does what the kernel does"
+		return
+	}
+	t, measured := e.Time()
+	kind := "predicted"
+	if measured {
+		kind = "measured"
+	}
+	share := claimed.cycles(e.Values) / (float64(t) * clock)
+	most, mostShare := Dominant(costs, e.Values)
+	switch {
+	case share >= limits || most.Name == claimed.Name:
+		j.Verdict = True
+	case share >= partly:
+		j.Verdict = Nearly
+	default:
+		j.Verdict = False
+	}
+	j.Evidence = fmt.Sprintf("%s is busy for %.0f %% of the %s time", claimed.Name, 100*math.Min(share, 1), kind)
+	if most.Name != claimed.Name {
+		j.Evidence += fmt.Sprintf("; the model's largest cost is %s, %.0f %%", most.Name, 100*math.Min(mostShare, 1))
+	}
+}

@@ -1,0 +1,89 @@
+package ladder
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+)
+
+// parameters are the numbers of the device file that formulas use besides those that limit a kernel.
+var parameters = []string{
+	"num_sms", "clock", "l2_bytes", "l2_perf_ratio", "dram_perf_ratio", "hbm_latency_penalty", "peak_fp16", "peak_fp32",
+}
+
+// Needs are the parameters that the model cannot do without.
+func Needs() []string { return append(append([]string{}, parameters...), gpu.Limits...) }
+
+// The two numbers that were fitted (docs/ladder.md). Both are shares of a published rate.
+const (
+	globalLoadShare = 0.9
+	fmaShare        = 0.62
+)
+
+const (
+	fit = "chosen on the ladders of an RTX A6000 (siboehm/SGEMM_CUDA@60cba6f) and an RTX 3060 Laptop " +
+		"(LessUp/sgemm-optimization@4b39e85) at 4096x4096x4096; those of an H100 and an RTX PRO 6000 are held out"
+	technical = "CUDA C++ Programming Guide, Technical Specifications per Compute Capability"
+)
+
+// constantsOf returns the numbers of the model that no device file has.
+func constantsOf(g *gpu.Device) []arch.Constant {
+	return []arch.Constant{
+		{Name: "load_store_units", Value: float64(g.SM.LoadStoreUnits), Unit: one, Source: g.SM.LoadStoreSource,
+			Doc: "lanes of loads and stores that an SM takes per cycle"},
+		{Name: "fma_lanes", Value: g.FlopsPerCycle("peak_fp32") / 2, Unit: one,
+			Doc:    "lanes of fp32 FMA of an SM: the power of two next to peak_fp32 / (2 * num_sms * clock)",
+			Source: "device file"},
+		{Name: "tensor_rate", Value: g.FlopsPerCycle("peak_fp16"), Unit: "FLOP/cycle",
+			Doc: "of one SM: the power of two next to peak_fp16 / (num_sms * clock)", Source: "device file"},
+		{Name: "mma_sync_share", Value: g.SM.MMAShare, Unit: one, Doc: "rate of mma.sync ÷ tensor_rate",
+			Source: g.SM.MMAShareSource},
+		{Name: "schedulers", Value: float64(g.SM.Schedulers), Unit: one, Source: technical,
+			Doc: "warp instructions that an SM issues per cycle"},
+		{Name: "shared_reserved", Value: float64(g.SM.SharedReserved), Unit: inBytes, Source: technical,
+			Doc: "shared memory of a CTA that the system takes"},
+		{Name: "threads_per_sm", Value: float64(g.SM.Threads), Unit: one, Source: technical,
+			Doc: "resident threads of an SM"},
+		{Name: "ctas_limit", Value: float64(g.SM.CTAs), Unit: one, Doc: "resident CTAs of an SM", Source: technical},
+		{Name: "register_granule", Value: float64(g.SM.RegisterGranule), Unit: one,
+			Doc: "registers of a thread are allocated in eights", Source: "Nsight Compute occupancy calculator"},
+		{Name: "l2_usable_share", Value: 0.7, Unit: one, Doc: "share of l2_bytes within which the L2 is uniformly fast",
+			Source: "RRZE-HPC/gpu-benches@1038c5d, gpu-l2-cache, h200: 44 of 62.9 MB"},
+		{Name: "line_rate", Value: 1, Unit: "1/cycle", Doc: "cache lines that global loads of an SM touch per cycle",
+			Source: "assumed: one tag lookup per cycle. A load of 32 lines then takes 32 cycles, which is what the " +
+				"uncoalesced kernel of an RTX A6000 takes (309 GFLOP/s, siboehm/SGEMM_CUDA@60cba6f)"},
+		latencyOf(g),
+		{Name: "barrier_latency", Value: 30, Unit: cycles,
+			Doc: "from the last warp's arrival at a barrier to the next instruction",
+			Source: "assumed: about the latency of shared memory, 23 to 33 cycles on GPUs of these generations " +
+				"(arXiv:2402.13499)"},
+		{Name: "prologue_cycles", Value: 291.6, Unit: cycles, Doc: "start of a CTA up to its first load",
+			Source: "as in the refined model of the other families, fitted on h200-triton"},
+		{Name: "loop_slots", Value: 10, Unit: one, Doc: "instructions of a warp per K step besides loads and FMA",
+			Source: "assumed: a counter, a branch, and pointers of two operands, each with its carry"},
+		{Name: "launch_seconds", Value: 2.8e-6, Unit: "s", Doc: "launch of a kernel",
+			Source: "as in the refined model of the other families"},
+		{Name: "wide_slots", Value: 1.5, Unit: one, Doc: "issue of an access of 16 bytes per lane ÷ that of one of 4",
+			Source: "assumed: between 1, for addresses alone, and 2, for four times the data at half the address rate"},
+		{Name: "global_load_share", Value: globalLoadShare, Unit: one, Source: fit,
+			Doc: "rate of loads through L1 ÷ that of load_store_units, which loads from shared memory reach"},
+		{Name: "fma_share", Value: fmaShare, Unit: one, Source: fit,
+			Doc: "rate of FMA ÷ its peak: operands that are in the same bank of the register file, and clocks below " +
+				"that of the device file"},
+	}
+}
+
+// latencyOf is the latency of the L2: that of the device file if it was measured.
+func latencyOf(g *gpu.Device) arch.Constant {
+	c := arch.Constant{Name: "l2_latency_cycles", Value: 260, Unit: cycles, Doc: "latency of a load that the L2 serves",
+		Source: "assumed where the device file has no l2_latency: RRZE-HPC/gpu-benches@1038c5d, gpu-latency, has 250 " +
+			"cycles on an A40 and 274 on an L40, origami calibrate 275 on an H200"}
+	if p, ok := g.Params.Lookup("l2_latency"); ok {
+		c.Value, c.Source = p.Value, "device file"
+	}
+	return c
+}
+
+// constantsRead returns the parameters that constants are computed from.
+func constantsRead(g *gpu.Device) []string {
+	return g.Reads(func(traced *gpu.Device) { constantsOf(traced) })
+}

@@ -1,0 +1,140 @@
+package ladder
+
+import (
+	"math"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+	family "github.com/origami-gemm/origami/plugins/nvidia/kernel/sgemm"
+)
+
+// counts are what a CTA does in a K step, over all of its warps, and what it needs.
+type counts struct {
+	reason                                 arch.Reason
+	registers, sharedBytes, operandBytes   float64
+	fmas, multiplications                  float64
+	global, shared, wide, sharedWavefronts float64
+	conflictDegree, lines, requestedBytes  float64
+	barriers, ahead, converts              float64
+}
+
+// put writes the counts into a frame.
+func (c *counts) put(slots map[string]int, frame []float64) {
+	for name, v := range map[string]float64{
+		"registers": c.registers, "shared_bytes": c.sharedBytes, "operand_bytes": c.operandBytes, "fmas": c.fmas,
+		"multiplications": c.multiplications, "global_instructions": c.global,
+		"shared_instructions": c.shared, "wide_instructions": c.wide,
+		"shared_wavefronts": c.sharedWavefronts, "conflict_degree": c.conflictDegree, "global_lines": c.lines,
+		"requested_bytes": c.requestedBytes, "barriers": c.barriers, "ahead": c.ahead, "converts": c.converts,
+	} {
+		frame[slots[name]] = v
+	}
+}
+
+// counting is what counts depend on.
+type counting struct {
+	operands kernel.Operands
+	config   gemm.Config
+}
+
+// count returns the counts of a configuration for the operands of a problem. They are kept: walking the addresses takes
+// longer than all formulas.
+func (m *Model) count(p *gemm.Problem, c *gemm.Config) *counts {
+	f, o := family.Family{}, kernel.OperandsOf(p)
+	o.WidthA, o.WidthB, o.WidthC = f.Width(*p, gemm.A), f.Width(*p, gemm.B), f.Width(*p, gemm.C)
+	key := counting{o, *c}
+	key.config.GroupM = 0
+	if kept, ok := m.counts.Load(key); ok {
+		return kept.(*counts)
+	}
+	counted := m.countAnew(key.operands, key.config)
+	m.counts.Store(key, counted)
+	return counted
+}
+
+// check returns why a configuration is no kernel for the operands, or does not fit the device.
+func (m *Model) check(o kernel.Operands, c gemm.Config) (arch.Reason, string) {
+	f := family.Family{}
+	return f.Check(m.gpu, o, c, f.Resources(m.gpu, o, c, false))
+}
+
+func (m *Model) countAnew(o kernel.Operands, c gemm.Config) *counts {
+	out := &counts{}
+	if out.reason, _ = m.check(o, c); out.reason != "" {
+		return out
+	}
+	spec := family.Spec(o, c)
+	turn, reason, _ := spec.Turn()
+	if reason != "" {
+		out.reason = reason
+		return out
+	}
+	need := family.Family{}.Resources(m.gpu, o, c, false)
+	out.registers, out.sharedBytes = float64(need.Registers), float64(need.SharedMemory)
+	out.operandBytes = 4
+	if turn.WMMAs > 0 {
+		out.operandBytes = 2
+		out.converts = truth(o.DType == gemm.FP32)
+	}
+	warps := float64(turn.Warps)
+	out.fmas, out.multiplications = float64(turn.FMAs)*warps, float64(turn.WMMAs)*warps
+	out.barriers, out.ahead = float64(turn.Barriers), float64(turn.Ahead)
+	staged := false
+	for i := range turn.Accesses {
+		staged = staged || turn.Accesses[i].Instruction == generator.LoadShared
+	}
+	for i := range turn.Accesses {
+		out.add(&turn.Accesses[i])
+	}
+	out.conflictDegree = max(out.conflictDegree, truth(staged))
+	return out
+}
+
+// wideBytes is what a lane of a wide access accesses.
+const wideBytes = 16
+
+// add counts an access.
+func (c *counts) add(a *generator.Access) {
+	instructions := float64(a.Count * a.Warps)
+	if a.Bytes >= wideBytes {
+		c.wide += instructions
+	}
+	if a.Instruction == generator.LoadGlobal || a.Instruction == generator.CopyAsync {
+		c.global += instructions
+		c.lines += instructions * float64(lines(a))
+		c.requestedBytes += float64(a.RequestedBytes())
+	}
+	if a.Instruction == generator.LoadShared || a.Instruction == generator.StoreShared {
+		c.shared += instructions
+	}
+	if a.Instruction != generator.LoadGlobal {
+		least, most := a.Wavefronts()
+		c.sharedWavefronts += instructions * math.Sqrt(float64(least)*float64(most))
+		if a.Instruction == generator.LoadShared {
+			c.conflictDegree = max(c.conflictDegree, a.Conflicts())
+		}
+	}
+}
+
+// farApart is a distance of lines of a matrix in bytes that no cache line spans.
+const farApart = 1 << 12
+
+// lines returns how many cache lines a warp's access to global memory touches.
+func lines(a *generator.Access) int {
+	seen := map[int]bool{}
+	for _, p := range a.Global[:a.Lanes] {
+		seen[(p.Line*farApart+p.Byte)/gpu.LineBytes] = true
+		seen[(p.Line*farApart+p.Byte+a.Bytes-1)/gpu.LineBytes] = true
+	}
+	return len(seen)
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -12,6 +12,7 @@ bin=$(cd "$1" && pwd) out=$2
 shift 2
 mkdir -p "$out" && out=$(cd "$out" && pwd)
 export PATH=$bin:$PATH ORIGAMI_REQUIRE_GPU=1
+origami plugin trust "$bin/origami-plugin-cuda"
 
 part() { # seconds, name, command…
   local limit=$1 name=$2 from=$SECONDS

@@ -31,18 +31,17 @@ func TestEnumerateNamedAxes(t *testing.T) {
 			if err := configs[i].Validate(declared...); err != nil {
 				t.Error(err)
 			}
-			out = append(out, strings.TrimPrefix(configs[i].String(), "1x1x1,warps=1,stages=1,"))
+			out = append(out, strings.TrimSpace(strings.TrimPrefix(configs[i].String(), "1x1x1 w1 s1")))
 		}
-		return strings.Join(out, " ")
+		return strings.Join(out, "; ")
 	}
-	want := "split=1 split=1,cluster=2 split=1,schedule=ping split=1,cluster=2,schedule=ping " +
-		"split=2 split=2,cluster=2 split=2,schedule=ping split=2,cluster=2,schedule=ping"
+	want := "; cluster=2; schedule=ping; cluster=2 schedule=ping; k2; k2 cluster=2; k2 schedule=ping; " +
+		"k2 cluster=2 schedule=ping"
 	if got := list(Space{}); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	got := list(Space{SplitK: one, Axes: []AxisValues{{"cluster", []string{"8", "1"}}, {"other", []string{"3"}}}})
-	want = "split=1,cluster=8,other=3 split=1,other=3 " +
-		"split=1,cluster=8,other=3,schedule=ping split=1,other=3,schedule=ping"
+	want = "cluster=8 other=3; other=3; cluster=8 other=3 schedule=ping; other=3 schedule=ping"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -71,7 +70,7 @@ func TestUnknownOfAFamily(t *testing.T) {
 	own := Space{Kernel: "opaque", BlockM: []int{64}, BlockN: []int{64, 128}, BlockK: []int{64},
 		NumWarps: Unknown, NumStages: Unknown, SplitK: []int{1, 2}}
 	all, err := Space{BlockN: []int{32}}.Enumerate(own)
-	if err != nil || len(all) != 2 || all[1].String() != "64x32x64,split=2" {
+	if err != nil || len(all) != 2 || all[1].String() != "64x32x64 k2" {
 		t.Fatalf("%v, %v", all, err)
 	}
 	d := Description{Kernels: []string{"opaque", "open"}, Families: []Family{{Name: "opaque", Opaque: true}}}

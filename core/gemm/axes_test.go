@@ -48,7 +48,7 @@ func TestAxesAreCanonical(t *testing.T) {
 
 func TestConfigWithAxesRoundTrips(t *testing.T) {
 	c := with(t, plain, "vector", "8", "cluster", "4x1")
-	if want := "128x256x64,warps=8,stages=3,group=8,split=1,cluster=4x1,vector=8"; c.String() != want {
+	if want := "128x256x64 w8 s3 g8 cluster=4x1 vector=8"; c.String() != want {
 		t.Errorf("%s, want %s", c, want)
 	}
 	if back, err := gemm.ParseConfig(c.String(), gemm.Config{Kernel: "triton"}, declared...); err != nil || back != c {

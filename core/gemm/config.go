@@ -29,8 +29,9 @@ type Config struct {
 	Kernel string
 }
 
-// String formats as "128x256x64,warps=8,stages=2,group=1,split=1,cluster=2x1", the form that ParseConfig reads. What is
-// not chosen yet or unknown is left out, and so is an axis at its default. The family is not part of it.
+// String formats as "128x256x64 w8 s2 g1 k4 cluster=2x1": the tile, warps, stages, group and split, then the axes. What
+// is not chosen yet or unknown is left out, and so are a split of 1 and an axis at its default. ParseConfig reads it.
+// The family is not part of it.
 func (c Config) String() string {
 	v := c.Numbers()
 	b := make([]byte, 0, 64)
@@ -41,33 +42,39 @@ func (c Config) String() string {
 		b = strconv.AppendInt(b, int64(v[i]), 10)
 	}
 	for _, i := range textOrder {
-		if v[i] == 0 && (fields[i].Optional || fields[i].MayBeUnknown) {
+		if v[i] == 0 && (fields[i].Optional || fields[i].MayBeUnknown) || v[i] == 1 && i == splitField {
 			continue
 		}
-		b = append(append(append(b, ','), fields[i].Key...), '=')
+		b = append(b, ' ', fields[i].Letter)
 		b = strconv.AppendInt(b, int64(v[i]), 10)
 	}
-	if c.Axes != (Axes{}) {
-		b = append(append(b, ','), c.Axes.String()...)
+	for name, value := range c.Axes.All() {
+		b = append(append(append(append(b, ' '), name...), '='), value...)
 	}
 	return string(b)
 }
 
-// ParseConfig reads "BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]" over the defaults in base, with values on the
-// axes that its family declares (",cluster=2x1"). All numbers must be at least 1.
+const configForm = "write BMxBNxBK, then w for warps, s for stages, g for group and k for split, as in " +
+	"128x256x64 w8 s3 g8 k1"
+
+// ParseConfig reads what Config.String writes, over the defaults in base; a split that base leaves open is 1. The parts
+// are separated by blanks or commas. Numbers may have long names too, as in
+// "128x256x64,warps=8,stages=3,group=8,split=1". declared are the axes of the configuration's family. All numbers must
+// be at least 1.
 func ParseConfig(s string, base Config, declared ...Axis) (Config, error) {
-	const form = "write BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P], for example " +
-		"128x256x64,warps=8,stages=3,group=8,split=1"
-	parts := strings.Split(s, ",")
-	dims := strings.Split(parts[0], "x")
+	parts := strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == ',' })
+	var dims []string
+	if len(parts) > 0 {
+		dims = strings.Split(parts[0], "x")
+	}
 	if len(dims) != tileFields {
-		return Config{}, diag.Inputf("config %q does not start with a tile", s).Do(form)
+		return Config{}, diag.Inputf("config %q does not start with a tile", s).Do(configForm)
 	}
 	c := base
 	v := c.Numbers()
 	for i := range tileFields {
 		if err := parsePositive(dims[i], &v[i]); err != nil {
-			return Config{}, diag.Inputf("config %q: block size %q %v", s, dims[i], err).Do(form)
+			return Config{}, diag.Inputf("config %q: block size %q %v", s, dims[i], err).Do(configForm)
 		}
 	}
 	left := make([]string, 0, len(textOrder)+len(declared)) // keys that have not been used
@@ -78,7 +85,7 @@ func ParseConfig(s string, base Config, declared ...Axis) (Config, error) {
 		left = append(left, declared[i].Name)
 	}
 	for _, part := range parts[1:] {
-		key, value, _ := strings.Cut(part, "=")
+		key, value := cutPart(part)
 		at := slices.Index(left, key)
 		if at < 0 {
 			slices.Sort(left)
@@ -88,14 +95,30 @@ func ParseConfig(s string, base Config, declared ...Axis) (Config, error) {
 		left = slices.Delete(left, at, at+1)
 		if i := slices.IndexFunc(fields[:], func(f Field) bool { return f.Key == key }); i >= 0 {
 			if err := parsePositive(value, &v[i]); err != nil {
-				return Config{}, diag.Inputf("config %q: %s=%s %v", s, key, value, err).Do(form)
+				return Config{}, diag.Inputf("config %q: %s=%s %v", s, key, value, err).Do(configForm)
 			}
 		} else if err := c.SetAxis(declared, key, value); err != nil {
 			return Config{}, diag.Within(fmt.Sprintf("config %q", s), err)
 		}
 	}
+	if v[splitField] == 0 {
+		v[splitField] = 1
+	}
 	c.SetNumbers(v)
 	return c, nil
+}
+
+// cutPart returns the key and the value of "w8", "warps=8" or "cluster=2x1".
+func cutPart(part string) (key, value string) {
+	if len(part) > 1 && '0' <= part[1] && part[1] <= '9' {
+		for _, i := range textOrder {
+			if fields[i].Letter == part[0] {
+				return fields[i].Key, part[1:]
+			}
+		}
+	}
+	key, value, _ = strings.Cut(part, "=")
+	return key, value
 }
 
 func parsePositive(s string, dst *int) error {

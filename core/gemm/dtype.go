@@ -80,12 +80,18 @@ func TypeNames(list []DType) string {
 // not matter.
 func ParseDType(s string) (DType, error) {
 	lower := strings.ToLower(s)
+	var names []string
 	for d := FP16; d.known(); d++ {
 		if lower == types[d].name || slices.Contains(types[d].aliases, lower) {
 			return d, nil
 		}
+		names = append(append(names, types[d].name), types[d].aliases...)
 	}
-	return 0, diag.Inputf("unknown dtype %q", s).Do("use one of %s", TypeNames(operands))
+	err := diag.Inputf("unknown dtype %q", s)
+	if near := diag.Typo(lower, names); near != "" {
+		return 0, err.Do("did you mean %s? The types are %s", near, TypeNames(operands))
+	}
+	return 0, err.Do("use one of %s", TypeNames(operands))
 }
 
 // ParseOutput is ParseDType for the type of C.

@@ -12,8 +12,10 @@ import (
 type Field struct {
 	// Name is the field's name in JSON, in CSV, in spaces and in formulas.
 	Name string
-	// Key is its name in the text of a configuration. The three of the tile have none: they come first.
-	Key string
+	// Key is its name in the text of a configuration, and Letter its short name, in which texts are written. The three of
+	// the tile have none: they come first.
+	Key    string
+	Letter byte
 	// Column is its name in the CSV layout of recorded sweeps.
 	Column string
 	// Optional says that it may be 0, which means not chosen yet.
@@ -33,11 +35,14 @@ var fields = [NumFields]Field{
 	{Name: "block_m", Column: "bm"},
 	{Name: "block_n", Column: "bn"},
 	{Name: "block_k", Column: "bk"},
-	{Name: "group_m", Key: "group", Column: "gm", Optional: true},
-	{Name: "num_warps", Key: "warps", Column: "warps", MayBeUnknown: true},
-	{Name: "num_stages", Key: "stages", Column: "stages", MayBeUnknown: true},
-	{Name: "split_k", Key: "split", Column: "split"},
+	{Name: "group_m", Key: "group", Letter: 'g', Column: "gm", Optional: true},
+	{Name: "num_warps", Key: "warps", Letter: 'w', Column: "warps", MayBeUnknown: true},
+	{Name: "num_stages", Key: "stages", Letter: 's', Column: "stages", MayBeUnknown: true},
+	{Name: "split_k", Key: "split", Letter: 'k', Column: "split"},
 }
+
+// splitField is the field of SplitK, whose default is 1 everywhere.
+const splitField = 6
 
 // textOrder lists the fields that follow the tile in the text of a configuration.
 var textOrder = [NumFields - tileFields]int{4, 5, 3, 6}

@@ -170,6 +170,10 @@ func TestParseConfig(t *testing.T) {
 	}{
 		{"128x256x64", gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 8, NumWarps: 8, NumStages: 2, SplitK: 1,
 			Kernel: "triton"}},
+		{"128x256x64 w4 s3", gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 8, NumWarps: 4, NumStages: 3,
+			SplitK: 1, Kernel: "triton"}},
+		{" 128x256x64,w4,  s3, k2 g1", gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 1, NumWarps: 4, NumStages: 3,
+			SplitK: 2, Kernel: "triton"}},
 		{"16x32x512,stages=3,warps=4", gemm.Config{BlockM: 16, BlockN: 32, BlockK: 512, GroupM: 8, NumWarps: 4, NumStages: 3,
 			SplitK: 1, Kernel: "triton"}},
 		{"1x1x4096,split=4096,group=1,warps=1,stages=1", gemm.Config{BlockM: 1, BlockN: 1, BlockK: 4096, GroupM: 1,
@@ -190,12 +194,13 @@ func TestParseConfig(t *testing.T) {
 		{"128x0x64", "is outside 1 to 4096"},
 		{"128x256x4097", "is outside 1 to 4096"},
 		{"128x256x99999999999999999999", "is not a whole number"},
-		{"128x256x64,", `unknown or repeated key ""`},
 		{"128x256x64,warp=8", `unknown or repeated key "warp"`},
 		{"128x256x64,warps=8,warps=4", `unknown or repeated key "warps"; use each of group, split, stages at most once`},
 		{"128x256x64,warps", "warps= is not a whole number"},
 		{"128x256x64,stages=0", "stages=0 is outside 1 to 4096"},
-		{"128x256x64, stages=2", `unknown or repeated key " stages"`},
+		{"128x256x64 w8 warps=4", `unknown or repeated key "warps"`},
+		{"128x256x64 x8", `unknown or repeated key "x8"`},
+		{"128x256x64 w0", "warps=0 is outside 1 to 4096"},
 	} {
 		if got, err := gemm.ParseConfig(c.s, base); err == nil || !strings.Contains(err.Error(), c.says) ||
 			got != (gemm.Config{}) {
@@ -215,7 +220,7 @@ func TestConfigRoundTrip(t *testing.T) {
 		}
 	}
 	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 1, NumWarps: 8, NumStages: 2, SplitK: 1}
-	if got := c.String(); got != "128x256x64,warps=8,stages=2,group=1,split=1" {
+	if got := c.String(); got != "128x256x64 w8 s2 g1" {
 		t.Errorf("%q", got)
 	}
 }
@@ -233,7 +238,8 @@ func TestIntensity(t *testing.T) {
 
 func FuzzParseConfig(f *testing.F) {
 	for _, s := range []string{
-		"", "128x256x64", "128x256x64,warps=8,stages=2,group=1,split=1", "16x16x16,group=0", "1x1x1,,", "xx",
+		"", "128x256x64", "128x256x64,warps=8,stages=2,group=1,split=1", "128x256x64 w8 s2 g1 k4", "1x1x1 w",
+		"16x16x16,group=0", "1x1x1,,", "xx",
 		"128x256x64,warps=+8",
 		"4096x4096x4096,split=4096", "9223372036854775808x1x1", "１x1x1", "1x1x1,warps=1=1",
 	} {
@@ -274,7 +280,7 @@ func TestUnknownNumbers(t *testing.T) {
 	if err := json.Unmarshal(text, &read); err != nil || read != c {
 		t.Errorf("%+v, %v", read, err)
 	}
-	const name = "128x256x64,split=2"
+	const name = "128x256x64 k2"
 	if parsed, err := gemm.ParseConfig(name, gemm.Config{}); err != nil || parsed != c || c.String() != name {
 		t.Errorf("%s is read as %+v, %v", c, parsed, err)
 	}

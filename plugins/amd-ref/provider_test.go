@@ -301,7 +301,7 @@ func TestRefusals(t *testing.T) {
 	wantError(t, err, `amd-ref does not predict the kernel family "cutlass"; use triton`)
 	_, err = a.Candidates(ctx, p, arch.Space{BlockK: []int{64, 0}})
 	wantError(t, err,
-		"config 16x16x0,warps=8,stages=2,split=1 has a number outside 1 to 4096; give whole numbers in that range")
+		"config 16x16x0 w8 s2 has a number outside 1 to 4096; give whole numbers in that range")
 	good := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, SplitK: 1, NumWarps: 8, NumStages: 2, Kernel: "triton"}
 	for _, bad := range []func(c *gemm.Config){
 		func(c *gemm.Config) { c.BlockM = 0 },

@@ -34,6 +34,6 @@ func Example() {
 	fmt.Println(pick.Config)
 	fmt.Printf("%.0f cycles, bound by %s\n", float64(pick.Estimate.Cycles), pick.Estimate.Bound)
 	// Output:
-	// 128x128x16,warps=4,stages=4,group=8,split=1
+	// 128x128x16 w4 s4 g8
 	// 281360 cycles, bound by compute
 }

@@ -17,7 +17,7 @@ func TestAxes(t *testing.T) {
 		"": {},
 		"Candidates of a space with the axis undeclared_0 at 1 is accepted": {"overlooks spaces",
 			axesModel{deafSpace: true}},
-		"asked for cluster at 4x1, it lists 32x32x32,warps=1,stages=1,split=1, which": {"overlooks spaces",
+		"asked for cluster at 4x1, it lists 32x32x32 w1 s1, which": {"overlooks spaces",
 			axesModel{deafSpace: true}},
 		"Estimate of a configuration with the axis vector at no.such-value is accepted": {"overlooks values",
 			axesModel{deafConfig: true}},

@@ -155,7 +155,7 @@ func TestPythonExecutor(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Error(err)
 	}
-	for _, line := range []string{"a line that is no handshake", "closed 64x32x16,warps=4,stages=2,group=8,split=1"} {
+	for _, line := range []string{"a line that is no handshake", "closed 64x32x16 w4 s2 g8"} {
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log lacks %q:\n%s", line, &log)
 		}
@@ -188,7 +188,7 @@ func TestPythonExceptions(t *testing.T) {
 		says   string
 	}{
 		{"an input error", 0, toyRefused, diag.Input,
-			"toy: 64x32x16,warps=4,stages=11,group=8,split=1 on 100x50x30 bf16 batch 2 trans-a trans-b " +
+			"toy: 64x32x16 w4 s11 g8 on 100x50x30 bf16 batch 2 trans-a trans-b " +
 				"does not build; take another"},
 		{"of the device", 5, toyWell, diag.Input, "toy: there is no device 5; use 0"},
 		{"a long log", 0, toyLongLog, diag.Input, "ptxas says äöü ptxas says"},

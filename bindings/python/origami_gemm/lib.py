@@ -60,9 +60,10 @@ class Pick:
     axes: str  # values on the kernel family's named axes, "name=value,name=value"; often empty
 
     def __str__(self):
-        numbers = (("warps", self.num_warps), ("stages", self.num_stages), ("group", self.group_m), ("split", self.split_k))
-        parts = [f"{self.block_m}x{self.block_n}x{self.block_k}", *(f"{name}={n}" for name, n in numbers if n)]
-        return ",".join([*parts, self.axes] if self.axes else parts)
+        split = self.split_k if self.split_k != 1 else 0
+        numbers = (("w", self.num_warps), ("s", self.num_stages), ("g", self.group_m), ("k", split))
+        parts = [f"{self.block_m}x{self.block_n}x{self.block_k}", *(f"{letter}{n}" for letter, n in numbers if n)]
+        return " ".join([*parts, *filter(None, self.axes.split(","))])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -86,10 +86,11 @@ class Config:
     def __str__(self) -> str:
         if not self.block_m:
             return self.kernel
-        group = f",group={self.group_m}" if self.group_m else ""
+        group = f" g{self.group_m}" if self.group_m else ""
+        split = f" k{self.split_k}" if self.split_k != 1 else ""
         block = f"{self.block_m}x{self.block_n}x{self.block_k}"
-        axes = "".join(f",{name}={value}" for name, value in self.axes)
-        return f"{block},warps={self.num_warps},stages={self.num_stages}{group},split={self.split_k}{axes}"
+        axes = "".join(f" {name}={value}" for name, value in self.axes)
+        return f"{block} w{self.num_warps} s{self.num_stages}{group}{split}{axes}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -116,7 +116,7 @@ class Conversions(unittest.TestCase):
         )
         c = _wire.from_config(_wire.message("Configs")(**columns, kernel=[1]))
         self.assertEqual(c, Config("triton", 128, 64, 32, 8, 4, 3, 1))
-        self.assertEqual(str(c), "128x64x32,warps=4,stages=3,group=8,split=1")
+        self.assertEqual(str(c), "128x64x32 w4 s3 g8")
         self.assertEqual(_wire.from_config(_wire.message("Configs")(**columns)).kernel, "other")
         self.assertEqual(str(Config("cublas")), "cublas")
         for change in ({"block_m": [0]}, {"split_k": [-1]}, {"num_stages": [4097]}, {"group_m": [-1]}):
@@ -137,7 +137,7 @@ class Conversions(unittest.TestCase):
         c = _wire.from_config(q)
         self.assertEqual(c.axes, (("cluster", "4x1"), ("vector", "8")))
         self.assertEqual((c.axis("cluster", "1x1"), c.axis("schedule", "simple")), ("4x1", "simple"))
-        self.assertEqual(str(c), "2x2x2,warps=2,stages=2,group=2,split=2,cluster=4x1,vector=8")
+        self.assertEqual(str(c), "2x2x2 w2 s2 g2 k2 cluster=4x1 vector=8")
         for column in ({"index": []}, {"index": [2]}, {"index": [1, 1]}):
             bad = _wire.message("Configs")(kernels=["new"], **numbers)
             bad.axes.add(name="cluster", values=["2x1"], **column)

@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/benchcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/calibratecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/configcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/exportcmd"
@@ -155,8 +156,8 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.SetErr(f.Streams.ErrWriter())
 	root.SetIn(f.Streams.In)
 	root.SetFlagErrorFunc(flagError)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(f.Streams.Writer(), cmd) })
-	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(f.Streams.Writer(), cmd); return nil })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(f.Streams.Writer(), cmd, f.Streams.Width) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(f.Streams.Writer(), cmd, f.Streams.Width); return nil })
 	root.SetHelpCommand(helpCommand())
 	config.Register(root.PersistentFlags())
 
@@ -171,7 +172,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	look := []*cobra.Command{
 		archcmd.New(f), calibratecmd.New(f, calibratecmd.Run), fitcmd.New(f, fitcmd.Run),
 		logiccmd.New(f), plugincmd.New(f, sys.Plugins),
-		versioncmd.New(f, sys.Protocol),
+		configcmd.New(f), versioncmd.New(f, sys.Protocol),
 	}
 	for _, c := range ask {
 		c.GroupID = groupAsk

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -69,20 +70,20 @@ func find(parent *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// writeHelp is the help page of a command.
-func writeHelp(w io.Writer, cmd *cobra.Command) {
-	text := cmd.Long
-	if text == "" {
-		text = cmd.Short
+// writeHelp is the help page of a command, for a screen of a width, 0 if there is none.
+func writeHelp(w io.Writer, cmd *cobra.Command, width int) {
+	page := cmd.Long
+	if page == "" {
+		page = cmd.Short
 	}
-	fmt.Fprintln(w, strings.TrimSpace(text))
+	fmt.Fprintln(w, filled(strings.TrimSpace(page), width))
 	if cmd.IsAdditionalHelpTopicCommand() {
 		return
 	}
-	writeUsage(w, cmd)
+	writeUsage(w, cmd, width)
 }
 
-func writeUsage(w io.Writer, cmd *cobra.Command) {
+func writeUsage(w io.Writer, cmd *cobra.Command, width int) {
 	usage := cmd.UseLine()
 	if cmd.HasAvailableSubCommands() {
 		usage = cmd.CommandPath() + " COMMAND [flags]"
@@ -98,7 +99,7 @@ func writeUsage(w io.Writer, cmd *cobra.Command) {
 		})
 	}
 	writeCommands(w, "Topics (origami help …):", cmd, (*cobra.Command).IsAdditionalHelpTopicCommand)
-	writeFlags(w, cmd)
+	writeFlags(w, cmd, width)
 	codes := make([]string, 0, len(exitcode.All()))
 	for _, c := range exitcode.All() {
 		codes = append(codes, fmt.Sprintf("%d %s", c.Code, c.Name))
@@ -108,8 +109,8 @@ func writeUsage(w io.Writer, cmd *cobra.Command) {
 
 // writeFlags lists the flags of a command. Of those that every command inherits, the ones that choose a model are
 // explained where a model is asked, and the others are named only.
-func writeFlags(w io.Writer, cmd *cobra.Command) {
-	if flags := cmd.LocalFlags().FlagUsages(); flags != "" {
+func writeFlags(w io.Writer, cmd *cobra.Command, width int) {
+	if flags := cmd.LocalFlags().FlagUsagesWrapped(width); flags != "" {
 		fmt.Fprintf(w, "\nFlags:\n%s", flags)
 	}
 	if !cmd.HasParent() {
@@ -128,10 +129,33 @@ func writeFlags(w io.Writer, cmd *cobra.Command) {
 			model.AddFlag(f)
 		}
 	})
-	if flags := model.FlagUsages(); flags != "" {
+	if flags := model.FlagUsagesWrapped(width); flags != "" {
 		fmt.Fprintf(w, "\nArchitecture and model:\n%s", flags)
 	}
 	fmt.Fprintf(w, "\nFlags of every command, see `origami --help`:\n  %s\n", strings.Join(others, " "))
+}
+
+// filled breaks the lines of paragraphs where a screen is narrower than the text. Tables, which are indented, stay.
+func filled(page string, width int) string {
+	if width == 0 {
+		return page
+	}
+	paragraphs := strings.Split(page, "\n\n")
+	for i, p := range paragraphs {
+		if !strings.Contains(p, "\n ") && !strings.HasPrefix(p, " ") {
+			paragraphs[i] = unpadded(text.WrapSoft(strings.ReplaceAll(p, "\n", " "), width))
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// unpadded removes the blanks at the ends of lines.
+func unpadded(page string) string {
+	lines := strings.Split(page, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // asksModel reports whether a command opens a model.

@@ -5,6 +5,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -35,8 +36,25 @@ type Settings struct {
 	PluginPath           []string      `mapstructure:"plugin_path"`
 	LockFile             string        `mapstructure:"lock_file"`
 
+	// Sources say where each setting in force comes from, by key. What is not there is the default.
+	Sources map[string]string `mapstructure:"-"`
 	// Warnings are what the user should know about where the settings come from.
 	Warnings []string `mapstructure:"-"`
+}
+
+// Value returns the setting of a key as text, empty if it is not set. Lists have commas.
+func (s *Settings) Value(key string) string {
+	v := reflect.ValueOf(s).Elem()
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("mapstructure") != key {
+			continue
+		}
+		if list, ok := v.Field(i).Interface().([]string); ok {
+			return strings.Join(list, ",")
+		}
+		return fmt.Sprint(v.Field(i).Interface())
+	}
+	return ""
 }
 
 // Setting describes one key.
@@ -71,7 +89,7 @@ func All() []Setting {
 		setting("characterization", "characterization", "file of the timing pass behind the rung characterized"),
 		setting("kernel", "kernel", "kernel family; the architecture's first otherwise"),
 		setting("dtype", "dtype", "element type"),
-		setting("format", "format", "output format: table, json, csv or tsv"),
+		setting("format", "format", "output format: table, json, csv or tsv; select and rank: also triton, inductor, cuda"),
 		setting("wide", "wide", "show all columns of a table, however narrow the terminal is"),
 		setting("hw_params", "hw-params", "JSON file of hardware numbers that win over all others",
 			"TRITONBLAS_HW_PARAMS"),
@@ -94,10 +112,20 @@ const (
 	TSV   = "tsv"
 )
 
+// The formats in which configurations are pasted into a program, of the commands that PastesKey marks.
+const (
+	Triton   = "triton"
+	Inductor = "inductor"
+	CUDA     = "cuda"
+
+	PastesKey = "pastes"
+)
+
 // What --format and --log-level take.
 var (
-	Formats   = []string{Table, JSON, CSV, TSV}
-	LogLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
+	Formats      = []string{Table, JSON, CSV, TSV}
+	PasteFormats = []string{Triton, Inductor, CUDA}
+	LogLevels    = []string{"trace", "debug", "info", "warn", "error", "off"}
 )
 
 // Rungs are what --rung takes, low to high.
@@ -129,7 +157,8 @@ func Register(flags *pflag.FlagSet) {
 	flags.String("hw-params", "", "JSON `FILE` of hardware numbers that win over all others")
 	flags.String("device-file", "",
 		"YAML `FILE` of a device, as calibrate writes it; without --arch and --device it is that device")
-	flags.String("format", "", "output `FORMAT`: table, json, csv or tsv; a terminal gets table, a pipe tsv")
+	flags.String("format", "", "output `FORMAT`: table, json, csv or tsv; a terminal gets table, a pipe tsv; from select "+
+		"and rank also triton, inductor or cuda, to paste")
 	flags.Bool("json", false, "short for --format json")
 	flags.Bool("wide", false, "show all columns of a table, however narrow the terminal is")
 	flags.String("log-level", "", "show log messages from `LEVEL` on: trace, debug, info, warn, error or off")

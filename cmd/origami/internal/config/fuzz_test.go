@@ -20,7 +20,7 @@ func FuzzSettings(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		v := viper.New()
+		v := &layers{Viper: viper.New(), sources: map[string]string{}}
 		_, err := parse(v, "settings.yaml", text)
 		if err != nil {
 			if diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\r\n") {

@@ -26,7 +26,7 @@ import (
 // Each source is laid over the one below and checked at once, so that an error names the source. viper's own binding
 // would read the environment and the flags later, and could not say which source is wrong.
 func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
-	v := viper.New()
+	v := &layers{Viper: viper.New(), sources: map[string]string{}}
 	v.SetDefault("log_level", "warn")
 	v.SetDefault("timeout", "30s")
 	v.SetDefault("dtype", "fp16")
@@ -52,15 +52,39 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
 	if failure != nil {
 		return Settings{}, failure
 	}
+	settings.Sources = v.sources
 	settings.Warnings = append(warnings, more...)
 	return settings, nil
 }
 
+// layers are the sources of settings over each other, and which of them each setting in force comes from.
+type layers struct {
+	*viper.Viper
+
+	sources map[string]string // by key
+}
+
+// lay lays a value over those of the sources below, and checks it.
+func (v *layers) lay(key string, value any, source string) *diag.Error {
+	v.Set(key, value)
+	v.sources[key] = source
+	if _, err := check(v); err != nil {
+		return err.At("%s", source)
+	}
+	return nil
+}
+
+// drop takes a value of the sources below away.
+func (v *layers) drop(key string) {
+	v.Set(key, "")
+	delete(v.sources, key)
+}
+
 // readEnvironment lays the environment variables over v. A device belongs to the architecture beside it: a source that
 // names an architecture drops the device of a lower source.
-func readEnvironment(v *viper.Viper, getenv func(string) string) (warnings []string, err error) {
+func readEnvironment(v *layers, getenv func(string) string) (warnings []string, err error) {
 	if getenv("ORIGAMI_ARCH") != "" {
-		v.Set("device", "")
+		v.drop("device")
 	}
 	for _, s := range All() {
 		names := s.Env
@@ -72,9 +96,8 @@ func readEnvironment(v *viper.Viper, getenv func(string) string) (warnings []str
 			if value == "" {
 				continue
 			}
-			v.Set(s.Key, value)
-			if _, err := check(v); err != nil {
-				return nil, err.At("environment variable %s", name)
+			if err := v.lay(s.Key, value, "environment variable "+name); err != nil {
+				return nil, err
 			}
 			if s.Old != "" && name == envOf(s.Old) {
 				warnings = append(warnings, fmt.Sprintf("the environment variable %s is now %s", name, envOf(s.Key)))
@@ -86,9 +109,9 @@ func readEnvironment(v *viper.Viper, getenv func(string) string) (warnings []str
 }
 
 // readFlags lays the flags of the command line over v.
-func readFlags(v *viper.Viper, flags *pflag.FlagSet) (warnings []string, err error) {
+func readFlags(v *layers, flags *pflag.FlagSet) (warnings []string, err error) {
 	if changed(flags, "arch") != nil {
-		v.Set("device", "")
+		v.drop("device")
 	}
 	for _, s := range All() {
 		f := changed(flags, s.Flag)
@@ -102,13 +125,12 @@ func readFlags(v *viper.Viper, flags *pflag.FlagSet) (warnings []string, err err
 		if f == nil {
 			continue
 		}
+		var value any = f.Value.String()
 		if list, ok := f.Value.(pflag.SliceValue); ok {
-			v.Set(s.Key, list.GetSlice())
-		} else {
-			v.Set(s.Key, f.Value.String())
+			value = list.GetSlice()
 		}
-		if _, err := check(v); err != nil {
-			return nil, err.At("--%s", s.Flag)
+		if err := v.lay(s.Key, value, "--"+s.Flag); err != nil {
+			return nil, err
 		}
 	}
 	if f := changed(flags, "json"); f != nil && f.Value.String() == "true" {
@@ -117,6 +139,7 @@ func readFlags(v *viper.Viper, flags *pflag.FlagSet) (warnings []string, err err
 				Do("leave one of them out")
 		}
 		v.Set("format", JSON)
+		v.sources["format"] = "--json"
 	}
 	return warnings, nil
 }
@@ -131,7 +154,7 @@ func changed(flags *pflag.FlagSet, name string) *pflag.Flag {
 
 // readFile reads the settings file into v: the one that --settings or ORIGAMI_SETTINGS names, else the one in the
 // user's configuration folder dir if there is one. Unknown keys are refused.
-func readFile(v *viper.Viper, flags *pflag.FlagSet, dir string, getenv func(string) string) (warnings []string,
+func readFile(v *layers, flags *pflag.FlagSet, dir string, getenv func(string) string) (warnings []string,
 	err error) {
 	file, named := getenv("ORIGAMI_SETTINGS"), true
 	if f := changed(flags, "settings"); f != nil {
@@ -157,7 +180,7 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet, dir string, getenv func(stri
 }
 
 // parse reads the text of a settings file into v.
-func parse(v *viper.Viper, file string, data []byte) (warnings []string, err error) {
+func parse(v *layers, file string, data []byte) (warnings []string, err error) {
 	// viper's own reader drops keys whose value is an empty mapping.
 	read := map[string]any{}
 	if err := yaml.Unmarshal(data, &read); err != nil {
@@ -167,6 +190,13 @@ func parse(v *viper.Viper, file string, data []byte) (warnings []string, err err
 	values := map[string]any{}
 	for key, value := range read {
 		values[strings.ToLower(key)] = value
+	}
+	lines := keyLines(data)
+	at := func(key string) string {
+		if line := lines[key]; line > 0 {
+			return fmt.Sprintf("%s:%d", file, line)
+		}
+		return file
 	}
 	var known []string
 	now := map[string]string{} // old keys
@@ -179,33 +209,47 @@ func parse(v *viper.Viper, file string, data []byte) (warnings []string, err err
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		name, old := now[key]
 		if _, mapping := values[key].(map[string]any); mapping && (old || slices.Contains(known, key)) {
-			return nil, diag.Inputf("the setting %s is a mapping", key).At("%s", file).Do("give its value alone")
+			return nil, diag.Inputf("the setting %s is a mapping", key).At("%s", at(key)).Do("give its value alone")
 		}
 		if slices.Contains(known, key) {
 			continue
 		}
 		if old {
 			if _, both := values[name]; both {
-				return nil, diag.Inputf("%s is the old name of %s", key, name).At("%s", file).Do("leave it out")
+				return nil, diag.Inputf("%s is the old name of %s", key, name).At("%s", at(key)).Do("leave it out")
 			}
-			values[name] = values[key]
+			values[name], lines[name] = values[key], lines[key]
 			delete(values, key)
 			warnings = append(warnings, fmt.Sprintf("%s: the key %s is now %s", file, key, name))
 			continue
 		}
-		err := diag.Inputf("unknown setting %q", key).At("%s", file)
+		err := diag.Inputf("unknown setting %q", key).At("%s", at(key))
 		if near := diag.Nearest(key, known, 1); len(near) > 0 {
 			return nil, err.Do("did you mean %s? the settings: %s", near[0], strings.Join(known, ", "))
 		}
 		return nil, err.Do("the settings: %s", strings.Join(known, ", "))
 	}
-	if err := v.MergeConfigMap(values); err != nil {
-		return nil, err
-	}
-	if _, err := check(v); err != nil {
-		return nil, err.At("%s", file)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if err := v.lay(key, values[key], at(key)); err != nil {
+			return nil, err
+		}
 	}
 	return warnings, nil
+}
+
+// keyLines returns the line of each key of a YAML mapping, by its name in small letters.
+func keyLines(data []byte) map[string]int {
+	lines := map[string]int{}
+	var document yaml.Node
+	if yaml.Unmarshal(data, &document) != nil || len(document.Content) == 0 {
+		return lines
+	}
+	for i, node := range document.Content[0].Content {
+		if key := strings.ToLower(node.Value); i%2 == 0 && lines[key] == 0 {
+			lines[key] = node.Line
+		}
+	}
+	return lines
 }
 
 func readText(file string) ([]byte, error) {
@@ -221,7 +265,7 @@ func readText(file string) ([]byte, error) {
 }
 
 // check decodes the settings and refuses values that no command could use. The error does not say where the value is.
-func check(v *viper.Viper) (Settings, *diag.Error) {
+func check(v *layers) (Settings, *diag.Error) {
 	const help = "`origami help environment` lists the settings"
 	var s Settings
 	switch timeout := v.Get("timeout").(type) {
@@ -247,7 +291,10 @@ func check(v *viper.Viper) (Settings, *diag.Error) {
 	for _, c := range []struct {
 		name, value string
 		known       []string
-	}{{"format", s.Format, Formats}, {"log level", s.LogLevel, LogLevels}, {"rung", s.Rung, Rungs()}} {
+	}{
+		{"format", s.Format, slices.Concat(Formats, PasteFormats)}, {"log level", s.LogLevel, LogLevels},
+		{"rung", s.Rung, Rungs()},
+	} {
 		if c.value != "" && !slices.Contains(c.known, c.value) {
 			return s, diag.Inputf("unknown %s %q", c.name, c.value).Do("use one of %s", strings.Join(c.known, ", "))
 		}

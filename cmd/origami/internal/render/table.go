@@ -38,6 +38,14 @@ func FormatOf(f *session.Factory) Format {
 	}
 }
 
+// PageFormatOf is FormatOf for a command that writes a page: a pipe gets the page too.
+func PageFormatOf(f *session.Factory) Format {
+	if f.Settings.Format == "" {
+		return Table
+	}
+	return FormatOf(f)
+}
+
 // JSONLine writes v as one line of JSON.
 func JSONLine(s *iostreams.Streams, v any) error {
 	var line bytes.Buffer

@@ -6,12 +6,15 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -45,6 +48,10 @@ func (f *Factory) Configure(cmd *cobra.Command) error {
 	settings, err := config.Load(cmd.Flags(), f.Getenv)
 	if err != nil {
 		return err
+	}
+	if slices.Contains(config.PasteFormats, settings.Format) && cmd.Annotations[config.PastesKey] == "" {
+		return diag.Inputf("the format %s is for select and rank", settings.Format).
+			At("%s", settings.Sources["format"]).Do("use one of %s", strings.Join(config.Formats, ", "))
 	}
 	f.Settings = settings
 	if f.PluginOptions, err = cmd.Flags().GetStringArray("option"); err != nil {

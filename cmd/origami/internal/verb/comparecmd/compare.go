@@ -80,7 +80,7 @@ func Run(ctx context.Context, o *Options) error {
 	all.labels, all.dollars, all.joules = problems.Labels(), o.Price.given(), o.Watts.given()
 	failure := all.reportFailures(o.Factory.Streams, problems.Failures)
 	w := writer{all: all, many: o.Query.Problems != "", terms: o.Terms}
-	if err := w.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
+	if err := w.write(o.Factory.Streams, render.PageFormatOf(o.Factory)); err != nil {
 		return err
 	}
 	if o.Report != "" && len(all.rows) > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -149,16 +150,19 @@ func ask(ctx context.Context, o *Options, sides []side, list []session.Problem) 
 		problems[i] = list[i].Problem
 		c.rows[i] = row{Problem: list[i], sides: sides, answers: make([]session.Answer, len(sides))}
 	}
+	done, stop := render.Work(o.Factory.Streams, "predicting", len(sides)*len(problems))
+	defer stop()
 	var wg sync.WaitGroup
 	for i := range sides {
-		wg.Go(func() { c.fill(ctx, i, problems) })
+		wg.Go(func() { c.fill(ctx, i, problems, done) })
 	}
 	wg.Wait()
 	return c, ctx.Err()
 }
 
-// fill asks one side about all problems, a few at a time: a plugin has to hold what it is asked at once.
-func (c *comparison) fill(ctx context.Context, i int, problems []gemm.Problem) {
+// fill asks one side about all problems, a few at a time: a plugin has to hold what it is asked at once. done is told
+// how many.
+func (c *comparison) fill(ctx context.Context, i int, problems []gemm.Problem, done func(int)) {
 	const atOnce = 64
 	s := &c.sides[i]
 	for from := 0; from < len(problems); from += atOnce {
@@ -167,6 +171,7 @@ func (c *comparison) fill(ctx context.Context, i int, problems []gemm.Problem) {
 		if s.err == nil {
 			answers, s.err = session.Ask(ctx, s.model, part, session.Question{Kernel: s.kernel, Top: 1, Terms: true})
 		}
+		done(len(part))
 		for j := range part {
 			if s.err == nil {
 				c.rows[from+j].answers[i] = answers[j]

@@ -225,6 +225,8 @@ func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome, d
 		}
 		jobs = append(jobs, more...)
 	}
+	done, stop := render.Work(o.Factory.Streams, "predicting", len(jobs))
+	defer stop()
 	next := make(chan publishedJob)
 	var wg sync.WaitGroup
 	var mutex sync.Mutex
@@ -237,6 +239,7 @@ func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome, d
 				failed = cmp.Or(failed, err)
 				out.answered(d)
 				mutex.Unlock()
+				done(1)
 			}
 		})
 	}

@@ -42,8 +42,8 @@ func (o *outcome) text() text {
 	out := text{above: append(render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel),
 		fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held()),
 		fmt.Sprintf("%-11s %s", "in-sample", o.inSampleText()))}
-	out.header = []string{"problem", "class", "pick", "time", "best", "time", "of best", "top 4", "top 8", "top 16",
-		"tau", "pick's place", "best's place", "error"}
+	out.header = []string{"problem", "class", "pick", "pick's time", "best", "best's time", "of best", "top 4", "top 8",
+		"top 16", "tau", "pick's place", "best's place", "error"}
 	if o.hasIntervals() {
 		out.header = append(out.header, "interval held")
 	}
@@ -54,8 +54,8 @@ func (o *outcome) text() text {
 	for i := range o.rows {
 		out.rows = append(out.rows, slices.Insert(o.tableCells(&o.rows[i]), 1, o.labelled[i]...))
 	}
-	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst", "tau",
-		"worst", "error"}
+	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst top 8", "tau",
+		"worst tau", "error"}
 	classes, summaries := score.SummariseByClass(o.rows, o.scope)
 	names := make([]string, len(classes))
 	for i, c := range classes {
@@ -155,17 +155,13 @@ func percent(v float64) string {
 
 // short writes a configuration without what the sweep holds constant.
 func (o *outcome) short(c gemm.Config) string {
-	s := fmt.Sprintf("%dx%dx%d w%d s%d", c.BlockM, c.BlockN, c.BlockK, c.NumWarps, c.NumStages)
-	if o.data.Group == 0 {
-		s += fmt.Sprintf(" g%d", c.GroupM)
+	if o.data.Group > 0 {
+		c.GroupM = 0
 	}
-	if o.data.Split == 0 {
-		s += fmt.Sprintf(" k%d", c.SplitK)
+	if o.data.Split > 0 {
+		c.SplitK = 1
 	}
-	if axes := c.Axes.String(); axes != "" {
-		s += " " + axes
-	}
-	return s
+	return c.String()
 }
 
 func (o *outcome) tableCells(r *score.Evaluation) []string {

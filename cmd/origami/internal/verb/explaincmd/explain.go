@@ -19,8 +19,10 @@ import (
 type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
-	// Config is the configuration to explain, empty for the pick.
-	Config string
+	// Config is the configuration to explain, empty for the pick. Diff is another one, to be set beside it.
+	Config, Diff string
+	// Terms asks a page for every number.
+	Terms bool
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
@@ -29,12 +31,15 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Show every number behind a prediction, with formula, unit and source",
-		Long: "Show every number behind the prediction for one configuration: the hardware parameters and the\n" +
-			"model's constants with their sources, then each intermediate with its formula, the formula with\n" +
-			"the numbers put in, its value, unit and source, and the launch order. Without --config it explains\n" +
-			"the pick.",
+		Long: "Show where the predicted time of one configuration goes. With --terms, and in JSON, CSV and TSV,\n" +
+			"there is every number behind it: the hardware parameters and the model's constants with their\n" +
+			"sources, then each intermediate with its formula, the formula with the numbers put in, its value,\n" +
+			"unit and source, and the launch order. Without --config it explains the pick. --diff sets another\n" +
+			"configuration beside it.",
 		Example: `  origami --arch sm89 explain -m 2048 -n 2048 -k 2048
-  origami explain --arch sm89 -m 4096 -n 4096 -k 4096 --config 128x256x64,warps=8,stages=3,group=8,split=1
+  origami explain --arch sm89 -m 2048 -n 2048 -k 2048 --diff 64x64x64,w4,s3
+  origami explain --arch sm89 -m 2048 -n 2048 -k 2048 --terms
+  origami explain --arch sm89 -m 4096 -n 4096 -k 4096 --config 128x256x64,w8,s3,g8
   origami explain --arch gfx942 -m 4096 -n 4096 -k 4096 --json`,
 		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
@@ -42,8 +47,10 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o.Query.Register(cmd.Flags(), false)
 	o.Query.Contract.Register(cmd.Flags())
 	cmd.Flags().StringVar(&o.Config, "config", "",
-		"explain this `CONFIG`, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; what is left out is the first "+
+		"explain this `CONFIG`, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; what is left out is the first "+
 			"candidate's of that tile")
+	cmd.Flags().StringVar(&o.Diff, "diff", "", "set this `CONFIG` beside the one that is explained")
+	cmd.Flags().BoolVar(&o.Terms, "terms", false, "show every number in a page, with formula, unit and source")
 	return cmd
 }
 
@@ -61,10 +68,21 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if problem.BeyondProduct() {
-		e.Besides = arch.BesidesOf(a, &problem, &e.Config).Parts()
+	besides := func(e *Explanation) {
+		if problem.BeyondProduct() {
+			e.Besides = arch.BesidesOf(a, &problem, &e.Config).Parts()
+		}
 	}
-	return write(o.Factory.Streams, render.FormatOf(o.Factory), e)
+	besides(e)
+	if o.Diff == "" {
+		return write(o.Factory.Streams, render.FormatOf(o.Factory), e, o.Terms)
+	}
+	other, err := Explain(ctx, a, problem, o.Factory.Settings.Kernel, o.Diff)
+	if err != nil {
+		return err
+	}
+	besides(other)
+	return writeDiff(o.Factory.Streams, render.FormatOf(o.Factory), e, other, o.Terms)
 }
 
 // Explanation is one configuration with everything behind its prediction.
@@ -175,7 +193,7 @@ func configOf(all *session.Answer, text string) (gemm.Config, error) {
 				base, position, ok = e.Config, e.Position, true
 			}
 		}
-		base.GroupM = 0
+		base.GroupM, base.SplitK = 0, 1
 		return base, ok
 	}
 	axes := all.Arch.Axes(all.Kernel)

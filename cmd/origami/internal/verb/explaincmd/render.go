@@ -1,6 +1,8 @@
 package explaincmd
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -66,14 +68,20 @@ type object struct {
 	Besides    render.Fields     `json:"besides,omitempty"`
 }
 
-func write(s *iostreams.Streams, f render.Format, e *Explanation) error {
+// write writes an explanation. all asks a page for every number.
+func write(s *iostreams.Streams, f render.Format, e *Explanation, all bool) error {
 	switch f {
 	case render.JSON:
 		return writeJSON(s, e)
 	case render.CSV, render.TSV:
 		return writeRecords(s, f, e)
 	default:
-		writeText(s, e)
+		writeSummary(s, e)
+		if all {
+			writeText(s, e)
+		} else {
+			render.Line(s, "terms", "--terms shows all %d, with formulas and sources", len(e.Arch.Terms))
+		}
 		return nil
 	}
 }
@@ -122,6 +130,10 @@ func constants(d *arch.Description) []parameter {
 }
 
 func writeJSON(s *iostreams.Streams, e *Explanation) error {
+	return render.JSONLine(s, objectOf(e))
+}
+
+func objectOf(e *Explanation) object {
 	o := object{
 		Object: render.ObjectOf(e.Answer, &e.Entry), Status: "ok", Reason: e.Estimate.Reject, Detail: e.Detail,
 		Parameters: parameters(e.Arch), Constants: constants(e.Arch), Options: map[string]string{},
@@ -141,7 +153,7 @@ func writeJSON(s *iostreams.Streams, e *Explanation) error {
 	for _, b := range e.Besides {
 		o.Besides = append(o.Besides, render.Field{Name: b.Name, Value: render.Number(b.Cycles)})
 	}
-	return render.JSONLine(s, o)
+	return o
 }
 
 // writeRecords writes a row per number. All rows have the same columns; a column that does not apply is empty.
@@ -203,7 +215,8 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 	return r.Close()
 }
 
-func writeText(s *iostreams.Streams, e *Explanation) {
+// writeSummary writes what the prediction is and where the time goes.
+func writeSummary(s *iostreams.Streams, e *Explanation) {
 	line := func(label, format string, args ...any) {
 		render.Line(s, label, format, args...)
 	}
@@ -224,7 +237,43 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	} else if e.Estimate.Reject == "" {
 		line("rank", "none: the configuration is not in the candidate list")
 	}
+	if e.Estimate.Reject != "" {
+		return
+	}
+	if parts := largest(e, arch.KindShare); len(parts) > 0 {
+		line("time", "%s", strings.Join(parts, ", "))
+	}
+	if steps := largest(e, arch.KindStep); len(steps) > 0 {
+		line("one K step", "%s", strings.Join(steps, ", "))
+	}
+}
 
+// mostNamed is how many terms a line names.
+const mostNamed = 5
+
+// largest names the largest terms of a kind: a share with its part of the total, a step with its cycles.
+func largest(e *Explanation, kind arch.TermKind) []string {
+	var found []int
+	for i, t := range e.Arch.Terms {
+		if t.Kind == kind && e.Terms[i] != 0 && !session.IsRejectedTotal(t, e.Terms[i]) {
+			found = append(found, i)
+		}
+	}
+	slices.SortStableFunc(found, func(i, j int) int { return cmp.Compare(math.Abs(e.Terms[j]), math.Abs(e.Terms[i])) })
+	var parts []string
+	for _, i := range found[:min(mostNamed, len(found))] {
+		t := &e.Arch.Terms[i]
+		value := render.WithUnit(render.SixDigits(e.Terms[i]), t.Unit)
+		if share, ok := e.Share(&e.Entry, i); ok {
+			value = render.Percent(share)
+		}
+		parts = append(parts, t.Name+" "+value)
+	}
+	return parts
+}
+
+// writeText writes every number.
+func writeText(s *iostreams.Streams, e *Explanation) {
 	section := func(title string) { s.Printf("\n%s\n", s.Bold(title)) }
 	section("Hardware parameters")
 	rows := [][]string{}

@@ -54,14 +54,14 @@ func New(f *session.Factory, generate Generate, run func(context.Context, *Optio
 			"--config it is the pick. Only the families that origami generates itself can be exported: mma and\n" +
 			"wgmma. The sizes, the leading dimensions and the launch are fixed; addresses, alpha and beta are not.",
 		Example: `  origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --out gemm
-  origami export --arch sm89 -m 512 -n 512 -k 512 --kernel mma --config 64x64x64,warps=4,stages=3 --add
+  origami export --arch sm89 -m 512 -n 512 -k 512 --kernel mma --config 64x64x64,w4,s3 --add
   origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --epilogue bias+gelu`,
 		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.Register(cmd.Flags(), false)
 	cmd.Flags().StringVar(&o.Config, "config", "",
-		"export this `CONFIG`, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; what is left out is the first "+
+		"export this `CONFIG`, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; what is left out is the first "+
 			"candidate's of that tile")
 	cmd.Flags().BoolVar(&o.Adds, "add", false, "a kernel that can add to C: beta may be other than zero")
 	cmd.Flags().StringVar(&o.Out, "out", ".", "write the files into this `FOLDER`")

@@ -54,15 +54,17 @@ func chosen(p *gemm.Problem, c gemm.Config, seconds float64) choice {
 // chunk is how many sizes a model is asked at once.
 const chunk = 64
 
-// predicted asks a model for its pick at each size. It returns the errors of sizes without one too.
-func predicted(ctx context.Context, a arch.Architecture, kernel string, problems []gemm.Problem) (
-	cells []cell, bad []error, err error,
-) {
+// predicted asks a model for its pick at each size. It returns the errors of sizes without one too. done is told how
+// many sizes were asked.
+func predicted(
+	ctx context.Context, a arch.Architecture, kernel string, problems []gemm.Problem, done func(int),
+) (cells []cell, bad []error, err error) {
 	for part := range slices.Chunk(problems, chunk) {
 		answers, err := session.Ask(ctx, a, part, session.Question{Kernel: kernel, Top: 1})
 		if err != nil {
 			return nil, nil, err
 		}
+		done(len(part))
 		for i := range answers {
 			x := &answers[i]
 			if x.Err != nil {

@@ -171,7 +171,9 @@ func (o *Options) predict(ctx context.Context, a arch.Architecture, base gemm.Pr
 	if err != nil {
 		return err
 	}
-	cells, bad, err := predicted(ctx, a, family, problems)
+	done, stop := render.Work(o.Factory.Streams, "predicting", len(problems))
+	cells, bad, err := predicted(ctx, a, family, problems, done)
+	stop()
 	if err != nil {
 		return err
 	}

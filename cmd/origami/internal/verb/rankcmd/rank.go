@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
@@ -33,8 +34,10 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			"keep the order of the candidate list and give each its rank.",
 		Example: `  origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
   origami rank --arch sm89 -m 2048 -n 2048 -k 2048 --all --format csv > ranking.csv
+  origami rank --arch h200 -m 4096 -n 4096 -k 4096 --top 5 --format triton
   origami rank --arch gfx942 -m 512 -n 512 -k 512 --all --include-rejected`,
-		Args: verb.NoArguments,
+		Args:        verb.NoArguments,
+		Annotations: map[string]string{config.PastesKey: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.All && cmd.Flags().Changed("top") {
 				return diag.Inputf("--all and --top contradict each other").Do("leave one of them out")

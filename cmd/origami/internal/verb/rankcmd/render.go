@@ -43,7 +43,8 @@ func newWriter(o *Options, f render.Format, d *arch.Description, problems *sessi
 		labels: problems.Labels()}
 	if f == render.CSV || f == render.TSV {
 		header := slices.Concat(render.KeyColumns, render.LaunchColumns(render.AxesOf(d, o.Factory.Settings.Kernel)),
-			[]string{"rank", "status", "reason"})
+			[]string{"rank", "status", "reason", "arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops",
+				"bound"})
 		for _, t := range d.Terms {
 			header = append(header, t.Name)
 		}
@@ -61,6 +62,8 @@ func (w *writer) write(a *session.Answer) error {
 		return w.json(a)
 	case w.delimited != nil:
 		return w.csv(a)
+	case w.format.Pasted():
+		return render.Paste(w.s, w.format, a, len(a.Entries))
 	default:
 		w.table(a)
 		return nil
@@ -96,7 +99,7 @@ func (w *writer) csv(a *session.Answer) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		row := slices.Concat(render.KeyCells(a.Problem, e.Config), render.LaunchCells(e.Config, a.Arch.Axes(a.Kernel)),
-			[]string{rank(e), status(e), string(e.Estimate.Reject)})
+			[]string{rank(e), status(e), string(e.Estimate.Reject)}, answered(a, e))
 		for j, v := range e.Terms {
 			row = append(row, cell(a.Arch.Terms[j], v, render.Exact))
 		}
@@ -156,9 +159,19 @@ func (w *writer) table(a *session.Answer) {
 	}
 	render.WriteTable(w.s, header, rows)
 	if w.tables == 1 && len(shown) > 0 {
-		render.Lines(w.s, "terms in their unit, shares of the total in percent; `origami explain` shows all of "+
+		render.Lines(w.s, "terms in their unit, shares of the total in percent; `origami explain --terms` shows all of "+
 			"them with their formulas")
 	}
+}
+
+// answered says who predicts what, without the terms. A configuration that cannot be used has no prediction.
+func answered(a *session.Answer, e *session.Entry) []string {
+	cells := []string{a.Arch.Arch, a.Arch.Device, a.Arch.Model, a.Kernel, string(a.Arch.Rung), "", "", "", ""}
+	if e.Estimate.Reject == "" {
+		copy(cells[5:], []string{render.Exact(float64(e.Estimate.Cycles)), render.Exact(float64(a.Seconds(e))),
+			render.Exact(float64(a.Rate(e)) / 1e12), e.Estimate.Bound.String()})
+	}
+	return cells
 }
 
 func rank(e *session.Entry) string {

@@ -54,7 +54,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	flags := cmd.Flags()
 	o.Query.Register(flags, true)
 	flags.StringArrayVar(&o.Configs, "config", nil,
-		"place this `CONFIG` too, as BMxBNxBK[,warps=W][,stages=S][,group=G][,split=P]; may be repeated")
+		"place this `CONFIG` too, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; may be repeated")
 	flags.BoolVar(&o.Measured, "measured", false, "place measured times of the shipped data set")
 	flags.StringVar(&o.Records, "records", "", "place measured times of the data set in `FOLDER`")
 	flags.StringVar(&o.Report, "report", "", "write a page, the figure and the numbers into a `FOLDER`")

@@ -36,7 +36,7 @@ func runContract(ctx context.Context, o *Options) error {
 			Do("ask for json or table: a row has one GEMM")
 	}
 	w := newWriter(o.Factory.Streams, format, false, session.Single(best.Problem),
-		render.AxesOf(a.Describe(), best.Kernel))
+		render.AxesOf(a.Describe(), best.Kernel), 1)
 	w.regret = o.Regret
 	if err := w.write(best); err != nil {
 		return err

@@ -58,7 +58,7 @@ func (o *Options) runLogic(ctx context.Context) error {
 		answer.Entries, answer.Regret = []session.Entry{e, answer.Entries[0]}, nil
 	}
 	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), false, session.Single(p),
-		render.AxesOf(a.Describe(), answer.Kernel))
+		render.AxesOf(a.Describe(), answer.Kernel), 1)
 	w.regret = o.Regret && kernel < 0
 	if err := w.write(answer); err != nil {
 		return err

@@ -17,6 +17,7 @@ type writer struct {
 	s         *iostreams.Streams
 	format    render.Format
 	many      bool
+	top       int  // how many configurations to list
 	regret    bool // the expected regret was asked for
 	more      bool // there are columns for what few problems have
 	labels    []string
@@ -26,26 +27,63 @@ type writer struct {
 }
 
 func newWriter(
-	s *iostreams.Streams, f render.Format, many bool, problems *session.Problems, axes []gemm.Axis,
+	s *iostreams.Streams, f render.Format, many bool, problems *session.Problems, axes []gemm.Axis, top int,
 ) *writer {
-	w := &writer{s: s, format: f, many: many, more: problems.More(), labels: problems.Labels()}
+	w := &writer{s: s, format: f, many: many, top: top, more: problems.More(), labels: problems.Labels()}
 	if f == render.CSV || f == render.TSV {
 		header := slices.Concat(render.KeyColumns, render.LaunchColumns(axes),
 			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
 				"rejected",
 				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds",
-				"noise_floor", "measured", "outside", "ranks_only"}, w.labels, render.MoreColumns(w.more))
+				"noise_floor", "measured", "outside", "ranks_only"}, w.rankColumn(), w.labels, render.MoreColumns(w.more))
 		w.delimited = render.NewDelimited(s, f, header)
 	}
 	return w
 }
 
+// rankColumn is a column that a list of several configurations has.
+func (w *writer) rankColumn() []string {
+	if w.top > 1 {
+		return []string{"rank"}
+	}
+	return nil
+}
+
+// ranked is an entry of a list in JSON.
+type ranked struct {
+	render.Object
+	Rank int `json:"rank,omitempty"`
+}
+
 func (w *writer) write(a *session.Answer) error {
-	best := &a.Entries[0]
+	if w.format.Pasted() {
+		return render.Paste(w.s, w.format, a, w.top)
+	}
+	if w.format == render.Table && !w.many {
+		w.card(a)
+		return nil
+	}
+	for i := range a.Entries[:min(w.top, len(a.Entries))] {
+		if err := w.entry(a, &a.Entries[i], i+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry writes a configuration of an answer as a line or a row.
+func (w *writer) entry(a *session.Answer, best *session.Entry, rank int) error {
+	var ranks []string
+	if w.top > 1 {
+		ranks = []string{strconv.Itoa(rank)}
+	}
 	switch {
 	case w.format == render.JSON:
-		o := render.ObjectOf(a, best)
+		o := ranked{Object: render.ObjectOf(a, best)}
 		o.Labels = render.Labels(w.labels, a.Labels)
+		if w.top > 1 {
+			o.Rank = rank
+		}
 		return render.JSONLine(w.s, o)
 	case w.delimited != nil:
 		o := render.ObjectOf(a, best)
@@ -61,8 +99,8 @@ func (w *writer) write(a *session.Answer) error {
 				render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates),
 				strconv.Itoa(o.Rejected),
 			}, uncertaintyCells(&o), []string{strings.Join(o.Outside, "; "), render.Flag(o.RanksOnly)},
-			a.Labels, render.MoreCells(a.Problem, w.more)))
-	case w.many:
+			ranks, a.Labels, render.MoreCells(a.Problem, w.more)))
+	default:
 		if w.rows == nil {
 			heading := render.Heading(a, best)
 			if a.Arch.HasUncertainty(a.Kernel) {
@@ -78,16 +116,13 @@ func (w *writer) write(a *session.Answer) error {
 			w.s.Printf("\n")
 		}
 		w.time = render.TimeHeader(a.Arch)
-		row := append([]string{a.Problem.String()}, a.Labels...)
+		row := slices.Concat([]string{a.Problem.String()}, a.Labels, ranks)
 		row = append(row, best.Config.String(), render.TimeCell(a, best), render.RateCell(a, best), peakShare(a, best),
 			best.Estimate.Bound.String())
 		if a.Arch.HasUncertainty(a.Kernel) {
 			row = append(row, render.ValidatedCell(a, best))
 		}
 		w.rows = append(w.rows, row)
-		return nil
-	default:
-		w.card(a)
 		return nil
 	}
 }
@@ -122,7 +157,7 @@ const mostRows = 4096
 
 func (w *writer) close() error {
 	if len(w.rows) > 0 {
-		header := slices.Concat([]string{"problem"}, w.labels,
+		header := slices.Concat([]string{"problem"}, w.labels, w.rankColumn(),
 			[]string{"pick", w.time, "rate", "of peak", "bound", "validated"})
 		render.Grid{Header: header[:len(w.rows[0])], Rows: w.rows,
 			Least: []string{"validated", "of peak", "rate", "bound"}}.Write(w.s)
@@ -145,7 +180,7 @@ func (w *writer) card(a *session.Answer) {
 	if a.Logic != nil {
 		render.LogicLine(w.s, a.Logic)
 	}
-	line("pick", "%s", w.s.Bold(best.Config.String()))
+	line("pick", "%s", w.s.Winner(best.Config.String()))
 	if m := best.Mapping; m.XCDs > 0 {
 		line("", "%s", render.LaunchOrder(m))
 	}
@@ -161,7 +196,7 @@ func (w *writer) card(a *session.Answer) {
 	switch {
 	case a.Logic != nil && a.Logic.Kernel != "":
 		line("model", "%s", beside(best, &a.Entries[1]))
-	case len(a.Entries) > 1 && a.Measured == nil:
+	case len(a.Entries) > 1 && a.Measured == nil && w.top == 1:
 		second := &a.Entries[1]
 		line("runner-up", "%s, %s", second.Config, slower(float64(second.Estimate.Cycles),
 			float64(best.Estimate.Cycles)))
@@ -177,6 +212,10 @@ func (w *writer) card(a *session.Answer) {
 	case w.regret:
 		line("unmeasured", "expected regret unknown: the model states no error")
 	}
+	if w.top > 1 {
+		w.s.Printf("\n")
+		w.best(a)
+	}
 	if a.Measured != nil {
 		header, rows, verdict := measuredTable(a)
 		line("measured", "%s", verdict)
@@ -185,6 +224,18 @@ func (w *writer) card(a *session.Answer) {
 			render.WriteTable(w.s, header, rows)
 		}
 	}
+}
+
+// best lists the best configurations of an answer.
+func (w *writer) best(a *session.Answer) {
+	first := float64(a.Entries[0].Estimate.Cycles)
+	var rows [][]string
+	for i := range a.Entries[:min(w.top, len(a.Entries))] {
+		e := &a.Entries[i]
+		rows = append(rows, []string{strconv.Itoa(i + 1), e.Config.String(), render.TimeCell(a, e),
+			render.RateCell(a, e), render.Percent(float64(e.Estimate.Cycles)/first - 1), e.Estimate.Bound.String()})
+	}
+	render.WriteTable(w.s, []string{"rank", "config", render.TimeHeader(a.Arch), "rate", "slower by", "bound"}, rows)
 }
 
 func percent(v float64) string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
@@ -17,6 +18,8 @@ import (
 type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
+	// Top is how many configurations to list, best first; 0 means 1.
+	Top int
 	// Regret asks for the expected regret and the number of candidates that are worth measuring.
 	Regret   bool
 	Measure  string
@@ -42,11 +45,18 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami select --arch sm90@h200 --problems shapes.csv --format csv
   origami select --arch sm90@h200 --contract bsxy,xyn->bsn --size b=8,s=512,n=4096,x=32,y=128
   origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,
-		Args: verb.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		Args:        verb.NoArguments,
+		Annotations: map[string]string{config.PastesKey: "yes"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.checkTop(); err != nil {
+				return err
+			}
+			return run(cmd.Context(), o)
+		},
 	}
 	o.Query.Register(cmd.Flags(), true)
 	o.Query.Contract.Register(cmd.Flags())
+	cmd.Flags().IntVar(&o.Top, "top", 1, "list the best `N` configurations")
 	cmd.Flags().BoolVar(&o.Regret, "regret", false,
 		"add the expected regret of the pick, and how many candidates are worth measuring")
 	cmd.Flags().StringVar(&o.Measure, "measure", "",
@@ -56,6 +66,25 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd.Flags().StringVar(&o.Executor, "executor", "",
 		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
 	return cmd
+}
+
+// checkTop refuses a --top that says nothing, or beside a flag that has one answer.
+func (o *Options) checkTop() error {
+	if o.Top < 1 {
+		return diag.Inputf("--top %d is not positive", o.Top).Do("give a whole number of at least 1")
+	}
+	for _, other := range []struct {
+		flag  string
+		given bool
+	}{
+		{"--measure", o.Measure != "" || o.Executor != ""}, {"--logic", o.Logic != ""},
+		{"--contract", o.Query.Contract.Text != ""},
+	} {
+		if o.Top > 1 && other.given {
+			return diag.Inputf("--top and %s contradict each other", other.flag).Do("leave one of them out, or use rank")
+		}
+	}
+	return nil
 }
 
 // Run answers.
@@ -75,7 +104,8 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	question := session.Question{Kernel: o.Factory.Settings.Kernel, Top: 1, Regret: o.Regret || o.Measure == auto}
+	question := session.Question{Kernel: o.Factory.Settings.Kernel, Top: max(1, o.Top),
+		Regret: o.Regret || o.Measure == auto}
 	many := o.Query.Problems != ""
 	var m *measurer
 	if o.Measure != "" || o.Executor != "" {
@@ -90,10 +120,10 @@ func Run(ctx context.Context, o *Options) error {
 		question.Kernel, question.Others = families[0], families[1:]
 	}
 	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, problems,
-		render.AxesOf(a.Describe(), question.Kernel))
+		render.AxesOf(a.Describe(), question.Kernel), max(1, o.Top))
 	w.regret = question.Regret
 	if !many {
-		question.Top, question.Terms = 2, true // for the runner-up, and the waves and DRAM traffic of the pick
+		question.Top, question.Terms = max(2, o.Top), true // for the runner-up, and the waves and DRAM traffic of the pick
 	}
 	write := func(one *session.Answer) error {
 		if one.Instead != "" {

@@ -49,8 +49,8 @@ func TestFormatFollowsTheStream(t *testing.T) {
 		terminal, colour bool
 		want             string
 	}{
-		{true, false, "pick        64x64x64,"},
-		{true, true, "pick        \x1b[1m64x64x64,"},
+		{true, false, "pick        64x64x64 "},
+		{true, true, "pick        \x1b[1m\x1b[32m64x64x64 "},
 		{false, false, "256\t256\t256\t1\t0\t0\tfp16\t64\t64\t64\t"},
 	} {
 		var out bytes.Buffer

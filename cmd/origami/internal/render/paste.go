@@ -1,0 +1,100 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// pasteForm is a format for configurations that are pasted into a program.
+type pasteForm struct {
+	families []string // that the program's kernels belong to
+	comment  string
+	write    func(s *iostreams.Streams, e *session.Entry)
+}
+
+var pasteForms = map[Format]pasteForm{
+	config.Triton:   {[]string{"triton"}, "#", pasteTriton},
+	config.Inductor: {[]string{"triton"}, "#", pasteInductor},
+	config.CUDA:     {[]string{"mma", "wgmma"}, "//", pasteCUDA},
+}
+
+// Pasted reports whether a format is for configurations that are pasted into a program.
+func (f Format) Pasted() bool { return slices.Contains(config.PasteFormats, string(f)) }
+
+// Paste writes the first configurations of an answer as a program has them.
+func Paste(s *iostreams.Streams, f Format, a *session.Answer, top int) error {
+	form := pasteForms[f]
+	if !slices.Contains(form.families, a.Kernel) {
+		return diag.Inputf("this is a kernel of the family %s, and --format %s writes kernels of %s", a.Kernel, f,
+			strings.Join(form.families, " and ")).Do("add --kernel %s", form.families[0])
+	}
+	for i := range a.Entries[:min(top, len(a.Entries))] {
+		e := &a.Entries[i]
+		if e.Estimate.Reject != "" {
+			continue
+		}
+		if f == config.Inductor && (e.Config.SplitK > 1 || e.Config.Axes.String() != "") {
+			return diag.Inputf("Inductor's template has no kernel %s", e.Config).Do("add --space split_k=1")
+		}
+		s.Printf(form.comment+" %s on %s: %s\n", a.Problem, a.Arch.ID(), Prediction(a, e))
+		form.write(s, e)
+	}
+	return nil
+}
+
+func pasteTriton(s *iostreams.Streams, e *session.Entry) {
+	c := &e.Config
+	s.Printf("triton.Config({'BLOCK_SIZE_M': %d, 'BLOCK_SIZE_N': %d, 'BLOCK_SIZE_K': %d, 'GROUP_SIZE_M': %d", c.BlockM,
+		c.BlockN, c.BlockK, c.GroupM)
+	if c.SplitK > 1 {
+		s.Printf(", 'SPLIT_K': %d", c.SplitK)
+	}
+	for name, value := range c.Axes.All() {
+		s.Printf(", '%s': %s", strings.ToUpper(name), literal(value, "'"))
+	}
+	s.Printf("}, num_warps=%d, num_stages=%d),\n", c.NumWarps, c.NumStages)
+}
+
+// pasteInductor writes the class of torch/_inductor/template_heuristics.
+func pasteInductor(s *iostreams.Streams, e *session.Entry) {
+	c := &e.Config
+	s.Printf("GemmConfig(block_m=%d, block_n=%d, block_k=%d, num_stages=%d, num_warps=%d, group_m=%d),\n", c.BlockM,
+		c.BlockN, c.BlockK, c.NumStages, c.NumWarps, c.GroupM)
+}
+
+func pasteCUDA(s *iostreams.Streams, e *session.Entry) {
+	c := &e.Config
+	s.Printf("struct Config%d {\n", e.Rank)
+	for _, v := range []struct {
+		name  string
+		value int
+	}{
+		{"BLOCK_M", c.BlockM}, {"BLOCK_N", c.BlockN}, {"BLOCK_K", c.BlockK}, {"NUM_WARPS", c.NumWarps},
+		{"NUM_STAGES", c.NumStages}, {"GROUP_M", c.GroupM}, {"SPLIT_K", c.SplitK},
+	} {
+		s.Printf("  static constexpr int %s = %d;\n", v.name, v.value)
+	}
+	for name, value := range c.Axes.All() {
+		kind := "int"
+		if _, err := strconv.Atoi(value); err != nil {
+			kind = "const char *"
+		}
+		s.Printf("  static constexpr %s %s = %s;\n", kind, strings.ToUpper(name), literal(value, `"`))
+	}
+	s.Printf("};\n")
+}
+
+// literal is the value on an axis in a program: a number, or a text in quotes.
+func literal(value, quote string) string {
+	if _, err := strconv.Atoi(value); err == nil {
+		return value
+	}
+	return fmt.Sprintf("%s%s%s", quote, value, quote)
+}

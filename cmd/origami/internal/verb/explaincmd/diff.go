@@ -1,0 +1,112 @@
+package explaincmd
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
+)
+
+// writeDiff sets two configurations of a problem beside each other. all asks a page for the intermediate terms too.
+func writeDiff(s *iostreams.Streams, f render.Format, first, second *Explanation, all bool) error {
+	switch {
+	case f == render.JSON:
+		return render.JSONLine(s, struct {
+			First  object `json:"first"`
+			Second object `json:"second"`
+		}{objectOf(first), objectOf(second)})
+	case f != render.Table:
+		rows := [][]string{{"config", "config", "", first.Config.String(), second.Config.String()}}
+		for i, t := range first.Arch.Terms {
+			rows = append(rows, []string{render.TermKind(t.Kind), t.Name, t.Unit, termCell(first, i, render.Exact),
+				termCell(second, i, render.Exact)})
+		}
+		return render.WriteRows(s, f, []string{"kind", "name", "unit", "first", "second"}, rows)
+	}
+	render.Lines(s, render.Heading(first.Answer, &first.Entry)...)
+	render.Line(s, "problem", "%s", first.Problem)
+	rows := [][]string{
+		{"predicted", predicted(first), predicted(second), difference(float64(first.Estimate.Cycles),
+			float64(second.Estimate.Cycles), "cycles")},
+		{"bound", bound(first), bound(second), ""},
+		{"rank", rankOf(first), rankOf(second), ""},
+	}
+	kinds := []arch.TermKind{arch.KindShare, arch.KindStep}
+	if all {
+		kinds = append(kinds, arch.KindIntermediate)
+	}
+	var headings []int
+	for _, kind := range kinds {
+		if terms := diffOf(first, second, kind); len(terms) > 0 {
+			headings = append(headings, len(rows))
+			rows = append(append(rows, []string{diffTitles[kind], "", "", ""}), terms...)
+		}
+	}
+	header := []string{"", first.Config.String(), second.Config.String(), "difference"}
+	render.Grid{Header: header, Rows: rows, Headings: headings}.Write(s)
+	if !all {
+		render.Lines(s, "--terms adds the intermediate terms that differ")
+	}
+	return nil
+}
+
+var diffTitles = map[arch.TermKind]string{
+	arch.KindShare: "where the time goes", arch.KindStep: "one K step", arch.KindIntermediate: "intermediate",
+}
+
+// diffOf lists the terms of a kind that are not zero in both, and of intermediate terms those that differ.
+func diffOf(first, second *Explanation, kind arch.TermKind) (rows [][]string) {
+	for i, t := range first.Arch.Terms {
+		a, b := first.Terms[i], second.Terms[i]
+		if t.Kind != kind || a == 0 && b == 0 || kind == arch.KindIntermediate && a == b {
+			continue
+		}
+		rows = append(rows, []string{"  " + t.Name, render.WithUnit(termCell(first, i, render.SixDigits), t.Unit),
+			render.WithUnit(termCell(second, i, render.SixDigits), t.Unit), difference(a, b, t.Unit)})
+	}
+	return rows
+}
+
+func termCell(e *Explanation, i int, number func(float64) string) string {
+	if session.IsRejectedTotal(e.Arch.Terms[i], e.Terms[i]) {
+		return "rejected"
+	}
+	return number(e.Terms[i])
+}
+
+// difference is second − first, and its share of first.
+func difference(first, second float64, unit string) string {
+	d := second - first
+	if d == 0 || math.IsNaN(d) || math.IsInf(d, 0) {
+		return ""
+	}
+	text := render.WithUnit(fmt.Sprintf("%+.6g", d), unit)
+	if first != 0 {
+		text += fmt.Sprintf(" (%+.3g %%)", 100*d/first)
+	}
+	return text
+}
+
+func predicted(e *Explanation) string {
+	if e.Estimate.Reject != "" {
+		return "rejected: " + string(e.Estimate.Reject)
+	}
+	return render.TimeCell(e.Answer, &e.Entry)
+}
+
+func bound(e *Explanation) string {
+	if e.Estimate.Reject != "" {
+		return ""
+	}
+	return e.Estimate.Bound.String()
+}
+
+func rankOf(e *Explanation) string {
+	if e.Rank == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d of %d", e.Rank, e.Feasible)
+}

@@ -21,7 +21,7 @@ var SM120 = &SM{
 	SharedReserved:  1024,
 	Schedulers:      4,
 	LoadStoreUnits:  16,
-	LoadStoreSource: "NVIDIA RTX Blackwell GPU Architecture whitepaper, SM: four load/store units in each of four partitions",
+	LoadStoreSource: "NVIDIA RTX Blackwell GPU Architecture whitepaper, SM: 4 load/store units in each of 4 partitions",
 	CopyMin:         4,
 	CopyMax:         16,
 	StMatrix:        true,

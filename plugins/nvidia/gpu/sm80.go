@@ -21,7 +21,7 @@ var SM80 = &SM{
 	SharedReserved:  1024,
 	Schedulers:      4,
 	LoadStoreUnits:  32,
-	LoadStoreSource: "NVIDIA A100 Tensor Core GPU Architecture whitepaper, SM: eight load/store units in each of four partitions",
+	LoadStoreSource: "NVIDIA A100 Tensor Core GPU Architecture whitepaper, SM: 8 load/store units in each of 4 partitions",
 	CopyMin:         4,
 	CopyMax:         16,
 	MMAShare:        1,

@@ -21,7 +21,7 @@ var SM86 = &SM{
 	SharedReserved:  1024,
 	Schedulers:      4,
 	LoadStoreUnits:  16,
-	LoadStoreSource: "NVIDIA Ampere GA102 GPU Architecture whitepaper, SM: four load/store units in each of four partitions; " +
+	LoadStoreSource: "NVIDIA Ampere GA102 GPU Architecture whitepaper, SM: 4 load/store units in each of 4 partitions; " +
 		"RRZE-HPC/gpu-benches@1038c5d, gpu-cache, a40: 9352 GB/s from L1, 64 B per cycle and SM",
 	CopyMin:        4,
 	CopyMax:        16,

@@ -142,8 +142,8 @@ func (d *device) checkOnHost(o *operands, run func() error) (n exec.Numerics, er
 	return n, err
 }
 
-// withActivation is the tolerance behind an activation: errors grow with its slope, which is at most 1.13, that of GELU,
-// and the instructions that compute it are within 2^−20.
+// withActivation is the tolerance behind an activation: errors grow with its slope, which is at most 1.13, that of
+// GELU, and the instructions that compute it are within 2^−20.
 func withActivation(tolerance float64, a gemm.Activation) float64 {
 	if a == gemm.Identity {
 		return tolerance

@@ -233,7 +233,8 @@ var (
 	}
 )
 
-// Regret holds a logic against a table with its kernels, found by name.
+// Regret holds a logic against a table with its kernels, found by their configurations. Those of other libraries have
+// none, and are found by name.
 func (l *Logic) Regret(t *Table, ask Answerer) Regret {
 	var sum tally
 	l.tally(t, ask, &sum)
@@ -243,7 +244,13 @@ func (l *Logic) Regret(t *Table, ask Answerer) Regret {
 func (l *Logic) tally(t *Table, ask Answerer, sum *tally) {
 	place := make([]int, len(l.Kernels))
 	for i := range l.Kernels {
-		place[i] = slices.IndexFunc(t.Kernels, func(k Kernel) bool { return k.Name == l.Kernels[i].Name })
+		own := &l.Kernels[i]
+		place[i] = slices.IndexFunc(t.Kernels, func(k Kernel) bool {
+			if own.Config.BlockM == 0 || k.Config.BlockM == 0 {
+				return k.Name == own.Name
+			}
+			return k.Config == own.Config
+		})
 	}
 	for i, s := range t.Sizes {
 		k := ask(l, s)

@@ -457,7 +457,7 @@ assert os.waitpid(pid, 0)[1] == 0
 print(Model("sm90").select(64, 64, 64))
 """], capture_output=True, text=True, timeout=60)
         self.assertEqual((out.returncode, out.stderr), (0, ""), out)
-        first, second = out.stdout.split()
+        first, second = out.stdout.splitlines()
         self.assertEqual(first, second)
 
     def test_signals(self):

@@ -138,11 +138,8 @@ func (o *Options) compare(
 	if err := w.close(); err != nil {
 		return err
 	}
-	if o.Report != "" {
-		if err := verb.UntilCancelled(ctx, func() error { return w.report(o.Report, o.Factory.Args) }); err != nil {
-			return err
-		}
-		o.Factory.Streams.Note("the report is in " + o.Report)
+	if err := verb.Report(ctx, o.Factory, o.Report, w.report); err != nil {
+		return err
 	}
 	s := w.summarised()
 	if s.Wrong+s.Failed > 0 {

@@ -3,15 +3,11 @@ package calibratecmd
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/sdk/durable"
 )
 
 // files writes the device file and the overrides.
@@ -21,7 +17,7 @@ func (o *Options) files(r *outcome, inUse *arch.Description) error {
 		if err != nil {
 			return err
 		}
-		if err := replace(o.DeviceFile, text); err != nil {
+		if err := verb.Replace(o.DeviceFile, text); err != nil {
 			return err
 		}
 		o.Factory.Streams.Note(fmt.Sprintf("the device file is %s; --device-file %s uses it", o.DeviceFile, o.DeviceFile))
@@ -31,7 +27,7 @@ func (o *Options) files(r *outcome, inUse *arch.Description) error {
 		if err != nil {
 			return err
 		}
-		if err := replace(o.Overrides, text); err != nil {
+		if err := verb.Replace(o.Overrides, text); err != nil {
 			return err
 		}
 		o.Factory.Streams.Note(fmt.Sprintf("the overrides are in %s; --hw-params %s uses them", o.Overrides, o.Overrides))
@@ -69,19 +65,4 @@ func (r *outcome) overrideFile(inUse *arch.Description) ([]byte, error) {
 	}
 	text, err := json.MarshalIndent(content, "", "  ")
 	return append(text, '\n'), err
-}
-
-func replace(file string, text []byte) error {
-	err := durable.Replace(file, 0o644, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
-	if err == nil {
-		return nil
-	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	return &diag.Error{What: fmt.Sprintf("it cannot be written: %v", err), Where: file, Fix: "name another file", Err: err}
 }

@@ -83,12 +83,10 @@ func Run(ctx context.Context, o *Options) error {
 	if err := w.write(o.Factory.Streams, render.PageFormatOf(o.Factory)); err != nil {
 		return err
 	}
-	if o.Report != "" && len(all.rows) > 0 {
-		err := verb.UntilCancelled(ctx, func() error { return w.report(o.Report, o.Factory.Args) })
-		if err != nil {
+	if len(all.rows) > 0 {
+		if err := verb.Report(ctx, o.Factory, o.Report, w.report); err != nil {
 			return err
 		}
-		o.Factory.Streams.Note("the report is in " + o.Report)
 	}
 	return failure
 }

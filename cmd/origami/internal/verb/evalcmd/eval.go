@@ -153,11 +153,8 @@ func Run(ctx context.Context, o *Options) error {
 	if err := out.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
 		return err
 	}
-	if o.Report != "" {
-		if err := verb.UntilCancelled(ctx, func() error { return out.report(o.Report, o.Factory.Args) }); err != nil {
-			return err
-		}
-		o.Factory.Streams.Note("the report is in " + o.Report)
+	if err := verb.Report(ctx, o.Factory, o.Report, out.report); err != nil {
+		return err
 	}
 	return failures.Err()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -111,13 +112,7 @@ func (o *Options) runPublished(ctx context.Context) error {
 	if err := out.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
 		return err
 	}
-	if o.Report != "" {
-		if err := out.report(o.Report, o.Factory.Args); err != nil {
-			return err
-		}
-		o.Factory.Streams.Note("the report is in " + o.Report)
-	}
-	return nil
+	return verb.Report(ctx, o.Factory, o.Report, out.report)
 }
 
 // publishedDevices selects the times that the flags ask for, by device.

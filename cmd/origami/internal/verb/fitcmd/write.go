@@ -2,19 +2,15 @@ package fitcmd
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/sdk/durable"
 )
 
 // The JSON of `fit`.
@@ -137,16 +133,5 @@ func write(file string, sheet *hw.Sheet) error {
 	fmt.Fprintf(&out, "# %s, fitted by %s. The section fitted has constants of the model;\n"+
 		"# the other numbers are those that it was fitted with.\n", sheet.Name, session.Software())
 	out.Write(text)
-	err = durable.Replace(file, 0o644, func(w io.Writer) error {
-		_, err := w.Write(out.Bytes())
-		return err
-	})
-	if err == nil {
-		return nil
-	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	return &diag.Error{What: fmt.Sprintf("it cannot be written: %v", err), Where: file, Fix: "name another file", Err: err}
+	return verb.Replace(file, out.Bytes())
 }

@@ -103,14 +103,10 @@ func (o *gainOptions) run(ctx context.Context) error {
 	if library != "" {
 		g.others = append(g.others, library)
 	}
-	if err := g.write(o.factory.Streams, render.FormatOf(o.factory)); err != nil || o.report == "" {
+	if err := g.write(o.factory.Streams, render.FormatOf(o.factory)); err != nil {
 		return err
 	}
-	if err := verb.UntilCancelled(ctx, func() error { return g.page(o.report, o.factory.Args) }); err != nil {
-		return err
-	}
-	o.factory.Streams.Note("the report is in " + o.report)
-	return nil
+	return verb.Report(ctx, o.factory, o.report, g.page)
 }
 
 // add enters the sizes of a data set. The place of the one kernel for all sizes stays empty.

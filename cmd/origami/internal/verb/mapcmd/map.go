@@ -89,14 +89,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err := out.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
 		return err
 	}
-	if o.Report == "" {
-		return nil
-	}
-	if err := verb.UntilCancelled(ctx, func() error { return out.report(o.Report, o.Factory.Args) }); err != nil {
-		return err
-	}
-	o.Factory.Streams.Note("the report is in " + o.Report)
-	return nil
+	return verb.Report(ctx, o.Factory, o.Report, out.report)
 }
 
 func (o *Options) fromFile(ctx context.Context, out *outcome) error {

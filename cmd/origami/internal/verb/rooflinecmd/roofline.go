@@ -86,11 +86,8 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	p.warn(o.Factory.Streams)
-	if o.Report != "" {
-		if err := verb.UntilCancelled(ctx, func() error { return p.report(o.Report, o.Factory.Args) }); err != nil {
-			return err
-		}
-		o.Factory.Streams.Note("the report is in " + o.Report)
+	if err := verb.Report(ctx, o.Factory, o.Report, p.report); err != nil {
+		return err
 	}
 	return list.Failures.Err()
 }

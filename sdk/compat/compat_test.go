@@ -14,6 +14,7 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -343,5 +344,23 @@ func output(t *testing.T, program string, args ...string) string {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, errs.String())
 	}
-	return out.String()
+	return oneNotation(out.String())
+}
+
+// long is a configuration as revisions up to 1.2.0 write it: 32x64x16,warps=4,stages=2,split=1.
+var long = regexp.MustCompile(`\b\d+x\d+x\d+(,[a-z_]+=[^,"\s\]]+)+`)
+
+// oneNotation writes configurations as today.
+func oneNotation(text string) string {
+	return long.ReplaceAllStringFunc(text, func(config string) string {
+		parts := strings.Split(config, ",")
+		for i, part := range parts {
+			for _, f := range gemm.Fields() {
+				if value, is := strings.CutPrefix(part, f.Key+"="); is && f.Key != "" {
+					parts[i] = string(f.Letter) + value
+				}
+			}
+		}
+		return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "k1" }), " ")
+	})
 }

@@ -140,7 +140,7 @@ func (s *subject) ask(ctx context.Context) error {
 	for _, t := range targets {
 		// By contract candidates depend only on the types and the layout, so several problems share a list.
 		lists := map[gemm.Problem]*arch.Candidates{}
-		for _, p := range problemsFor(t.Describe(), s.Short) {
+		for _, p := range problemsFor(t.Describe(), t.kernel, s.Short) {
 			key := gemm.Problem{DType: p.DType, AMajor: p.AMajor, BMajor: p.BMajor}
 			c := &testcase{target: t, problem: p, candidates: lists[key]}
 			var err error
@@ -196,14 +196,25 @@ func (c *testcase) feasible(n int) []int {
 	return some
 }
 
-// problemsFor lists problems of every kind that is difficult for models, and one of each type that the model takes.
-func problemsFor(d *arch.Description, short bool) []gemm.Problem {
+// problemsFor lists problems of every kind that is difficult for models, of a type that the kernel family takes, and one
+// of each type that the model takes.
+func problemsFor(d *arch.Description, kernel string, short bool) []gemm.Problem {
 	dtype := gemm.FP16
 	takes := func(t gemm.DType) bool {
 		return slices.ContainsFunc(d.Atoms, func(a arch.Atom) bool { return a.DType == t })
 	}
 	if !takes(dtype) && len(d.Atoms) > 0 {
 		dtype = d.Atoms[0].DType
+	}
+	supports := func(t gemm.DType) bool {
+		p := gemm.New(64, 64, 64)
+		p.DType = t
+		return d.SupportsTypes(kernel, &p) == nil
+	}
+	if all := gemm.DTypes(); !supports(dtype) {
+		if i := slices.IndexFunc(all, supports); i >= 0 {
+			dtype = all[i]
+		}
 	}
 	problem := func(m, n, k, batch int, transA, transB bool) gemm.Problem {
 		p := gemm.New(m, n, k)

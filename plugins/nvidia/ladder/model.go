@@ -287,6 +287,9 @@ const groupGain = 0.02
 // Mapping implements arch.Architecture.
 func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
 	var estimate [1]arch.Estimate
+	if err := m.Estimate(ctx, estimate[:], p, []gemm.Config{c}); err != nil { // the group that c came with counts too
+		return arch.Mapping{}, err
+	}
 	best, least := groups[0], math.Inf(1)
 	for _, group := range groups {
 		c.GroupM = group

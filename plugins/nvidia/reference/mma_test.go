@@ -107,15 +107,15 @@ func TestMMAKnowsTilesOnly(t *testing.T) {
 // Of equal tiles the pick has the most suitable warps and stages: the deepest pipeline of at most four that fits.
 func TestMMAPicksSensibleLaunches(t *testing.T) {
 	for _, tc := range []struct{ arch, tile, want string }{
-		{"sm90", "128x256x64", "warps=8,stages=4"},
-		{"sm80", "128x256x64", "warps=8,stages=3"}, // 48 KiB a stage, 163 KiB
-		{"sm89", "128x256x64", "warps=8,stages=2"}, // 99 KiB
-		{"sm89", "128x128x32", "warps=8,stages=4"},
-		{"sm89", "128x64x32", "warps=8,stages=4"}, // 32x32 parts: as many operations per byte as an SM does
-		{"sm89", "64x64x32", "warps=4,stages=4"},
-		{"sm90", "16x16x64", "warps=4,stages=4"},
-		{"sm86", "32x256x64", "warps=8,stages=2"},
-		{"sm86", "16x256x16", "warps=4,stages=4"},
+		{"sm90", "128x256x64", "w8 s4"},
+		{"sm80", "128x256x64", "w8 s3"}, // 48 KiB a stage, 163 KiB
+		{"sm89", "128x256x64", "w8 s2"}, // 99 KiB
+		{"sm89", "128x128x32", "w8 s4"},
+		{"sm89", "128x64x32", "w8 s4"}, // 32x32 parts: as many operations per byte as an SM does
+		{"sm89", "64x64x32", "w4 s4"},
+		{"sm90", "16x16x64", "w4 s4"},
+		{"sm86", "32x256x64", "w8 s2"},
+		{"sm86", "16x256x16", "w4 s4"},
 	} {
 		c, err := gemm.ParseConfig(tc.tile, gemm.Config{})
 		if err != nil {
@@ -131,7 +131,7 @@ func TestMMAPicksSensibleLaunches(t *testing.T) {
 			continue
 		}
 		got := result.Entries[0].Config
-		if !strings.HasPrefix(got.String(), tc.tile+","+tc.want+",") || got.GroupM == 0 {
+		if !strings.HasPrefix(got.String(), tc.tile+" "+tc.want+" ") || got.GroupM == 0 {
 			t.Errorf("%s %s: %s, want %s", tc.arch, tc.tile, got, tc.want)
 		}
 	}

@@ -26,6 +26,9 @@ func TestUpToDate(t *testing.T) {
 		t.Errorf("docs/model-amd-refined.md is not what the table says; run `make generate` (%v)", err)
 	}
 	for _, name := range terms.Numbers() {
+		if name == "lds_width" {
+			continue // a roof of the roofline
+		}
 		if !bytes.Contains(src, fmt.Appendf(nil, "value(%q)", name)) {
 			t.Errorf("no term uses %s", name)
 		}

@@ -196,8 +196,8 @@ func (c *testcase) feasible(n int) []int {
 	return some
 }
 
-// problemsFor lists problems of every kind that is difficult for models, of a type that the kernel family takes, and one
-// of each type that the model takes.
+// problemsFor lists problems of every kind that is difficult for models, of a type that the kernel family takes, and
+// one of each type that the model takes.
 func problemsFor(d *arch.Description, kernel string, short bool) []gemm.Problem {
 	dtype := gemm.FP16
 	takes := func(t gemm.DType) bool {

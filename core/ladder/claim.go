@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Claim is something that is said of a rung: that it gains over another, or that a resource limits it.
+// Claim is a public statement about a rung: it is faster than another rung, or a resource limits it.
 type Claim struct {
 	Rung, Text string
 	// Over is the rung that it is said to gain on, by at least the factor Least.

@@ -40,7 +40,7 @@ type Ladder struct {
 	// Family is the kernel family, Types those of its problems.
 	Family string
 	Types  gemm.Types
-	// Rungs are from the bottom. Claims are what is said of them.
+	// Rungs start at the bottom. Claims are public statements about them.
 	Rungs     []Rung
 	Claims    []Claim
 	Costs     []Cost

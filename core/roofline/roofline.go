@@ -49,8 +49,8 @@ func (l Level) String() string {
 type Ceiling struct {
 	Name  string
 	Level Level
-	// Limit cannot be exceeded: it is that of the data sheet, or the width of the unit times the clock. Reached is what a
-	// microbenchmark reached. Either is 0 if it is unknown.
+	// Limit is the peak of the data sheet, or the width of the unit times the clock; no kernel can exceed it. Reached is
+	// the best of a microbenchmark. Either is 0 if it is unknown.
 	Limit, Reached float64
 	// Source says where both come from.
 	Source string

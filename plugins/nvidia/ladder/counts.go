@@ -21,8 +21,19 @@ type counts struct {
 	barriers, ahead, converts              float64
 }
 
-// put writes the counts into a frame.
-func (c *counts) put(slots map[string]int, frame []float64) {
+// counted is what a frame gets of a configuration, or the reason against it.
+type counted struct {
+	reason arch.Reason
+	values []slotValue
+}
+
+type slotValue struct {
+	slot  int
+	value float64
+}
+
+// values returns the counts by their slots in a frame.
+func (c *counts) values(slots map[string]int) (list []slotValue) {
 	for name, v := range map[string]float64{
 		"registers": c.registers, "shared_bytes": c.sharedBytes, "operand_bytes": c.operandBytes, "fmas": c.fmas,
 		"multiplications": c.multiplications, "global_instructions": c.global,
@@ -30,8 +41,9 @@ func (c *counts) put(slots map[string]int, frame []float64) {
 		"shared_wavefronts": c.sharedWavefronts, "conflict_degree": c.conflictDegree, "global_lines": c.lines,
 		"requested_bytes": c.requestedBytes, "barriers": c.barriers, "ahead": c.ahead, "converts": c.converts,
 	} {
-		frame[slots[name]] = v
+		list = append(list, slotValue{slots[name], v})
 	}
+	return list
 }
 
 // counting is what counts depend on.
@@ -40,19 +52,31 @@ type counting struct {
 	config   gemm.Config
 }
 
+// mostKept is how many configurations have their counts kept.
+const mostKept = 1 << 16
+
 // count returns the counts of a configuration for the operands of a problem. They are kept: walking the addresses takes
 // longer than all formulas.
-func (m *Model) count(p *gemm.Problem, c *gemm.Config) *counts {
+func (m *Model) count(p *gemm.Problem, c *gemm.Config) *counted {
 	f, o := family.Family{}, kernel.OperandsOf(p)
 	o.WidthA, o.WidthB, o.WidthC = f.Width(*p, gemm.A), f.Width(*p, gemm.B), f.Width(*p, gemm.C)
 	key := counting{o, *c}
 	key.config.GroupM = 0
-	if kept, ok := m.counts.Load(key); ok {
-		return kept.(*counts)
+	m.mu.RLock()
+	kept := m.counts[key]
+	m.mu.RUnlock()
+	if kept != nil {
+		return kept
 	}
-	counted := m.countAnew(key.operands, key.config)
-	m.counts.Store(key, counted)
-	return counted
+	anew := m.countAnew(key.operands, key.config)
+	kept = &counted{reason: anew.reason, values: anew.values(m.inputs)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.counts) >= mostKept {
+		clear(m.counts)
+	}
+	m.counts[key] = kept
+	return kept
 }
 
 // check returns why a configuration is no kernel for the operands, or does not fit the device.

@@ -124,7 +124,8 @@ func TestIntensities(t *testing.T) {
 	}
 }
 
-// A warp that reads a row of a tile has no conflict, one that reads a column of 32 words has 32, and of 33 words none.
+// A warp reads a row of a tile without a conflict. Down a column, the degree of the conflicts is 32 if the rows have 32
+// words. If they have 33, there is none.
 func TestConflictsComeFromAddresses(t *testing.T) {
 	for stride, want := range map[int]float64{1: 1, 32: 32, 33: 1, 0: 1} {
 		a := generator.Access{Instruction: generator.LoadShared, Bytes: 4, Lanes: 32}

@@ -36,7 +36,9 @@ type Model struct {
 	constant    formula.Steps // what depends on the problem alone
 	perConfig   formula.Steps
 	frames      sync.Pool // of *[]float64
-	counts      sync.Map  // counted by counting
+
+	mu     sync.RWMutex
+	counts map[counting]*counted
 }
 
 // boundSlot is a resource of the SM, or beyond it, and where its share of a K step is.
@@ -58,7 +60,8 @@ var (
 
 // New opens the model for a device.
 func New(g *gpu.Device) (*Model, error) {
-	m := &Model{description: g.Description(), gpu: g, program: formula.NewProgram(), inputs: map[string]int{}}
+	m := &Model{description: g.Description(), gpu: g, program: formula.NewProgram(), inputs: map[string]int{},
+		counts: map[counting]*counted{}}
 	d := &m.description
 	d.Model, d.Kernels, d.Rung = Name, []string{Family}, arch.RungSpec
 	if g.BandwidthsMeasured() {
@@ -187,7 +190,9 @@ func (m *Model) evaluate(frame []float64, p *gemm.Problem, c *gemm.Config) (arch
 		return "", err
 	}
 	counts := m.count(p, c)
-	counts.put(m.inputs, frame)
+	for _, v := range counts.values {
+		frame[v.slot] = v.value
+	}
 	m.program.PutConfig(frame, c)
 	m.perConfig.Run(frame)
 	return counts.reason, nil

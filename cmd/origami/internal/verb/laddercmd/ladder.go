@@ -1,5 +1,5 @@
 // Package laddercmd is `origami ladder`: the rungs of a ladder of SGEMM kernels on a device, what limits each, and a
-// verdict on what is said of them.
+// verdict on each public claim about them.
 package laddercmd
 
 import (

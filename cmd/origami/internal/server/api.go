@@ -122,20 +122,16 @@ func (s *Server) factoryFor(out io.Writer, values map[string]string) (*session.F
 	streams := iostreams.Plain(strings.NewReader(""), out, io.Discard)
 	f := s.factory.For(streams)
 	f.Settings.Format = config.JSON
-	for name, value := range values {
-		switch name {
-		case "arch":
-			f.Settings.Arch, f.Settings.Device = []string{value}, ""
-		case "device":
-			f.Settings.Device = value
-		case "model":
-			f.Settings.Model = value
-		case "kernel":
-			f.Settings.Kernel = value
-		case "rung":
-			f.Settings.Rung = value
-		case "dtype":
-			f.Settings.DType = value
+	if value, ok := values["arch"]; ok {
+		// The device that this machine's settings name belongs to their architecture, not to the question's.
+		f.Settings.Arch, f.Settings.Device = []string{value}, ""
+	}
+	for name, setting := range map[string]*string{
+		"device": &f.Settings.Device, "model": &f.Settings.Model, "kernel": &f.Settings.Kernel,
+		"rung": &f.Settings.Rung, "dtype": &f.Settings.DType,
+	} {
+		if value, ok := values[name]; ok {
+			*setting = value
 		}
 	}
 	for _, names := range append(slices.Clone(f.Settings.Arch), f.Settings.Device) {

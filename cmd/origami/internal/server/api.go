@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,8 +18,11 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/mapcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rankcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rooflinecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -32,6 +36,8 @@ type endpoint struct {
 	// schema is the name of an answer in schemas.json, and lines says that the answer is a list of them.
 	schema string
 	lines  bool
+	// partial says that an answer for a part of the question says itself what is missing. Any other is an error.
+	partial bool
 }
 
 // settings are the parameters that are settings of the command line.
@@ -41,17 +47,27 @@ var settings = []string{"arch", "device", "model", "kernel", "rung", "dtype"}
 var shape = []string{"m", "n", "k", "batch", "groups", "trans_a", "trans_b", "lda", "ldb", "ldc", "alpha", "beta",
 	"align", "out_dtype"}
 
+// grid are the parameters of a map.
+var grid = []string{"m", "n", "k", "trans_a", "trans_b", "out_dtype"}
+
 func endpoints() []endpoint {
 	with := func(more ...string) []string { return slices.Concat(settings, shape, more) }
 	return []endpoint{
-		{"select", func(f *session.Factory) *cobra.Command { return selectcmd.New(f, selectcmd.Run) }, with("regret"),
-			"Answer", false},
-		{"rank", func(f *session.Factory) *cobra.Command { return rankcmd.New(f, rankcmd.Run) }, with("top"), "Ranked", true},
-		{"explain", func(f *session.Factory) *cobra.Command { return explaincmd.New(f, explaincmd.Run) }, with("config"),
-			"Explanation", false},
-		{"compare", func(f *session.Factory) *cobra.Command { return comparecmd.New(f, comparecmd.Run) },
-			with("same_model", "price", "watts"), "Comparison", false},
-		{"archs", listOf, nil, "Arch", true},
+		{name: "select", params: with("regret"), schema: "Answer",
+			command: func(f *session.Factory) *cobra.Command { return selectcmd.New(f, selectcmd.Run) }},
+		{name: "rank", params: with("top"), schema: "Ranked", lines: true,
+			command: func(f *session.Factory) *cobra.Command { return rankcmd.New(f, rankcmd.Run) }},
+		{name: "explain", params: with("config"), schema: "Explanation",
+			command: func(f *session.Factory) *cobra.Command { return explaincmd.New(f, explaincmd.Run) }},
+		{name: "compare", params: with("same_model", "price", "watts"), schema: "Comparison", partial: true,
+			command: func(f *session.Factory) *cobra.Command { return comparecmd.New(f, comparecmd.Run) }},
+		{name: "roofline", params: with("config", "measured"), schema: "Rooflines",
+			command: func(f *session.Factory) *cobra.Command { return rooflinecmd.New(f, rooflinecmd.Run) }},
+		{name: "map", params: slices.Concat(settings, grid), schema: "Cell", lines: true,
+			command: func(f *session.Factory) *cobra.Command { return mapcmd.New(f, mapcmd.Run) }},
+		{name: "eval", params: settings, schema: "Evaluation",
+			command: func(f *session.Factory) *cobra.Command { return evalcmd.New(f, evalcmd.Run) }},
+		{name: "archs", command: listOf, schema: "Arch", lines: true},
 	}
 }
 
@@ -96,8 +112,7 @@ func (s *Server) run(ctx context.Context, out io.Writer, e endpoint, r *http.Req
 		err = f.Streams.Flush()
 	}
 	if reported := (*exitcode.Reported)(nil); errors.As(err, &reported) {
-		// What failed of a comparison stands in its answer.
-		if err = f.Streams.Flush(); err == nil && out.(*buffer).Len() == 0 {
+		if err = f.Streams.Flush(); err == nil && (!e.partial || out.(*buffer).Len() == 0) {
 			err = reported.Err
 		}
 	}
@@ -106,12 +121,12 @@ func (s *Server) run(ctx context.Context, out io.Writer, e endpoint, r *http.Req
 
 // setFlags sets the flags of a command that are no settings.
 func setFlags(cmd *cobra.Command, values map[string]string) error {
-	for name, value := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) { // of several faults, the same one is said every time
 		if slices.Contains(settings, name) {
 			continue
 		}
-		if err := cmd.Flags().Set(strings.ReplaceAll(name, "_", "-"), value); err != nil {
-			return diag.Inputf("%s is %q: %v", name, value, errors.Unwrap(err)).Do("see /openapi.json")
+		if err := cmd.Flags().Set(strings.ReplaceAll(name, "_", "-"), values[name]); err != nil {
+			return diag.Inputf("%s is %q: %v", name, values[name], errors.Unwrap(err)).Do("see /openapi.json")
 		}
 	}
 	return nil

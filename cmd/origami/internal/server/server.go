@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -254,8 +255,9 @@ func (b *buffer) Write(p []byte) (int, error) {
 // asked returns the parameters of a request. Each is given once, and is one of those that are known.
 func asked(r *http.Request, known []string) (map[string]string, error) {
 	values := map[string]string{}
-	for name, all := range r.URL.Query() {
-		switch {
+	query := r.URL.Query()
+	for _, name := range slices.Sorted(maps.Keys(query)) { // of several faults, the same one is said every time
+		switch all := query[name]; {
 		case !slices.Contains(known, name):
 			err := diag.Inputf("there is no parameter %q", name)
 			if near := diag.Nearest(name, known, 1); len(near) > 0 {
@@ -264,8 +266,7 @@ func asked(r *http.Request, known []string) (map[string]string, error) {
 			return nil, err.Do("the parameters: %s", strings.Join(known, ", "))
 		case len(all) > 1:
 			return nil, diag.Inputf("%s is given twice", name).Do("give it once")
-		}
-		if all[0] != "" {
+		case all[0] != "":
 			values[name] = all[0]
 		}
 	}

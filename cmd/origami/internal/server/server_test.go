@@ -69,9 +69,9 @@ func failure(t *testing.T, w *httptest.ResponseRecorder) iostreams.JSONError {
 
 const shape256 = "m=256&n=256&k=256"
 
-// Every answer is as the description says, and the description is a valid one with nothing left out.
-func TestAnswersAreDescribed(t *testing.T) {
-	s := serverOf(t, fakearch.Toy{}, Options{})
+// described asks for an answer and holds it against the description of its path.
+func described(t *testing.T, s *Server, path, query string) {
+	t.Helper()
 	text, err := jsonschema.UnmarshalJSON(get(s, "/openapi.json").Body)
 	if err != nil {
 		t.Fatal(err)
@@ -80,34 +80,72 @@ func TestAnswersAreDescribed(t *testing.T) {
 	if err := c.AddResource("api.json", text); err != nil {
 		t.Fatal(err)
 	}
-	paths := text.(map[string]any)["paths"].(map[string]any)
-	asked := 0
-	for path, query := range map[string]string{
-		"select": "?arch=toy1&" + shape256 + "&regret=true", "rank": "?arch=toy1&" + shape256 + "&top=3",
-		"explain": "?arch=toy1@big&" + shape256 + "&trans_b=true",
-		"compare": "?arch=toy1,toy2,toy1@big:units%3D9&" + shape256,
-		"archs":   "",
-	} {
-		at := "#/paths/~1api~1v1~1" + path + "/get/responses/200/content/application~1json/schema"
-		schema, err := c.Compile("api.json" + at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := get(s, "/api/v1/"+path+query)
-		answer, err := jsonschema.UnmarshalJSON(w.Body)
-		if err != nil || w.Code != http.StatusOK {
-			t.Fatalf("%s: %d, %v", path, w.Code, err)
-		}
-		if err := schema.Validate(answer); err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
-		if schema.Validate(map[string]any{"arch": 7}) == nil {
-			t.Errorf("%s: the description allows anything", path)
-		}
-		asked++
+	at := "#/paths/~1api~1v1~1" + path + "/get/responses/200/content/application~1json/schema"
+	schema, err := c.Compile("api.json" + at)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if asked != len(paths) {
-		t.Errorf("%d of %d paths are tried", asked, len(paths))
+	w := get(s, "/api/v1/"+path+query)
+	answer, err := jsonschema.UnmarshalJSON(w.Body)
+	if err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%s: %d, %v, %v", path, w.Code, answer, err)
+	}
+	if err := schema.Validate(answer); err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+	if schema.Validate(map[string]any{"arch": 7}) == nil {
+		t.Errorf("%s: the description allows anything", path)
+	}
+}
+
+// Every answer is as the description says, and the description is a valid one with nothing left out. Of eval,
+// TestEvalIsDescribed says so.
+func TestAnswersAreDescribed(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{})
+	paths := map[string]bool{"/api/v1/eval": true}
+	for _, q := range [][2]string{
+		{"select", "?arch=toy1&" + shape256 + "&regret=true"}, {"rank", "?arch=toy1&" + shape256 + "&top=3"},
+		{"explain", "?arch=toy1@big&" + shape256 + "&trans_b=true"},
+		{"compare", "?arch=toy1,toy2,toy1@big:units%3D9&" + shape256},
+		{"roofline", "?arch=toy1,toy2&" + shape256}, {"roofline", "?arch=toy1@big"},
+		{"map", "?arch=toy1&m=128:1024&n=256,512&k=256&trans_a=true"}, {"map", "?arch=toy2&m=128:1024&n=256&k=256"},
+		{"archs", ""},
+	} {
+		described(t, s, q[0], q[1])
+		paths["/api/v1/"+q[0]] = true
+	}
+	for path := range openAPI()["paths"].(object) {
+		if !paths[path] {
+			t.Errorf("%s is not tried", path)
+		}
+	}
+}
+
+// An answer that lacks a part of what was asked is an error, unless it says what is missing.
+func TestPartOfAnAnswer(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{})
+	const fp8 = "?arch=toy1,toy1@big&dtype=fp8&" + shape256
+	if w := get(s, "/api/v1/roofline"+fp8); w.Code != http.StatusBadRequest ||
+		!strings.Contains(failure(t, w).What, "does not take fp8") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := get(s, "/api/v1/compare"+fp8); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "not take fp8") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// Of several faults in a question, the same one is said every time.
+func TestFaultThatIsSaid(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{})
+	for target, want := range map[string]string{
+		"/api/v1/select?arch=toy1&m=x&n=y&k=z&batch=w": `batch is "w"`,
+		"/api/v1/select?zz=1&yy=1&xx=1&ww=1":           `"ww"`,
+	} {
+		for range 20 {
+			if got := failure(t, get(s, target)).What; !strings.Contains(got, want) {
+				t.Fatalf("%s: %s", target, got)
+			}
+		}
 	}
 }
 
@@ -127,13 +165,23 @@ func TestBadQuestions(t *testing.T) {
 		"/api/v1/select?arch=toy1&problems=/etc/passwd":            {400, `there is no parameter "problems"`},
 		"/api/v1/select?arch=toy1&candidates=/etc/passwd":          {400, `there is no parameter "candidates"`},
 		"/api/v1/select?measure=auto&executor=cuda":                {400, `there is no parameter`},
+		"/api/v1/map?arch=toy1&from=/etc/passwd":                   {400, `there is no parameter "from"`},
+		"/api/v1/map?arch=toy1&m=1:1:16384&n=1:1:16384&k=1":        {400, "the map has more than 16384 sizes"},
+		"/api/v1/map?arch=toy1&m=1:1:99999&n=1&k=1":                {400, "a range has more than 16384 values"},
+		"/api/v1/map?arch=toy1&m=64&n=64":                          {400, "-k is missing"},
+		"/api/v1/map?arch=auto&m=64&n=64&k=64":                     {400, "the GPU of this machine is not asked for others"},
+		"/api/v1/roofline?arch=toy1&records=/etc":                  {400, `there is no parameter "records"`},
+		"/api/v1/roofline?arch=toy1&measured=true":                 {400, "no measurements of plain on toy1@small"},
+		"/api/v1/eval?arch=toy1":                                   {400, "no measurements of plain on toy1@small"},
+		"/api/v1/eval?arch=toy1&times=/etc/passwd":                 {400, `there is no parameter "times"`},
+		"/api/v1/eval?arch=toy1&intervals=true":                    {400, `there is no parameter "intervals"`},
 		"/api/v1/rank?arch=toy1&top=-1&" + shape256:                {400, "--top -1 is not positive"},
 		"/api/v1/select?arch=toy1@auto&" + shape256:                {400, "the GPU of this machine is not asked for others"},
 		"/api/v1/select?arch=toy1&device=AUTO:1&" + shape256:       {400, "the GPU of this machine is not asked for others"},
 		"/api/v1/compare?arch=toy1,%20auto&" + shape256:            {400, "the GPU of this machine is not asked for others"},
 		"/api/v1/select?arch=toy1&x=" + strings.Repeat("y", 1<<13): {414, "the question has more than 4096 bytes"},
-		"/api/v1/nothing":   {404, "there is nothing at /api/v1/nothing"},
-		"/assets/../go.mod": {404, "there is nothing at"},
+		"/api/v1/nothing":                                          {404, "there is nothing at /api/v1/nothing"},
+		"/assets/../go.mod":                                        {404, "there is nothing at"},
 	} {
 		w := get(s, "http://localhost"+target)
 		if w.Code != want.code || !strings.Contains(failure(t, w).What, want.what) {

@@ -30,10 +30,10 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Use:   "serve [--listen ADDRESS]",
 		Short: "Answer questions in a browser, and programs in JSON",
 		Long: "Serve the page of `origami report` with a form for the question, on this machine until it is\n" +
-			"interrupted. Programs get the JSON of select, rank, explain, compare and arch ls below /api/v1;\n" +
-			"/openapi.json describes it. /healthz says whether the server works, /metrics what it does, in the\n" +
-			"format of Prometheus. Requests run no program, name no file, and do not reach the GPU of the\n" +
-			"machine. They are limited in size, rate and time. Everyone who reaches the address may ask: other\n" +
+			"interrupted. Programs get the JSON of select, rank, explain, compare, roofline, map, eval and arch ls\n" +
+			"below /api/v1; /openapi.json describes it. /healthz says whether the server works, /metrics what it\n" +
+			"does, in the format of Prometheus. Requests run no program, name no file, and do not reach the GPU of\n" +
+			"the machine. They are limited in size, rate and time. Everyone who reaches the address may ask: other\n" +
 			"machines do with --listen only.",
 		Example: `  origami serve
   origami serve --arch h200,mi300x --listen localhost:9000

@@ -26,8 +26,8 @@ type group struct {
 	data     *dataset.Dataset
 }
 
-// measure measures the problems on the executor's device, and returns the data set of each kernel family that its folder
-// then holds.
+// measure measures the problems on the executor's device. It returns the data set of each kernel family, as its folder
+// then holds it.
 func (o *Options) measure(
 	ctx context.Context, a arch.Architecture, problems []session.Problem,
 ) (groups []group, err error) {
@@ -125,7 +125,7 @@ func (o *Options) folder(c dataset.Conditions, first string) string {
 // some names problems: the first, and how many others.
 func some(problems []session.Problem) string {
 	if len(problems) == 1 {
-		return problems[0].Problem.String()
+		return problems[0].String()
 	}
 	return fmt.Sprintf("%s and %s", problems[0].Problem, render.Plural(len(problems)-1, "other problem", "other problems"))
 }

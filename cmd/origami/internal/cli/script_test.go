@@ -89,6 +89,8 @@ func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, err
 			x.Device.Arch = value
 		case "name":
 			x.Device.Name = value
+		case "kernels":
+			x.Device.Kernels = strings.Split(value, ",")
 		case "memory":
 			x.Device.Attributes = map[string]float64{"memory_bytes": float64(n)}
 		case "lost":

@@ -4,6 +4,8 @@
 //	toy1@small (default), toy1@big   8 and 16 units, terms load and math
 //	toy2@mono                        4 units on 2 dies, terms load, math and spill
 //
+// The kernel family fancy of toy1 has kernels for multiples of 16 along K alone.
+//
 // The model reference of toy1 ranks and does not time. For tests of failure there is broken@one, whose plugin dies
 // whenever it is opened.
 package fakearch
@@ -191,7 +193,10 @@ func (t *Arch) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arc
 	}
 	for position, c := range all {
 		c.Kernel = s.Kernel
-		if need := sharedMemory(c); need > 16384 {
+		if withoutKernel(p, c) {
+			list.Rejected = append(list.Rejected, arch.Rejection{Config: c, Position: position,
+				Reason: arch.ReasonModelRule, Detail: "fancy copies whole lines: K has to be a multiple of 16"})
+		} else if need := sharedMemory(c); need > 16384 {
 			list.Rejected = append(list.Rejected, arch.Rejection{Config: c, Position: position,
 				Reason: arch.ReasonSharedMemory,
 				Detail: fmt.Sprintf("needs %d B of shared memory, 16384 B available", need)})
@@ -202,6 +207,9 @@ func (t *Arch) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arc
 	return list, nil
 }
 
+// withoutKernel reports whether the configuration's family has no kernel for a problem.
+func withoutKernel(p gemm.Problem, c gemm.Config) bool { return c.Kernel == "fancy" && p.K%16 != 0 }
+
 func sharedMemory(c gemm.Config) int { return (c.BlockM + c.BlockN) * c.BlockK * 2 }
 
 // Estimate implements arch.Architecture.
@@ -211,6 +219,8 @@ func (t *Arch) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, 
 			return err
 		}
 		switch row := t.row(p, c); {
+		case withoutKernel(p, c):
+			dst[i] = arch.Estimate{Reject: arch.ReasonModelRule}
 		case sharedMemory(c) > 16384:
 			dst[i] = arch.Estimate{Reject: arch.ReasonSharedMemory}
 		case row[len(row)-1] == arch.RejectedTotal:

@@ -6,6 +6,7 @@ package benchcmd
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +49,9 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			"the folder at once. If such a run ends early, the same command continues it, also if the executor\n" +
 			"failed, which is not recorded against a configuration. --retry-failed measures again what has\n" +
 			"failed. Folders of older versions may have failures that were the executor's: --mend takes them\n" +
-			"out, and the next run measures them. Without --problems it uses the 23 sizes that tritonBLAS's\n" +
+			"out, and the next run measures them. Problems that have no kernel of the executor's first family are\n" +
+			"measured with its next one, in a folder of their own, and have an outcome of their own behind the\n" +
+			"first; --kernel names one family for all. Without --problems it uses the 23 sizes that tritonBLAS's\n" +
 			"NVIDIA port was evaluated on. With --records and without --executor it uses all problems of the\n" +
 			"folder. docs/measuring.md says how a measurement is made.",
 		Example: `  origami bench --arch sm90@h200
@@ -93,33 +96,47 @@ func Run(ctx context.Context, o *Options) error {
 	if err := o.mend(); err != nil {
 		return err
 	}
-	var data *dataset.Dataset
+	var groups []group
 	if o.Executor != "" {
-		data, err = o.measure(ctx, a, problems.Problems)
+		groups, err = o.measure(ctx, a, problems.Problems)
 	} else {
-		data, err = o.recorded(ctx, a.Describe())
+		groups, err = o.recorded(ctx, a.Describe(), problems.Problems)
 	}
 	if err != nil {
 		return err
 	}
-	if problems.Problems == nil {
-		problems.Problems = listed(data.Problems())
-		a = arch.Whole(a, data.Problems()...)
+	for i := range groups {
+		if err := o.compare(ctx, a, groups, i, problems); err != nil {
+			if ctx.Err() != nil && o.Executor != "" {
+				return measuring.Stopped(ctx, err, groups[i].data.Len(), groups[i].data.Name)
+			}
+			return err
+		}
 	}
-	err = o.compare(ctx, a, data, problems)
-	if err != nil && ctx.Err() != nil && o.Executor != "" {
-		return measuring.Stopped(ctx, err, data.Len(), data.Name)
-	}
-	return err
+	return problems.Failures.Err()
 }
 
-// compare scores the problems against the data set, and writes the outcome.
+// compare scores the problems of a group against its data set, and writes the outcome.
 func (o *Options) compare(
-	ctx context.Context, a arch.Architecture, data *dataset.Dataset, problems *session.ProblemList,
+	ctx context.Context, a arch.Architecture, groups []group, which int, all *session.ProblemList,
 ) error {
-	failures := problems.Failures
-	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), a.Describe(), data, problems.Labels)
-	for _, p := range problems.Problems {
+	data, problems := groups[which].data, groups[which].problems
+	if problems == nil {
+		problems = listed(data.Problems())
+		a = arch.Whole(a, data.Problems()...)
+	}
+	format, folder := render.FormatOf(o.Factory), o.Report
+	if which > 0 {
+		if format != render.JSON {
+			o.Factory.Streams.Printf("\n") // between two tables
+		}
+		if folder != "" {
+			folder = filepath.Join(folder, data.Kernel)
+		}
+	}
+	failures := all.Failures
+	w := newWriter(o.Factory.Streams, format, a.Describe(), data, all.Labels)
+	for _, p := range problems {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -138,7 +155,7 @@ func (o *Options) compare(
 	if err := w.close(); err != nil {
 		return err
 	}
-	if err := verb.Report(ctx, o.Factory, o.Report, w.report); err != nil {
+	if err := verb.Report(ctx, o.Factory, folder, w.report); err != nil {
 		return err
 	}
 	s := w.summarised()
@@ -152,7 +169,7 @@ func (o *Options) compare(
 	if missing := w.unfinished(&s); missing != "" {
 		o.Factory.Streams.Warn("the sweep is unfinished: " + missing)
 	}
-	return failures.Err()
+	return nil
 }
 
 // problems returns the rows of --problems, the built-in sizes, or nil for all that are recorded.
@@ -198,8 +215,9 @@ func unlisted(problems []session.Problem) []gemm.Problem {
 	return list
 }
 
-// recorded reads the measurements of an architecture on a device.
-func (o *Options) recorded(ctx context.Context, d *arch.Description) (*dataset.Dataset, error) {
+// recorded reads the measurements of an architecture on a device, for problems or, if they are nil, for all that are
+// recorded.
+func (o *Options) recorded(ctx context.Context, d *arch.Description, problems []session.Problem) ([]group, error) {
 	var data *dataset.Dataset
 	var err error
 	if o.Records != "" {
@@ -211,5 +229,5 @@ func (o *Options) recorded(ctx context.Context, d *arch.Description) (*dataset.D
 		err = diag.Inputf("the measurements were made with a cold L2").At("--warm-l2").
 			Do("leave it out, or measure with --executor")
 	}
-	return data, err
+	return []group{{problems: problems, data: data}}, err
 }

@@ -127,7 +127,7 @@ func (w *writer) summary() any {
 		libraries[w.data.Libraries()[i]] = spread(l)
 	}
 	return map[string]any{
-		"problems": s.Problems, "passed_over": s.PassedOver, "efficiency": spread(s.Efficiency),
+		"kernel": w.data.Kernel, "problems": s.Problems, "passed_over": s.PassedOver, "efficiency": spread(s.Efficiency),
 		"versus_library": spread(first),
 		"tau_mean":       render.Number(s.TauMean), "tau_worst": render.Number(s.TauWorst),
 		"libraries": libraries, "noise_floor": render.Number(s.Noise), "measured": s.Measured, "wrong": s.Wrong,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/arch"
@@ -15,12 +16,21 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/selector"
 )
 
-// measure measures the problems on the executor's device, and returns the data set that its folder then holds.
+// group is the problems that are measured with one kernel family, nil for all that are recorded, and the measurements.
+type group struct {
+	kernel   string
+	problems []session.Problem
+	data     *dataset.Dataset
+}
+
+// measure measures the problems on the executor's device. It returns the data set of each kernel family, as its folder
+// then holds it.
 func (o *Options) measure(
 	ctx context.Context, a arch.Architecture, problems []session.Problem,
-) (data *dataset.Dataset, err error) {
+) (groups []group, err error) {
 	sweep, memory, err := o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2)
 	if err != nil {
 		return nil, err
@@ -31,19 +41,100 @@ func (o *Options) measure(
 		}
 	}()
 	sweep.Data.Source = fmt.Sprintf("origami bench --executor %s", o.Executor)
-	folder := o.Records
-	if folder == "" {
-		folder = measuring.DefaultFolder(sweep.Data.Conditions)
-		o.Factory.Streams.Note("measurements are kept in " + folder)
-	}
-	folder = filepath.Clean(folder)
-	fitting := slices.DeleteFunc(slices.Clone(problems), func(p session.Problem) bool {
-		return !measuring.Fits(o.Factory.Streams, p.Problem, memory)
-	})
-	if err := o.fill(ctx, sweep, folder, fitting); err != nil {
+	families, err := o.Factory.FamiliesToMeasure(ctx, sweep)
+	if err != nil {
 		return nil, err
 	}
-	return dataset.Read(folder, datastore.Files(ctx, folder))
+	if groups, err = byFamily(ctx, a, families, problems); err != nil {
+		return nil, err
+	}
+	for i := range groups {
+		g := &groups[i]
+		of := ofFamily(sweep, g.kernel)
+		folder := o.folder(of.Data.Conditions, families[0])
+		if g.kernel != families[0] {
+			o.Factory.Streams.Note(fmt.Sprintf("there is no %s kernel for %s; %s measured with %s, in %s", families[0],
+				some(g.problems), isAre(len(g.problems)), g.kernel, folder))
+		}
+		fitting := slices.DeleteFunc(slices.Clone(g.problems), func(p session.Problem) bool {
+			return !measuring.Fits(o.Factory.Streams, p.Problem, memory)
+		})
+		if err := o.fill(ctx, of, folder, fitting); err != nil {
+			return nil, err
+		}
+		if g.data, err = dataset.Read(folder, datastore.Files(ctx, folder)); err != nil {
+			return nil, err
+		}
+	}
+	return groups, nil
+}
+
+// byFamily groups problems by the first of the families that has a kernel for them. Those without any are the first
+// family's, whose sweep then says why.
+func byFamily(
+	ctx context.Context, a arch.Architecture, families []string, problems []session.Problem,
+) (groups []group, err error) {
+	of := map[string][]session.Problem{}
+	for _, p := range problems {
+		family := families[0]
+		for i := 0; i < len(families) && len(families) > 1; i++ {
+			_, err := selector.RankOne(ctx, a, p.Problem, selector.Request{Space: arch.Space{Kernel: families[i]}, Top: 1})
+			if err == nil {
+				family = families[i]
+				break
+			}
+			if diag.KindOf(err) != diag.Input {
+				return nil, err
+			}
+		}
+		of[family] = append(of[family], p)
+	}
+	for _, family := range families {
+		if of[family] != nil {
+			groups = append(groups, group{kernel: family, problems: of[family]})
+		}
+	}
+	return groups, nil
+}
+
+// ofFamily returns a sweep on the same device with kernels of a family, and an empty data set.
+func ofFamily(sweep *measure.Sweep, kernel string) *measure.Sweep {
+	one := *sweep
+	one.Space.Kernel = kernel
+	conditions := sweep.Data.Conditions
+	conditions.Kernel = kernel
+	one.Data = dataset.New("", conditions)
+	one.Data.Software, one.Data.Source = sweep.Data.Software, sweep.Data.Source
+	return &one
+}
+
+// folder returns where the measurements are kept. Those of a family other than the first one have a folder beside it.
+func (o *Options) folder(c dataset.Conditions, first string) string {
+	switch {
+	case o.Records == "":
+		folder := measuring.DefaultFolder(c)
+		o.Factory.Streams.Note("measurements are kept in " + folder)
+		return folder
+	case c.Kernel == first:
+		return filepath.Clean(o.Records)
+	default:
+		return filepath.Clean(o.Records) + "-" + c.Kernel
+	}
+}
+
+// some names problems: the first, and how many others.
+func some(problems []session.Problem) string {
+	if len(problems) == 1 {
+		return problems[0].String()
+	}
+	return fmt.Sprintf("%s and %s", problems[0].Problem, render.Plural(len(problems)-1, "other problem", "other problems"))
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "it is"
+	}
+	return "they are"
 }
 
 // fill measures the candidates that the folder does not have yet.

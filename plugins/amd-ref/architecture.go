@@ -152,7 +152,8 @@ func (a *architecture) problem(p gemm.Problem) (problem, error) {
 
 // noInstruction is the error for an element type without a matrix instruction.
 func (a *architecture) noInstruction(t gemm.DType) error {
-	if list := shapes(a.sheet.Atoms, atomTypes[t]); list != "" {
+	instruction := atomTypes[t.CostsLike()]
+	if list := shapes(a.sheet.Atoms, instruction); a.mi != nil && instruction != "" && list != "" {
 		return diag.Inputf("%s has no %s matrix instruction for %s", a.sheet.Arch, a.mi, t).
 			At("option mi").Do("use one of %s", list)
 	}

@@ -294,6 +294,12 @@ func TestRefusals(t *testing.T) {
 	wantError(t, err, "gfx90a has no matrix instructions for fp8; use one of fp16, bf16, fp32, tf32, int8")
 	_, err = open(t, "gfx942", "mi=32x32x8").Candidates(ctx, fp8, arch.Space{})
 	wantError(t, err, "option mi: gfx942 has no 32x32x8 matrix instruction for fp8; use one of 16x16x32, 32x32x16")
+	fp4 := gemm.New(64, 64, 64)
+	fp4.DType = gemm.FP4
+	_, err = open(t, "gfx942").Candidates(ctx, fp4, arch.Space{})
+	wantError(t, err, "gfx942 has no matrix instructions for fp4; use one of fp16, bf16, fp32, tf32, fp8, int8")
+	_, err = open(t, "gfx942", "mi=32x32x8").Candidates(ctx, fp4, arch.Space{})
+	wantError(t, err, "gfx942 has no matrix instructions for fp4; use one of fp16, bf16")
 
 	a := open(t, "gfx942")
 	p := gemm.New(64, 64, 64)

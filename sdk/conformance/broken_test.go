@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -174,6 +175,24 @@ var quick = Options{Short: true, Untimed: true}
 func nudge(e *arch.Estimate) { e.Cycles = unit.Cycles(math.Nextafter(float64(e.Cycles), 0)) }
 
 var tiny = gemm.New(1, 1, 1)
+
+// A plugin is fast enough although a busy machine slows it down at first.
+func TestSpeedOnBusyMachine(t *testing.T) {
+	if raceDetector {
+		t.Skip("times are not measured under the race detector")
+	}
+	const slow = timedTries + 10
+	var tries atomic.Int32
+	busy := provider{estimate: func(_ []arch.Estimate, _ gemm.Problem, cfgs []gemm.Config) {
+		if len(cfgs) == timedConfigs && tries.Add(1) <= slow {
+			time.Sleep(timedLimit)
+		}
+	}}
+	names, text, _ := failing(t, wire.ArchService(&busy), ArchitectureChecks(), Options{Short: true})
+	if len(names) > 0 || tries.Load() <= slow {
+		t.Errorf("%v fail after %d tries: %s", names, tries.Load(), text)
+	}
+}
 
 // Whatever a plugin does wrong, the check for it says so, and no other.
 func TestBrokenArchitectures(t *testing.T) {

@@ -55,12 +55,13 @@ type counting struct {
 // mostKept is how many configurations have their counts kept.
 const mostKept = 1 << 16
 
+// operandsOf returns what a problem's kernels are compiled for.
+func operandsOf(p *gemm.Problem) kernel.Operands { return kernel.OperandsOf(p).WithWidths(family.Family{}, p) }
+
 // count returns the counts of a configuration for the operands of a problem. They are kept: walking the addresses takes
 // longer than all formulas.
 func (m *Model) count(p *gemm.Problem, c *gemm.Config) *counted {
-	f, o := family.Family{}, kernel.OperandsOf(p)
-	o.WidthA, o.WidthB, o.WidthC = f.Width(*p, gemm.A), f.Width(*p, gemm.B), f.Width(*p, gemm.C)
-	key := counting{o, *c}
+	key := counting{operandsOf(p), *c}
 	key.config.GroupM = 0
 	m.mu.RLock()
 	kept := m.counts[key]

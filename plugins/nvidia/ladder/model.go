@@ -211,7 +211,7 @@ func (m *Model) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*
 	if err != nil {
 		return nil, err
 	}
-	operands, list := kernel.OperandsOf(&p), &arch.Candidates{}
+	operands, list := operandsOf(&p), &arch.Candidates{}
 	for i := range all {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -56,7 +56,9 @@ type counting struct {
 const mostKept = 1 << 16
 
 // operandsOf returns what a problem's kernels are compiled for.
-func operandsOf(p *gemm.Problem) kernel.Operands { return kernel.OperandsOf(p).WithWidths(family.Family{}, p) }
+func operandsOf(p *gemm.Problem) kernel.Operands {
+	return kernel.OperandsOf(p).WithWidths(family.Family{}, p)
+}
 
 // count returns the counts of a configuration for the operands of a problem. They are kept: walking the addresses takes
 // longer than all formulas.

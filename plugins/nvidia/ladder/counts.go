@@ -25,6 +25,8 @@ type counts struct {
 type counted struct {
 	reason arch.Reason
 	values []slotValue
+	// guarded: the kernel multiplies with tensor cores, which not every problem of these operands can use.
+	guarded bool
 }
 
 type slotValue struct {
@@ -72,7 +74,7 @@ func (m *Model) count(p *gemm.Problem, c *gemm.Config) *counted {
 		return kept
 	}
 	anew := m.countAnew(key.operands, key.config)
-	kept = &counted{reason: anew.reason, values: anew.values(m.inputs)}
+	kept = &counted{reason: anew.reason, values: anew.values(m.inputs), guarded: anew.multiplications > 0}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.counts) >= mostKept {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Claim is a public statement about a rung: it is faster than another rung, or a resource limits it.
@@ -19,7 +21,7 @@ type Claim struct {
 // Verdict is what numbers say of a claim.
 type Verdict uint8
 
-// The verdicts. Unknown: a rung has no time.
+// The verdicts. Unknown: a rung has no time, or the model no numbers.
 const (
 	Unknown Verdict = iota
 	False
@@ -61,6 +63,10 @@ func (l *Ladder) Judge(entries []Entry, clock float64) []Judged {
 			continue
 		}
 		at := slices.IndexFunc(l.Costs, func(cost Cost) bool { return cost.Name == c.Cost })
+		if at < 0 {
+			out[i].Evidence = c.Cost + " is no cost of the model"
+			continue
+		}
 		out[i].limited(e, l.Costs[at], l.Costs, clock)
 	}
 	return out
@@ -69,12 +75,15 @@ func (l *Ladder) Judge(entries []Entry, clock float64) []Judged {
 // find returns the entry of a rung that has a time.
 func find(entries []Entry, rung string) *Entry {
 	for i := range entries {
-		if t, _ := entries[i].Time(); entries[i].Rung.Name == rung && t > 0 {
+		if t, _ := entries[i].Time(); entries[i].Rung.Name == rung && known(t) {
 			return &entries[i]
 		}
 	}
 	return nil
 }
+
+// known reports whether a time is one: positive and finite.
+func known(t unit.Seconds) bool { return t > 0 && !math.IsInf(float64(t), 0) }
 
 // gain judges a claim of a gain over another rung.
 func (j *Judged) gain(e, over *Entry) {
@@ -89,7 +98,7 @@ func (j *Judged) gain(e, over *Entry) {
 	if !measured || !measured0 {
 		t, t0, kind = e.Predicted, over.Predicted, "predicted"
 	}
-	if t <= 0 || t0 <= 0 {
+	if !known(t) || !known(t0) {
 		j.Evidence = "no prediction of both"
 		return
 	}
@@ -125,6 +134,10 @@ func (j *Judged) limited(e *Entry, claimed Cost, costs []Cost, clock float64) {
 	}
 	share := claimed.cycles(e.Values) / (float64(t) * clock)
 	most, mostShare := Dominant(costs, e.Values)
+	if !(share >= 0) || math.IsInf(share, 0) || mostShare == 0 { // share may be NaN
+		j.Evidence = "the model has no numbers for it"
+		return
+	}
 	switch {
 	case share >= limits || most.Name == claimed.Name:
 		j.Verdict = True

@@ -73,10 +73,15 @@ const (
 	totalTerm = "total"
 )
 
-// Dominant returns the cost that takes longest, and its share of the predicted time.
+// Dominant returns the cost that takes longest, and its share of the predicted time. Without a total there is none, and
+// the share is 0.
 func Dominant(costs []Cost, v Values) (most Cost, share float64) {
+	total := v[totalTerm]
+	if !(total > 0) { // it may be NaN
+		return most, 0
+	}
 	for _, c := range costs {
-		if s := c.cycles(v) / v[totalTerm]; s > share {
+		if s := c.cycles(v) / total; s > share {
 			most, share = c, s
 		}
 	}

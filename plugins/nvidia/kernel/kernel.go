@@ -37,9 +37,7 @@ type Family interface {
 	Resources(d *gpu.Device, o Operands, c gemm.Config, masked bool) Resources
 	// Loop describes the K loop of a kernel, for any valid configuration.
 	Loop(d *gpu.Device, o Operands, c gemm.Config) Loop
-	// Width is the width in bytes of the widest access to a matrix that the kernels of the family make for a problem, at
-	// most gemm.MaxVector.
-	Width(p gemm.Problem, o gemm.Operand) int
+	Widths
 	// Copies describes the loads of a K step, for any valid configuration.
 	Copies(d *gpu.Device, o Operands, c gemm.Config) Copies
 	// Reduction describes how the sums of the CTAs that share a tile are added up. It is zero without a split of K.
@@ -65,7 +63,7 @@ type Operands struct {
 	// DType is the type of A and B, Out that of C.
 	DType, Out     gemm.DType
 	AMajor, BMajor gemm.Major
-	// WidthA, WidthB and WidthC are Family.Width of the matrices. 0 is the widest.
+	// WidthA, WidthB and WidthC are Widths.Width of the matrices. 0 is the widest.
 	WidthA, WidthB, WidthC int
 }
 
@@ -74,8 +72,15 @@ func OperandsOf(p *gemm.Problem) Operands {
 	return Operands{DType: p.DType, Out: p.Output(), AMajor: p.AMajor, BMajor: p.BMajor}
 }
 
+// Widths is the part of a Family that says how widely its kernels access a matrix.
+type Widths interface {
+	// Width is the width in bytes of the widest access to a matrix that the kernels of the family make for a problem, at
+	// most gemm.MaxVector.
+	Width(p gemm.Problem, o gemm.Operand) int
+}
+
 // WithWidths returns the operands with the widths that a family's kernels have for a problem.
-func (o Operands) WithWidths(f Family, p *gemm.Problem) Operands {
+func (o Operands) WithWidths(f Widths, p *gemm.Problem) Operands {
 	o.WidthA, o.WidthB, o.WidthC = f.Width(*p, gemm.A), f.Width(*p, gemm.B), f.Width(*p, gemm.C)
 	return o
 }

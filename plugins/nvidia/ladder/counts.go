@@ -25,6 +25,8 @@ type counts struct {
 type counted struct {
 	reason arch.Reason
 	values []slotValue
+	// guarded: the kernel multiplies with tensor cores, which not every problem of these operands can use.
+	guarded bool
 }
 
 type slotValue struct {
@@ -55,12 +57,15 @@ type counting struct {
 // mostKept is how many configurations have their counts kept.
 const mostKept = 1 << 16
 
+// operandsOf returns what a problem's kernels are compiled for.
+func operandsOf(p *gemm.Problem) kernel.Operands {
+	return kernel.OperandsOf(p).WithWidths(family.Family{}, p)
+}
+
 // count returns the counts of a configuration for the operands of a problem. They are kept: walking the addresses takes
 // longer than all formulas.
 func (m *Model) count(p *gemm.Problem, c *gemm.Config) *counted {
-	f, o := family.Family{}, kernel.OperandsOf(p)
-	o.WidthA, o.WidthB, o.WidthC = f.Width(*p, gemm.A), f.Width(*p, gemm.B), f.Width(*p, gemm.C)
-	key := counting{o, *c}
+	key := counting{operandsOf(p), *c}
 	key.config.GroupM = 0
 	m.mu.RLock()
 	kept := m.counts[key]
@@ -69,7 +74,7 @@ func (m *Model) count(p *gemm.Problem, c *gemm.Config) *counted {
 		return kept
 	}
 	anew := m.countAnew(key.operands, key.config)
-	kept = &counted{reason: anew.reason, values: anew.values(m.inputs)}
+	kept = &counted{reason: anew.reason, values: anew.values(m.inputs), guarded: anew.multiplications > 0}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.counts) >= mostKept {

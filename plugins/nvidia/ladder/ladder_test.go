@@ -322,3 +322,33 @@ func TestTimesArePossible(t *testing.T) {
 		}
 	}
 }
+
+// Tensor cores multiply fragments of 16x16x16 alone. The model refuses what the generator refuses, and no more.
+func TestTensorCoresNeedWholeFragments(t *testing.T) {
+	m, c := open(t, "sm86@a6000"), rung(t, generator.RungWMMA)
+	for _, test := range []struct {
+		m, n, k int
+		want    arch.Reason
+	}{
+		{512, 512, 512, ""}, {16, 16, 16, ""}, {256, 640, 384, ""}, {15, 16, 16, generator.ReasonGuard},
+		{16, 17, 16, generator.ReasonGuard}, {512, 512, 520, generator.ReasonGuard},
+	} {
+		p := gemm.New(test.m, test.n, test.k)
+		p.DType, p.Out = gemm.FP32, gemm.FP32
+		var e [1]arch.Estimate
+		if err := m.Estimate(t.Context(), e[:], p, []gemm.Config{c}); err != nil || e[0].Reject != test.want {
+			t.Errorf("%s: %q, %v; want %q", p, e[0].Reject, err, test.want)
+		}
+		space := arch.Space{Kernel: Family, BlockM: []int{16}, BlockN: []int{16}, BlockK: []int{16}, NumWarps: []int{1},
+			NumStages: []int{1}, Axes: []arch.AxisValues{{Name: "math", Values: []string{"wmma"}},
+				{Name: "staging", Values: []string{"none"}}, {Name: "thread_m", Values: []string{"8"}},
+				{Name: "lanes_m", Values: []string{"4"}}, {Name: "pad", Values: []string{"0"}}}}
+		list, err := m.Candidates(t.Context(), p, space)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list.Configs)+len(list.Rejected) != 1 || len(list.Rejected) == 1 && list.Rejected[0].Reason != test.want {
+			t.Errorf("%s: %d candidates, rejected: %v; want %q", p, len(list.Configs), list.Rejected, test.want)
+		}
+	}
+}

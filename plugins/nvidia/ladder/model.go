@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	family "github.com/origami-gemm/origami/plugins/nvidia/kernel/sgemm"
@@ -195,6 +196,11 @@ func (m *Model) evaluate(frame []float64, p *gemm.Problem, c *gemm.Config) (arch
 	}
 	m.program.PutConfig(frame, c)
 	m.perConfig.Run(frame)
+	if counts.guarded {
+		if _, why := generator.Guard(p, *c); why != "" {
+			return generator.ReasonGuard, nil
+		}
+	}
 	return counts.reason, nil
 }
 
@@ -211,12 +217,15 @@ func (m *Model) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*
 	if err != nil {
 		return nil, err
 	}
-	operands, list := kernel.OperandsOf(&p), &arch.Candidates{}
+	operands, list := operandsOf(&p), &arch.Candidates{}
 	for i := range all {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		reason, detail := m.check(operands, all[i])
+		if _, why := generator.Guard(&p, all[i]); reason == "" && why != "" {
+			reason, detail = generator.ReasonGuard, why
+		}
 		if reason == "" {
 			list.Configs = append(list.Configs, all[i])
 			continue

@@ -7,14 +7,8 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
 )
-
-// rate is the predicted rate of a rung, in FLOP/s.
-func (w *writer) rate(e *ladder.Entry) unit.FlopsPerSecond {
-	return unit.FlopsPerSecond(w.problem.Flops() / float64(e.Predicted))
-}
 
 // report writes the outcome into a folder: ladder.md with the tables and the figures, which are SVG and PNG, and
 // ladder.csv and ladder.json with the numbers.
@@ -60,11 +54,11 @@ func (w *writer) figures(to report.Place, page *report.Page) error {
 			continue
 		}
 		names = append(names, e.Rung.Name)
-		predicted.Values = append(predicted.Values, w.rateAt(e.Predicted)/peak)
-		measured.Values = append(measured.Values, w.rateAt(e.Measured)/peak)
+		predicted.Values = append(predicted.Values, float64(w.rate(e.Predicted))/peak)
+		measured.Values = append(measured.Values, float64(w.rate(e.Measured))/peak)
 		for j, name := range []string{requested, atL2, atDRAM} {
 			if x := e.Values[name]; x > 0 {
-				clouds[j].Points = append(clouds[j].Points, report.Point{X: x, Y: w.rateAt(t)})
+				clouds[j].Points = append(clouds[j].Points, report.Point{X: x, Y: float64(w.rate(t))})
 			}
 		}
 	}
@@ -95,12 +89,12 @@ func (w *writer) figures(to report.Place, page *report.Page) error {
 	return nil
 }
 
-// rateAt is the rate in FLOP/s for a time, NaN if there is none.
-func (w *writer) rateAt(t unit.Seconds) float64 {
+// rate is the rate for a time, NaN if there is none.
+func (w *writer) rate(t unit.Seconds) unit.FlopsPerSecond {
 	if t <= 0 {
-		return math.NaN()
+		return unit.FlopsPerSecond(math.NaN())
 	}
-	return w.problem.Flops() / float64(t)
+	return unit.FlopsPerSecond(w.problem.Flops() / float64(t))
 }
 
 // dramPeak is the bandwidth of the last memory level in B/s.

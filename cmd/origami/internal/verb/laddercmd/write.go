@@ -126,7 +126,7 @@ func (w *writer) rungs() (header []string, rows [][]string) {
 			row[4] = three(degree)
 		}
 		row[5] = e.Predicted.String()
-		row[6] = render.Rate(w.rate(e), w.problem.DType)
+		row[6] = render.Rate(w.rate(e.Predicted), w.problem.DType)
 		most, share := ladder.Dominant(w.ladder.Costs, e.Values)
 		row[7] = fmt.Sprintf("%s (%s)", most.Name, render.Percent(share))
 		if e.Measured > 0 {
@@ -152,10 +152,11 @@ func (w *writer) claims() (header []string, rows [][]string) {
 	return []string{"verdict", "claim", "evidence"}, rows
 }
 
-// numbers is the table for programs: full numbers, in base units.
+// numbers is the table for programs: full numbers, in base units. Each line says of which problem and device it is.
 func (w *writer) numbers() (header []string, rows [][]string) {
-	header = []string{"rung", "config", "flop_per_requested_byte", "flop_per_l2_byte", "flop_per_dram_byte",
-		"conflict_degree"}
+	header = slices.Concat(gemm.Columns, []string{"arch", "device", "model", "kernel", "rung", "config",
+		"flop_per_requested_byte", "flop_per_l2_byte", "flop_per_dram_byte", "conflict_degree"})
+	about := append(w.problem.Cells(), w.desc.Arch, w.desc.Device, w.desc.Model, w.ladder.Family)
 	for _, c := range w.ladder.Costs {
 		header = append(header, c.Column()+"_seconds")
 	}
@@ -180,7 +181,7 @@ func (w *writer) numbers() (header []string, rows [][]string) {
 		if e.Measured > 0 {
 			measured = render.SixDigits(float64(e.Measured))
 		}
-		rows = append(rows, append(row, predicted, limited, measured, e.Source))
+		rows = append(rows, slices.Concat(about, row, []string{predicted, limited, measured, e.Source}))
 	}
 	return header, rows
 }

@@ -1,5 +1,5 @@
-"""Compiles every kernel that measure.py will run with origami's picks, for an H200 that need not be there: shared
-memory, registers and spills of each.
+"""Compiles the kernels that measure.py runs with origami's picks, for an H200 that need not be there: shared memory,
+registers and spills of each.
 
     python3 compiles.py [--top 4] [--only NAME] [--pad] [--out RESULT.json]
 
@@ -32,6 +32,7 @@ from torch._inductor.fx_passes import pad_mm  # noqa: E402
 from torch._inductor.runtime.hints import DeviceProperties  # noqa: E402
 from torch._inductor.utils import fresh_cache  # noqa: E402
 from torch._subclasses import FakeTensorMode  # noqa: E402
+import triton  # noqa: E402
 
 import origami_gemm.inductor as oi  # noqa: E402
 import workloads  # noqa: E402
@@ -41,6 +42,7 @@ H200 = DeviceProperties(type="cuda", index=0, multi_processor_count=132, cc=90, 
                         max_threads_per_multi_processor=2048, warp_size=32)
 SHARED = 227 << 10  # bytes of a block, CUDA C++ Programming Guide, compute capability 9.0
 REGISTERS = 65536  # of a multiprocessor
+CUOBJDUMP = pathlib.Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 
 
 class Generated(BaseException):
@@ -76,6 +78,7 @@ def h200(pad):
             mock.patch.object(torch._inductor.runtime.triton_helpers, "set_driver_to_gpu", lambda: None),
             mock.patch.object(torch.utils._triton, "triton_hash_with_backend", lambda: "none"),
             mock.patch.object(torch._inductor.graph.GraphLowering, "compile_to_module", generated),
+            mock.patch.object(pad_mm, "has_triton", lambda: True),
             mock.patch.object(pad_mm, "_should_pad", lambda *_: pad),
             config.patch(max_autotune=True, fx_graph_cache=False, compile_threads=1, force_disable_caches=True,
                          use_static_cuda_launcher=False),
@@ -129,14 +132,7 @@ def compiled(name, text):
             "wgmma": "wgmma" in asm["ptx"], "starts": shared <= SHARED and registers * threads <= REGISTERS}
 
 
-CUOBJDUMP = ""
-
-
 def main():
-    global CUOBJDUMP
-    import triton
-
-    CUOBJDUMP = str(next(pathlib.Path(triton.__file__).parent.glob("backends/nvidia/bin/cuobjdump")))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--top", type=int, default=4)
     parser.add_argument("--only", default="", help="products with this in their name")

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -257,6 +258,50 @@ class Choices(Lowered):
             oi.disable()
             self.lower(torch.mm, ((512, 1024),), ((1024, 768),))
             self.assertEqual(Mine.asked, 1)
+
+
+PROGRAM = shutil.which("origami", path=os.pathsep.join((str(CLIENT.parents[1] / "bin"), os.environ.get("PATH", ""))))
+
+
+@unittest.skipUnless(PROGRAM, "needs origami: make build")
+class Pasted(Lowered):
+    """What `origami select --format inductor` prints, where docs/inductor.md says that it is pasted."""
+
+    def paste(self, heuristic, *arguments):
+        from torch._inductor.template_heuristics import triton as heuristics
+
+        command = [PROGRAM, "--in-process", "--arch", "sm90@h200", "select", "--format", "inductor", *arguments]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        configurations = eval(f"[\n{lines}]", {"GemmConfig": heuristics.GemmConfig})
+        patch = mock.patch.object(getattr(heuristics, heuristic)(), "mm_configs", configurations)
+        self.enterContext(patch)
+        self.enterContext(config.patch(max_autotune=True, max_autotune_gemm_backends="TRITON"))
+        return configurations
+
+    def same(self, configurations, choices):
+        names = ("block_m", "block_n", "block_k", "num_warps", "num_stages", "group_m")
+        self.assertEqual([tuple(getattr(c, name) for name in names) for c in configurations],
+                         [tuple(c.values()) for c in choices])
+
+    def test_mm(self):
+        configurations = self.paste("CUDAMMTemplateConfigHeuristic", *"-m 512 -n 768 -k 1024 --top 3".split())
+        self.assertEqual(len(configurations), 3)
+        operands = ((512, 1024), torch.float16), ((1024, 768), torch.float16)
+        self.same(configurations, self.only(torch.mm, *operands)[1])
+
+    def test_addmm(self):
+        configurations = self.paste("CUDAAddMMTemplateConfigHeuristic",
+                                    *"-m 512 -n 768 -k 1024 --dtype bf16".split())
+        self.same(configurations, self.only(torch.addmm, ((768,),), ((512, 1024),), ((1024, 768),))[1])
+
+    def test_fp8(self):
+        def scaled(a, b, scale_a, scale_b):
+            return torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+        configurations = self.paste("CUDAScaledMMTemplateConfigHeuristic",
+                                    *"-m 512 -n 768 -k 1024 --dtype fp8 --out-dtype bf16 --trans-b".split())
+        operands = ((512, 1024), FP8), ((1024, 768), FP8, True), ((), torch.float32), ((), torch.float32)
+        self.same(configurations, self.only(scaled, *operands)[1])
 
 
 class FailsOpen(Lowered):

@@ -1,12 +1,16 @@
 """torch.compile with Inductor's own list of Triton kernels beside origami's picks: time of the first call, time of the
 kernels, error of the results.
 
-    python3 measure.py products --out RESULT.json [--resume OLD.json] [--seconds 400]
-    python3 measure.py models   --out RESULT.json [--resume OLD.json] [--seconds 250]
+    python3 measure.py all --out RESULT.json [--seconds 600]
+    python3 measure.py products --out RESULT.json [--only NAME]
+    python3 measure.py models --out RESULT.json [--resume OLD.json]
 
-Needs an NVIDIA GPU, torch 2.10 or 2.11, and liborigami (`make lib`); the second part also needs transformers. Results are
-written after every product and model. With --resume, what the old file has is not measured again. A part stops before
-the next measurement that might not end within --seconds. --rehearse runs small sizes on the CPU, to try the script.
+Needs an NVIDIA GPU, torch 2.10 or 2.11, and liborigami (`make lib`); one of the models also needs transformers. "all"
+has the most telling first: products of every kind, a model, the other products, the other model. Results are written
+after every contender. What the file of --out (or else of --resume) has is not measured again, so the same command
+goes on where it was cut off. It stops before a measurement that might not end within --seconds. A contender that takes
+longer than --limit counts as failed. The status is 75 if the GPU or a call hangs or breaks for good: run it again.
+--rehearse runs small sizes on the CPU, to try the script.
 
 First calls have empty caches, and compile workers that are already running. Kernel times are medians by device events
 of replays of a CUDA graph with a cold L2 (512 MiB are written before each), the contenders in turns. Operands are
@@ -19,17 +23,28 @@ import gc
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 import types
+
+BEGIN = time.perf_counter()
+AGAIN = 75  # EX_TEMPFAIL of sysexits.h
+
+# Inductor reads these when it is imported. The workers stay, so that no first call waits for their start.
+for name in [name for name in os.environ if name.startswith(("TORCHINDUCTOR_", "TORCH_COMPILE", "ORIGAMI_INDUCTOR"))]:
+    del os.environ[name]
+os.environ["TORCHINDUCTOR_QUIESCE_ASYNC_COMPILE_POOL"] = "0"
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(CHECKOUT / "bindings" / "python"), str(pathlib.Path(__file__).resolve().parent)]
 
 import torch  # noqa: E402
 from torch._inductor import config, select_algorithm  # noqa: E402
+from torch._inductor.async_compile import AsyncCompile  # noqa: E402
 from torch._inductor.utils import fresh_cache  # noqa: E402
 
 import origami_gemm.inductor as oi  # noqa: E402
@@ -37,19 +52,19 @@ import origami_gemm.triton  # noqa: E402
 import workloads  # noqa: E402
 
 TUNED = "max-autotune-no-cudagraphs"
-# Name: mode of torch.compile, arguments of enable() or None, changes of Inductor's settings.
+# Name: mode of torch.compile, arguments of enable() or None, changes of Inductor's settings. Most telling first.
 CONTENDERS = {
     "default": (None, None, {}),  # cuBLAS
     "top1": (TUNED, {"top": 1}, {}),
-    "top4": (TUNED, {"top": 4}, {}),
-    "top1-aten": (TUNED, {"top": 1, "aten": True}, {}),
-    "top4-aten": (TUNED, {"top": 4, "aten": True}, {}),
     "own": (TUNED, None, {}),
     # In the cache that "own" leaves, so its first call is not comparable.
     "own-triton": (TUNED, None, {"max_autotune_gemm_backends": "TRITON"}),
+    "top4": (TUNED, {"top": 4}, {}),
+    "top1-aten": (TUNED, {"top": 1, "aten": True}, {}),
+    "top4-aten": (TUNED, {"top": 4, "aten": True}, {}),
 }
 WARM = "own-triton"
-MODELS = {name: CONTENDERS[name] for name in ("default", "top1", "top4", "top1-aten", "own")}
+MODELS = {name: CONTENDERS[name] for name in ("default", "top1", "own", "top4", "top1-aten")}
 MODELS["top1-default-mode"] = (None, {"top": 1}, {})
 
 
@@ -106,6 +121,17 @@ class Machine:
         torch.cuda.synchronize()
         return start.elapsed_time(end) / 1e3
 
+    def check(self):
+        """Ends the process if the GPU takes no more work, as after an address that is out of bounds."""
+        if self.device == "cpu":
+            return
+        try:
+            torch.cuda.synchronize()
+            torch.cuda.empty_cache()
+        except RuntimeError as e:
+            say(f"the GPU takes no more work; run it again: {e}")
+            os._exit(AGAIN)
+
     def describe(self):
         about = {"torch": torch.__version__, "date": time.strftime("%Y-%m-%d", time.gmtime()), "cores": os.cpu_count()}
         if self.device == "cuda":
@@ -120,14 +146,49 @@ class Results:
 
     def __init__(self, out, resume, machine):
         self.out = pathlib.Path(out)
-        self.data = json.loads(pathlib.Path(resume).read_text()) if resume else {"products": {}, "models": {}}
+        old = next((p for p in (self.out, resume and pathlib.Path(resume)) if p and p.exists()), None)
+        self.data = json.loads(old.read_text()) if old else {"products": {}, "models": {}}
         self.data["machine"] = machine.describe()
+
+    def has(self, part, name):
+        return "took_s" in self.data[part].get(name, {})
 
     def put(self, part, name, value):
         self.data[part][name] = value
         text = self.out.with_suffix(".part")
         text.write_text(json.dumps(self.data, indent=1))
         text.replace(self.out)
+
+
+class Watch:
+    """Limits what a contender may take: an exception at the limit, and the end of the process if that does not help,
+    because a call into the driver or a lock does not come back."""
+
+    GRACE = 20  # seconds
+
+    def __init__(self, limit):
+        self.limit = limit
+        signal.signal(signal.SIGALRM, self.alarm)
+
+    def alarm(self, *_):
+        raise TimeoutError(f"took more than {self.limit:.0f} s")
+
+    @contextlib.contextmanager
+    def __call__(self, times=1):
+        last = threading.Timer(times * self.limit + self.GRACE, self.end)
+        last.daemon = True
+        last.start()
+        signal.setitimer(signal.ITIMER_REAL, times * self.limit)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            last.cancel()
+
+    @staticmethod
+    def end():
+        print(f"{time.perf_counter() - BEGIN:6.1f} s  hangs; run it again", flush=True)
+        os._exit(AGAIN)
 
 
 def fresh(function, name):
@@ -176,61 +237,91 @@ def error(result, want):
     return value if value == value else float("inf")
 
 
-def product(machine, spec):
-    """All that is measured of one product."""
+def product(machine, spec, row, watch, put):
+    """Fills the row with all that is measured of one product. What a process before has left undone counts as
+    failed."""
     arguments, want = workloads.operands(spec, machine.device)
     function = workloads.FUNCTIONS[spec["operation"]]
-    row = dict(spec, contenders={})
     calls = {}
     with torch.no_grad(), contextlib.ExitStack() as caches:
         for name in CONTENDERS:
+            if tried(row, name):
+                continue
+            put(name, {"failed": HUNG})
             if name != WARM:
                 caches.close()
                 caches.enter_context(fresh_cache())
             try:
-                compiled, result, learnt = first_call(machine, name, function, arguments)
-                learnt["error"] = error(result, want)
-                calls[name] = machine.captured(lambda compiled=compiled: compiled(*arguments))
+                with watch():
+                    compiled, result, learnt = first_call(machine, name, function, arguments)
+                    learnt["error"] = error(result, want)
+                    calls[name] = machine.captured(lambda compiled=compiled: compiled(*arguments))
             except Exception as e:  # a contender that fails is a result too
-                learnt = {"failed": f"{type(e).__name__}: {e}"[:500]}
-            row["contenders"][name] = learnt
-        for name, times in machine.seconds(calls).items():
-            row["contenders"][name]["kernel_s"] = times
-    return row
+                learnt = failure(e)
+            put(name, learnt)
+            machine.check()
+        if calls:
+            with watch():
+                for name, times in machine.seconds(calls).items():
+                    row["contenders"][name]["kernel_s"] = times
 
 
-def products(machine, results, options):
-    measure_all(machine, results, options, "products", workloads.products(options.rehearse), product)
+HUNG = "the process ended or hung here"
 
 
-def models(machine, results, options):
-    measure_all(machine, results, options, "models", workloads.models(options.rehearse), model)
+def tried(row, name):
+    """Whether a contender ended the process before, so that it is not tried again. Others are: their calls are gone."""
+    return row["contenders"].get(name, {}).get("failed") == HUNG
 
 
-def measure_all(machine, results, options, part, specs, measure):
+def failure(e):
+    return {"failed": " ".join(f"{type(e).__name__}: {e}".split())[:500]}
+
+
+def plan(part, rehearse):
+    """The measurements of a part in their order."""
+    every = {"products": list(workloads.products(rehearse)), "models": list(workloads.models(rehearse))}
+    if part != "all":
+        return [(part, spec) for spec in every[part]]
+    some, (block, *other) = workloads.KINDS, every["models"]
+    return [("products", s) for s in every["products"][:some]] + [("models", block)] + \
+        [("products", s) for s in every["products"][some:]] + [("models", s) for s in other]
+
+
+def measure_all(machine, results, options):
     """Measures what the file does not have yet, as long as the time lasts."""
-    begin = time.perf_counter()
-    worst = 0.0
-    for spec in specs:
+    measures = {"products": product, "models": model}
+    worst, watch = {}, Watch(options.limit)
+    for part, spec in plan(options.part, options.rehearse):
         name = spec["name"]
-        if name in results.data[part] or options.only and options.only not in name:
+        if results.has(part, name) or options.only and options.only not in name:
             continue
-        spent = time.perf_counter() - begin
-        if spent + 0.7 * worst > options.seconds:
-            print(f"stopped after {spent:.0f} s; {name} and those after it are left", flush=True)
-            return
+        spent = time.perf_counter() - BEGIN
+        if spent + 0.7 * worst.get(part, 0) > options.seconds:
+            say(f"{name} is left: it might not end within {options.seconds:.0f} s")
+            continue
+        row = spec | {"contenders": dict(results.data[part].get(name, {}).get("contenders", {}))}
+
+        def put(contender, value, part=part, name=name, row=row):
+            row["contenders"][contender] = value
+            results.put(part, name, row)
+
         start = time.perf_counter()
         try:
-            results.put(part, name, measure(machine, spec) | {"took_s": time.perf_counter() - start})
-            said = line(results.data[part][name])
-        except Exception as e:  # the others can still be measured; --resume tries it again
-            said = f"not measured: {type(e).__name__}: {e}"
-        worst = max(worst, time.perf_counter() - start)
-        print(f"{time.perf_counter() - begin:6.1f} s  {name}: {said}", flush=True)
+            measures[part](machine, spec, row, watch, put)
+            results.put(part, name, row | {"took_s": time.perf_counter() - start})
+            said = line(row)
+        except Exception as e:  # the others can still be measured; the next run tries it again
+            said = f"not measured: {failure(e)['failed']}"
+        worst[part] = max(worst.get(part, 0), time.perf_counter() - start)
+        say(f"{name}: {said}")
         torch._dynamo.reset()
         gc.collect()
-        if machine.device == "cuda":
-            torch.cuda.empty_cache()
+        machine.check()
+
+
+def say(text):
+    print(f"{time.perf_counter() - BEGIN:6.1f} s  {text}", flush=True)
 
 
 def line(row):
@@ -240,35 +331,44 @@ def line(row):
         if "failed" in c:
             parts.append(f"{name} FAILED")
             continue
-        time_s = c["kernel_s" if "kernel_s" in c else "step_s"]["median"]
+        timed = c.get("kernel_s") or c.get("step_s")
+        if not timed:
+            parts.append(f"{name} untimed")
+            continue
+        time_s = timed["median"]
         first = "" if c["first_call_s"] is None else f" {c['first_call_s']:.1f} s"
         parts.append(f"{name}{first} {time_s * 1e6:.1f} us")
     return ", ".join(parts)
 
 
-def model(machine, spec):
-    """All that is measured of one model: a step is forward and backward."""
+def model(machine, spec, row, watch, put):
+    """Fills the row with all that is measured of one model: a step is forward and backward."""
     eager, arguments = workloads.model(spec, machine.device)
     want, gradient = step(eager, arguments)
-    row = dict(spec, contenders={}, parameters=sum(p.numel() for p in eager.parameters()), loss=want, gradient=gradient)
+    row |= {"parameters": sum(p.numel() for p in eager.parameters()), "loss": want, "gradient": gradient}
+    del eager
     for name in MODELS:
+        if name in row["contenders"]:
+            continue
+        put(name, {"failed": HUNG})
         torch._dynamo.reset()
         net, _ = workloads.model(spec, machine.device)
-        with fresh_cache(), contender(name) as (mode, learnt):
-            compiled = torch.compile(net, mode=mode, dynamic=False)
-            machine.wait()
-            begin = time.perf_counter()
-            try:
+        try:
+            with watch(4), fresh_cache(), contender(name) as (mode, learnt):
+                compiled = torch.compile(net, mode=mode, dynamic=False)
+                machine.wait()
+                begin = time.perf_counter()
                 loss, norm = step(compiled, arguments)
-            except Exception as e:
-                row["contenders"][name] = {"failed": f"{type(e).__name__}: {e}"[:500]}
-                continue
-            learnt["first_call_s"] = time.perf_counter() - begin
-            learnt |= {"loss": loss, "gradient": norm}
-            # Not in turns: each model and its gradients would have to stay in memory.
-            learnt["step_s"] = machine.seconds({name: lambda: step(compiled, arguments)}, budget=1.5, most=20)[name]
-        row["contenders"][name] = learnt
-    return row
+                learnt["first_call_s"] = time.perf_counter() - begin
+                learnt |= {"loss": loss, "gradient": norm}
+                # Not in turns: each model and its gradients would have to stay in memory.
+                timed = machine.seconds({name: lambda: step(compiled, arguments)}, budget=1.5, most=20)
+                learnt["step_s"] = timed[name]
+        except Exception as e:
+            learnt = failure(e)
+        put(name, learnt)
+        say(f"{spec['name']}: {line({'contenders': {name: learnt}})}")
+        machine.check()
 
 
 def step(net, arguments):
@@ -283,21 +383,25 @@ def step(net, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("products", "models"))
+    parser.add_argument("part", choices=("all", "products", "models"))
     parser.add_argument("--out", required=True)
-    parser.add_argument("--resume")
-    parser.add_argument("--seconds", type=float, default=400)
+    parser.add_argument("--resume", help="results of an earlier run, if the file of --out does not exist")
+    parser.add_argument("--seconds", type=float, default=600, help="for everything, the start included")
+    parser.add_argument("--limit", type=float, default=45, 
+                        help="seconds for a contender of a product; one of a model has four times that")
     parser.add_argument("--only", help="products or models with this in their name")
     parser.add_argument("--rehearse", action="store_true")
     options = parser.parse_args()
     machine = Machine(options.rehearse)
     results = Results(options.out, options.resume, machine)
     # Compile workers start, and libraries load, before the first measurement.
+    AsyncCompile.wait_pool_ready()
     with torch.no_grad(), fresh_cache():
         x = torch.randn(256, 256, device=machine.device)
         torch.compile(lambda x: (x @ x).relu(), mode=TUNED)(x)
     torch._dynamo.reset()
-    {"products": products, "models": models}[options.part](machine, results, options)
+    say(f"ready: {results.data['machine']}")
+    measure_all(machine, results, options)
 
 
 if __name__ == "__main__":

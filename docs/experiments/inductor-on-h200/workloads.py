@@ -15,6 +15,8 @@ FUNCTIONS = {
         a, w.t(), scale_a, scale_w, out_dtype=torch.bfloat16, use_fast_accum=True),
 }
 
+KINDS = 8  # products at the beginning of the list that have every operation, type and kind of shape
+
 # Operation, type, (batch,) m, n, k. Most telling first: a run that is cut off has some of every kind.
 PRODUCTS = [
     ("linear", "bf16", 4096, 14336, 4096),
@@ -23,6 +25,8 @@ PRODUCTS = [
     ("scaled", "fp8", 4096, 4096, 4096),
     ("linear-gelu", "bf16", 4096, 16384, 4096),
     ("linear", "bf16", 1000, 3000, 777),
+    ("bmm", "fp16", 32, 512, 512, 128),
+    ("baddbmm", "bf16", 16, 1024, 256, 64),
     ("linear", "bf16", 1, 4096, 4096),
     ("linear", "bf16", 1024, 4096, 14336),
     ("scaled", "fp8", 16, 14336, 4096),
@@ -32,7 +36,6 @@ PRODUCTS = [
     ("linear", "bf16", 512, 14336, 4096),
     ("mm", "fp16", 8192, 8192, 8192),
     ("scaled", "fp8", 1024, 4096, 14336),
-    ("bmm", "fp16", 32, 512, 512, 128),
     ("linear", "bf16", 64, 6144, 4096),
     ("linear-gelu", "bf16", 512, 3072, 768),
     ("mm", "fp16", 4095, 4097, 4100),
@@ -41,7 +44,6 @@ PRODUCTS = [
     ("mm", "fp16", 2048, 2048, 2048),
     ("linear", "bf16", 16, 14336, 4096),
     ("linear", "bf16", 256, 4096, 4096),
-    ("baddbmm", "bf16", 16, 1024, 256, 64),
     ("linear", "bf16", 32, 4096, 14336),
     ("linear", "bf16", 8192, 8192, 8192),
     ("mm", "fp16", 16, 4096, 4096),
@@ -98,6 +100,17 @@ def operands(spec, device):
             a, w = normal(m, k), normal(n, k)
             return (a, w, scale, scale), a.float() @ w.float().t() * 0.25
     return arguments, FUNCTIONS[spec["operation"]](*(x.float() for x in arguments))
+
+
+def shapes(spec):
+    """The arguments of a product's function without values, for tensors that are fake."""
+    *batch, m, n, k = spec["sizes"]
+    dtype = DTYPES[spec["dtype"]]
+    sizes = {"linear": ((m, k), (n, k)), "mm": ((m, k), (k, n)), "linear-gelu": ((m, k), (n, k), (n,)),
+             "bmm": ((*batch, m, k), (*batch, k, n)), "baddbmm": ((*batch, m, n), (*batch, m, k), (*batch, k, n)),
+             "scaled": ((m, k), (n, k))}[spec["operation"]]
+    scales = [torch.empty(()) for _ in range(2 * (spec["operation"] == "scaled"))]
+    return [torch.empty(s, dtype=dtype) for s in sizes] + scales
 
 
 def models(small):

@@ -120,10 +120,8 @@ func TestSignals(t *testing.T) {
 		"plugin check": {args: "plugin check $DIR/plugins/origami-plugin-caught", when: written("estimating")},
 	}
 	origami := binary(t)
-	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // under nohup the command inherits that
-		signals = append(signals, syscall.SIGHUP)
-	}
+	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+	deliver(t, signals)
 	for i, name := range slices.Sorted(maps.Keys(cases)) {
 		c, sig := cases[name], signals[i%len(signals)]
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
@@ -147,6 +145,19 @@ func TestSignals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// deliver makes the commands of a test get signals that this process ignores, as it does under nohup or in the
+// background of a script. A command would ignore them too; those that this process handles have their default there.
+func deliver(t *testing.T, signals []syscall.Signal) {
+	t.Helper()
+	heard := make(chan os.Signal, 1)
+	for _, s := range signals {
+		if signal.Ignored(s) {
+			signal.Notify(heard, s)
+		}
+	}
+	t.Cleanup(func() { signal.Stop(heard) })
 }
 
 // prepare makes the folder of a command: a named pipe, plugins, and the lock file that trusts them.

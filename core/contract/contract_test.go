@@ -161,6 +161,9 @@ func TestMistakesInShapes(t *testing.T) {
 	for says, err := range map[string]error{
 		"the index k (summation) has no size; give one": try(contract.Sizes{'i': 4, 'j': 5}, nil, nil, nil),
 		"there is no index q; the indices are j, i, k":  try(contract.Sizes{'i': 4, 'j': 5, 'k': 6, 'q': 1}, nil, nil, nil),
+		// Of several, the first letter is said, every time.
+		"there is no index p;": try(contract.Sizes{'i': 4, 'j': 5, 'k': 6, 'z': 1, 'w': 1, 'v': 1, 'u': 1, 't': 1, 's': 1,
+			'r': 1, 'q': 1, 'p': 1}, nil, nil, nil),
 		"the product of the sizes overflows at k": try(contract.Sizes{'i': 1 << 30, 'j': 1 << 20, 'k': 1 << 20}, nil,
 			nil, nil),
 		"A has 2 indices and 1 strides": try(sizes, contract.Strides{1}, nil, nil),

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func (c Contraction) Shape(sizes Sizes, a, b, result Strides) (*Shape, error) {
 		}
 		s.sizes[x] = n
 	}
-	for x := range sizes {
+	for _, x := range slices.Sorted(maps.Keys(sizes)) {
 		if strings.IndexByte(letters, x) < 0 {
 			return nil, diag.Inputf("there is no index %c", x).
 				Do("the indices are %s", strings.Join(strings.Split(letters, ""), ", "))

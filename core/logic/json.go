@@ -181,7 +181,8 @@ func (f *file) kernels(l *Logic, n *yaml.Node) error {
 			return err
 		}
 		var k Kernel
-		for key, v := range fields {
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			v := fields[key]
 			switch {
 			case key == "name" && v.Kind == yaml.ScalarNode:
 				k.Name = v.Value

@@ -133,6 +133,11 @@ func brokenKernels() []*brokenExecutor {
 			broken: runner{device: func(d *exec.Device) { d.Name += string(rune('a' + calls.Add(1)%20)) }}},
 		{check: "devices", what: "a clock in MHz", finding: "a clock of 1500 Hz",
 			broken: runner{device: func(d *exec.Device) { d.Attributes = map[string]float64{"clock": 1500} }}},
+		{check: "devices", what: "numbers below zero",
+			finding: "a is -1\ndevice 0 (Made Up): b is -1\ndevice 0 (Made Up): c is -1\ndevice 0 (Made Up): d is -1",
+			broken: runner{device: func(d *exec.Device) {
+				d.Attributes = map[string]float64{"d": -1, "c": -1, "b": -1, "a": -1}
+			}}},
 		{check: "compile", what: "a family that does not build", finding: "the kernel family two can be compiled",
 			broken: runner{
 				fate: fateOf(func(_ gemm.Problem, c gemm.Config) bool { return c.Kernel == "two" },

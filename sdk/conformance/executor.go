@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -154,8 +156,8 @@ func checkDevices(ctx context.Context, s *subject) error {
 		if clock, ok := d.Attributes["clock"]; ok && (clock < 1e6 || clock > 1e11) {
 			found.add("%s: a clock of %v Hz is not between 1 MHz and 100 GHz", name, clock)
 		}
-		for attribute, v := range d.Attributes {
-			if v < 0 {
+		for _, attribute := range slices.Sorted(maps.Keys(d.Attributes)) {
+			if v := d.Attributes[attribute]; v < 0 {
 				found.add("%s: %s is %v", name, attribute, v)
 			}
 		}

@@ -130,19 +130,22 @@ func checkFields(ctx context.Context, s *subject) error {
 	if err1 != nil || err2 != nil || !proto.Equal(got, want) {
 		found.add("with a field that it does not know, Candidates gives another answer (%v, %v)", err1, err2)
 	}
-	for what, change := range map[string]func(*pb.Problem){
-		"an element type that no version has": func(p *pb.Problem) { p.ElementType = 99 },
-		"a storage order that no version has": func(p *pb.Problem) { p.AMajor = 99 },
-		"a storage order below all of them":   func(p *pb.Problem) { p.BMajor = -1 },
-		"an element type below all of them":   func(p *pb.Problem) { p.ElementType = -1 },
-		"a storage order of the other matrix": func(p *pb.Problem) { p.AMajor = pb.Major_MAJOR_N },
+	for _, odd := range []struct {
+		what   string
+		change func(*pb.Problem)
+	}{
+		{"an element type that no version has", func(p *pb.Problem) { p.ElementType = 99 }},
+		{"a storage order that no version has", func(p *pb.Problem) { p.AMajor = 99 }},
+		{"a storage order below all of them", func(p *pb.Problem) { p.BMajor = -1 }},
+		{"an element type below all of them", func(p *pb.Problem) { p.ElementType = -1 }},
+		{"a storage order of the other matrix", func(p *pb.Problem) { p.AMajor = pb.Major_MAJOR_N }},
 	} {
-		odd := proto.CloneOf(plain)
-		change(odd.Problem)
-		if _, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: opened.GetHandle(), Problem: odd.Problem,
+		request := proto.CloneOf(plain)
+		odd.change(request.Problem)
+		if _, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: opened.GetHandle(), Problem: request.Problem,
 			Configs: &pb.ConfigSet{Sha256: unheld,
 				Configs: config}}); status.Code(err) == codes.OK || status.Code(err) == codes.Unavailable {
-			found.add("Estimate with %s: %v", what, err)
+			found.add("Estimate with %s: %v", odd.what, err)
 		}
 	}
 	return found.err()

@@ -103,7 +103,8 @@ func parseLock(path string, text []byte) (map[string]lockEntry, error) {
 	if err := strictjson.Unmarshal(text, &lock); err != nil {
 		return nil, diag.Inputf("not a lock file: %v", err).At("%s", path).Do(form)
 	}
-	for name, entry := range lock.Plugins {
+	for _, name := range slices.Sorted(maps.Keys(lock.Plugins)) {
+		entry := lock.Plugins[name]
 		if sum, err := hex.DecodeString(entry.SHA256); err != nil || len(sum) != sha256.Size {
 			return nil, diag.Inputf("the sha256 of %s is not 64 hexadecimal digits", name).At("%s", path).Do(form)
 		}

@@ -3,7 +3,9 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -79,8 +81,8 @@ func (c *check) atMost(name string, v, most float64) float64 {
 
 // attributes are the numbers of a live device; none is nil.
 func (c *check) attributes(attributes map[string]float64) map[string]float64 {
-	for name, v := range attributes {
-		c.finite(c.named("attribute", name), v)
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		c.finite(c.named("attribute", name), attributes[name])
 	}
 	if len(attributes) == 0 {
 		return nil

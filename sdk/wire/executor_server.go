@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -77,8 +78,8 @@ func (s *executorServer) close() error {
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	var errs []error
-	for handle, h := range s.kernels {
-		errs = append(errs, h.kernel.Close())
+	for _, handle := range slices.Sorted(maps.Keys(s.kernels)) {
+		errs = append(errs, s.kernels[handle].kernel.Close())
 		delete(s.kernels, handle)
 	}
 	if s.open != nil {

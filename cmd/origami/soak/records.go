@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -124,7 +126,7 @@ func (r *records) compare(want records) []string {
 	if len(blamed) > 0 {
 		return append(faults, blamed...)
 	}
-	for key := range got {
+	for _, key := range slices.Sorted(maps.Keys(got)) {
 		if !expected[key] {
 			faults = append(faults, "unexpected: "+key)
 		}

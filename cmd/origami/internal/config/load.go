@@ -188,15 +188,19 @@ func parse(v *layers, file string, data []byte) (warnings []string, err error) {
 			At("%s", file).Do("write one YAML mapping; `origami help environment` lists the keys")
 	}
 	values := map[string]any{}
-	for key, value := range read {
-		values[strings.ToLower(key)] = value
-	}
 	lines := keyLines(data)
 	at := func(key string) string {
 		if line := lines[key]; line > 0 {
 			return fmt.Sprintf("%s:%d", file, line)
 		}
 		return file
+	}
+	for _, key := range slices.Sorted(maps.Keys(read)) {
+		lower := strings.ToLower(key)
+		if _, again := values[lower]; again {
+			return nil, diag.Inputf("%s is set twice, once as %q", lower, key).At("%s", at(lower)).Do("leave one of them out")
+		}
+		values[lower] = read[key]
 	}
 	var known []string
 	now := map[string]string{} // old keys

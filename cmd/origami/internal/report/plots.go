@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"image/color"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -105,8 +106,8 @@ type bins struct {
 // Plot implements plot.Plotter.
 func (b bins) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	for at, n := range b.counts {
-		share := 1.0
+	for _, at := range slices.SortedFunc(maps.Keys(b.counts), compareBins) {
+		n, share := b.counts[at], 1.0
 		if b.most > 1 {
 			share = math.Log(float64(n)) / math.Log(float64(b.most))
 		}
@@ -116,6 +117,9 @@ func (b bins) Plot(c draw.Canvas, p *plot.Plot) {
 		c.Fill(box.Path())
 	}
 }
+
+// compareBins orders bins from left to right and from below, so that the same figure is the same file.
+func compareBins(x, y [2]int) int { return slices.Compare(x[:], y[:]) }
 
 // ramp is the sign of bins in a legend.
 type ramp struct{}

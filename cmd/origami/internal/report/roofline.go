@@ -2,7 +2,9 @@ package report
 
 import (
 	"image/color"
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
@@ -237,8 +239,8 @@ func (r *roofFigure) points(i int) error {
 		}
 	}
 	if len(ends) <= few {
-		for y, e := range ends {
-			at := y / teraOperations
+		for _, y := range slices.Sorted(maps.Keys(ends)) {
+			e, at := ends[y], y/teraOperations
 			if err := r.line(plotter.XYs{{X: e[0], Y: at}, {X: e[1], Y: at}}, color.Gray{Y: 0xA0}, true); err != nil {
 				return err
 			}

@@ -155,7 +155,7 @@ func TestFileInBrowser(t *testing.T) {
 	if err := setFlags(cmd, map[string]string{"m": "512", "n": "256", "k": "1024"}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := reportcmd.Build(t.Context(), o, func(int, int) {})
+	p, _, err := reportcmd.Build(t.Context(), o, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

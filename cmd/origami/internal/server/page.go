@@ -56,7 +56,11 @@ func (s *Server) built(r *http.Request, values map[string]string) (*page.Page, e
 	if err := setFlags(cmd, values); err != nil {
 		return nil, err
 	}
-	return reportcmd.Build(r.Context(), o, func(int, int) {})
+	p, _, err := reportcmd.Build(r.Context(), o, func(int, int) {}) // the page says what failed
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // form has the last question.

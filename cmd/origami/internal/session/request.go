@@ -148,7 +148,7 @@ func (f *Factory) checkOverrides(
 			At("%s", file).Do("put the numbers under their architecture, as in {%q:{…}}", matches[0].Arch.ID)
 	}
 	out := hw.Overrides{ByArch: map[string]map[string]hw.OverrideValue{}, Bare: o.Bare}
-	for key, values := range o.ByArch {
+	for _, key := range slices.Sorted(maps.Keys(o.ByArch)) {
 		m, err := f.find(ctx, key)
 		var d *diag.Error
 		if errors.As(err, &d) {
@@ -162,7 +162,7 @@ func (f *Factory) checkOverrides(
 			return hw.Overrides{}, diag.Inputf("%s is named twice, once as %q", canonical, key).At("%s", file).
 				Do("put its numbers in one place")
 		}
-		out.ByArch[canonical] = values
+		out.ByArch[canonical] = o.ByArch[key]
 	}
 	return out, nil
 }

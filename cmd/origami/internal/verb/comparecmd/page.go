@@ -13,21 +13,22 @@ import (
 )
 
 // AddTo compares the architectures of the settings over problems, and adds what `origami compare --report` shows to a
-// page. labels name the columns that are passed through.
+// page. The problems without an answer are added to the failures of the list.
 func AddTo(ctx context.Context, p *page.Page, f *session.Factory, search *session.SearchFlags,
-	problems []session.Problem, labels []string,
+	list *session.ProblemList,
 ) error {
 	o := &Options{Factory: f, search: search}
 	sides, err := open(ctx, o)
 	if err != nil {
 		return err
 	}
-	c, err := ask(ctx, o, sides, problems)
+	c, err := ask(ctx, o, sides, list.Problems)
 	if err != nil {
 		return err
 	}
-	c.labels = labels
+	c.labels = list.Labels
 	c.page(p)
+	c.faults(func(err error) { list.Failures.Add("", err) })
 	return nil
 }
 

@@ -191,23 +191,28 @@ func (c *comparison) reportFailures(s *iostreams.Streams, rows *session.Failures
 			failure = err
 		}
 	}
-	for i := range c.sides {
-		if err := c.sides[i].err; err != nil {
-			if label := c.sides[i].Label(); !strings.HasPrefix(err.Error(), "--arch ") {
-				err = diag.Within(label, err)
-			}
-			keep(err)
-			continue
-		}
-		for j := range c.rows {
-			if err := c.rows[j].answers[i].Err; err != nil {
-				keep(diag.Within(c.rows[j].Where, diag.Within(c.sides[i].Label(), err)))
-			}
-		}
-	}
+	c.faults(keep)
 	unread := rows.Err()
 	if failure == nil {
 		return unread
 	}
 	return &exitcode.Reported{Err: failure}
+}
+
+// faults tells which sides failed, and where they have no answer.
+func (c *comparison) faults(tell func(error)) {
+	for i := range c.sides {
+		if err := c.sides[i].err; err != nil {
+			if label := c.sides[i].Label(); !strings.HasPrefix(err.Error(), "--arch ") {
+				err = diag.Within(label, err)
+			}
+			tell(err)
+			continue
+		}
+		for j := range c.rows {
+			if err := c.rows[j].answers[i].Err; err != nil {
+				tell(diag.Within(c.rows[j].Where, diag.Within(c.sides[i].Label(), err)))
+			}
+		}
+	}
 }

@@ -57,10 +57,13 @@ type singlesGroup struct {
 func (o *Options) runSingles(ctx context.Context, a arch.Architecture, data *score.Subset,
 	problems []gemm.Problem,
 ) error {
-	for flag, given := range map[string]bool{"--report": o.Report != "", "--intervals": o.Intervals} {
-		if given {
-			return diag.Inputf("%s has one configuration per problem, and the %s needs a choice", data.Name, flag[2:]).
-				At("%s", flag).Do("leave it out")
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"report", o.Report != ""}, {"intervals", o.Intervals}} {
+		if flag.given {
+			return diag.Inputf("%s has one configuration per problem, and the %s needs a choice", data.Name, flag.name).
+				At("--%s", flag.name).Do("leave it out")
 		}
 	}
 	rows, err := score.Singles(ctx, a, data, problems)

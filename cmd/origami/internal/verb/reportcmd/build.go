@@ -48,6 +48,8 @@ type builder struct {
 	subjects []subject
 	problems []session.Problem
 	labels   []string
+	// failures has the rows that cannot be read, and those that a model does not answer.
+	failures *session.Failures
 	page     *page.Page
 	// done and all count the parts of the work.
 	done, all int
@@ -59,32 +61,39 @@ func (b *builder) step() {
 	b.progress(b.done, b.all)
 }
 
-// Build makes the page. progress is told how much of it is done.
-func Build(ctx context.Context, o *Options, progress func(done, all int)) (*page.Page, error) {
+// Build makes the page. progress is told how much of it is done. The failures are the problems without an answer, which
+// the page shows as such.
+func Build(ctx context.Context, o *Options, progress func(done, all int)) (*page.Page, *session.Failures, error) {
 	b := &builder{Options: o, progress: progress}
-	if err := b.open(ctx); err != nil {
-		return nil, err
+	err := b.open(ctx)
+	if err == nil {
+		err = b.read(ctx)
 	}
-	if err := b.read(ctx); err != nil {
-		return nil, err
+	if err == nil {
+		err = b.build(ctx)
 	}
+	return b.page, b.failures, err
+}
+
+func (b *builder) build(ctx context.Context) error {
 	b.begin()
 	detailed := b.problems[:min(len(b.problems), mostDetailed)]
 	b.all = len(b.subjects)*(len(detailed)+numWhatIfs+mapSteps+1) + 1
 	if len(b.subjects) > 1 {
-		if err := comparecmd.AddTo(ctx, b.page, o.Factory, &o.Query.Search, b.problems, b.labels); err != nil {
-			return nil, err
+		list := &session.ProblemList{Problems: b.problems, Labels: b.labels, Failures: b.failures}
+		if err := comparecmd.AddTo(ctx, b.page, b.Factory, &b.Query.Search, list); err != nil {
+			return err
 		}
 	}
 	b.step()
 	if err := b.details(ctx, detailed); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.maps(ctx, detailed[0].Problem); err != nil {
-		return nil, err
+		return err
 	}
 	b.scores()
-	return b.page, nil
+	return nil
 }
 
 // open opens the models, each in the family that was asked for or its first.
@@ -151,11 +160,13 @@ func (b *builder) read(ctx context.Context) error {
 		if b.problems, err = problems.List(); err != nil {
 			return err
 		}
+		b.failures = problems.Failures
 		if b.labels = problems.Labels(); len(b.problems) == 0 {
 			return cmp.Or(problems.Failures.Err(), error(diag.Inputf("there are no problems").At("--problems").Do("add a row")))
 		}
 		return nil
 	}
+	b.failures = b.Factory.Failures(ctx)
 	for _, p := range largestFirst(b.subjects[0].records.Problems) {
 		b.problems = append(b.problems, session.Problem{Problem: p})
 	}
@@ -211,7 +222,7 @@ func (b *builder) details(ctx context.Context, problems []session.Problem) error
 		}
 		for j := range problems {
 			panel := panels[i*len(problems)+j]
-			if err := b.detail(ctx, panel, &b.subjects[i], problems[j].Problem); err != nil {
+			if err := b.detail(ctx, panel, &b.subjects[i], &problems[j]); err != nil {
 				return err
 			}
 			grid.add(panel, j, grid.question(b, &b.subjects[i], &problems[j].Problem))

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -23,7 +24,8 @@ const (
 )
 
 // detail adds what a model says of one problem.
-func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, p gemm.Problem) error {
+func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, problem *session.Problem) error {
+	p := problem.Problem
 	leading, err := session.Ask(ctx, s.model, []gemm.Problem{p},
 		session.Question{Kernel: s.kernel, Top: runnersUp, Terms: true, Regret: true})
 	if err != nil {
@@ -34,6 +36,7 @@ func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, p ge
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		b.failures.Add(problem.Where, diag.Within(s.name(), a.Err))
 		to.Note(fmt.Sprintf("%s has no answer for %s: %v", s.name(), p, a.Err))
 		return nil
 	}

@@ -43,7 +43,8 @@ func NewWith(f *session.Factory, o *Options, run func(context.Context, *Options)
 			"over M and N; several architectures side by side; and how well each model did against measurements.\n" +
 			"Without a problem it is about those of the shipped measurements of the first architecture, or of\n" +
 			"--records. Each figure has a table behind it. Details are of the first 8 problems. `origami serve`\n" +
-			"answers for any.",
+			"answers for any. A problem that a model does not answer is said on the page and on stderr, and the exit\n" +
+			"status is that of bad input; the page has the others.",
 		Example: `  origami report --arch h200 -m 4096 -n 4096 -k 4096 --dtype bf16
   origami report --arch h200,mi300x --problems shapes.csv --output h200-mi300x.html
   origami report --arch sm90@h200 --output records.html
@@ -67,7 +68,7 @@ func Run(ctx context.Context, o *Options) error {
 			Do("make it, or name another file")
 	}
 	progress := measuring.NewProgress(o.Factory.Streams, "asking the models")
-	p, err := Build(ctx, o, func(done, all int) {
+	p, failures, err := Build(ctx, o, func(done, all int) {
 		progress.UpdateTotal(int64(all))
 		progress.SetValue(int64(done))
 	})
@@ -79,5 +80,5 @@ func Run(ctx context.Context, o *Options) error {
 		return diag.Inputf("the page cannot be written: %v", err).At("--output %s", o.Output).Do("name another file")
 	}
 	o.Factory.Streams.Note("the page is " + o.Output)
-	return nil
+	return failures.Err()
 }

@@ -64,8 +64,8 @@ func operandsOf(p *gemm.Problem) kernel.Operands {
 
 // count returns the counts of a configuration for the operands of a problem. They are kept: walking the addresses takes
 // longer than all formulas.
-func (m *Model) count(p *gemm.Problem, c *gemm.Config) *counted {
-	key := counting{operandsOf(p), *c}
+func (m *Model) count(o *kernel.Operands, c *gemm.Config) *counted {
+	key := counting{*o, *c}
 	key.config.GroupM = 0
 	m.mu.RLock()
 	kept := m.counts[key]

@@ -182,7 +182,9 @@ func (m *Model) begin(p *gemm.Problem) (*[]float64, error) {
 }
 
 // evaluate computes all values of one configuration, or returns the reason against it.
-func (m *Model) evaluate(frame []float64, p *gemm.Problem, c *gemm.Config) (arch.Reason, error) {
+func (m *Model) evaluate(
+	frame []float64, p *gemm.Problem, o *kernel.Operands, c *gemm.Config,
+) (arch.Reason, error) {
 	f := family.Family{}
 	if c.Kernel != Family && c.Kernel != "" {
 		return "", kernel.Unknown(&m.description, c.Kernel)
@@ -190,7 +192,7 @@ func (m *Model) evaluate(frame []float64, p *gemm.Problem, c *gemm.Config) (arch
 	if err := c.Validate(f.Axes()...); err != nil {
 		return "", err
 	}
-	counts := m.count(p, c)
+	counts := m.count(o, c)
 	for _, v := range counts.values {
 		frame[v.slot] = v.value
 	}
@@ -245,9 +247,9 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 		return err
 	}
 	defer m.frames.Put(held)
-	frame := *held
+	frame, operands := *held, operandsOf(&p)
 	for i := range cfgs {
-		reason, err := m.evaluate(frame, &p, &cfgs[i])
+		reason, err := m.evaluate(frame, &p, &operands, &cfgs[i])
 		if err != nil {
 			return err
 		}
@@ -276,9 +278,9 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 		return err
 	}
 	defer m.frames.Put(held)
-	frame := *held
+	frame, operands := *held, operandsOf(&p)
 	for i := range cfgs {
-		if _, err := m.evaluate(frame, &p, &cfgs[i]); err != nil {
+		if _, err := m.evaluate(frame, &p, &operands, &cfgs[i]); err != nil {
 			return err
 		}
 		for j, slot := range m.slots {

@@ -158,7 +158,7 @@ func TestMistakes(t *testing.T) {
 		{"an old key with a mapping", "kernels: {}", nil, nil, []string{"settings.yaml", "the setting kernels is a mapping"}},
 		{"a mapping", "arch: {}", nil, nil, []string{"settings.yaml", "the setting arch is a mapping"}},
 		{"a key twice", "arch: sm89\narch: sm90", nil, nil, []string{"settings.yaml", "not a settings file", "arch"}},
-		{"a key twice, in another case", "arch: sm89\nArch: sm90", nil, nil, []string{"settings.yaml:1", "arch is set twice"}},
+		{"a key twice, in capitals", "arch: sm89\nArch: sm90", nil, nil, []string{"settings.yaml:1", "arch is set twice"}},
 		{"not a mapping", "- a", nil, nil, []string{"settings.yaml", "not a settings file"}},
 		{"wrong type in the file", "timeout: soon", nil, nil, []string{"settings.yaml", "timeout"}},
 		{"wrong type in the environment", "", map[string]string{"ORIGAMI_TIMEOUT": "soon"}, nil,

@@ -136,29 +136,26 @@ func (ramp) Thumbnail(c *draw.Canvas) {
 	}
 }
 
-// ThreeWays draws the rate of the pick, of the best candidate and of the vendor's libraries per problem, on a
-// logarithmic axis, and the peak of the device. peak is 0 where it is unknown.
-func ThreeWays(to Place, name, title string, libraries []string, peak unit.FlopsPerSecond, rows []score.Comparison) (
-	Files, error,
-) {
-	y := "TFLOP/s"
-	if !slices.ContainsFunc(rows, func(r score.Comparison) bool { return !r.Problem.DType.Integer() }) {
-		y = "TOPS"
-	}
-	f := newFigure(title, "", y)
+// ThreeWays draws the speed of the pick and of the vendor's libraries per problem, relative to the fastest candidate,
+// which is 100 %: a few percent would not be seen on an axis of rates. Problems without a measured candidate are empty.
+func ThreeWays(to Place, name, title string, libraries []string, rows []score.Comparison) (Files, error) {
+	f := newFigure(title, "", "speed, fastest candidate = 100 %")
 	f.width = max(figureWidth, vg.Length(len(rows))*0.55*vg.Centimeter+3*vg.Centimeter)
 	f.height = 13 * vg.Centimeter
 	f.Add(&plotter.Grid{Horizontal: draw.LineStyle{Color: color.Gray{Y: 0xDD}, Width: vg.Points(0.25)}})
-	labels, low, high := make([]string, len(rows)), math.Inf(1), float64(peak)/1e12
-	names := append([]string{"pick", "best candidate"}, libraries...)
+	labels, low, high := make([]string, len(rows)), 100.0, 100.0
+	names := append([]string{"pick"}, libraries...)
 	clouds := make([]plotter.XYs, len(names))
 	for i := range rows {
 		r := &rows[i]
 		labels[i] = fmt.Sprintf("%dx%dx%d", r.Problem.M, r.Problem.N, r.Problem.K)
-		times := append([]unit.Seconds{r.Pick.Time, r.Best.Time}, r.Libraries...)
-		least, most := math.Inf(1), 0.0
-		for k, t := range times {
-			if v := float64(r.Rate(t)) / 1e12; v > 0 {
+		if r.Best.Time <= 0 {
+			continue
+		}
+		least, most := 100.0, 100.0
+		for k, t := range append([]unit.Seconds{r.Pick.Time}, r.Libraries...) {
+			if t > 0 {
+				v := 100 * float64(r.Best.Time/t)
 				clouds[k] = append(clouds[k], plotter.XY{X: float64(i), Y: v})
 				least, most = min(least, v), max(most, v)
 			}
@@ -170,16 +167,13 @@ func ThreeWays(to Place, name, title string, libraries []string, peak unit.Flops
 			}
 		}
 	}
-	if peak > 0 {
-		v := float64(peak) / 1e12
-		line, err := plotter.NewLine(plotter.XYs{{X: -1, Y: v}, {X: float64(len(rows)), Y: v}})
-		if err != nil {
-			return Files{}, err
-		}
-		line.Color, line.Dashes = color.Gray{Y: 0x40}, []vg.Length{vg.Points(4), vg.Points(3)}
-		f.Add(line)
-		f.named(fmt.Sprintf("peak of the data sheet, %.4g", v), line)
+	best, err := plotter.NewLine(plotter.XYs{{X: -1, Y: 100}, {X: float64(len(rows)), Y: 100}})
+	if err != nil {
+		return Files{}, err
 	}
+	best.Color, best.Dashes = color.Gray{Y: 0x40}, []vg.Length{vg.Points(4), vg.Points(3)}
+	f.Add(best)
+	f.named("fastest candidate", best)
 	for k := range slices.Backward(names) { // the pick is on top
 		if len(clouds[k]) > 0 {
 			f.Add(dots(clouds[k], k))
@@ -190,15 +184,25 @@ func ThreeWays(to Place, name, title string, libraries []string, peak unit.Flops
 			f.named(name, dots(clouds[k], k))
 		}
 	}
-	if math.IsInf(low, 1) {
-		low, high = 1, 10
-	}
+	room := max(0.05*(high-low), 0.5) // percent
 	f.NominalX(labels...)
-	f.Y.Scale, f.Y.Tick.Marker = plot.LogScale{}, plot.TickerFunc(logTicks)
-	f.X.Min, f.X.Max, f.Y.Min, f.Y.Max = -0.7, float64(len(rows))-0.3, low/1.3, high*1.2
+	f.Y.Tick.Marker = plot.TickerFunc(percentTicks)
+	f.X.Min, f.X.Max, f.Y.Min, f.Y.Max = -0.7, float64(len(rows))-0.3, max(0, low-room), high+room
 	f.X.Tick.Label.Rotation = math.Pi / 3
 	f.X.Tick.Label.XAlign, f.X.Tick.Label.YAlign = text.XRight, text.YCenter
 	return f.save(to, name)
+}
+
+// percentTicks are at most eleven whole numbers with the sign.
+func percentTicks(low, high float64) (ticks []plot.Tick) {
+	step := 1.0
+	for i := 0; (high-low)/step > 11; i++ {
+		step *= []float64{2, 2.5, 2}[i%3] // 1, 2, 5, 10
+	}
+	for v := math.Ceil(low/step) * step; v <= high; v += step {
+		ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprintf("%.0f %%", v)})
+	}
+	return ticks
 }
 
 // dots are points in the colour and the shape of a series.

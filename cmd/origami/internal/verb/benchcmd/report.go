@@ -2,14 +2,12 @@ package benchcmd
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/score"
-	"github.com/origami-gemm/origami/core/unit"
 )
 
 // report writes the outcome into a folder: bench.md with the table and the plots, bench.csv and bench.json with the
@@ -32,7 +30,7 @@ func (w *writer) report(folder string, args []string) error {
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}
-	bars, err := report.ThreeWays(place, "three-ways", title, w.data.Libraries(), w.peak(), w.comparisons())
+	bars, err := report.ThreeWays(place, "three-ways", title, w.data.Libraries(), w.comparisons())
 	if err != nil {
 		return report.Unwritable(folder, err)
 	}
@@ -40,16 +38,6 @@ func (w *writer) report(folder string, args []string) error {
 		return err
 	}
 	return to.Page("bench.md", w.page(title, bars.SVG, scatter.SVG))
-}
-
-// peak is the data sheet's for the type of the problems, 0 if it is unknown or they have several.
-func (w *writer) peak() unit.FlopsPerSecond {
-	rows := w.comparisons()
-	t := rows[0].Problem.DType
-	if slices.ContainsFunc(rows, func(r score.Comparison) bool { return r.Problem.DType != t }) {
-		return 0
-	}
-	return w.arch.PeakFor(t)
 }
 
 // again writes all rows to another stream, in another format.
@@ -70,7 +58,7 @@ func (w *writer) page(title, bars, scatter string) *report.Page {
 	p.List(t.above)
 	p.Table(t.header, t.rows)
 	p.List(t.below)
-	p.Image("rate of the pick, the best candidate and the libraries", bars)
+	p.Image("speed of the pick and of the libraries, relative to the fastest candidate", bars)
 	p.Image("predicted against measured times", scatter)
 	if excluded := w.excluded(); len(excluded) > 0 {
 		p.Heading(2, "Left out")

@@ -36,7 +36,7 @@ func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, prob
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		b.failures.Add(problem.Where, diag.Within(s.name(), a.Err))
+		b.failures.Add(problem.Where, diag.Within(s.Label(), a.Err))
 		to.Note(fmt.Sprintf("%s has no answer for %s: %v", s.name(), p, a.Err))
 		return nil
 	}

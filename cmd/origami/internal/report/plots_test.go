@@ -43,3 +43,19 @@ func TestFiguresAreTheSameFiles(t *testing.T) {
 		}
 	}
 }
+
+// An axis of percent has a few ticks, all of whole numbers within it, whatever its span.
+func TestPercentTicks(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		first     string
+		count     int
+	}{
+		{97.6, 103, "98 %", 6}, {55, 110, "55 %", 12}, {60, 180, "60 %", 7}, {0, 1234, "0 %", 7}, {99.5, 100.5, "100 %", 1},
+	} {
+		ticks := percentTicks(c.low, c.high)
+		if len(ticks) != c.count || ticks[0].Label != c.first {
+			t.Errorf("%v to %v: %v", c.low, c.high, ticks)
+		}
+	}
+}

@@ -60,6 +60,21 @@ class Problem(unittest.TestCase):
         self.assertEqual((asked["batch"], asked["lda"], asked["trans_b"], asked["ldb"]), (32, 2048, True, 2048))
         self.assertEqual(self.ask(matrix(1, 512, 64, strides=(0, 64, 1)), matrix(1, 64, 512))["batch"], 1)
 
+    def test_constants_need_whole_copies_only(self):
+        def constants(itemsize=2, static=("m", "n", "k", "lda", "ldb"), **more):
+            asked = dict(m=8, n=776, k=4104, trans_a=False, trans_b=False, lda=0, ldb=0) | more
+            new = _problem.with_constants(asked, itemsize, set(static))
+            return {name: value for name, value in new.items() if value != asked[name]}
+
+        self.assertEqual(constants(), {"n": 784, "k": 4112})
+        self.assertEqual(constants(trans_a=True), {"m": 16, "n": 784, "k": 4112})
+        self.assertEqual(constants(lda=8200), {"n": 784, "k": 4112, "lda": 8208})
+        self.assertEqual(constants(static=("n",)), {"n": 784})  # k is dynamic
+        self.assertEqual(constants(k=4100), {"n": 784})  # 8 bytes
+        self.assertEqual(constants(itemsize=4, k=4100), {"n": 784, "k": 4112})
+        self.assertEqual(constants(itemsize=1), {})
+        self.assertEqual(constants(lda=4106), {})  # the rows of A would overlap, and are not aligned
+
     def test_addresses(self):
         for offset, aligned in ((0, 16), (8, 16), (1, 2), (4, 8), (6, 4)):
             asked = self.ask(matrix(512, 1024, offset=offset), matrix(1024, 768))

@@ -181,6 +181,16 @@ class Choices(Lowered):
         self.assertEqual([given(c) for c in choices], self.wanted(1, m=512, n=768, k=1001, dtype="bf16"))
         self.assertFalse(choices[0].annotations["ktc"].params.to_kwargs()["EVEN_K"])
 
+    def test_constants_of_whole_copies_count_as_aligned(self):
+        """Triton knows of an argument only whether 16 divides it, but all divisors of a constant."""
+        oi.enable(model=self.model)
+        _, triton, _ = self.only(torch.mm, ((512, 4104), torch.float16), ((4104, 776), torch.float16))
+        self.assertEqual(triton, self.wanted(1, m=512, n=784, k=4112))
+        self.assertNotEqual(triton, self.wanted(1, m=512, n=776, k=4104))
+        self.assertEqual((oi.report()[-1].problem["n"], oi.report()[-1].problem["k"]), (776, 4104))
+        _, triton, _ = self.only(torch.mm, ((512, "4104"), torch.float16), (("4104", 776), torch.float16))
+        self.assertEqual(triton, self.wanted(1, m=512, n=784, k=4104))
+
     def test_a_view_has_its_leading_dimension_and_address(self):
         oi.enable(model=self.model)
         _, triton, _ = self.only(lambda a, b: a[:, 8:1032] @ b, ((512, 2048),), ((1024, 768),))

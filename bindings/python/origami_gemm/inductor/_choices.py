@@ -98,6 +98,7 @@ class Picks:
 
 def _built(model, top, problem, base, layout, hint):
     """The choices of the best picks for a problem, the picks, and the next one."""
+    problem = _problem.with_constants(problem, base.inputs.dtype().itemsize, _static(base.inputs))
     if top == "auto":
         regret = model.expected_regret(**problem)
         top = min(regret.worth_measuring, MOST) if regret else UNSURE
@@ -173,6 +174,13 @@ def _whole_scales(kernel_inputs):
 
 def _dynamic(kernel_inputs):
     return any(getattr(size, "free_symbols", None) for shape in kernel_inputs.shapes_symbolic() for size in shape)
+
+
+def _static(kernel_inputs):
+    """The names of the sizes and leading dimensions that are constants in the kernel."""
+    a, b = kernel_inputs.mat1mat2()
+    parts = dict(zip("mnk", ([size] for size in kernel_inputs.mnk_symbolic())), lda=a.get_stride(), ldb=b.get_stride())
+    return {name for name, given in parts.items() if not any(getattr(x, "free_symbols", None) for x in given)}
 
 
 def _name(dtype):

@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 WIDEST = 16  # bytes; larger alignments of an address change no kernel
+SPECIALIZED = 16  # Triton knows of an integer argument whether this divides it, and no other divisor
 
 # The element types of PyTorch that the models know. 32-bit floats depend on a switch.
 DTYPES = {"float16": "fp16", "bfloat16": "bf16", "float8_e4m3fn": "fp8", "float8_e5m2": "fp8_e5m2"}
@@ -44,6 +45,24 @@ def problem(a: Matrix, b: Matrix, out_dtype: str, tf32: bool) -> dict:
     asked["trans_b"], asked["ldb"] = _rows("B", b)
     asked["align"] = (_alignment(a), _alignment(b), WIDEST)  # Inductor allocates C
     return asked
+
+
+def with_constants(asked: dict, itemsize: int, static: set[str]) -> dict:
+    """The problem to ask about for a kernel in which the sizes named in static are constants.
+
+    The kernels of the model have sizes as arguments. Their copies are 16 bytes wide only if SPECIALIZED divides the
+    sizes. Of a constant, Triton knows all divisors, so 16 bytes are enough: such sizes are rounded up to a multiple of
+    SPECIALIZED. Blocks are multiples of it, so there are as many blocks as before."""
+
+    def rounded(size):
+        return -(-size // SPECIALIZED) * SPECIALIZED if size * itemsize % WIDEST == 0 else size
+
+    # M is no extent of a copy, unless A is contiguous along it.
+    names = static & ({"n", "k", "lda", "ldb"} | ({"m"} if asked["trans_a"] else set()))
+    new = asked | {name: rounded(asked[name]) for name in names}
+    rows = {"lda": "m" if asked["trans_a"] else "k", "ldb": "k" if asked["trans_b"] else "n"}
+    fits = all(not new[ld] or new[ld] >= new[row] for ld, row in rows.items())
+    return new if fits else asked
 
 
 def _dtype(name: str, tf32: bool) -> str:

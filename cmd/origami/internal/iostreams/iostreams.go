@@ -20,6 +20,8 @@ import (
 // Streams are the standard streams.
 type Streams struct {
 	In io.Reader
+	// InTerminal says that the standard input is a terminal.
+	InTerminal bool
 	// Terminal says that the standard output is a terminal, ErrTerminal that the standard error is one, Colour that
 	// escape sequences are welcome in the output, and ErrColour in the standard error.
 	Terminal    bool
@@ -48,6 +50,7 @@ func System() *Streams {
 	s := Plain(os.Stdin, os.Stdout, os.Stderr)
 	s.ASCII = !isUTF8(os.Getenv)
 	coloured := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	s.InTerminal = term.IsTerminal(int(os.Stdin.Fd()))
 	s.ErrTerminal = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"
 	s.ErrColour = s.ErrTerminal && coloured
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {

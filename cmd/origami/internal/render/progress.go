@@ -36,6 +36,14 @@ func NewBar(s *iostreams.Streams, message string) *Bar { return newBar(s, messag
 // NewLateBar begins a bar without a known end, which is drawn if the work lasts.
 func NewLateBar(s *iostreams.Streams, message string) *Bar { return newBar(s, message, soon) }
 
+// NewListBar is NewLateBar for work on the problems that --problems names. There is no bar while a user types them.
+func NewListBar(s *iostreams.Streams, message, problems string) *Bar {
+	if problems == "-" && s.InTerminal {
+		return &Bar{}
+	}
+	return NewLateBar(s, message)
+}
+
 func newBar(s *iostreams.Streams, message string, after time.Duration) *Bar {
 	b := &Bar{s: s, begun: time.Now(), message: message}
 	if s.ErrTerminal {

@@ -75,7 +75,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	w := newWriter(o, render.FormatOf(o.Factory), a.Describe(), problems)
 	listOrder := o.Rejected || o.All && (w.format == render.CSV || w.format == render.TSV)
-	bar := render.NewLateBar(o.Factory.Streams, "ranking")
+	bar := render.NewListBar(o.Factory.Streams, "ranking", o.Query.Problems)
 	defer bar.Stop()
 	err = o.Factory.AskEach(ctx, a, problems, question, func(ranking *session.Answer) error {
 		bar.SetShare(problems.Share())

@@ -261,15 +261,15 @@ func (l *Logic) tally(t *Table, ask Answerer, sum *tally) {
 	}
 }
 
-// folds is how many parts LeftOut makes of the sizes.
-const folds = 5
+// Folds is how many parts LeftOut makes of the sizes.
+const Folds = 5
 
 // LeftOut returns the regret on sizes that a logic was not built from: the sizes are dealt out to five parts, and each
-// part is answered by a logic from the four others.
-func LeftOut(t *Table, o Options) (Regret, error) {
+// part is answered by a logic from the four others. done is told of each of these Folds logics.
+func LeftOut(t *Table, o Options, done func(libraries int)) (Regret, error) {
 	var sum tally
-	for f := range min(folds, len(t.Sizes)) {
-		p := deal(t, nil, f, folds)
+	for f := range min(Folds, len(t.Sizes)) {
+		p := deal(t, nil, f, Folds)
 		if len(p.built.Sizes) == 0 {
 			continue
 		}
@@ -278,6 +278,7 @@ func LeftOut(t *Table, o Options) (Regret, error) {
 			return sum.regret(), err
 		}
 		l.tally(p.asked, Whole, &sum)
+		done(1)
 	}
 	return sum.regret(), nil
 }

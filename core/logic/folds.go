@@ -35,8 +35,11 @@ type Trial struct {
 
 // Trials holds the ways of answering against each other on sizes left out: sizes are dealt out to parts, and each part
 // is answered by libraries from the others. predicted are a model's times, in the layout of the table's; with nil, the
-// ways that need a model are left out. Regrets are against the fastest of all kernels of the table.
-func Trials(t *Table, predicted [][]float64, most []int, o Options, parts int) ([]Trial, error) {
+// ways that need a model are left out. Regrets are against the fastest of all kernels of the table. done is told of
+// each library, of len(most) times the number of parts.
+func Trials(t *Table, predicted [][]float64, most []int, o Options, parts int, done func(libraries int)) (
+	[]Trial, error,
+) {
 	var trials []Trial
 	for _, n := range most {
 		o.Most = n
@@ -59,6 +62,7 @@ func Trials(t *Table, predicted [][]float64, most []int, o Options, parts int) (
 			for i, way := range ways {
 				r.answer(way, &sums[i])
 			}
+			done(1)
 		}
 		for i, way := range ways {
 			trials = append(trials, Trial{n, float64(kernels) / float64(used), way, sums[i].regret()})

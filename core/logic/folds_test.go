@@ -43,7 +43,7 @@ func regretOf(t *testing.T, trials []Trial, most int, way Way) Regret {
 
 func TestTrials(t *testing.T) {
 	table, right := tableOfPlaces(5, []float64{1, 1, 1, 1, 1})
-	trials, err := Trials(table, right, []int{1, 3, 0}, Options{}, 5)
+	trials, err := Trials(table, right, []int{1, 3, 0}, Options{}, 5, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestTrials(t *testing.T) {
 // TestTableCorrectsModel checks that errors which a model has of a kernel at all sizes do not count beside a table.
 func TestTableCorrectsModel(t *testing.T) {
 	table, wrong := tableOfPlaces(5, []float64{1, 1.5, 0.7, 1, 1})
-	trials, err := Trials(table, wrong, []int{0}, Options{}, 5)
+	trials, err := Trials(table, wrong, []int{0}, Options{}, 5, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestTableCorrectsModel(t *testing.T) {
 
 func TestTrialsWithoutModel(t *testing.T) {
 	table, _ := tableOfPlaces(3, []float64{1, 1, 1})
-	trials, err := Trials(table, nil, []int{0}, Options{}, 5)
+	trials, err := Trials(table, nil, []int{0}, Options{}, 5, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,8 @@ func TestTrialsCount(t *testing.T) {
 				table.Times[i][k] = math.Inf(1)
 			}
 		}
-		trials, err := Trials(table, predicted, []int{0}, Options{Loss: 0.1}, rapid.IntRange(2, 7).Draw(t, "parts"))
+		parts := rapid.IntRange(2, 7).Draw(t, "parts")
+		trials, err := Trials(table, predicted, []int{0}, Options{Loss: 0.1}, parts, func(int) {})
 		if err != nil {
 			t.Fatal(err)
 		}

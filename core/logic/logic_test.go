@@ -117,7 +117,7 @@ func TestLossAndCap(t *testing.T) {
 	if l := build(t, logic.Options{Importance: 1.1}); len(l.Kernels) != 1 {
 		t.Errorf("%d kernels are more important than all together", len(l.Kernels))
 	}
-	r, err := logic.LeftOut(table, logic.Options{Fallback: logic.Nearest})
+	r, err := logic.LeftOut(table, logic.Options{Fallback: logic.Nearest}, func(int) {})
 	if err != nil || r.Sizes != len(table.Sizes) || r.Mean <= 0 || r.Mean > 2 {
 		t.Error(r, err)
 	}

@@ -68,7 +68,7 @@ func TestCoverageOnNewSizes(t *testing.T) {
 				held, of = held+h, of+n
 			}
 			if set%10 == 0 {
-				predicted += LeaveOneOut(rows).Points / (sets / 10)
+				predicted += LeaveOneOut(rows, func(int) {}).Points / (sets / 10)
 			}
 		}
 		share := float64(held) / float64(of)
@@ -107,7 +107,7 @@ func TestRangesFollowTheKind(t *testing.T) {
 
 func TestIntervalsOfLittle(t *testing.T) {
 	for _, rows := range [][]Evaluation{nil, {{}}, world{single: 0.1}.sizes(rand.New(rand.NewPCG(1, 1)), 1)} {
-		LeaveOneOut(rows)
+		LeaveOneOut(rows, func(int) {})
 		if ranges := ErrorRanges(rows); ranges != nil {
 			t.Errorf("of %d sizes: %+v", len(rows), ranges)
 		}

@@ -21,8 +21,8 @@ type Coverage struct {
 	RegretLeft, CandidatesMeasured float64
 }
 
-// LeaveOneOut calibrates without each size in turn and scores the calibration on that size.
-func LeaveOneOut(evaluations []Evaluation) Coverage {
+// LeaveOneOut calibrates without each size in turn and scores the calibration on that size. done is told of each.
+func LeaveOneOut(evaluations []Evaluation, done func(sizes int)) Coverage {
 	c := Coverage{Worst: 1}
 	var widths []float64
 	picks, regrets, measured := 0, 0, 0
@@ -55,6 +55,7 @@ func LeaveOneOut(evaluations []Evaluation) Coverage {
 			c.Regret += regret
 			c.ExpectedRegret += measure.ExpectedRegret(e.Leading, u.Sigma, 1)
 		}
+		done(1)
 	}
 	c.Picks /= float64(max(picks, 1))
 	c.RegretLeft /= float64(max(measured, 1))

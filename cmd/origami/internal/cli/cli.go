@@ -63,7 +63,10 @@ func Main(sys System) int {
 	f := &session.Factory{Streams: sys.Streams, Getenv: sys.Getenv, Args: sys.Args, Connect: sys.Connect}
 	f.Streams.JSONErrors = asksForJSON(sys.Args)
 	f.Streams.Hint = withHint
-	g := newGuard(ctx, sys.KillPlugins, f.Streams.Report)
+	g := newGuard(ctx, sys.KillPlugins, func(err error) {
+		f.Streams.CloseStatus()
+		f.Streams.Report(err)
+	})
 	defer close(g.done)
 	err := run(ctx, f, sys)
 	if ctx.Err() != nil {

@@ -56,7 +56,7 @@ func untilSignal() (ctx context.Context, stop func()) {
 // process exits.
 const (
 	untilKill = 100 * time.Millisecond
-	untilExit = 175 * time.Millisecond
+	untilExit = 150 * time.Millisecond
 )
 
 // guard ends an interrupted process that does not end by itself.

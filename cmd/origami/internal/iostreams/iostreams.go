@@ -20,6 +20,8 @@ import (
 // Streams are the standard streams.
 type Streams struct {
 	In io.Reader
+	// InTerminal says that the standard input is a terminal.
+	InTerminal bool
 	// Terminal says that the standard output is a terminal, ErrTerminal that the standard error is one, Colour that
 	// escape sequences are welcome in the output, and ErrColour in the standard error.
 	Terminal    bool
@@ -36,9 +38,10 @@ type Streams struct {
 	// Hint, if set, adds to an error what the user of this program can do about it.
 	Hint func(error) error
 
-	out   *filter
-	err   io.Writer
-	exact bool // the output is for programs
+	out    *filter
+	err    io.Writer
+	screen *screen
+	exact  bool // the output is for programs
 }
 
 // System returns the streams of the process. Colour follows https://no-color.org. COLUMNS, if it is exported, wins over
@@ -47,11 +50,17 @@ func System() *Streams {
 	s := Plain(os.Stdin, os.Stdout, os.Stderr)
 	s.ASCII = !isUTF8(os.Getenv)
 	coloured := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	s.InTerminal = term.IsTerminal(int(os.Stdin.Fd()))
 	s.ErrTerminal = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"
 	s.ErrColour = s.ErrTerminal && coloured
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		s.Terminal, s.Colour = true, coloured
 		s.Width, _, _ = term.GetSize(fd) // unknown where it fails
+		s.out.to = bufio.NewWriterSize(above{s.screen, os.Stdout}, 1<<16)
+	}
+	s.screen.width = func() int {
+		width, _, _ := term.GetSize(int(os.Stderr.Fd())) // unknown where it fails
+		return width
 	}
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		s.Width = columns
@@ -61,7 +70,8 @@ func System() *Streams {
 
 // Plain returns streams over the given readers and writers, without a terminal.
 func Plain(in io.Reader, out, err io.Writer) *Streams {
-	s := &Streams{In: in, err: err}
+	on := &screen{to: err}
+	s := &Streams{In: in, err: above{on, err}, screen: on}
 	s.out = &filter{to: bufio.NewWriterSize(out, 1<<16), styled: func() bool { return s.Colour },
 		ascii: func() bool { return s.ASCII && !s.exact }}
 	return s
@@ -98,10 +108,6 @@ func (s *Streams) Data() io.Writer {
 func (s *Streams) ErrWriter() io.Writer {
 	return &filter{to: s.err, whole: true, ascii: func() bool { return s.ASCII }}
 }
-
-// Screen returns the standard error for a library that moves the cursor. What is foreign in its texts must go through
-// printable.Line before.
-func (s *Streams) Screen() io.Writer { return s.err }
 
 // Hinted returns the error as it is shown, with its hint.
 func (s *Streams) Hinted(err error) error {

@@ -122,8 +122,11 @@ func (g *Grid) print(s *iostreams.Streams) {
 		cells := make(table.Row, len(row))
 		for j := range row {
 			cells[j] = s.Letters(printable.Line(row[j]))
-			if g.Header[j] == boundColumn {
+			switch {
+			case g.Header[j] == boundColumn:
 				cells[j] = string(BoundStyle(s, row[j]))
+			case g.wins(row, j):
+				cells[j] = string(s.Winner(row[j]))
 			}
 		}
 		if slices.Contains(g.Headings, i) {
@@ -136,8 +139,31 @@ func (g *Grid) print(s *iostreams.Streams) {
 	}
 }
 
-// boundColumn is the header of the columns that say what limits a kernel.
-const boundColumn = "bound"
+// The headers of columns that have colours.
+const (
+	boundColumn   = "bound" // what limits a kernel
+	configColumn  = "config"
+	rankColumn    = "rank"
+	FastestColumn = "fastest" // who is the fastest
+)
+
+// absent is a cell without an answer.
+const absent = "–"
+
+// Doubt is at the end of a cell of FastestColumn that intervals do not confirm.
+const Doubt = " ?"
+
+// wins reports whether a cell names what came out best: a configuration of rank 1, or who is the fastest beyond doubt.
+func (g *Grid) wins(row []string, column int) bool {
+	switch g.Header[column] {
+	case configColumn:
+		at := slices.Index(g.Header, rankColumn)
+		return at >= 0 && row[at] == "1"
+	case FastestColumn:
+		return row[column] != absent && !strings.HasSuffix(row[column], Doubt)
+	}
+	return false
+}
 
 // defaultWidth is the width of what is not a terminal, and leastColumn that of a column that is worth reading.
 const (

@@ -190,7 +190,7 @@ func numeric(rows [][]string, column int) bool {
 	found := false
 	for _, row := range rows {
 		cell := row[column]
-		if cell == "" || cell == "–" {
+		if cell == "" || cell == absent {
 			continue
 		}
 		digits := strings.TrimLeft(cell, "+-<")

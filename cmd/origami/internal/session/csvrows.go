@@ -19,6 +19,7 @@ type csvRows struct {
 	name   string
 	header []string
 	csv    *csv.Reader
+	size   int64 // of the file, 0 if unknown
 }
 
 // headerLine returns the first line that is neither empty nor a comment, as far as it is buffered.
@@ -33,7 +34,7 @@ func headerLine(r *bufio.Reader) []byte {
 	}
 }
 
-func openCSV(name string, r io.Reader, tabs bool) (*csvRows, error) {
+func openCSV(name string, r io.Reader, size int64, tabs bool) (*csvRows, error) {
 	form := limit.CSV{Comment: '#', TrimLeadingSpace: true}
 	if tabs {
 		form.Comma, form.TrimLeadingSpace = '\t', false // a leading tab is an empty cell
@@ -47,7 +48,7 @@ func openCSV(name string, r io.Reader, tabs bool) (*csvRows, error) {
 	if err != nil {
 		return nil, rowError(name, err)
 	}
-	return &csvRows{name: name, header: trimmed(slices.Clone(first)), csv: in}, nil
+	return &csvRows{name: name, header: trimmed(slices.Clone(first)), csv: in, size: size}, nil
 }
 
 func trimmed(cells []string) []string {
@@ -67,6 +68,13 @@ func (r *csvRows) place(column int) string {
 func (r *csvRows) line() string {
 	line, _ := r.csv.FieldPos(0)
 	return fmt.Sprintf("%s:%d", r.name, line)
+}
+
+func (r *csvRows) share() float64 {
+	if r.size == 0 {
+		return 0
+	}
+	return float64(r.csv.InputOffset()) / float64(r.size)
 }
 
 func (r *csvRows) next(brief bool) (cells []string, bad, err error) {

@@ -119,6 +119,10 @@ func (f *jsonRows) position(at int) (line, column int) {
 	return f.ends + 1, at - bytes.LastIndexByte(f.text[:at], '\n')
 }
 
+func (f *jsonRows) share() float64 {
+	return float64(f.from+int(f.dec.InputOffset())) / float64(len(f.text))
+}
+
 func (f *jsonRows) next(brief bool) (cells []string, bad, err error) {
 	members, bad, err := f.object(brief)
 	if err != nil || bad != nil {

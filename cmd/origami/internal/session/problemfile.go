@@ -37,6 +37,8 @@ type problemFile struct {
 	rows   problemRows
 	begun  bool // there was a row
 	grid   grid // what is left of a row that stands for several problems
+	// before and after are the shares of the file that had been read before and after the row.
+	before, after float64
 }
 
 // problemRows are the rows of a problems file, in whatever form.
@@ -49,11 +51,13 @@ type problemRows interface {
 	// place says where a cell of the row, or of the header before the first row, stands; line where the row does.
 	place(column int) string
 	line() string
+	// share is how much of the rows has been read, 0 if that is unknown.
+	share() float64
 }
 
 // openProblems reads the names of the columns. What begins like JSON is JSON or JSON Lines; a header with a tab is TSV,
-// any other CSV.
-func openProblems(name string, r io.Reader, base gemm.Problem) (*problemFile, error) {
+// any other CSV. size is that of the file in bytes, 0 if it is unknown.
+func openProblems(name string, r io.Reader, size int64, base gemm.Problem) (*problemFile, error) {
 	buffered := bufio.NewReader(limit.Reader(r, name, limit.Table, splitFiles))
 	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
 		_, _ = buffered.Discard(3) // they are there: they were peeked at
@@ -65,7 +69,7 @@ func openProblems(name string, r io.Reader, base gemm.Problem) (*problemFile, er
 	if begin, _ := buffered.Peek(jsonWithin); beginsJSON(begin) {
 		rows, err = openJSON(name, buffered)
 	} else {
-		rows, err = openCSV(name, buffered, bytes.IndexByte(headerLine(buffered), '\t') >= 0)
+		rows, err = openCSV(name, buffered, size, bytes.IndexByte(headerLine(buffered), '\t') >= 0)
 	}
 	if err != nil {
 		return nil, err
@@ -127,6 +131,7 @@ func (f *problemFile) next(brief bool) (p Problem, bad, err error) {
 		return p, nil, err
 	}
 	f.begun = true
+	f.before, f.after = f.after, f.rows.share()
 	if bad == nil {
 		bad = f.parse(cells, brief)
 	}
@@ -140,7 +145,8 @@ func (f *problemFile) next(brief bool) (p Problem, bad, err error) {
 type grid struct {
 	row   Problem
 	sizes [len(gridFields)][]int // empty for a size that has one value
-	left  int
+	// all is how many problems the row stands for, left how many of them are left.
+	all, left int
 }
 
 // gridFields are the sizes that can be ranges, in the order of ranged.
@@ -169,6 +175,7 @@ func (f *problemFile) parse(cells []string, brief bool) error {
 			return diag.Inputf("%s %q %v", column, cell, err).At("%s", f.rows.place(i)).Do("%s", fix)
 		}
 	}
+	g.all = g.left
 	f.grid = g
 	return nil
 }
@@ -237,12 +244,27 @@ func (r *inlineRows) columns() []string { return r.names }
 func (r *inlineRows) line() string      { return "--problems" }
 func (r *inlineRows) place(int) string  { return "--problems" }
 
+func (r *inlineRows) share() float64 {
+	if r.begun {
+		return 1
+	}
+	return 0
+}
+
 func (r *inlineRows) next(bool) (cells []string, bad, err error) {
 	if r.begun {
 		return nil, nil, io.EOF
 	}
 	r.begun = true
 	return r.cells, nil, nil
+}
+
+// share is how much of the file has been asked for, 0 if that is unknown.
+func (f *problemFile) share() float64 {
+	if f.grid.all == 0 {
+		return f.after
+	}
+	return f.after - (f.after-f.before)*float64(f.grid.left)/float64(f.grid.all)
 }
 
 // unreadable says why a file cannot be read on.

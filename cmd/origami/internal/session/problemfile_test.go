@@ -18,7 +18,7 @@ var base = gemm.New(0, 0, 0)
 
 // readCSV reads a whole problems file. bad are the rows that cannot be read.
 func readCSV(name string, r io.Reader, base gemm.Problem) (good []Problem, bad []error, err error) {
-	file, err := openProblems(name, r, base)
+	file, err := openProblems(name, r, 0, base)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +64,7 @@ func TestReadCSV(t *testing.T) {
 // A command that passes labels through gets them in the order of the file. What looks like a column of the problem is
 // still taken for a mistake, and so is a file without a header.
 func TestReadCSVLabels(t *testing.T) {
-	file, err := openProblems("p.csv", strings.NewReader("layer,m,n,id,k\nqkv,1,2,7,3\n"), base)
+	file, err := openProblems("p.csv", strings.NewReader("layer,m,n,id,k\nqkv,1,2,7,3\n"), 0, base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestReadCSVLabels(t *testing.T) {
 		t.Errorf("got %+v, %v, %v", p, bad, err)
 	}
 	for _, header := range []string{"m,n,k,btach", "1,2,3", "m,n,k,"} {
-		if _, err := openProblems("p.csv", strings.NewReader(header+"\n1,2,3,4\n"), base); err == nil ||
+		if _, err := openProblems("p.csv", strings.NewReader(header+"\n1,2,3,4\n"), 0, base); err == nil ||
 			!strings.Contains(err.Error(), "unknown column") {
 			t.Errorf("%s: %v", header, err)
 		}
@@ -117,11 +117,11 @@ func TestProblemRanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fromCSV, err := openProblems("p.csv", strings.NewReader("m,n,k\n16:16:16:100,7,\"64,128\"\n"), base)
+	fromCSV, err := openProblems("p.csv", strings.NewReader("m,n,k\n16:16:16:100,7,\"64,128\"\n"), 0, base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fromJSON, err := openProblems("p.json", strings.NewReader(`{"m":"16:16:16:100","n":7,"k":[64,128]}`), base)
+	fromJSON, err := openProblems("p.json", strings.NewReader(`{"m":"16:16:16:100","n":7,"k":[64,128]}`), 0, base)
 	if err != nil {
 		t.Fatal(err)
 	}

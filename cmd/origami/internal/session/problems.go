@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -172,7 +173,7 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 		problems.file, err = newProblemFile("--problems", rows, base)
 		return problems, err
 	}
-	name, in := "stdin", iostreams.Reader(ctx, from.Streams.In)
+	name, in, size := "stdin", iostreams.Reader(ctx, from.Streams.In), int64(0)
 	if f.Problems != "-" {
 		name = f.Problems
 		file, err := iostreams.Open(ctx, name)
@@ -184,9 +185,12 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 				Do("give a file with m, n and k of each problem, in CSV, TSV or JSON")
 		}
 		in, problems.closer = file, file
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
 	}
 	problems.Failures.file = name
-	if problems.file, err = openProblems(name, in, base); err != nil {
+	if problems.file, err = openProblems(name, in, size, base); err != nil {
 		problems.Close()
 		return nil, err
 	}
@@ -200,6 +204,14 @@ func (p *Problems) More() bool {
 	}
 	return !p.file.base.Plain() ||
 		slices.ContainsFunc(p.file.header, func(name string) bool { return slices.Contains(gemm.MoreColumns, name) })
+}
+
+// Share is how much of the problems Next has returned, from 0 to 1. It is 0 if that is unknown, as it is of a pipe.
+func (p *Problems) Share() float64 {
+	if p.file == nil {
+		return 0
+	}
+	return p.file.share()
 }
 
 // Labels are the names of the columns that are passed through.

@@ -43,7 +43,7 @@ func (p *progress) begin(problem gemm.Problem, all, todo int) {
 		left += int64(n) * weight(later.Problem)
 	}
 	if p.Shown() {
-		p.UpdateTotal(p.Value() + left)
+		p.SetLeft(left)
 		p.show(problem)
 	}
 }
@@ -52,13 +52,13 @@ func (p *progress) begin(problem gemm.Problem, all, todo int) {
 func (p *progress) done(m dataset.Measurement) {
 	p.finished++
 	if p.Shown() {
-		p.Increment(weight(m.Problem))
+		p.Add(weight(m.Problem))
 		p.show(m.Problem)
 	}
 }
 
 func (p *progress) show(problem gemm.Problem) {
 	rate := float64(p.finished) / max(time.Since(p.begun).Seconds(), 1e-3)
-	p.UpdateMessage(fmt.Sprintf("%d/%d configs, %.1f/s, %d/%d %s", p.finished, p.total, rate, p.current,
+	p.SetMessage(fmt.Sprintf("%d/%d configs, %.1f/s, %d/%d %s", p.finished, p.total, rate, p.current,
 		len(p.problems), problem))
 }

@@ -246,8 +246,7 @@ type progress struct{ *measuring.Progress }
 
 func (p progress) begin(probe *calibrate.Probe, done, total int) {
 	if p.Shown() {
-		p.UpdateTotal(int64(total))
-		p.SetValue(int64(done))
-		p.UpdateMessage(fmt.Sprintf("%d/%d rounds, %s", done, total, probe.Name))
+		p.Set(int64(done), int64(total))
+		p.SetMessage(fmt.Sprintf("%d/%d rounds, %s", done, total, probe.Name))
 	}
 }

@@ -91,7 +91,7 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 			header = append(header, "÷ first")
 		}
 	}
-	header = append(header, "fastest", "lead")
+	header = append(header, render.FastestColumn, "lead")
 	for j := range c.rows {
 		r := &c.rows[j]
 		row := append([]string{r.String()}, r.Labels...)
@@ -109,7 +109,7 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 		if v, ok := r.verdict(); ok {
 			fastest, lead = c.sides[v.side].name(), fmt.Sprintf("%.3f", v.lead)
 			if !v.clear {
-				fastest += " ?"
+				fastest += render.Doubt
 			}
 		}
 		rows = append(rows, append(row, fastest, lead))

@@ -114,7 +114,7 @@ func Run(ctx context.Context, o *Options) error {
 		}
 		return failures.Err()
 	}
-	rows, errs, err := score.Evaluate(ctx, a, data, shapes)
+	rows, errs, err := o.evaluate(ctx, a, data, shapes)
 	if err != nil {
 		return err
 	}
@@ -128,10 +128,12 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	if o.Intervals {
 		var found *intervals
+		done, stop := render.Work(o.Factory.Streams, "finding intervals", len(out.rows))
 		err := verb.UntilCancelled(ctx, func() (err error) {
-			found, err = out.intervals()
+			found, err = out.intervals(done)
 			return err
 		})
+		stop()
 		if err != nil {
 			return err
 		}
@@ -157,6 +159,24 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	return failures.Err()
+}
+
+// evaluate scores the model at each problem.
+func (o *Options) evaluate(ctx context.Context, a arch.Architecture, data *score.Subset, problems []gemm.Problem) (
+	rows []score.Evaluation, errs []error, err error,
+) {
+	const atOnce = 8 // enough for the cores, few enough for a bar that moves
+	done, stop := render.Work(o.Factory.Streams, "evaluating", len(problems))
+	defer stop()
+	for part := range slices.Chunk(problems, atOnce) {
+		more, bad, err := score.Evaluate(ctx, a, data, part)
+		if err != nil {
+			return nil, nil, err
+		}
+		rows, errs = append(rows, more...), append(errs, bad...)
+		done(len(part))
+	}
+	return rows, errs, nil
 }
 
 func shapesOf(problems []gemm.Problem) string {

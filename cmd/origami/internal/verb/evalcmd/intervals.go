@@ -23,14 +23,14 @@ type intervals struct {
 	desc        *arch.Description
 }
 
-// intervals computes them from the rows.
-func (o *outcome) intervals() (*intervals, error) {
+// intervals computes them from the rows. done is told of each.
+func (o *outcome) intervals(done func(int)) (*intervals, error) {
 	u, ok := score.Calibrate(o.data.Kernel, o.rows)
 	if !ok || len(o.rows) <= score.MinSizes { // one is left out in turn
 		return nil, diag.Inputf("intervals cannot be found on %s", render.Plural(len(o.rows), "size", "sizes")).
 			At("--intervals").Do("give records of at least %d sizes", score.MinSizes+1)
 	}
-	c := score.LeaveOneOut(o.rows)
+	c := score.LeaveOneOut(o.rows, done)
 	u.Checked, u.Widening = score.CheckedOn(o.data.Name, o.rows), score.Widening(o.rows)
 	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows),
 		o.data.Name, render.Percent(c.Points))

@@ -99,6 +99,10 @@ func (o *Options) runPublished(ctx context.Context) error {
 		o.Factory.Settings.Kernel = libraryKernel
 	}
 	out := &publishedOutcome{kernel: o.Factory.Settings.Kernel, pairs: o.Pairs}
+	format := render.FormatOf(o.Factory)
+	if o.Intervals && format != render.JSON {
+		return diag.Inputf("the intervals of many devices are written as JSON only").At("--intervals").Do("add --json")
+	}
 	devices, err := o.publishedDevices(ctx, out)
 	if err != nil {
 		return err
@@ -107,9 +111,9 @@ func (o *Options) runPublished(ctx context.Context) error {
 		return err
 	}
 	if o.Intervals {
-		return out.writeIntervals(o.Factory.Streams, render.FormatOf(o.Factory))
+		return out.writeIntervals(ctx, o.Factory.Streams)
 	}
-	if err := out.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
+	if err := out.write(o.Factory.Streams, format); err != nil {
 		return err
 	}
 	return verb.Report(ctx, o.Factory, o.Report, out.report)
@@ -212,6 +216,8 @@ type publishedJob struct {
 
 // predictPublished fills in the predictions, those of several devices at once. Without any it returns why.
 func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome, devices []publishedDevice) error {
+	bar := render.NewLateBar(o.Factory.Streams, "opening the models")
+	defer bar.Stop()
 	var jobs []publishedJob
 	for i := range devices {
 		more, err := o.jobs(ctx, &devices[i])
@@ -220,8 +226,8 @@ func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome, d
 		}
 		jobs = append(jobs, more...)
 	}
-	done, stop := render.Work(o.Factory.Streams, "predicting", len(jobs))
-	defer stop()
+	bar.Set(0, int64(len(jobs)))
+	bar.SetMessage("predicting")
 	next := make(chan publishedJob)
 	var wg sync.WaitGroup
 	var mutex sync.Mutex
@@ -234,7 +240,7 @@ func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome, d
 				failed = cmp.Or(failed, err)
 				out.answered(d)
 				mutex.Unlock()
-				done(1)
+				bar.Add(1)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package evalcmd
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,15 +29,18 @@ type publishedIntervals struct {
 }
 
 // writeIntervals writes the lines.
-func (o *publishedOutcome) writeIntervals(s *iostreams.Streams, f render.Format) error {
-	if f != render.JSON {
-		return diag.Inputf("the intervals of many devices are written as JSON only").At("--intervals").Do("add --json")
-	}
+func (o *publishedOutcome) writeIntervals(ctx context.Context, s *iostreams.Streams) error {
 	if len(o.models) != 1 {
 		return diag.Inputf("intervals are of one model, and these answered: %s", strings.Join(o.models, ", ")).
 			At("--intervals").Do("name it with --model")
 	}
-	for _, line := range o.intervals() {
+	lines := o.intervals()
+	done, stop := render.Work(s, "finding intervals", len(lines))
+	defer stop()
+	for _, line := range lines {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		singles := make([]score.Single, len(line.times))
 		var sources []string
 		either := false
@@ -62,6 +66,7 @@ func (o *publishedOutcome) writeIntervals(s *iostreams.Streams, f render.Format)
 		if err := render.JSONLine(s, line); err != nil {
 			return err
 		}
+		done(1)
 	}
 	return nil
 }

@@ -251,7 +251,8 @@ func writeSummary(s *iostreams.Streams, e *Explanation) {
 // mostNamed is how many terms a line names.
 const mostNamed = 5
 
-// largest names the largest terms of a kind: a share with its part of the total, a step with its cycles.
+// largest names the largest terms of a kind: a share with its part of the total, a step with its cycles. One that takes
+// time off says so.
 func largest(e *Explanation, kind arch.TermKind) []string {
 	var found []int
 	for i, t := range e.Arch.Terms {
@@ -266,6 +267,10 @@ func largest(e *Explanation, kind arch.TermKind) []string {
 		value := render.WithUnit(render.SixDigits(e.Terms[i]), t.Unit)
 		if share, ok := e.Share(&e.Entry, i); ok {
 			value = render.Percent(share)
+		}
+		if e.Terms[i] < 0 { // "pass -1.85 %" is no share of anything
+			parts = append(parts, "less "+strings.TrimPrefix(value, "-")+" ("+t.Name+": "+t.Doc+")")
+			continue
 		}
 		parts = append(parts, t.Name+" "+value)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -259,13 +258,12 @@ func thinned(all []dataset.Measurement) []dataset.Measurement {
 func (o *Options) adopt(
 	ctx context.Context, s *fit.Sample, m fit.Tunable, current arch.Architecture,
 ) (*fit.Adoption, error) {
-	p := measuring.NewProgress(o.Factory.Streams, "fitting")
+	p := render.NewLateBar(o.Factory.Streams, "fitting")
 	defer p.Stop()
 	return fit.Adopt(ctx, s, m, current, func(at fit.Stage) {
 		if p.Shown() {
-			p.UpdateTotal(int64(at.Total))
-			p.SetValue(int64(at.Done))
-			p.UpdateMessage(fmt.Sprintf("%d/%d fits, %s", at.Done, at.Total, at.Name))
+			p.Set(int64(at.Done), int64(at.Total))
+			p.SetMessage(fmt.Sprintf("%d/%d fits, %s", at.Done, at.Total, at.Name))
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
@@ -164,10 +165,12 @@ func (o *buildOptions) run(ctx context.Context) error {
 		return err
 	}
 	var out logic.Regret
+	done, stop := render.Work(o.factory.Streams, "leaving sizes out", min(logic.Folds, len(table.Sizes)))
 	err = verb.UntilCancelled(ctx, func() (err error) {
-		out, err = logic.LeftOut(table, o.Options)
+		out, err = logic.LeftOut(table, o.Options, done)
 		return err
 	})
+	stop()
 	if err != nil {
 		_ = os.Remove(o.output)
 		return err

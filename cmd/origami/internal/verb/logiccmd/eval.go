@@ -109,23 +109,30 @@ func (o *evalOptions) runFolds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	times, err := predicted(ctx, a, base, table)
+	parts := min(o.folds, len(table.Sizes))
+	done, stop := render.Work(o.factory.Streams, "leaving sizes out", len(table.Sizes)+len(o.most)*parts)
+	defer stop()
+	times, err := predicted(ctx, a, base, table, done)
 	if err != nil {
 		return err
 	}
 	var trials []logic.Trial
 	err = verb.UntilCancelled(ctx, func() (err error) {
-		trials, err = logic.Trials(table, times, o.most, logic.Options{Loss: o.loss}, o.folds)
+		trials, err = logic.Trials(table, times, o.most, logic.Options{Loss: o.loss}, o.folds, done)
 		return err
 	})
+	stop()
 	if err != nil {
 		return err
 	}
 	return o.writeTrials(a.Describe(), data, table, trials)
 }
 
-// predicted returns the model's times of the kernels of a table. A kernel that it rejects takes forever.
-func predicted(ctx context.Context, a arch.Architecture, base gemm.Problem, t *logic.Table) ([][]float64, error) {
+// predicted returns the model's times of the kernels of a table, and tells done of each size. A kernel that it rejects
+// takes forever.
+func predicted(ctx context.Context, a arch.Architecture, base gemm.Problem, t *logic.Table, done func(int)) (
+	[][]float64, error,
+) {
 	configs := make([]gemm.Config, len(t.Kernels))
 	for i := range t.Kernels {
 		configs[i] = t.Kernels[i].Config
@@ -144,6 +151,7 @@ func predicted(ctx context.Context, a arch.Architecture, base gemm.Problem, t *l
 				out[i][k] = math.Inf(1)
 			}
 		}
+		done(1)
 	}
 	return out, nil
 }

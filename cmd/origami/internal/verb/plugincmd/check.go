@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	bar "github.com/jedib0t/go-pretty/v6/progress"
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
@@ -208,25 +207,29 @@ func (w *reporter) end() error {
 
 // progress shows the current check and the number of remaining ones on a terminal.
 type progress struct {
-	checks  []conformance.Check
-	next    int
-	tracker bar.Tracker
-	stop    func()
+	checks []conformance.Check
+	next   int
+	bar    *render.Bar // nil for none
 }
 
 func newProgress(s *iostreams.Streams, checks []conformance.Check) *progress {
-	p := &progress{checks: checks, tracker: bar.Tracker{Message: checks[0].Name, Total: int64(len(checks))},
-		stop: func() {}}
-	if s.ErrTerminal && !s.Terminal { // lines of results on the same terminal are progress enough
-		_, p.stop = render.Progress(s, &p.tracker)
+	p := &progress{checks: checks}
+	if !s.Terminal { // lines of results on the same terminal are progress enough
+		p.bar = render.NewBar(s, checks[0].Name)
 	}
 	return p
 }
 
 // done reports a finished check.
 func (p *progress) done() {
-	p.tracker.Increment(1)
-	if p.next++; p.next < len(p.checks) {
-		p.tracker.UpdateMessage(p.checks[p.next].Name)
+	if p.next++; p.bar != nil && p.next < len(p.checks) {
+		p.bar.Set(int64(p.next), int64(len(p.checks)))
+		p.bar.SetMessage(p.checks[p.next].Name)
+	}
+}
+
+func (p *progress) stop() {
+	if p.bar != nil {
+		p.bar.Stop()
 	}
 }

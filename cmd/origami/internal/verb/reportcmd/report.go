@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/durable"
 )
@@ -67,12 +67,9 @@ func Run(ctx context.Context, o *Options) error {
 		return diag.Inputf("there is no folder %s", filepath.Dir(o.Output)).At("--output %s", o.Output).
 			Do("make it, or name another file")
 	}
-	progress := measuring.NewProgress(o.Factory.Streams, "asking the models")
-	p, failures, err := Build(ctx, o, func(done, all int) {
-		progress.UpdateTotal(int64(all))
-		progress.SetValue(int64(done))
-	})
-	progress.Stop()
+	bar := render.NewLateBar(o.Factory.Streams, "asking the models")
+	p, failures, err := Build(ctx, o, func(done, all int) { bar.Set(int64(done), int64(all)) })
+	bar.Stop()
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,10 @@ func Run(ctx context.Context, o *Options) error {
 	if !many {
 		question.Top, question.Terms = max(2, o.Top), true // for the runner-up, and the waves and DRAM traffic of the pick
 	}
+	bar := render.NewListBar(o.Factory.Streams, "selecting", o.Query.Problems)
+	defer bar.Stop()
 	write := func(one *session.Answer) error {
+		bar.SetShare(problems.Share())
 		if one.Instead != "" {
 			o.Factory.Streams.Note(fmt.Sprintf("there is no %s kernel for %s: the answer is one of the family %s", one.Instead,
 				one.Problem, one.Kernel))

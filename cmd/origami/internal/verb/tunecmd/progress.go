@@ -32,8 +32,7 @@ func (p *progress) show(open int) {
 	if p.t.Most > 0 {
 		left = min(left, p.t.Most-made)
 	}
-	p.SetValue(int64(made))
-	p.UpdateTotal(int64(made + left))
+	p.Set(int64(made), int64(made+left))
 	rate := float64(made) / max(time.Since(p.run.begun).Seconds(), 1e-3)
-	p.UpdateMessage(fmt.Sprintf("%d measured, %.1f/s, %d of %d sizes open", made, rate, open, len(p.t.Sizes)))
+	p.SetMessage(fmt.Sprintf("%d measured, %.1f/s, %d of %d sizes open", made, rate, open, len(p.t.Sizes)))
 }

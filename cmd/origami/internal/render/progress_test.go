@@ -1,0 +1,50 @@
+package render
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+)
+
+func TestBarLine(t *testing.T) {
+	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	b := &Bar{begun: begun, message: "ranking"}
+	now := begun.Add(30 * time.Second)
+	for _, tc := range []struct {
+		done, total int64
+		want        string
+	}{
+		{0, 0, "[....................] 30s: ranking"},
+		{3, 0, "[....................] 30s: ranking"}, // of a pipe
+		{1, 4, "[#####...............]  25 %, 1m30s left: ranking"},
+		{4, 4, "[####################] 100 %, 0s left: ranking"},
+		{5, 4, "[####################] 100 %, 0s left: ranking"},
+	} {
+		b.done, b.total = tc.done, tc.total
+		if got := b.line(now); got != tc.want {
+			t.Errorf("%d of %d: %q, want %q", tc.done, tc.total, got, tc.want)
+		}
+	}
+}
+
+// A bar leaves nothing of itself, however early or often it is stopped, and is not there without a terminal.
+func TestBarLeavesNothing(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		var errs bytes.Buffer
+		s := iostreams.Plain(strings.NewReader(""), &bytes.Buffer{}, &errs)
+		s.ErrTerminal = terminal
+		for range 100 {
+			b := NewBar(s, "working")
+			b.Set(1, 2)
+			b.Stop()
+			b.Stop()
+		}
+		got := errs.String()
+		if terminal && got != "" && !strings.HasSuffix(got, "\r\x1b[K") || !terminal && got != "" {
+			t.Errorf("terminal %v: %q", terminal, got)
+		}
+	}
+}

@@ -115,8 +115,12 @@ func (b *Bar) SetLeft(left int64) {
 	b.total = b.done + left
 }
 
-// SetShare says which share of the work is done, from 0 to 1.
-func (b *Bar) SetShare(share float64) { b.Set(int64(share*1e6), 1e6) }
+// SetShare says which share of the work is done, from 0 to 1. A share of 0 may be unknown, and changes nothing.
+func (b *Bar) SetShare(share float64) {
+	if share > 0 {
+		b.Set(int64(share*1e6), 1e6)
+	}
+}
 
 // SetMessage replaces the text beside the bar.
 func (b *Bar) SetMessage(text string) {

@@ -23,8 +23,8 @@ const (
 	addressCounters = 3 << 32
 )
 
-// reducer is the part of a kernel that walks over its tiles and adds up the parts along K. In place of products, its sums
-// say which blocks they are of. A lane has four of them: the number of blocks, the same times its thread, and twice a
+// reducer is the part of a kernel that walks over its tiles and adds up the parts along K. In place of products, its
+// sums say which blocks they are of. A lane has four of them: the number of blocks, the same times its thread, and twice a
 // number that rounding makes depend on the order of additions. Of each complete tile, the lane writes to out how often
 // it did so, and these four.
 func reducer(t *testing.T, s Spec) *ptx.Kernel {
@@ -97,8 +97,8 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 }
 
 // TestReduce: whatever the order in which CTAs arrive, each thread that multiplies stores each tile once, with the sum
-// over all its blocks, to the same bits. The counters are zero afterwards, so that the next launch can use them. Nothing
-// is read of the workspace that was not written before.
+// over all its blocks, to the same bits. The counters are zero afterwards, so that the next launch can use them.
+// Nothing is read of the workspace that was not written before.
 func TestReduce(t *testing.T) {
 	for _, c := range []struct {
 		config  string

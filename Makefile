@@ -211,7 +211,7 @@ generate: tools ## generated Go of the wire protocol, the PTX instructions and t
 INTERVALS := spec calibrated compiled characterized
 SWEEPS    := bf16 layouts split unaligned fp8 int8 tf32
 SWEEPS_MMA := layouts split unaligned fp8 int8 tf32 fp32
-SWEEPS_WGMMA := skinny fp8
+SWEEPS_WGMMA := skinny large fp8
 intervals: ## how far the models' times are from the shipped records, for the models to ship
 	go build -o $(BIN)/origami ./cmd/origami
 	for rung in $(INTERVALS); do for kernel in triton mma; do \
@@ -224,7 +224,7 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 			--kernel mma --intervals --json || exit; \
 	done; for set in $(patsubst %,plugins/nvidia/data/h200-wgmma/%,$(SWEEPS_WGMMA)); do \
 		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --times $$set/wgmma-fit \
-			--candidates $$set/wgmma-configs.csv --kernel wgmma --intervals --json || exit; \
+			--problems $$set/fit.csv --candidates $$set/wgmma-configs.csv --kernel wgmma --intervals --json || exit; \
 	done; done > $(BIN)/intervals.jsonl
 	mv $(BIN)/intervals.jsonl plugins/nvidia/data/intervals.jsonl
 

@@ -3,8 +3,9 @@
 #
 #   run.sh BIN OUT PART…        BIN has origami, origami-plugin-cuda and cuda.test; OUT gets the results
 #
-# Parts: correct (random problems, epilogues), builtin (the 23 sizes of bench), tail (sizes that lost most to cuBLAS, and unseen ones, with tiles of 192
-# rows and tiles shared along K), bf16 (records), sanitize, export (C and Python), counters (ncu; BIN/export has kernels).
+# Parts: correct (random problems, epilogues), tail (sizes that lost most to cuBLAS, and unseen ones, with tiles of 192
+# rows and tiles shared along K), fallback (bench and select without --kernel), builtin (the 23 sizes of bench), bf16
+# (records), sanitize, export (C and Python), counters (ncu; BIN/export has kernels).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../../.." && pwd)
@@ -36,6 +37,15 @@ correct() {
 tail_of_waves() {
   bench 120 lost "$here/lost.csv" "$here/configs.csv"
   bench 100 unseen "$here/unseen.csv" "$here/configs.csv"
+}
+
+fallback() { # K of 999 is for mma, as no tensor map describes it
+  printf 'm,n,k,dtype\n1000,1000,1000,fp16\n1000,1000,999,fp16\n' >"$out/fallback.csv"
+  part 60 fallback origami --arch sm90@h200 bench --executor cuda --problems "$out/fallback.csv" \
+    --space block_m=64,128 --space block_n=64,128 --space block_k=64 --space num_warps=8 \
+    --records "$out/records/fallback" --report "$out/report/fallback"
+  part 30 fallback-select origami --arch sm90@h200 select --executor cuda --measure 4 --problems "$out/fallback.csv" \
+    --format json
 }
 
 builtin_sizes() {

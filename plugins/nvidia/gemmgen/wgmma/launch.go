@@ -53,6 +53,10 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 			resident = max(1, min(resident, s.Processors/g.cluster))
 		}
 		shared = newShares(tiles, blocks, resident)
+		if shared.shared > math.MaxInt32 {
+			return where(diag.Inputf("%d blocks along K are to be shared", shared.shared).
+				Do("use split_k in place of stream_k"))
+		}
 		resident = min(resident, max(tiles, (shared.shared+shared.share-1)/shared.share))
 	}
 	values := map[string]uint64{

@@ -83,6 +83,10 @@ func TestAssemble(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				// Consumers wait for registers that the producer gives up. They would wait for ever if there were fewer.
+				if split := registerSplits[s.Config.NumWarps/4-1]; split.start != 0 && registers != split.start {
+					t.Errorf("%d registers at the start, and the split wants %d", registers, split.start)
+				}
 				allowed := 0
 				if s.Config.BlockM*s.Config.BlockN >= 256*192 && s.Epilogue != (gemm.Epilogue{}) {
 					allowed = 16 // behind the loop

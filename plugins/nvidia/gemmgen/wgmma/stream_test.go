@@ -3,6 +3,7 @@ package wgmma
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -186,5 +187,11 @@ func TestLaunchStream(t *testing.T) {
 	}
 	if partials, counters := s.Workspace(call.Problem); partials < 132*2*128*128*4 || counters < 95*2*8*4 {
 		t.Errorf("workspace of %v and %v", partials, counters)
+	}
+	s = spec(t, "64x16x64,warps=8,stages=2,stream_k=1", "kn", gemm.FP16, gemm.FP32)
+	call = gemmgen.NewCall(problem(64, 16*130, 1<<31-1088, 1, false, false))
+	call.Partials, call.Counters = 1<<43, 1<<44
+	if _, err := s.Launch(emit(t, s), call); err == nil || !strings.Contains(err.Error(), "blocks along K") {
+		t.Errorf("more blocks than 32 bits can count: %v", err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 // together are the instructions that the lanes of a warp execute together.
 var together = map[string]func(lanes []*thread, in *instruction) error{
-	"bar.warp.sync": func([]*thread, *instruction) error { return nil },
+	"bar.warp.sync":     func([]*thread, *instruction) error { return nil },
+	"shfl.sync.idx.b32": shuffle,
 
 	"ldmatrix.sync.aligned.m8n8.x2.shared.b16":       ldmatrix(2, false),
 	"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16": ldmatrix(2, true),
@@ -34,6 +35,18 @@ var together = map[string]func(lanes []*thread, in *instruction) error{
 	"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32":    wmmaMultiply,
 	"wmma.mma.sync.aligned.col.row.m16n16k16.f32.f32":    wmmaMultiply,
 	"wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32":    wmmaMultiply,
+}
+
+// shuffle gives each lane the value of the lane whose number it names, of all 32.
+func shuffle(lanes []*thread, in *instruction) error {
+	values := make([]uint64, len(lanes))
+	for i, t := range lanes {
+		values[i] = t.get(in.operands[1])
+	}
+	for _, t := range lanes {
+		t.set(in.operands[0], values[t.get(in.operands[2])%warpSize])
+	}
+	return nil
 }
 
 // ldmatrix reads n matrices of 8×8 elements of 16 bits. The address of row r of matrix i is that of lane 8·i + r.

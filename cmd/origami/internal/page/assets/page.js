@@ -149,8 +149,12 @@
     if (groups) height = names.length * (spec.series.length * 18 + 12) + 70;
     else if (names) height = names.length * (cells ? Math.min(34, Math.max(16, width / 30)) : 24) + 70;
     const plotWidth = spec.square ? Math.min(width, 700) : cells ? Math.min(width, left + spec.x.names.length * 64 + 24) : width;
+    // Names across lean where there is no room for them, and then take more of the height.
+    const lean = cells && plotWidth < 600;
+    const below = lean ? 18 + Math.max(...spec.x.names.map((n) => n.length)) * 8 : 42;
+    height += below - 42;
     const options = {
-      width: plotWidth, height, marginLeft: left, marginRight: groups ? 56 : 28, marginTop: 26, marginBottom: 42,
+      width: plotWidth, height, marginLeft: left, marginRight: groups ? 56 : 28, marginTop: 26, marginBottom: below,
       x: { ...axis(spec.x, along(spec, "x"), Math.floor((plotWidth - left) / 80)), label: spec.x.label, labelAnchor: "center", labelArrow: "none" },
       y: { ...axis(spec.y, along(spec, "y"), Math.floor(height / 50)), label: names && !cells ? null : spec.y.label, labelArrow: "none" },
       color: { type: "identity" },
@@ -160,7 +164,7 @@
     if (spec.scale) options.color = { type: spec.scale.log ? "log" : "linear", scheme: "viridis" };
     if (spec.scale && spec.scale.high) options.color.domain = [spec.scale.low, spec.scale.high];
     if (cells) options.color.type = "linear";
-    if (cells) Object.assign(options.x, { tickRotate: plotWidth < 600 ? -55 : 0 });
+    if (lean) options.x.tickRotate = -55;
     if (groups) {
       options.fy = { domain: names, label: null, axis: "left", padding: 0.18, tickFormat: (n) => cut(n, left) };
       options.y = { domain: spec.series, axis: null, padding: 0.05 };

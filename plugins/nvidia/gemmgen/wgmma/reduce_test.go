@@ -24,9 +24,9 @@ const (
 )
 
 // reducer is the part of a kernel that walks over its tiles and adds up the parts along K. In place of products, its
-// sums say which blocks they are of. A lane has four of them: the number of blocks, the same times its thread, and twice a
-// number that rounding makes depend on the order of additions. Of each complete tile, the lane writes to out how often
-// it did so, and these four.
+// sums say which blocks they are of. A lane has four of them: the number of blocks, the same times its thread, and
+// twice a number that rounding makes depend on the order of additions. Of each complete tile, the lane writes to out
+// how often it did so, and these four.
 func reducer(t *testing.T, s Spec) *ptx.Kernel {
 	t.Helper()
 	g, reason, detail := s.layout()

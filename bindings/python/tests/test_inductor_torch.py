@@ -10,13 +10,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 from unittest import mock
 
 try:
     import torch
     import torch._inductor.codegen.common
+    import torch._inductor.debug
     import torch._inductor.graph
+    import torch._inductor.scheduler
     import torch._inductor.select_algorithm as select_algorithm
     from torch._dynamo.source import ConstantSource
     from torch._dynamo.utils import counters
@@ -61,9 +64,10 @@ class Lowered(unittest.TestCase):
 
     quiet = True
 
-    def lower(self, function, *shapes, hints=()):
+    def lower(self, function, *shapes, hints=(), written=False):
         """The choices for each operation of a function of CUDA tensors. A shape is a tuple of sizes (a string is a
-        dynamic size with that hint), a type, and whether it is transposed."""
+        dynamic size with that hint), a type, and whether it is transposed. Or the number of kernels, if the
+        program is to be written."""
         env = ShapeEnv()
         symbols = {}
 
@@ -102,8 +106,11 @@ class Lowered(unittest.TestCase):
                 fakes = [tensor(*s) for s in shapes]
                 graph = make_fx(function)(*fakes)
             lowering = torch._inductor.graph.GraphLowering(graph, shape_env=env)
-            with V.set_graph_handler(lowering), V.set_fake_mode(mode):
+            debug = torch._inductor.debug.DebugContext()
+            with V.set_graph_handler(lowering), V.set_fake_mode(mode), V.set_debug_handler(debug):
                 lowering.run(*fakes)
+                if written:
+                    return lowering.codegen()[0].value.count("async_compile.triton(")
         return seen
 
     def only(self, function, *shapes, **more):
@@ -268,6 +275,31 @@ class Choices(Lowered):
             oi.disable()
             self.lower(torch.mm, ((512, 1024),), ((1024, 768),))
             self.assertEqual(Mine.asked, 1)
+
+
+class Epilogues(Lowered):
+    """Which epilogues become part of the only kernel. Graphs are scheduled and written, not compiled."""
+
+    def kernels(self, function, *shapes):
+        properties = types.SimpleNamespace(name="NVIDIA H200", major=9, minor=0, multi_processor_count=132)
+        with (
+            mock.patch.object(torch._inductor.scheduler, "has_triton", lambda: True),
+            mock.patch.object(torch.cuda, "get_device_properties", lambda *_: properties),
+            mock.patch.object(torch.cuda, "current_device", lambda: 0),
+        ):
+            return self.lower(function, *shapes, written=True)
+
+    def test_large_ones_stay_outside(self):
+        shapes = ((512, 1024),), ((1024, 768),), ((512, 768),), ((512, 768),), ((512, 768),)
+        small = lambda a, b, x, y, z: (a @ b) * x + y  # noqa: E731
+        large = lambda a, b, x, y, z: (a @ b) * x + y * z  # noqa: E731
+        for settings, counts in (({"model": self.model}, (1, 2)), (None, (1, 1))):
+            with contextlib.ExitStack() as stack:
+                if settings:
+                    stack.enter_context(oi.enable(**settings))
+                else:
+                    stack.enter_context(config.patch(max_autotune=True, max_autotune_gemm_backends="TRITON"))
+                self.assertEqual(tuple(self.kernels(f, *shapes) for f in (small, large)), counts)
 
 
 PROGRAM = shutil.which("origami", path=os.pathsep.join((str(CLIENT.parents[1] / "bin"), os.environ.get("PATH", ""))))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 
 from torch._inductor import config
+from torch._inductor.ir import TritonTemplateBuffer
 from torch._inductor.kernel.bmm import bmm_template
 from torch._inductor.kernel.mm import mm_template
 from torch._inductor.kernel_template_choice import KernelTemplateChoice
@@ -29,6 +30,9 @@ TAKEN = {"BLOCK_M", "BLOCK_N", "BLOCK_K", "EVEN_K", "GROUP_M", "num_stages", "nu
 SPARE = 8  # picks beyond `top` that stand in for those that the template refuses
 UNSURE = 4  # picks for top="auto" where the model does not know its uncertainty
 MOST = 16  # picks for top="auto"
+# Matrices that a fused epilogue may read and write. With more, a kernel with 128 accumulators per thread (a block of
+# 256x128 with 8 warps, say) spills 656 bytes per thread and more (Triton 3.6, sm_90); with these, 224 at most.
+EPILOGUE = 3
 
 
 def extended(handler):
@@ -66,6 +70,16 @@ class Picks:
             _state.recorder.add(row)
             log.info("%s", row)
         return choices
+
+    def can_fuse_vertical(self, scheduler, node1, node2, shared_data_score):
+        """Inductor times a fused epilogue if it has several kernels. Into a single one it fuses any."""
+        if not super().can_fuse_vertical(scheduler, node1, node2, shared_data_score):
+            return False
+        try:
+            return _state.state.settings is None or _epilogue(node1, node2) <= EPILOGUE
+        except Exception as e:
+            log.debug("the size of an epilogue is not known: %s", e)
+            return True
 
     def _picks(self, settings, kernel_inputs, templates, op_name, overrides):
         """The choices for an operation, and the rows of the report."""
@@ -125,6 +139,26 @@ def _choice(base, blocks, layout, hint):
     parameters = base.params.to_kwargs() | blocks | {"EVEN_K": even, "hint_override": hint}
     return KernelTemplateChoice(template=base.template, params=DictKernelTemplateParams(parameters),
                                 extra_kwargs=base.extra_kwargs, layout=layout, inputs=base.inputs)
+
+
+def _epilogue(node1, node2):
+    """How many matrices of the size of the product are read and written after it, if two nodes of the scheduler become
+    one kernel. 0 if there is no product, or if Inductor times the fusion."""
+    nodes = [*node1.get_nodes(), *node2.get_nodes()]
+    product = node1.get_template_node()
+    if not isinstance(product, TritonTemplateBuffer) or node2.is_template():
+        return 0
+    choice = product.annotations.get("ktc")  # of one kernel; a buffer with several has none
+    if choice is None or choice.template not in (mm_template, bmm_template):
+        return 0
+    names = {node.get_name() for node in nodes}
+    buffers = [buffer for node in nodes for buffer in node.get_outputs()]
+    written = {b.get_name() for b in buffers if any(user.get_name() not in names for user in b.users)}
+    inner = {b.get_name() for b in buffers}
+    size = V.graph.sizevars
+    read = {dep.name for node in nodes if not node.is_template() for dep in node.read_writes.reads} - inner
+    large = {name for name in read if size.statically_known_equals(V.graph.get_numel(name), product.get_numel())}
+    return len(written) + len(large)
 
 
 def _untimed(choices):

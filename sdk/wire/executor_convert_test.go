@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
+	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
 func TestExecutorDescriptionsSurvive(t *testing.T) {
@@ -99,4 +100,14 @@ func TestRandomMeasurementsSurvive(t *testing.T) {
 		environment, err := fromEnvironment(sent(t, toEnvironment(e)))
 		same(t, e, environment, err)
 	})
+}
+
+// Of several faults, the same one is told each time.
+func TestFirstFaultOfNumerics(t *testing.T) {
+	for range 50 {
+		_, err := fromNumerics(&pb.Numerics{Checked: -1, Wrong: -2, OutOfBounds: -3})
+		if err == nil || err.Error() != "checked is -1" {
+			t.Fatal(err)
+		}
+	}
 }

@@ -221,6 +221,7 @@ func TestBrokenArchitectures(t *testing.T) {
 			want := append([]string{test.check}, test.also...)
 			slices.Sort(want)
 			slices.Sort(names)
+			names = slices.DeleteFunc(names, func(name string) bool { return name == test.perhaps })
 			if !slices.Equal(names, want) || !strings.Contains(text, test.finding) {
 				t.Errorf("the checks %v fail, want %v with %q:\n%s", names, want, test.finding, text)
 			}

@@ -238,9 +238,20 @@ func TestSlowStartIsWaitedFor(t *testing.T) {
 		wg.Go(func() { open(t, h, arch.OpenRequest{Arch: []string{"slow.1", "slow.2"}[i%2]}) })
 	}
 	wg.Wait()
-	// Each takes 0.7 s, so in turn they would take 1.4 s.
-	if d := time.Since(begin); d < 700*time.Millisecond || d > 1300*time.Millisecond {
+	if d := time.Since(begin); d < slowStart {
 		t.Errorf("two slow plugins took %v to start", d)
+	}
+	// Each writes to its file and then sleeps, so that they slept at the same time if they did not write far apart.
+	var wrote [2]time.Time
+	for i, mode := range []string{"slow.1", "slow.2"} {
+		info, err := os.Stat(started(mode))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrote[i] = info.ModTime()
+	}
+	if d := wrote[1].Sub(wrote[0]).Abs(); d >= slowStart {
+		t.Errorf("one of two slow plugins was started %v after the other", d)
 	}
 	if starts(t, "slow.1") != 1 || starts(t, "slow.2") != 1 {
 		t.Errorf("started %d and %d times, want once each", starts(t, "slow.1"), starts(t, "slow.2"))

@@ -45,7 +45,7 @@ func runPlugin(mode string) {
 	case "silent":
 		time.Sleep(time.Minute)
 	case "slow":
-		time.Sleep(700 * time.Millisecond)
+		time.Sleep(slowStart)
 	case "api":
 		wire.APIVersions = []string{"9.0.0", "8.1.0"}
 	case "old":
@@ -83,6 +83,9 @@ func runPlugin(mode string) {
 	}
 	serve.Main(p)
 }
+
+// slowStart is how long a slow plugin takes to start.
+const slowStart = 700 * time.Millisecond
 
 // started names the file with a line per start of a plugin.
 func started(mode string) string { return filepath.Join(os.TempDir(), "started-"+mode) }

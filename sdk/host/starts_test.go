@@ -72,8 +72,8 @@ var startForgeries = []forgery{
 		f.leaveChild(false)
 		return nil, nil
 	}},
-	{name: "works after half of the time allowed", hangs: true, do: func(folder) (any, error) {
-		time.Sleep(startPatience / 2)
+	{name: "works after a quarter of the time allowed", hangs: true, do: func(folder) (any, error) {
+		time.Sleep(startPatience / 4)
 		return nil, nil
 	}},
 	{name: "works after double the time allowed", hangs: true, says: startPatience.String(),
@@ -179,7 +179,7 @@ func serveInstead(p arch.Provider) (any, error) {
 }
 
 // startPatience is the time limit of hosts whose plugin does not start.
-const startPatience = 3 * time.Second
+const startPatience = 4 * time.Second
 
 // TestFaultsAtTheStart makes every fault at a start and in a description.
 func TestFaultsAtTheStart(t *testing.T) {

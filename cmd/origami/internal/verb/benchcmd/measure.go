@@ -16,7 +16,6 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
-	"github.com/origami-gemm/origami/core/selector"
 )
 
 // group is the problems that are measured with one kernel family, nil for all that are recorded, and the measurements.
@@ -74,20 +73,20 @@ func (o *Options) measure(
 func byFamily(
 	ctx context.Context, a arch.Architecture, families []string, problems []session.Problem,
 ) (groups []group, err error) {
-	of := map[string][]session.Problem{}
-	for _, p := range problems {
-		family := families[0]
-		for i := 0; i < len(families) && len(families) > 1; i++ {
-			_, err := selector.RankOne(ctx, a, p.Problem, selector.Request{Space: arch.Space{Kernel: families[i]}, Top: 1})
-			if err == nil {
-				family = families[i]
-				break
-			}
-			if diag.KindOf(err) != diag.Input {
+	of := map[string][]session.Problem{families[0]: problems}
+	if len(families) > 1 {
+		answers, err := session.Ask(ctx, a, unlisted(problems),
+			session.Question{Kernel: families[0], Others: families[1:], Top: 1})
+		if err != nil {
+			return nil, err
+		}
+		clear(of)
+		for i := range answers {
+			if err := answers[i].Err; err != nil && diag.KindOf(err) != diag.Input {
 				return nil, err
 			}
+			of[answers[i].Kernel] = append(of[answers[i].Kernel], problems[i])
 		}
-		of[family] = append(of[family], p)
 	}
 	for _, family := range families {
 		if of[family] != nil {

@@ -73,7 +73,9 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	all, err := ask(ctx, o, sides, list)
+	done, stop := render.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
+	all, err := ask(ctx, o, sides, list, done)
+	stop()
 	if err != nil {
 		return err
 	}

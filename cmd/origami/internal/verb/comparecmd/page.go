@@ -22,7 +22,7 @@ func AddTo(ctx context.Context, p *page.Page, f *session.Factory, search *sessio
 	if err != nil {
 		return err
 	}
-	c, err := ask(ctx, o, sides, list.Problems)
+	c, err := ask(ctx, o, sides, list.Problems, func(int) {}) // the caller has a bar
 	if err != nil {
 		return err
 	}

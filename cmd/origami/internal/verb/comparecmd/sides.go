@@ -8,7 +8,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -137,8 +136,10 @@ func (s *side) name() string {
 // timed reports whether a side predicts times.
 func (s *side) timed() bool { return s.err == nil && !s.desc.RanksOnly }
 
-// ask asks all sides at once.
-func ask(ctx context.Context, o *Options, sides []side, list []session.Problem) (*comparison, error) {
+// ask asks all sides at once. done is told how many predictions are made.
+func ask(
+	ctx context.Context, o *Options, sides []side, list []session.Problem, done func(predictions int),
+) (*comparison, error) {
 	c := &comparison{sides: sides, rows: make([]row, len(list))}
 	targets := make([]session.Target, len(sides))
 	for i := range sides {
@@ -150,8 +151,6 @@ func ask(ctx context.Context, o *Options, sides []side, list []session.Problem) 
 		problems[i] = list[i].Problem
 		c.rows[i] = row{Problem: list[i], sides: sides, answers: make([]session.Answer, len(sides))}
 	}
-	done, stop := render.Work(o.Factory.Streams, "predicting", len(sides)*len(problems))
-	defer stop()
 	var wg sync.WaitGroup
 	for i := range sides {
 		wg.Go(func() { c.fill(ctx, i, problems, done) })

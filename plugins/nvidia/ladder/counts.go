@@ -84,15 +84,11 @@ func (m *Model) count(o *kernel.Operands, c *gemm.Config) *counted {
 	return kept
 }
 
-// check returns why a configuration is no kernel for the operands, or does not fit the device.
-func (m *Model) check(o kernel.Operands, c gemm.Config) (arch.Reason, string) {
-	f := family.Family{}
-	return f.Check(m.gpu, o, c, f.Resources(m.gpu, o, c, false))
-}
-
 func (m *Model) countAnew(o kernel.Operands, c gemm.Config) *counts {
 	out := &counts{}
-	if out.reason, _ = m.check(o, c); out.reason != "" {
+	f := family.Family{}
+	need := f.Resources(m.gpu, o, c, false)
+	if out.reason, _ = f.Check(m.gpu, o, c, need); out.reason != "" {
 		return out
 	}
 	spec := family.Spec(o, c)
@@ -101,7 +97,6 @@ func (m *Model) countAnew(o kernel.Operands, c gemm.Config) *counts {
 		out.reason = reason
 		return out
 	}
-	need := family.Family{}.Resources(m.gpu, o, c, false)
 	out.registers, out.sharedBytes = float64(need.Registers), float64(need.SharedMemory)
 	out.operandBytes = 4
 	if turn.WMMAs > 0 {
@@ -114,8 +109,6 @@ func (m *Model) countAnew(o kernel.Operands, c gemm.Config) *counts {
 	staged := false
 	for i := range turn.Accesses {
 		staged = staged || turn.Accesses[i].Instruction == generator.LoadShared
-	}
-	for i := range turn.Accesses {
 		out.add(&turn.Accesses[i])
 	}
 	out.conflictDegree = max(out.conflictDegree, truth(staged))

@@ -224,9 +224,11 @@ func (m *Model) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*
 		if i%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		reason, detail := m.check(operands, all[i])
-		if _, why := generator.Guard(&p, all[i]); reason == "" && why != "" {
-			reason, detail = generator.ReasonGuard, why
+		reason, detail := f.Check(m.gpu, operands, all[i], f.Resources(m.gpu, operands, all[i], false))
+		if reason == "" {
+			if _, why := generator.Guard(&p, all[i]); why != "" {
+				reason, detail = generator.ReasonGuard, why
+			}
 		}
 		if reason == "" {
 			list.Configs = append(list.Configs, all[i])

@@ -1,37 +1,28 @@
 package configs_test
 
 import (
-	"io/fs"
 	"math"
 	"testing"
 
-	"github.com/origami-gemm/origami/configs"
-	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/gputest"
 )
 
 // The intensity at which the roofs of DRAM and of arithmetic meet, in FLOP/B, as data sheets give it.
 func TestRidgePoints(t *testing.T) {
-	for file, want := range map[string]map[string]float64{
-		"sm90-h200.yaml":    {"peak_fp32": 14, "peak_fp16": 206},
-		"sm89-rtx4090.yaml": {"peak_fp32": 82, "peak_fp16": 164},
-		"sm86-rtx3090.yaml": {"peak_fp32": 38},
+	for _, d := range []struct {
+		sm     *gpu.SM
+		file   string
+		ridges map[string]float64
+	}{
+		{gpu.SM90, "sm90-h200", map[string]float64{"peak_fp32": 14, "peak_fp16": 206}},
+		{gpu.SM89, "sm89-rtx4090", map[string]float64{"peak_fp32": 82, "peak_fp16": 164}},
+		{gpu.SM86, "sm86-rtx3090", map[string]float64{"peak_fp32": 38}},
 	} {
-		data, err := fs.ReadFile(configs.FS, file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sheet, err := hw.DecodeSheet(file, data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		params, err := hw.Resolve(gpu.Specs, sheet, gpu.Derive, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for peak, ridge := range want {
+		params := gputest.Device(t, d.sm, d.file, nil).Params
+		for peak, ridge := range d.ridges {
 			if got := params.Get(peak) / params.Get("dram_bandwidth"); math.Round(got) != ridge {
-				t.Errorf("%s: %s meets DRAM at %.1f FLOP/B, want %v", file, peak, got, ridge)
+				t.Errorf("%s: %s meets DRAM at %.1f FLOP/B, want %v", d.file, peak, got, ridge)
 			}
 		}
 	}

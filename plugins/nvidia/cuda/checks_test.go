@@ -32,7 +32,7 @@ func TestRandomConfigurations(t *testing.T) {
 		t.Run(dtype.String(), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(7, uint64(dtype)))
 			built, errors := 0, map[gemm.DType]float64{}
-			for range 100 {
+			for i := 0; i < 100 || built < 25 && i < 1000; i++ {
 				p, c := randomProblem(random, dtype), randomConfig(random)
 				n, ok := checked(t, x, p, c)
 				if ok {

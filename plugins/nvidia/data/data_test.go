@@ -95,6 +95,7 @@ func TestSweeps(t *testing.T) {
 	if err != nil || len(files) < 49 {
 		t.Fatalf("%d sweeps, %v", len(files), err)
 	}
+	files = append(files, "h200-wgmma/tail/wgmma-lost/dataset.json", "h200-wgmma/tail/wgmma-unseen/dataset.json")
 	for _, file := range files {
 		t.Run(strings.TrimPrefix(filepath.Dir(file), "sweeps/"), func(t *testing.T) { checkSweep(t, filepath.Dir(file)) })
 	}
@@ -115,8 +116,8 @@ func checkSweep(t *testing.T, folder string) {
 		kernel = "mma"
 	case filepath.Base(set) == "warps":
 		kernel, configs = "mma", list+"-configs.csv"
-	case prefix == "mma":
-		kernel, configs = "mma", "mma-configs.csv"
+	case prefix != "h200":
+		kernel, configs = prefix, prefix+"-configs.csv"
 	}
 	problems, want := rows(t, filepath.Join(set, list+".csv")), rows(t, filepath.Join(set, configs))
 	parts := map[string]int{"sweeps/warps/mma-fp16": 187, "sweeps/warps/mma-fp32": 83}

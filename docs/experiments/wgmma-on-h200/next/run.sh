@@ -3,9 +3,8 @@
 #
 #   run.sh BIN OUT PART…        BIN has origami, origami-plugin-cuda and cuda.test; OUT gets the results
 #
-# Parts: correct (random problems, epilogues), tail (sizes that lost most to cuBLAS, and unseen ones, with tiles of 192
-# rows and tiles shared along K), fallback (bench and select without --kernel), builtin (the 23 sizes of bench), bf16
-# (records), sanitize, export (C and Python), counters (ncu; BIN/export has kernels).
+# Parts: correct (random problems, epilogues), fallback (bench and select without --kernel), builtin (the 23 sizes of
+# bench), bf16 (records), sanitize, export (C and Python), counters (ncu; BIN/export has kernels).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../../.." && pwd)
@@ -32,11 +31,6 @@ bench() { # seconds, name, problems, candidates, flags…
 correct() {
   part 150 random "$bin/cuda.test" -test.v -test.run TestRandomWgmma
   part 60 epilogues "$bin/cuda.test" -test.v -test.run 'TestRandomEpilogues|TestRandomNests'
-}
-
-tail_of_waves() {
-  bench 120 lost "$here/lost.csv" "$here/configs.csv"
-  bench 100 unseen "$here/unseen.csv" "$here/configs.csv"
 }
 
 fallback() { # K of 999 is for mma, as no tensor map describes it
@@ -88,9 +82,8 @@ counters() {
 
 for name in "$@"; do
   case $name in
-    tail) tail_of_waves ;;
     builtin) # those of the recorded sweep of large sizes have whole tiles
-      (cat "$here/configs.csv"; tail -n +2 "$root/plugins/nvidia/data/h200-wgmma/large/wgmma-configs.csv" | sed 's/$/,0/') |
+      (cat "$root/plugins/nvidia/data/h200-wgmma/tail/wgmma-configs.csv"; tail -n +2 "$root/plugins/nvidia/data/h200-wgmma/large/wgmma-configs.csv" | sed 's/$/,0/') |
         sort -ru | awk '!/^block_m/ || !head++' >"$out/all.csv"
       builtin_sizes ;;
     export) exported ;;

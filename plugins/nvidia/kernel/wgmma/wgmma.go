@@ -39,12 +39,11 @@ var splits = []int{1, 2, 3, 4, 6, 8, 12, 16}
 // Groups implements kernel.Family.
 func (Family) Groups() bool { return false }
 
-// Space implements kernel.Family: every kernel that gemmgen can generate, but for tiles of 192 rows and tiles that CTAs
-// share along K. These were not measured yet. They are considered where a list or --space names them.
+// Space implements kernel.Family: every kernel that gemmgen can generate, but for tiles that CTAs share along K. These
+// gain little, and the model predicts them as whole tiles: they are considered where a list or --space names them.
 func (Family) Space() arch.Space {
 	s := generator.Family{}.Space()
-	s.SplitK, s.NumWarps = splits, []int{8, 12}
-	s.BlockM = slices.DeleteFunc(slices.Clone(s.BlockM), func(m int) bool { return m == 192 })
+	s.SplitK = splits
 	s.Axes = slices.DeleteFunc(s.Axes, func(a arch.AxisValues) bool { return a.Name == generator.AxisStreamK })
 	return s
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -37,7 +38,8 @@ func (f *SearchFlags) Register(flags *pflag.FlagSet) {
 }
 
 // Restrict returns an architecture whose candidates are those that the flags ask for: a itself if they ask for nothing.
-// The configurations belong to the given kernel family, or to the architecture's first if it is empty.
+// They belong to the kernel family that is asked about. A family whose axes the flags do not fit has no candidates, and
+// the error says why. The given family, or one of all if it is empty, must fit.
 func (f *SearchFlags) Restrict(
 	ctx context.Context, a arch.Architecture, kernel string, stdin io.Reader,
 ) (arch.Architecture, error) {
@@ -48,20 +50,36 @@ func (f *SearchFlags) Restrict(
 		return nil, diag.Inputf("--space and --candidates contradict each other").Do("leave one of them out")
 	}
 	d := a.Describe()
-	kernel, err := KernelFamily(d, kernel)
+	first, err := KernelFamily(d, kernel)
 	if err != nil {
 		return nil, err
 	}
-	if f.Candidates == "" {
-		space, err := parseSpace(f.Space, kernel, d.Axes(kernel))
-		return &searched{Architecture: a, space: space}, err
+	var text []byte
+	if f.Candidates != "" {
+		if text, err = f.read(ctx, stdin); err != nil {
+			return nil, err
+		}
 	}
-	text, err := f.read(ctx, stdin)
-	if err != nil {
-		return nil, err
+	r := &restricted{Architecture: a, first: first, of: map[string]family{}}
+	for _, name := range d.Kernels {
+		var one family
+		if f.Candidates == "" {
+			var space arch.Space
+			space, one.err = parseSpace(f.Space, name, d.Axes(name))
+			one.Architecture = &searched{Architecture: a, space: space}
+		} else {
+			var list []gemm.Config
+			list, one.err = readCandidates(f.Candidates, text, name, d)
+			one.Architecture = arch.WithCandidates(a, list)
+		}
+		r.of[name] = one
 	}
-	list, err := readCandidates(f.Candidates, text, kernel, d)
-	return arch.WithCandidates(a, list), err
+	for _, name := range d.Kernels {
+		if r.of[name].err == nil && (kernel == "" || name == first) {
+			return r, nil
+		}
+	}
+	return nil, r.of[first].err
 }
 
 // read returns the file of candidates. Several architectures may ask for it.
@@ -113,8 +131,42 @@ func parseSpace(words []string, kernel string, axes []gemm.Axis) (arch.Space, er
 	return space, nil
 }
 
-// searched is an architecture whose candidates come from another space than the model's. It has no Rank method, so
-// that rankings are made from Candidates on this side of the plugin boundary.
+// restricted is an architecture with other candidates of each kernel family. It has no Rank method, so that rankings
+// are made from Candidates on this side of the plugin boundary.
+type restricted struct {
+	arch.Architecture
+	first string // the family of a space that names none
+	of    map[string]family
+}
+
+// family is an architecture whose candidates are those of one kernel family, or why it has none.
+type family struct {
+	arch.Architecture
+	err error
+}
+
+// Candidates implements arch.Architecture.
+func (r *restricted) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	name := cmp.Or(s.Kernel, r.first)
+	one, known := r.of[name]
+	switch {
+	case !known:
+		return r.Architecture.Candidates(ctx, p, s) // which says so
+	case one.err != nil:
+		return nil, one.err
+	}
+	return one.Candidates(ctx, p, s)
+}
+
+// Mapping implements arch.Architecture.
+func (r *restricted) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	if one := r.of[cmp.Or(c.Kernel, r.first)]; one.Architecture != nil {
+		return one.Mapping(ctx, p, c)
+	}
+	return r.Architecture.Mapping(ctx, p, c)
+}
+
+// searched is an architecture whose candidates come from another space than the model's.
 type searched struct {
 	arch.Architecture
 	space arch.Space

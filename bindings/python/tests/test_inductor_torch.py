@@ -1,6 +1,7 @@
 """origami_gemm.inductor in PyTorch: what Inductor is given to choose from. Graphs are lowered for a GPU that is not
 there: tensors are fake, and the device's properties are an H200's. Without torch or liborigami the tests skip."""
 
+import concurrent.futures
 import contextlib
 import os
 import pathlib
@@ -248,6 +249,19 @@ class Choices(Lowered):
         self.assertEqual([str(c) for c in again[0][1]], [str(c) for c in own[0][1]])
         self.assertFalse(config.max_autotune_gemm)
         self.assertIsNone(config.inductor_choices_class)
+
+    def test_threads_that_compiled_before(self):
+        """A thread keeps its handler; autograd's compiles backward graphs."""
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            def picked():
+                seen = thread.submit(self.lower, torch.mm, ((512, 1024),), ((1024, 768),)).result()
+                return not extern(seen[0][1][0])
+
+            self.assertFalse(picked())
+            for _ in range(2):
+                with oi.enable(model=self.model):
+                    self.assertTrue(picked())
+                self.assertFalse(picked())
 
     def test_caches_tell_settings_apart(self):
         keys = set()

@@ -42,6 +42,8 @@ H200 = DeviceProperties(type="cuda", index=0, multi_processor_count=132, cc=90, 
                         max_threads_per_multi_processor=2048, warp_size=32)
 SHARED = 227 << 10  # bytes of a block, CUDA C++ Programming Guide, compute capability 9.0
 REGISTERS = 65536  # of a multiprocessor
+MATRIX = "MMA"  # in the name of the matrix instructions: HMMA, QMMA, HGMMA, QGMMA
+LOCAL = re.compile(r"\b(?:LDL|STL)\b")
 CUOBJDUMP = pathlib.Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 
 
@@ -113,6 +115,16 @@ def kernels(program):
     return re.findall(r"(\w+) = async_compile\.triton\('\w+', '''(.*?)''', device_str", program, flags=re.S)
 
 
+def spills_in_loop(code):
+    """How many instructions of a kernel's machine code move spilled registers between its first matrix instruction and
+    its last: in the loop over K, and not only in the epilogue."""
+    lines = code.splitlines()
+    matrix = [i for i, line in enumerate(lines) if MATRIX in line]
+    if not matrix:
+        raise ValueError("the machine code has no matrix instruction")
+    return sum(bool(LOCAL.search(line)) for line in lines[matrix[0]:matrix[-1]])
+
+
 def compiled(name, text):
     """What Triton and ptxas make of a kernel."""
     begin = time.perf_counter()
@@ -123,12 +135,13 @@ def compiled(name, text):
     with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
         cubin.write(asm["cubin"])
         cubin.flush()
-        usage = subprocess.run([CUOBJDUMP, "-res-usage", cubin.name], capture_output=True, text=True).stdout
+        usage, code = (subprocess.run([CUOBJDUMP, form, cubin.name], capture_output=True, text=True).stdout
+                       for form in ("-res-usage", "-sass"))
     numbers = dict(re.findall(r"(REG|STACK|LOCAL):(\d+)", usage))
     threads = 32 * found.metadata.num_warps
     shared, registers = found.metadata.shared, int(numbers["REG"])
     return {"kernel": name, "shared": shared, "registers": registers, "stack": int(numbers["STACK"]),
-            "warps": found.metadata.num_warps, "seconds": round(time.perf_counter() - begin, 2),
+            "spills_in_loop": spills_in_loop(code), "warps": found.metadata.num_warps, "seconds": round(time.perf_counter() - begin, 2),
             "wgmma": "wgmma" in asm["ptx"], "starts": shared <= SHARED and registers * threads <= REGISTERS}
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import logging
 import os
 import sys
@@ -107,10 +108,8 @@ def _install(settings):
             _before[name] = getattr(config, name)
             setattr(config, name, value)
     _state.state = _state.State(settings, forced)
-    if "torch._inductor.choices" in sys.modules:  # this thread may have a handler
-        from torch._inductor.virtualized import V
-
-        V.set_choices_handler(_extended(V.choices))
+    if settings is not None and "torch._inductor.choices" in sys.modules:  # threads may have handlers
+        _renew()
 
 
 def _inductor_config():
@@ -137,6 +136,19 @@ def _handler(key, base):
     from torch._inductor.choices import InductorChoices
 
     return _extended(base() if base else InductorChoices())
+
+
+_renewed = itertools.count()
+
+
+def _renew():
+    """Makes all threads use extended handlers. A thread keeps the handler of its first graph, under a key. That of
+    autograd, which compiles backward graphs, may be older than enable(). Under a new key, each makes another one."""
+    from torch._inductor import virtualized
+
+    mine = _extended(virtualized.V.choices)
+    virtualized._choices._key = f"__torchinductor_choices_{next(_renewed)}"
+    virtualized.V.set_choices_handler(mine)
 
 
 def _extended(handler):

@@ -18,7 +18,7 @@ const (
 )
 
 // seeFormat says where the formats are described.
-const seeFormat = "docs/measuring.md describes datasets"
+const seeFormat = "docs/data-sets.md describes data sets"
 
 // description is dataset.json.
 type description struct {

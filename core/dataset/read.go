@@ -168,5 +168,9 @@ func unreadable(place string, err error) error {
 	if errors.As(err, &p) {
 		err = p.Err
 	}
-	return diag.Inputf("it cannot be read: %v", err).At("%s", place).Do("the file may be truncated; restore it")
+	refused := diag.Inputf("it cannot be read: %v", err).At("%s", place)
+	if errors.Is(err, fs.ErrNotExist) {
+		return refused.Do("check the name of the folder, or restore the file; %s", seeFormat)
+	}
+	return refused.Do("the file may be truncated; restore it")
 }

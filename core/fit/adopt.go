@@ -119,8 +119,8 @@ func Adopt(
 		times += len(s.problems[i].configs)
 	}
 	if len(s.problems) < LeastProblems || times < LeastTimes {
-		return nil, diag.Inputf("%d times of %d problems are too few to fit a model: it takes %d times of %d problems",
-			times, len(s.problems), LeastTimes, LeastProblems).Do("measure more sizes")
+		return nil, diag.Inputf("the records have %d usable times, of %d different problems, and a fit takes %d times of %d "+
+			"problems", times, len(s.problems), LeastTimes, LeastProblems).Do("measure more sizes")
 	}
 	problems := make([]gemm.Problem, len(s.problems))
 	for i := range s.problems {

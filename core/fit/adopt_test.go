@@ -3,6 +3,7 @@ package fit_test
 import (
 	"context"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -34,19 +35,27 @@ func (l line) Retuned(values map[string]float64) arch.Architecture {
 // device is a sample of a device with other numbers than the model's, and times that scatter.
 func device(t *testing.T, launch, step float64, problems int) *fit.Sample {
 	t.Helper()
+	return sweeps(t, launch, step, problems, 1)
+}
+
+// sweeps is device with the kernels of each problem in so many sweeps.
+func sweeps(t *testing.T, launch, step float64, problems, sweeps int) *fit.Sample {
+	t.Helper()
 	s := &fit.Sample{}
-	for i := range problems {
-		k := 512 << (i % 7)
-		p := gemm.New(64*(1+i), 64, k)
-		var configs []gemm.Config
-		var seconds []float64
-		for j, block := range []int{16, 32, 64, 128, 256, 512, 16, 32, 64, 128} {
-			scatter := 1 + 0.02*math.Sin(float64(37*i+11*j))
-			configs = append(configs, gemm.Config{BlockM: 64, BlockN: 64 + 64*(j/6), BlockK: block})
-			seconds = append(seconds, (launch+step*float64(k/block))*1e-9*scatter)
-		}
-		if err := s.Add(p, configs, seconds); err != nil {
-			t.Fatal(err)
+	blocks := []int{16, 32, 64, 128, 256, 512, 16, 32, 64, 128}
+	for sweep := range sweeps {
+		for i := range problems {
+			k := 512 << (i % 7)
+			var configs []gemm.Config
+			var seconds []float64
+			for j := sweep * len(blocks) / sweeps; j < (sweep+1)*len(blocks)/sweeps; j++ {
+				scatter := 1 + 0.02*math.Sin(float64(37*i+11*j))
+				configs = append(configs, gemm.Config{BlockM: 64, BlockN: 64 + 64*(j/6), BlockK: blocks[j]})
+				seconds = append(seconds, (launch+step*float64(k/blocks[j]))*1e-9*scatter)
+			}
+			if err := s.Add(gemm.New(64*(1+i), 64, k), configs, seconds); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	return s
@@ -114,12 +123,25 @@ func TestAdoptUndetermined(t *testing.T) {
 func TestAdoptRefuses(t *testing.T) {
 	base := line{launch: 1000, step: 10}
 	_, err := fit.Adopt(t.Context(), device(t, 3000, 25, 9), base, base, nil)
-	if err == nil || !strings.Contains(err.Error(), "90 times of 9 problems are too few") {
+	if err == nil || !strings.Contains(err.Error(), "90 usable times, of 9 different problems") {
 		t.Error(err)
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := fit.Adopt(stopped, device(t, 3000, 25, 20), base, base, nil); err == nil {
 		t.Error("a stopped fit")
+	}
+}
+
+// Times of a problem from two sweeps are one observation, in one fold.
+func TestAddAgain(t *testing.T) {
+	base := line{launch: 1000, step: 10}
+	want, err := fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := fit.Adopt(t.Context(), sweeps(t, 3000, 25, 20, 2), base, base, nil)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 }

@@ -16,6 +16,7 @@ type Sample struct{ problems []measured }
 type measured struct {
 	problem gemm.Problem
 	configs []gemm.Config
+	seconds []float64
 	logs    []float64 // of the times
 	weights []float64
 }
@@ -24,22 +25,34 @@ type measured struct {
 const worst = 20
 
 // Add adds the times of kernels on a problem, in seconds. A kernel weighs (time ÷ best time)^-½: the farther it is
-// from the best, the less it matters.
+// from the best, the less it matters. Times of a problem that the sample has already are added to that: it stays one
+// observation, and a fold leaves it out as a whole.
 func (s *Sample) Add(p gemm.Problem, configs []gemm.Config, seconds []float64) error {
 	if len(configs) != len(seconds) || len(configs) == 0 {
 		return fmt.Errorf("fit: %d kernels with %d times for %s", len(configs), len(seconds), p)
 	}
-	m := measured{problem: p, configs: slices.Clone(configs)}
-	best := slices.Min(seconds)
 	for i, v := range seconds {
 		if !(v > 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("fit: the time of %s for %s is %v", configs[i], p, v)
 		}
+	}
+	at := slices.IndexFunc(s.problems, func(m measured) bool { return m.problem == p })
+	if at < 0 {
+		at = len(s.problems)
+		s.problems = append(s.problems, measured{problem: p})
+	}
+	s.problems[at].add(configs, seconds)
+	return nil
+}
+
+func (m *measured) add(configs []gemm.Config, seconds []float64) {
+	m.configs, m.seconds = append(m.configs, configs...), append(m.seconds, seconds...)
+	best := slices.Min(m.seconds)
+	m.logs, m.weights = m.logs[:0], m.weights[:0]
+	for _, v := range m.seconds {
 		m.logs = append(m.logs, math.Log(v))
 		m.weights = append(m.weights, math.Sqrt(1/min(v/best, worst)))
 	}
-	s.problems = append(s.problems, m)
-	return nil
 }
 
 // Loss is the soft L1 loss of a model on the problems that count; nil is all of them.

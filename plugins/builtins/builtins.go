@@ -44,7 +44,7 @@ func Tunable(ctx context.Context, r arch.OpenRequest) (fit.Tunable, error) {
 		return m, nil
 	}
 	d := a.Describe()
-	return nil, diag.Inputf("the %s model of %s has no quantities to fit", d.Model, d.ID()).
+	return nil, diag.Inputf("the %s model of %s has no quantities to fit", d.Model, d.Arch).
 		Do("fit the refined model of an NVIDIA GPU")
 }
 

@@ -256,8 +256,9 @@ func (h *Host) resolve(ctx context.Context, r arch.OpenRequest) (*found, arch.Op
 	if err != nil {
 		return nil, r, h.mentionUnusable(err)
 	}
-	// A live device of an architecture that was named without a device has none.
-	if r.Live == nil || r.Device != "" || !strings.EqualFold(r.Arch, m.Arch.ID) {
+	// A live device of an architecture that was named without a device has none, and neither has that of a device file.
+	described := r.Live != nil || r.DeviceFile != nil
+	if !described || r.Device != "" || !strings.EqualFold(r.Arch, m.Arch.ID) {
 		r.Device = m.Device.ID
 	}
 	r.Arch = m.Arch.ID

@@ -55,6 +55,7 @@ func TestPluginIsBitEqualToInProcess(t *testing.T) {
 		{Arch: "fake", Device: "large"},
 		{Arch: "fake", Device: "small", Options: map[string]string{"salt": "2"},
 			Overrides: map[string]hw.OverrideValue{"noise": {Value: 0.1, Unit: "1"}, "bandwidth": {Value: 7}}},
+		{Arch: "fake", DeviceFile: []byte("arch: fake\ndevice: mine\nname: Mine\nvendor: none\n")},
 	} {
 		local, err := fake.Provider{}.Open(t.Context(), r)
 		if err != nil {

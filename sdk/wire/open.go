@@ -57,7 +57,10 @@ func describes(d *arch.Description, r arch.OpenRequest) error {
 		}
 	}
 	same("architecture", r.Arch, d.Arch)
-	if r.Live == nil {
+	switch header, err := hw.DecodeHeader(hw.FilePlace, r.DeviceFile); {
+	case r.DeviceFile != nil && err == nil:
+		same("device", header.Device, d.Device)
+	case r.Live == nil:
 		same("device", r.Device, d.Device)
 	}
 	same("model", r.Model, d.Model)

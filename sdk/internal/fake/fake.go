@@ -44,7 +44,7 @@ func (p Provider) Manifest() arch.Manifest {
 }
 
 // Open implements arch.Provider. The override "noise" and the option "salt" change the results. A live device changes
-// the device name.
+// the device name, a device file the device.
 func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture, error) {
 	if r.Arch != p.name() {
 		return nil, diag.Inputf("no architecture %q", r.Arch).At("%s", p.name()).Do("use %s", p.name())
@@ -78,6 +78,16 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	}
 	m := &model{seed: mix(math.Float64bits(params.Get("noise")), uint64(len(salt)), uint64(salt[0]))}
 	m.desc = describe(p.name(), r.Device, salt, params)
+	if r.DeviceFile != nil {
+		header, err := hw.DecodeHeader(hw.FilePlace, r.DeviceFile)
+		if err != nil {
+			return nil, err
+		}
+		if named != "" {
+			return nil, diag.Inputf("the device %s beside a device file", named)
+		}
+		m.desc.Device, m.desc.DeviceName = header.Device, header.Name
+	}
 	if r.Live != nil {
 		clock := strings.Replace(unit.Hertz(r.Live.Attributes["clock"]).String(), ".00", "", 1)
 		m.desc.DeviceName = fmt.Sprintf("%s live at %s of %s", r.Live.Name, clock, named)

@@ -52,10 +52,13 @@ func check(d *arch.Description, kernel, place string, data *dataset.Dataset) err
 	if err != nil {
 		return err
 	}
-	if !of(data, d) || data.Kernel != kernel {
-		return diag.Inputf("the measurements are of %s on %s@%s, and the model predicts %s on %s",
-			data.Kernel, data.Arch, data.Device, kernel, d.ID()).
-			At("%s", place).Do("use --arch %s@%s", data.Arch, data.Device)
+	refused := diag.Inputf("the measurements are of %s on %s@%s, and the model predicts %s on %s",
+		data.Kernel, data.Arch, data.Device, kernel, d.ID()).At("%s", place)
+	switch {
+	case !of(data, d):
+		return refused.Do("use --arch %s@%s", data.Arch, data.Device)
+	case data.Kernel != kernel:
+		return refused.Do("use --kernel %s", data.Kernel)
 	}
 	return nil
 }

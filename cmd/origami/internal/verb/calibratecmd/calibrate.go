@@ -73,6 +73,11 @@ type outcome struct {
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
+	for _, file := range []string{o.DeviceFile, o.Overrides} {
+		if err := verb.Writable(file); err != nil {
+			return err
+		}
+	}
 	var result *outcome
 	var err error
 	switch {

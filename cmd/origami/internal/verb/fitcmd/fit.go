@@ -4,6 +4,7 @@ package fitcmd
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -82,6 +83,9 @@ func Run(ctx context.Context, o *Options) error {
 	if len(targets) > 1 {
 		return diag.Inputf("%d architectures are given, and one is fitted", len(targets)).At("--arch").Do("leave one")
 	}
+	if err := verb.Writable(o.Write); err != nil {
+		return err
+	}
 	current, err := o.Factory.Open(ctx, &targets[0])
 	if err != nil {
 		return err
@@ -125,12 +129,26 @@ func (o *Options) sets(ctx context.Context, d *arch.Description) (sets []*datase
 		one, err := datastore.Shipped(d, kernel, "--records")
 		return []*dataset.Dataset{one}, err
 	}
-	for _, folder := range o.Records {
+	for i, folder := range o.Records {
+		place := "--records " + folder
+		same := func(other string) bool { return filepath.Clean(other) == filepath.Clean(folder) }
+		if slices.ContainsFunc(o.Records[:i], same) {
+			return nil, diag.Inputf("the folder is given twice").At("%s", place).Do("leave one")
+		}
 		one, err := datastore.Folder(ctx, d, kernel, "--records", folder)
 		if err != nil {
 			return nil, err
 		}
 		sets = append(sets, one)
+		switch {
+		case one.Kernel != sets[0].Kernel:
+			return nil, diag.Inputf("the measurements are of %s, those of %s of %s, and one kernel family is fitted at a time",
+				one.Kernel, o.Records[0], sets[0].Kernel).At("%s", place).
+				Do("fit each family, the second one to the file that the first one wrote (--device-file)")
+		case one.WarmL2:
+			return nil, diag.Inputf("they were measured with a warm L2, and the model predicts times with a cold one").
+				At("%s", place).Do("measure without --warm-l2")
+		}
 	}
 	return sets, nil
 }

@@ -40,6 +40,8 @@ func TestFloorsOfUnseenWGMMA(t *testing.T) {
 		{"h200-wgmma/skinny/wgmma-builtin-test", 0.96, 0.87, 0.08},
 		{"h200-wgmma/large/wgmma-builtin-test", 0.97, 0.89, 0.09},
 		{"h200-wgmma/tail/wgmma-unseen", 0.96, 0.79, 0.09},
+		{"h200-wgmma/bf16-skinny/wgmma-test", 0.97, 0.89, 0.06},
+		{"h200-wgmma/bf16-large/wgmma-test", 0.975, 0.85, 0.12},
 	})
 }
 

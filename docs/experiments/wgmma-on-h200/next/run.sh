@@ -4,7 +4,7 @@
 #   run.sh BIN OUT PART…        BIN has origami, origami-plugin-cuda and cuda.test; OUT gets the results
 #
 # Parts: correct (random problems, epilogues), fallback (bench and select without --kernel), builtin (the 23 sizes of
-# bench), bf16 (records), sanitize, export (C and Python), counters (ncu; BIN/export has kernels).
+# bench).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../../.." && pwd)
@@ -47,46 +47,12 @@ builtin_sizes() {
     --records "$out/records/builtin" --report "$out/report/builtin"
 }
 
-bf16() {
-  local data=$root/plugins/nvidia/data/h200-wgmma set
-  for set in skinny large; do
-    (cat "$data/$set/fit.csv"; tail -n +2 "$data/$set/test.csv") | sed 's/fp16/bf16/' >"$out/bf16-$set.csv"
-    bench 90 "bf16-$set" "$out/bf16-$set.csv" "$data/$set/wgmma-configs.csv"
-  done
-}
-
-sanitize() { # 36 kernels of the family, with and without splits, shared tiles, clusters and epilogues
-  for tool in memcheck racecheck; do
-    part 90 "$tool" compute-sanitizer --tool $tool --error-exitcode 9 \
-      "$bin/cuda.test" -test.v -test.run TestRandomEpilogues/wgmma
-  done
-}
-
-exported() {
-  local check=$root/plugins/nvidia/gemmgen/export/testdata name
-  part 40 export-python python3 "$check/check.py" "$bin/export/plain" 200 264 320
-  part 20 export-epilogue python3 "$check/check.py" "$bin/export/epilogue" 200 264 320 0 bias+gelu
-  for ptx in "$bin"/export/plain/*.ptx; do
-    name=$(basename "$ptx" .ptx)
-    part 20 "export-$name" sh -c "cd '$bin/export/plain' && nvcc -DNAME=$name -DSIZE_M=200 -DSIZE_N=264 -DSIZE_K=320 \
-      -I. -o /tmp/check '$check/check.c' $name.c -lcuda && /tmp/check $name.ptx 0"
-  done
-}
-
-counters() {
-  for size in 4096 8192; do
-    part 60 "counters-$size" ncu --section SpeedOfLight --section MemoryWorkloadAnalysis --section WarpStateStats \
-      --kernel-name 'regex:^(wgmma|mma)_' --csv --page raw python3 "$here/counters.py" "$bin/export/$size" $size $size $size
-  done
-}
-
 for name in "$@"; do
   case $name in
     builtin) # those of the recorded sweep of large sizes have whole tiles
       (cat "$root/plugins/nvidia/data/h200-wgmma/tail/wgmma-configs.csv"; tail -n +2 "$root/plugins/nvidia/data/h200-wgmma/large/wgmma-configs.csv" | sed 's/$/,0/') |
         sort -ru | awk '!/^block_m/ || !head++' >"$out/all.csv"
       builtin_sizes ;;
-    export) exported ;;
     *) "$name" ;;
   esac
 done

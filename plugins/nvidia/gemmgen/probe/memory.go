@@ -38,20 +38,28 @@ const (
 	streamLoads   = 8
 )
 
+// slabsPerSM is how many CTAs of Slabs fit on an SM: one reads while the next one starts.
+const slabsPerSM = 2
+
 // Slabs generates a kernel whose CTAs read one slab each past L1, with 8 bytes per thread and load. CTA i reads slab i
 // mod slabs. CTAs start in order, so a slab is read again when all others have been. Parameters: in, counters, slabs.
 func Slabs(t target.Target) (*ptx.Kernel, error) { return slabs("slabs", false, t) }
 
-// CachedSlabs is Slabs with loads that allocate lines in L1, as those that a compiler makes of a plain load.
+// CachedSlabs is Slabs with the loads and the order of gpu-benches' gpu-l2-cache: loads allocate lines in L1, as those
+// that a compiler makes of a plain load, and a slab is a stripe of 16 KiB in each of 32 equal parts of the data set.
 func CachedSlabs(t target.Target) (*ptx.Kernel, error) { return slabs("slabs_cached", true, t) }
 
 func slabs(name string, cached bool, t target.Target) (*ptx.Kernel, error) {
 	b := newKernel(name, StreamThreads)
+	b.LaunchBounds(StreamThreads, slabsPerSM)
 	s := newStream(b, 8)
-	s.cached = cached
 	slabs := b.Param("slabs", ptx.U32)
 	watch := b.Start(s.counters)
-	s.read(b, b.Special(ptx.CtaidX), b.Param32(slabs))
+	if cached {
+		s.readStripes(b, b.Special(ptx.CtaidX), b.Param32(slabs))
+	} else {
+		s.read(b, b.Special(ptx.CtaidX), b.Param32(slabs))
+	}
 	watch.Stop()
 	return s.end(b, watch, t)
 }
@@ -76,8 +84,7 @@ func Stream(t target.Target) (*ptx.Kernel, error) {
 
 // stream is what the kernels that read slabs have in common.
 type stream struct {
-	width          int  // bytes per thread and load
-	cached         bool // whether loads allocate lines in L1
+	width          int // bytes per thread and load
 	base, counters ptx.Operand
 	sums           []ptx.Operand
 }
@@ -95,28 +102,55 @@ func newStream(b asm.Builder, width int) *stream {
 
 // read reads slab mod count.
 func (s *stream) read(b asm.Builder, slab, count ptx.Operand) {
+	at := s.at(b, slab, count, SlabBytes)
+	each := s.width * StreamThreads
+	for from := 0; from < SlabBytes; from += streamLoads * each {
+		s.loads(b, func(i int, to []ptx.Operand) {
+			address := ptx.Global(at, from+i*each)
+			if s.width == 8 {
+				b.LdGlobalCgV2B32(b.Vec(to...), address)
+			} else {
+				b.LdGlobalCgV4B32(b.Vec(to...), address)
+			}
+		})
+	}
+}
+
+// stripeBytes is a stripe of a slab: two loads of every thread.
+const stripeBytes = 2 * 8 * StreamThreads
+
+// readStripes reads slab mod count, in stripes: the i-th of slab j is the (i·count + j)-th of the data set.
+func (s *stream) readStripes(b asm.Builder, slab, count ptx.Operand) {
+	at := s.at(b, slab, count, stripeBytes)
+	for from := 0; from < SlabBytes; from += streamLoads * s.width * StreamThreads {
+		s.loads(b, func(i int, to []ptx.Operand) {
+			b.LdGlobalV2B32(b.Vec(to...), ptx.Global(at, i%2*stripeBytes/2))
+			if i%2 == 1 {
+				b.MadWideU32(at, count, ptx.Int(stripeBytes), at)
+			}
+		})
+	}
+}
+
+// at returns the address of the thread's first bytes of slab mod count, where slabs begin so many bytes apart.
+func (s *stream) at(b asm.Builder, slab, count ptx.Operand, apart int) ptx.Operand {
 	quotient, at := b.B32(), b.B64()
 	b.DivU32(quotient, slab, count)
 	b.MulLoS32(quotient, quotient, count)
-	b.MadWideU32(at, b.Sub(slab, quotient), ptx.Int(SlabBytes), s.base)
-	each := s.width * StreamThreads
-	for from := 0; from < SlabBytes; from += streamLoads * each {
-		loads := make([][]ptx.Operand, streamLoads)
-		for i := range loads {
-			loads[i] = b.Regs(len(s.sums), b.B32)
-			switch address := ptx.Global(at, from+i*each); {
-			case s.cached:
-				b.LdGlobalV2B32(b.Vec(loads[i]...), address)
-			case s.width == 8:
-				b.LdGlobalCgV2B32(b.Vec(loads[i]...), address)
-			default:
-				b.LdGlobalCgV4B32(b.Vec(loads[i]...), address)
-			}
-		}
-		for _, load := range loads {
-			for i, r := range load {
-				b.XorB32(s.sums[i], s.sums[i], r)
-			}
+	b.MadWideU32(at, b.Sub(slab, quotient), ptx.Int(apart), s.base)
+	return at
+}
+
+// loads has streamLoads loads in flight and takes them into the sums.
+func (s *stream) loads(b asm.Builder, load func(i int, to []ptx.Operand)) {
+	loaded := make([][]ptx.Operand, streamLoads)
+	for i := range loaded {
+		loaded[i] = b.Regs(len(s.sums), b.B32)
+		load(i, loaded[i])
+	}
+	for _, of := range loaded {
+		for i, r := range of {
+			b.XorB32(s.sums[i], s.sums[i], r)
 		}
 	}
 }

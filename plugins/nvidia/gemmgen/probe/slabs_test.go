@@ -1,0 +1,55 @@
+package probe
+
+import (
+	"encoding/binary"
+	"regexp"
+	"testing"
+
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/emu"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
+)
+
+// As many CTAs as there are slabs read every byte of the data set once, whatever the order, and the next one begins again
+// at the first slab.
+func TestSlabs(t *testing.T) {
+	const slabs, in, counters = 3, 1 << 40, 1 << 20
+	// The emulator has no clock, so that the stopwatch is left out.
+	stopwatch := regexp.MustCompile(`(?m)^.*(%clock64|%globaltimer|sub\.s64|mov\.b64|red\.global).*\n`)
+	for _, generate := range []func(target.Target) (*ptx.Kernel, error){Slabs, CachedSlabs} {
+		k, err := generate(targets[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		params := binary.LittleEndian.AppendUint64(nil, in)
+		params = binary.LittleEndian.AppendUint64(params, counters)
+		params = binary.LittleEndian.AppendUint32(params, slabs)
+		reads := make([]int, slabs*SlabBytes/8) // of 8 bytes, which is a load; the trace has where it begins
+		first := make([]bool, len(reads)) // by the first CTA
+		l := emu.Launch{Text: stopwatch.ReplaceAllString(k.Text, ""), Params: params, Grid: [3]int{slabs + 1, 1, 1}, Threads: StreamThreads,
+			Trace: func(cta [3]int, _, _ int, _, space string, address uint64, _ int) {
+				if space != "global" || address < in {
+					return
+				}
+				at := (address - in) / 8
+				switch cta[0] {
+				case 0:
+					first[at] = true
+				case slabs:
+					if !first[at] {
+						t.Fatalf("%s: CTA %d reads %#x, and the first does not", k.Name, slabs, address-in)
+					}
+					return
+				}
+				reads[at]++
+			}}
+		if err := emu.Run(l, emu.Memory{in: make([]byte, slabs*SlabBytes), counters: make([]byte, 8*Counters)}); err != nil {
+			t.Fatal(err)
+		}
+		for at, n := range reads {
+			if n != 1 {
+				t.Fatalf("%s reads %d times what is at %#x", k.Name, n, 8*at)
+			}
+		}
+	}
+}

@@ -76,7 +76,7 @@ class Picks:
         if not super().can_fuse_vertical(scheduler, node1, node2, shared_data_score):
             return False
         try:
-            return _state.state.settings is None or _epilogue(node1, node2) <= EPILOGUE
+            return _state.state.settings is None or _fused(node1, node2)
         except Exception as e:
             log.debug("the size of an epilogue is not known: %s", e)
             return True
@@ -141,16 +141,15 @@ def _choice(base, blocks, layout, hint):
                                 extra_kwargs=base.extra_kwargs, layout=layout, inputs=base.inputs)
 
 
-def _epilogue(node1, node2):
-    """How many matrices of the size of the product are read and written after it, if two nodes of the scheduler become
-    one kernel. 0 if there is no product, or if Inductor times the fusion."""
+def _fused(node1, node2):
+    """Whether two nodes of the scheduler may become one kernel, as far as a product with a single pick is concerned."""
     nodes = [*node1.get_nodes(), *node2.get_nodes()]
     product = node1.get_template_node()
     if not isinstance(product, TritonTemplateBuffer) or node2.is_template():
-        return 0
-    choice = product.annotations.get("ktc")  # of one kernel; a buffer with several has none
+        return True
+    choice = product.annotations.get("ktc")  # of one kernel; a buffer with several has none, Inductor times those
     if choice is None or choice.template not in (mm_template, bmm_template):
-        return 0
+        return True
     names = {node.get_name() for node in nodes}
     buffers = [buffer for node in nodes for buffer in node.get_outputs()]
     written = {b.get_name() for b in buffers if any(user.get_name() not in names for user in b.users)}
@@ -158,7 +157,7 @@ def _epilogue(node1, node2):
     size = V.graph.sizevars
     read = {dep.name for node in nodes if not node.is_template() for dep in node.read_writes.reads} - inner
     large = {name for name in read if size.statically_known_equals(V.graph.get_numel(name), product.get_numel())}
-    return len(written) + len(large)
+    return len(written) + len(large) <= EPILOGUE
 
 
 def _untimed(choices):

@@ -29,7 +29,7 @@ FUNCTIONS = {
 }
 SIZES = ((4096, 16384, 4096), (2048, 4096, 1024), (512, 3072, 768))
 PICKS = (None, (128, 128, 4), (128, 128, 8))  # the best, or the best with this block and number of warps
-ROWS = [("gelu", s, p) for s in SIZES for p in PICKS] + [
+ROWS = [("gelu", s, p) for p in PICKS for s in SIZES] + [
     (f, s, p) for f in ("silu", "gelu-tanh", "tanh", "relu") for s in SIZES[:2] for p in PICKS[:1]]
 
 

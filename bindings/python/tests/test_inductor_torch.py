@@ -316,6 +316,17 @@ class Epilogues(Lowered):
                 self.assertEqual(tuple(self.kernels(f, *shapes) for f in (small, large)), counts)
 
 
+    def test_long_ones_stay_outside_of_large_blocks(self):
+        """An epilogue of many instructions keeps an SM from its next block. Blocks of the first shape have 128
+        accumulators per thread."""
+        oi.enable(model=self.model)
+        gelu = lambda x: 0.5 * x * (1 + torch.erf(x * 0.7071))  # noqa: E731
+        for rows, function, count in ((4096, gelu, 2), (4096, torch.tanh, 1), (16, gelu, 1)):
+            with self.subTest(rows=rows, kernels=count):
+                shapes = ((rows, 1024),), ((1024, 4096),)
+                self.assertEqual(self.kernels(lambda a, b: function(a @ b), *shapes), count)
+
+
 PROGRAM = shutil.which("origami", path=os.pathsep.join((str(CLIENT.parents[1] / "bin"), os.environ.get("PATH", ""))))
 
 

@@ -42,7 +42,7 @@ H200 = DeviceProperties(type="cuda", index=0, multi_processor_count=132, cc=90, 
                         max_threads_per_multi_processor=2048, warp_size=32)
 SHARED = 227 << 10  # bytes of a block, CUDA C++ Programming Guide, compute capability 9.0
 REGISTERS = 65536  # of a multiprocessor
-MATRIX = "MMA"  # in the name of the matrix instructions: HMMA, QMMA, HGMMA, QGMMA
+MATRIX = re.compile(r"\b[HQ]G?MMA\b")
 LOCAL = re.compile(r"\b(?:LDL|STL)\b")
 CUOBJDUMP = pathlib.Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 
@@ -119,10 +119,8 @@ def spills_in_loop(code):
     """How many instructions of a kernel's machine code move spilled registers between its first matrix instruction and
     its last: in the loop over K, and not only in the epilogue."""
     lines = code.splitlines()
-    matrix = [i for i, line in enumerate(lines) if MATRIX in line]
-    if not matrix:
-        raise ValueError("the machine code has no matrix instruction")
-    return sum(bool(LOCAL.search(line)) for line in lines[matrix[0]:matrix[-1]])
+    matrix = [i for i, line in enumerate(lines) if MATRIX.search(line)]
+    return sum(bool(LOCAL.search(line)) for line in lines[matrix[0]:matrix[-1]]) if matrix else 0
 
 
 def compiled(name, text):
@@ -141,7 +139,8 @@ def compiled(name, text):
     threads = 32 * found.metadata.num_warps
     shared, registers = found.metadata.shared, int(numbers["REG"])
     return {"kernel": name, "shared": shared, "registers": registers, "stack": int(numbers["STACK"]),
-            "spills_in_loop": spills_in_loop(code), "warps": found.metadata.num_warps, "seconds": round(time.perf_counter() - begin, 2),
+            "spills_in_loop": spills_in_loop(code), "warps": found.metadata.num_warps,
+            "seconds": round(time.perf_counter() - begin, 2),
             "wgmma": "wgmma" in asm["ptx"], "starts": shared <= SHARED and registers * threads <= REGISTERS}
 
 

@@ -23,6 +23,7 @@ import gc
 import json
 import os
 import pathlib
+import re
 import signal
 import statistics
 import subprocess
@@ -197,6 +198,14 @@ def fresh(function, name):
     return types.FunctionType(code, function.__globals__, code.co_name, function.__defaults__, function.__closure__)
 
 
+def short(choice):
+    """A choice of Inductor in the words of a Pick, or its name."""
+    value = dict(re.findall(r"(\w+)=(\d+)", getattr(choice, "description", "")))
+    if "BLOCK_M" not in value:
+        return choice.name
+    return "{BLOCK_M}x{BLOCK_N}x{BLOCK_K} w{num_warps} s{num_stages} g{GROUP_M}".format(**value)
+
+
 @contextlib.contextmanager
 def contender(name):
     """What is in force for a contender while it compiles. Yields the mode of torch.compile and what is learnt."""
@@ -205,9 +214,12 @@ def contender(name):
 
     def saved(timings, operation, *_, **__):
         if timings:
-            best = min(timings, key=timings.get)
-            learnt["timed"].append({"operation": operation, "choices": len(timings), "best": best.name,
-                                    "description": getattr(best, "description", "")})
+            best, *_ = order = sorted(timings, key=timings.get)
+            learnt["timed"].append({
+                "operation": operation, "choices": len(timings), "best": best.name,
+                "description": getattr(best, "description", ""),
+                # By Inductor's own timing, in milliseconds; inf is a kernel that does not start.
+                "ms": [[short(choice), timings[choice]] for choice in order if timings[choice] < float("inf")]})
 
     oi.clear()
     select_algorithm.add_feedback_saver(saved)
@@ -237,14 +249,14 @@ def error(result, want):
     return value if value == value else float("inf")
 
 
-def product(machine, spec, row, watch, put):
+def product(machine, spec, row, watch, put, contenders):
     """Fills the row with all that is measured of one product. What a process before has left undone counts as
     failed."""
     arguments, want = workloads.operands(spec, machine.device)
     function = workloads.FUNCTIONS[spec["operation"]]
     calls = {}
     with torch.no_grad(), contextlib.ExitStack() as caches:
-        for name in CONTENDERS:
+        for name in contenders:
             if tried(row, name):
                 continue
             put(name, {"failed": HUNG})
@@ -291,6 +303,8 @@ def plan(part, rehearse):
 def measure_all(machine, results, options):
     """Measures what the file does not have yet, as long as the time lasts."""
     measures = {"products": product, "models": model}
+    contenders = {"products": chosen(CONTENDERS, options.contenders),
+                  "models": chosen(MODELS, options.model_contenders)}
     worst, watch = {}, Watch(options.limit)
     for part, spec in plan(options.part, options.rehearse):
         name = spec["name"]
@@ -308,7 +322,7 @@ def measure_all(machine, results, options):
 
         start = time.perf_counter()
         try:
-            measures[part](machine, spec, row, watch, put)
+            measures[part](machine, spec, row, watch, put, contenders[part])
             results.put(part, name, row | {"took_s": time.perf_counter() - start})
             said = line(row)
         except Exception as e:  # the others can still be measured; the next run tries it again
@@ -318,6 +332,14 @@ def measure_all(machine, results, options):
         torch._dynamo.reset()
         gc.collect()
         machine.check()
+
+
+def chosen(known, names):
+    """The contenders with the names given, in the order of those that are known. All, if none are given."""
+    names = names.split(",") if names else list(known)
+    if wrong := set(names) - set(known):
+        raise SystemExit(f"no contender {', '.join(sorted(wrong))}; there are {', '.join(known)}")
+    return [name for name in known if name in names]
 
 
 def say(text):
@@ -341,13 +363,13 @@ def line(row):
     return ", ".join(parts)
 
 
-def model(machine, spec, row, watch, put):
+def model(machine, spec, row, watch, put, contenders):
     """Fills the row with all that is measured of one model: a step is forward and backward."""
     eager, arguments = workloads.model(spec, machine.device)
     want, gradient = step(eager, arguments)
     row |= {"parameters": sum(p.numel() for p in eager.parameters()), "loss": want, "gradient": gradient}
     del eager
-    for name in MODELS:
+    for name in contenders:
         if name in row["contenders"]:
             continue
         put(name, {"failed": HUNG})
@@ -390,6 +412,8 @@ def main():
     parser.add_argument("--limit", type=float, default=45, 
                         help="seconds for a contender of a product; one of a model has four times that")
     parser.add_argument("--only", help="products or models with this in their name")
+    parser.add_argument("--contenders", help=f"for products, of {','.join(CONTENDERS)}")
+    parser.add_argument("--model-contenders", help=f"for models, of {','.join(MODELS)}")
     parser.add_argument("--rehearse", action="store_true")
     options = parser.parse_args()
     machine = Machine(options.rehearse)

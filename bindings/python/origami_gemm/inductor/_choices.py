@@ -33,6 +33,16 @@ MOST = 16  # picks for top="auto"
 # Matrices that a fused epilogue may read and write. With more, a kernel with 128 accumulators per thread (a block of
 # 256x128 with 8 warps, say) spills 656 bytes per thread and more (Triton 3.6, sm_90); with these, 224 at most.
 EPILOGUE = 3
+# Accumulators per thread from which a fused epilogue has few registers left, and few other warps to hide behind.
+CROWDED = 128
+# Instructions per element of an epilogue from which a kernel of its own is faster behind such a block. That kernel costs
+# a pass over C, 4.3 µs per block of 256x128 on an H200's SM. As long take 28 instructions per element at 128 per cycle.
+# Measured on an H200 for x W^T of 4096x16384x4096 in bf16 and GELU (35 instructions, spills): 984 µs as one kernel with
+# the block of 256x128. Inductor's own timing, which refuses spills, kept two kernels: 926 µs with the block of 128x128.
+LONG = 28
+# Instructions that functions of Inductor's IR take beyond one, in the kernels that Triton 3.6 makes for sm_90.
+INSTRUCTIONS = {"erf": 27, "tanh": 21, "log1p": 28, "expm1": 18, "exp": 8, "sigmoid": 11, "truediv": 8, "sqrt": 14,
+                "reciprocal": 6, "pow": 80, "sin": 80, "cos": 80}
 
 
 def extended(handler):
@@ -76,7 +86,7 @@ class Picks:
         if not super().can_fuse_vertical(scheduler, node1, node2, shared_data_score):
             return False
         try:
-            return _state.state.settings is None or _epilogue(node1, node2) <= EPILOGUE
+            return _state.state.settings is None or _fused(node1, node2)
         except Exception as e:
             log.debug("the size of an epilogue is not known: %s", e)
             return True
@@ -141,16 +151,19 @@ def _choice(base, blocks, layout, hint):
                                 extra_kwargs=base.extra_kwargs, layout=layout, inputs=base.inputs)
 
 
-def _epilogue(node1, node2):
-    """How many matrices of the size of the product are read and written after it, if two nodes of the scheduler become
-    one kernel. 0 if there is no product, or if Inductor times the fusion."""
+def _fused(node1, node2):
+    """Whether two nodes of the scheduler may become one kernel, as far as a product with a single pick is concerned."""
     nodes = [*node1.get_nodes(), *node2.get_nodes()]
     product = node1.get_template_node()
     if not isinstance(product, TritonTemplateBuffer) or node2.is_template():
-        return 0
-    choice = product.annotations.get("ktc")  # of one kernel; a buffer with several has none
+        return True
+    choice = product.annotations.get("ktc")  # of one kernel; a buffer with several has none, Inductor times those
     if choice is None or choice.template not in (mm_template, bmm_template):
-        return 0
+        return True
+    value = choice.params.to_kwargs()
+    crowded = value["BLOCK_M"] * value["BLOCK_N"] >= CROWDED * 32 * value["num_warps"]
+    if crowded and _instructions(nodes) > LONG:
+        return False
     names = {node.get_name() for node in nodes}
     buffers = [buffer for node in nodes for buffer in node.get_outputs()]
     written = {b.get_name() for b in buffers if any(user.get_name() not in names for user in b.users)}
@@ -158,7 +171,13 @@ def _epilogue(node1, node2):
     size = V.graph.sizevars
     read = {dep.name for node in nodes if not node.is_template() for dep in node.read_writes.reads} - inner
     large = {name for name in read if size.statically_known_equals(V.graph.get_numel(name), product.get_numel())}
-    return len(written) + len(large)
+    return len(written) + len(large) <= EPILOGUE
+
+
+def _instructions(nodes):
+    """About how many instructions per element an epilogue takes."""
+    counts = [node.node.data.inner_fn_opcount() for node in nodes if not node.is_template()]
+    return sum(c.num_ops + sum(INSTRUCTIONS.get(op, 0) for op in c.used_ops) for c in counts)
 
 
 def _untimed(choices):

@@ -28,4 +28,6 @@ const (
 	CodePluginDied Code = "plugin_died"
 	// CodeNoExecutor is a request to run kernels where no plugin can.
 	CodeNoExecutor Code = "no_executor"
+	// CodeNoMeasurements is a device without shipped measurements. Subject is how a front end names others.
+	CodeNoMeasurements Code = "no_measurements"
 )

@@ -21,6 +21,7 @@ var hints = map[diag.Code]string{
 	diag.CodeMissingPlugin:    "`origami plugin distrust {}` forgets it",
 	diag.CodeSlowPlugin:       "`origami plugin trust {}` waits longer, and keeps the answer",
 	diag.CodePluginDied:       "--log-level=debug shows the log",
+	diag.CodeNoMeasurements:   "{} FOLDER takes others",
 	diag.CodeNoExecutor:       "`make cuda` and `make triton` build them, `origami plugin trust PATH` trusts one",
 }
 

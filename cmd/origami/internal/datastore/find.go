@@ -91,5 +91,5 @@ func Shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error)
 		have = append(have, fmt.Sprintf("%s on %s@%s", data.Kernel, data.Arch, data.Device))
 	}
 	return nil, diag.Inputf("no measurements of %s on %s are shipped", kernel, d.ID()).
-		Do("name a folder of them with %s, or use what is shipped: %s", flag, strings.Join(have, ", "))
+		Do("use what is shipped: %s", strings.Join(have, ", ")).Coded(diag.CodeNoMeasurements, flag)
 }

@@ -23,6 +23,8 @@ type Grid struct {
 	// Least names the columns that may be left out, the least important first. Where it is nil, these are all but the
 	// first two, from the right.
 	Least []string
+
+	sides bool // the columns are compared, see WriteSideBySide
 }
 
 // Write prints the table. Columns whose cells are all numbers are aligned right.
@@ -139,7 +141,7 @@ func (g *Grid) print(s *iostreams.Streams) {
 	}
 }
 
-// The headers of columns that have colours.
+// The headers of columns that have colours. FastestColumn is also the name of a row, where columns are compared.
 const (
 	boundColumn   = "bound" // what limits a kernel
 	configColumn  = "config"
@@ -155,11 +157,11 @@ const Doubt = " ?"
 
 // wins reports whether a cell names what came out best: a configuration of rank 1, or who is the fastest beyond doubt.
 func (g *Grid) wins(row []string, column int) bool {
-	switch g.Header[column] {
-	case configColumn:
+	switch {
+	case g.Header[column] == configColumn:
 		at := slices.Index(g.Header, rankColumn)
 		return at >= 0 && row[at] == "1"
-	case FastestColumn:
+	case g.Header[column] == FastestColumn, g.sides && row[0] == FastestColumn && column > 0:
 		return row[column] != absent && !strings.HasSuffix(row[column], Doubt)
 	}
 	return false
@@ -212,7 +214,7 @@ func WriteSideBySide(s *iostreams.Streams, header []string, rows [][]string, hea
 		widths := slices.Repeat([]int{width}, to-from+1)
 		widths[0] = 0
 		lines, bold := folded(append([][]string{pick(header)}, picked(rows, pick)...), widths, headings)
-		side := Grid{Header: lines[0], Rows: lines[1:], Headings: bold}
+		side := Grid{Header: lines[0], Rows: lines[1:], Headings: bold, sides: true}
 		side.print(s)
 	}
 }

@@ -220,12 +220,15 @@ func statusOf(ctx context.Context, err error) int {
 	}
 }
 
-// failure is an error as a client sees it.
+// failure is an error as a client sees it, who has no command line.
 func (s *Server) failure(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &diag.Error{What: fmt.Sprintf("the answer takes longer than %v", s.TimeLimit), Fix: "ask for less at once"}
 	}
-	return s.factory.Streams.Hinted(err)
+	if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.CodeUnknownDevice && err.Error() == d.Error() {
+		return d.Also("/api/v1/archs lists the devices")
+	}
+	return err
 }
 
 // refuse writes an error as the command line does with --json.

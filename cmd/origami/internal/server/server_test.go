@@ -134,6 +134,19 @@ func TestPartOfAnAnswer(t *testing.T) {
 	}
 }
 
+// Advice is what a client can do, who gives no flags and runs no commands.
+func TestAdviceIsForClients(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{})
+	for target, want := range map[string]string{
+		"/api/v1/eval?arch=toy1":               "use what is shipped: ",
+		"/api/v1/select?arch=tiy1&" + shape256: "did you mean toy1, toy2? /api/v1/archs lists the devices",
+	} {
+		if got := failure(t, get(s, target)).Fix; !strings.HasPrefix(got, want) || strings.Contains(got, "--") {
+			t.Errorf("%s: %q, want %q", target, got, want)
+		}
+	}
+}
+
 // Of several faults in a question, the same one is said every time.
 func TestFaultThatIsSaid(t *testing.T) {
 	s := serverOf(t, fakearch.Toy{}, Options{})

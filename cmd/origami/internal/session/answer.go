@@ -237,7 +237,7 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 	for i := range results {
 		r := &results[i]
 		answers[i] = Answer{
-			Arch: d, Kernel: kernel, Problem: problems[i], DRAMPeak: dramPeak(a),
+			Arch: d, Kernel: kernel, Problem: problems[i], DRAMPeak: DRAMPeak(a),
 			Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err,
 		}
 		if err := answers[i].fill(ctx, a, space, q, r); err != nil {

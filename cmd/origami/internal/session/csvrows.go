@@ -22,16 +22,18 @@ type csvRows struct {
 	size   int64 // of the file, 0 if unknown
 }
 
-// headerLine returns the first line that is neither empty nor a comment, as far as it is buffered.
-func headerLine(r *bufio.Reader) []byte {
-	text, _ := r.Peek(r.Size())
-	for {
-		line, rest, more := bytes.Cut(text, []byte("\n"))
-		if !more || len(bytes.TrimSpace(line)) > 0 && line[0] != '#' {
-			return line
+// headerLine returns the first line that is neither empty nor a comment, as far as the buffer has room for it.
+func headerLine(r *bufio.Reader) (line []byte) {
+	peek(r, r.Size(), func(text []byte) bool {
+		for more := true; more; {
+			line, text, more = bytes.Cut(text, []byte("\n"))
+			if more && len(bytes.TrimSpace(line)) > 0 && line[0] != '#' {
+				return true
+			}
 		}
-		text = rest
-	}
+		return false
+	})
+	return line
 }
 
 func openCSV(name string, r io.Reader, size int64, tabs bool) (*csvRows, error) {

@@ -99,7 +99,6 @@ func (f *Factory) LockError() error { return f.host.LockError() }
 // For returns a factory with the same settings and plugins, for a question whose answer goes elsewhere. The plugins
 // must have been reached, as Manifests does, and end with the first factory.
 func (f *Factory) For(s *iostreams.Streams) *Factory {
-	s.Hint = f.Streams.Hint
 	return &Factory{Streams: s, Getenv: f.Getenv, Args: f.Args, Settings: f.Settings, PluginOptions: f.PluginOptions,
 		host: f.host}
 }

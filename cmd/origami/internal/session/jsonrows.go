@@ -18,9 +18,11 @@ import (
 const jsonWithin = 512
 
 func beginsJSON(text []byte) bool {
-	text = bytes.TrimLeft(text, " \t\r\n")
+	text = blanksCut(text)
 	return len(text) > 0 && (text[0] == '[' || text[0] == '{')
 }
+
+func blanksCut(text []byte) []byte { return bytes.TrimLeft(text, " \t\r\n") }
 
 // jsonRows are the objects of a JSON text: an array, or one object after the other. The members are the cells, also
 // those of an object "problem" or "labels" in it, as origami writes them. The text is held in memory, because the names

@@ -66,7 +66,7 @@ func openProblems(name string, r io.Reader, size int64, base gemm.Problem) (*pro
 		rows problemRows
 		err  error
 	)
-	if begin, _ := buffered.Peek(jsonWithin); beginsJSON(begin) {
+	if beginsJSON(peek(buffered, jsonWithin, func(text []byte) bool { return len(blanksCut(text)) > 0 })) {
 		rows, err = openJSON(name, buffered)
 	} else {
 		rows, err = openCSV(name, buffered, size, bytes.IndexByte(headerLine(buffered), '\t') >= 0)
@@ -75,6 +75,18 @@ func openProblems(name string, r io.Reader, size int64, base gemm.Problem) (*pro
 		return nil, err
 	}
 	return newProblemFile(name, rows, base)
+}
+
+// peek returns the beginning of what is to be read: all, or at most so much, or as soon as it is enough. It waits for
+// no more than that: rows are answered as they are written.
+func peek(r *bufio.Reader, most int, enough func([]byte) bool) []byte {
+	for size := 1; ; size = r.Buffered() + 1 {
+		_, err := r.Peek(min(size, most))
+		text, _ := r.Peek(min(r.Buffered(), most))
+		if enough(text) || len(text) == most || err != nil {
+			return text
+		}
+	}
 }
 
 // newProblemFile checks the names of the columns.

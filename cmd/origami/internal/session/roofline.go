@@ -60,8 +60,9 @@ func ceilDiv(size, block int) float64 { return float64((size + block - 1) / max(
 // common returns a term of an entry by the name that all models have for it.
 func (a *Answer) common(e *Entry, name string) (float64, bool) { return a.Arch.Common(e.Terms, name) }
 
-// dramPeak is the data sheet's bandwidth of DRAM, and that of the model's last level where a device has none.
-func dramPeak(m arch.Architecture) float64 {
+// DRAMPeak is the data sheet's bandwidth of DRAM in B/s, and that of the model's last level where a device has none. It
+// is 0 if it is unknown.
+func DRAMPeak(m arch.Architecture) float64 {
 	d := m.Describe()
 	if p, ok := hw.Set(d.Params).Lookup("dram_bandwidth"); ok {
 		return p.Value

@@ -1,8 +1,11 @@
 package comparecmd
 
 import (
+	"fmt"
 	"math"
+	"strconv"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/score"
@@ -58,6 +61,15 @@ type verdict struct {
 	lead float64
 	// clear says that the interval of the fastest ends before those of the others begin.
 	clear bool
+}
+
+// leadCell is the lead, with a question mark where it is in doubt.
+func (v verdict) leadCell() string {
+	lead := fmt.Sprintf("%.3f", v.lead)
+	if !v.clear {
+		lead += render.Doubt
+	}
+	return lead
 }
 
 // leastLead is below what four digits show. Sides that are nearer to each other are equally fast.
@@ -122,9 +134,18 @@ func (r *row) per(i int, cost float64) (float64, bool) {
 // summary is how the sides stand over some problems.
 type summary struct {
 	name string
-	// problems counts those that are summed up, decided those where at least two sides have a time.
-	problems, decided int
-	sides             []sideSummary
+	// problems counts those that are summed up, compared those where the first side and another have a time, and decided
+	// those where at least two sides have a time and one is fastest.
+	problems, compared, decided int
+	sides                       []sideSummary
+}
+
+// of writes how many of all problems something is known of: the number alone if that is all of them.
+func (s *summary) of(count int) string {
+	if count == s.problems {
+		return strconv.Itoa(count)
+	}
+	return fmt.Sprintf("%d of %d", count, s.problems)
 }
 
 type sideSummary struct {
@@ -162,14 +183,17 @@ func (c *comparison) summarise(name string, chosen func(*row) bool) summary {
 				out.sides[v.side].clear++
 			}
 		}
+		others := 0
 		for i := range c.sides {
 			if ratio, ok := r.ratio(i); ok {
 				out.sides[i].ratio.add(ratio)
+				others += min(i, 1)
 			}
 			if t, ok := r.time(i); ok {
 				out.sides[i].speed.add(r.Flops() / float64(t))
 			}
 		}
+		out.compared += min(others, 1)
 	}
 	return out
 }

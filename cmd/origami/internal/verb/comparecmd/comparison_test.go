@@ -2,6 +2,7 @@ package comparecmd
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
@@ -75,8 +76,8 @@ func TestSummarise(t *testing.T) {
 	}
 	c := &comparison{sides: make([]side, 3), rows: rows}
 	all, _ := c.summaries()
-	if all.problems != 4 || all.decided != 3 {
-		t.Errorf("%d problems, %d decided", all.problems, all.decided)
+	if all.problems != 4 || all.compared != 3 || all.decided != 3 {
+		t.Errorf("%d problems, %d compared, %d decided", all.problems, all.compared, all.decided)
 	}
 	for i, want := range []struct {
 		wins, clear, ratios int
@@ -87,6 +88,25 @@ func TestSummarise(t *testing.T) {
 			math.Abs(s.ratio.mean()-want.mean) > 1e-12 {
 			t.Errorf("side %d: %+v, mean %v, want %+v", i, s, s.ratio.mean(), want)
 		}
+	}
+}
+
+// A class says of how many of its problems it knows something, and a side that knows fewer says so too.
+func TestStandingsCountAnswers(t *testing.T) {
+	small, large := gemm.New(256, 256, 256), gemm.New(4096, 4096, 4096)
+	fails := session.Answer{Err: diag.Inputf("no")}
+	c := &comparison{sides: make([]side, 3), rows: []row{
+		rowOf(answered(small, 10, 0), answered(small, 20, 0), answered(small, 40, 0)),
+		rowOf(answered(small, 10, 0), answered(small, 20, 0), fails), rowOf(fails, answered(small, 20, 0), fails),
+		rowOf(answered(large, 10, 0), fails, fails),
+	}}
+	c.rows[3].Problem = session.Problem{Problem: large}
+	_, rows := c.standings()
+	want := [][]string{{"fastest, of 2 of 4 problems", "2", "0", "0"}, {"  by their intervals too", "0", "0", "0"},
+		{"time ÷ first, geomean, of 2 of 4", "1.000", "2.000", "4.000 (of 1)"},
+		{"  tiny (2 of 3)", "1.000", "2.000", "4.000 (of 1)"}, {"  prefill (0 of 1)", "1.000", absent, absent}}
+	if !reflect.DeepEqual(rows, want) {
+		t.Errorf("%q, want %q", rows, want)
 	}
 }
 

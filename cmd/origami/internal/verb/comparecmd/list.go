@@ -138,14 +138,30 @@ func (c *comparison) standings() (header []string, rows [][]string) {
 		}
 		rows = append(rows, row)
 	}
-	geomean := func(s *sideSummary) string { return ratioCell(s.ratio.mean(), s.ratio.count > 0) }
-	cells(fmt.Sprintf("fastest, of %s", render.Plural(all.decided, "problem", "problems")),
+	geomean := func(name string, s *summary) {
+		cells(name, func(one *sideSummary) string {
+			cell := ratioCell(one.ratio.mean(), one.ratio.count > 0)
+			if 0 < one.ratio.count && one.ratio.count < s.compared {
+				cell += fmt.Sprintf(" (of %d)", one.ratio.count)
+			}
+			return cell
+		}, s)
+	}
+	problems := render.Plural(all.problems, "problem", "problems")
+	if all.decided < all.problems {
+		problems = fmt.Sprintf("%d of %s", all.decided, problems)
+	}
+	cells("fastest, of "+problems,
 		func(s *sideSummary) string { return strconv.Itoa(s.wins) }, &all)
 	cells("  by their intervals too", func(s *sideSummary) string { return strconv.Itoa(s.clear) }, &all)
-	cells("time ÷ first, geomean", geomean, &all)
+	compared := ""
+	if all.compared < all.problems {
+		compared = ", of " + all.of(all.compared)
+	}
+	geomean("time ÷ first, geomean"+compared, &all)
 	if len(classes) > 1 {
 		for k := range classes {
-			cells(fmt.Sprintf("  %s (%d)", classes[k].name, classes[k].problems), geomean, &classes[k])
+			geomean(fmt.Sprintf("  %s (%s)", classes[k].name, classes[k].of(classes[k].compared)), &classes[k])
 		}
 	}
 	c.costRow(&rows, c.dollars, "FLOP per dollar, geomean", func(s *side) float64 { return s.dollars }, &all)

@@ -2,6 +2,7 @@ package comparecmd
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 
@@ -66,13 +67,13 @@ func (c *comparison) speedFigure() *page.Figure {
 		groups[i] = strings.Replace(groups[i], "\n", " (", 1) + ")"
 	}
 	f := &page.Figure{Title: "Speed relative to " + c.sides[0].name(),
-		Caption: "Higher is faster: the geometric mean per class of shape, and how many problems a class has.",
+		Caption: "Higher is faster: the geometric mean per class of shape, and how many problems of a class have both times.",
 		X:       page.Axis{Label: "speed ÷ speed of " + c.sides[0].name(), Unit: "÷"}, Y: page.Axis{Names: groups},
 		Header: append([]string{"class"}, c.namesOf(speeds)...)}
 	for k, group := range groups {
 		row := []string{group}
 		for i := range speeds {
-			row = append(row, ratioCell(speeds[i].Values[k], true))
+			row = append(row, ratioCell(speeds[i].Values[k], !math.IsNaN(speeds[i].Values[k])))
 		}
 		f.Rows = append(f.Rows, row)
 	}

@@ -88,7 +88,7 @@ func (c *comparison) speeds() (groups []string, all []report.Series) {
 		}
 	}
 	for k := range classes {
-		groups = append(groups, fmt.Sprintf("%s\n%d", classes[k].name, classes[k].problems))
+		groups = append(groups, fmt.Sprintf("%s\n%s", classes[k].name, classes[k].of(classes[k].compared)))
 		at := 0
 		for i := range c.sides {
 			if c.sides[i].timed() {

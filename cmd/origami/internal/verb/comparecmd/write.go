@@ -152,6 +152,13 @@ func (w *writer) times(g *grid) {
 		}
 		return ""
 	})
+	fastest, decided := g.r.verdict()
+	g.add(render.FastestColumn, func(i int, _ *session.Answer, _ *session.Entry) string {
+		if !decided || i != fastest.side {
+			return ""
+		}
+		return "lead " + fastest.leadCell()
+	})
 	g.add("launch cost", func(i int, a *session.Answer, _ *session.Entry) string {
 		switch t, ok := g.r.launch(i); {
 		case a.Arch.RanksOnly:

@@ -6,7 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
-	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -38,7 +38,7 @@ func (w *writer) report(folder string, args []string) error {
 
 // figures draws the rates of the rungs, and the rungs under the roof of DRAM at each of their three intensities.
 func (w *writer) figures(to report.Place, page *report.Page) error {
-	peak, dram := float64(w.desc.PeakFor(w.problem.DType)), dramPeak(w.model)
+	peak, dram := float64(w.desc.PeakFor(w.problem.DType)), session.DRAMPeak(w.model)
 	if peak <= 0 || dram <= 0 {
 		return nil // no roof to draw them under
 	}
@@ -95,10 +95,4 @@ func (w *writer) rate(t unit.Seconds) unit.FlopsPerSecond {
 		return unit.FlopsPerSecond(math.NaN())
 	}
 	return unit.FlopsPerSecond(w.problem.Flops() / float64(t))
-}
-
-// dramPeak is the bandwidth of the last memory level in B/s.
-func dramPeak(a arch.Architecture) float64 {
-	levels := a.Hierarchy().Levels()
-	return float64(levels[len(levels)-1].Bandwidth.Peak) * float64(a.Describe().Clock)
 }

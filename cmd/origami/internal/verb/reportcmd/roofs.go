@@ -2,6 +2,7 @@ package reportcmd
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
@@ -25,6 +26,7 @@ func rooflines(s *subject, a *session.Answer) *page.Figure {
 	series := map[roofline.Level]int{}
 	low, high := 0.0, 0.0
 	var points []page.Mark
+	var cells [][]string
 	for i := len(a.Entries) - 1; i >= 0; i-- { // the pick is on top
 		e := &a.Entries[i]
 		k := d.Place(a.Arch, a.Problem, e.Candidate, e.Terms, float64(a.Seconds(e)))
@@ -40,15 +42,13 @@ func rooflines(s *subject, a *session.Answer) *page.Figure {
 			points = append(points, page.Mark{Kind: page.Dots, Series: series[p.Level], Large: i == 0, Rows: []page.Row{{
 				X: p.Intensity, Y: k.Rate, Tip: page.Tip("%s\n%s: %s of the roof", e.Config, p.Level, render.Percent(p.Share))}}})
 		}
-	}
-	for i := range a.Entries {
-		e := &a.Entries[i]
-		k := d.Place(a.Arch, a.Problem, e.Candidate, e.Terms, float64(a.Seconds(e)))
-		for _, p := range k.Points {
-			f.Rows = append(f.Rows, []string{e.Config.String(), p.Level.String(), render.ThreeDigits(p.Intensity),
+		for _, p := range slices.Backward(k.Points) {
+			cells = append(cells, []string{e.Config.String(), p.Level.String(), render.ThreeDigits(p.Intensity),
 				render.Quantity(p.Bandwidth, "B/s"), shareCell(p.Share), render.RateCell(a, e)})
 		}
 	}
+	slices.Reverse(cells) // the pick is on top of them too
+	f.Rows = cells
 	for level := range series {
 		if roof := d.Bandwidth(level); roof > 0 {
 			low, high = min(low, d.Peak()/roof/4), max(high, d.Peak()/roof*4)

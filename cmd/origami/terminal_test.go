@@ -1,0 +1,212 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a terminal of 80 columns: what is typed is written to the keyboard, which reads the screen.
+type terminal struct{ keyboard, tty *os.File }
+
+func newTerminal(t *testing.T) *terminal {
+	t.Helper()
+	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminal can be opened: %v", err)
+	}
+	t.Cleanup(func() { _ = keyboard.Close() })
+	var number int
+	control(t, keyboard, func(fd int) (err error) {
+		if number, err = unix.IoctlGetInt(fd, unix.TIOCGPTN); err != nil {
+			return err
+		}
+		return errors.Join(unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0),
+			unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 80}))
+	})
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminal can be opened: %v", err)
+	}
+	t.Cleanup(func() { _ = tty.Close() })
+	return &terminal{keyboard, tty}
+}
+
+// control calls f with the descriptor of a file, whose reads keep their deadlines.
+func control(t *testing.T, file *os.File, f func(fd int) error) {
+	t.Helper()
+	c, err := file.SyscallConn()
+	if err == nil {
+		var failed error
+		err = errors.Join(c.Control(func(fd uintptr) { failed = f(int(fd)) }), failed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (term *terminal) settings(t *testing.T) (s *unix.Termios) {
+	t.Helper()
+	control(t, term.keyboard, func(fd int) (err error) {
+		s, err = unix.IoctlGetTermios(fd, unix.TCGETS)
+		return err
+	})
+	return s
+}
+
+// start starts a command whose standard error is the terminal, and so is its standard output if that is nil. It is
+// killed after a time in which the slowest machine ends it, so that no read of the screen waits for ever.
+func (term *terminal) start(t *testing.T, cmd *osexec.Cmd, env ...string) {
+	t.Helper()
+	cmd.Stderr = term.tty
+	if cmd.Stdout == nil {
+		cmd.Stdout = term.tty
+	}
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); name != "NO_COLOR" && name != "COLUMNS" {
+			cmd.Env = append(cmd.Env, variable)
+		}
+	}
+	cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0", "LC_ALL=C", "TERM=xterm")
+	cmd.Env = append(cmd.Env, env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = term.tty.Close() // so that the screen has an end
+	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() { kill.Stop() })
+}
+
+// until reads the screen until a text is there, and to its end if the text is empty.
+func (term *terminal) until(t *testing.T, text string) string {
+	t.Helper()
+	if err := term.keyboard.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	for piece := make([]byte, 1<<12); text == "" || !bytes.Contains(all, []byte(text)); {
+		n, err := term.keyboard.Read(piece)
+		all = append(all, piece[:n]...)
+		switch {
+		case err == nil:
+		case errors.Is(err, syscall.EIO) && text == "": // the last process has closed it
+			return string(all)
+		default:
+			t.Fatalf("%v before %q: %q", err, text, all)
+		}
+	}
+	return string(all)
+}
+
+// TestColours: a terminal shows in colour what came out best, what limits a kernel, and errors. Nothing else has an
+// escape sequence.
+func TestColours(t *testing.T) {
+	const rank = "--arch sm89 rank -m 64 -n 64 -k 64 --top 2"
+	const one = "compare -m 4096 -n 4096 -k 4096 --arch "
+	const escape, best = "\x1b", "\x1b[1m\x1b[32m"
+	problems := filepath.Join(t.TempDir(), "problems.csv")
+	if err := os.WriteFile(problems, []byte("m,n,k,dtype\n4096,4096,4096,\n4096,4096,4096,fp32\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		args, env string
+		piped     bool   // the standard output is a pipe
+		best      int    // how often something came out best
+		want      string // a regular expression of what is written
+	}{
+		"rank": {args: rank, best: 1, want: `(?s) 1  \x1b\[1m\x1b\[32m\d+x\d+x\d+ w[^\x1b]*\x1b\[0m .*` +
+			`\x1b\[33mlatency\x1b\[0m.* 2  \d+x\d+x\d+ w`},
+		"one problem":  {args: one + "a100,h200", best: 1, want: `fastest +- +\x1b\[1m\x1b\[32mlead \d+\.\d+\x1b\[0m`},
+		"one in doubt": {args: one + "a100,mi300x", want: `fastest +- +lead \d+\.\d+ \?`},
+		"many": {args: "compare --arch a100,h200 --problems " + problems, best: 1,
+			want: `(?s)fp16 .*\x1b\[1m\x1b\[32mh200\x1b\[0m.*fp32 .* h200 \?`},
+		"error":          {args: "--arch sm89 rank -m 64", want: `^\x1b\[1m\x1b\[31morigami:\x1b\[0m -n and -k are missing`},
+		"NO_COLOR":       {args: rank, env: "NO_COLOR=1", want: ` 1  \d+x`},
+		"NO_COLOR error": {args: "--arch sm89 rank -m 64", env: "NO_COLOR=1", want: `^origami: -n and -k are missing`},
+		"dumb":           {args: rank, env: "TERM=dumb", want: ` 1  \d+x`},
+		"CSV":            {args: rank + " --format csv", want: `^m,n,k,`},
+		"piped table":    {args: rank + " --format table", piped: true, want: ` 1  \d+x`},
+		"piped compare":  {args: one + "a100,h200", piped: true, want: `fastest +- +lead`},
+		"piped CSV":      {args: rank + " --format csv", piped: true, want: `^m,n,k,`},
+	}
+	origami := binary(t)
+	for name, c := range cases {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			term := newTerminal(t)
+			cmd := osexec.Command(origami, append([]string{"--in-process"}, strings.Fields(c.args)...)...)
+			var out bytes.Buffer
+			if c.piped {
+				cmd.Stdout = &out
+			}
+			term.start(t, cmd, c.env)
+			got := term.until(t, "")
+			if err := cmd.Wait(); (err != nil) != strings.Contains(name, "error") {
+				t.Error(err)
+			}
+			if c.piped {
+				got = out.String()
+			}
+			if !regexp.MustCompile(c.want).MatchString(got) {
+				t.Errorf("%q does not match %s", got, c.want)
+			}
+			if n := strings.Count(got, best); n != c.best {
+				t.Errorf("%d things came out best, want %d: %q", n, c.best, got)
+			}
+			plain := c.piped || c.env != "" || strings.HasSuffix(c.args, " csv")
+			if plain && strings.Contains(got, escape) {
+				t.Errorf("escape sequences in %q", got)
+			}
+		})
+	}
+}
+
+// TestInterruptLeavesTheTerminal: Ctrl-C while a bar is shown leaves one line on the screen and nothing of the bar.
+func TestInterruptLeavesTheTerminal(t *testing.T) {
+	term := newTerminal(t)
+	before := *term.settings(t)
+	problems, typed, err := os.Pipe() // stays open: the command waits for more
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = typed.Close() })
+	if _, err := typed.WriteString("m,n,k\n64,64,64\n"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := osexec.Command(binary(t), "--in-process", "--arch", "sm89", "select", "--problems", "-")
+	cmd.Stdin = problems
+	term.start(t, cmd)
+	_ = problems.Close()
+
+	screen := term.until(t, ": selecting")
+	if _, err := term.keyboard.WriteString("\x03"); err != nil {
+		t.Fatal(err)
+	}
+	screen += term.until(t, "")
+	var exit *osexec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		t.Errorf("it ended with %v, want exit code 130", err)
+	}
+	const clearLine, last = "\r\x1b[K", "\x1b[1m\x1b[31morigami:\x1b[0m interrupted\r\n"
+	if end := screen[strings.LastIndex(screen, clearLine)+len(clearLine):]; end != last {
+		t.Errorf("after the bar the screen has %q, want %q; all is %q", end, last, screen)
+	}
+	if strings.Contains(screen, "\x1b[?25l") {
+		t.Errorf("the cursor was hidden: %q", screen)
+	}
+	if after := *term.settings(t); after != before {
+		t.Errorf("the settings of the terminal are %+v, they were %+v", after, before)
+	}
+}

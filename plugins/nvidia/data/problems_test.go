@@ -1,3 +1,7 @@
+//go:build !race
+
+// Decoding in one goroutine, which the race detector would only slow down tenfold.
+
 package data_test
 
 import (

@@ -8,6 +8,7 @@ origami=$1
 out=$2
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$out"
+space='--space warps=4,8 --space stages=3 --space block_k=32,64 --space split_k=1' # 91 kernels
 time_of() { name=$1; shift; begin=$(date +%s); "$@"; echo "$name: $(($(date +%s) - begin)) s" >>"$out/seconds.txt"; }
 
 time_of calibrate "$origami" calibrate --device auto --executor cuda --records "$out/calibration.jsonl" \
@@ -18,13 +19,13 @@ sed 's/NVIDIA H200/NVIDIA H900/' "$out/calibration.jsonl" >"$out/unknown.jsonl"
 "$origami" calibrate --replay "$out/unknown.jsonl" --write "$out/h900.yaml" --format csv >"$out/unknown.csv"
 time_of select "$origami" --device-file "$out/h900.yaml" select -m 4096 -n 4096 -k 4096 --format table
 time_of bench "$origami" --device-file "$out/h900.yaml" bench --executor cuda --kernel mma --timeout 60s \
-	--space warps=4,8 --space stages=3 --space block_k=32,64 --space split_k=1 --problems "$here/sizes.csv" --records "$out/sweep" \
-	--format csv >"$out/bench-h900.csv"
+	$space --problems "$here/sizes.csv" --records "$out/sweep" --format csv >"$out/bench-h900.csv"
 time_of fit "$origami" --device-file "$out/h900.yaml" fit --kernel mma --records "$out/sweep" \
 	--write "$out/h900-fitted.yaml" --format csv >"$out/fit.csv"
 [ -e "$out/h900-fitted.yaml" ] &&
-	"$origami" --device-file "$out/h900-fitted.yaml" eval --kernel mma --times "$out/sweep" --format csv >"$out/eval-fitted.csv"
-"$origami" --device-file "$out/h900.yaml" eval --kernel mma --times "$out/sweep" --format csv >"$out/eval-h900.csv"
+	"$origami" --device-file "$out/h900-fitted.yaml" eval --kernel mma $space --times "$out/sweep" --format csv \
+		>"$out/eval-fitted.csv"
+"$origami" --device-file "$out/h900.yaml" eval --kernel mma $space --times "$out/sweep" --format csv >"$out/eval-h900.csv"
 "$origami" --device-file "$out/h900.yaml" roofline --kernel mma --records "$out/sweep" --report "$out/roofline" \
 	--format csv >"$out/roofline.csv"
 cat "$out/seconds.txt"

@@ -10,7 +10,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// As many CTAs as there are slabs read every byte of the data set once, whatever the order, and the next one begins again
+// As many CTAs as there are slabs read every byte of the data set once, and the next one begins again
 // at the first slab.
 func TestSlabs(t *testing.T) {
 	const slabs, in, counters = 3, 1 << 40, 1 << 20
@@ -24,9 +24,10 @@ func TestSlabs(t *testing.T) {
 		params := binary.LittleEndian.AppendUint64(nil, in)
 		params = binary.LittleEndian.AppendUint64(params, counters)
 		params = binary.LittleEndian.AppendUint32(params, slabs)
-		reads := make([]int, slabs*SlabBytes/8) // of 8 bytes, which is a load; the trace has where it begins
-		first := make([]bool, len(reads)) // by the first CTA
-		l := emu.Launch{Text: stopwatch.ReplaceAllString(k.Text, ""), Params: params, Grid: [3]int{slabs + 1, 1, 1}, Threads: StreamThreads,
+		reads := make([]int, slabs*SlabBytes/8) // by load
+		first := make([]bool, len(reads))       // by the first CTA
+		l := emu.Launch{Text: stopwatch.ReplaceAllString(k.Text, ""), Params: params, Grid: [3]int{slabs + 1, 1, 1},
+			Threads: StreamThreads,
 			Trace: func(cta [3]int, _, _ int, _, space string, address uint64, _ int) {
 				if space != "global" || address < in {
 					return

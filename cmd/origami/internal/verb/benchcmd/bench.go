@@ -219,15 +219,20 @@ func unlisted(problems []session.Problem) []gemm.Problem {
 // recorded.
 func (o *Options) recorded(ctx context.Context, d *arch.Description, problems []session.Problem) ([]group, error) {
 	var data *dataset.Dataset
-	var err error
-	if o.Records != "" {
-		data, err = datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
-	} else {
-		data, err = datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
-	}
+	err := verb.UntilCancelled(ctx, func() (err error) {
+		if o.Records != "" {
+			data, err = datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
+		} else {
+			data, err = datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
+		}
+		return err
+	})
 	if err == nil && o.WarmL2 && !data.WarmL2 {
 		err = diag.Inputf("the measurements were made with a cold L2").At("--warm-l2").
 			Do("leave it out, or measure with --executor")
 	}
-	return []group{{problems: problems, data: data}}, err
+	if err != nil {
+		return nil, err
+	}
+	return []group{{problems: problems, data: data}}, nil
 }

@@ -195,19 +195,25 @@ func (o *Options) records(ctx context.Context, d *arch.Description) (*score.Subs
 		return nil, err
 	}
 	var data *dataset.Dataset
-	info, missing := os.Stat(o.Times)
-	switch {
-	case o.Times == "":
-		data, err = datastore.Shipped(d, kernel, "--times")
-	case missing == nil && info.IsDir():
-		data, err = datastore.Folder(ctx, d, kernel, "--times", o.Times)
-	default:
-		data, err = datastore.File(ctx, d, kernel, "--times", o.Times, base)
-	}
+	var subset *score.Subset
+	err = verb.UntilCancelled(ctx, func() (err error) {
+		info, missing := os.Stat(o.Times)
+		switch {
+		case o.Times == "":
+			data, err = datastore.Shipped(d, kernel, "--times")
+		case missing == nil && info.IsDir():
+			data, err = datastore.Folder(ctx, d, kernel, "--times", o.Times)
+		default:
+			data, err = datastore.File(ctx, d, kernel, "--times", o.Times, base)
+		}
+		if err == nil {
+			subset = score.SubsetOf(data)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	subset := score.SubsetOf(data)
 	ofType := func(p gemm.Problem) bool { return p.DType == base.DType }
 	if base.DType != gemm.FP16 && len(subset.Problems) > 0 && !slices.ContainsFunc(subset.Problems, ofType) {
 		return nil, diag.Inputf("%s holds %s", data.Name, subset.Problems[0]).At("--dtype").

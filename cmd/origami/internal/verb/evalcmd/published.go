@@ -137,6 +137,16 @@ func (o *Options) publishedDevices(ctx context.Context, out *publishedOutcome) (
 			}
 		}
 	}
+	var devices []publishedDevice
+	err = verb.UntilCancelled(ctx, func() (err error) {
+		devices, err = o.choose(out, wanted, known)
+		return err
+	})
+	return devices, err
+}
+
+// choose selects the times of some devices, nil for all, that plugins know.
+func (o *Options) choose(out *publishedOutcome, wanted []string, known map[string]bool) ([]publishedDevice, error) {
 	all := published.Times()
 	without := map[string]bool{}
 	out.doubtful = map[doubt]int{}

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -131,18 +132,26 @@ func (b *builder) open(ctx context.Context) error {
 // recordsOf reads the measurements that a model is held against: those that the user names, for the first architecture,
 // or those that are shipped. It is nil where there are none.
 func (b *builder) recordsOf(ctx context.Context, s *subject, first bool) (*score.Subset, error) {
-	var data *dataset.Dataset
-	var err error
-	if b.Records != "" && first {
-		data, err = datastore.Folder(ctx, s.desc, b.Factory.Settings.Kernel, "--records", b.Records)
-	} else if data, err = datastore.Shipped(s.desc, s.kernel, "--records"); diag.KindOf(err) == diag.Input {
+	named := b.Records != "" && first
+	var subset *score.Subset
+	err := verb.UntilCancelled(ctx, func() (err error) {
+		var data *dataset.Dataset
+		if named {
+			data, err = datastore.Folder(ctx, s.desc, b.Factory.Settings.Kernel, "--records", b.Records)
+		} else {
+			data, err = datastore.Shipped(s.desc, s.kernel, "--records")
+		}
+		if err == nil {
+			subset = score.SubsetOf(data)
+		}
+		return err
+	})
+	switch {
+	case err != nil && !named && diag.KindOf(err) == diag.Input:
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
-	}
-	subset := score.SubsetOf(data)
-	if len(subset.Problems) == 0 || subset.OnePerProblem() {
+	case len(subset.Problems) == 0 || subset.OnePerProblem():
 		return nil, nil
 	}
 	return subset, nil

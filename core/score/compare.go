@@ -80,6 +80,9 @@ func Compare(ctx context.Context, a arch.Architecture, data *dataset.Dataset, p 
 	c.addCandidates(data, ranked, a.Describe().Clock)
 	if c.Measured == 0 {
 		err := diag.Inputf("none of the %d candidates for %s could be measured%s", c.Candidates, p, c.reasons())
+		if c.Missing == c.Candidates {
+			return c, err.Do("leave the problem out, or measure it")
+		}
 		return c, err.Do("check the types, the kernel family and the device")
 	}
 	for i, name := range data.Libraries() {

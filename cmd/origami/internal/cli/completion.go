@@ -2,6 +2,7 @@ package cli
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,10 +16,10 @@ import (
 // complete teaches the shell the values of flags. Names of architectures, models, families and options come from the
 // plugins' manifests.
 func complete(root *cobra.Command, f *session.Factory) {
-	archs := fromArchs(f, archNames)
+	archs := orDevices(fromArchs(f, archNames), fromArchs(f, namesOfDevices))
 	register(root, "arch", archs)
-	register(root, "device", fromArchs(f, deviceNames))
-	register(root, "model", fromArchs(f, func(e arch.ArchEntry) []string { return plainWords(e.Models) }))
+	register(root, "device", fromNamedArchs(f, deviceNames))
+	register(root, "model", fromNamedArchs(f, func(e arch.ArchEntry) []string { return plainWords(e.Models) }))
 	register(root, "option", fromManifests(f, optionWords))
 	register(root, "rung", fixed(config.Rungs()))
 	register(root, "format", fixed(config.Formats))
@@ -28,7 +29,7 @@ func complete(root *cobra.Command, f *session.Factory) {
 		if cmd.Flags().Lookup("dtype") != nil {
 			register(cmd, "dtype", fixed(dtypes))
 			register(cmd, "out-dtype", fixed(outputs))
-			register(cmd, "kernel", fromArchs(f, func(e arch.ArchEntry) []string { return plainWords(e.Kernels) }))
+			register(cmd, "kernel", fromNamedArchs(f, func(e arch.ArchEntry) []string { return plainWords(e.Kernels) }))
 		}
 		for _, sub := range cmd.Commands() {
 			if cmd.Name() == "arch" && sub.Name() == "show" {
@@ -90,6 +91,43 @@ func fromArchs(f *session.Factory, pick func(arch.ArchEntry) []string) cobra.Com
 	})
 }
 
+// fromNamedArchs is fromArchs for the architectures that the settings name, and for all if they name none.
+func fromNamedArchs(f *session.Factory, pick func(arch.ArchEntry) []string) cobra.CompletionFunc {
+	return fromArchs(f, func(e arch.ArchEntry) []string {
+		if named := strings.Join(f.Settings.Arch, ","); named != "" && !isNamed(e, named) {
+			return nil
+		}
+		return pick(e)
+	})
+}
+
+// isNamed reports whether a list as --arch takes it names an architecture or a device of it.
+func isNamed(e arch.ArchEntry, list string) bool {
+	known := []string{e.ID}
+	for _, d := range e.Devices {
+		known = append(append(known, d.ID), d.Aliases...)
+	}
+	for name := range strings.SplitSeq(list, ",") {
+		name, _, _ = strings.Cut(name, ":") // other hardware numbers follow
+		name, _, _ = strings.Cut(name, "@")
+		if slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// orDevices completes the names of devices where no other word begins with what is typed.
+func orDevices(words, devices cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		found, directive := words(cmd, args, typed)
+		if slices.ContainsFunc(found, func(w string) bool { return strings.HasPrefix(w, typed) }) {
+			return found, directive
+		}
+		return devices(cmd, args, typed)
+	}
+}
+
 // word is a completion with its description. A tab or a line end in either would mean something to the shell's script.
 func word(text, doc string) string {
 	if text = printable.Line(text); doc == "" {
@@ -116,6 +154,16 @@ func archNames(e arch.ArchEntry) []string {
 func deviceNames(e arch.ArchEntry) (words []string) {
 	for _, d := range e.Devices {
 		words = append(words, word(d.ID, d.Name))
+	}
+	return words
+}
+
+// namesOfDevices are the names that --arch takes for devices.
+func namesOfDevices(e arch.ArchEntry) (words []string) {
+	for _, d := range e.Devices {
+		for _, name := range append([]string{d.ID}, d.Aliases...) {
+			words = append(words, word(name, d.Name))
+		}
 	}
 	return words
 }

@@ -62,7 +62,7 @@ func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
 		t := o.text()
 		render.Lines(s, t.above...)
 		render.Grid{Header: t.header, Rows: t.rows, Least: []string{"top 16", "top 8", "top 4", "in-sample",
-			"best's place", "pick's place", "interval held", "tau", "class"}}.Write(s)
+			"best's place", "pick's place", "interval held", "tau", "class", "best's time", "pick's time"}}.Write(s)
 		s.Printf("\n")
 		render.WriteTable(s, t.classHeader, t.classes)
 		s.Printf("\n")

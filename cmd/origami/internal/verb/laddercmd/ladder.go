@@ -75,6 +75,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
+	p = p.Canonical() // as records have it
 	a, err := o.open(ctx, l.Family)
 	if err != nil {
 		return err

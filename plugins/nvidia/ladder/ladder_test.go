@@ -15,7 +15,7 @@ import (
 	family "github.com/origami-gemm/origami/plugins/nvidia/kernel/sgemm"
 )
 
-// devices are those of the public ladders.
+// devices are those of the public ladders, and the one that was measured for this project.
 var devices = map[string]struct {
 	sm   *gpu.SM
 	file string
@@ -23,6 +23,7 @@ var devices = map[string]struct {
 	"sm86@rtx3060-laptop":   {gpu.SM86, "sm86-rtx3060-laptop"},
 	"sm86@a6000":            {gpu.SM86, "sm86-a6000"},
 	"sm90@h100":             {gpu.SM90, "sm90-h100-sxm"},
+	h200:                    {gpu.SM90, "sm90-h200"},
 	"sm120@rtxpro6000-maxq": {gpu.SM120, "sm120-rtxpro6000-maxq"},
 }
 

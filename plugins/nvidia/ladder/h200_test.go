@@ -30,11 +30,6 @@ func recorded(t testing.TB) *dataset.Dataset {
 	return d
 }
 
-// topName is the rung that has the fastest of many configurations, which were measured at the largest sizes.
-const topName = "pipelined"
-
-var largest = map[int]bool{4096: true, 8192: true}
-
 // measuredRungs are the rungs that were measured on a problem, with predictions. Every other rung has a reason.
 func measuredRungs(t testing.TB, m *Model, d *dataset.Dataset, p gemm.Problem) (list []ladder.Entry) {
 	t.Helper()
@@ -44,9 +39,6 @@ func measuredRungs(t testing.TB, m *Model, d *dataset.Dataset, p gemm.Problem) (
 			if ok {
 				t.Errorf("%s of %s has a time: %s", r.Name, p, why)
 			}
-			continue
-		}
-		if !ok && r.Name == topName && !largest[p.M] {
 			continue
 		}
 		if !ok || c.Status != dataset.OK || !c.Numerics.OK() {
@@ -110,7 +102,7 @@ func TestTimesOnAnH200(t *testing.T) {
 	}
 	deviation := math.Exp(math.Sqrt(squares / float64(all)))
 	t.Logf("%d of %d times within 1.3, standard deviation by a factor of %.3f", inside, all, deviation)
-	if all < 125 || inside < all*84/100 || deviation > 1.22 {
+	if all < 132 || inside < all*84/100 || deviation > 1.22 {
 		t.Errorf("%d of %d times within 1.3, standard deviation by a factor of %.3f", inside, all, deviation)
 	}
 }

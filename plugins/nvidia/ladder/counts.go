@@ -54,8 +54,8 @@ type counting struct {
 	config   gemm.Config
 }
 
-// operands are the properties of a problem that counts depend on: those that kernels are compiled for, and how far apart
-// the lines of A and B are, in elements modulo those of periodElements. Lanes that read several lines read other banks
+// operands are the properties of a problem that counts depend on: those that kernels are compiled for, and how far
+// apart the lines of A and B are, in elements modulo those of periodElements. Lanes that read several lines read other banks
 // of the L1 then.
 type operands struct {
 	kernel.Operands

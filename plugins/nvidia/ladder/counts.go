@@ -55,8 +55,8 @@ type counting struct {
 }
 
 // operands are the properties of a problem that counts depend on: those that kernels are compiled for, and how far
-// apart the lines of A and B are, in elements modulo those of periodElements. Lanes that read several lines read other banks
-// of the L1 then.
+// apart the lines of A and B are, in elements modulo those of periodElements. Lanes that read several lines read other
+// banks of the L1 then.
 type operands struct {
 	kernel.Operands
 	apart [2]int

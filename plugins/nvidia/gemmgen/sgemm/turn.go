@@ -178,8 +178,8 @@ func (a *Access) Conflicts() float64 {
 	return float64(most) / float64(max(1, a.Bytes/wordBytes))
 }
 
-// L1Conflicts returns the most different words of one bank of the L1 that lanes of an access to global memory touch, for
-// lines that begin so many bytes apart. The L1 has the banks of shared memory, which is the same memory.
+// L1Conflicts returns the most different words of one bank of the L1 that lanes of an access to global memory touch,
+// for lines that begin so many bytes apart. The L1 has the banks of shared memory, which is the same memory.
 func (a *Access) L1Conflicts(lineBytes int) int {
 	var words [banks][]Place
 	most := 0

@@ -6,7 +6,7 @@ import "embed"
 
 // FS holds the data sets, a folder each, as core/dataset reads them.
 //
-//go:embed h200-triton h200-mma
+//go:embed h200-triton h200-mma h200-sgemm
 var FS embed.FS
 
 // Compiled holds what compilers report of the kernels of a family, a file per family: registers, spills and shared

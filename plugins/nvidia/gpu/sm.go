@@ -66,6 +66,10 @@ type SM struct {
 	// MMAShare is the rate of mma.sync ÷ the rate of the fastest matrix instruction. MMAShareSource is its source.
 	MMAShare       float64
 	MMAShareSource string
+	// FMAShare is the share of the fp32 rate that FMA instructions on different registers reach. FMAShareSource is its
+	// source.
+	FMAShare       float64
+	FMAShareSource string
 }
 
 // Multiplies returns the type of the operands that mma.sync multiplies for a type of matrices: fp16 where 8-bit floats

@@ -29,4 +29,6 @@ var SM100 = &SM{
 	MMAShare:        0.31,
 	MMAShareSource: "assumed, since no figure of this part is published: mma.sync is taken to do as much per cycle " +
 		"as on sm90, 0.62 of 4096 FLOP, of the 8192 that tcgen05 does",
+	FMAShare:       0.8,
+	FMAShareSource: "assumed: as sm90, the data center part before it",
 }

@@ -27,4 +27,6 @@ var SM120 = &SM{
 	StMatrix:        true,
 	MMAShare:        1,
 	MMAShareSource:  native,
+	FMAShare:        0.62,
+	FMAShareSource:  "assumed: as sm86, since integers use the same lanes",
 }

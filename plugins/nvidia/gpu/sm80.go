@@ -26,4 +26,6 @@ var SM80 = &SM{
 	CopyMax:         16,
 	MMAShare:        1,
 	MMAShareSource:  native,
+	FMAShare:        0.8,
+	FMAShareSource:  "assumed: as sm90, since integers have lanes of their own",
 }

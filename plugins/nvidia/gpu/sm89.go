@@ -27,4 +27,6 @@ var SM89 = &SM{
 	CopyMax:        16,
 	MMAShare:       1,
 	MMAShareSource: native,
+	FMAShare:       0.62,
+	FMAShareSource: "assumed: as sm86, which has the same lanes",
 }

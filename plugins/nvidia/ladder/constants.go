@@ -13,11 +13,8 @@ var parameters = []string{
 // Needs are the parameters that the model cannot do without.
 func Needs() []string { return append(append([]string{}, parameters...), gpu.Limits...) }
 
-// The two numbers that were fitted (docs/ladder.md). Both are shares of a published rate.
-const (
-	globalLoadShare = 0.9
-	fmaShare        = 0.62
-)
+// globalLoadShare is a number that was fitted (docs/ladder.md), as gpu.SM.FMAShare was.
+const globalLoadShare = 0.9
 
 const (
 	fit = "chosen on the ladders of an RTX A6000 (siboehm/SGEMM_CUDA@60cba6f) and an RTX 3060 Laptop " +
@@ -48,9 +45,6 @@ func constantsOf(g *gpu.Device) []arch.Constant {
 			Doc: "registers of a thread are allocated in eights", Source: "Nsight Compute occupancy calculator"},
 		{Name: "l2_usable_share", Value: 0.7, Unit: one, Doc: "share of l2_bytes within which the L2 is uniformly fast",
 			Source: "RRZE-HPC/gpu-benches@1038c5d, gpu-l2-cache, h200: 44 of 62.9 MB"},
-		{Name: "line_rate", Value: 1, Unit: "1/cycle", Doc: "cache lines that global loads of an SM touch per cycle",
-			Source: "assumed: one tag lookup per cycle. A load of 32 lines then takes 32 cycles, which is what the " +
-				"uncoalesced kernel of an RTX A6000 takes (309 GFLOP/s, siboehm/SGEMM_CUDA@60cba6f)"},
 		latencyOf(g),
 		{Name: "barrier_latency", Value: 30, Unit: cycles,
 			Doc: "from the last warp's arrival at a barrier to the next instruction",
@@ -66,7 +60,11 @@ func constantsOf(g *gpu.Device) []arch.Constant {
 			Source: "assumed: between 1, for addresses alone, and 2, for four times the data at half the address rate"},
 		{Name: "global_load_share", Value: globalLoadShare, Unit: one, Source: fit,
 			Doc: "rate of loads through L1 ÷ that of load_store_units, which loads from shared memory reach"},
-		{Name: "fma_share", Value: fmaShare, Unit: one, Source: fit,
+		{Name: "warp_fma_cycles", Value: 2, Unit: cycles, Doc: "from one FMA of a warp to the next",
+			Source: "chosen on an H200 (plugins/nvidia/data/h200-sgemm) at 1024x1024x1024: a CTA of four warps alone on an " +
+				"SM takes 2.2 cycles per FMA of a warp, and one of eight warps 1.4 per FMA of a scheduler. That is a datapath " +
+				"of 16 lanes (NVIDIA H100 whitepaper: 32 lanes of fp32 in each of four partitions)"},
+		{Name: "fma_share", Value: g.SM.FMAShare, Unit: one, Source: g.SM.FMAShareSource,
 			Doc: "rate of FMA ÷ its peak: operands that are in the same bank of the register file, and clocks below " +
 				"that of the device file"},
 	}

@@ -15,7 +15,7 @@ import (
 	family "github.com/origami-gemm/origami/plugins/nvidia/kernel/sgemm"
 )
 
-// devices are those of the public ladders.
+// devices are those of the public ladders, and the one that was measured for this project.
 var devices = map[string]struct {
 	sm   *gpu.SM
 	file string
@@ -23,6 +23,7 @@ var devices = map[string]struct {
 	"sm86@rtx3060-laptop":   {gpu.SM86, "sm86-rtx3060-laptop"},
 	"sm86@a6000":            {gpu.SM86, "sm86-a6000"},
 	"sm90@h100":             {gpu.SM90, "sm90-h100-sxm"},
+	h200:                    {gpu.SM90, "sm90-h200"},
 	"sm120@rtxpro6000-maxq": {gpu.SM120, "sm120-rtxpro6000-maxq"},
 }
 
@@ -140,6 +141,34 @@ func TestConflictsComeFromAddresses(t *testing.T) {
 	for _, name := range []string{generator.RungTiled, generator.RungPadded} {
 		if got := values(t, m, square(64), rung(t, name))["conflict_degree"]; got != 1 {
 			t.Errorf("%s: degree %v, want 1", name, got)
+		}
+	}
+}
+
+// Lanes that read down a column share a bank of the L1 if its rows are a multiple of 32 words apart. If they are a word
+// more apart, each lane has one, and four cache lines pass at a time.
+func TestBanksOfTheL1(t *testing.T) {
+	m, c := open(t, "sm86@a6000"), rung(t, "naive-uncoalesced")
+	for size, passes := range map[int]float64{512: 32, 513: 8, 544: 32, 528: 16} {
+		v := values(t, m, square(size), c)
+		// A warp has a load of a column of A and one of a single element of B for each index along K.
+		want := (passes + 1) * v["global_instructions"] / 2
+		if v["l1_passes"] != want {
+			t.Errorf("rows of %d words: %v passes, want %v", size, v["l1_passes"], want)
+		}
+	}
+}
+
+// A warp issues an FMA in two cycles: four warps alone on an SM do not reach more than half of the peak, however small
+// their other costs are. Two CTAs of four warps do.
+func TestAWarpAlone(t *testing.T) {
+	m, c := open(t, h200), rung(t, "pipelined")
+	for n, least := range map[int][2]float64{1024: {0.4, 0.5}, 4096: {0.6, 0.8}} {
+		p := square(n)
+		v := values(t, m, p, c)
+		peak := 2 * v["ctas"] / v["ctas_of_sm"] * 128 // FLOP per cycle of the SMs that have CTAs
+		if share := p.Flops() / v["total"] / peak; share < least[0] || share > least[1] {
+			t.Errorf("%d: %.2f of the peak of the SMs at work, want %v", n, share, least)
 		}
 	}
 }

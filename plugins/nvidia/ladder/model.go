@@ -127,7 +127,7 @@ func (m *Model) compile() error {
 		bound   arch.Bound
 		formula string
 	}{
-		{arch.BoundCompute, "max(load_issue_step, shared_step, line_step, fma_step + tensor_step, issue_step)"},
+		{arch.BoundCompute, "max(load_issue_step, shared_step, l1_step, fma_step + tensor_step, issue_step)"},
 		{arch.BoundL2, "l2_step"}, {arch.BoundDRAM, "dram_step"},
 		{arch.BoundLatency, "waiting_step"},
 	} {
@@ -183,7 +183,7 @@ func (m *Model) begin(p *gemm.Problem) (*[]float64, error) {
 
 // evaluate computes all values of one configuration, or returns the reason against it.
 func (m *Model) evaluate(
-	frame []float64, p *gemm.Problem, o *kernel.Operands, c *gemm.Config,
+	frame []float64, p *gemm.Problem, o *operands, c *gemm.Config,
 ) (arch.Reason, error) {
 	f := family.Family{}
 	if c.Kernel != Family && c.Kernel != "" {
@@ -219,7 +219,7 @@ func (m *Model) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*
 	if err != nil {
 		return nil, err
 	}
-	operands, list := operandsOf(&p), &arch.Candidates{}
+	operands, list := operandsOf(&p).Operands, &arch.Candidates{}
 	for i := range all {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()

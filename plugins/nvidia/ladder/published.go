@@ -29,7 +29,7 @@ const (
 // costs are what can limit a rung.
 var costs = []ladder.Cost{
 	{Name: "load issue", Term: "load_issue_step"}, {Name: costShared, Term: "shared_step"},
-	{Name: "L1 lines", Term: "line_step"}, {Name: costFMA, Term: "fma_step"}, {Name: costTensor, Term: "tensor_step"},
+	{Name: "L1", Term: "l1_step"}, {Name: costFMA, Term: "fma_step"}, {Name: costTensor, Term: "tensor_step"},
 	{Name: "instruction issue", Term: "issue_step"}, {Name: "L2", Term: "l2_step"}, {Name: costDRAM, Term: "dram_step"},
 	{Name: "latency and barriers", Term: "waiting_step"}, {Name: "launch", Term: "launch", Whole: true},
 	{Name: "conversion", Term: "conversion", Whole: true},

@@ -74,7 +74,8 @@ var kernelTerms = []term{
 	input("shared_wavefronts", one, fromAddresses+": the most different words in a bank, between parts of a warp that "+
 		"merge and parts that do not", "passes through shared memory"),
 	input("conflict_degree", one, fromAddresses, "largest degree of bank conflicts of an access to shared memory"),
-	input("global_lines", one, fromAddresses, "cache lines that loads from global memory touch"),
+	input("l1_passes", one, fromAddresses+": cache lines ÷ 4, or the most words in one of the 32 banks of L1 if these "+
+		"are more", "passes of loads from global memory through L1"),
 	input("requested_bytes", inBytes, fromAddresses, "what the lanes of all warps load from global memory"),
 	input("barriers", one, fromFamily, "how often all threads of the CTA wait for each other in a K step"),
 	input("ahead", one, fromFamily, "K steps whose loads are under way while one is multiplied"),
@@ -129,7 +130,7 @@ var resourceTerms = []term{
 		+ wide_instructions * (wide_slots - 1)) * (32 / load_store_units)`,
 		"issue of loads and stores: the lanes of a warp, load_store_units per cycle"),
 	row("shared_step", cycles, "shared_wavefronts", "shared memory: 32 banks of 4 B per cycle"),
-	row("line_step", cycles, "global_lines / line_rate", "L1: cache lines that global loads touch"),
+	row("l1_step", cycles, "l1_passes", "L1: a pass of a load from global memory per cycle"),
 	row("fma_step", cycles, "fmas * 32 / fma_lanes / fma_share", "FMA instructions"),
 	row("tensor_step", cycles, "multiplications * (2 * 16 * 16 * 16) / (tensor_rate * mma_sync_share)", "tensor cores").
 		as(arch.CommonComputeStep),
@@ -139,7 +140,7 @@ var resourceTerms = []term{
 		as(arch.CommonL2Step),
 	row("dram_step", cycles, "active * tile_bytes * dram_share / dram_perf_ratio", "one CTA's share of DRAM").
 		as(arch.CommonDRAMStep),
-	row("busy", "cycles^4", `pow(load_issue_step, 4) + pow(shared_step, 4) + pow(line_step, 4)
+	row("busy", "cycles^4", `pow(load_issue_step, 4) + pow(shared_step, 4) + pow(l1_step, 4)
 		+ pow(fma_step + tensor_step, 4) + pow(issue_step, 4) + pow(l2_step, 4) + pow(dram_step, 4)`,
 		"all resources, as a sum of fourth powers"),
 	row("throughput_step", cycles, "sqrt(sqrt(busy))",
@@ -148,22 +149,29 @@ var resourceTerms = []term{
 
 // Loads that nothing runs ahead of make a CTA wait. Others on the SM work meanwhile.
 var latencyTerms = []term{
-	row("load_latency", cycles, "l2_latency_cycles + dram_share * max(0, hbm_latency_penalty - l2_latency_cycles)",
-		"latency of a load from the L2, or from DRAM for the share that it serves"),
+	row("dram_waits", one, "1 / max(1, waves) + (1 - 1 / max(1, waves)) * dram_share",
+		"share of the K steps that wait for DRAM: the CTAs of the first wave walk along K side by side, so that all of "+
+			"them wait for what one loads first; later ones find it in the L2, but for its misses"),
+	row("load_latency", cycles, "l2_latency_cycles + dram_waits * max(0, hbm_latency_penalty - l2_latency_cycles)",
+		"latency of a load from the L2, or from DRAM in the K steps that wait for it"),
 	row("barrier_step", cycles, "barriers * barrier_latency", "barriers of a K step"),
 	row("exposed_step", cycles, `when(ahead > 0, max(0, load_latency / max(ahead, 1) - throughput_step),
 		max(0, load_latency - when(barriers > 0, global_instructions * (32 / load_store_units), throughput_step)))`,
 		"what one CTA waits for loads beyond their issue; if nothing separates loads from the work on those before, beyond "+
 			"that work"),
-	row("wait_step", cycles, "exposed_step + barrier_step", "what one CTA waits in a K step if it is alone on the SM"),
+	row("alone_step", cycles, "max(0, fmas / num_warps * warp_fma_cycles - throughput_step)",
+		"how much longer the FMA instructions of one warp take than those of all warps take the SM's lanes"),
+	row("wait_step", cycles, "exposed_step + alone_step + barrier_step",
+		"what one CTA waits in a K step if it is alone on the SM"),
 }
 
 // waveTerms are the K step of a number of CTAs that share an SM. The last wave has fewer.
 func waveTerms(name, ctas, condition string) []term {
 	when := func(formula string) string { return "when(" + condition + " > 0, " + formula + ", 0)" }
 	return []term{
-		row(name+"_wait", cycles, when("wait_step / (1 + ("+ctas+" - 1) * throughput_step / max(wait_step, 1))"),
-			"what the SM waits in a K step: one CTA's wait, less by the share of it that the others work"),
+		row(name+"_wait", cycles, when(`sqrt(pow((`+ctas+` - 1) * throughput_step, 2) + pow(wait_step, 2))
+			- (`+ctas+` - 1) * throughput_step`),
+			"what the SM waits in a K step: one CTA's wait beyond the time that the others work, with a smooth transition"),
 		row(name+"_step", cycles, when(ctas+" * throughput_step + "+name+"_wait"), "a K step of all CTAs of the SM").
 			as(map[string]string{"full": arch.CommonKStep}[name]),
 	}

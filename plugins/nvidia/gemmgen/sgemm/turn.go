@@ -178,6 +178,23 @@ func (a *Access) Conflicts() float64 {
 	return float64(most) / float64(max(1, a.Bytes/wordBytes))
 }
 
+// L1Conflicts returns the most different words of one bank of the L1 that lanes of an access to global memory touch,
+// for lines that begin so many bytes apart. The L1 has the banks of shared memory, which is the same memory.
+func (a *Access) L1Conflicts(lineBytes int) int {
+	var words [banks][]Place
+	most := 0
+	for _, p := range a.Global[:a.Lanes] {
+		for at := p.Byte; at < p.Byte+max(a.Bytes, wordBytes); at += wordBytes {
+			bank := &words[(p.Line*lineBytes+at)/wordBytes%banks]
+			if word := (Place{p.Line, at / wordBytes}); !slices.Contains(*bank, word) {
+				*bank = append(*bank, word)
+				most = max(most, len(*bank))
+			}
+		}
+	}
+	return most
+}
+
 // deepest returns the most different words that lanes access in one bank.
 func deepest(offsets []int, bytes int) int {
 	var words [banks][]int

@@ -112,7 +112,8 @@ func (j *Judged) gain(e, over *Entry) {
 		j.Verdict = False
 	}
 	j.Evidence = fmt.Sprintf("%.2f times as fast as %s, %s", ratio, j.Over, kind)
-	if degree, ok := over.Values["conflict_degree"]; ok && j.Verdict == False && degree == 1 &&
+	// A degree of 0 is a kernel without shared memory, which has lost nothing there.
+	if over.Values["conflict_degree"] == 1 && e.Values["conflict_degree"] >= 1 && j.Verdict == False &&
 		wider(over.Values, e.Values) {
 		j.Evidence += fmt.Sprintf("; %s has no bank conflicts, and its reads of 16 bytes are lost", j.Over)
 	}

@@ -107,11 +107,12 @@ func TestWhyPaddingLoses(t *testing.T) {
 	const because = "tiled has no bank conflicts, and its reads of 16 bytes are lost"
 	for _, test := range []struct {
 		degree, wide, padded float64
+		above                float64
 		want                 bool
-	}{{1, 8, 0, true}, {2, 8, 0, false}, {1, 8, 8, false}} {
+	}{{1, 8, 0, 1, true}, {2, 8, 0, 1, false}, {1, 8, 8, 1, false}, {1, 8, 0, 0, false}} {
 		below, above := kernel(0, 0, 0), kernel(0, 0, 0)
 		below["conflict_degree"], below["wide_instructions"] = test.degree, test.wide
-		above["conflict_degree"], above["wide_instructions"] = 1, test.padded
+		above["conflict_degree"], above["wide_instructions"] = test.above, test.padded
 		claim := Claim{Rung: "padded", Over: "tiled", Least: 1.1}
 		j := judge(t, claim, rung("tiled", below, 1000, 0), rung("padded", above, 1400, 0))
 		if strings.Contains(j.Evidence, because) != test.want {

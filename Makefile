@@ -41,7 +41,7 @@ LIB_LINK    := -extldflags=-Wl,-soname,$(LIB_SONAME)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: help build install lib wheel wheel-ready wheel-test release release-lint publish version cuda cuda-ready cuda-test triton python-test python-ready test test-all race golden golden-arm64 lint proto
+.PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish version cuda cuda-ready cuda-test triton python-test python-ready test test-all race golden golden-arm64 lint proto
 .PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile bench tools clean
 
 help: ## this list
@@ -111,6 +111,13 @@ release: release-lint wheel $(TOOLS)/syft $(BIN)/release/notes.md ## dist/: arch
 	cp $(BIN)/wheels/*.whl dist/ # SHA256SUMS has them
 # Without a container engine, all but the image is built.
 NO_IMAGE = $(shell docker info >/dev/null 2>&1 || echo --skip=docker)
+image: ## origami:VERSION-ARCH from dist/, after make release: with buildah, which needs no container engine
+	rm -rf $(BIN)/image
+	set -e; for arch in amd64 arm64; do \
+		install -D -m 755 dist/origami_linux_$${arch}_*/origami $(BIN)/image/linux/$$arch/origami; done
+	cp LICENSE NOTICE $(BIN)/image/
+	set -e; for arch in amd64 arm64; do \
+		buildah bud --platform linux/$$arch --tag origami:$(VERSION)-$$arch --file Dockerfile $(BIN)/image; done
 publish: $(TOOLS)/goreleaser $(TOOLS)/syft $(BIN)/release/notes.md # what the release job runs on a tag, after make wheel
 	test "$$(git describe --exact-match --tags)" = v$(VERSION) # the tag of this commit is its version
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean --release-notes $(BIN)/release/notes.md

@@ -117,7 +117,9 @@ def _inductor_config():
     try:
         import torch
     except ImportError as e:
-        raise Error(f"PyTorch cannot be imported ({e}); origami_gemm.inductor extends its compiler", "device") from e
+        known = " or ".join(f"{major}.{minor}" for major, minor in VERSIONS)
+        raise Error(f"PyTorch cannot be imported ({e}); install torch {known}, whose compiler origami_gemm.inductor "
+                    "extends", "device") from e
     version = tuple(map(int, torch.__version__.split("+")[0].split(".")[:2]))
     if version not in VERSIONS:
         known = ", ".join(f"{major}.{minor}" for major, minor in VERSIONS)

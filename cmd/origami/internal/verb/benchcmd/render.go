@@ -102,7 +102,7 @@ func (w *writer) close() error {
 		t := w.text()
 		render.Lines(w.s, t.above...)
 		render.Grid{Header: t.header, Rows: t.rows,
-			Least: []string{"registers", "noise", "best's place", "pick's place", "tau", "left out"}}.Write(w.s)
+			Least: []string{"registers", "noise", "best's place", "pick's place", "tau", "left out", "best TF/s"}}.Write(w.s)
 		render.Lines(w.s, t.below...)
 		return nil
 	}

@@ -26,7 +26,7 @@ func (w *writer) list(s *iostreams.Streams) {
 	s.Printf("\n")
 	render.WriteSideBySide(s, header, rows)
 	for _, note := range c.allNotes() {
-		s.Printf("note: %s\n", note)
+		render.Lines(s, "note: "+note)
 	}
 }
 

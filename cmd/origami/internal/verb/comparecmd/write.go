@@ -87,7 +87,7 @@ func (w *writer) card(s *iostreams.Streams, r *row) {
 	}
 	render.WriteSideBySide(s, header, g.rows, g.headings...)
 	for _, note := range w.all.notes(r) {
-		s.Printf("note: %s\n", note)
+		render.Lines(s, "note: "+note)
 	}
 }
 

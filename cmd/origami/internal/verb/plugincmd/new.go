@@ -151,7 +151,7 @@ var (
 func checkNewName(ctx context.Context, f *session.Factory, name string) error {
 	if !pluginID.MatchString(name) {
 		return diag.Inputf("%q is no architecture id", name).At("NAME").
-			Do("use small letters and digits, in words joined by - or _, as in gfx1100")
+			Do("begin with a small letter; small letters and digits follow, in words joined by - or _, as in gfx1100")
 	}
 	plugins, err := f.Plugins(ctx)
 	if err != nil {

@@ -26,7 +26,9 @@ static CUresult describe(CUtensorMap *map, CUtensorMapDataType type, CUdeviceptr
   const cuuint32_t steps[] = {1, 1, 1};
   return cuTensorMapEncodeTiled(map, type, 3, (void *)address, sizes, strides, box, steps,
                                 CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+                                // pairs of lines are slower where rows begin within a line
+                                strides[0] % 128 ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B : CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 {{end}}
 CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,{{if .Bias}} CUdeviceptr bias,{{end}}

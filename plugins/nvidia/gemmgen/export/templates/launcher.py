@@ -88,7 +88,9 @@ class Kernel:
             _driver.cuTensorMapEncodeTiled(
                 room, dtype, 3, ctypes.c_void_p(values[matrix]), (ctypes.c_uint64 * 3)(*sizes),
                 (ctypes.c_uint64 * 2)(*strides), (ctypes.c_uint32 * 3)(*box), (ctypes.c_uint32 * 3)(1, 1, 1),
-                0, 3, 3, 0,  # not interleaved, 128-byte swizzle, 256 bytes to the L2, zeros outside
+                # Not interleaved, 128-byte swizzle, lines to the L2 or pairs of them (slower where rows begin within a line),
+                # zeros outside.
+                0, 3, 2 if strides[0] % 128 else 3, 0,
             ),
             "describing " + name,
         )

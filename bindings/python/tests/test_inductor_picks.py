@@ -17,7 +17,7 @@ MEASURED = pathlib.Path(__file__).resolve().parents[3] / "docs" / "experiments" 
 sys.path.append(str(MEASURED))
 import table  # noqa: E402
 
-LEAST, MEAN, WORST = 6, 1.00, 1.08  # products; times of the picks in those of Inductor's best Triton kernels
+LEAST, MEAN, WORST = 17, 0.96, 1.08  # products; times of the picks in those of Inductor's best Triton kernels
 TYPES = {"bf16": ("bfloat16", 2), "fp16": ("float16", 2), "fp8": ("float8_e4m3fn", 1)}
 ROW = re.compile(r"\w+ (?P<sizes>[\dx]+) (?P<dtype>\w+) (?P<layout>[NT]{2}): (?P<pick>\d+x\d+x\d+ [^;]*?)(?: and .*)?;")
 SPARE = 8
@@ -62,7 +62,7 @@ class Replayed(unittest.TestCase):
         for name, product in products.items():
             contenders = product["contenders"]
             best = table.best_triton(contenders)
-            if not best or not table.median(contenders.get("top1", {})):
+            if not best or not contenders["top1"].get("report") or not table.median(contenders.get("top1", {})):
                 continue
             (row,) = map(ROW.match, contenders["top1"]["report"])
             times = {table.fastest(contenders[c]): table.median(contenders[c])
@@ -72,7 +72,7 @@ class Replayed(unittest.TestCase):
             with self.subTest(name):
                 self.assertIn(today, times, "this pick was not timed in Inductor")
                 ratios[name] = times[today] / best
-        self.assertGreater(len(ratios), LEAST)
+        self.assertGreaterEqual(len(ratios), LEAST)
         self.assertLessEqual(statistics.geometric_mean(ratios.values()), MEAN)
         self.assertLessEqual(max(ratios.values()), WORST, max(ratios, key=ratios.get))
 

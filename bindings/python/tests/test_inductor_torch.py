@@ -208,6 +208,22 @@ class Choices(Lowered):
         self.lower(lambda a, b: a[:, 1:1025] @ b, ((512, 2048),), ((1024, 768),))
         self.assertEqual(oi.report()[-1].problem["align"], (2, 16, 16))
 
+    def test_strides_of_operands_are_fixed_where_inductor_has_no_other_kernel(self):
+        from origami_gemm.inductor import _choices
+
+        real, expected = _choices._built, []
+
+        def built(*args):
+            result = real(*args)
+            expected.append(dict(getattr(V.graph, "buffer_layout_constraints", {})))
+            return result
+
+        with mock.patch.object(_choices, "_built", built):
+            for aten in (False, True):
+                oi.enable(2, aten=aten, model=self.model)
+                self.lower(lambda a, b: torch.relu(a) @ b, ((512, 1024),), ((1024, 768),))
+        self.assertEqual([len(found) for found in expected], [0, 1])
+
     def test_dynamic_sizes_have_one_pick_per_hint(self):
         oi.enable(model=self.model)
         (_, choices), = self.lower(torch.mm, (("300", 1024),), ((1024, 768),), hints=(16, 4096))

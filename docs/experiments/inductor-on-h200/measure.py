@@ -23,7 +23,6 @@ import gc
 import json
 import os
 import pathlib
-import re
 import signal
 import statistics
 import subprocess
@@ -50,6 +49,7 @@ from torch._inductor.utils import fresh_cache  # noqa: E402
 
 import origami_gemm.inductor as oi  # noqa: E402
 import origami_gemm.triton  # noqa: E402
+import table  # noqa: E402
 import workloads  # noqa: E402
 
 TUNED = "max-autotune-no-cudagraphs"
@@ -198,14 +198,6 @@ def fresh(function, name):
     return types.FunctionType(code, function.__globals__, code.co_name, function.__defaults__, function.__closure__)
 
 
-def short(choice):
-    """A choice of Inductor in the words of a Pick, or its name."""
-    value = dict(re.findall(r"(\w+)=(\d+)", getattr(choice, "description", "")))
-    if "BLOCK_M" not in value:
-        return choice.name
-    return "{BLOCK_M}x{BLOCK_N}x{BLOCK_K} w{num_warps} s{num_stages} g{GROUP_M}".format(**value)
-
-
 @contextlib.contextmanager
 def contender(name):
     """What is in force for a contender while it compiles. Yields the mode of torch.compile and what is learnt."""
@@ -219,7 +211,8 @@ def contender(name):
                 "operation": operation, "choices": len(timings), "best": best.name,
                 "description": getattr(best, "description", ""),
                 # By Inductor's own timing, in milliseconds; inf is a kernel that does not start.
-                "ms": [[short(choice), timings[choice]] for choice in order if timings[choice] < float("inf")]})
+                "ms": [[table.short(choice.name, getattr(choice, "description", "")), timings[choice]]
+                       for choice in order if timings[choice] < float("inf")]})
 
     oi.clear()
     select_algorithm.add_feedback_saver(saved)

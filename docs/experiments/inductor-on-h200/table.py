@@ -41,7 +41,40 @@ def firsts(rows, name, to="own"):
     return found
 
 
+def short(name, description):
+    """A choice of Inductor in the words of a Pick, or its name if it is no Triton kernel."""
+    value = dict(re.findall(r"(\w+)=(\d+)", description))
+    if "BLOCK_M" not in value:
+        return name
+    return "{BLOCK_M}x{BLOCK_N}x{BLOCK_K} w{num_warps} s{num_stages} g{GROUP_M}".format(**value)
+
+
+def is_triton(name):
+    return name[:1].isdigit()  # 128x128x64 …; functions of cuBLAS have names
+
+
+def fastest(contender):
+    """What Inductor's own timing preferred: a Pick's words, or the name of a kernel of cuBLAS."""
+    timed = (contender.get("timed") or [{}])[-1]
+    return short(timed.get("best", "–"), timed.get("description", ""))
+
+
+def best_triton(contenders):
+    """The time of the fastest Triton kernel of Inductor's list, in seconds. Where cuBLAS was faster and the list without
+    it was not measured, the difference is that of Inductor's own timing. None if that is not known."""
+    own = contenders.get("own", {})
+    if is_triton(fastest(own)):
+        return median(own)
+    if alone := median(contenders.get("own-triton", {})):
+        return alone
+    times = (own.get("timed") or [{}])[-1].get("ms", [])
+    kernels = [ms for name, ms in times if is_triton(name)]
+    return median(own) + (min(kernels) - times[0][1]) / 1e3 if kernels and median(own) else None
+
+
 def summary(rows):
+    # Inductor makes no matrix product of a single row, so that nothing is picked or timed.
+    rows = {p: r for p, r in rows.items() if r["contenders"].get("top1", {}).get("report")}
     yield "| | geometric mean | worst | products |"
     yield "| --- | --- | --- | --- |"
     for name in KERNELS:
@@ -51,6 +84,12 @@ def summary(rows):
             mean = statistics.geometric_mean(found.values())
             yield (f"| kernel time, {label(name)} ÷ Inductor's best | {mean:.3f} | {found[worst]:.3f} ({worst}) | "
                    f"{len(found)} |")
+    against = {p: median(r["contenders"]["top1"]) / best for p, r in rows.items()
+               if (best := best_triton(r["contenders"])) and median(r["contenders"].get("top1", {}))}
+    if against:
+        worst = max(against, key=against.get)
+        yield (f"| kernel time, top=1 ÷ Inductor's best Triton kernel | "
+               f"{statistics.geometric_mean(against.values()):.3f} | {against[worst]:.3f} ({worst}) | {len(against)} |")
     for name in FIRST:
         found = firsts(rows, name) if name != "own" else {}
         if found:
@@ -100,9 +139,7 @@ def picked(rows):
     yield "| --- | --- | --- |"
     for product, row in rows.items():
         c = row["contenders"]
-        timed = c.get("own", {}).get("timed") or [{}]
-        best = timed[-1].get("best", "–")
-        best += f" ({timed[-1]['description']})" if timed[-1].get("description") else ""
+        best = fastest(c.get("own", {}))
         why = "<br>".join(c.get("top1", {}).get("report", [])) or "–"
         yield f"| {product} | {best} | {why} |".replace("\n", " ")
 

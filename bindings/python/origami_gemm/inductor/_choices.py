@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 
 from torch._inductor import config
-from torch._inductor.ir import TritonTemplateBuffer
+from torch._inductor.ir import FlexibleLayout, TritonTemplateBuffer
 from torch._inductor.kernel.bmm import bmm_template
 from torch._inductor.kernel.mm import mm_template
 from torch._inductor.kernel_template_choice import KernelTemplateChoice
@@ -35,10 +35,9 @@ MOST = 16  # picks for top="auto"
 EPILOGUE = 3
 # Accumulators per thread from which a fused epilogue has few registers left, and few other warps to hide behind.
 CROWDED = 128
-# Instructions per element of an epilogue from which a kernel of its own is faster behind such a block. That kernel costs
-# a pass over C, 4.3 µs per block of 256x128 on an H200's SM. As long take 28 instructions per element at 128 per cycle.
-# Measured on an H200 for x W^T of 4096x16384x4096 in bf16 and GELU (35 instructions, spills): 984 µs as one kernel with
-# the block of 256x128. Inductor's own timing, which refuses spills, kept two kernels: 926 µs with the block of 128x128.
+# Instructions per element of an epilogue from which it gets a kernel of its own behind such a block, as where Inductor
+# times and refuses spills: from about here it spills. GELU has 35. On an H200, x W^T and GELU in bf16 took 803.2 µs in
+# one kernel and 802.8 in two for 4096x16384x4096, 40.7 and 40.7 for 2048x4096x1024, 14.0 and 13.9 for 512x3072x768.
 LONG = 28
 # Instructions that functions of Inductor's IR take beyond one, in the kernels that Triton 3.6 makes for sm_90.
 INSTRUCTIONS = {"erf": 27, "tanh": 21, "log1p": 28, "expm1": 18, "exp": 8, "sigmoid": 11, "truediv": 8, "sqrt": 14,
@@ -110,6 +109,8 @@ class Picks:
         for t in templates if settings.aten else ():
             if isinstance(t, ExternKernelChoice):
                 choices += self.get_ktc(kernel_inputs, t, op_name, overrides.get(t.uid, {}))
+        if not choices:
+            _fix_strides(kernel_inputs)
         others, rows = len(choices), []
         layout = kernel_inputs.output_layout(flexible=False)
         for hint in (None, *config.multi_kernel_hints):
@@ -223,6 +224,14 @@ def _whole_scales(kernel_inputs):
     """Whether the scales are of whole tensors, or of rows of A and columns of B."""
     a, b = (_hints(node.get_size(), None) for node in kernel_inputs.nodes()[2:4])
     return set(a + b) <= {1} or len(a) == len(b) == 2 and a[1] == b[0] == 1
+
+
+def _fix_strides(kernel_inputs):
+    """Keeps Inductor from changing the strides of operands after the kernels were made for them. It may if it can fall
+    back to cuBLAS; without, the compilation would fail."""
+    for node in kernel_inputs.nodes():
+        if isinstance(node.get_layout(), FlexibleLayout):
+            node.freeze_layout()
 
 
 def _dynamic(kernel_inputs):

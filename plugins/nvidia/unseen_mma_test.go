@@ -12,6 +12,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
@@ -57,18 +58,44 @@ func TestPicksWith192Rows(t *testing.T) {
 	for _, p := range data.Problems() {
 		all := considered(data.Sweep(p))
 		others := slices.DeleteFunc(slices.Clone(all), func(m dataset.Measurement) bool { return m.Config.BlockM == 192 })
-		time := func(measured []dataset.Measurement) float64 {
-			pick, _ := pickOfMeasured(t, a, p, measured)
-			fastest := slices.MinFunc(measured, func(a, b dataset.Measurement) int { return cmp.Compare(a.Median, b.Median) })
-			return float64(fastest.Median) / pick
-		}
-		faster = append(faster, time(others)/time(all))
+		faster = append(faster, pickedTime(t, a, p, others)/pickedTime(t, a, p, all))
 	}
 	q := stats.QuantilesOf(faster)
 	t.Logf("picks are faster by %.4f (geomean), at least %.4f", q.Geomean, q.Worst)
 	if !(q.Geomean >= 1.01) || !(q.Worst >= 0.98) {
 		t.Errorf("picks are faster by %.4f, at least %.4f; it was at least 1.01 and 0.98", q.Geomean, q.Worst)
 	}
+}
+
+// Picks from lists with tiles that CTAs share along K are no slower than from those without them.
+func TestPicksWithSharedTiles(t *testing.T) {
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
+	for _, set := range []string{"tail/wgmma-lost", "tail/wgmma-unseen", "builtin/wgmma-builtin"} {
+		data, err := dataset.Read(set, os.DirFS("data/h200-wgmma/"+set))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var faster []float64
+		for _, p := range data.Problems() {
+			all := slices.DeleteFunc(slices.Clone(data.Sweep(p)), func(m dataset.Measurement) bool {
+				return m.Library != "" || !(m.Median > 0)
+			})
+			faster = append(faster, pickedTime(t, a, p, considered(all))/pickedTime(t, a, p, all))
+		}
+		q := stats.QuantilesOf(faster)
+		t.Logf("%s: picks are faster by %.4f (geomean), at least %.4f", set, q.Geomean, q.Worst)
+		if !(q.Geomean >= 0.9999) || !(q.Worst >= 0.99) {
+			t.Errorf("%s: picks are faster by %.4f, at least %.4f; it was at least 1 and 0.99", set, q.Geomean, q.Worst)
+		}
+	}
+}
+
+// pickedTime is the measured time of the best predicted of the measured configurations.
+func pickedTime(t *testing.T, a arch.Architecture, p gemm.Problem, measured []dataset.Measurement) float64 {
+	t.Helper()
+	pick, _ := pickOfMeasured(t, a, p, measured)
+	fastest := slices.MinFunc(measured, func(a, b dataset.Measurement) int { return cmp.Compare(a.Median, b.Median) })
+	return float64(fastest.Median) / pick
 }
 
 // considered are the measured kernels that a selection considers: tiles that CTAs share along K are for lists.

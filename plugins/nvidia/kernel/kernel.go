@@ -127,6 +127,8 @@ type Loop struct {
 	RepeatM, RepeatN bool
 	// Sharers are the CTAs of a cluster that share the copies of B, 0 or 1 if there is none.
 	Sharers int
+	// Streams: all CTAs share the tiles that fill no wave, along K.
+	Streams bool
 	// StoreBytes is what a thread stores of the output at a time, 0 if it is as wide as Operands.WidthC.
 	StoreBytes int
 	// Wraps: rows and columns outside the matrix start again at its first. Otherwise they repeat its last.

@@ -230,6 +230,7 @@ type kernelInputs struct {
 	numStages        float64 // num_stages
 	resident         float64 // resident
 	sharers          float64 // sharers
+	streams          float64 // streams
 	wgmma            float64 // wgmma
 	fma              float64 // fma
 	serial           float64 // serial
@@ -279,6 +280,7 @@ type kernelTerms struct {
 	threads          float64 // threads
 	resident         float64 // resident
 	sharers          float64 // sharers
+	streams          float64 // streams
 	part1            float64 // floor(threads_per_sm / threads)
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
@@ -327,6 +329,7 @@ type kernelTerms struct {
 	part26           float64 // clock / peak
 	part27           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	part28           float64 // reduce_launches * relaunch_seconds * clock
+	part29           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	tensorStep       float64 // tensor_step
 }
 
@@ -496,6 +499,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.threads = threads
 	k.resident = in.resident
 	k.sharers = in.sharers
+	k.streams = in.streams
 	k.part1 = math.Floor(d.threadsPerSm / threads)
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
@@ -593,8 +597,10 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	} else {
 		x67 = d.addLatency
 	}
-	k.part27 = x67 + in.blockM*in.blockN*d.accumulatorBytes/d.part16
+	x68 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
+	k.part27 = x67 + x68
 	k.part28 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part29 = d.residentAdd + x68
 }
 
 // variantInputs is set by hand.
@@ -848,101 +854,131 @@ type timing struct {
 func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, g *gridTerms) {
 	ctas := float64(g.part1 * c.splitK)
 	steps := math.Ceil(g.part2 / c.splitK)
-	ctasOfSm := math.Ceil(ctas / d.numSms)
+	var sharedTiles float64
+	if k.streams > 0 {
+		x1 := ctas / d.numSms
+		x2 := math.Floor(x1)
+		var x3 float64
+		x4 := ctas - float64(d.numSms*x2)
+		if 2*x4 < d.numSms {
+			if x4 > 0 {
+				x3 = 1
+			}
+		}
+		sharedTiles = x1 - max(0, x2-x3)
+	}
+	var part float64
+	if sharedTiles > 0 {
+		x5 := float64(ctas * steps)
+		part = min(x5, max(4, math.Ceil(sharedTiles*steps))) / steps
+	}
+	var ctasOfSm float64
+	if k.streams > 0 {
+		x6 := ctas / d.numSms
+		ctasOfSm = x6 - sharedTiles + part
+	} else {
+		ctasOfSm = math.Ceil(ctas / d.numSms)
+	}
 	active := ctas / ctasOfSm
-	fullWaves := math.Floor(ctasOfSm / v.ctasPerSm)
+	var fullWaves float64
+	if k.streams > 0 {
+		fullWaves = ctasOfSm
+	} else {
+		fullWaves = math.Floor(ctasOfSm / v.ctasPerSm)
+	}
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x1 := min(steps, k.part16)
-		x2 := steps - x1
-		oneLoop = float64(x1*k.onePace) + float64(x2*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x1*k.chipPace)+float64(x2*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x1*k.fullChipPace)+float64(x2*k.fullChipLongPace))
+		x7 := min(steps, k.part16)
+		x8 := steps - x7
+		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x7*k.fullChipPace)+float64(x8*k.fullChipLongPace))
 	}
-	x3 := g.part3 / min(ctas, v.part1)
-	sweeps := max(1, x3)
-	rowGroups := max(1, g.part4*min(1, x3))
+	x9 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x9)
+	rowGroups := max(1, g.part4*min(1, x9))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
-	dramShare := min(1, dramBytes/(ctas*steps*g.stepBytes))
-	x4 := float64(active * g.stepBytes)
-	l2Step := x4 * g.part6 / d.part7
-	dramStep := x4 * dramShare / d.part8
+	x10 := float64(ctas * steps)
+	dramShare := min(1, dramBytes/(x10*g.stepBytes))
+	x11 := float64(active * g.stepBytes)
+	l2Step := x11 * g.part6 / d.part7
+	dramStep := x11 * dramShare / d.part8
 	repeatStep := active * g.repeated / d.hotLineBandwidth
-	x5 := float64(active * v.spillTraffic)
-	spillL2Step := x5 / d.part9
+	x12 := float64(active * v.spillTraffic)
+	spillL2Step := x12 / d.part9
 	busy := v.onChip + g.part7 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
 			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		fullSpillDramStep = x5 * fullSpillMiss / d.part11
+		fullSpillDramStep = x12 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x6 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x6) + v.spillStep
-		x7 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x7*x7))))
+		x13 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x13) + v.spillStep
+		x14 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x14*x14))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		x8 := min(steps, k.stepsAhead)
-		x9 := max(steps-k.stepsAhead, 0)
-		fullLoop = float64(x8*fullFirstStep) + float64(x9*fullStep)
+		x15 := min(steps, k.stepsAhead)
+		x16 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x15*fullFirstStep) + float64(x16*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x10 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x10*v.part5)
+			x17 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x17*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x11 := max(steps-k.stepsAhead, 0)
-		x12 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x11*x12, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
+		x18 := max(steps-k.stepsAhead, 0)
+		x19 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x18*x19, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
 			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		tailSpillDramStep = x5 * tailSpillMiss / d.part11
+		tailSpillDramStep = x12 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
-		x13 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x13) + v.spillStep
-		x14 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x14*x14))))
+		x20 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x20) + v.spillStep
+		x21 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
-		x15 := min(steps, k.stepsAhead)
-		x16 := max(steps-k.stepsAhead, 0)
-		tailLoop = float64(x15*tailFirstStep) + float64(x16*tailStep)
+		x22 := min(steps, k.stepsAhead)
+		x23 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x22*tailFirstStep) + float64(x23*tailStep)
 		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part22
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
-			x17 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x17*min(1, (tailCtas-1)/k.part23))
+			x24 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x24*min(1, (tailCtas-1)/k.part23))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x18 := max(steps-k.stepsAhead, 0)
-		x19 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x18*x19, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x25 := max(steps-k.stepsAhead, 0)
+		x26 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x25*x26, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if g.passCounts > 0 {
-		x20 := fill + loop + epilogue
-		allWaves = math.Sqrt(x20 * (float64(fullWaves*fullTimed) + tailTimed))
+		x27 := fill + loop + epilogue
+		allWaves = math.Sqrt(x27 * (float64(fullWaves*fullTimed) + tailTimed))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
@@ -959,13 +995,19 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 			reduction = k.part28 + s.part6*c.part4/d.reduceBandwidth
 		}
 	}
-	var x21 float64
-	if power > 0 {
-		x21 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
-	} else {
-		x21 = allWaves
+	var handed float64
+	if sharedTiles > 0 {
+		if math.Floor(part) < part {
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part29)))
+		}
 	}
-	total := k.launch + max(max(x21, dramFloor), g.computeFloor) + reduction
+	var x28 float64
+	if power > 0 {
+		x28 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+	} else {
+		x28 = allWaves
+	}
+	total := k.launch + max(max(x28, dramFloor), g.computeFloor) + reduction + handed
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -985,22 +1027,50 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, g *gridTerms) float64 {
 	ctas := float64(g.part1 * c.splitK)
 	steps := math.Ceil(g.part2 / c.splitK)
-	ctasOfSm := math.Ceil(ctas / d.numSms)
+	var sharedTiles float64
+	if k.streams > 0 {
+		x1 := ctas / d.numSms
+		x2 := math.Floor(x1)
+		var x3 float64
+		x4 := ctas - float64(d.numSms*x2)
+		if 2*x4 < d.numSms {
+			if x4 > 0 {
+				x3 = 1
+			}
+		}
+		sharedTiles = x1 - max(0, x2-x3)
+	}
+	var part float64
+	if sharedTiles > 0 {
+		x5 := float64(ctas * steps)
+		part = min(x5, max(4, math.Ceil(sharedTiles*steps))) / steps
+	}
+	var ctasOfSm float64
+	if k.streams > 0 {
+		x6 := ctas / d.numSms
+		ctasOfSm = x6 - sharedTiles + part
+	} else {
+		ctasOfSm = math.Ceil(ctas / d.numSms)
+	}
 	active := ctas / ctasOfSm
-	x1 := ctasOfSm / v.ctasPerSm
-	fullWaves := math.Floor(x1)
+	var fullWaves float64
+	if k.streams > 0 {
+		fullWaves = ctasOfSm
+	} else {
+		fullWaves = math.Floor(ctasOfSm / v.ctasPerSm)
+	}
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x2 := min(steps, k.part16)
-		x3 := steps - x2
-		oneLoop = float64(x2*k.onePace) + float64(x3*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x2*k.chipPace)+float64(x3*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x2*k.fullChipPace)+float64(x3*k.fullChipLongPace))
+		x7 := min(steps, k.part16)
+		x8 := steps - x7
+		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x7*k.fullChipPace)+float64(x8*k.fullChipLongPace))
 	}
-	x4 := g.part3 / min(ctas, v.part1)
-	sweeps := max(1, x4)
-	rowGroups := max(1, g.part4*min(1, x4))
+	x9 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x9)
+	rowGroups := max(1, g.part4*min(1, x9))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	var fullEpilogue float64
 	if fullWaves > 0 {
@@ -1009,8 +1079,8 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	var fullPaced float64
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x5 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x5*v.part5)
+			x10 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x10*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1022,8 +1092,8 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
-			x6 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x6*min(1, (tailCtas-1)/k.part23))
+			x11 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part23))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1042,22 +1112,30 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 			reduction = k.part28 + s.part6*c.part4/d.reduceBandwidth
 		}
 	}
-	var x7 float64
+	var x12 float64
 	if g.passCounts > 0 {
-		x9 := math.Ceil(x1)
-		x10 := float64(ctas * steps)
-		x8 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x9*v.part3), max(steps-k.stepsAhead, 0)*(x9*g.part11)), max(x10*g.part12, min(x10*g.stepBytes, dramBytes)*d.part18))
-		var x11 float64
+		var x15 float64
 		if tailCtas > 0 {
-			x11 = k.timedFixed + tailPaced
+			x15 = 1
 		}
-		x7 = math.Sqrt(x8 * (float64(fullWaves*(k.timedFixed+fullPaced)) + x11))
+		x14 := fullWaves + x15
+		x16 := float64(ctas * steps)
+		x13 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x14*v.part3), max(steps-k.stepsAhead, 0)*(x14*g.part11)), max(x16*g.part12, min(x16*g.stepBytes, dramBytes)*d.part18))
+		var x17 float64
+		if tailCtas > 0 {
+			x17 = k.timedFixed + tailPaced
+		}
+		x12 = math.Sqrt(x13 * (float64(fullWaves*(k.timedFixed+fullPaced)) + x17))
 	} else {
-		x12 := math.Ceil(x1)
-		x13 := float64(ctas * steps)
-		x7 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x12*v.part3), max(steps-k.stepsAhead, 0)*(x12*g.part11)), max(x13*g.part12, min(x13*g.stepBytes, dramBytes)*d.part18))
+		var x19 float64
+		if tailCtas > 0 {
+			x19 = 1
+		}
+		x18 := fullWaves + x19
+		x20 := float64(ctas * steps)
+		x12 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x18*v.part3), max(steps-k.stepsAhead, 0)*(x18*g.part11)), max(x20*g.part12, min(x20*g.stepBytes, dramBytes)*d.part18))
 	}
-	return k.launch + max(max(x7, power), dramFloor) + reduction
+	return k.launch + max(max(x12, power), dramFloor) + reduction
 }
 
 // columns writes all terms to dst.
@@ -1170,21 +1248,39 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	group := min(x21, gridM)
 	waves := ctas / v.part1
+	var sharedTiles float64
+	if k.streams > 0 {
+		x22 := ctas / d.numSms
+		x23 := math.Floor(x22)
+		var x24 float64
+		x25 := ctas - float64(d.numSms*x23)
+		if 2*x25 < d.numSms {
+			if x25 > 0 {
+				x24 = 1
+			}
+		}
+		sharedTiles = x22 - max(0, x23-x24)
+	}
+	var part float64
+	if sharedTiles > 0 {
+		x26 := float64(ctas * t.steps)
+		part = min(x26, max(4, math.Ceil(sharedTiles*t.steps))) / t.steps
+	}
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x22 := min(t.steps, k.part16)
-		x23 := t.steps - x22
-		oneLoop = float64(x22*k.onePace) + float64(x23*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x22*k.chipPace)+float64(x23*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x22*k.fullChipPace)+float64(x23*k.fullChipLongPace))
+		x27 := min(t.steps, k.part16)
+		x28 := t.steps - x27
+		oneLoop = float64(x27*k.onePace) + float64(x28*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x27*k.chipPace)+float64(x28*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x27*k.fullChipPace)+float64(x28*k.fullChipLongPace))
 	}
-	x24 := g.part3 / min(ctas, v.part1)
-	sweeps := max(1, x24)
-	rowGroups := max(1, g.part4*min(1, x24))
+	x29 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x29)
+	rowGroups := max(1, g.part4*min(1, x29))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
-	x25 := float64(ctas * t.steps)
-	dramShare := min(1, dramBytes/(x25*g.stepBytes))
+	x30 := float64(ctas * t.steps)
+	dramShare := min(1, dramBytes/(x30*g.stepBytes))
 	l2Hit := 1 - dramShare
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
 	dramStep := active * g.stepBytes * dramShare / d.part8
@@ -1197,28 +1293,28 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x26 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x26) + v.spillStep
-		x27 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x27*x27))))
+		x31 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x31) + v.spillStep
+		x32 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x32*x32))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x28 := min(t.steps, k.stepsAhead)
-		x29 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x28*fullFirstStep) + float64(x29*fullStep)
+		x33 := min(t.steps, k.stepsAhead)
+		x34 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x33*fullFirstStep) + float64(x34*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x30 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x30*v.part5)
+			x35 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x35*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x31 := max(t.steps-k.stepsAhead, 0)
-		x32 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x31*x32, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x36 := max(t.steps-k.stepsAhead, 0)
+		x37 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x36*x37, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
@@ -1228,28 +1324,28 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x33 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x33) + v.spillStep
-		x34 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x34*x34))))
+		x38 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x38) + v.spillStep
+		x39 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x39*x39))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x35 := min(t.steps, k.stepsAhead)
-		x36 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x35*tailFirstStep) + float64(x36*tailStep)
+		x40 := min(t.steps, k.stepsAhead)
+		x41 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x40*tailFirstStep) + float64(x41*tailStep)
 		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part22
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x37 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x37*min(1, (t.tailCtas-1)/k.part23))
+			x42 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x42*min(1, (t.tailCtas-1)/k.part23))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x38 := max(t.steps-k.stepsAhead, 0)
-		x39 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x38*x39, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x43 := max(t.steps-k.stepsAhead, 0)
+		x44 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x43*x44, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -1266,198 +1362,208 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 			reduction = k.part28 + s.part6*c.part4/d.reduceBandwidth
 		}
 	}
+	var handed float64
+	if sharedTiles > 0 {
+		if math.Floor(part) < part {
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part29)))
+		}
+	}
 	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
-		var x40 float64
+		var x45 float64
 		if c.handover > 0 {
-			x40 = float64(ctas / c.splitK * k.blockM * k.blockN)
+			x45 = float64(ctas / c.splitK * k.blockM * k.blockN)
 		} else {
-			x40 = s.part6
+			x45 = s.part6
 		}
-		partialBytes = float64(d.part13 * c.splitK * x40)
+		partialBytes = float64(d.part13 * c.splitK * x45)
 	}
-	var x41 float64
+	var x46 float64
 	if k.resident > 0 {
-		x41 = g.stepBytes + float64((k.sharers-1)*sharedB)
+		x46 = g.stepBytes + float64((k.sharers-1)*sharedB)
 	} else {
-		x41 = k.tileBytes
+		x46 = k.tileBytes
 	}
-	requested := float64(x25*(x41+v.spillTraffic)) + partialBytes + g.part9
-	l2Total := float64(x25*(g.stepBytes*g.part6/d.l2Coalescing+v.spillTraffic)) + partialBytes + g.part9
-	var x42 float64
+	requested := float64(x30*(x46+v.spillTraffic)) + partialBytes + g.part9
+	l2Total := float64(x30*(g.stepBytes*g.part6/d.l2Coalescing+v.spillTraffic)) + partialBytes + g.part9
+	var x47 float64
 	if in.fma > 0 {
-		x42 = float64(fmaLoads * d.sharedWidth)
+		x47 = float64(fmaLoads * d.sharedWidth)
 	} else {
 		if in.wgmma > 0 {
-			x43 := k.blockK / in.instructionK
-			x42 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x43 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+			x48 := k.blockK / in.instructionK
+			x47 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x48 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 		} else {
-			x45 := max(k.blockM/in.warpsM, d.mmaM)
-			x46 := max(k.blockN/in.warpsN, d.mmaN)
-			x44 := x45 + x46
-			x47 := k.blockK / in.warpsK
-			x42 = float64(in.numWarps * x44 * x47 * k.elementBytes)
+			x50 := max(k.blockM/in.warpsM, d.mmaM)
+			x51 := max(k.blockN/in.warpsN, d.mmaN)
+			x49 := x50 + x51
+			x52 := k.blockK / in.warpsK
+			x47 = float64(in.numWarps * x49 * x52 * k.elementBytes)
 		}
 	}
-	sharedTotal := float64(x25 * x42)
-	var x48 float64
+	sharedTotal := float64(x30 * x47)
+	var x53 float64
 	if t.power > 0 {
-		x48 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x53 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x48 = t.allWaves
+		x53 = t.allWaves
 	}
-	limits := max(max(x48, t.dramFloor), g.computeFloor) - t.allWaves
+	limits := max(max(x53, t.dramFloor), g.computeFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = k.resident
 	dst[2] = k.sharers
-	dst[3] = in.registers
-	dst[4] = in.spillBytes
-	dst[5] = in.sharedBytes
-	dst[6] = v.ctasPerSm
-	dst[7] = in.wgmma
-	dst[8] = in.fma
-	dst[9] = in.serial
-	dst[10] = in.interleaved
-	dst[11] = in.wgmmaN
-	dst[12] = in.rate
-	dst[13] = in.peak
-	dst[14] = in.instructionK
-	dst[15] = in.warpsM
-	dst[16] = in.warpsN
-	dst[17] = in.warpsK
-	dst[18] = k.stepsAhead
-	dst[19] = in.loadWaits
-	dst[20] = in.conversions
-	dst[21] = in.lateCopies
-	dst[22] = k.repeatM
-	dst[23] = k.repeatN
-	dst[24] = k.wraps
-	dst[25] = in.syncCopies
-	dst[26] = in.crossCopies
-	dst[27] = k.asyncA
-	dst[28] = k.asyncB
-	dst[29] = in.transposedCopies
-	dst[30] = in.storeBytes
-	dst[31] = in.reduceLaunches
-	dst[32] = in.familySlots
-	dst[33] = in.familyLatency
-	dst[34] = k.tensorStep
-	dst[35] = k.tileBytes
-	dst[36] = k.columns
-	dst[37] = fmaLoads
-	dst[38] = sharedStep
-	dst[39] = convertStep
-	dst[40] = k.outputCost
-	dst[41] = c.handover
-	dst[42] = issueStep
-	dst[43] = k.tileLines
-	dst[44] = copyStep
-	dst[45] = v.spillTraffic
-	dst[46] = v.spillStep
-	dst[47] = v.onChip
-	dst[48] = instructionStep
-	dst[49] = k.chainStep
-	dst[50] = s.groupTiles
-	dst[51] = gridM
-	dst[52] = gridN
-	dst[53] = ctas
-	dst[54] = g.stepBytes
-	dst[55] = sharedB
-	dst[56] = engineBytes
-	dst[57] = t.steps
-	dst[58] = s.misalignedA
-	dst[59] = s.misalignedB
-	dst[60] = splitLines
-	dst[61] = brokenLines
-	dst[62] = lines
-	dst[63] = lineStep
-	dst[64] = copyLatency
-	dst[65] = group
-	dst[66] = waves
-	dst[67] = t.ctasOfSm
-	dst[68] = active
-	dst[69] = t.fullWaves
-	dst[70] = t.tailCtas
-	dst[71] = k.timed
-	dst[72] = g.passCounts
-	dst[73] = in.timedCtas
-	dst[74] = in.one2048
-	dst[75] = in.one6144
-	dst[76] = in.chip2048
-	dst[77] = in.chip6144
-	dst[78] = in.fullChip2048
-	dst[79] = in.fullChip6144
-	dst[80] = k.timedFixed
-	dst[81] = k.onePace
-	dst[82] = k.oneLongPace
-	dst[83] = oneLoop
-	dst[84] = k.chipPace
-	dst[85] = k.chipLongPace
-	dst[86] = chipLoop
-	dst[87] = k.fullChipPace
-	dst[88] = k.fullChipLongPace
-	dst[89] = fullChipLoop
-	dst[90] = sweeps
-	dst[91] = rowGroups
-	dst[92] = g.missA
-	dst[93] = g.missB
-	dst[94] = dramBytes
-	dst[95] = dramShare
-	dst[96] = l2Hit
-	dst[97] = g.repeated
-	dst[98] = v.hidden
-	dst[99] = d.dramLatency
-	dst[100] = g.idleLatency
-	dst[101] = dramQueue
-	dst[102] = t.l2Step
-	dst[103] = dramStep
-	dst[104] = t.repeatStep
-	dst[105] = t.spillL2Step
-	dst[106] = busy
-	dst[107] = fullSpillMiss
-	dst[108] = t.fullSpillDramStep
-	dst[109] = fullBusy
-	dst[110] = fullThroughput
-	dst[111] = fullLatency
-	dst[112] = fullAlone
-	dst[113] = fullStep
-	dst[114] = fullFirstStep
-	dst[115] = fullFill
-	dst[116] = fullLoop
-	dst[117] = fullEpilogue
-	dst[118] = fullPaced
-	dst[119] = fullTimed
-	dst[120] = tailSpillMiss
-	dst[121] = t.tailSpillDramStep
-	dst[122] = tailBusy
-	dst[123] = tailThroughput
-	dst[124] = tailLatency
-	dst[125] = tailAlone
-	dst[126] = tailStep
-	dst[127] = tailFirstStep
-	dst[128] = tailFill
-	dst[129] = tailLoop
-	dst[130] = tailEpilogue
-	dst[131] = tailPaced
-	dst[132] = tailTimed
-	dst[133] = k.launch
-	dst[134] = fill
-	dst[135] = loop
-	dst[136] = epilogue
-	dst[137] = t.allWaves
-	dst[138] = pass
-	dst[139] = t.power
-	dst[140] = t.dramFloor
-	dst[141] = g.computeFloor
-	dst[142] = reduction
-	dst[143] = dramTotal
-	dst[144] = partialBytes
-	dst[145] = requested
-	dst[146] = l2Total
-	dst[147] = sharedTotal
-	dst[148] = limits
-	dst[149] = t.total
+	dst[3] = k.streams
+	dst[4] = in.registers
+	dst[5] = in.spillBytes
+	dst[6] = in.sharedBytes
+	dst[7] = v.ctasPerSm
+	dst[8] = in.wgmma
+	dst[9] = in.fma
+	dst[10] = in.serial
+	dst[11] = in.interleaved
+	dst[12] = in.wgmmaN
+	dst[13] = in.rate
+	dst[14] = in.peak
+	dst[15] = in.instructionK
+	dst[16] = in.warpsM
+	dst[17] = in.warpsN
+	dst[18] = in.warpsK
+	dst[19] = k.stepsAhead
+	dst[20] = in.loadWaits
+	dst[21] = in.conversions
+	dst[22] = in.lateCopies
+	dst[23] = k.repeatM
+	dst[24] = k.repeatN
+	dst[25] = k.wraps
+	dst[26] = in.syncCopies
+	dst[27] = in.crossCopies
+	dst[28] = k.asyncA
+	dst[29] = k.asyncB
+	dst[30] = in.transposedCopies
+	dst[31] = in.storeBytes
+	dst[32] = in.reduceLaunches
+	dst[33] = in.familySlots
+	dst[34] = in.familyLatency
+	dst[35] = k.tensorStep
+	dst[36] = k.tileBytes
+	dst[37] = k.columns
+	dst[38] = fmaLoads
+	dst[39] = sharedStep
+	dst[40] = convertStep
+	dst[41] = k.outputCost
+	dst[42] = c.handover
+	dst[43] = issueStep
+	dst[44] = k.tileLines
+	dst[45] = copyStep
+	dst[46] = v.spillTraffic
+	dst[47] = v.spillStep
+	dst[48] = v.onChip
+	dst[49] = instructionStep
+	dst[50] = k.chainStep
+	dst[51] = s.groupTiles
+	dst[52] = gridM
+	dst[53] = gridN
+	dst[54] = ctas
+	dst[55] = g.stepBytes
+	dst[56] = sharedB
+	dst[57] = engineBytes
+	dst[58] = t.steps
+	dst[59] = s.misalignedA
+	dst[60] = s.misalignedB
+	dst[61] = splitLines
+	dst[62] = brokenLines
+	dst[63] = lines
+	dst[64] = lineStep
+	dst[65] = copyLatency
+	dst[66] = group
+	dst[67] = waves
+	dst[68] = sharedTiles
+	dst[69] = part
+	dst[70] = t.ctasOfSm
+	dst[71] = active
+	dst[72] = t.fullWaves
+	dst[73] = t.tailCtas
+	dst[74] = k.timed
+	dst[75] = g.passCounts
+	dst[76] = in.timedCtas
+	dst[77] = in.one2048
+	dst[78] = in.one6144
+	dst[79] = in.chip2048
+	dst[80] = in.chip6144
+	dst[81] = in.fullChip2048
+	dst[82] = in.fullChip6144
+	dst[83] = k.timedFixed
+	dst[84] = k.onePace
+	dst[85] = k.oneLongPace
+	dst[86] = oneLoop
+	dst[87] = k.chipPace
+	dst[88] = k.chipLongPace
+	dst[89] = chipLoop
+	dst[90] = k.fullChipPace
+	dst[91] = k.fullChipLongPace
+	dst[92] = fullChipLoop
+	dst[93] = sweeps
+	dst[94] = rowGroups
+	dst[95] = g.missA
+	dst[96] = g.missB
+	dst[97] = dramBytes
+	dst[98] = dramShare
+	dst[99] = l2Hit
+	dst[100] = g.repeated
+	dst[101] = v.hidden
+	dst[102] = d.dramLatency
+	dst[103] = g.idleLatency
+	dst[104] = dramQueue
+	dst[105] = t.l2Step
+	dst[106] = dramStep
+	dst[107] = t.repeatStep
+	dst[108] = t.spillL2Step
+	dst[109] = busy
+	dst[110] = fullSpillMiss
+	dst[111] = t.fullSpillDramStep
+	dst[112] = fullBusy
+	dst[113] = fullThroughput
+	dst[114] = fullLatency
+	dst[115] = fullAlone
+	dst[116] = fullStep
+	dst[117] = fullFirstStep
+	dst[118] = fullFill
+	dst[119] = fullLoop
+	dst[120] = fullEpilogue
+	dst[121] = fullPaced
+	dst[122] = fullTimed
+	dst[123] = tailSpillMiss
+	dst[124] = t.tailSpillDramStep
+	dst[125] = tailBusy
+	dst[126] = tailThroughput
+	dst[127] = tailLatency
+	dst[128] = tailAlone
+	dst[129] = tailStep
+	dst[130] = tailFirstStep
+	dst[131] = tailFill
+	dst[132] = tailLoop
+	dst[133] = tailEpilogue
+	dst[134] = tailPaced
+	dst[135] = tailTimed
+	dst[136] = k.launch
+	dst[137] = fill
+	dst[138] = loop
+	dst[139] = epilogue
+	dst[140] = t.allWaves
+	dst[141] = pass
+	dst[142] = t.power
+	dst[143] = t.dramFloor
+	dst[144] = g.computeFloor
+	dst[145] = reduction
+	dst[146] = handed
+	dst[147] = dramTotal
+	dst[148] = partialBytes
+	dst[149] = requested
+	dst[150] = l2Total
+	dst[151] = sharedTotal
+	dst[152] = limits
+	dst[153] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

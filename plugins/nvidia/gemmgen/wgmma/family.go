@@ -48,7 +48,7 @@ func (Family) Axes() []gemm.Axis {
 		Doc: "CTAs of a cluster, neighbours along M that share the copies of B",
 	}, {
 		Name: AxisStreamK, Type: gemm.Integer, Values: streams, Default: "0",
-		Doc: "1: all CTAs share the tiles that fill no wave, along K; models predict them as whole tiles",
+		Doc: "1: all CTAs share the tiles that fill no wave, along K",
 	}}
 }
 

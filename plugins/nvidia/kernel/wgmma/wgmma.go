@@ -40,7 +40,7 @@ var splits = []int{1, 2, 3, 4, 6, 8, 12, 16}
 func (Family) Groups() bool { return false }
 
 // Space implements kernel.Family: every kernel that gemmgen can generate, but for tiles that CTAs share along K. These
-// gain little, and the model predicts them as whole tiles: they are considered where a list or --space names them.
+// gain little: they are considered where a list or --space names them.
 func (Family) Space() arch.Space {
 	s := generator.Family{}.Space()
 	s.SplitK = splits
@@ -129,7 +129,7 @@ func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 	return kernel.Loop{
 		StoreBytes: store,
 		WGMMA:      true, Columns: c.BlockN, Multiplies: o.DType, WarpsM: 1, WarpsN: 1, WarpsK: 1,
-		Sharers: generator.Cluster(c),
+		Sharers: generator.Cluster(c), Streams: generator.Streams(c),
 	}
 }
 

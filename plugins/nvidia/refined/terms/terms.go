@@ -128,6 +128,10 @@ var kernelTerms = []Term{
 		Name: "sharers", Unit: one, Input: OfKernel, From: fromFamily,
 		Doc: "CTAs of a cluster, neighbours along M, that share the copies of B",
 	},
+	{
+		Name: "streams", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "1 if all CTAs share the tiles that fill no wave, along K (stream-K)",
+	},
 	{Name: "registers", Unit: one, Input: OfVariant, From: fromCompiler, Doc: "registers per thread"},
 	{
 		Name: "spill_bytes", Unit: bytes, Input: OfVariant, From: fromCompiler,
@@ -418,14 +422,28 @@ var gridTerms = []Term{
 		Name: "waves", Unit: one, Common: arch.CommonWaves, Doc: "CTAs of the launch ÷ CTAs that fit on the device",
 		Formula: "ctas / (num_sms * ctas_per_sm)",
 	},
-	{Name: "ctas_of_sm", Unit: one, Doc: "CTAs of the busiest SM", Formula: "cdiv(ctas, num_sms)"},
+	{
+		Name: "shared_tiles", Unit: one, When: "streams > 0",
+		Doc: "tiles that are shared, ÷ CTAs: the last wave, and the one before it if the last is less than half full",
+		Formula: `ctas / num_sms - max(0, floor(ctas / num_sms) - when(2 * (ctas - num_sms * floor(ctas / num_sms)) < num_sms,
+			when(ctas - num_sms * floor(ctas / num_sms) > 0, 1, 0), 0))`,
+	},
+	{
+		Name: "part", Unit: one, When: "shared_tiles > 0",
+		Doc:     "what a CTA has of the shared tiles, at least 4 K steps",
+		Formula: "min(ctas * steps, max(4, ceil(shared_tiles * steps))) / steps",
+	},
+	{
+		Name: "ctas_of_sm", Unit: one, Doc: "CTAs of the busiest SM, and its part of the shared tiles",
+		Formula: "when(streams > 0, ctas / num_sms - shared_tiles + part, cdiv(ctas, num_sms))",
+	},
 	{
 		Name: "active", Unit: one, Common: arch.CommonActiveUnits, Doc: "SMs at work, on average over the launch",
 		Formula: "ctas / ctas_of_sm",
 	},
 	{
 		Name: "full_waves", Unit: one, Doc: "waves in which the SM is full",
-		Formula: "floor(ctas_of_sm / ctas_per_sm)",
+		Formula: "when(streams > 0, ctas_of_sm, floor(ctas_of_sm / ctas_per_sm))",
 	},
 	{
 		Name: "tail_ctas", Unit: one, Doc: "CTAs of the busiest SM in the last, partial wave",

@@ -249,6 +249,14 @@ var totalTerms = []Term{
 				+ batch * m * n * (split_k * accumulator_bytes + output_bytes) / reduce_bandwidth)`,
 	},
 	{
+		Name: "handed", Unit: cycles, Kind: arch.KindShare, When: "shared_tiles > 0",
+		Doc: "the sums of parts of tiles: written, and read by the CTA that arrives last at a tile. 1.5 times the " +
+			"hand-over of a split of K, found on h200-wgmma/tail/wgmma-lost",
+		Formula: `when(part > floor(part),
+			1.5 * (min(2, 1 + part) * block_m * block_n * 2 * accumulator_bytes / partial_bandwidth + resident_arrival
+				+ (1 + 1 / part) * (resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))), 0)`,
+	},
+	{
 		Name: "dram_total", Unit: bytes, Common: arch.CommonDRAMTotal,
 		Doc: "through DRAM: operands, output, local memory",
 		Formula: `dram_bytes + batch * m * n * output_bytes + steps * (dram_perf_ratio * spill_share)
@@ -285,7 +293,7 @@ var totalTerms = []Term{
 	},
 	{
 		Name: "total", Unit: cycles, Kind: arch.KindTotal, Common: arch.CommonTotal, Doc: "predicted total",
-		Formula: "launch + " + limited + " + reduction",
+		Formula: "launch + " + limited + " + reduction + handed",
 	},
 }
 

@@ -189,7 +189,7 @@ golden: ## the models against their golden numbers, without and with fused multi
 # Besides them, formulas and the code that is generated from them have to give the same bits.
 BITS := Golden|EstimateEqualsTerms|FormulasComputeTheirTerms|AnswersAreTheFormulas|Generated|ProgramIsEval|FourthPower
 golden-arm64: ## the same on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
-	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 -vet=off -run '$(BITS)' $(filter-out ./cmd/%,$(GOLDEN)) \
+	GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -vet=off -run '$(BITS)' $(filter-out ./cmd/%,$(GOLDEN)) \
 		./core/formula/... ./sdk/declare ./plugins/nvidia/refined
 
 # The packages whose code or tests start goroutines or share memory. Those of the tag cuda are tested by cuda-test. The

@@ -102,6 +102,7 @@ class Model:
             if not isinstance(value, wanted):
                 raise ArgumentTypeError(f"{key} is {shown(value)}; give a {wanted.__name__}")
         self._library = load(library)
+        self._device = {key: request[key] for key in ("arch", "device", "overrides", "live") if key in request}
         self._handle = ctypes.c_uint64()
         self._picks = {}
         text = as_json(request)
@@ -112,6 +113,11 @@ class Model:
         d = self.description
         return (f"<origami_gemm.Model {d['model']} of {d['arch']}@{d['device']}, kernel family {d['kernel']}, "
                 f"rung {d['rung']}>")
+
+    def sibling(self, kernel: str, *, options: dict | None = None) -> Model:
+        """The model of another kernel family on the same device, with the same overrides. "library" is cuBLAS, or what
+        else the vendor's library is."""
+        return Model(**self._device, kernel=kernel, options=options, library=self._library.path)
 
     def select(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
                batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0, ldc: int = 0,

@@ -118,8 +118,8 @@ class Settings(unittest.TestCase):
     def test_environment(self):
         for text in ("", "0", "off", " False "):
             self.assertIsNone(_settings.parse(text))
-        for text, top, aten in (("1", 1, False), ("on", 1, False), ("top=4", 4, False), ("top=4,aten=1", 4, True),
-                                ("aten=1", 1, True), ("TOP=auto, aten=0", "auto", False)):
+        for text, top, aten in (("1", 1, "auto"), ("on", 1, "auto"), ("top=4", 4, "auto"), ("top=4,aten=1", 4, True),
+                                ("aten=Auto", 1, "auto"), ("TOP=auto, aten=0", "auto", False)):
             s = _settings.parse(text)
             self.assertEqual((s.top, s.aten), (top, aten), text)
         for text in ("4", "top", "top=", "top=0", "top=x", "top=99", "top=1,top=2", "aten=yes", "model=h200",
@@ -128,7 +128,7 @@ class Settings(unittest.TestCase):
                 _settings.parse(text)
 
     def test_arguments(self):
-        for arguments in (dict(top=0), dict(top="many"), dict(top=1.5), dict(aten="no"), dict(model="h200")):
+        for arguments in (dict(top=0), dict(top="many"), dict(top=1.5), dict(aten="no"), dict(aten=2), dict(model="h200")):
             with self.assertRaises(Error):
                 _settings.Settings(**arguments)
 

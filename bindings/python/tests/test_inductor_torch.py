@@ -34,6 +34,7 @@ try:
 
     import origami_gemm.inductor as oi
     from origami_gemm import Model
+    from origami_gemm.inductor import _cublas
     from origami_gemm.lib import load
 
     load()
@@ -137,7 +138,7 @@ def given(choice):
 class Choices(Lowered):
     def test_mm(self):
         for top in (1, 4):
-            oi.enable(top, model=self.model)
+            oi.enable(top, aten=False, model=self.model)
             name, triton, aten = self.only(torch.mm, ((512, 1024),), ((1024, 768), torch.bfloat16, True))
             self.assertEqual((name, aten), ("mm", []))
             self.assertEqual(triton, self.wanted(top, m=512, n=768, k=1024, dtype="bf16", trans_b=True))
@@ -149,13 +150,13 @@ class Choices(Lowered):
         self.assertEqual(len(aten), 1)
 
     def test_addmm(self):
-        oi.enable(model=self.model)
+        oi.enable(aten=False, model=self.model)
         name, triton, aten = self.only(torch.addmm, ((768,),), ((512, 1024),), ((1024, 768),))
         self.assertEqual((name, aten), ("addmm", []))
         self.assertEqual(triton, self.wanted(1, m=512, n=768, k=1024, dtype="bf16"))
 
     def test_batches(self):
-        oi.enable(model=self.model)
+        oi.enable(aten=False, model=self.model)
         operands = ((4, 512, 256),), ((4, 256, 384),)
         wanted = self.wanted(1, m=512, n=384, k=256, batch=4, dtype="bf16")
         self.assertEqual(self.only(torch.bmm, *operands)[:2], ("bmm", wanted))
@@ -165,7 +166,7 @@ class Choices(Lowered):
         def scaled(a, b, scale_a, scale_b):
             return torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=True)
 
-        oi.enable(2, model=self.model)
+        oi.enable(2, aten=False, model=self.model)
         for scales in (((), ()), ((512, 1), (1, 768))):
             name, triton, _ = self.only(scaled, ((512, 1024), FP8), ((1024, 768), FP8, True),
                                         *((s, torch.float32) for s in scales))
@@ -176,7 +177,7 @@ class Choices(Lowered):
         def scaled(a, b, scale_a, scale_b):
             return torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=True)
 
-        oi.enable(model=self.model)
+        oi.enable(aten=False, model=self.model)
         (_, choices), = self.lower(scaled, ((512, 1024), FP8), ((1024, 768), FP8, True), ((), torch.float32),
                                    ((), torch.float32))
         parameters = choices[0].annotations["ktc"].params.to_kwargs()
@@ -184,14 +185,14 @@ class Choices(Lowered):
         self.assertEqual(parameters["ACC_TYPE"], "tl.float32")
 
     def test_unaligned(self):
-        oi.enable(model=self.model)
+        oi.enable(aten=False, model=self.model)
         (_, choices), = self.lower(torch.mm, ((512, 1001),), ((1001, 768),))
         self.assertEqual([given(c) for c in choices], self.wanted(1, m=512, n=768, k=1001, dtype="bf16"))
         self.assertFalse(choices[0].annotations["ktc"].params.to_kwargs()["EVEN_K"])
 
     def test_constants_of_whole_copies_count_as_aligned(self):
         """Triton knows of an argument only whether 16 divides it, but all divisors of a constant."""
-        oi.enable(model=self.model)
+        oi.enable(aten=False, model=self.model)
         _, triton, _ = self.only(torch.mm, ((512, 4104), torch.float16), ((4104, 776), torch.float16))
         self.assertEqual(triton, self.wanted(1, m=512, n=784, k=4112))
         self.assertNotEqual(triton, self.wanted(1, m=512, n=776, k=4104))
@@ -200,7 +201,7 @@ class Choices(Lowered):
         self.assertEqual(triton, self.wanted(1, m=512, n=784, k=4104))
 
     def test_a_view_has_its_leading_dimension_and_address(self):
-        oi.enable(model=self.model)
+        oi.enable(aten=False, model=self.model)
         _, triton, _ = self.only(lambda a, b: a[:, 8:1032] @ b, ((512, 2048),), ((1024, 768),))
         self.assertEqual(oi.report()[-1].problem["lda"], 2048)
         self.assertEqual(oi.report()[-1].problem["align"], (16, 16, 16))
@@ -225,7 +226,7 @@ class Choices(Lowered):
         self.assertEqual([len(found) for found in expected], [0, 1])
 
     def test_dynamic_sizes_have_one_pick_per_hint(self):
-        oi.enable(model=self.model)
+        oi.enable(aten=False, model=self.model)
         (_, choices), = self.lower(torch.mm, (("300", 1024),), ((1024, 768),), hints=(16, 4096))
         wanted = [self.wanted(1, m=m, n=768, k=1024, dtype="bf16")[0] for m in (300, 16, 4096)]
         self.assertEqual([given(c) for c in choices], wanted)
@@ -233,14 +234,14 @@ class Choices(Lowered):
         self.assertEqual([(r.dynamic, r.hint) for r in oi.report()], [(True, None), (True, 16), (True, 4096)])
 
     def test_as_many_as_the_uncertainty_says(self):
-        oi.enable("auto", model=self.model)
+        oi.enable("auto", aten=False, model=self.model)
         regret = mock.Mock(worth_measuring=3)
         for answer, count in ((regret, 3), (None, 4)):
             with mock.patch.object(Model, "expected_regret", return_value=answer):
                 self.assertEqual(len(self.only(torch.mm, ((512, 1024),), ((1024, 768),))[1]), count)
 
     def test_what_the_template_refuses_is_replaced(self):
-        oi.enable(2, model=self.model)
+        oi.enable(2, aten=False, model=self.model)
         problem = dict(m=512, n=768, k=1024, dtype="bf16")
         first, *others = self.wanted(3, **problem)
         real = select_algorithm.TritonTemplate.generate
@@ -256,9 +257,9 @@ class Choices(Lowered):
     def test_disabled(self):
         own = self.lower(torch.mm, ((512, 1024),), ((1024, 768),))
         self.assertTrue(extern(own[0][1][0]))
-        with oi.enable(model=self.model):
+        with oi.enable(aten=False, model=self.model):
             self.assertFalse(extern(self.lower(torch.mm, ((512, 1024),), ((1024, 768),))[0][1][0]))
-            with oi.enable(3, model=self.model):
+            with oi.enable(3, aten=False, model=self.model):
                 self.assertEqual(len(self.lower(torch.mm, ((512, 1024),), ((1024, 768),))[0][1]), 3)
             self.assertEqual(len(self.lower(torch.mm, ((512, 1024),), ((1024, 768),))[0][1]), 1)
         again = self.lower(torch.mm, ((512, 1024),), ((1024, 768),))
@@ -275,16 +276,16 @@ class Choices(Lowered):
 
             self.assertFalse(picked())
             for _ in range(2):
-                with oi.enable(model=self.model):
+                with oi.enable(aten=False, model=self.model):
                     self.assertTrue(picked())
                 self.assertFalse(picked())
 
     def test_caches_tell_settings_apart(self):
         keys = set()
-        for top, aten in ((1, False), (4, False), (1, True)):
+        for top, aten in ((1, False), (4, False), (1, True), (1, "auto")):
             oi.enable(top, aten=aten)
             keys.add(pickle.dumps(config.inductor_choices_class))
-        self.assertEqual(len(keys), 3)
+        self.assertEqual(len(keys), 4)
 
     def test_another_handler_is_extended(self):
         from torch._inductor.choices import InductorChoices
@@ -299,7 +300,7 @@ class Choices(Lowered):
                     template_choices, kernel_inputs, templates, op_name, kwarg_overrides)
 
         with V.set_choices_handler(Mine()):
-            oi.enable(model=self.model)
+            oi.enable(aten=False, model=self.model)
             self.lower(torch.mm, ((512, 1024),), ((1024, 768),))
             self.assertEqual(Mine.asked, 0)
             oi.disable()
@@ -323,7 +324,7 @@ class Epilogues(Lowered):
         shapes = ((512, 1024),), ((1024, 768),), ((512, 768),), ((512, 768),), ((512, 768),)
         small = lambda a, b, x, y, z: (a @ b) * x + y  # noqa: E731
         large = lambda a, b, x, y, z: (a @ b) * x + y * z  # noqa: E731
-        for settings, counts in (({"model": self.model}, (1, 2)), (None, (1, 1))):
+        for settings, counts in (({"aten": False, "model": self.model}, (1, 2)), (None, (1, 1))):
             with contextlib.ExitStack() as stack:
                 if settings:
                     stack.enter_context(oi.enable(**settings))
@@ -335,7 +336,7 @@ class Epilogues(Lowered):
     def test_long_ones_stay_outside_of_large_blocks(self):
         """An epilogue of many instructions keeps an SM from its next block. Blocks of the first shape have 128
         accumulators per thread."""
-        oi.enable(model=self.model)
+        oi.enable(aten=False, model=self.model)
         gelu = lambda x: 0.5 * x * (1 + torch.erf(x * 0.7071))  # noqa: E731
         for rows, function, count in ((4096, gelu, 2), (4096, torch.tanh, 1), (16, gelu, 1)):
             with self.subTest(rows=rows, kernels=count):
@@ -385,6 +386,98 @@ class Pasted(Lowered):
                                     *"-m 512 -n 768 -k 1024 --dtype fp8 --out-dtype bf16 --trans-b".split())
         operands = ((512, 1024), FP8), ((1024, 768), FP8, True), ((), torch.float32), ((), torch.float32)
         self.same(configurations, self.only(scaled, *operands)[1])
+
+
+class Cublas(Lowered):
+    """What aten="auto", the default, makes of the two models' times. The sizes are of products that were measured."""
+
+    def chosen(self, function, *shapes, top=1, **more):
+        """How many Triton kernels and functions of cuBLAS there are to choose from."""
+        oi.clear()
+        oi.enable(top, model=self.model)
+        _, triton, aten = self.only(function, *shapes, **more)
+        return len(triton), len(aten)
+
+    FAST = ((2048, 4096),), ((4096, 6144), torch.bfloat16, True)  # cuBLAS's 134 µs are 0.92 of the pick's
+    SLOW = ((16, 4096),), ((4096, 4096), torch.bfloat16, True)  # 19.1 µs, 1.14 of the pick's
+
+    def test_taken_alone_where_it_is_clearly_faster(self):
+        self.assertEqual(self.chosen(torch.mm, *self.FAST), (0, 1))
+        row, = oi.report()
+        self.assertTrue(row.cublas_alone)
+        self.assertLess(row.cublas_seconds, 0.85 * row.runner_up.seconds)
+        self.assertRegex(str(row), r"^mm 2048x6144x4096 bf16 NT: cuBLAS; predicted 137 µs; the best Triton kernel, "
+                                   r"256x128x64 w8 s4 g8, 169 µs$")
+        self.assertIn("1 of 1 operations picked by the model", str(oi.report()))
+
+    def test_timed_beside_otherwise(self):
+        self.assertEqual(self.chosen(torch.mm, *self.SLOW), (1, 1))
+        row, = oi.report()
+        self.assertFalse(row.cublas_alone)
+        self.assertRegex(str(row), r" and 1 more, timed; predicted 15.1 µs, dram bound; cuBLAS 14.7 µs; the next")
+
+    def test_timed_beside_several(self):
+        for top in (4, "auto"):
+            triton, aten = self.chosen(torch.mm, *self.FAST, top=top)
+            self.assertEqual((triton > 0, aten), (True, 1))
+
+    def test_a_row_is_added_by_cublas_itself(self):
+        self.assertEqual(self.chosen(torch.addmm, ((6144,),), *self.FAST), (0, 1))
+        self.assertEqual(self.chosen(torch.addmm, ((2048, 6144),), *self.FAST), (1, 1))  # copies the matrix first
+
+    def test_scales(self):
+        def scaled(a, b, scale_a, scale_b):
+            return torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+        operands = ((256, 4096), FP8), ((4096, 512), FP8, True)
+        for sizes, known in (((), True), (None, False)):
+            scales = ((sizes, torch.float32),) * 2 if known else (((256, 1), torch.float32), ((1, 512), torch.float32))
+            self.chosen(scaled, *operands, *scales)
+            self.assertEqual(oi.report()[0].cublas_seconds is not None, known)
+
+    def test_timed_where_its_model_was_not_checked(self):
+        known = dict(m=2048, n=6144, k=4096, dtype="bf16", out_dtype="bf16", trans_a=False, trans_b=True, lda=0, ldb=0,
+                     align=(16, 16, 16))
+        self.assertAlmostEqual(_cublas.seconds(self.model, known), 137e-6, delta=5e-6)
+        along_m = known | {"trans_a": True}
+        self.assertEqual(_cublas.seconds(self.model, along_m), _cublas.seconds(self.model, known))
+        for other in (known | {"k": 4097}, known | {"n": 6145}, along_m | {"m": 2047}, known | {"dtype": "fp32"},
+                      known | {"align": (2, 16, 16)}, known | {"dtype": "fp8_e5m2"}):
+            self.assertIsNone(_cublas.seconds(self.model, other), other)
+        for arguments in (("sm90", "h100"), ("sm80", "a100")):  # the picks' times are not from measurements there
+            self.assertIsNone(_cublas.seconds(Model(*arguments), known))
+        self.assertIsNone(_cublas.seconds(Model("sm90", "h200", overrides={"clock": 1e9}), known))
+        self.assertEqual(self.chosen(torch.mm, ((2048, 4097),), ((4097, 6144), torch.bfloat16)), (1, 1))
+
+    def test_no_model_of_it_is_no_failure(self):
+        with mock.patch.object(Model, "sibling", side_effect=oi.Error("no such family")):
+            oi.enable(model=Model("sm90", "h200"))
+            _, triton, aten = self.only(torch.mm, *self.FAST)
+        self.assertEqual((len(triton), len(aten)), (1, 1))
+
+    def test_inductor_without_it(self):
+        oi.enable(model=self.model)
+        with config.patch(max_autotune_gemm_backends="TRITON"):
+            _, triton, aten = self.only(torch.mm, *self.FAST)
+        self.assertEqual((len(triton), len(aten)), (1, 0))
+
+    def test_all_hints_must_agree(self):
+        def shapes(hint):
+            return ((hint, 4096),), ((4096, 6144), torch.bfloat16, True)
+
+        self.assertEqual(self.chosen(torch.mm, *shapes("2048"), hints=(4096,)), (0, 1))
+        self.assertEqual([r.hint for r in oi.report()], [None, 4096])
+        self.assertEqual(self.chosen(torch.mm, *shapes("2048"), hints=(16,)), (2, 1))
+
+    def test_an_epilogue_follows_it(self):
+        oi.enable(model=self.model)
+        properties = types.SimpleNamespace(name="NVIDIA H200", major=9, minor=0, multi_processor_count=132)
+        with (
+            mock.patch.object(torch._inductor.scheduler, "has_triton", lambda: True),
+            mock.patch.object(torch.cuda, "get_device_properties", lambda *_: properties),
+            mock.patch.object(torch.cuda, "current_device", lambda: 0),
+        ):
+            self.assertEqual(self.lower(lambda a, b: torch.tanh(a @ b), *self.FAST, written=True), 1)
 
 
 class FailsOpen(Lowered):
@@ -494,7 +587,7 @@ class Environment(unittest.TestCase):
         self.assertRegex(out[""].stdout, r"^False False\n.*None\n", out[""].stderr)
         self.assertRegex(out["top=3"].stdout, r"^True False\n.*Settings\(top=3,", out["top=3"].stderr)
         self.assertRegex(out["no idea"].stdout, r"^False False\n.*None\n", out["no idea"].stderr)
-        self.assertIn("ORIGAMI_INDUCTOR is 'no idea'; give 1, or top=4,aten=1, or 0", out["no idea"].stderr)
+        self.assertIn("ORIGAMI_INDUCTOR is 'no idea'; give 1, or top=4,aten=auto, or 0", out["no idea"].stderr)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@
 
 The pick is made through Inductor's own extension point, torch._inductor.config.inductor_choices_class. What is not
 understood (an unknown version of PyTorch, a layout, a type, a device) is left to Inductor, with one line in the log of
-`origami_gemm.inductor`. ORIGAMI_INDUCTOR=1 in the environment (or top=4,aten=1) enables it without a line of code.
+`origami_gemm.inductor`. ORIGAMI_INDUCTOR=1 in the environment (or top=4,aten=0) enables it without a line of code.
 docs/inductor.md says more.
 """
 
@@ -52,12 +52,14 @@ class Enabled:
         return f"<origami_gemm.inductor {settings}>" if settings else "<origami_gemm.inductor disabled>"
 
 
-def enable(top: int | str = 1, *, aten: bool = False, model: Model | None = None) -> Enabled:
+def enable(top: int | str = 1, *, aten: bool | str = "auto", model: Model | None = None) -> Enabled:
     """From now on, graphs that torch.compile compiles get the model's picks for mm, addmm, bmm, baddbmm and _scaled_mm.
 
     top    how many of the best configurations Inductor gets. With 1 it compiles that one and times nothing; with more
            it compiles and times each. "auto" gives as many as are worth timing by the model's uncertainty
-    aten   whether cuBLAS stays among the choices, where Inductor has it. It is then timed beside the picks
+    aten   whether cuBLAS stays among the choices, where Inductor has it. True: it is timed beside the picks. False: the
+           picks alone. "auto" is True, but with top=1 cuBLAS alone is taken, without timing, where the model says that
+           it is clearly faster than the pick
     model  a Model instead of the current GPU's
 
     Turns on Inductor's max_autotune_gemm if neither it nor max_autotune is on: Inductor uses no Triton template

@@ -6,6 +6,7 @@ candidates of the Triton template. All else of the handler that was there before
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 
 from torch._inductor import config
@@ -19,7 +20,7 @@ from torch._inductor.virtualized import V
 
 import origami_gemm.triton
 from origami_gemm.errors import Error
-from origami_gemm.inductor import _problem, _state
+from origami_gemm.inductor import _cublas, _problem, _state
 from origami_gemm.inductor._problem import Matrix, NotUnderstood
 from origami_gemm.inductor._report import Row
 
@@ -105,36 +106,65 @@ class Picks:
         if op_name == "scaled_mm" and not _whole_scales(kernel_inputs):
             raise NotUnderstood("its scales are of blocks, which are multiplied inside the loop")
         model = settings.model or origami_gemm.triton.model_of_gpu(kernel_inputs.device().index)
-        choices = []
+        externs = []
         for t in templates if settings.aten else ():
             if isinstance(t, ExternKernelChoice):
-                choices += self.get_ktc(kernel_inputs, t, op_name, overrides.get(t.uid, {}))
-        if not choices:
+                externs += self.get_ktc(kernel_inputs, t, op_name, overrides.get(t.uid, {}))
+        if not externs:
             _fix_strides(kernel_inputs)
-        others, rows = len(choices), []
-        layout = kernel_inputs.output_layout(flexible=False)
+        weighed = settings.aten == "auto" and externs and _library_knows(op_name, kernel_inputs)
+        asked = []
         for hint in (None, *config.multi_kernel_hints):
             problem = _asked(kernel_inputs, base.extra_kwargs.get("ALLOW_TF32", False), hint)
-            built, picks, runner_up = _built(model, settings.top, problem, base, layout, hint)
+            cublas = _cublas.seconds(model, problem) if weighed else None
+            asked.append(_Asked(hint, problem, *_ranked(model, settings.top, problem, base), cublas))
+        dynamic = _dynamic(kernel_inputs)
+        if settings.top == 1 and all(a.cublas_is_faster() for a in asked):
+            rows = [Row(op_name, a.problem, (), a.ranked[0][0], 1, dynamic, a.hint, cublas_seconds=a.cublas)
+                    for a in asked]
+            return externs[:1], rows
+        choices, rows = list(externs), []
+        layout = kernel_inputs.output_layout(flexible=False)
+        for a in asked:
+            built, picks, runner_up = _built(a, base, layout)
             choices += built
-            rows.append(Row(op_name, problem, picks, runner_up, others, _dynamic(kernel_inputs), hint))
+            rows.append(Row(op_name, a.problem, picks, runner_up, len(externs), dynamic, a.hint,
+                            cublas_seconds=a.cublas))
         return choices, rows
 
 
-def _built(model, top, problem, base, layout, hint):
-    """The choices of the best picks for a problem, the picks, and the next one."""
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """A problem and what the models say of it."""
+
+    hint: int | None
+    problem: dict
+    ranked: list  # picks that the template may be built with, best first, each with what it is built with
+    wanted: int  # how many of them
+    cublas: float | None  # seconds of cuBLAS, if its model knows
+
+    def cublas_is_faster(self):
+        """Clearly faster than the best pick."""
+        return bool(self.cublas and self.ranked) and self.cublas <= _cublas.ALONE * self.ranked[0][0].seconds
+
+
+def _ranked(model, top, problem, base):
+    """The best picks for a problem, and how many of them Inductor gets."""
     problem = _problem.with_constants(problem, base.inputs.dtype().itemsize, _static(base.inputs))
     if top == "auto":
         regret = model.expected_regret(**problem)
         top = min(regret.worth_measuring, MOST) if regret else UNSURE
+    picks = origami_gemm.triton.ranking(model, problem, top + SPARE)
+    return [(p, blocks) for p in picks if (blocks := _problem.configuration(p, problem["dtype"])) is not None], top
+
+
+def _built(asked, base, layout):
+    """The choices of the best picks, these picks, and the next one."""
     built, picks = [], []
-    for pick in origami_gemm.triton.ranking(model, problem, top + SPARE):
-        blocks = _problem.configuration(pick, problem["dtype"])
-        if blocks is None:
-            continue
-        if len(picks) == top:
+    for pick, blocks in asked.ranked:
+        if len(picks) == asked.wanted:
             return built, tuple(picks), pick
-        choice = _choice(base, blocks, layout, hint)
+        choice = _choice(base, blocks, layout, asked.hint)
         if choice.choice is not None:
             built.append(choice)
             picks.append(pick)
@@ -218,6 +248,16 @@ def _hints(expressions, hint):
     else:  # 2.10
         hints = sizes.size_hints(expressions, fallback=config.unbacked_symint_fallback, hint_override=hint)
     return tuple(map(int, hints))
+
+
+def _library_knows(op_name, kernel_inputs):
+    """Whether cuBLAS has an operation in one kernel, as the products that its model was checked on. It adds a row to all
+    rows of C at the end of one; a whole matrix it copies to C first."""
+    if op_name == "addmm":
+        return kernel_inputs.nodes()[0].get_stride()[0] == 0
+    if op_name == "scaled_mm":
+        return set(_hints([s for node in kernel_inputs.nodes()[2:4] for s in node.get_size()], None)) <= {1}
+    return op_name in ("mm", "bmm")
 
 
 def _whole_scales(kernel_inputs):

@@ -12,7 +12,8 @@ KEPT = 10_000  # rows; older ones are dropped
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """An operation that Inductor asked about. picks is empty if Inductor's own list was used, and reason says why."""
+    """An operation that Inductor asked about. picks is empty if cuBLAS was taken untimed, or if Inductor's own list was
+    used, and reason says why."""
 
     op: str
     problem: dict  # Model.rank's arguments; empty if they were not understood
@@ -22,6 +23,12 @@ class Row:
     dynamic: bool = False  # whether a size is a hint
     hint: int | None = None  # of torch._inductor.config.multi_kernel_hints
     reason: str = ""
+    cublas_seconds: float | None = None  # of cuBLAS by its model; None if that does not know, or was not asked
+
+    @property
+    def cublas_alone(self) -> bool:
+        """Whether cuBLAS was taken without timing."""
+        return not self.picks and self.cublas_seconds is not None
 
     def sizes(self) -> str:
         p = self.problem
@@ -39,6 +46,9 @@ class Row:
 
     def why(self) -> str:
         """What the model says of the first pick."""
+        if self.cublas_alone:
+            return (f"predicted {_time(self.cublas_seconds)}; the best Triton kernel, {self.runner_up}, "
+                    f"{_time(self.runner_up.seconds)}")
         if not self.picks:
             return self.reason
         first = self.picks[0]
@@ -47,11 +57,15 @@ class Row:
             low, high = first.interval_seconds
             text += f" ({_time(low)} to {_time(high)})"
         text += f", {first.bound} bound"
+        if self.cublas_seconds is not None:
+            text += f"; cuBLAS {_time(self.cublas_seconds)}"
         if self.runner_up and first.seconds:
             text += f"; the next costs {100 * (self.runner_up.seconds / first.seconds - 1):.1f} % more"
         return text
 
     def chosen(self) -> str:
+        if self.cublas_alone:
+            return "cuBLAS"
         if not self.picks:
             return "Inductor's own list"
         more = len(self.picks) - 1 + self.others
@@ -78,7 +92,7 @@ class Report(tuple):
         lines += [(*cells[:3], str(count), *cells[3:]) for cells, count in counted.items()]
         widths = [max(map(len, column)) for column in zip(*lines)]
         text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
-        picked = sum(bool(row.picks) for row in self)
+        picked = sum(bool(row.picks) or row.cublas_alone for row in self)
         text.append(f"{picked} of {len(self)} operations picked by the model")
         if any(row.dynamic for row in self):
             text.append("~ a dynamic size: the pick is for its hint")

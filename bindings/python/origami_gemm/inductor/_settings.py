@@ -11,23 +11,25 @@ from origami_gemm.lib import Model, load
 
 VARIABLE = "ORIGAMI_INDUCTOR"
 MOST = 64  # of the candidates that may be asked for
-FORM = "1, or top=4,aten=1, or 0"
+FORM = "1, or top=4,aten=auto, or 0"
+ATEN = {"0": False, "1": True, "auto": "auto"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """top: how many of the model's picks Inductor gets, or "auto". aten: whether cuBLAS stays among its choices. model:
-    that of the GPU at hand if None."""
+    """top: how many of the model's picks Inductor gets, or "auto". aten: whether cuBLAS stays among its choices; with
+    "auto", the model decides whether it is timed or taken. model: that of the GPU at hand if None."""
 
     top: int | str = 1
-    aten: bool = False
+    aten: bool | str = "auto"
     model: Model | None = None
 
     def __post_init__(self):
         if self.top != "auto":
             top = _arguments.whole("top", self.top, 1, 1, MOST)
             object.__setattr__(self, "top", top)
-        object.__setattr__(self, "aten", _arguments.flag("aten", self.aten))
+        if self.aten != "auto":
+            object.__setattr__(self, "aten", bool(_arguments.flag("aten", self.aten)))
         if self.model is not None and not isinstance(self.model, Model):
             raise ArgumentTypeError(f"model is {_arguments.shown(self.model)}; give an origami_gemm.Model")
 
@@ -35,7 +37,7 @@ class Settings:
         """A text that is another one if other kernels may be picked: Inductor's caches are looked up with it."""
         library = load().path
         changed = os.stat(library).st_mtime_ns
-        return f"origami-gemm {__version__} {changed} top={self.top} aten={self.aten:d} {self.model or ''}"
+        return f"origami-gemm {__version__} {changed} top={self.top} aten={self.aten} {self.model or ''}"
 
 
 def parse(text: str) -> Settings | None:
@@ -55,7 +57,7 @@ def parse(text: str) -> Settings | None:
         if values.get("top", "auto") != "auto":
             values["top"] = int(values["top"])
         if "aten" in values:
-            values["aten"] = {"0": False, "1": True}[values["aten"]]
+            values["aten"] = ATEN[values["aten"]]
         return Settings(**values)
     except (ValueError, KeyError, Error):
         raise _wrong(text) from None

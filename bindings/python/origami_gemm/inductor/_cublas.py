@@ -1,0 +1,62 @@
+"""What cuBLAS takes for a product, by the model of vendors' libraries, beside the model that makes the picks."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+
+from origami_gemm.errors import Error
+
+log = logging.getLogger("origami_gemm.inductor")
+
+# cuBLAS alone is taken, untimed, if it is predicted to take at most this share of the best pick's time. Of 831 products
+# recorded on an H200, 330 are below. For these, cuBLAS takes 1.001 of the time of the fastest kernel recorded at the
+# geometric mean, and 1.098 at worst. With 0.9 it would be 439 products, and 1.168 at worst. Hardly any are predicted to
+# be so much slower with cuBLAS that it need not be timed. (docs/experiments/inductor-on-h200/cublas.py)
+ALONE = 0.85
+
+# Seconds that events around a kernel add to its time. They are in the times that the picks' model was fitted to, and not
+# in those of the library's, which were of CUDA graphs. It is the median of what torch.matmul between events took beyond
+# the prediction, of 115 recorded products of 16-bit types below 10 µs (the same script).
+EVENTS = 2.4e-6
+
+# The types that both were measured in.
+TYPES = ("fp16", "bf16", "tf32", "fp8")
+
+# What 16 divides counts as aligned in the times that the library's model was checked on.
+ALIGNED = 16
+
+_libraries = weakref.WeakKeyDictionary()  # by the model of the picks
+
+
+def seconds(model, problem: dict) -> float | None:
+    """The time of cuBLAS for a problem (a dict of Model.rank's arguments), comparable with those of the picks of model.
+    None outside of what both models were checked on."""
+    if problem["dtype"] not in TYPES:
+        return None
+    # Along M, A has a layout that the library's model was not checked on. It takes as long as the other: of 24 recorded
+    # products, the prediction is as right as elsewhere.
+    if problem.get("trans_a"):
+        if problem["m"] % ALIGNED:
+            return None
+        problem = problem | {"trans_a": False, "lda": 0}
+    try:
+        library = _library(model)
+        answer = library.select(**problem) if library else None
+    except Error as e:
+        log.debug("the time of cuBLAS is not known: %s", e)
+        return None
+    return answer.seconds + EVENTS if answer and answer.interval_seconds else None
+
+
+def _library(model):
+    """The model of the vendor's library on the device of another model. None if the times of that one are no better
+    known than from data sheets."""
+    if model not in _libraries:
+        known = model.description.get("rung") == "characterized" and not model.description.get("ranks_only")
+        try:
+            _libraries[model] = model.sibling("library", options={"l2": "cold"}) if known else None
+        except Error as e:
+            log.debug("no model of the vendor's library: %s", e)
+            _libraries[model] = None
+    return _libraries[model]

@@ -62,12 +62,13 @@ class Replayed(unittest.TestCase):
         for name, product in products.items():
             contenders = product["contenders"]
             best = table.best_triton(contenders)
-            if not best or not contenders["top1"].get("report") or not table.median(contenders.get("top1", {})):
+            alone = contenders.get("top1-triton", {})
+            if not best or not alone.get("report") or not table.median(alone):
                 continue
-            (row,) = map(ROW.match, contenders["top1"]["report"])
+            (row,) = map(ROW.match, alone["report"])
             times = {table.fastest(contenders[c]): table.median(contenders[c])
-                     for c in ("own", "own-triton", "top4") if c in contenders}
-            times[row["pick"]] = table.median(contenders["top1"])
+                     for c in ("own", "own-triton", "top4", "top4-triton") if c in contenders}
+            times[row["pick"]] = table.median(alone)
             today = picked(model, row)
             with self.subTest(name):
                 self.assertIn(today, times, "this pick was not timed in Inductor")

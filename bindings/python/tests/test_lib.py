@@ -215,7 +215,6 @@ class SameAsCommandLine(unittest.TestCase):
         self.assertIn({"id": "h200", "name": "NVIDIA H200", "aliases": ["h200-sxm", "h200-sxm-141gb"]},
                       next(a for a in lib.architectures() if a["id"] == "sm90")["devices"])
 
-
     def test_sibling(self):
         """Another kernel family on the same device, which has the same overrides."""
         fast, slow = (Model("sm90", "h200", overrides=o).sibling("library", options={"l2": "cold"})

@@ -2,7 +2,7 @@
 kernels, error of the results.
 
     python3 measure.py all --out RESULT.json [--seconds 600]
-    python3 measure.py products --out RESULT.json [--only NAME]
+    python3 measure.py products --out RESULT.json [--only 'linear bf16 16x']
     python3 measure.py models --out RESULT.json [--resume OLD.json]
 
 Needs an NVIDIA GPU, torch 2.10 or 2.11, and liborigami (`make lib`); one of the models also needs transformers. "all"
@@ -23,6 +23,7 @@ import gc
 import json
 import os
 import pathlib
+import re
 import signal
 import statistics
 import subprocess
@@ -53,20 +54,30 @@ import table  # noqa: E402
 import workloads  # noqa: E402
 
 TUNED = "max-autotune-no-cudagraphs"
+ATEN_ONLY, TRITON_ONLY = {"max_autotune_gemm_backends": "ATEN"}, {"max_autotune_gemm_backends": "TRITON"}
 # Name: mode of torch.compile, arguments of enable() or None, changes of Inductor's settings. Most telling first.
 CONTENDERS = {
     "default": (None, None, {}),  # cuBLAS
     "top1": (TUNED, {"top": 1}, {}),
     "own": (TUNED, None, {}),
     # In the cache that "own" leaves, so its first call is not comparable.
-    "own-triton": (TUNED, None, {"max_autotune_gemm_backends": "TRITON"}),
+    "own-triton": (TUNED, None, TRITON_ONLY),
     "top4": (TUNED, {"top": 4}, {}),
+    "top1-triton": (TUNED, {"top": 1, "aten": False}, {}),
+    "top4-triton": (TUNED, {"top": 4, "aten": False}, {}),
     "top1-aten": (TUNED, {"top": 1, "aten": True}, {}),
     "top4-aten": (TUNED, {"top": 4, "aten": True}, {}),
 }
 WARM = "own-triton"
-MODELS = {name: CONTENDERS[name] for name in ("default", "top1", "own", "top4", "top1-aten")}
-MODELS["top1-default-mode"] = (None, {"top": 1}, {})
+MODELS = {
+    "default": CONTENDERS["default"],
+    "top1-default-mode": (None, {"top": 1}, {}),
+    "top1": CONTENDERS["top1"],
+    # What the mode costs besides matrix products: it also times kernels of reductions and element-wise operations.
+    "default-tuned": (TUNED, None, ATEN_ONLY),
+    "own": CONTENDERS["own"],
+    "top1-triton": CONTENDERS["top1-triton"],
+}
 
 
 class Machine:
@@ -151,8 +162,10 @@ class Results:
         self.data = json.loads(old.read_text()) if old else {"products": {}, "models": {}}
         self.data["machine"] = machine.describe()
 
-    def has(self, part, name):
-        return "took_s" in self.data[part].get(name, {})
+    def has(self, part, name, contenders):
+        """Whether nothing is left to measure. The contenders of a product are timed in turns, so none is added later."""
+        row = self.data[part].get(name, {})
+        return "took_s" in row and (part == "products" or set(contenders) <= set(row["contenders"]))
 
     def put(self, part, name, value):
         self.data[part][name] = value
@@ -301,7 +314,7 @@ def measure_all(machine, results, options):
     worst, watch = {}, Watch(options.limit)
     for part, spec in plan(options.part, options.rehearse):
         name = spec["name"]
-        if results.has(part, name) or options.only and options.only not in name:
+        if results.has(part, name, contenders[part]) or options.only and not re.search(options.only, name):
             continue
         spent = time.perf_counter() - BEGIN
         if spent + 0.7 * worst.get(part, 0) > options.seconds:
@@ -402,9 +415,9 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--resume", help="results of an earlier run, if the file of --out does not exist")
     parser.add_argument("--seconds", type=float, default=600, help="for everything, the start included")
-    parser.add_argument("--limit", type=float, default=45, 
+    parser.add_argument("--limit", type=float, default=45,
                         help="seconds for a contender of a product; one of a model has four times that")
-    parser.add_argument("--only", help="products or models with this in their name")
+    parser.add_argument("--only", help="products or models whose name has a match of this regular expression")
     parser.add_argument("--contenders", help=f"for products, of {','.join(CONTENDERS)}")
     parser.add_argument("--model-contenders", help=f"for models, of {','.join(MODELS)}")
     parser.add_argument("--rehearse", action="store_true")

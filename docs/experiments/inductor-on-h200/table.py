@@ -14,8 +14,9 @@ import sys
 # A result is as right as cuBLAS's if its error is at most this much larger: another order of the same sums.
 EQUAL = 1.25
 
-FIRST = ("default", "own", "top1", "top4", "top1-aten", "top4-aten")
-KERNELS = ("own-triton", "default", "top1", "top4", "top1-aten", "top4-aten")
+OURS = ("top1", "top4", "top1-triton", "top4-triton", "top1-aten", "top4-aten")
+FIRST = ("default", *OURS)
+KERNELS = ("own-triton", "default", *OURS)
 
 
 def median(contender, what="kernel_s"):
@@ -74,47 +75,49 @@ def best_triton(contenders):
 
 def summary(rows):
     # Inductor makes no matrix product of a single row, so that nothing is picked or timed.
-    rows = {p: r for p, r in rows.items() if r["contenders"].get("top1", {}).get("report")}
+    rows = {p: r for p, r in rows.items() if any(c.get("report") for c in r["contenders"].values())}
     yield "| | geometric mean | worst | products |"
     yield "| --- | --- | --- | --- |"
     for name in KERNELS:
-        found = ratios(rows, name)
-        if found:
-            worst = max(found, key=found.get)
-            mean = statistics.geometric_mean(found.values())
-            yield (f"| kernel time, {label(name)} ÷ Inductor's best | {mean:.3f} | {found[worst]:.3f} ({worst}) | "
-                   f"{len(found)} |")
-    against = {p: median(r["contenders"]["top1"]) / best for p, r in rows.items()
-               if (best := best_triton(r["contenders"])) and median(r["contenders"].get("top1", {}))}
-    if against:
-        worst = max(against, key=against.get)
-        yield (f"| kernel time, top=1 ÷ Inductor's best Triton kernel | "
-               f"{statistics.geometric_mean(against.values()):.3f} | {against[worst]:.3f} ({worst}) | {len(against)} |")
+        yield from spread(f"kernel time, {label(name)} ÷ Inductor's best", ratios(rows, name))
+    for name in ("top1", "top1-triton"):
+        against = {p: time / best for p, r in rows.items()
+                   if (best := best_triton(r["contenders"])) and (time := median(r["contenders"].get(name, {})))}
+        yield from spread(f"kernel time, {label(name)} ÷ Inductor's best Triton kernel", against)
     for name in FIRST:
-        found = firsts(rows, name) if name != "own" else {}
-        if found:
-            worst = min(found, key=found.get)
-            mean = statistics.geometric_mean(found.values())
-            yield (f"| first call, Inductor's list ÷ {label(name)} | {mean:.1f} | {found[worst]:.1f} ({worst}) | "
-                   f"{len(found)} |")
+        yield from spread(f"first call, Inductor's list ÷ {label(name)}", firsts(rows, name), min, ".1f")
+
+
+def spread(what, found, worst=max, form=".3f"):
+    """A line of the summary: the geometric mean and the worst of some ratios by product."""
+    if found:
+        product = worst(found, key=found.get)
+        yield (f"| {what} | {statistics.geometric_mean(found.values()):{form}} | {found[product]:{form}} ({product}) | "
+               f"{len(found)} |")
 
 
 def label(name):
     return {"default": "cuBLAS", "own": "Inductor's list", "own-triton": "Inductor's list without cuBLAS",
-            "top1": "top=1", "top4": "top=4", "top1-aten": "top=1 and cuBLAS", "top4-aten": "top=4 and cuBLAS",
-            "top1-default-mode": "top=1, mode default"}[name]
+            "top1": "top=1", "top4": "top=4", "top1-triton": "top=1 without cuBLAS",
+            "top4-triton": "top=4 without cuBLAS", "top1-aten": "top=1 and cuBLAS timed",
+            "top4-aten": "top=4 and cuBLAS timed", "top1-default-mode": "top=1, mode default",
+            "default-tuned": "cuBLAS, mode max-autotune"}[name]
 
 
 def products(rows):
-    yield ("| product | first call, s: cuBLAS · list · top=1 · top=4 | list's best, µs | without cuBLAS | cuBLAS "
-           "| top=1 | top=4 | top=1 + cuBLAS | top=4 + cuBLAS | error ÷ cuBLAS's |")
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    """Only contenders that were measured have a column."""
+    shown = [name for name in KERNELS if any(median(r["contenders"].get(name, {})) for r in rows.values())]
+    timed = [n for n in ("default", "own", "top1", "top4", "top1-triton")
+             if any(r["contenders"].get(n, {}).get("first_call_s") for r in rows.values())]
+    heads = " | ".join(label(name) for name in shown)
+    yield f"| product | first call, s: {' · '.join(map(label, timed))} | list's best, µs | {heads} | error ÷ cuBLAS's |"
+    yield "| --- " * (4 + len(shown)) + "|"
     for product, row in rows.items():
         c = row["contenders"]
-        first = " · ".join(number(c.get(n, {}).get("first_call_s"), ".1f") for n in ("default", "own", "top1", "top4"))
+        first = " · ".join(number(c.get(n, {}).get("first_call_s"), ".1f") for n in timed)
         own = median(c.get("own", {}))
         cells = [number(own and own * 1e6, ".1f")]
-        for name in KERNELS:
+        for name in shown:
             time = median(c.get(name, {}))
             cells.append("failed" if "failed" in c.get(name, {}) else number(time and own and time / own, ".3f"))
         yield f"| {product} | {first} | {' | '.join(cells)} | {errors(c)} |"
@@ -140,7 +143,7 @@ def picked(rows):
     for product, row in rows.items():
         c = row["contenders"]
         best = fastest(c.get("own", {}))
-        why = "<br>".join(c.get("top1", {}).get("report", [])) or "–"
+        why = "<br>".join((c.get("top1") or c.get("top1-triton", {})).get("report", [])) or "–"
         yield f"| {product} | {best} | {why} |".replace("\n", " ")
 
 

@@ -15,7 +15,7 @@ import sys
 EQUAL = 1.25
 
 OURS = ("top1", "top4", "top1-triton", "top4-triton", "top1-aten", "top4-aten")
-FIRST = ("default", *OURS)
+FIRST = ("default", "default-tuned", *OURS)
 KERNELS = ("own-triton", "default", *OURS)
 
 
@@ -107,7 +107,7 @@ def label(name):
 def products(rows):
     """Only contenders that were measured have a column."""
     shown = [name for name in KERNELS if any(median(r["contenders"].get(name, {})) for r in rows.values())]
-    timed = [n for n in ("default", "own", "top1", "top4", "top1-triton")
+    timed = [n for n in ("default", "default-tuned", "own", "top1", "top4", "top1-triton")
              if any(r["contenders"].get(n, {}).get("first_call_s") for r in rows.values())]
     heads = " | ".join(label(name) for name in shown)
     yield f"| product | first call, s: {' · '.join(map(label, timed))} | list's best, µs | {heads} | error ÷ cuBLAS's |"

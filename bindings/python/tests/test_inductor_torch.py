@@ -442,7 +442,7 @@ class Cublas(Lowered):
         along_m = known | {"trans_a": True}
         self.assertEqual(_cublas.seconds(self.model, along_m), _cublas.seconds(self.model, known))
         for other in (known | {"k": 4097}, known | {"n": 6145}, along_m | {"m": 2047}, known | {"dtype": "fp32"},
-                      known | {"align": (2, 16, 16)}, known | {"dtype": "fp8_e5m2"}):
+                      known | {"align": (2, 16, 16)}, known | {"dtype": "fp8_e5m2"}, known | {"batch": 4}):
             self.assertIsNone(_cublas.seconds(self.model, other), other)
         for arguments in (("sm90", "h100"), ("sm80", "a100")):  # the picks' times are not from measurements there
             self.assertIsNone(_cublas.seconds(Model(*arguments), known))

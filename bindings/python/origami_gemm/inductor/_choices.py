@@ -251,8 +251,8 @@ def _hints(expressions, hint):
 
 
 def _library_knows(op_name, kernel_inputs):
-    """Whether cuBLAS has an operation in one kernel, as the products that its model was checked on. It adds a row to all
-    rows of C at the end of one; a whole matrix it copies to C first."""
+    """Whether an operation is one kernel of cuBLAS, like the products that its model was checked on. A row that is added
+    to all rows of C is part of it; a whole matrix is copied to C first."""
     if op_name == "addmm":
         return kernel_inputs.nodes()[0].get_stride()[0] == 0
     if op_name == "scaled_mm":

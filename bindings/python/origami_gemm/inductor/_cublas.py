@@ -32,7 +32,7 @@ _libraries = weakref.WeakKeyDictionary()  # by the model of the picks
 def seconds(model, problem: dict) -> float | None:
     """The time of cuBLAS for a problem (a dict of Model.rank's arguments), comparable with those of the picks of model.
     None outside of what both models were checked on."""
-    if problem["dtype"] not in TYPES:
+    if problem["dtype"] not in TYPES or problem.get("batch", 1) > 1:
         return None
     # Along M, A has a layout that the library's model was not checked on. It takes as long as the other: of 24 recorded
     # products, the prediction is as right as elsewhere.

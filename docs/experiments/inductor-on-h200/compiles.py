@@ -157,7 +157,7 @@ def main():
             continue
         rows[spec["name"]] = []
         for nth in range(options.top):
-            with h200(options.pad), fresh_cache(), oi.enable(options.top, model=model):
+            with h200(options.pad), fresh_cache(), oi.enable(options.top, aten=False, model=model):
                 try:
                     program, taken = source(spec, nth)
                     found = [compiled(*k) for k in kernels(program)]

@@ -46,7 +46,7 @@ def compiled(function, arguments, pick, fused):
     with (
         mock.patch.object(origami_gemm.triton, "ranking", filtered),
         mock.patch.object(_choices, "_fused", lambda *_: fused),
-        fresh_cache(), oi.enable(), torch.no_grad(),
+        fresh_cache(), oi.enable(aten=False), torch.no_grad(),
     ):
         call = torch.compile(measure.fresh(function, "fused" if fused else "apart"), dynamic=False)
         result = call(*arguments)

@@ -17,7 +17,7 @@ MEASURED = pathlib.Path(__file__).resolve().parents[3] / "docs" / "experiments" 
 sys.path.append(str(MEASURED))
 import table  # noqa: E402
 
-LEAST, MEAN, WORST = 17, 0.96, 1.08  # products; times of the picks in those of Inductor's best Triton kernels
+LEAST, MEAN, WORST = 18, 0.99, 1.07  # products; times of the picks in those of Inductor's best Triton kernels
 TYPES = {"bf16": ("bfloat16", 2), "fp16": ("float16", 2), "fp8": ("float8_e4m3fn", 1)}
 ROW = re.compile(r"\w+ (?P<sizes>[\dx]+) (?P<dtype>\w+) (?P<layout>[NT]{2}): (?P<pick>\d+x\d+x\d+ [^;]*?)(?: and .*)?;")
 SPARE = 8
@@ -62,13 +62,17 @@ class Replayed(unittest.TestCase):
         for name, product in products.items():
             contenders = product["contenders"]
             best = table.best_triton(contenders)
-            alone = contenders.get("top1-triton", {})
-            if not best or not alone.get("report") or not table.median(alone):
-                continue
-            (row,) = map(ROW.match, alone["report"])
             times = {table.fastest(contenders[c]): table.median(contenders[c])
-                     for c in ("own", "own-triton", "top4", "top4-triton") if c in contenders}
-            times[row["pick"]] = table.median(alone)
+                     for c in ("own", "own-triton", "top4", "top4-triton", "top1") if c in contenders}
+            # Without cuBLAS the pick ran, whatever Inductor's timing prefers.
+            alone = contenders.get("top1-triton", {})
+            row = next(filter(None, map(ROW.match, (alone or contenders.get("top1", {})).get("report", []))), None)
+            if not best or not row:
+                continue
+            if table.median(alone):
+                times[row["pick"]] = table.median(alone)
+            elif row["pick"] not in times:  # cuBLAS was faster
+                continue
             today = picked(model, row)
             with self.subTest(name):
                 self.assertIn(today, times, "this pick was not timed in Inductor")

@@ -32,7 +32,7 @@ import threading
 import time
 import types
 
-BEGIN = time.perf_counter()
+BEGIN = time.perf_counter()  # before torch is imported, which takes long on a machine that just started
 AGAIN = 75  # EX_TEMPFAIL of sysexits.h
 
 # Inductor reads these when it is imported. The workers stay, so that no first call waits for their start.
@@ -169,7 +169,7 @@ class Results:
         self.data["machine"] = machine.describe()
 
     def has(self, part, name, contenders):
-        """Whether nothing is left to measure. The contenders of a product are timed in turns, so none is added later."""
+        """Whether nothing is left to measure. A product's contenders are timed in turns, so none is added later."""
         row = self.data[part].get(name, {})
         return "took_s" in row and (part == "products" or set(contenders) <= set(row["contenders"]))
 
@@ -320,7 +320,8 @@ def measure_all(machine, results, options):
     worst, watch = {}, Watch(options.limit)
     for part, spec in plan(options.part, options.rehearse):
         name = spec["name"]
-        if results.has(part, name, contenders[part]) or options.only and not re.search(options.only, name):
+        names = [c for c in contenders[part] if c not in spec.get("without", ())]
+        if results.has(part, name, names) or options.only and not re.search(options.only, name):
             continue
         spent = time.perf_counter() - BEGIN
         if spent + 0.7 * worst.get(part, 0) > options.seconds:
@@ -334,7 +335,7 @@ def measure_all(machine, results, options):
 
         start = time.perf_counter()
         try:
-            measures[part](machine, spec, row, watch, put, contenders[part])
+            measures[part](machine, spec, row, watch, put, names)
             results.put(part, name, row | {"took_s": time.perf_counter() - start})
             said = line(row)
         except Exception as e:  # the others can still be measured; the next run tries it again
@@ -347,8 +348,8 @@ def measure_all(machine, results, options):
 
 
 def chosen(known, names):
-    """The contenders with the names given, in the order of those that are known. All, if none are given."""
-    names = names.split(",") if names else list(known)
+    """The contenders with the names given, in the order of those that are known."""
+    names = names.split(",")
     if wrong := set(names) - set(known):
         raise SystemExit(f"no contender {', '.join(sorted(wrong))}; there are {', '.join(known)}")
     return [name for name in known if name in names]
@@ -424,19 +425,26 @@ def main():
     parser.add_argument("--limit", type=float, default=45,
                         help="seconds for a contender of a product; one of a model has four times that")
     parser.add_argument("--only", help="products or models whose name has a match of this regular expression")
-    parser.add_argument("--contenders", help=f"for products, of {','.join(CONTENDERS)}")
-    parser.add_argument("--model-contenders", help=f"for models, of {','.join(MODELS)}")
+    parser.add_argument("--contenders", default="default,top1,own,top4,top1-triton",
+                        help=f"for products, of {','.join(CONTENDERS)}; %(default)s if not given")
+    parser.add_argument("--model-contenders", default="default,top1-default-mode,top1,default-tuned",
+                        help=f"for models, of {','.join(MODELS)}; %(default)s if not given")
     parser.add_argument("--rehearse", action="store_true")
     options = parser.parse_args()
+    imported = time.perf_counter() - BEGIN
     machine = Machine(options.rehearse)
     results = Results(options.out, options.resume, machine)
-    # Compile workers start, and libraries load, before the first measurement.
+    # Compile workers start, and libraries load, before the first measurement: one kernel is compiled and timed.
+    begin = time.perf_counter()
     AsyncCompile.wait_pool_ready()
-    with torch.no_grad(), fresh_cache():
+    workers, begin = time.perf_counter() - begin, time.perf_counter()
+    with torch.no_grad(), fresh_cache(), oi.enable(top=1, aten=True):
         x = torch.randn(256, 256, device=machine.device)
         torch.compile(lambda x: (x @ x).relu(), mode=TUNED)(x)
     torch._dynamo.reset()
-    say(f"ready: {results.data['machine']}")
+    first = time.perf_counter() - begin
+    say(f"ready: imports {imported:.0f} s, workers {workers:.0f} s, first compilation {first:.0f} s; "
+        f"{results.data['machine']}")
     measure_all(machine, results, options)
 
 

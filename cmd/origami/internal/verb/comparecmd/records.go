@@ -191,7 +191,7 @@ func (w *writer) records(s *iostreams.Streams, f render.Format) error {
 			}
 		}
 	}
-	return r.Close()
+	return nil
 }
 
 // quantities writes a row per quantity of a side.
@@ -284,7 +284,7 @@ func (w *writer) wide(s *iostreams.Streams, f render.Format) error {
 			}
 		}
 	}
-	return out.Close()
+	return nil
 }
 
 func (r *row) wide(i int) []string {

@@ -212,7 +212,7 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 	if err != nil {
 		return err
 	}
-	return r.Close()
+	return nil
 }
 
 // writeSummary writes what the prediction is and where the time goes.

@@ -16,7 +16,7 @@ import (
 // ranking of each in memory.
 const chunk = 64
 
-// AskEach answers problems in order and hands each answer to write. What write writes goes out while other problems wait
+// AskEach answers problems in order and hands each answer to write. What that writes goes out while other problems wait
 // for their answers. An error in one problem does not stop the others: it is reported when it occurs. The error that
 // AskEach returns then only carries the exit code. The only problem of a command line fails with its own error.
 func (f *Factory) AskEach(

@@ -88,33 +88,33 @@ func TestFormatFollowsTheStream(t *testing.T) {
 // that goes away end the command where it waits for the next row, and what was written stays.
 func TestRowsAsTheyCome(t *testing.T) {
 	errGone := errors.New("nobody reads")
-	for format, want := range map[string]string{
+	endings := map[error]func(io.WriteCloser, answered){
+		nil:              func(keyboard io.WriteCloser, _ answered) { _ = keyboard.Close() },
+		context.Canceled: func(_ io.WriteCloser, out answered) { out.interrupt() },
+		errGone: func(keyboard io.WriteCloser, out answered) {
+			_ = out.gone(errGone)
+			_, _ = io.WriteString(keyboard, "64,64,64\n")
+		},
+	}
+	for format, row := range map[string]string{
 		"csv": "64,64,64,1,", "tsv": "64\t64\t64\t1\t", "json": `{"arch":"toy1",`,
 	} {
-		for _, ending := range []error{context.Canceled, errGone, nil} {
+		for want, end := range endings {
 			keyboard, out, ended := typing(t, format)
 			for range 2 {
 				if _, err := io.WriteString(keyboard, "64,64,64\n"); err != nil {
 					t.Fatal(err)
 				}
-				for line := ""; !strings.HasPrefix(line, want); {
+				for line := ""; !strings.HasPrefix(line, row); {
 					var err error
 					if line, err = out.ReadString('\n'); err != nil {
 						t.Fatalf("%s: after %q: %v", format, line, err)
 					}
 				}
 			}
-			switch ending {
-			case nil:
-				_ = keyboard.Close()
-			case errGone:
-				out.gone(errGone)
-				_, _ = io.WriteString(keyboard, "64,64,64\n")
-			default:
-				out.interrupt()
-			}
-			if err := <-ended; !errors.Is(err, ending) {
-				t.Errorf("%s: ended with %v, want %v", format, err, ending)
+			end(keyboard, out)
+			if err := <-ended; !errors.Is(err, want) {
+				t.Errorf("%s: ended with %v, want %v", format, err, want)
 			}
 		}
 	}

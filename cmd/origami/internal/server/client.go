@@ -9,8 +9,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// A client has parameters in place of flags, and paths in place of commands. The errors and the help of the commands are
-// put into its words here, so that the commands need not know who asks.
+// A client has parameters in place of flags, and paths in place of commands. The errors and the help of the commands
+// are put into its words here, so that the commands need not know who asks.
 
 // hintFor returns what puts an error into the words of a client who may give these parameters.
 func hintFor(params []string) func(error) error {

@@ -346,7 +346,8 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	s.Printf("\n")
 }
 
-// writeTerm prints a term in up to four lines, or more where the screen is narrow: value, formula, formula with numbers, meaning and source.
+// writeTerm prints a term in up to four lines, or more where the screen is narrow: value, formula, formula with
+// numbers, meaning and source.
 func writeTerm(s *iostreams.Streams, t *term) {
 	value := render.WithUnit(t.text, t.Unit)
 	if t.text == "rejected" {

@@ -111,13 +111,14 @@ release: release-lint wheel $(TOOLS)/syft $(BIN)/release/notes.md ## dist/: arch
 	cp $(BIN)/wheels/*.whl dist/ # SHA256SUMS has them
 # Without a container engine, all but the image is built.
 NO_IMAGE = $(shell docker info >/dev/null 2>&1 || echo --skip=docker)
-image: ## origami:VERSION-ARCH from dist/, after make release: with buildah, which needs no container engine
+image: ## origami:VERSION for both machines from dist/, after make release: with buildah, which needs no container engine
 	rm -rf $(BIN)/image
 	set -e; for arch in amd64 arm64; do \
 		install -D -m 755 dist/origami_linux_$${arch}_*/origami $(BIN)/image/linux/$$arch/origami; done
 	cp LICENSE NOTICE $(BIN)/image/
-	set -e; for arch in amd64 arm64; do \
-		buildah bud --platform linux/$$arch --tag origami:$(VERSION)-$$arch --file Dockerfile $(BIN)/image; done
+	-buildah manifest rm origami:$(VERSION) 2>/dev/null # which images are added to
+	set -e; for arch in amd64 arm64; do buildah bud --platform linux/$$arch --tag origami:$(VERSION)-$$arch \
+		--manifest origami:$(VERSION) --timestamp $(COMMIT_TIME) --file Dockerfile $(BIN)/image; done
 publish: $(TOOLS)/goreleaser $(TOOLS)/syft $(BIN)/release/notes.md # what the release job runs on a tag, after make wheel
 	test "$$(git describe --exact-match --tags)" = v$(VERSION) # the tag of this commit is its version
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean --release-notes $(BIN)/release/notes.md

@@ -70,21 +70,39 @@ type Ranker interface {
 // Rank ranks the problems of a request, in the process of the model if it can. The error concerns the whole request. An
 // error of one problem is in its Result.
 func Rank(ctx context.Context, a arch.Architecture, r Request) ([]Result, error) {
+	results, _, err := RankListed(ctx, a, r)
+	return results, err
+}
+
+// List returns the candidates of a problem.
+type List func(ctx context.Context, p gemm.Problem) (*arch.Candidates, error)
+
+// RankListed is Rank for a caller who needs the lists of candidates too. A ranking in this process has made them.
+func RankListed(ctx context.Context, a arch.Architecture, r Request) ([]Result, List, error) {
 	if remote, ok := a.(Ranker); ok {
-		return remote.Rank(ctx, r)
+		results, err := remote.Rank(ctx, r)
+		return results, func(ctx context.Context, p gemm.Problem) (*arch.Candidates, error) {
+			return a.Candidates(ctx, p, r.Space)
+		}, err
 	}
 	s := New(a, r.Space)
 	s.Map = r.Map
 	results := make([]Result, len(r.Problems))
 	for i, p := range r.Problems {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		var result Result
 		result.Err = s.Rank(ctx, p, r.Top, &result)
 		results[i] = result
 	}
-	return results, nil
+	return results, func(ctx context.Context, p gemm.Problem) (*arch.Candidates, error) {
+		list, err := s.candidates(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return list.Candidates, nil
+	}, nil
 }
 
 // RankOne ranks one problem. It returns an error of the problem like any other error.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -78,6 +79,13 @@ var fixes = map[Fault]string{
 
 // faultCodes are the faults that a front end may have a hint for.
 var faultCodes = map[Fault]diag.Code{FaultUntrusted: diag.CodeUntrustedPlugin, FaultDied: diag.CodePluginDied}
+
+// advised returns a fault with other advice.
+func advised(fix string, fault error) error {
+	var e *diag.Error
+	errors.As(fault, &e) // faults are such errors
+	return e.Do("%s", fix)
+}
 
 // Refused implements wire.Refuser.
 func (p *program) Refused(op string, d *diag.Error) error {

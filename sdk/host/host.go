@@ -127,7 +127,7 @@ type Host struct {
 // New returns a Host. It starts and reads nothing yet.
 func New(o Options) *Host {
 	if o.Self == "" {
-		o.Self, _ = os.Executable() // captured now: the file may be replaced later. An empty one fails at the start.
+		o.Self = self() // captured now: the file may be replaced later. An empty one fails at the start.
 	}
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()

@@ -121,7 +121,8 @@ func (p *program) launch() (_ *session, err error) {
 	}
 	sockets, err := p.host.sockets.enter()
 	if err != nil {
-		return nil, fault(p.name, "start", FaultStart, nil, err, "its socket cannot be created: %v", err)
+		return nil, advised("set TMPDIR to a folder with a short path that can be written", fault(p.name, "start",
+			FaultStart, nil, err, "its socket cannot be created: %v", err))
 	}
 	defer p.host.sockets.leave()
 	s := &session{}
@@ -182,6 +183,9 @@ func (p *program) startFault(ctx context.Context, s *session, err error) error {
 	switch {
 	case p.host.ctx.Err() != nil:
 		return errClosed
+	case p.path == "":
+		return advised("mount /proc, or call the program by its own name", fault(p.name, "start", FaultStart, nil, err,
+			"it is a part of this program, whose file cannot be found"))
 	case s.process == nil:
 		return fault(p.name, "start", FaultStart, nil, err, "it cannot be started: %v", err)
 	case ctx.Err() != nil:

@@ -27,6 +27,14 @@ func Lines(s *iostreams.Streams, lines ...string) {
 	}
 }
 
+// Hanging prints a line that is composed of foreign text, in several where the screen ends. Those behind the first are
+// indented.
+func Hanging(s *iostreams.Streams, indent int, line string) {
+	for _, part := range broken(s, string(s.Sprintf("%s", line)), indent) {
+		s.Printf("%s\n", iostreams.Styled(part))
+	}
+}
+
 // printLine prints a line that is printable, in several where the screen ends, with what follows below the text of a
 // card.
 func printLine(s *iostreams.Streams, line string) {

@@ -274,18 +274,26 @@ func brokenText(cell string, width int) []string {
 	}
 }
 
-// cut cuts a text at a width: after a blank or a comma, or in a longer word.
+// cut cuts a text at a width: after a blank or a comma, or in a longer word, as in a product behind its last sign.
 func cut(line string, width int) (head, rest string) {
 	letters := []rune(line)
 	if len(letters) <= width {
 		return line, ""
 	}
-	end := width
-	for i := width; i > 0; i-- {
-		if letters[i] == ' ' && (i+1 == len(letters) || letters[i+1] != '%') || letters[i-1] == ',' {
-			end = i
-			break
+	word, sign := 0, 0 // the last places behind a word and behind a sign
+	for i := 1; i <= width; i++ {
+		switch {
+		case letters[i] == ' ' && (i+1 == len(letters) || letters[i+1] != '%') || letters[i-1] == ',':
+			word = i
+		case strings.ContainsRune("*/(", letters[i-1]):
+			sign = i
 		}
+	}
+	end := width
+	if word < width/2 && sign > width/2 {
+		end = sign
+	} else if word > 0 {
+		end = word
 	}
 	return strings.TrimRight(string(letters[:end]), " "), strings.TrimLeft(string(letters[end:]), " ")
 }

@@ -83,7 +83,7 @@ func NewDelimited(s *iostreams.Streams, f Format, header []string) *Delimited {
 	return r
 }
 
-// Write adds a row.
+// Write adds a row. The only buffer is that of the streams, so that a flush of them leaves nothing behind.
 func (r *Delimited) Write(row []string) error {
 	if !r.wrote {
 		r.wrote = true
@@ -91,7 +91,11 @@ func (r *Delimited) Write(row []string) error {
 			return err
 		}
 	}
-	return r.csv.Write(r.cells(row))
+	if err := r.csv.Write(r.cells(row)); err != nil {
+		return err
+	}
+	r.csv.Flush()
+	return r.csv.Error()
 }
 
 // cells makes the cells of a row printable, so that a row is a line. Cells of a TSV are never quoted, so that cut and
@@ -105,12 +109,6 @@ func (r *Delimited) cells(row []string) []string {
 		r.row = append(r.row, cell)
 	}
 	return r.row
-}
-
-// Close writes the rest.
-func (r *Delimited) Close() error {
-	r.csv.Flush()
-	return r.csv.Error()
 }
 
 // Flag writes a boolean in CSV and TSV.
@@ -133,7 +131,7 @@ func WriteRows(s *iostreams.Streams, f Format, header []string, rows [][]string,
 			return err
 		}
 	}
-	return r.Close()
+	return nil
 }
 
 // WriteColumns prints rows with their columns aligned and no header. All rows must have the same number of cells. The

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,7 +83,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e endpoint) {
 	var out buffer
 	err := s.run(r.Context(), &out, e, r)
 	if err != nil {
-		refuse(w, statusOf(r.Context(), err), s.failure(r.Context(), err))
+		refuse(w, statusOf(r.Context(), err), s.failure(r.Context(), err, e.params))
 		return
 	}
 	text := out.Bytes()
@@ -99,7 +100,7 @@ func (s *Server) run(ctx context.Context, out io.Writer, e endpoint, r *http.Req
 	if err != nil {
 		return err
 	}
-	f, err := s.factoryFor(out, values)
+	f, err := s.factoryFor(out, values, e.params)
 	if err != nil {
 		return err
 	}
@@ -126,15 +127,34 @@ func setFlags(cmd *cobra.Command, values map[string]string) error {
 			continue
 		}
 		if err := cmd.Flags().Set(strings.ReplaceAll(name, "_", "-"), values[name]); err != nil {
-			return diag.Inputf("%s is %q: %v", name, values[name], errors.Unwrap(err)).Do("see /openapi.json")
+			return diag.Inputf("%s %q %v", name, values[name], wrong(err)).Do("see /openapi.json")
 		}
 	}
 	return nil
 }
 
-// factoryFor returns a factory for one question, which shares the plugins.
-func (s *Server) factoryFor(out io.Writer, values map[string]string) (*session.Factory, error) {
+// wrong says what is wrong with a value of a flag.
+func wrong(err error) string {
+	number := (*strconv.NumError)(nil)
+	switch {
+	case !errors.As(err, &number):
+		return errors.Unwrap(err).Error()
+	case number.Func == "ParseBool":
+		return "is neither true nor false"
+	case errors.Is(err, strconv.ErrRange):
+		return "is too large"
+	default:
+		return "is no number"
+	}
+}
+
+// factoryFor returns a factory for one question with these parameters, which shares the plugins.
+func (s *Server) factoryFor(out io.Writer, values map[string]string, params []string) (*session.Factory, error) {
+	if rung := values["rung"]; rung != "" && !slices.Contains(config.Rungs(), rung) {
+		return nil, diag.Inputf("unknown rung %q", rung).Do("use one of %s", strings.Join(config.Rungs(), ", "))
+	}
 	streams := iostreams.Plain(strings.NewReader(""), out, io.Discard)
+	streams.Hint = hintFor(params)
 	f := s.factory.For(streams)
 	f.Settings.Format = config.JSON
 	if value, ok := values["arch"]; ok {

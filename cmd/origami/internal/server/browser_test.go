@@ -146,7 +146,7 @@ func TestFileInBrowser(t *testing.T) {
 		t.Skip("it starts a browser")
 	}
 	s := serverOf(t, fakearch.Toy{}, Options{})
-	f, err := s.factoryFor(&buffer{}, map[string]string{"arch": "toy1,toy1@big"})
+	f, err := s.factoryFor(&buffer{}, map[string]string{"arch": "toy1,toy1@big"}, pageParams)
 	if err != nil {
 		t.Fatal(err)
 	}

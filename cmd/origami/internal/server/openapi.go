@@ -33,7 +33,7 @@ func openAPI() object {
 				flag = common.Lookup(name)
 			}
 			_, usage := pflag.UnquoteUsage(flag)
-			params = append(params, object{"name": name, "in": "query", "description": usage,
+			params = append(params, object{"name": name, "in": "query", "description": assigned(usage, example),
 				"schema": object{"type": typeOf(flag.Value.Type())}})
 		}
 		answer := object{"$ref": "#/components/schemas/" + e.schema}

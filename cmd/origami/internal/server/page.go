@@ -20,7 +20,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusOK
 	if err == nil && values["m"]+values["groups"] != "" {
 		if p, err = s.built(r, values); err != nil {
-			status, err = statusOf(r.Context(), err), s.failure(r.Context(), err)
+			status, err = statusOf(r.Context(), err), s.failure(r.Context(), err, pageParams)
 		}
 	} else if err != nil {
 		status = http.StatusBadRequest
@@ -47,7 +47,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 // built makes the page about a problem.
 func (s *Server) built(r *http.Request, values map[string]string) (*page.Page, error) {
 	var none buffer
-	f, err := s.factoryFor(&none, values)
+	f, err := s.factoryFor(&none, values, pageParams)
 	if err != nil {
 		return nil, err
 	}

@@ -220,15 +220,12 @@ func statusOf(ctx context.Context, err error) int {
 	}
 }
 
-// failure is an error as a client sees it, who has no command line.
-func (s *Server) failure(ctx context.Context, err error) error {
+// failure is an error as a client sees it who may give these parameters.
+func (s *Server) failure(ctx context.Context, err error, params []string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &diag.Error{What: fmt.Sprintf("the answer takes longer than %v", s.TimeLimit), Fix: "ask for less at once"}
 	}
-	if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.CodeUnknownDevice && err.Error() == d.Error() {
-		return d.Also("/api/v1/archs lists the devices")
-	}
-	return err
+	return hintFor(params)(err)
 }
 
 // refuse writes an error as the command line does with --json.
@@ -265,6 +262,9 @@ func asked(r *http.Request, known []string) (map[string]string, error) {
 			err := diag.Inputf("there is no parameter %q", name)
 			if near := diag.Nearest(name, known, 1); len(near) > 0 {
 				return nil, err.Do("did you mean %s?", near[0])
+			}
+			if len(known) == 0 {
+				return nil, err.Do("leave it out: there are none")
 			}
 			return nil, err.Do("the parameters: %s", strings.Join(known, ", "))
 		case len(all) > 1:

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -134,24 +136,85 @@ func TestPartOfAnAnswer(t *testing.T) {
 	}
 }
 
-// Advice is what a client can do, who gives no flags and runs no commands.
-func TestAdviceIsForClients(t *testing.T) {
+// An error is in the words of the question: parameters and paths, no flags and no commands.
+func TestErrorsAreInTheClientsWords(t *testing.T) {
 	s := serverOf(t, fakearch.Toy{}, Options{})
-	for target, want := range map[string]string{
-		"/api/v1/eval?arch=toy1":               "use what is shipped: ",
-		"/api/v1/select?arch=tiy1&" + shape256: "did you mean toy1, toy2? /api/v1/archs lists the devices",
+	for _, q := range [][2]string{
+		{"eval?arch=toy1", "no measurements of plain on toy1@small are shipped; use what is shipped: "},
+		{"select?arch=tiy1&" + shape256,
+			`arch=tiy1: unknown architecture "tiy1"; did you mean toy1, toy2? ` +
+				"/api/v1/archs lists the devices"},
+		{"select?" + shape256, "no architecture is given; add arch, as in arch=toy1; /api/v1/archs lists them"},
+		{"select?arch=toy1", "m and n and k are missing; give all three sizes, as in m=4096&n=4096&k=4096"},
+		{"select?arch=toy1,toy2&" + shape256,
+			"arch: 2 architectures are given, and this command answers for one; leave one, or use /api/v1/compare"},
+		{"select?arch=toy1&model=x&" + shape256, `model: toy1 has no model "x"; use one of `},
+		{"select?arch=toy1&kernel=x&" + shape256,
+			`kernel: no model of toy1 predicts the kernel family "x"; use one of `},
+		{"select?arch=toy1&rung=x&" + shape256,
+			`unknown rung "x"; use one of spec, calibrated, compiled, characterized`},
+		{"compare?arch=toy1,toy2&device=big&" + shape256,
+			`device: it is not clear which arch the device "big" belongs to; ` +
+				"write it behind its architecture, as in arch=toy1@big"},
+		{"select?arch=toy1&groups=1,2&" + shape256,
+			"m and groups contradict each other; leave m out: it is the rows of all groups"},
+		{"select?arch=toy1&alpha=0&" + shape256, "alpha: an alpha of 0 leaves nothing to multiply; "},
+		{"select?arch=toy1&trans_a=x&" + shape256, `trans_a "x" is neither true nor false; see /openapi.json`},
+		{"select?arch=toy1:x=1&" + shape256, `arch=toy1:x=1: toy1 has no parameter "x"; `},
+		{"select?arch=toy1&m=1&n=1&k=1", "no configuration of toy1@small fits 1x1x1 fp16 (rejected: "},
+		{"rank?arch=toy1&top=x&" + shape256, `top "x" is no number; see /openapi.json`},
+		{"rank?arch=toy1&top=99999999999999999999&" + shape256,
+			`top "99999999999999999999" is too large; see /openapi.json`},
+		{"rank?arch=toy1&top=0&" + shape256, "top 0 is not positive; give a whole number of at least 1"},
+		{"explain?arch=toy1&config=zz&" + shape256, `config: config "zz" does not start with a tile; `},
+		{"compare?arch=toy1&" + shape256,
+			"arch: compare needs at least two architectures, and one is given; add another, as in arch=toy1,h200"},
+		{"compare?arch=toy1,toy1&" + shape256, "arch: toy1@small is given twice, which compares it with itself; "},
+		{"compare?arch=toy1,toy2&same_model=true&model=refined&" + shape256,
+			"same_model and model contradict each other; leave one of them out"},
+		{"compare?arch=toy1,toy2&watts=x=3&" + shape256,
+			`watts=x=3: no architecture of the comparison is called "x"; use toy1, toy2`},
+		{"roofline?arch=toy1&config=64x64x64", "config: a configuration is placed for a problem; add m, n and k"},
+		{"map?arch=toy1",
+			"m and n and k are missing; give all three, two of them as ranges, as in m=256:4096&n=256:4096&k=4096"},
+		{"map?arch=toy1&m=1:4&n=1:4&k=1:4", "m, n and k all vary; give one of them a single size, as in k=4096"},
+		{"archs?x=1", `there is no parameter "x"; leave it out: there are none`},
 	} {
-		if got := failure(t, get(s, target)).Fix; !strings.HasPrefix(got, want) || strings.Contains(got, "--") {
-			t.Errorf("%s: %q, want %q", target, got, want)
+		target, want := q[0], q[1]
+		answer := get(s, "/api/v1/"+target)
+		e := failure(t, answer)
+		got := (&diag.Error{What: e.What, Where: e.Where, Fix: e.Fix}).Error()
+		if !strings.HasPrefix(got, want) || strings.HasSuffix(want, " ") == (got == want) {
+			t.Errorf("%s:\n got %s\nwant %s", target, got, want)
+		}
+		if flags.MatchString(got) || strings.Contains(got, "`origami") {
+			t.Errorf("%s: the words of the command line: %s", target, got)
 		}
 	}
+	// What only a part of the answer lacks, and the page, say it in the same words.
+	answer := get(s, "/api/v1/compare?arch=toy1,toy2&kernel=x&"+shape256).Body.String()
+	if !strings.Contains(answer, `"where":"kernel"`) || flags.MatchString(answer) {
+		t.Error(answer)
+	}
+	page := get(s, "/?arch=toy1&kernel=x&"+shape256).Body.String()
+	if !strings.Contains(page, "kernel: no model of toy1 predicts") {
+		t.Error(page)
+	}
+	// So do the descriptions of the parameters.
+	paths, _ := json.Marshal(openAPI()["paths"])
+	if found := flags.Find(paths); found != nil {
+		t.Errorf("the description has %s", found)
+	}
 }
+
+// flags are flags in a text.
+var flags = regexp.MustCompile(`(^|[\s"(])--?[a-z]\S*`)
 
 // Of several faults in a question, the same one is said every time.
 func TestFaultThatIsSaid(t *testing.T) {
 	s := serverOf(t, fakearch.Toy{}, Options{})
 	for target, want := range map[string]string{
-		"/api/v1/select?arch=toy1&m=x&n=y&k=z&batch=w": `batch is "w"`,
+		"/api/v1/select?arch=toy1&m=x&n=y&k=z&batch=w": `batch "w"`,
 		"/api/v1/select?zz=1&yy=1&xx=1&ww=1":           `"ww"`,
 	} {
 		for range 20 {
@@ -170,9 +233,9 @@ func TestBadQuestions(t *testing.T) {
 		what string
 	}{
 		"/api/v1/select?arch=toy9&" + shape256:                     {400, `unknown architecture "toy9"`},
-		"/api/v1/select?arch=toy1&m=x&n=1&k=1":                     {400, `m is "x": is not a whole number`},
-		"/api/v1/select?arch=toy1&m=0&n=1&k=1":                     {400, `m is "0": is zero`},
-		"/api/v1/select?arch=toy1&m=256":                           {400, "-n and -k are missing"},
+		"/api/v1/select?arch=toy1&m=x&n=1&k=1":                     {400, `m "x" is not a whole number`},
+		"/api/v1/select?arch=toy1&m=0&n=1&k=1":                     {400, `m "0" is zero`},
+		"/api/v1/select?arch=toy1&m=256":                           {400, "n and k are missing"},
 		"/api/v1/select?arch=toy1&m=1&m=2&n=1&k=1":                 {400, "m is given twice"},
 		"/api/v1/select?arch=toy1,toy2&" + shape256:                {400, "2 architectures are given"},
 		"/api/v1/select?arch=toy1&problems=/etc/passwd":            {400, `there is no parameter "problems"`},
@@ -181,14 +244,14 @@ func TestBadQuestions(t *testing.T) {
 		"/api/v1/map?arch=toy1&from=/etc/passwd":                   {400, `there is no parameter "from"`},
 		"/api/v1/map?arch=toy1&m=1:1:16384&n=1:1:16384&k=1":        {400, "the map has more than 16384 sizes"},
 		"/api/v1/map?arch=toy1&m=1:1:99999&n=1&k=1":                {400, "a range has more than 16384 values"},
-		"/api/v1/map?arch=toy1&m=64&n=64":                          {400, "-k is missing"},
+		"/api/v1/map?arch=toy1&m=64&n=64":                          {400, "k is missing"},
 		"/api/v1/map?arch=auto&m=64&n=64&k=64":                     {400, "the GPU of this machine is not asked for others"},
 		"/api/v1/roofline?arch=toy1&records=/etc":                  {400, `there is no parameter "records"`},
 		"/api/v1/roofline?arch=toy1&measured=true":                 {400, "no measurements of plain on toy1@small"},
 		"/api/v1/eval?arch=toy1":                                   {400, "no measurements of plain on toy1@small"},
 		"/api/v1/eval?arch=toy1&times=/etc/passwd":                 {400, `there is no parameter "times"`},
 		"/api/v1/eval?arch=toy1&intervals=true":                    {400, `there is no parameter "intervals"`},
-		"/api/v1/rank?arch=toy1&top=-1&" + shape256:                {400, "--top -1 is not positive"},
+		"/api/v1/rank?arch=toy1&top=-1&" + shape256:                {400, "top -1 is not positive"},
 		"/api/v1/select?arch=toy1@auto&" + shape256:                {400, "the GPU of this machine is not asked for others"},
 		"/api/v1/select?arch=toy1&device=AUTO:1&" + shape256:       {400, "the GPU of this machine is not asked for others"},
 		"/api/v1/compare?arch=toy1,%20auto&" + shape256:            {400, "the GPU of this machine is not asked for others"},

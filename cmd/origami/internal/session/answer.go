@@ -224,7 +224,7 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 	if q.Regret && q.Top > 0 && d.HasUncertainty(kernel) {
 		request.Top = max(q.Top, measure.RegretCandidates)
 	}
-	results, err := selector.Rank(ctx, a, request)
+	results, list, err := selector.RankListed(ctx, a, request)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 			Arch: d, Kernel: kernel, Problem: problems[i], DRAMPeak: DRAMPeak(a),
 			Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err,
 		}
-		if err := answers[i].fill(ctx, a, space, q, r); err != nil {
+		if err := answers[i].fill(ctx, a, list, q, r); err != nil {
 			answers[i].Err, answers[i].Entries = err, nil
 		}
 		if answers[i].Err == nil || diag.KindOf(answers[i].Err) != diag.Input || len(q.Others) == 0 {
@@ -257,7 +257,7 @@ func Ask(ctx context.Context, a arch.Architecture, problems []gemm.Problem, q Qu
 }
 
 // fill turns the result of a ranking into entries and adds what q asks for.
-func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space, q Question,
+func (a *Answer) fill(ctx context.Context, m arch.Architecture, listed selector.List, q Question,
 	r *selector.Result) error {
 	// When nothing fits there are still rejected configurations to list.
 	nothingFits := r.Err != nil && r.Feasible == 0 && len(r.Rejected) > 0
@@ -275,7 +275,7 @@ func (a *Answer) fill(ctx context.Context, m arch.Architecture, space arch.Space
 	if !q.Terms && !q.Rejected {
 		return nil
 	}
-	return a.complete(ctx, m, space, q)
+	return a.complete(ctx, m, listed, q)
 }
 
 // weigh fills in Regret if the model states its uncertainty, and drops the entries that were not asked for and are not
@@ -302,8 +302,8 @@ func (a *Answer) weigh(top int) {
 }
 
 // complete adds terms and rejected configurations.
-func (a *Answer) complete(ctx context.Context, m arch.Architecture, space arch.Space, q Question) error {
-	list, err := m.Candidates(ctx, a.Problem, space)
+func (a *Answer) complete(ctx context.Context, m arch.Architecture, listed selector.List, q Question) error {
+	list, err := listed(ctx, a.Problem)
 	if err != nil {
 		return err
 	}

@@ -16,37 +16,70 @@ import (
 // ranking of each in memory.
 const chunk = 64
 
-// AskEach answers problems in order and hands each answer to write. An error in one problem does not stop the others:
-// it is reported when it occurs. The error that AskEach returns then only carries the exit code. The only problem of a
-// command line fails with its own error.
+// AskEach answers problems in order and hands each answer to write. What that writes goes out while other problems wait
+// for their answers. An error in one problem does not stop the others: it is reported when it occurs. The error that
+// AskEach returns then only carries the exit code. The only problem of a command line fails with its own error.
 func (f *Factory) AskEach(
 	ctx context.Context, a arch.Architecture, problems *Problems, q Question, write func(*Answer) error,
 ) error {
+	done := make(chan struct{})
+	defer close(done)
+	rows := problems.ahead(done)
 	for {
-		part, end := problems.chunk()
+		part, last := problems.chunk(rows)
 		if err := f.askAll(ctx, a, part, problems.Failures, q, write); err != nil {
 			return err
 		}
+		if err := f.Streams.Flush(); err != nil {
+			return err
+		}
 		switch {
-		case errors.Is(end, io.EOF):
+		case last.bad != nil:
+			problems.Failures.addUnread(last.bad)
+		case errors.Is(last.end, io.EOF):
 			return problems.Failures.Err()
-		case end != nil:
-			return end
+		case last.end != nil:
+			return last.end
 		}
 	}
 }
 
-// chunk returns the next problems, and with the last ones why there are no more: io.EOF, or an error of the file.
-func (p *Problems) chunk() ([]Problem, error) {
-	var part []Problem
-	for len(part) < chunk {
-		one, err := p.Next()
-		if err != nil {
-			return part, err
+// ahead reads problems while others are answered. It stops behind the last row, or when it is told that all is done.
+func (p *Problems) ahead(done <-chan struct{}) <-chan row {
+	rows := make(chan row, chunk)
+	go func() {
+		unread := 0
+		for {
+			r := p.next(unread)
+			if r.bad != nil {
+				unread++
+			}
+			select {
+			case rows <- r:
+			case <-done:
+				return
+			}
+			if r.end != nil {
+				return
+			}
 		}
-		part = append(part, one)
+	}()
+	return rows
+}
+
+// chunk waits for a row and takes those that have been read behind it: rows that come slowly are answered one by one.
+// It ends with a row that is no problem, which it returns too.
+func (p *Problems) chunk(rows <-chan row) (part []Problem, last row) {
+	for r := range rows {
+		p.shared = r.share
+		if r.bad != nil || r.end != nil {
+			return part, r
+		}
+		if part = append(part, r.problem); len(part) == chunk || len(rows) == 0 {
+			break
+		}
 	}
-	return part, nil
+	return part, row{}
 }
 
 // askAll answers a few problems.

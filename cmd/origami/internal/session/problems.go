@@ -147,7 +147,15 @@ type Problems struct {
 
 	one    *Problem
 	file   *problemFile
+	shared float64
 	closer io.Closer
+}
+
+// row is the next thing in a list of problems: a problem, why a row is none, or why there are no more rows.
+type row struct {
+	problem  Problem
+	bad, end error
+	share    float64 // how much of the list has been read
 }
 
 // Single returns one problem.
@@ -206,13 +214,8 @@ func (p *Problems) More() bool {
 		slices.ContainsFunc(p.file.header, func(name string) bool { return slices.Contains(gemm.MoreColumns, name) })
 }
 
-// Share is how much of the problems Next has returned, from 0 to 1. It is 0 if that is unknown, as it is of a pipe.
-func (p *Problems) Share() float64 {
-	if p.file == nil {
-		return 0
-	}
-	return p.file.share()
-}
+// Share is how much of the problems AskEach has come to, from 0 to 1. It is 0 if that is unknown, as it is of a pipe.
+func (p *Problems) Share() float64 { return p.shared }
 
 // Labels are the names of the columns that are passed through.
 func (p *Problems) Labels() (names []string) {
@@ -226,26 +229,18 @@ func (p *Problems) Labels() (names []string) {
 	return names
 }
 
-// Next returns the next problem, and io.EOF after the last. It reports rows that cannot be read, and goes on.
-func (p *Problems) Next() (Problem, error) {
-	if p.file == nil {
-		if p.one == nil {
-			return Problem{}, io.EOF
-		}
+// next returns the next row, and io.EOF after the last. unread is how many rows before it could not be read.
+func (p *Problems) next(unread int) row {
+	switch {
+	case p.file != nil:
+		problem, bad, err := p.file.next(unread >= mostUnread)
+		return row{problem, bad, err, p.file.share()}
+	case p.one != nil:
 		one := *p.one
 		p.one = nil
-		return one, nil
+		return row{problem: one}
 	}
-	for {
-		problem, bad, err := p.file.next(p.Failures.unread >= mostUnread)
-		switch {
-		case err != nil:
-			return Problem{}, err
-		case bad == nil:
-			return problem, nil
-		}
-		p.Failures.addUnread(bad)
-	}
+	return row{end: io.EOF}
 }
 
 // mostListed bounds the problems of a command that holds what it finds out about each, as it must to summarise them.
@@ -275,17 +270,20 @@ func (f *ProblemFlags) List(ctx context.Context, from *Factory) (*ProblemList, e
 func (p *Problems) List() ([]Problem, error) {
 	var list []Problem
 	for {
-		one, err := p.Next()
+		r := p.next(p.Failures.unread)
 		switch {
-		case errors.Is(err, io.EOF):
+		case r.bad != nil:
+			p.Failures.addUnread(r.bad)
+			continue
+		case errors.Is(r.end, io.EOF):
 			return list, nil
-		case err != nil:
-			return nil, err
+		case r.end != nil:
+			return nil, r.end
 		case len(list) == mostListed:
 			return nil, diag.Inputf("there are more than %d problems, the most that this command takes", mostListed).
-				At("%s", one.Where).Do(splitFiles)
+				At("%s", r.problem.Where).Do(splitFiles)
 		}
-		list = append(list, one)
+		list = append(list, r.problem)
 	}
 }
 

@@ -97,7 +97,7 @@ func (w *writer) close() error {
 	case w.format == render.JSON:
 		return render.JSONLine(w.s, map[string]any{"summary": w.summary()})
 	case w.delimited != nil:
-		return w.delimited.Close()
+		return nil
 	default:
 		t := w.text()
 		render.Lines(w.s, t.above...)

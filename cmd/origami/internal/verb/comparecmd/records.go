@@ -66,7 +66,7 @@ type failed struct {
 
 func (w *writer) json(s *iostreams.Streams) error {
 	for j := range w.all.rows {
-		if err := render.JSONLine(s, w.all.object(&w.all.rows[j])); err != nil {
+		if err := render.JSONLine(s, w.all.object(s, &w.all.rows[j])); err != nil {
 			return err
 		}
 	}
@@ -76,12 +76,12 @@ func (w *writer) json(s *iostreams.Streams) error {
 	return render.JSONLine(s, w.all.summaryJSON())
 }
 
-func (c *comparison) object(r *row) object {
+func (c *comparison) object(streams *iostreams.Streams, r *row) object {
 	o := object{Problem: r.Record(), Labels: render.Labels(c.labels, r.Labels), Model: c.model()}
 	for i := range r.sides {
 		s := &r.sides[i]
 		if err := r.answers[i].Err; err != nil {
-			o.Entries = append(o.Entries, failed{s.Arch.ID, s.Device.ID, s.WhatIf, iostreams.AsJSON(err)})
+			o.Entries = append(o.Entries, failed{s.Arch.ID, s.Device.ID, s.WhatIf, iostreams.AsJSON(streams.Hinted(err))})
 		} else {
 			o.Entries = append(o.Entries, r.entry(i))
 		}
@@ -191,7 +191,7 @@ func (w *writer) records(s *iostreams.Streams, f render.Format) error {
 			}
 		}
 	}
-	return r.Close()
+	return nil
 }
 
 // quantities writes a row per quantity of a side.
@@ -284,7 +284,7 @@ func (w *writer) wide(s *iostreams.Streams, f render.Format) error {
 			}
 		}
 	}
-	return out.Close()
+	return nil
 }
 
 func (r *row) wide(i int) []string {

@@ -66,8 +66,12 @@ func open(ctx context.Context, o *Options) ([]side, error) {
 // checkTargets refuses what is no comparison.
 func checkTargets(targets []session.Target) error {
 	if len(targets) < 2 {
+		other := "h200"
+		if targets[0].Device.ID == other {
+			other = "mi300x"
+		}
 		return diag.Inputf("compare needs at least two architectures, and one is given").At("--arch").
-			Do("add another, as in --arch %s,h200", targets[0].Named)
+			Do("add another, as in --arch %s,%s", targets[0].Named, other)
 	}
 	for i := range targets {
 		for j := range i {

@@ -212,7 +212,7 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 	if err != nil {
 		return err
 	}
-	return r.Close()
+	return nil
 }
 
 // writeSummary writes what the prediction is and where the time goes.
@@ -292,7 +292,7 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 		section("Constants of the model")
 		rows = rows[:0]
 		for _, c := range list {
-			rows = append(rows, []string{"  " + c.Name, render.Quantity(float64(c.Value), c.Unit), c.Doc, c.Source})
+			rows = append(rows, []string{"  " + c.Name, render.Quantity(float64(c.Value), c.Unit), meaning(c.Doc, c.Source)})
 		}
 		render.WriteColumns(s, rows)
 	}
@@ -346,7 +346,8 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	s.Printf("\n")
 }
 
-// writeTerm prints a term in up to four lines: value, formula, formula with numbers, meaning and source.
+// writeTerm prints a term in up to four lines, or more where the screen is narrow: value, formula, formula with
+// numbers, meaning and source.
 func writeTerm(s *iostreams.Streams, t *term) {
 	value := render.WithUnit(t.text, t.Unit)
 	if t.text == "rejected" {
@@ -357,15 +358,20 @@ func writeTerm(s *iostreams.Streams, t *term) {
 	}
 	s.Printf("  %s = %s\n", s.Bold(t.name), value)
 	if t.Formula != "" {
-		s.Printf("      = %s\n", strings.TrimSpace(strings.TrimPrefix(t.Formula, "rule:")))
+		render.Hanging(s, 8, "      = "+strings.TrimSpace(strings.TrimPrefix(t.Formula, "rule:")))
 	}
 	if t.Substituted != "" && t.Substituted != t.Formula {
-		s.Printf("      = %s\n", t.Substituted)
+		render.Hanging(s, 8, "      = "+t.Substituted)
 	}
-	switch {
-	case t.Doc != "" && t.Source != "":
-		s.Printf("      %s [%s]\n", t.Doc, t.Source)
-	case t.Doc != "" || t.Source != "":
-		s.Printf("      %s%s\n", t.Doc, t.Source)
+	if what := meaning(t.Doc, t.Source); what != "" {
+		render.Hanging(s, 6, "      "+what)
 	}
+}
+
+// meaning is what a number means, and where it comes from.
+func meaning(doc, source string) string {
+	if doc == "" || source == "" {
+		return doc + source
+	}
+	return doc + " [" + source + "]"
 }

@@ -100,9 +100,6 @@ func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o
 		}
 	})
 	progress.stop()
-	if err == nil {
-		err = out.end()
-	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -185,7 +182,9 @@ func (w *reporter) add(r *conformance.Result) error {
 		if r.Skipped != "" {
 			detail = r.Skipped
 		}
-		return w.delimited.Write([]string{r.Name, result, fmt.Sprintf("%.3f", seconds), detail})
+		if err := w.delimited.Write([]string{r.Name, result, fmt.Sprintf("%.3f", seconds), detail}); err != nil {
+			return err
+		}
 	default:
 		w.f.Streams.Printf("%s\n", strings.TrimRight(fmt.Sprintf("%-4s  %-18s %s", result, r.Name, r.Skipped), " "))
 		if r.Failed() {
@@ -196,13 +195,6 @@ func (w *reporter) add(r *conformance.Result) error {
 		}
 	}
 	return w.f.Streams.Flush()
-}
-
-func (w *reporter) end() error {
-	if w.delimited == nil {
-		return nil
-	}
-	return w.delimited.Close()
 }
 
 // progress shows the current check and the number of remaining ones on a terminal.

@@ -77,16 +77,11 @@ func Run(ctx context.Context, o *Options) error {
 	listOrder := o.Rejected || o.All && (w.format == render.CSV || w.format == render.TSV)
 	bar := render.NewListBar(o.Factory.Streams, "ranking", o.Query.Problems)
 	defer bar.Stop()
-	err = o.Factory.AskEach(ctx, a, problems, question, func(ranking *session.Answer) error {
+	return o.Factory.AskEach(ctx, a, problems, question, func(ranking *session.Answer) error {
 		bar.SetShare(problems.Share())
 		if listOrder {
 			slices.SortFunc(ranking.Entries, func(a, b session.Entry) int { return a.Position - b.Position })
 		}
 		return w.write(ranking)
 	})
-	if err != nil {
-		w.close()
-		return err
-	}
-	return w.close()
 }

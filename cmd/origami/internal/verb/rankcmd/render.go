@@ -70,13 +70,6 @@ func (w *writer) write(a *session.Answer) error {
 	}
 }
 
-func (w *writer) close() error {
-	if w.delimited != nil {
-		return w.delimited.Close()
-	}
-	return nil
-}
-
 func (w *writer) json(a *session.Answer) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]

@@ -38,10 +38,7 @@ func runContract(ctx context.Context, o *Options) error {
 	w := newWriter(o.Factory.Streams, format, false, session.Single(best.Problem),
 		render.AxesOf(a.Describe(), best.Kernel), 1)
 	w.regret = o.Regret
-	if err := w.write(best); err != nil {
-		return err
-	}
-	return w.close()
+	return w.write(best)
 }
 
 // askPlans returns an answer for each way to compute a contraction, the fastest first. The kernel for nested indices is

@@ -60,10 +60,7 @@ func (o *Options) runLogic(ctx context.Context) error {
 	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), false, session.Single(p),
 		render.AxesOf(a.Describe(), answer.Kernel), 1)
 	w.regret = o.Regret && kernel < 0
-	if err := w.write(answer); err != nil {
-		return err
-	}
-	return w.close()
+	return w.write(answer)
 }
 
 // family is the kernel family to ask about: that of the logic, unless its kernels are Tensile's.

@@ -22,8 +22,9 @@ type writer struct {
 	more      bool // there are columns for what few problems have
 	labels    []string
 	delimited *render.Delimited
-	rows      [][]string // of the table of many problems
-	time      string     // the header of their times
+	heading   []string   // of the table of many problems
+	rows      [][]string // of that table
+	time      string     // the header of its times
 }
 
 func newWriter(
@@ -106,13 +107,10 @@ func (w *writer) entry(a *session.Answer, best *session.Entry, rank int) error {
 			if a.Arch.HasUncertainty(a.Kernel) {
 				heading = heading[:len(heading)-1] // each row has its own
 			}
-			render.Lines(w.s, heading...)
+			w.heading = heading
 		}
 		if len(w.rows) == mostRows {
-			if err := w.close(); err != nil {
-				return err
-			}
-			w.rows = w.rows[:0]
+			w.table()
 			w.s.Printf("\n")
 		}
 		w.time = render.TimeHeader(a.Arch)
@@ -155,17 +153,17 @@ func uncertaintyCells(o *render.Object) []string {
 // are known.
 const mostRows = 4096
 
-func (w *writer) close() error {
-	if len(w.rows) > 0 {
-		header := slices.Concat([]string{"problem"}, w.labels, w.rankColumn(),
-			[]string{"pick", w.time, "rate", "of peak", "bound", "validated"})
-		render.Grid{Header: header[:len(w.rows[0])], Rows: w.rows,
-			Least: []string{"validated", "of peak", "rate", "bound"}}.Write(w.s)
+// table writes the rows of the table of many problems that are not written yet.
+func (w *writer) table() {
+	if len(w.rows) == 0 {
+		return
 	}
-	if w.delimited != nil {
-		return w.delimited.Close()
-	}
-	return nil
+	render.Lines(w.s, w.heading...)
+	header := slices.Concat([]string{"problem"}, w.labels, w.rankColumn(),
+		[]string{"pick", w.time, "rate", "of peak", "bound", "validated"})
+	render.Grid{Header: header[:len(w.rows[0])], Rows: w.rows,
+		Least: []string{"validated", "of peak", "rate", "bound"}}.Write(w.s)
+	w.heading, w.rows = nil, w.rows[:0]
 }
 
 // card writes the answer for one problem for a reader.

@@ -151,9 +151,7 @@ func Run(ctx context.Context, o *Options) error {
 			}
 		}
 	}
-	if err := o.Factory.AskEach(ctx, a, problems, question, write); err != nil {
-		w.close()
-		return err
-	}
-	return w.close()
+	err = o.Factory.AskEach(ctx, a, problems, question, write)
+	w.table()
+	return err
 }

@@ -1,8 +1,11 @@
 package selectcmd
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -79,4 +82,76 @@ func TestFormatFollowsTheStream(t *testing.T) {
 			t.Errorf("terminal %v: %q lacks %q", tc.terminal, out.String(), tc.want)
 		}
 	}
+}
+
+// A row is answered while those behind it are still being written, in each format of rows. An interrupt and a reader
+// that goes away end the command where it waits for the next row, and what was written stays.
+func TestRowsAsTheyCome(t *testing.T) {
+	errGone := errors.New("nobody reads")
+	endings := map[error]func(io.WriteCloser, answered){
+		nil:              func(keyboard io.WriteCloser, _ answered) { _ = keyboard.Close() },
+		context.Canceled: func(_ io.WriteCloser, out answered) { out.interrupt() },
+		errGone: func(keyboard io.WriteCloser, out answered) {
+			_ = out.gone(errGone)
+			_, _ = io.WriteString(keyboard, "64,64,64\n")
+		},
+	}
+	for format, row := range map[string]string{
+		"csv": "64,64,64,1,", "tsv": "64\t64\t64\t1\t", "json": `{"arch":"toy1",`,
+	} {
+		for want, end := range endings {
+			keyboard, out, ended := typing(t, format)
+			for range 2 {
+				if _, err := io.WriteString(keyboard, "64,64,64\n"); err != nil {
+					t.Fatal(err)
+				}
+				for line := ""; !strings.HasPrefix(line, row); {
+					var err error
+					if line, err = out.ReadString('\n'); err != nil {
+						t.Fatalf("%s: after %q: %v", format, line, err)
+					}
+				}
+			}
+			end(keyboard, out)
+			if err := <-ended; !errors.Is(err, want) {
+				t.Errorf("%s: ended with %v, want %v", format, err, want)
+			}
+		}
+	}
+}
+
+// answered is the standard output of a command, read while it runs.
+type answered struct {
+	*bufio.Reader
+	gone      func(error) error // no longer read
+	interrupt func()
+}
+
+// typing runs select over problems that are written to the keyboard.
+func typing(t *testing.T, format string) (keyboard io.WriteCloser, out answered, ended chan error) {
+	t.Helper()
+	in, keyboard := io.Pipe()
+	from, to := io.Pipe()
+	ctx, interrupt := context.WithCancel(t.Context())
+	o := &Options{Factory: &session.Factory{
+		Streams: iostreams.Plain(in, to, io.Discard),
+		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
+			return session.InProcess(fakearch.Providers()), nil
+		},
+		Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16", Format: format},
+	}}
+	o.Query.Problems = "-"
+	if err := o.Query.Batch.Set("1"); err != nil {
+		t.Fatal(err)
+	}
+	ended = make(chan error, 1)
+	go func() {
+		err := Run(ctx, o)
+		_ = to.CloseWithError(err)
+		ended <- err
+	}()
+	if _, err := io.WriteString(keyboard, "m,n,k\n"); err != nil {
+		t.Fatal(err)
+	}
+	return keyboard, answered{bufio.NewReader(from), from.CloseWithError, interrupt}, ended
 }

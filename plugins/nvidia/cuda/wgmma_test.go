@@ -120,9 +120,12 @@ func randomWgmma(t *testing.T, random *rand.Rand) gemm.Config {
 	pick := func(list []int) int { return list[random.IntN(len(list))] }
 	space := wgmma.Family{}.Space()
 	c := gemm.Config{
-		BlockM: pick(space.BlockM), BlockN: pick(space.BlockN), BlockK: pick(space.BlockK),
+		BlockM: pick(space.BlockM), BlockN: 64 * (1 + random.IntN(4)), BlockK: pick(space.BlockK),
 		NumWarps: pick(space.NumWarps), NumStages: pick(space.NumStages),
 		GroupM: 1 + random.IntN(8), SplitK: 1, Kernel: wgmma.Name,
+	}
+	if random.IntN(2) == 0 {
+		c.BlockM, c.BlockN = c.BlockN, c.BlockM
 	}
 	var axes []gemm.AxisValue
 	if random.IntN(2) == 0 {

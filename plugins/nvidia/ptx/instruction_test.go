@@ -244,6 +244,9 @@ func TestInstructionText(t *testing.T) {
 		{func() { b.CpAsyncBulkWaitGroupRead(Int(1)) }, "cp.async.bulk.wait_group.read 1;"},
 		{func() { b.StmatrixX4(Shared(r[5], 16), r4) },
 			"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r5+16], {%r0, %r1, %r2, %r3};"},
+		{func() { b.StmatrixX4Trans(Shared(r[5], 16), r4) },
+			"stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%r5+16], {%r0, %r1, %r2, %r3};"},
+		{func() { b.BarSyncThreads(r[0], Int(128)) }, "bar.sync %r0, 128;"},
 		{func() { b.MapaSharedClusterU32(r[0], r[1], Int(1)) }, "mapa.shared::cluster.u32 %r0, %r1, 1;"},
 		{func() { b.BarrierClusterArriveRelaxed() }, "barrier.cluster.arrive.relaxed;"},
 		{func() { b.BarrierClusterWait() }, "barrier.cluster.wait;"},
@@ -294,7 +297,7 @@ func TestInstructionText(t *testing.T) {
 
 // TestWgmma: the multiplication of an extent and type is that instruction, with half as many sums per thread.
 func TestWgmma(t *testing.T) {
-	for n := 16; n <= 256; n += 16 {
+	for n := 8; n <= 256; n += 8 {
 		for _, kind := range []string{"f16", "bf16", "e4m3", "e5m2"} {
 			b := New("k")
 			sums := b.Regs(n/2, b.F32)
@@ -317,7 +320,7 @@ func TestWgmma(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range []int{0, 8, 24, 272} {
+	for _, n := range []int{0, 4, 12, 264} {
 		b := New("k")
 		b.Wgmma(n, "f16", b.Vec(b.F32()), b.B64(), b.B64(), b.Pred(), Int(0), Int(0))
 		if len(b.errs) == 0 {

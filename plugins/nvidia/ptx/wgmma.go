@@ -2,7 +2,7 @@ package ptx
 
 import "github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
 
-// Wgmma is the multiplication of a warpgroup with an extent of n along N, a multiple of 16 up to 256, for operands in
+// Wgmma is the multiplication of a warpgroup with an extent of n along N, a multiple of 8 up to 256, for operands in
 // the PTX type f16 or bf16: WgmmaM64N16K16F32F16 and the like.
 func (b *Builder) Wgmma(n int, operands string, d, a, bDesc, add, transA, transB Operand) {
 	b.wgmma(n, operands, d, a, bDesc, add, transA, transB)

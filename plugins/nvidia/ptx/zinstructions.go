@@ -993,28 +993,68 @@ func (k *Builder) CpAsyncBulkWaitGroupRead(n Operand) { k.emit(164, n) }
 // Needs sm_90, PTX 7.8.
 func (k *Builder) StmatrixX4(addr, a Operand) { k.emit(165, addr, a) }
 
+// StmatrixX4Trans is "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16": StmatrixX4 of the transposed matrices: a row of 16 bytes is a column.
+//
+// Operands: addr: [shared]; a: {4 × b32}.
+// Needs sm_90, PTX 7.8.
+func (k *Builder) StmatrixX4Trans(addr, a Operand) { k.emit(166, addr, a) }
+
+// BarSyncThreads is "bar.sync": waits for so many threads of the CTA, whole warps, at barrier a.
+//
+// Operands: a: b32 or integer; threads: integer.
+// Needs sm_20, PTX 2.0.
+func (k *Builder) BarSyncThreads(a, threads Operand) { k.emit(167, a, threads) }
+
 // MapaSharedClusterU32 is "mapa.shared::cluster.u32": d = the address that a has in the cluster's CTA of that rank.
 //
 // Operands: d: b32; a: b32; cta: b32 or integer.
 // Needs sm_90, PTX 7.8.
-func (k *Builder) MapaSharedClusterU32(d, a, cta Operand) { k.emit(166, d, a, cta) }
+func (k *Builder) MapaSharedClusterU32(d, a, cta Operand) { k.emit(168, d, a, cta) }
 
 // BarrierClusterArriveRelaxed is "barrier.cluster.arrive.relaxed": arrives at the barrier of the cluster; orders no memory.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) BarrierClusterArriveRelaxed() { k.emit(167) }
+func (k *Builder) BarrierClusterArriveRelaxed() { k.emit(169) }
 
 // BarrierClusterWait is "barrier.cluster.wait": waits until all threads of the cluster have arrived.
 //
 // Needs sm_90, PTX 7.8.
-func (k *Builder) BarrierClusterWait() { k.emit(168) }
+func (k *Builder) BarrierClusterWait() { k.emit(170) }
+
+// WgmmaM64N8K16F32F16 is "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×8 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {4 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N8K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(171, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N8K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×8 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {4 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N8K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(172, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N8K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×8 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {4 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N8K32F32E4M3(d, a, b, add Operand) { k.emit(173, d, a, b, add) }
+
+// WgmmaM64N8K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×8 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {4 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N8K32F32E5M2(d, a, b, add Operand) { k.emit(174, d, a, b, add) }
 
 // WgmmaM64N16K16F32F16 is "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×16 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N16K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(169, d, a, b, add, transA, transB)
+	k.emit(175, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N16K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×16 in bf16; transposed operands are contiguous along m or n.
@@ -1022,27 +1062,55 @@ func (k *Builder) WgmmaM64N16K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N16K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(170, d, a, b, add, transA, transB)
+	k.emit(176, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N16K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×16 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N16K32F32E4M3(d, a, b, add Operand) { k.emit(171, d, a, b, add) }
+func (k *Builder) WgmmaM64N16K32F32E4M3(d, a, b, add Operand) { k.emit(177, d, a, b, add) }
 
 // WgmmaM64N16K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n16k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×16 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N16K32F32E5M2(d, a, b, add Operand) { k.emit(172, d, a, b, add) }
+func (k *Builder) WgmmaM64N16K32F32E5M2(d, a, b, add Operand) { k.emit(178, d, a, b, add) }
+
+// WgmmaM64N24K16F32F16 is "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×24 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {12 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N24K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(179, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N24K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n24k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×24 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {12 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N24K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(180, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N24K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n24k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×24 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {12 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N24K32F32E4M3(d, a, b, add Operand) { k.emit(181, d, a, b, add) }
+
+// WgmmaM64N24K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n24k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×24 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {12 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N24K32F32E5M2(d, a, b, add Operand) { k.emit(182, d, a, b, add) }
 
 // WgmmaM64N32K16F32F16 is "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×32 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N32K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(173, d, a, b, add, transA, transB)
+	k.emit(183, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N32K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×32 in bf16; transposed operands are contiguous along m or n.
@@ -1050,27 +1118,55 @@ func (k *Builder) WgmmaM64N32K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N32K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(174, d, a, b, add, transA, transB)
+	k.emit(184, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N32K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×32 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N32K32F32E4M3(d, a, b, add Operand) { k.emit(175, d, a, b, add) }
+func (k *Builder) WgmmaM64N32K32F32E4M3(d, a, b, add Operand) { k.emit(185, d, a, b, add) }
 
 // WgmmaM64N32K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n32k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×32 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N32K32F32E5M2(d, a, b, add Operand) { k.emit(176, d, a, b, add) }
+func (k *Builder) WgmmaM64N32K32F32E5M2(d, a, b, add Operand) { k.emit(186, d, a, b, add) }
+
+// WgmmaM64N40K16F32F16 is "wgmma.mma_async.sync.aligned.m64n40k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×40 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {20 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N40K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(187, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N40K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n40k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×40 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {20 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N40K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(188, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N40K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n40k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×40 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {20 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N40K32F32E4M3(d, a, b, add Operand) { k.emit(189, d, a, b, add) }
+
+// WgmmaM64N40K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n40k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×40 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {20 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N40K32F32E5M2(d, a, b, add Operand) { k.emit(190, d, a, b, add) }
 
 // WgmmaM64N48K16F32F16 is "wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×48 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N48K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(177, d, a, b, add, transA, transB)
+	k.emit(191, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N48K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×48 in bf16; transposed operands are contiguous along m or n.
@@ -1078,27 +1174,55 @@ func (k *Builder) WgmmaM64N48K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N48K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(178, d, a, b, add, transA, transB)
+	k.emit(192, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N48K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n48k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×48 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N48K32F32E4M3(d, a, b, add Operand) { k.emit(179, d, a, b, add) }
+func (k *Builder) WgmmaM64N48K32F32E4M3(d, a, b, add Operand) { k.emit(193, d, a, b, add) }
 
 // WgmmaM64N48K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n48k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×48 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N48K32F32E5M2(d, a, b, add Operand) { k.emit(180, d, a, b, add) }
+func (k *Builder) WgmmaM64N48K32F32E5M2(d, a, b, add Operand) { k.emit(194, d, a, b, add) }
+
+// WgmmaM64N56K16F32F16 is "wgmma.mma_async.sync.aligned.m64n56k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×56 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {28 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N56K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(195, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N56K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n56k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×56 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {28 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N56K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(196, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N56K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n56k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×56 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {28 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N56K32F32E4M3(d, a, b, add Operand) { k.emit(197, d, a, b, add) }
+
+// WgmmaM64N56K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n56k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×56 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {28 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N56K32F32E5M2(d, a, b, add Operand) { k.emit(198, d, a, b, add) }
 
 // WgmmaM64N64K16F32F16 is "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×64 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N64K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(181, d, a, b, add, transA, transB)
+	k.emit(199, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N64K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×64 in bf16; transposed operands are contiguous along m or n.
@@ -1106,27 +1230,55 @@ func (k *Builder) WgmmaM64N64K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N64K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(182, d, a, b, add, transA, transB)
+	k.emit(200, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N64K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×64 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N64K32F32E4M3(d, a, b, add Operand) { k.emit(183, d, a, b, add) }
+func (k *Builder) WgmmaM64N64K32F32E4M3(d, a, b, add Operand) { k.emit(201, d, a, b, add) }
 
 // WgmmaM64N64K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×64 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N64K32F32E5M2(d, a, b, add Operand) { k.emit(184, d, a, b, add) }
+func (k *Builder) WgmmaM64N64K32F32E5M2(d, a, b, add Operand) { k.emit(202, d, a, b, add) }
+
+// WgmmaM64N72K16F32F16 is "wgmma.mma_async.sync.aligned.m64n72k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×72 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {36 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N72K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(203, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N72K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n72k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×72 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {36 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N72K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(204, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N72K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n72k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×72 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {36 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N72K32F32E4M3(d, a, b, add Operand) { k.emit(205, d, a, b, add) }
+
+// WgmmaM64N72K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n72k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×72 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {36 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N72K32F32E5M2(d, a, b, add Operand) { k.emit(206, d, a, b, add) }
 
 // WgmmaM64N80K16F32F16 is "wgmma.mma_async.sync.aligned.m64n80k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×80 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N80K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(185, d, a, b, add, transA, transB)
+	k.emit(207, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N80K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n80k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×80 in bf16; transposed operands are contiguous along m or n.
@@ -1134,27 +1286,55 @@ func (k *Builder) WgmmaM64N80K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N80K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(186, d, a, b, add, transA, transB)
+	k.emit(208, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N80K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n80k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×80 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N80K32F32E4M3(d, a, b, add Operand) { k.emit(187, d, a, b, add) }
+func (k *Builder) WgmmaM64N80K32F32E4M3(d, a, b, add Operand) { k.emit(209, d, a, b, add) }
 
 // WgmmaM64N80K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n80k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×80 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N80K32F32E5M2(d, a, b, add Operand) { k.emit(188, d, a, b, add) }
+func (k *Builder) WgmmaM64N80K32F32E5M2(d, a, b, add Operand) { k.emit(210, d, a, b, add) }
+
+// WgmmaM64N88K16F32F16 is "wgmma.mma_async.sync.aligned.m64n88k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×88 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {44 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N88K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(211, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N88K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n88k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×88 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {44 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N88K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(212, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N88K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n88k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×88 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {44 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N88K32F32E4M3(d, a, b, add Operand) { k.emit(213, d, a, b, add) }
+
+// WgmmaM64N88K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n88k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×88 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {44 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N88K32F32E5M2(d, a, b, add Operand) { k.emit(214, d, a, b, add) }
 
 // WgmmaM64N96K16F32F16 is "wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×96 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N96K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(189, d, a, b, add, transA, transB)
+	k.emit(215, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N96K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n96k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×96 in bf16; transposed operands are contiguous along m or n.
@@ -1162,27 +1342,55 @@ func (k *Builder) WgmmaM64N96K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N96K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(190, d, a, b, add, transA, transB)
+	k.emit(216, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N96K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n96k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×96 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N96K32F32E4M3(d, a, b, add Operand) { k.emit(191, d, a, b, add) }
+func (k *Builder) WgmmaM64N96K32F32E4M3(d, a, b, add Operand) { k.emit(217, d, a, b, add) }
 
 // WgmmaM64N96K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n96k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×96 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N96K32F32E5M2(d, a, b, add Operand) { k.emit(192, d, a, b, add) }
+func (k *Builder) WgmmaM64N96K32F32E5M2(d, a, b, add Operand) { k.emit(218, d, a, b, add) }
+
+// WgmmaM64N104K16F32F16 is "wgmma.mma_async.sync.aligned.m64n104k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×104 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {52 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N104K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(219, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N104K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n104k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×104 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {52 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N104K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(220, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N104K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n104k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×104 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {52 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N104K32F32E4M3(d, a, b, add Operand) { k.emit(221, d, a, b, add) }
+
+// WgmmaM64N104K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n104k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×104 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {52 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N104K32F32E5M2(d, a, b, add Operand) { k.emit(222, d, a, b, add) }
 
 // WgmmaM64N112K16F32F16 is "wgmma.mma_async.sync.aligned.m64n112k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×112 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N112K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(193, d, a, b, add, transA, transB)
+	k.emit(223, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N112K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n112k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×112 in bf16; transposed operands are contiguous along m or n.
@@ -1190,27 +1398,55 @@ func (k *Builder) WgmmaM64N112K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N112K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(194, d, a, b, add, transA, transB)
+	k.emit(224, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N112K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n112k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×112 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N112K32F32E4M3(d, a, b, add Operand) { k.emit(195, d, a, b, add) }
+func (k *Builder) WgmmaM64N112K32F32E4M3(d, a, b, add Operand) { k.emit(225, d, a, b, add) }
 
 // WgmmaM64N112K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n112k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×112 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N112K32F32E5M2(d, a, b, add Operand) { k.emit(196, d, a, b, add) }
+func (k *Builder) WgmmaM64N112K32F32E5M2(d, a, b, add Operand) { k.emit(226, d, a, b, add) }
+
+// WgmmaM64N120K16F32F16 is "wgmma.mma_async.sync.aligned.m64n120k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×120 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {60 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N120K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(227, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N120K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n120k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×120 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {60 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N120K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(228, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N120K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n120k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×120 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {60 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N120K32F32E4M3(d, a, b, add Operand) { k.emit(229, d, a, b, add) }
+
+// WgmmaM64N120K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n120k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×120 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {60 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N120K32F32E5M2(d, a, b, add Operand) { k.emit(230, d, a, b, add) }
 
 // WgmmaM64N128K16F32F16 is "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×128 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N128K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(197, d, a, b, add, transA, transB)
+	k.emit(231, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N128K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×128 in bf16; transposed operands are contiguous along m or n.
@@ -1218,27 +1454,55 @@ func (k *Builder) WgmmaM64N128K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N128K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(198, d, a, b, add, transA, transB)
+	k.emit(232, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N128K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×128 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N128K32F32E4M3(d, a, b, add Operand) { k.emit(199, d, a, b, add) }
+func (k *Builder) WgmmaM64N128K32F32E4M3(d, a, b, add Operand) { k.emit(233, d, a, b, add) }
 
 // WgmmaM64N128K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n128k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×128 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N128K32F32E5M2(d, a, b, add Operand) { k.emit(200, d, a, b, add) }
+func (k *Builder) WgmmaM64N128K32F32E5M2(d, a, b, add Operand) { k.emit(234, d, a, b, add) }
+
+// WgmmaM64N136K16F32F16 is "wgmma.mma_async.sync.aligned.m64n136k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×136 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {68 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N136K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(235, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N136K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n136k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×136 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {68 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N136K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(236, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N136K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n136k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×136 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {68 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N136K32F32E4M3(d, a, b, add Operand) { k.emit(237, d, a, b, add) }
+
+// WgmmaM64N136K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n136k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×136 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {68 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N136K32F32E5M2(d, a, b, add Operand) { k.emit(238, d, a, b, add) }
 
 // WgmmaM64N144K16F32F16 is "wgmma.mma_async.sync.aligned.m64n144k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×144 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N144K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(201, d, a, b, add, transA, transB)
+	k.emit(239, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N144K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n144k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×144 in bf16; transposed operands are contiguous along m or n.
@@ -1246,27 +1510,55 @@ func (k *Builder) WgmmaM64N144K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N144K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(202, d, a, b, add, transA, transB)
+	k.emit(240, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N144K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n144k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×144 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N144K32F32E4M3(d, a, b, add Operand) { k.emit(203, d, a, b, add) }
+func (k *Builder) WgmmaM64N144K32F32E4M3(d, a, b, add Operand) { k.emit(241, d, a, b, add) }
 
 // WgmmaM64N144K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n144k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×144 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N144K32F32E5M2(d, a, b, add Operand) { k.emit(204, d, a, b, add) }
+func (k *Builder) WgmmaM64N144K32F32E5M2(d, a, b, add Operand) { k.emit(242, d, a, b, add) }
+
+// WgmmaM64N152K16F32F16 is "wgmma.mma_async.sync.aligned.m64n152k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×152 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {76 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N152K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(243, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N152K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n152k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×152 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {76 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N152K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(244, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N152K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n152k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×152 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {76 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N152K32F32E4M3(d, a, b, add Operand) { k.emit(245, d, a, b, add) }
+
+// WgmmaM64N152K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n152k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×152 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {76 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N152K32F32E5M2(d, a, b, add Operand) { k.emit(246, d, a, b, add) }
 
 // WgmmaM64N160K16F32F16 is "wgmma.mma_async.sync.aligned.m64n160k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×160 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N160K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(205, d, a, b, add, transA, transB)
+	k.emit(247, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N160K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n160k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×160 in bf16; transposed operands are contiguous along m or n.
@@ -1274,27 +1566,55 @@ func (k *Builder) WgmmaM64N160K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N160K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(206, d, a, b, add, transA, transB)
+	k.emit(248, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N160K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n160k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×160 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N160K32F32E4M3(d, a, b, add Operand) { k.emit(207, d, a, b, add) }
+func (k *Builder) WgmmaM64N160K32F32E4M3(d, a, b, add Operand) { k.emit(249, d, a, b, add) }
 
 // WgmmaM64N160K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n160k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×160 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N160K32F32E5M2(d, a, b, add Operand) { k.emit(208, d, a, b, add) }
+func (k *Builder) WgmmaM64N160K32F32E5M2(d, a, b, add Operand) { k.emit(250, d, a, b, add) }
+
+// WgmmaM64N168K16F32F16 is "wgmma.mma_async.sync.aligned.m64n168k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×168 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {84 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N168K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(251, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N168K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n168k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×168 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {84 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N168K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(252, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N168K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n168k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×168 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {84 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N168K32F32E4M3(d, a, b, add Operand) { k.emit(253, d, a, b, add) }
+
+// WgmmaM64N168K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n168k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×168 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {84 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N168K32F32E5M2(d, a, b, add Operand) { k.emit(254, d, a, b, add) }
 
 // WgmmaM64N176K16F32F16 is "wgmma.mma_async.sync.aligned.m64n176k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×176 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N176K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(209, d, a, b, add, transA, transB)
+	k.emit(255, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N176K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n176k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×176 in bf16; transposed operands are contiguous along m or n.
@@ -1302,27 +1622,55 @@ func (k *Builder) WgmmaM64N176K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N176K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(210, d, a, b, add, transA, transB)
+	k.emit(256, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N176K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n176k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×176 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N176K32F32E4M3(d, a, b, add Operand) { k.emit(211, d, a, b, add) }
+func (k *Builder) WgmmaM64N176K32F32E4M3(d, a, b, add Operand) { k.emit(257, d, a, b, add) }
 
 // WgmmaM64N176K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n176k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×176 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N176K32F32E5M2(d, a, b, add Operand) { k.emit(212, d, a, b, add) }
+func (k *Builder) WgmmaM64N176K32F32E5M2(d, a, b, add Operand) { k.emit(258, d, a, b, add) }
+
+// WgmmaM64N184K16F32F16 is "wgmma.mma_async.sync.aligned.m64n184k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×184 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {92 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N184K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(259, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N184K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n184k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×184 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {92 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N184K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(260, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N184K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n184k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×184 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {92 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N184K32F32E4M3(d, a, b, add Operand) { k.emit(261, d, a, b, add) }
+
+// WgmmaM64N184K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n184k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×184 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {92 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N184K32F32E5M2(d, a, b, add Operand) { k.emit(262, d, a, b, add) }
 
 // WgmmaM64N192K16F32F16 is "wgmma.mma_async.sync.aligned.m64n192k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×192 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N192K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(213, d, a, b, add, transA, transB)
+	k.emit(263, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N192K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×192 in bf16; transposed operands are contiguous along m or n.
@@ -1330,27 +1678,55 @@ func (k *Builder) WgmmaM64N192K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N192K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(214, d, a, b, add, transA, transB)
+	k.emit(264, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N192K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n192k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×192 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N192K32F32E4M3(d, a, b, add Operand) { k.emit(215, d, a, b, add) }
+func (k *Builder) WgmmaM64N192K32F32E4M3(d, a, b, add Operand) { k.emit(265, d, a, b, add) }
 
 // WgmmaM64N192K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n192k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×192 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N192K32F32E5M2(d, a, b, add Operand) { k.emit(216, d, a, b, add) }
+func (k *Builder) WgmmaM64N192K32F32E5M2(d, a, b, add Operand) { k.emit(266, d, a, b, add) }
+
+// WgmmaM64N200K16F32F16 is "wgmma.mma_async.sync.aligned.m64n200k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×200 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {100 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N200K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(267, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N200K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n200k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×200 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {100 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N200K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(268, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N200K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n200k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×200 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {100 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N200K32F32E4M3(d, a, b, add Operand) { k.emit(269, d, a, b, add) }
+
+// WgmmaM64N200K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n200k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×200 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {100 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N200K32F32E5M2(d, a, b, add Operand) { k.emit(270, d, a, b, add) }
 
 // WgmmaM64N208K16F32F16 is "wgmma.mma_async.sync.aligned.m64n208k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×208 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N208K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(217, d, a, b, add, transA, transB)
+	k.emit(271, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N208K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n208k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×208 in bf16; transposed operands are contiguous along m or n.
@@ -1358,27 +1734,55 @@ func (k *Builder) WgmmaM64N208K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N208K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(218, d, a, b, add, transA, transB)
+	k.emit(272, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N208K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n208k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×208 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N208K32F32E4M3(d, a, b, add Operand) { k.emit(219, d, a, b, add) }
+func (k *Builder) WgmmaM64N208K32F32E4M3(d, a, b, add Operand) { k.emit(273, d, a, b, add) }
 
 // WgmmaM64N208K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n208k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×208 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N208K32F32E5M2(d, a, b, add Operand) { k.emit(220, d, a, b, add) }
+func (k *Builder) WgmmaM64N208K32F32E5M2(d, a, b, add Operand) { k.emit(274, d, a, b, add) }
+
+// WgmmaM64N216K16F32F16 is "wgmma.mma_async.sync.aligned.m64n216k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×216 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {108 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N216K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(275, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N216K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n216k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×216 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {108 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N216K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(276, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N216K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n216k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×216 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {108 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N216K32F32E4M3(d, a, b, add Operand) { k.emit(277, d, a, b, add) }
+
+// WgmmaM64N216K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n216k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×216 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {108 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N216K32F32E5M2(d, a, b, add Operand) { k.emit(278, d, a, b, add) }
 
 // WgmmaM64N224K16F32F16 is "wgmma.mma_async.sync.aligned.m64n224k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×224 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N224K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(221, d, a, b, add, transA, transB)
+	k.emit(279, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N224K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n224k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×224 in bf16; transposed operands are contiguous along m or n.
@@ -1386,27 +1790,55 @@ func (k *Builder) WgmmaM64N224K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N224K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(222, d, a, b, add, transA, transB)
+	k.emit(280, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N224K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n224k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×224 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N224K32F32E4M3(d, a, b, add Operand) { k.emit(223, d, a, b, add) }
+func (k *Builder) WgmmaM64N224K32F32E4M3(d, a, b, add Operand) { k.emit(281, d, a, b, add) }
 
 // WgmmaM64N224K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n224k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×224 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N224K32F32E5M2(d, a, b, add Operand) { k.emit(224, d, a, b, add) }
+func (k *Builder) WgmmaM64N224K32F32E5M2(d, a, b, add Operand) { k.emit(282, d, a, b, add) }
+
+// WgmmaM64N232K16F32F16 is "wgmma.mma_async.sync.aligned.m64n232k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×232 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {116 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N232K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(283, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N232K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n232k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×232 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {116 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N232K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(284, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N232K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n232k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×232 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {116 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N232K32F32E4M3(d, a, b, add Operand) { k.emit(285, d, a, b, add) }
+
+// WgmmaM64N232K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n232k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×232 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {116 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N232K32F32E5M2(d, a, b, add Operand) { k.emit(286, d, a, b, add) }
 
 // WgmmaM64N240K16F32F16 is "wgmma.mma_async.sync.aligned.m64n240k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×240 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N240K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(225, d, a, b, add, transA, transB)
+	k.emit(287, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N240K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n240k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×240 in bf16; transposed operands are contiguous along m or n.
@@ -1414,27 +1846,55 @@ func (k *Builder) WgmmaM64N240K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N240K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(226, d, a, b, add, transA, transB)
+	k.emit(288, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N240K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n240k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×240 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N240K32F32E4M3(d, a, b, add Operand) { k.emit(227, d, a, b, add) }
+func (k *Builder) WgmmaM64N240K32F32E4M3(d, a, b, add Operand) { k.emit(289, d, a, b, add) }
 
 // WgmmaM64N240K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n240k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×240 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N240K32F32E5M2(d, a, b, add Operand) { k.emit(228, d, a, b, add) }
+func (k *Builder) WgmmaM64N240K32F32E5M2(d, a, b, add Operand) { k.emit(290, d, a, b, add) }
+
+// WgmmaM64N248K16F32F16 is "wgmma.mma_async.sync.aligned.m64n248k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×248 in fp16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {124 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N248K16F32F16(d, a, b, add, transA, transB Operand) {
+	k.emit(291, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N248K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n248k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×248 in bf16; transposed operands are contiguous along m or n.
+//
+// Operands: d: {124 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N248K16F32BF16(d, a, b, add, transA, transB Operand) {
+	k.emit(292, d, a, b, add, transA, transB)
+}
+
+// WgmmaM64N248K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n248k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×248 in fp8 e4m3, both contiguous along k.
+//
+// Operands: d: {124 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N248K32F32E4M3(d, a, b, add Operand) { k.emit(293, d, a, b, add) }
+
+// WgmmaM64N248K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n248k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×248 in fp8 e5m2, both contiguous along k.
+//
+// Operands: d: {124 × f32}; a: b64; b: b64; add: pred; 1; 1.
+// Needs sm_90a, PTX 8.0.
+func (k *Builder) WgmmaM64N248K32F32E5M2(d, a, b, add Operand) { k.emit(294, d, a, b, add) }
 
 // WgmmaM64N256K16F32F16 is "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×256 in fp16; transposed operands are contiguous along m or n.
 //
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N256K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(229, d, a, b, add, transA, transB)
+	k.emit(295, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N256K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×256 in bf16; transposed operands are contiguous along m or n.
@@ -1442,89 +1902,89 @@ func (k *Builder) WgmmaM64N256K16F32F16(d, a, b, add, transA, transB Operand) {
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
 // Needs sm_90a, PTX 8.0.
 func (k *Builder) WgmmaM64N256K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(230, d, a, b, add, transA, transB)
+	k.emit(296, d, a, b, add, transA, transB)
 }
 
 // WgmmaM64N256K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in fp8 e4m3, both contiguous along k.
 //
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K32F32E4M3(d, a, b, add Operand) { k.emit(231, d, a, b, add) }
+func (k *Builder) WgmmaM64N256K32F32E4M3(d, a, b, add Operand) { k.emit(297, d, a, b, add) }
 
 // WgmmaM64N256K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n256k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in fp8 e5m2, both contiguous along k.
 //
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K32F32E5M2(d, a, b, add Operand) { k.emit(232, d, a, b, add) }
+func (k *Builder) WgmmaM64N256K32F32E5M2(d, a, b, add Operand) { k.emit(298, d, a, b, add) }
 
 // WgmmaM64N256K8F32TF32 is "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32": d = a · b, plus d if add; descriptors of a 64×8 and b 8×256 in tf32.
 //
 // Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K8F32TF32(d, a, b, add Operand) { k.emit(233, d, a, b, add) }
+func (k *Builder) WgmmaM64N256K8F32TF32(d, a, b, add Operand) { k.emit(299, d, a, b, add) }
 
 // WgmmaM64N256K32S32S8 is "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in int8.
 //
 // Operands: d: {128 × b32}; a: b64; b: b64; add: pred.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K32S32S8(d, a, b, add Operand) { k.emit(234, d, a, b, add) }
+func (k *Builder) WgmmaM64N256K32S32S8(d, a, b, add Operand) { k.emit(300, d, a, b, add) }
 
 // WmmaLoadARow is "wmma.load.a.sync.aligned.row.m16n16k16.global.f16": d = the lane's part of a 16×16 matrix in fp16, whose contiguous lines are stride elements apart.
 //
 // Operands: d: {8 × b32}; addr: [global]; stride: b32 or integer.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaLoadARow(d, addr, stride Operand) { k.emit(235, d, addr, stride) }
+func (k *Builder) WmmaLoadARow(d, addr, stride Operand) { k.emit(301, d, addr, stride) }
 
 // WmmaLoadACol is "wmma.load.a.sync.aligned.col.m16n16k16.global.f16": d = the lane's part of a 16×16 matrix in fp16, whose contiguous lines are stride elements apart.
 //
 // Operands: d: {8 × b32}; addr: [global]; stride: b32 or integer.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaLoadACol(d, addr, stride Operand) { k.emit(236, d, addr, stride) }
+func (k *Builder) WmmaLoadACol(d, addr, stride Operand) { k.emit(302, d, addr, stride) }
 
 // WmmaLoadBRow is "wmma.load.b.sync.aligned.row.m16n16k16.global.f16": d = the lane's part of a 16×16 matrix in fp16, whose contiguous lines are stride elements apart.
 //
 // Operands: d: {8 × b32}; addr: [global]; stride: b32 or integer.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaLoadBRow(d, addr, stride Operand) { k.emit(237, d, addr, stride) }
+func (k *Builder) WmmaLoadBRow(d, addr, stride Operand) { k.emit(303, d, addr, stride) }
 
 // WmmaLoadBCol is "wmma.load.b.sync.aligned.col.m16n16k16.global.f16": d = the lane's part of a 16×16 matrix in fp16, whose contiguous lines are stride elements apart.
 //
 // Operands: d: {8 × b32}; addr: [global]; stride: b32 or integer.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaLoadBCol(d, addr, stride Operand) { k.emit(238, d, addr, stride) }
+func (k *Builder) WmmaLoadBCol(d, addr, stride Operand) { k.emit(304, d, addr, stride) }
 
 // WmmaMmaRowRow is "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32": d = a · b + c over a warp: 16×16×16, a and b in fp16.
 //
 // Operands: d: {8 × f32}; a: {8 × b32}; b: {8 × b32}; c: {8 × f32}.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaMmaRowRow(d, a, b, c Operand) { k.emit(239, d, a, b, c) }
+func (k *Builder) WmmaMmaRowRow(d, a, b, c Operand) { k.emit(305, d, a, b, c) }
 
 // WmmaMmaRowCol is "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32": d = a · b + c over a warp: 16×16×16, a and b in fp16.
 //
 // Operands: d: {8 × f32}; a: {8 × b32}; b: {8 × b32}; c: {8 × f32}.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaMmaRowCol(d, a, b, c Operand) { k.emit(240, d, a, b, c) }
+func (k *Builder) WmmaMmaRowCol(d, a, b, c Operand) { k.emit(306, d, a, b, c) }
 
 // WmmaMmaColRow is "wmma.mma.sync.aligned.col.row.m16n16k16.f32.f32": d = a · b + c over a warp: 16×16×16, a and b in fp16.
 //
 // Operands: d: {8 × f32}; a: {8 × b32}; b: {8 × b32}; c: {8 × f32}.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaMmaColRow(d, a, b, c Operand) { k.emit(241, d, a, b, c) }
+func (k *Builder) WmmaMmaColRow(d, a, b, c Operand) { k.emit(307, d, a, b, c) }
 
 // WmmaMmaColCol is "wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32": d = a · b + c over a warp: 16×16×16, a and b in fp16.
 //
 // Operands: d: {8 × f32}; a: {8 × b32}; b: {8 × b32}; c: {8 × f32}.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaMmaColCol(d, a, b, c Operand) { k.emit(242, d, a, b, c) }
+func (k *Builder) WmmaMmaColCol(d, a, b, c Operand) { k.emit(308, d, a, b, c) }
 
 // WmmaLoadCRow is "wmma.load.c.sync.aligned.row.m16n16k16.global.f32": d = the lane's part of a 16×16 matrix in fp32, whose rows are stride elements apart.
 //
 // Operands: d: {8 × f32}; addr: [global]; stride: b32 or integer.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaLoadCRow(d, addr, stride Operand) { k.emit(243, d, addr, stride) }
+func (k *Builder) WmmaLoadCRow(d, addr, stride Operand) { k.emit(309, d, addr, stride) }
 
 // WmmaStoreDRow is "wmma.store.d.sync.aligned.row.m16n16k16.global.f32": the 16×16 matrix in fp32 at addr, whose rows are stride elements apart, = a.
 //
 // Operands: addr: [global]; a: {8 × f32}; stride: b32 or integer.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaStoreDRow(addr, a, stride Operand) { k.emit(244, addr, a, stride) }
+func (k *Builder) WmmaStoreDRow(addr, a, stride Operand) { k.emit(310, addr, a, stride) }

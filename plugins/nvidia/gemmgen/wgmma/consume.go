@@ -72,12 +72,16 @@ func (e *emitter) consume() {
 	c := e.s.Config
 	a := newOperand(e.s.AMajor == gemm.MajorK, c.BlockM, c.BlockK)
 	b := newOperand(e.s.BMajor == gemm.MajorK, c.BlockN, c.BlockK)
+	atA, atB := 0, e.g.aBytes/16
+	if e.g.turned { // Cᵀ = Bᵀ·Aᵀ
+		a, b, atA, atB = b, a, atB, atA
+	}
 	base := e.Shr(e.And(e.smem, sharedWindow), 4) // the bits above are the CTA's rank
-	baseA := e.Mad(consumer, e.g.tiles*a.tile, e.Add(base, ptx.Int(a.low)))
-	baseB := e.Add(base, ptx.Int(b.low+e.g.aBytes/16))
+	baseA := e.Mad(consumer, e.g.tiles*a.tile, e.Add(base, ptx.Int(a.low+atA)))
+	baseB := e.Add(base, ptx.Int(b.low+atB))
 	sums := make([][]ptx.Operand, e.g.tiles)
 	for i := range sums {
-		sums[i] = e.Regs(c.BlockN/2, e.F32)
+		sums[i] = e.Regs(e.g.columns/2, e.F32)
 	}
 	r := e.newRing(0)
 	always := e.Pred()
@@ -92,16 +96,16 @@ func (e *emitter) consume() {
 		e.Place(loop)
 		e.SetpNeS32(later, left, t.blocks)
 		e.wait(e.Mad(r.stage, barrierBytes, e.full), r.parity)
-		atA, atB := e.Mad(r.stage, e.g.stageBytes/16, baseA), e.Mad(r.stage, e.g.stageBytes/16, baseB)
+		stageA, stageB := e.Mad(r.stage, e.g.stageBytes/16, baseA), e.Mad(r.stage, e.g.stageBytes/16, baseB)
 		e.WgmmaFenceSyncAligned()
 		for step := range c.BlockK * e.s.DType.Bytes() / stepBytes {
 			add := always
 			if step == 0 {
 				add = later
 			}
-			db := e.descriptor(b, atB, b.offset(0, step))
+			db := e.descriptor(b, stageB, b.offset(0, step))
 			for i := range sums {
-				da := e.descriptor(a, atA, a.offset(i, step))
+				da := e.descriptor(a, stageA, a.offset(i, step))
 				e.multiply(sums[i], da, db, add, a.transposed, b.transposed)
 			}
 		}
@@ -141,9 +145,9 @@ func (e *emitter) free(barrier, tells ptx.Operand) {
 	e.If(tells).MbarrierArriveB64(ptx.Shared(barrier, 0))
 }
 
-// multiply adds a tile of 64 rows times one of block_n columns, 32 bytes along K each.
+// multiply adds a tile of 64 rows times one of so many columns, 32 bytes along K each.
 func (e *emitter) multiply(sums []ptx.Operand, a, b, add ptx.Operand, transA, transB int) {
-	n, t := e.s.Config.BlockN, operandTypes[e.s.DType]
+	n, t := e.g.columns, operandTypes[e.s.DType]
 	if e.s.DType.Bytes() == 1 {
 		e.Wgmma8(n, t, e.Vec(sums...), a, b, add)
 		return
@@ -151,16 +155,23 @@ func (e *emitter) multiply(sums []ptx.Operand, a, b, add ptx.Operand, transA, tr
 	e.Wgmma(n, t, e.Vec(sums...), a, b, add, ptx.Int(transA), ptx.Int(transB))
 }
 
-// store writes the warpgroup's tiles. Thread t of a warpgroup has, of each 8 columns, two neighbours of row t/4 mod 8
+// store writes the warpgroup's tiles. If these are not of Cᵀ, thread t of a warpgroup has, of each 8 columns, two neighbours of row t/4 mod 8
 // of its warp's 16 rows, and the two 8 rows below.
-func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, tiles *tileWriter) {
+func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, tiles storesTiles) {
 	alpha := e.F32()
 	e.LdParamF32(alpha, e.p.alpha)
-	if e.s.Epilogue.Bias {
+	switch {
+	case e.s.Epilogue.Bias && e.g.turned:
+		e.addBiasTurned(t, thread, consumer, sums, alpha)
+	case e.s.Epilogue.Bias:
 		e.addBias(t, thread, sums, alpha)
 	}
 	if e.s.TilesC {
-		tiles.store(t, sums, alpha)
+		tiles(t, sums, alpha)
+		return
+	}
+	if e.g.turned {
+		e.storeTurned(t, thread, consumer, alpha, sums)
 		return
 	}
 	w := e.newWriter(t, thread, consumer, alpha)

@@ -10,32 +10,38 @@ import (
 type writer struct {
 	*emitter
 	alpha, beta ptx.Operand
-	// pointer is the address of the thread's first element, down the distance to the row 8 below.
-	pointer, down ptx.Operand
+	// pointer is the address of the thread's first element, down the distance to the row 8 below. ldc counts elements.
+	pointer, down, ldc ptx.Operand
 	// rowsLeft and columnsLeft count from the thread's first element to the end of C.
 	rowsLeft, columnsLeft ptx.Operand
 }
 
 // newWriter returns the writer of a thread for a tile.
 func (e *emitter) newWriter(t tile, thread, consumer, alpha ptx.Operand) *writer {
-	size := e.s.Out.Bytes()
 	lane := e.And(thread, 31)
 	row := e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2))
 	row = e.Add(t.m0, e.Mad(consumer, tileM*e.g.tiles, row))
 	column := e.Add(t.n0, e.Shl(e.And(lane, 3), 1))
+	w := e.newWriterAt(t, row, column, alpha)
+	e.MulLoS64(w.down, w.ldc, ptx.Int(8*e.s.Out.Bytes()))
+	return w
+}
+
+// newWriterAt returns the writer of a thread whose first element is in this row and column.
+func (e *emitter) newWriterAt(t tile, row, column, alpha ptx.Operand) *writer {
 	w := &writer{emitter: e, alpha: alpha, pointer: e.B64(), down: e.B64(),
 		rowsLeft: e.Sub(e.Param32(e.p.m), row), columnsLeft: e.Sub(e.Param32(e.p.n), column)}
 	if e.s.Adds {
 		w.beta = e.F32()
 		e.LdParamF32(w.beta, e.p.beta)
 	}
-	ldc, index := e.Param64(e.p.ldc), e.B64()
-	e.MadLoS64(index, e.Wide(row), ldc, e.Wide(column))
+	index := e.B64()
+	w.ldc = e.Param64(e.p.ldc)
+	e.MadLoS64(index, e.Wide(row), w.ldc, e.Wide(column))
 	e.MadLoS64(index, e.Wide(t.batch), e.Param64(e.p.strideC), index)
-	e.ShlB64(index, index, ptx.Int(asm.Log2(size)))
+	e.ShlB64(index, index, ptx.Int(asm.Log2(e.s.Out.Bytes())))
 	e.CvtaToGlobalU64(w.pointer, e.Param64(e.p.c))
 	e.AddS64(w.pointer, w.pointer, index)
-	e.MulLoS64(w.down, ldc, ptx.Int(8*size))
 	return w
 }
 

@@ -23,8 +23,7 @@ func (Family) Target() target.Target { return target.Target{CC: 90, Suffix: targ
 
 // The numbers and the axis of the family's space.
 var (
-	blocksM  = []int{64, 128, 192, 256}
-	blocksN  = []int{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256}
+	blocks   = multiples(8, 256)
 	blocksK  = []int{64, 128}
 	warps    = []int{8, 12, 16}
 	stages   = []int{2, 3, 4, 5, 6, 7, 8}
@@ -32,6 +31,14 @@ var (
 	// streams are the values of AxisStreamK.
 	streams = []string{"0", "1"}
 )
+
+// multiples returns the multiples of a step up to a number.
+func multiples(step, most int) (list []int) {
+	for n := step; n <= most; n += step {
+		list = append(list, n)
+	}
+	return list
+}
 
 // axisCluster is the name of the axis for the CTAs of a cluster. They compute tiles that are neighbours along M, and
 // each copies a part of B for all of them.
@@ -55,7 +62,7 @@ func (Family) Axes() []gemm.Axis {
 // Space implements gemmgen.Family.
 func (Family) Space() arch.Space {
 	return arch.Space{
-		Kernel: Name, BlockM: blocksM, BlockN: blocksN, BlockK: blocksK,
+		Kernel: Name, BlockM: blocks, BlockN: blocks, BlockK: blocksK,
 		NumWarps: warps, NumStages: stages, SplitK: []int{1},
 		Axes: []arch.AxisValues{{Name: axisCluster, Values: clusters}, {Name: AxisStreamK, Values: streams}},
 	}

@@ -171,7 +171,11 @@ func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) (maps []gemmgen
 		describe("a", p.DType, call.A, rowA, rowsA, boxA), describe("b", p.DType, call.B, rowB, rowsB, boxB),
 	}
 	if s.TilesC {
-		maps = append(maps, describe("c_map", s.Out, call.C, p.N, p.M, storeM))
+		box := storeM
+		if g.turned {
+			box = storeRows(s.Config.BlockM)
+		}
+		maps = append(maps, describe("c_map", s.Out, call.C, p.N, p.M, box))
 	}
 	return maps, copied
 }

@@ -26,7 +26,8 @@ type Spec struct {
 	// TilesC says that the copy engine stores C: a tensor map can describe it, its rows end at multiples of 16 bytes,
 	// its elements have 16 bits, block_n is a multiple of 64, and C is not added to.
 	TilesC bool
-	// PairsC says that two neighbours of C, the first at an even column, can be stored at once.
+	// PairsC says that two neighbours of C, the first at an even column, can be stored at once. A thread of a kernel that
+	// multiplies Cᵀ has none.
 	PairsC bool
 	// Epilogue is what is done to C before it is stored.
 	Epilogue gemm.Epilogue
@@ -47,7 +48,7 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 		DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Addressable: min(a, b) >= mapAlign,
 		Adds:   call.Beta != 0,
 		TilesC: Tiles(alignC, out, c) && call.Beta == 0,
-		PairsC: vectorC >= 2*out.Bytes(), Epilogue: p.Epilogue, Config: c,
+		PairsC: vectorC >= 2*out.Bytes() && !Turned(c), Epilogue: p.Epilogue, Config: c,
 	}
 }
 
@@ -68,13 +69,16 @@ func (s Spec) Key() any { return s.key() }
 func (s Spec) key() Spec {
 	s.Config.GroupM, s.Config.Kernel, s.Processors = 0, Name, 0
 	s.Config.SplitK = min(s.Config.SplitK, 2)
-	s.PairsC = s.PairsC || s.TilesC
+	s.PairsC = (s.PairsC || s.TilesC) && !Turned(s.Config)
 	return s
 }
 
 // geometry is how a CTA's work is laid out over warpgroups, registers and shared memory.
 type geometry struct {
-	// consumers are the warpgroups that multiply. tiles is how many 64×block_n tiles each of them has, sums the
+	// turned says that the warpgroups multiply Cᵀ. rows and columns are the tile as they see it, rows a multiple of 64.
+	turned        bool
+	rows, columns int
+	// consumers are the warpgroups that multiply. tiles is how many tiles of 64×columns each of them has, sums the
 	// registers for these.
 	consumers, tiles, sums int
 	threads                int
@@ -84,7 +88,8 @@ type geometry struct {
 	slabs int
 	// aBytes and bBytes are the operand tiles of one stage, stageBytes both. The barriers lie behind the stages.
 	aBytes, bBytes, stageBytes, barriers, sharedBytes int
-	// staging is where the warps that multiply put what the copy engine stores, each two buffers.
+	// staging is where the warps that multiply put what the copy engine stores, each two buffers. If they multiply Cᵀ, the
+	// buffers are those of a warpgroup.
 	staging int
 }
 
@@ -96,11 +101,35 @@ const (
 	tileM, stepBytes = 64, 32
 	// swizzleBytes is the period of the swizzle, to which operand tiles are aligned.
 	swizzleBytes = 1024
+	swizzleRows  = swizzleBytes / rowBytes
 	barrierBytes = 8
 	// A warp stores 16 rows of 64 columns at once.
 	storeM, storeN = 16, 64
 	storeBytes     = storeM * rowBytes
+	// A warpgroup that has multiplied Cᵀ stores 32 rows of 64 columns of C at once.
+	turnedM     = 32
+	turnedBytes = turnedM * rowBytes
 )
+
+// Turned reports whether the warpgroups multiply Cᵀ = Bᵀ·Aᵀ, so that the 64 rows of an instruction lie along N: where
+// block_m is not a multiple of 64.
+func Turned(c gemm.Config) bool { return c.BlockM%tileM != 0 }
+
+// rows returns the rows of the tile that the warpgroups share.
+func rows(c gemm.Config) int {
+	if Turned(c) {
+		return c.BlockN
+	}
+	return c.BlockM
+}
+
+// Columns returns the columns of a multiplication, which has 64 rows.
+func Columns(c gemm.Config) int {
+	if Turned(c) {
+		return c.BlockM
+	}
+	return c.BlockN
+}
 
 // registerSplit is how many registers a thread has with several consumers: at the start all have as many, then the
 // producer gives up most of its own to the consumers.
@@ -148,13 +177,17 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 	if reason, detail = s.belongs(); reason != "" {
 		return g, reason, detail
 	}
+	g.turned, g.rows, g.columns = Turned(*c), rows(*c), Columns(*c)
 	g.consumers = c.NumWarps/4 - 1
-	g.tiles = c.BlockM / tileM / g.consumers
-	g.sums = g.tiles * c.BlockN / 2
+	g.tiles = g.rows / tileM / g.consumers
+	g.sums = g.tiles * g.columns / 2
 	g.threads = 32 * c.NumWarps
 	g.cluster = Cluster(s.Config)
 	g.slabs = c.BlockK * s.DType.Bytes() / rowBytes
 	g.aBytes = c.BlockM * rowBytes * g.slabs
+	if s.AMajor == gemm.MajorM {
+		g.aBytes = slices64(c.BlockM) * c.BlockK * rowBytes
+	}
 	g.bBytes = c.BlockN * rowBytes * g.slabs
 	if s.BMajor == gemm.MajorN {
 		g.bBytes = slices64(c.BlockN) * c.BlockK * rowBytes
@@ -162,7 +195,10 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 	g.stageBytes = g.aBytes + g.bBytes
 	g.staging = c.NumStages * g.stageBytes
 	g.barriers = g.staging
-	if s.TilesC {
+	switch {
+	case s.TilesC && g.turned:
+		g.barriers += 2 * turnedBytes * g.consumers
+	case s.TilesC:
 		g.barriers += 2 * storeBytes * 4 * g.consumers
 	}
 	g.sharedBytes = g.barriers + 2*barrierBytes*c.NumStages
@@ -187,15 +223,15 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 		return arch.ReasonAtomShape, "wgmma multiplies fp8 only if A and B are contiguous along K"
 	case s.Out != gemm.FP16 && s.Out != gemm.BF16 && s.Out != gemm.FP32:
 		return arch.ReasonAtomShape, fmt.Sprintf("the epilogue writes fp16, bf16 or fp32, not %s", s.Out)
-	case !slices.Contains(blocksM, c.BlockM), !slices.Contains(blocksN, c.BlockN), !slices.Contains(blocksK, c.BlockK),
-		c.BlockK*s.DType.Bytes() < rowBytes:
-		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d of %s: block_m is a multiple of 64, block_n one of 16, both "+
-			"up to 256, block_k 64 or 128, for fp8 128", c.BlockM, c.BlockN, c.BlockK, s.DType)
+	case !slices.Contains(blocks, c.BlockM), !slices.Contains(blocks, c.BlockN), !slices.Contains(blocksK, c.BlockK),
+		Turned(*c) && c.BlockN%tileM != 0, c.BlockK*s.DType.Bytes() < rowBytes:
+		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d of %s: block_m and block_n are multiples of 8 up to 256, one "+
+			"of them of 64, and block_k is 64 or 128, for fp8 128", c.BlockM, c.BlockN, c.BlockK, s.DType)
 	case !slices.Contains(warps, c.NumWarps):
 		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has 8, 12 or 16, of which 4 only copy", c.NumWarps)
-	case c.BlockM/tileM%(c.NumWarps/4-1) != 0:
+	case rows(*c)/tileM%(c.NumWarps/4-1) != 0:
 		return arch.ReasonWarps, fmt.Sprintf("%d warps that multiply cannot share %d rows: each 4 have a multiple of %d",
-			c.NumWarps-4, c.BlockM, tileM)
+			c.NumWarps-4, rows(*c), tileM)
 	case !slices.Contains(stages, c.NumStages):
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has 2 to 8", c.NumStages)
 	case Cluster(s.Config) == 0:
@@ -203,6 +239,9 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 			axisCluster, AxisStreamK, c.Axes)
 	case Streams(s.Config) && c.SplitK > 1:
 		return arch.ReasonModelRule, "stream_k splits K by itself: split_k has to be 1"
+	case Cluster(s.Config) > 1 && s.BMajor == gemm.MajorK && c.BlockN/Cluster(s.Config)%swizzleRows != 0:
+		return arch.ReasonModelRule, fmt.Sprintf("each CTA of a cluster copies a multiple of %d rows of B, and %d do not "+
+			"divide so", swizzleRows, c.BlockN)
 	case !s.Addressable:
 		return ReasonTensorMap, "TMA copies A and B only if their addresses and the distances of their rows are " +
 			"multiples of 16 bytes"
@@ -219,7 +258,7 @@ type Resources struct {
 	// Registers are what the threads that multiply may use, on average over the CTA.
 	Registers    int
 	SharedMemory unit.Bytes
-	// Consumers are the warpgroups that multiply, Tiles the 64×block_n tiles of each.
+	// Consumers are the warpgroups that multiply, Tiles the tiles of 64 rows of each.
 	Consumers, Tiles int
 }
 
@@ -259,15 +298,15 @@ func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) 
 	if a := s.Epilogue.Activation; g.consumers == 1 && a != gemm.Identity && a != gemm.ReLU {
 		other += activationRegisters
 	}
-	if need := s.Config.BlockN/2 + instructionRegisters; need > limits.Registers(g.threads) {
+	if need := g.columns/2 + instructionRegisters; need > limits.Registers(g.threads) {
 		return arch.ReasonRegisters, fmt.Sprintf(
 			"a multiplication of 64x%d needs %d registers per thread, of %d threads each has %d",
-			s.Config.BlockN, need, g.threads, limits.Registers(g.threads))
+			g.columns, need, g.threads, limits.Registers(g.threads))
 	}
 	if need := g.sums + other; need > available {
 		return arch.ReasonRegisters, fmt.Sprintf(
 			"%d tiles of 64x%d per warpgroup need about %d registers per thread, %d available",
-			g.tiles, s.Config.BlockN, need, available)
+			g.tiles, g.columns, need, available)
 	}
 	if shared := unit.Bytes(g.sharedBytes); shared > limits.SharedMemory {
 		return arch.ReasonSharedMemory, fmt.Sprintf("needs %d B of shared memory, %d B available",

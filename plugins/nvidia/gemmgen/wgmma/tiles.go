@@ -16,11 +16,22 @@ type tileWriter struct {
 	first ptx.Operand
 }
 
-// newTiles returns the writer of a thread, nil if the kernel stores otherwise.
-func (e *emitter) newTiles(thread, consumer ptx.Operand) *tileWriter {
-	if !e.s.TilesC {
+// storesTiles stores a tile through the copy engine.
+type storesTiles func(t tile, sums [][]ptx.Operand, alpha ptx.Operand)
+
+// newTiles returns how a thread stores tiles, nil if the kernel does without the copy engine.
+func (e *emitter) newTiles(thread, consumer ptx.Operand) storesTiles {
+	switch {
+	case !e.s.TilesC:
 		return nil
+	case e.g.turned:
+		return e.newTurnedTiles(thread, consumer).store
 	}
+	return e.newTileWriter(thread, consumer).store
+}
+
+// newTileWriter returns the writer of a thread.
+func (e *emitter) newTileWriter(thread, consumer ptx.Operand) *tileWriter {
 	w := &tileWriter{emitter: e, mapC: e.mapAddress(e.p.cMap), first: e.Pred()}
 	lane, warp := e.And(thread, 31), e.B32()
 	e.ShflSyncIdxB32(warp, e.Shr(thread, 5), ptx.Int(0))

@@ -32,15 +32,17 @@ func TestGolden(t *testing.T) {
 	adding := spec(t, "64x16x64,warps=8,stages=2", "mk", gemm.FP16, gemm.FP16)
 	adding.Adds = true
 	for name, s := range map[string]Spec{
-		"pairs":   spec(t, "64x16x64,warps=8,stages=3", "kk", gemm.FP16, gemm.FP16),
-		"tiles":   spec(t, "64x64x64,warps=8,stages=2", "kn", gemm.FP16, gemm.BF16),
-		"cluster": spec(t, "128x32x64,warps=12,stages=4,cluster=2", "mn", gemm.BF16, gemm.FP32),
-		"add":     adding,
-		"split":   spec(t, "64x16x64,warps=8,stages=2,cluster=2,split=2", "kk", gemm.FP16, gemm.FP32),
-		"fp8":     spec(t, "64x16x128,warps=8,stages=2", "kk", gemm.FP8, gemm.FP16),
-		"stream":  spec(t, "64x16x64,warps=8,stages=2,cluster=2,stream_k=1", "kk", gemm.FP16, gemm.FP32),
-		"three":   spec(t, "192x16x64,warps=16,stages=2", "kk", gemm.FP16, gemm.FP32),
-		"wide":    spec(t, "64x64x128,warps=8,stages=2", "kn", gemm.BF16, gemm.FP32),
+		"pairs":        spec(t, "64x16x64,warps=8,stages=3", "kk", gemm.FP16, gemm.FP16),
+		"tiles":        spec(t, "64x64x64,warps=8,stages=2", "kn", gemm.FP16, gemm.BF16),
+		"cluster":      spec(t, "128x32x64,warps=12,stages=4,cluster=2", "mn", gemm.BF16, gemm.FP32),
+		"add":          adding,
+		"split":        spec(t, "64x16x64,warps=8,stages=2,cluster=2,split=2", "kk", gemm.FP16, gemm.FP32),
+		"fp8":          spec(t, "64x16x128,warps=8,stages=2", "kk", gemm.FP8, gemm.FP16),
+		"stream":       spec(t, "64x16x64,warps=8,stages=2,cluster=2,stream_k=1", "kk", gemm.FP16, gemm.FP32),
+		"three":        spec(t, "192x16x64,warps=16,stages=2", "kk", gemm.FP16, gemm.FP32),
+		"turned":       spec(t, "24x64x64,warps=8,stages=2,cluster=2", "kn", gemm.FP16, gemm.BF16),
+		"turned-split": spec(t, "16x64x64,warps=8,stages=2,split=2", "mk", gemm.FP16, gemm.FP32),
+		"wide":         spec(t, "64x64x128,warps=8,stages=2", "kn", gemm.BF16, gemm.FP32),
 	} {
 		path := filepath.Join("testdata", name+".sm_90a.ptx")
 		got := emit(t, s).Text
@@ -222,7 +224,7 @@ func TestLaunchOfFewRows(t *testing.T) {
 
 // TestRefuses: what the family cannot build is refused for its reason.
 func TestRefuses(t *testing.T) {
-	unaligned := gemm.New(512, 512, 511)
+	unaligned, transB := gemm.New(512, 512, 511), problem(512, 512, 512, 1, false, true)
 	for _, c := range []struct {
 		config string
 		p      gemm.Problem
@@ -237,7 +239,13 @@ func TestRefuses(t *testing.T) {
 		{"128x128x64,warps=12,stages=4", eightBits(false, true), gemm.FP16, arch.ReasonAtomShape},
 		{"128x128x128,warps=12,stages=4", eightBits(false, false), gemm.FP16, arch.ReasonAtomShape},
 		{"128x128x128,warps=12,stages=4", eightBits(true, true), gemm.FP16, arch.ReasonAtomShape},
-		{"128x120x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonAtomShape},
+		{"128x120x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, ""},
+		{"128x124x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonAtomShape},
+		{"120x96x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonAtomShape},
+		{"104x192x64,warps=16,stages=4", gemm.New(512, 512, 512), gemm.FP16, ""},
+		{"104x192x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
+		{"128x104x64,warps=12,stages=4,cluster=2", transB, gemm.FP16, arch.ReasonModelRule},
+		{"104x128x64,warps=12,stages=4,cluster=2", transB, gemm.FP16, ""},
 		{"64x128x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
 		{"128x128x64,warps=4,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
 		{"128x128x64,warps=12,stages=9", gemm.New(512, 512, 512), gemm.FP16, gemmgen.ReasonStages},

@@ -61,7 +61,7 @@ func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
 		Addressable: min(width(o.WidthA), width(o.WidthB)) >= gemm.MaxVector,
 		TilesC:      generator.Tiles(width(o.WidthC), o.Out, c),
-		PairsC:      width(o.WidthC) >= 2*o.Out.Bytes(),
+		PairsC:      width(o.WidthC) >= 2*o.Out.Bytes() && !generator.Turned(c),
 		Config:      c,
 	}
 }
@@ -128,7 +128,7 @@ func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 	}
 	return kernel.Loop{
 		StoreBytes: store,
-		WGMMA:      true, Columns: c.BlockN, Multiplies: o.DType, WarpsM: 1, WarpsN: 1, WarpsK: 1,
+		WGMMA:      true, Columns: generator.Columns(c), Multiplies: o.DType, WarpsM: 1, WarpsN: 1, WarpsK: 1,
 		Sharers: generator.Cluster(c), Streams: generator.Streams(c),
 	}
 }

@@ -55,6 +55,10 @@ var hopper = []Instruction{
 	row("StmatrixX4", "stmatrix.sync.aligned.m8n8.x4.shared.b16", since(90, 78),
 		"writes four 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-31",
 		store(Shared, B32, 4)...),
+	row("StmatrixX4Trans", "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16", since(90, 78),
+		"StmatrixX4 of the transposed matrices: a row of 16 bytes is a column", store(Shared, B32, 4)...),
+	row("BarSyncThreads", "bar.sync", since(20, 20), "waits for so many threads of the CTA, whole warps, at barrier a",
+		src("a", i32), src("threads", Int)),
 
 	// Clusters.
 	row("MapaSharedClusterU32", "mapa.shared::cluster.u32", since(90, 78),
@@ -65,10 +69,9 @@ var hopper = []Instruction{
 		"waits until all threads of the cluster have arrived").flow(Barrier),
 }
 
-// The extents along n of the warpgroup's multiplication that the builder has, in steps of WgmmaStepN. The hardware also
-// has the multiples of 8 between them.
+// The extents along n of the warpgroup's multiplication, in steps of WgmmaStepN.
 const (
-	WgmmaStepN = 16
+	WgmmaStepN = 8
 	wgmmaMaxN  = 256
 )
 

@@ -1,0 +1,127 @@
+package wgmma
+
+import "github.com/origami-gemm/origami/plugins/nvidia/ptx"
+
+// turnedTiles stores Cᵀ of a warpgroup through the copy engine: 32 rows of 64 columns of C at a time go to one of its
+// two buffers, from which the engine stores them while the warpgroup goes on. A warp has 16 of the 64 columns.
+type turnedTiles struct {
+	*emitter
+	mapC ptx.Operand
+	// column is the warpgroup's first column in the CTA's tile.
+	column ptx.Operand
+	// buffer is the first buffer, lane the address in it that the lane writes for the first 16 rows.
+	buffer, lane ptx.Operand
+	// first says that this is the warpgroup's first thread, which issues the copies.
+	first ptx.Operand
+}
+
+func (e *emitter) newTurnedTiles(thread, consumer ptx.Operand) *turnedTiles {
+	w := &turnedTiles{emitter: e, mapC: e.mapAddress(e.p.cMap), column: e.B32(), first: e.Pred()}
+	e.MulLoS32(w.column, consumer, ptx.Int(tileM*e.g.tiles))
+	e.SetpEqS32(w.first, thread, ptx.Int(0))
+	w.buffer = e.Mad(consumer, 2*turnedBytes, e.Add(e.smem, ptx.Int(e.g.staging)))
+	// Lanes 0-15 have the first 8 of 16 rows of C, lanes 16-31 the others. Of each 16, the first 8 have the first 8 of the
+	// warp's columns. Of a row, chunk c of 8 columns lies at chunk c xor (row mod 8).
+	lane, row, chunk := e.And(thread, 31), e.And(thread, 7), e.B32()
+	half := e.And(e.Shr(lane, 3), 1)
+	e.XorB32(chunk, e.Mad(e.Shr(thread, 5), 2, half), row)
+	w.lane = e.Mad(chunk, 16, e.Mad(e.Mad(e.Shr(lane, 4), 8, row), rowBytes, w.buffer))
+	return w
+}
+
+// storeRows is how many rows of C a copy stores: block_m may end within a buffer.
+func storeRows(blockM int) int { return min(blockM&-blockM, turnedM) }
+
+// store writes the warpgroup's part of an output tile. Rows and columns outside of C are not stored.
+func (w *turnedTiles) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
+	n, box := 0, storeRows(w.s.Config.BlockM)
+	for i := range sums {
+		x := w.Add(t.n0, w.Add(w.column, ptx.Int(i*tileM)))
+		for first := 0; first < w.s.Config.BlockM; first += turnedM {
+			rows, buffer := min(turnedM, w.s.Config.BlockM-first), n%2*turnedBytes
+			// The buffer is free when its last copy has read it: the one before the last, or one of the tile before.
+			w.CpAsyncBulkWaitGroupRead(ptx.Int(min(n, 1)))
+			w.BarSyncThreads(w.group, ptx.Int(warpgroup))
+			for row := 0; row < rows; row += 16 {
+				// Of each 8 rows of C: two of the upper 8 columns, two of the lower.
+				packed := make([]ptx.Operand, 4)
+				for k := range packed {
+					at := (first+row)/2 + 2*k
+					if at >= len(sums[i]) { // the buffer has rows that are not stored
+						packed[k] = packed[k-2]
+						continue
+					}
+					packed[k] = w.pack([]ptx.Operand{w.value(sums[i][at], alpha), w.value(sums[i][at+1], alpha)})
+				}
+				w.StmatrixX4Trans(ptx.Shared(w.lane, buffer+row*rowBytes), w.Vec(packed...))
+			}
+			w.FenceProxyAsyncShared()
+			w.BarSyncThreads(w.group, ptx.Int(warpgroup))
+			for row := 0; row < rows; row += box {
+				y := w.Add(t.m0, ptx.Int(first+row))
+				w.If(w.first).CpAsyncBulkTensor3DStore(w.Tensor(w.mapC, x, y, t.batch),
+					ptx.Shared(w.buffer, buffer+row*rowBytes))
+			}
+			w.If(w.first).CpAsyncBulkCommitGroup()
+			n++
+		}
+	}
+}
+
+// turnedColumn is the first column of C that a thread has. Others are 8 and multiples of 64 further on.
+func (e *emitter) turnedColumn(t tile, thread, consumer ptx.Operand) ptx.Operand {
+	inTile := e.Mad(e.Shr(thread, 5), 16, e.Shr(e.And(thread, 31), 2))
+	return e.Add(t.n0, e.Mad(consumer, tileM*e.g.tiles, inTile))
+}
+
+// storeTurned writes the sums of Cᵀ of one thread, element by element, where C has them. Thread t of a warpgroup has, of
+// each 8 rows of C, the rows 2(t mod 4) and the next.
+func (e *emitter) storeTurned(t tile, thread, consumer, alpha ptx.Operand, sums [][]ptx.Operand) {
+	row := e.Add(t.m0, e.Shl(e.And(thread, 3), 1))
+	w := e.newWriterAt(t, row, e.turnedColumn(t, thread, consumer), alpha)
+	size := e.s.Out.Bytes()
+	at, one, seven := e.B64(), e.B64(), e.B64()
+	e.AddS64(at, w.pointer, ptx.Int(0))
+	e.MulLoS64(one, w.ldc, ptx.Int(size))
+	e.MulLoS64(seven, one, ptx.Int(7))
+	for row := 0; row < e.s.Config.BlockM; row += 8 {
+		for i, next := range []ptx.Operand{one, seven} {
+			inside := e.Pred()
+			e.SetpGtS32(inside, w.rowsLeft, ptx.Int(row+i))
+			for j := range sums {
+				for half := range 2 {
+					column, valid := j*tileM+8*half, e.Pred()
+					e.SetpGtS32(valid, w.columnsLeft, ptx.Int(column))
+					e.AndPred(valid, valid, inside)
+					w.one(ptx.Global(at, column*size), sums[j][row/2+2*half+i], valid)
+				}
+			}
+			e.AddS64(at, at, next)
+		}
+	}
+}
+
+// addBiasTurned makes alpha·sum + bias of the sums of Cᵀ. A thread has two columns of C of each 64, and all rows of
+// theirs that it has get the same.
+func (e *emitter) addBiasTurned(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) {
+	size := e.s.Out.Bytes()
+	column := e.turnedColumn(t, thread, consumer)
+	left := e.Sub(e.Param32(e.p.n), column)
+	first := e.B64()
+	e.CvtaToGlobalU64(first, e.Param64(e.p.bias))
+	e.MadWideU32(first, column, ptx.Int(size), first)
+	for j := range sums {
+		for half := range 2 {
+			at, inside, bias := j*tileM+8*half, e.Pred(), e.F32()
+			e.SetpGtS32(inside, left, ptx.Int(at))
+			e.MovF32(bias, ptx.Float(0))
+			e.AddElement(bias, ptx.Global(first, at*size), e.s.Out, inside)
+			for row := 0; row < e.s.Config.BlockM; row += 8 {
+				for i := range 2 {
+					sum := sums[j][row/2+2*half+i]
+					e.FmaF32(sum, sum, alpha, bias)
+				}
+			}
+		}
+	}
+}

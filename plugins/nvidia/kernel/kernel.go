@@ -46,6 +46,13 @@ type Family interface {
 	Overhead() Overhead
 }
 
+// Uneven is a Family whose list of candidates has other values of block_n for some block_m: the product of both lists has
+// many tiles that no kernel has.
+type Uneven interface {
+	Family
+	BlocksN(blockM int) []int
+}
+
 // Nester is a Family with kernels for problems with nested indices.
 type Nester interface {
 	Family

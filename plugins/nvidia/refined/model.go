@@ -171,6 +171,15 @@ func (m *Model) family(c *gemm.Config) (*family, error) {
 	return f, c.Validate(f.Axes()...)
 }
 
+// operands returns the operands of a problem, as wide as the kernels of a family access them.
+func (m *Model) operands(family string, p *gemm.Problem) kernel.Operands {
+	o := kernel.OperandsOf(p)
+	if f, ok := kernel.Find(m.families, family); ok {
+		return o.WithWidths(f, p)
+	}
+	return o
+}
+
 // Candidates implements arch.Architecture: every kernel of the family that fits an SM, block_m slowest, then block_n,
 // block_k, warps and stages.
 func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
@@ -181,7 +190,7 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if !ok {
 		return nil, kernel.Unknown(&m.description, s.Kernel)
 	}
-	all, err := s.Enumerate(f.Space(), f.Axes()...)
+	all, err := enumerate(f, s)
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +201,9 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 		in  [2]inputs
 	)
 	p = aligned(&p)
+	operands := m.operands(f.Name(), &p)
 	for position, c := range all {
-		if detail := m.prepare(&one, &k, &in, &p, &c); one.reject == "" {
+		if detail := m.prepare(&one, &k, &in, operands, &p, &c); one.reject == "" {
 			out.Configs = append(out.Configs, c)
 		} else {
 			r := arch.Rejection{Config: c, Position: position, Reason: one.reject, Detail: detail}
@@ -201,6 +211,29 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 		}
 	}
 	return out, nil
+}
+
+// enumerate lists the configurations of a space, with the axes that it leaves empty taken from the family's.
+func enumerate(f *family, s arch.Space) ([]gemm.Config, error) {
+	defaults := f.Space()
+	uneven, ok := f.Family.(kernel.Uneven)
+	if !ok || len(s.BlockN) > 0 {
+		return s.Enumerate(defaults, f.Axes()...)
+	}
+	blocksM := s.BlockM
+	if len(blocksM) == 0 {
+		blocksM = defaults.BlockM
+	}
+	var all []gemm.Config
+	for _, blockM := range blocksM {
+		s.BlockM, defaults.BlockN = []int{blockM}, uneven.BlocksN(blockM)
+		some, err := s.Enumerate(defaults, f.Axes()...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
 }
 
 // aligned is a problem of the same types and layout whose kernels make the widest accesses: a list of candidates holds
@@ -259,11 +292,12 @@ func (m *Model) prepareAll(list *preparedList, p *gemm.Problem) {
 		in, last [2]inputs
 		shared   = &preparedKernel{}
 		next     = &preparedKernel{}
+		operands = m.operands(list.configs[0].Kernel, p)
 	)
 	for i := range list.configs {
 		c := &list.prepared[i]
 		c.kernel = next
-		m.prepare(c, next, &in, p, &list.configs[i])
+		m.prepare(c, next, &in, operands, p, &list.configs[i])
 		in[0].splitInputs, in[1].splitInputs = splitInputs{}, splitInputs{}
 		if i > 0 && in == last && next.groupM == shared.groupM {
 			c.kernel = shared
@@ -295,7 +329,7 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 			k = c.kernel
 			e.at(c.kernel)
 		} else {
-			m.prepare(c, k, &in, &p, &cfgs[i])
+			m.prepare(c, k, &in, m.operands(cfgs[i].Kernel, &p), &p, &cfgs[i])
 			e.shape.grid(&e.grid, e.device, &one)
 		}
 		if c.reject != "" {
@@ -338,7 +372,7 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 		if _, err := m.family(&cfgs[i]); err != nil {
 			return err
 		}
-		m.prepare(&c, &k, &in, &p, &cfgs[i])
+		m.prepare(&c, &k, &in, m.operands(cfgs[i].Kernel, &p), &p, &cfgs[i])
 		masked := m.device.time(&t, &g, &s, &c, &k)
 		row := dst[i*len(terms.Terms):][:len(terms.Terms)]
 		columns(row, &m.device, &s.sizes, &in[masked], &k.kernelTerms, &k.variants[masked], &c.splits[masked], &g, &t)
@@ -370,7 +404,7 @@ func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 		t   timing
 	)
 	c.GroupM = terms.DefaultGroup
-	m.prepare(&one, &k, &in, &p, &c)
+	m.prepare(&one, &k, &in, m.operands(c.Kernel, &p), &p, &c)
 	m.device.time(&t, &g, &s, &one, &k)
 	best, least := terms.DefaultGroup, t.total*(1-groupGain)
 	for _, group := range groups {

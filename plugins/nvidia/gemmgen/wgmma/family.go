@@ -1,6 +1,8 @@
 package wgmma
 
 import (
+	"slices"
+
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
@@ -21,15 +23,22 @@ func (Family) Name() string { return Name }
 // Target implements gemmgen.Family: only sm_90a has wgmma.
 func (Family) Target() target.Target { return target.Target{CC: 90, Suffix: target.ArchFeatures} }
 
-// The numbers and the axis of the family's space.
+// The numbers and the axis of the family's space. Kernels can have all multiples of blockStep, and all numbers of stages
+// up to mostStages.
 var (
-	blocks   = multiples(8, 256)
+	blocksM  = slices.Concat(multiples(8, 120), multiples(16, 256)[7:])
+	blocksN  = multiples(16, 256)
 	blocksK  = []int{64, 128}
 	warps    = []int{8, 12, 16}
-	stages   = []int{2, 3, 4, 5, 6, 7, 8}
+	stages   = []int{2, 3, 4, 5, 6, 7, 8, 10, 12, 16}
 	clusters = []string{"1", "2"}
 	// streams are the values of AxisStreamK.
 	streams = []string{"0", "1"}
+)
+
+const (
+	blockStep, mostBlock    = 8, 256
+	leastStages, mostStages = 2, 16
 )
 
 // multiples returns the multiples of a step up to a number.
@@ -62,7 +71,7 @@ func (Family) Axes() []gemm.Axis {
 // Space implements gemmgen.Family.
 func (Family) Space() arch.Space {
 	return arch.Space{
-		Kernel: Name, BlockM: blocks, BlockN: blocks, BlockK: blocksK,
+		Kernel: Name, BlockM: blocksM, BlockN: blocksN, BlockK: blocksK,
 		NumWarps: warps, NumStages: stages, SplitK: []int{1},
 		Axes: []arch.AxisValues{{Name: axisCluster, Values: clusters}, {Name: AxisStreamK, Values: streams}},
 	}

@@ -223,7 +223,7 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 		return arch.ReasonAtomShape, "wgmma multiplies fp8 only if A and B are contiguous along K"
 	case s.Out != gemm.FP16 && s.Out != gemm.BF16 && s.Out != gemm.FP32:
 		return arch.ReasonAtomShape, fmt.Sprintf("the epilogue writes fp16, bf16 or fp32, not %s", s.Out)
-	case !slices.Contains(blocks, c.BlockM), !slices.Contains(blocks, c.BlockN), !slices.Contains(blocksK, c.BlockK),
+	case !isBlock(c.BlockM), !isBlock(c.BlockN), !slices.Contains(blocksK, c.BlockK),
 		Turned(*c) && c.BlockN%tileM != 0, c.BlockK*s.DType.Bytes() < rowBytes:
 		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d of %s: block_m and block_n are multiples of 8 up to 256, one "+
 			"of them of 64, and block_k is 64 or 128, for fp8 128", c.BlockM, c.BlockN, c.BlockK, s.DType)
@@ -232,8 +232,8 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 	case rows(*c)/tileM%(c.NumWarps/4-1) != 0:
 		return arch.ReasonWarps, fmt.Sprintf("%d warps that multiply cannot share %d rows: each 4 have a multiple of %d",
 			c.NumWarps-4, rows(*c), tileM)
-	case !slices.Contains(stages, c.NumStages):
-		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has 2 to 8", c.NumStages)
+	case c.NumStages < leastStages || c.NumStages > mostStages:
+		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has %d to %d", c.NumStages, leastStages, mostStages)
 	case Cluster(s.Config) == 0:
 		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s, of 1 or 2, and %s, of 0 or 1: not %s",
 			axisCluster, AxisStreamK, c.Axes)
@@ -248,6 +248,8 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 	}
 	return "", ""
 }
+
+func isBlock(n int) bool { return n >= blockStep && n <= mostBlock && n%blockStep == 0 }
 
 // ReasonTensorMap rejects calls whose matrices no tensor map can describe.
 const ReasonTensorMap arch.Reason = "tensor_map"

@@ -48,6 +48,15 @@ func (Family) Space() arch.Space {
 	return s
 }
 
+// BlocksN implements kernel.Uneven: where block_m is no multiple of 64, block_n has to be.
+func (f Family) BlocksN(blockM int) []int {
+	all := f.Space().BlockN
+	if !generator.Turned(gemm.Config{BlockM: blockM}) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(n int) bool { return n%64 != 0 })
+}
+
 // spec is the specification for the generator. The widths are those of Width: a matrix that no tensor map describes has
 // none.
 func spec(o kernel.Operands, c gemm.Config) generator.Spec {

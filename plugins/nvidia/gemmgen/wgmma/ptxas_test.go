@@ -26,7 +26,7 @@ func spec(t *testing.T, config, majors string, in, out gemm.DType) Spec {
 	c.Kernel = Name
 	s := Spec{DType: in, Out: out, AMajor: gemm.MajorK, BMajor: gemm.MajorK, Addressable: true, PairsC: true, Config: c}
 	s.PairsC = !Turned(c)
-	s.TilesC = out.Bytes() == 2 && c.BlockN%storeN == 0
+	s.TilesC = Tiles(mapAlign, out, c)
 	if majors[0] == 'm' {
 		s.AMajor = gemm.MajorM
 	}
@@ -50,8 +50,8 @@ func TestAssemble(t *testing.T) {
 		"192x144x64,warps=8,stages=5,cluster=2", "192x128x128,warps=16,stages=2,split=3",
 		"128x256x64,warps=12,stages=4,stream_k=1", "192x192x64,warps=16,stages=3,cluster=2,stream_k=1",
 		"64x256x128,warps=8,stages=2,stream_k=1",
-		"104x192x64,warps=16,stages=5", "104x192x64,warps=8,stages=5,cluster=2", "8x128x128,warps=8,stages=5,split=2",
-		"176x128x64,warps=12,stages=4,cluster=2", "24x64x128,warps=8,stages=6,stream_k=1", "240x128x64,warps=12,stages=4",
+		"104x192x64,warps=16,stages=5", "104x192x64,warps=8,stages=5,cluster=2", "8x128x128,warps=8,stages=5",
+		"176x128x64,warps=12,stages=4,cluster=2", "24x64x128,warps=8,stages=6", "240x128x64,warps=12,stages=4",
 		"88x256x64,warps=12,stages=4", "128x120x64,warps=12,stages=4",
 	} {
 		for n, j := range []int{i % 4, (i + 1) % 4} {

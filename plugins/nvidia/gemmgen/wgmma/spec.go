@@ -239,6 +239,9 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 			axisCluster, AxisStreamK, c.Axes)
 	case Streams(s.Config) && c.SplitK > 1:
 		return arch.ReasonModelRule, "stream_k splits K by itself: split_k has to be 1"
+	case Turned(*c) && (c.SplitK > 1 || Streams(*c)):
+		return arch.ReasonModelRule, fmt.Sprintf("tiles whose rows %d does not divide are not shared along K: the warps that "+
+			"store them together add up parts one by one", tileM)
 	case Cluster(s.Config) > 1 && s.BMajor == gemm.MajorK && c.BlockN/Cluster(s.Config)%swizzleRows != 0:
 		return arch.ReasonModelRule, fmt.Sprintf("each CTA of a cluster copies a multiple of %d rows of B, and %d do not "+
 			"divide so", swizzleRows, c.BlockN)

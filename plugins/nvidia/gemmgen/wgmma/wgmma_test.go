@@ -32,17 +32,17 @@ func TestGolden(t *testing.T) {
 	adding := spec(t, "64x16x64,warps=8,stages=2", "mk", gemm.FP16, gemm.FP16)
 	adding.Adds = true
 	for name, s := range map[string]Spec{
-		"pairs":        spec(t, "64x16x64,warps=8,stages=3", "kk", gemm.FP16, gemm.FP16),
-		"tiles":        spec(t, "64x64x64,warps=8,stages=2", "kn", gemm.FP16, gemm.BF16),
-		"cluster":      spec(t, "128x32x64,warps=12,stages=4,cluster=2", "mn", gemm.BF16, gemm.FP32),
-		"add":          adding,
-		"split":        spec(t, "64x16x64,warps=8,stages=2,cluster=2,split=2", "kk", gemm.FP16, gemm.FP32),
-		"fp8":          spec(t, "64x16x128,warps=8,stages=2", "kk", gemm.FP8, gemm.FP16),
-		"stream":       spec(t, "64x16x64,warps=8,stages=2,cluster=2,stream_k=1", "kk", gemm.FP16, gemm.FP32),
-		"three":        spec(t, "192x16x64,warps=16,stages=2", "kk", gemm.FP16, gemm.FP32),
-		"turned":       spec(t, "24x64x64,warps=8,stages=2,cluster=2", "kn", gemm.FP16, gemm.BF16),
-		"turned-split": spec(t, "16x64x64,warps=8,stages=2,split=2", "mk", gemm.FP16, gemm.FP32),
-		"wide":         spec(t, "64x64x128,warps=8,stages=2", "kn", gemm.BF16, gemm.FP32),
+		"pairs":       spec(t, "64x16x64,warps=8,stages=3", "kk", gemm.FP16, gemm.FP16),
+		"tiles":       spec(t, "64x64x64,warps=8,stages=2", "kn", gemm.FP16, gemm.BF16),
+		"cluster":     spec(t, "128x32x64,warps=12,stages=4,cluster=2", "mn", gemm.BF16, gemm.FP32),
+		"add":         adding,
+		"split":       spec(t, "64x16x64,warps=8,stages=2,cluster=2,split=2", "kk", gemm.FP16, gemm.FP32),
+		"fp8":         spec(t, "64x16x128,warps=8,stages=2", "kk", gemm.FP8, gemm.FP16),
+		"stream":      spec(t, "64x16x64,warps=8,stages=2,cluster=2,stream_k=1", "kk", gemm.FP16, gemm.FP32),
+		"three":       spec(t, "192x16x64,warps=16,stages=2", "kk", gemm.FP16, gemm.FP32),
+		"turned":      spec(t, "24x64x64,warps=8,stages=2,cluster=2", "kn", gemm.FP16, gemm.BF16),
+		"turned-rows": spec(t, "16x64x64,warps=8,stages=2", "mk", gemm.FP16, gemm.FP32),
+		"wide":        spec(t, "64x64x128,warps=8,stages=2", "kn", gemm.BF16, gemm.FP32),
 	} {
 		path := filepath.Join("testdata", name+".sm_90a.ptx")
 		got := emit(t, s).Text
@@ -246,6 +246,8 @@ func TestRefuses(t *testing.T) {
 		{"104x192x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
 		{"128x104x64,warps=12,stages=4,cluster=2", transB, gemm.FP16, arch.ReasonModelRule},
 		{"104x128x64,warps=12,stages=4,cluster=2", transB, gemm.FP16, ""},
+		{"104x128x64,warps=12,stages=4,split=2", transB, gemm.FP16, arch.ReasonModelRule},
+		{"104x128x64,warps=12,stages=4,stream_k=1", transB, gemm.FP16, arch.ReasonModelRule},
 		{"64x128x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
 		{"128x128x64,warps=4,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
 		{"128x128x64,warps=12,stages=17", gemm.New(512, 512, 512), gemm.FP16, gemmgen.ReasonStages},

@@ -99,8 +99,8 @@ func TestSweeps(t *testing.T) {
 	if err != nil || len(files) < 49 {
 		t.Fatalf("%d sweeps, %v", len(files), err)
 	}
-	whole, err := filepath.Glob("h200-wgmma/[bt]*/*/dataset.json") // the others have more configurations at some sizes
-	if err != nil || len(whole) != 7 {
+	whole, err := filepath.Glob("h200-wgmma/[btr]*/*/dataset.json") // the others have more configurations at some sizes
+	if err != nil || len(whole) != 12 {
 		t.Fatalf("%d sweeps, %v", len(whole), err)
 	}
 	files = append(files, whole...)

@@ -123,7 +123,7 @@ func (s Space) Enumerate(defaults Space, declared ...gemm.Axis) ([]gemm.Config, 
 			numbers[i] = *fallback[i]
 		}
 		if total *= len(numbers[i]); total > MaxSpace {
-			return nil, tooLarge()
+			return nil, SpaceTooLarge()
 		}
 	}
 	configs := make([]gemm.Config, total)
@@ -147,7 +147,7 @@ func (s Space) Enumerate(defaults Space, declared ...gemm.Axis) ([]gemm.Config, 
 	return configs, nil
 }
 
-func tooLarge() error {
+func SpaceTooLarge() error {
 	return diag.Inputf("the configuration space has more than %d configurations", MaxSpace).Do("shorten an axis")
 }
 
@@ -169,7 +169,7 @@ func (s *Space) enumerateAxes(defaults *Space, declared []gemm.Axis) ([]gemm.Axe
 			continue
 		}
 		if len(named)*len(values) > MaxSpace {
-			return nil, tooLarge()
+			return nil, SpaceTooLarge()
 		}
 		longer := make([]gemm.Axes, 0, len(named)*len(values))
 		for _, axes := range named {

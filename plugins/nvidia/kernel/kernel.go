@@ -46,11 +46,12 @@ type Family interface {
 	Overhead() Overhead
 }
 
-// Uneven is a Family whose list of candidates has other values of block_n for some block_m: the product of both lists has
-// many tiles that no kernel has.
+// Uneven is a Family whose list of candidates depends on block_m: the product of all values of Space has many
+// configurations that are no kernel.
 type Uneven interface {
 	Family
-	BlocksN(blockM int) []int
+	// SpaceOf has the values of the candidate list for a value of block_m.
+	SpaceOf(blockM int) arch.Space
 }
 
 // Nester is a Family with kernels for problems with nested indices.

@@ -217,7 +217,7 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 func enumerate(f *family, s arch.Space) ([]gemm.Config, error) {
 	defaults := f.Space()
 	uneven, ok := f.Family.(kernel.Uneven)
-	if !ok || len(s.BlockN) > 0 {
+	if !ok {
 		return s.Enumerate(defaults, f.Axes()...)
 	}
 	blocksM := s.BlockM
@@ -226,12 +226,14 @@ func enumerate(f *family, s arch.Space) ([]gemm.Config, error) {
 	}
 	var all []gemm.Config
 	for _, blockM := range blocksM {
-		s.BlockM, defaults.BlockN = []int{blockM}, uneven.BlocksN(blockM)
-		some, err := s.Enumerate(defaults, f.Axes()...)
+		s.BlockM = []int{blockM}
+		some, err := s.Enumerate(uneven.SpaceOf(blockM), f.Axes()...)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, some...)
+		if all = append(all, some...); len(all) > arch.MaxSpace {
+			return nil, arch.SpaceTooLarge()
+		}
 	}
 	return all, nil
 }

@@ -48,13 +48,14 @@ func (Family) Space() arch.Space {
 	return s
 }
 
-// BlocksN implements kernel.Uneven: where block_m is no multiple of 64, block_n has to be.
-func (f Family) BlocksN(blockM int) []int {
-	all := f.Space().BlockN
-	if !generator.Turned(gemm.Config{BlockM: blockM}) {
-		return all
+// SpaceOf implements kernel.Uneven: where block_m is no multiple of 64, block_n has to be, and K is not split.
+func (f Family) SpaceOf(blockM int) arch.Space {
+	s := f.Space()
+	if generator.Turned(gemm.Config{BlockM: blockM}) {
+		s.BlockN = slices.DeleteFunc(slices.Clone(s.BlockN), func(n int) bool { return n%64 != 0 })
+		s.SplitK = []int{1}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(n int) bool { return n%64 != 0 })
+	return s
 }
 
 // spec is the specification for the generator. The widths are those of Width: a matrix that no tensor map describes has

@@ -147,6 +147,7 @@ func (s Space) Enumerate(defaults Space, declared ...gemm.Axis) ([]gemm.Config, 
 	return configs, nil
 }
 
+// SpaceTooLarge is the error for a space of more than MaxSpace configurations.
 func SpaceTooLarge() error {
 	return diag.Inputf("the configuration space has more than %d configurations", MaxSpace).Do("shorten an axis")
 }

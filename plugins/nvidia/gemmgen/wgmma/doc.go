@@ -7,6 +7,9 @@
 // block_m×block_n by rows, so that each has some tiles of 64×block_n, whose sums stay in registers. Beside several
 // consumers the producer gives up registers for them (setmaxnreg).
 //
+// Where block_m is no multiple of 64, the warpgroups multiply Cᵀ = Bᵀ·Aᵀ: they share the tile by columns of C, so that
+// each has some tiles of block_m×64. block_n is then a multiple of 64. Such tiles are not shared along K.
+//
 // Each of num_stages stages in shared memory has a block of A and one of B, block_k indices along K wide: 64 or 128,
 // for fp8 128. Rows have 128 bytes in the 128-byte swizzle, which both the copies and wgmma know. Where block_k has
 // twice as many, rows along K lie in two slabs. Operands that are contiguous along M or N come in slices of 64
@@ -42,6 +45,7 @@
 // normal inputs an element is off by up to √(K/32)·2^−9 of √K.
 //
 // The copy engine stores C too, if a tensor map can describe it, its rows end at multiples of 16 bytes, its elements
-// have 16 bits and block_n is a multiple of 64. Other C are written by the threads that have the sums, two neighbours
+// have 16 bits and block_n is a multiple of 64. A warp stores 16 rows at a time, a warpgroup that has multiplied Cᵀ 32
+// rows together. Other C are written by the threads that have the sums, two neighbours
 // at a time if C is aligned to pairs. So is every C to which beta times its old value is added.
 package wgmma

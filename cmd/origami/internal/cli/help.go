@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -88,9 +89,12 @@ func writeUsage(w io.Writer, cmd *cobra.Command, width int) {
 	if cmd.HasAvailableSubCommands() {
 		usage = cmd.CommandPath() + " COMMAND [flags]"
 	}
+	if width > leastText {
+		usage = strings.ReplaceAll(unpadded(text.WrapSoft(usage, width-6)), "\n", "\n      ")
+	}
 	fmt.Fprintf(w, "\nUsage:\n  %s\n", usage)
 	if cmd.HasExample() {
-		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+		fmt.Fprintf(w, "\nExamples:\n%s\n", continued(cmd.Example, width))
 	}
 	for _, g := range append(cmd.Groups(), &cobra.Group{Title: "Commands:"}) {
 		writeCommands(w, g.Title, cmd, func(c *cobra.Command) bool {
@@ -104,7 +108,8 @@ func writeUsage(w io.Writer, cmd *cobra.Command, width int) {
 	for _, c := range exitcode.All() {
 		codes = append(codes, fmt.Sprintf("%d %s", c.Code, c.Name))
 	}
-	fmt.Fprintf(w, "\nExit status: %s; see `origami help exit-codes`.\n", strings.Join(codes, ", "))
+	status := fmt.Sprintf("Exit status: %s; see `origami help exit-codes`.", strings.Join(codes, ", "))
+	fmt.Fprintf(w, "\n%s\n", filled(status, width))
 }
 
 // writeFlags lists the flags of a command. Of those that every command inherits, the ones that choose a model are
@@ -135,7 +140,7 @@ func writeFlags(w io.Writer, cmd *cobra.Command, width int) {
 	fmt.Fprintf(w, "\nFlags of every command, see `origami --help`:\n  %s\n", strings.Join(others, " "))
 }
 
-// filled breaks the lines of paragraphs where a screen is narrower than the text. Tables, which are indented, stay.
+// filled breaks the lines of paragraphs where a screen is narrower than the text. Tables are indented.
 func filled(page string, width int) string {
 	if width == 0 {
 		return page
@@ -144,9 +149,60 @@ func filled(page string, width int) string {
 	for i, p := range paragraphs {
 		if !strings.Contains(p, "\n ") && !strings.HasPrefix(p, " ") {
 			paragraphs[i] = unpadded(text.WrapSoft(strings.ReplaceAll(p, "\n", " "), width))
+		} else {
+			paragraphs[i] = fittedTable(p, width)
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")
+}
+
+// leastText is how wide the last column of a table is at least. Below that, it goes below the others.
+const leastText = 30
+
+// fittedTable breaks the last column of a table where a screen is narrower.
+func fittedTable(table string, width int) string {
+	rows := strings.Split(table, "\n")
+	if !slices.ContainsFunc(rows, func(row string) bool { return len([]rune(row)) > width }) {
+		return table
+	}
+	var out []string
+	for _, row := range rows {
+		end := strings.LastIndex(row, "  ") + 2
+		head, tail, indent := row[:end], row[end:], len([]rune(row[:end]))
+		if strings.TrimSpace(head) == "" || width < leastText {
+			out = append(out, row)
+			continue
+		}
+		if width-indent < leastText {
+			out = append(out, strings.TrimRight(head, " "))
+			head, indent = strings.Repeat(" ", 6), 6
+		}
+		for i, line := range strings.Split(text.WrapSoft(tail, width-indent), "\n") {
+			if i > 0 {
+				head = strings.Repeat(" ", indent)
+			}
+			out = append(out, head+line)
+		}
+	}
+	return unpadded(strings.Join(out, "\n"))
+}
+
+// continued breaks the lines of examples before a flag where a screen is narrower, as a shell has it. Lines with quotes
+// stay: a shell takes the break there as a part of the text.
+func continued(examples string, width int) string {
+	var out []string
+	for line := range strings.SplitSeq(examples, "\n") {
+		for width > leastText && len(line) > width && !strings.ContainsAny(line, `'"`) {
+			end := strings.LastIndex(line[:width-1], " -")
+			if end < 0 || strings.TrimSpace(line[:end]) == "" {
+				break
+			}
+			out = append(out, line[:end]+" \\")
+			line = strings.Repeat(" ", 6) + line[end+1:]
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
 }
 
 // unpadded removes the blanks at the ends of lines.

@@ -31,9 +31,9 @@ type inputs struct {
 	splitInputs
 }
 
-// prepare fills pc, except for its kernel, and k, for the operands of a problem. If the configuration cannot be used, pc.reject says why, and the
-// detail puts it in numbers. What it computes from is left in both elements of in, which belong to the elements of
-// variants.
+// prepare fills pc, except for its kernel, and k, for the operands of a problem. If the configuration cannot be used,
+// pc.reject says why, and the detail puts it in numbers. What it computes from is left in both elements of in, which
+// belong to the elements of variants.
 func (m *Model) prepare(
 	pc *preparedConfig, k *preparedKernel, in *[2]inputs, operands kernel.Operands, p *gemm.Problem, c *gemm.Config,
 ) (detail string) {

@@ -155,8 +155,8 @@ func (e *emitter) multiply(sums []ptx.Operand, a, b, add ptx.Operand, transA, tr
 	e.Wgmma(n, t, e.Vec(sums...), a, b, add, ptx.Int(transA), ptx.Int(transB))
 }
 
-// store writes the warpgroup's tiles. If these are not of Cᵀ, thread t of a warpgroup has, of each 8 columns, two neighbours of row t/4 mod 8
-// of its warp's 16 rows, and the two 8 rows below.
+// store writes the warpgroup's tiles. If these are not of Cᵀ, thread t of a warpgroup has, of each 8 columns, two
+// neighbours of row t/4 mod 8 of its warp's 16 rows, and the two 8 rows below.
 func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, tiles storesTiles) {
 	alpha := e.F32()
 	e.LdParamF32(alpha, e.p.alpha)

@@ -23,8 +23,8 @@ func (Family) Name() string { return Name }
 // Target implements gemmgen.Family: only sm_90a has wgmma.
 func (Family) Target() target.Target { return target.Target{CC: 90, Suffix: target.ArchFeatures} }
 
-// The numbers and the axis of the family's space. Kernels can have all multiples of blockStep, and all numbers of stages
-// up to mostStages.
+// The numbers and the axis of the family's space. Kernels can have all multiples of blockStep, and all numbers of
+// stages up to mostStages.
 var (
 	blocksM  = slices.Concat(multiples(8, 120), multiples(16, 256)[7:])
 	blocksN  = multiples(16, 256)

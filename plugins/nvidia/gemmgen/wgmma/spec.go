@@ -225,8 +225,8 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 		return arch.ReasonAtomShape, fmt.Sprintf("the epilogue writes fp16, bf16 or fp32, not %s", s.Out)
 	case !isBlock(c.BlockM), !isBlock(c.BlockN), !slices.Contains(blocksK, c.BlockK),
 		Turned(*c) && c.BlockN%tileM != 0, c.BlockK*s.DType.Bytes() < rowBytes:
-		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d of %s: block_m and block_n are multiples of 8 up to 256, one "+
-			"of them of 64, and block_k is 64 or 128, for fp8 128", c.BlockM, c.BlockN, c.BlockK, s.DType)
+		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d of %s: block_m and block_n are multiples of 8 up to 256, "+
+			"one of them of 64, and block_k is 64 or 128, for fp8 128", c.BlockM, c.BlockN, c.BlockK, s.DType)
 	case !slices.Contains(warps, c.NumWarps):
 		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has 8, 12 or 16, of which 4 only copy", c.NumWarps)
 	case rows(*c)/tileM%(c.NumWarps/4-1) != 0:
@@ -240,8 +240,8 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 	case Streams(s.Config) && c.SplitK > 1:
 		return arch.ReasonModelRule, "stream_k splits K by itself: split_k has to be 1"
 	case Turned(*c) && (c.SplitK > 1 || Streams(*c)):
-		return arch.ReasonModelRule, fmt.Sprintf("tiles whose rows %d does not divide are not shared along K: the warps that "+
-			"store them together add up parts one by one", tileM)
+		return arch.ReasonModelRule, fmt.Sprintf("tiles whose rows %d does not divide are not shared along K: the warps "+
+			"that store them together add up parts one by one", tileM)
 	case Cluster(s.Config) > 1 && s.BMajor == gemm.MajorK && c.BlockN/Cluster(s.Config)%swizzleRows != 0:
 		return arch.ReasonModelRule, fmt.Sprintf("each CTA of a cluster copies a multiple of %d rows of B, and %d do not "+
 			"divide so", swizzleRows, c.BlockN)

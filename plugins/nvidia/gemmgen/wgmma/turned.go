@@ -74,8 +74,8 @@ func (e *emitter) turnedColumn(t tile, thread, consumer ptx.Operand) ptx.Operand
 	return e.Add(t.n0, e.Mad(consumer, tileM*e.g.tiles, inTile))
 }
 
-// storeTurned writes the sums of Cᵀ of one thread, element by element, where C has them. Thread t of a warpgroup has, of
-// each 8 rows of C, the rows 2(t mod 4) and the next.
+// storeTurned writes the sums of Cᵀ of one thread, element by element, where C has them. Thread t of a warpgroup has,
+// of each 8 rows of C, the rows 2(t mod 4) and the next.
 func (e *emitter) storeTurned(t tile, thread, consumer, alpha ptx.Operand, sums [][]ptx.Operand) {
 	row := e.Add(t.m0, e.Shl(e.And(thread, 3), 1))
 	w := e.newWriterAt(t, row, e.turnedColumn(t, thread, consumer), alpha)

@@ -194,19 +194,14 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if err != nil {
 		return nil, err
 	}
-	var (
-		out = &arch.Candidates{}
-		one preparedConfig
-		k   preparedKernel
-		in  [2]inputs
-	)
+	out := &arch.Candidates{}
 	p = aligned(&p)
 	operands := m.operands(f.Name(), &p)
 	for position, c := range all {
-		if detail := m.prepare(&one, &k, &in, operands, &p, &c); one.reject == "" {
+		if reason, detail := f.reject(m.gpu, operands, &c, f.needs(m.gpu, operands, &c)); reason == "" {
 			out.Configs = append(out.Configs, c)
 		} else {
-			r := arch.Rejection{Config: c, Position: position, Reason: one.reject, Detail: detail}
+			r := arch.Rejection{Config: c, Position: position, Reason: reason, Detail: detail}
 			out.Rejected = append(out.Rejected, r)
 		}
 	}

@@ -64,12 +64,9 @@ func (m *Model) prepare(
 	k.groupM = float64(c.GroupM)
 	k.compute(&in[0], &m.device)
 
-	var need kernel.Resources
+	needs := f.needs(m.gpu, operands, c)
 	for masked := range k.variants {
-		r := f.resources(m.gpu, operands, c, masked == 1)
-		if masked == 0 || r.SharedMemory > need.SharedMemory {
-			need = r
-		}
+		r := &needs[masked]
 		in[masked].variantInputs = variantInputs{
 			registers: float64(r.Registers), spillBytes: float64(r.SpillBytes), sharedBytes: float64(r.SharedMemory),
 		}
@@ -77,12 +74,28 @@ func (m *Model) prepare(
 		k.variants[masked].compute(&in[masked], &m.device, &k.kernelTerms)
 		pc.splits[masked].compute(&in[masked], &m.device, &k.kernelTerms, &k.variants[masked])
 	}
-	if pc.reject, detail = f.Check(m.gpu, operands, *c, need); pc.reject == "" && operands.Narrow() {
+	if pc.reject, detail = f.reject(m.gpu, operands, c, needs); pc.reject == "" && operands.Narrow() {
 		// What does not fit with the widest accesses is no candidate, whatever the problem.
 		widest := kernel.OperandsOf(p)
 		pc.reject, detail = f.Check(m.gpu, widest, *c, f.resources(m.gpu, widest, c, true))
 	}
 	return detail
+}
+
+// needs is what a kernel needs without and with masks along K.
+func (f *family) needs(g *gpu.Device, o kernel.Operands, c *gemm.Config) [2]kernel.Resources {
+	return [2]kernel.Resources{f.resources(g, o, c, false), f.resources(g, o, c, true)}
+}
+
+// reject returns why a kernel that needs this cannot be used, in numbers, or no reason.
+func (f *family) reject(
+	g *gpu.Device, o kernel.Operands, c *gemm.Config, needs [2]kernel.Resources,
+) (reason arch.Reason, detail string) {
+	most := needs[0]
+	if needs[1].SharedMemory > most.SharedMemory {
+		most = needs[1]
+	}
+	return f.Check(g, o, *c, most)
 }
 
 func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {

@@ -58,17 +58,9 @@ func TestPicksWithTurnedTiles(t *testing.T) {
 	}{
 		{"tail/wgmma-lost", 1.045, 0.885}, {"tail/wgmma-unseen", 1.07, 0.92}, {"rows/wgmma-test", 1.02, 0.935},
 	} {
-		data, err := dataset.Read(f.set, os.DirFS("data/h200-wgmma/"+f.set))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var faster []float64
-		for _, p := range data.Problems() {
-			all := considered(data.Sweep(p))
-			others := slices.DeleteFunc(slices.Clone(all), func(m dataset.Measurement) bool { return wgmma.Turned(m.Config) })
-			faster = append(faster, pickedTime(t, a, p, others)/pickedTime(t, a, p, all))
-		}
-		q := stats.QuantilesOf(faster)
+		q := gainOfPicks(t, a, f.set, considered, func(measured []dataset.Measurement) []dataset.Measurement {
+			return slices.DeleteFunc(considered(measured), func(m dataset.Measurement) bool { return wgmma.Turned(m.Config) })
+		})
 		t.Logf("%s: picks are faster by %.4f (geomean), at least %.4f", f.set, q.Geomean, q.Worst)
 		if !(q.Geomean >= f.geomean) || !(q.Worst >= f.worst) {
 			t.Errorf("%s: picks are faster by %.4f, at least %.4f; it was at least %.4f and %.4f", f.set, q.Geomean, q.Worst,
@@ -81,23 +73,34 @@ func TestPicksWithTurnedTiles(t *testing.T) {
 func TestPicksWithSharedTiles(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	for _, set := range []string{"tail/wgmma-lost", "tail/wgmma-unseen", "builtin/wgmma-builtin"} {
-		data, err := dataset.Read(set, os.DirFS("data/h200-wgmma/"+set))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var faster []float64
-		for _, p := range data.Problems() {
-			all := slices.DeleteFunc(slices.Clone(data.Sweep(p)), func(m dataset.Measurement) bool {
+		q := gainOfPicks(t, a, set, func(measured []dataset.Measurement) []dataset.Measurement {
+			return slices.DeleteFunc(slices.Clone(measured), func(m dataset.Measurement) bool {
 				return m.Library != "" || !(m.Median > 0)
 			})
-			faster = append(faster, pickedTime(t, a, p, considered(all))/pickedTime(t, a, p, all))
-		}
-		q := stats.QuantilesOf(faster)
+		}, considered)
 		t.Logf("%s: picks are faster by %.4f (geomean), at least %.4f", set, q.Geomean, q.Worst)
 		if !(q.Geomean >= 0.9999) || !(q.Worst >= 0.99) {
 			t.Errorf("%s: picks are faster by %.4f, at least %.4f; it was at least 1 and 0.99", set, q.Geomean, q.Worst)
 		}
 	}
+}
+
+// gainOfPicks is how many times as fast the picks from one list of the measured kernels are as those from another, over
+// the problems of a set of h200-wgmma.
+func gainOfPicks(
+	t *testing.T, a arch.Architecture, set string, list, other func([]dataset.Measurement) []dataset.Measurement,
+) stats.Quantiles {
+	t.Helper()
+	data, err := dataset.Read(set, os.DirFS("data/h200-wgmma/"+set))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var faster []float64
+	for _, p := range data.Problems() {
+		measured := data.Sweep(p)
+		faster = append(faster, pickedTime(t, a, p, other(measured))/pickedTime(t, a, p, list(measured)))
+	}
+	return stats.QuantilesOf(faster)
 }
 
 // pickedTime is the measured time of the best predicted of the measured configurations.

@@ -171,15 +171,6 @@ func (m *Model) family(c *gemm.Config) (*family, error) {
 	return f, c.Validate(f.Axes()...)
 }
 
-// operands returns the operands of a problem, as wide as the kernels of a family access them.
-func (m *Model) operands(family string, p *gemm.Problem) kernel.Operands {
-	o := kernel.OperandsOf(p)
-	if f, ok := kernel.Find(m.families, family); ok {
-		return o.WithWidths(f, p)
-	}
-	return o
-}
-
 // Candidates implements arch.Architecture: every kernel of the family that fits an SM, block_m slowest, then block_n,
 // block_k, warps and stages.
 func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
@@ -196,7 +187,7 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	}
 	out := &arch.Candidates{}
 	p = aligned(&p)
-	operands := m.operands(f.Name(), &p)
+	operands := kernel.OperandsOf(&p).WithWidths(f, &p)
 	for position, c := range all {
 		if reason, detail := f.reject(m.gpu, operands, &c, f.needs(m.gpu, operands, &c)); reason == "" {
 			out.Configs = append(out.Configs, c)
@@ -289,12 +280,11 @@ func (m *Model) prepareAll(list *preparedList, p *gemm.Problem) {
 		in, last [2]inputs
 		shared   = &preparedKernel{}
 		next     = &preparedKernel{}
-		operands = m.operands(list.configs[0].Kernel, p)
 	)
 	for i := range list.configs {
 		c := &list.prepared[i]
 		c.kernel = next
-		m.prepare(c, next, &in, operands, p, &list.configs[i])
+		m.prepare(c, next, &in, p, &list.configs[i])
 		in[0].splitInputs, in[1].splitInputs = splitInputs{}, splitInputs{}
 		if i > 0 && in == last && next.groupM == shared.groupM {
 			c.kernel = shared
@@ -326,7 +316,7 @@ func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 			k = c.kernel
 			e.at(c.kernel)
 		} else {
-			m.prepare(c, k, &in, m.operands(cfgs[i].Kernel, &p), &p, &cfgs[i])
+			m.prepare(c, k, &in, &p, &cfgs[i])
 			e.shape.grid(&e.grid, e.device, &one)
 		}
 		if c.reject != "" {
@@ -369,7 +359,7 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 		if _, err := m.family(&cfgs[i]); err != nil {
 			return err
 		}
-		m.prepare(&c, &k, &in, m.operands(cfgs[i].Kernel, &p), &p, &cfgs[i])
+		m.prepare(&c, &k, &in, &p, &cfgs[i])
 		masked := m.device.time(&t, &g, &s, &c, &k)
 		row := dst[i*len(terms.Terms):][:len(terms.Terms)]
 		columns(row, &m.device, &s.sizes, &in[masked], &k.kernelTerms, &k.variants[masked], &c.splits[masked], &g, &t)
@@ -401,7 +391,7 @@ func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.
 		t   timing
 	)
 	c.GroupM = terms.DefaultGroup
-	m.prepare(&one, &k, &in, m.operands(c.Kernel, &p), &p, &c)
+	m.prepare(&one, &k, &in, &p, &c)
 	m.device.time(&t, &g, &s, &one, &k)
 	best, least := terms.DefaultGroup, t.total*(1-groupGain)
 	for _, group := range groups {

@@ -31,11 +31,11 @@ type inputs struct {
 	splitInputs
 }
 
-// prepare fills pc, except for its kernel, and k, for the operands of a problem. If the configuration cannot be used,
-// pc.reject says why, and the detail puts it in numbers. What it computes from is left in both elements of in, which
-// belong to the elements of variants.
+// prepare fills pc, except for its kernel, and k. If the configuration cannot be used, pc.reject says why, and the
+// detail puts it in numbers. What it computes from is left in both elements of in, which belong to the elements of
+// variants.
 func (m *Model) prepare(
-	pc *preparedConfig, k *preparedKernel, in *[2]inputs, operands kernel.Operands, p *gemm.Problem, c *gemm.Config,
+	pc *preparedConfig, k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *gemm.Config,
 ) (detail string) {
 	*in, *k = [2]inputs{}, preparedKernel{}
 	pc.reject, pc.depth, pc.splits = "", 0, [2]splitTerms{}
@@ -45,6 +45,7 @@ func (m *Model) prepare(
 		return ""
 	}
 	pc.depth = float64(c.BlockK * c.SplitK)
+	operands := kernel.OperandsOf(p).WithWidths(f, p)
 	setInputs(&in[0].kernelInputs, p, c)
 	loop := f.Loop(m.gpu, operands, *c)
 	m.setLoop(&in[0].kernelInputs, loop)

@@ -47,25 +47,33 @@ func (e *emitter) newWriterAt(t tile, row, column, alpha ptx.Operand) *writer {
 
 // addBias makes alpha·sum + bias of the sums. A thread has two columns of each 8, the same in all of its rows.
 func (e *emitter) addBias(t tile, thread ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) {
+	bias := e.biases(e.Add(t.n0, e.Shl(e.And(thread, 3), 1)))
+	for j := 0; j < e.s.Config.BlockN; j += 8 {
+		for i := range 2 {
+			x := bias(j + i)
+			for _, of := range sums {
+				for half := range 2 {
+					sum := of[j/2+2*half+i]
+					e.FmaF32(sum, sum, alpha, x)
+				}
+			}
+		}
+	}
+}
+
+// biases returns what loads the bias of the column that is so many behind the given one, zero outside of C.
+func (e *emitter) biases(column ptx.Operand) func(behind int) ptx.Operand {
 	size := e.s.Out.Bytes()
-	column := e.Add(t.n0, e.Shl(e.And(thread, 3), 1))
 	left := e.Sub(e.Param32(e.p.n), column)
 	first := e.B64()
 	e.CvtaToGlobalU64(first, e.Param64(e.p.bias))
 	e.MadWideU32(first, column, ptx.Int(size), first)
-	for j := 0; j < e.s.Config.BlockN; j += 8 {
-		for i := range 2 {
-			inside, bias := e.Pred(), e.F32()
-			e.SetpGtS32(inside, left, ptx.Int(j+i))
-			e.MovF32(bias, ptx.Float(0))
-			e.AddElement(bias, ptx.Global(first, (j+i)*size), e.s.Out, inside)
-			for _, of := range sums {
-				for half := range 2 {
-					sum := of[j/2+2*half+i]
-					e.FmaF32(sum, sum, alpha, bias)
-				}
-			}
-		}
+	return func(behind int) ptx.Operand {
+		inside, bias := e.Pred(), e.F32()
+		e.SetpGtS32(inside, left, ptx.Int(behind))
+		e.MovF32(bias, ptx.Float(0))
+		e.AddElement(bias, ptx.Global(first, behind*size), e.s.Out, inside)
+		return bias
 	}
 }
 

@@ -25,7 +25,7 @@ func spec(t *testing.T, config, majors string, in, out gemm.DType) Spec {
 	}
 	c.Kernel = Name
 	s := Spec{DType: in, Out: out, AMajor: gemm.MajorK, BMajor: gemm.MajorK, Addressable: true, PairsC: true, Config: c}
-	s.PairsC = !Turned(c)
+	s.PairsC = Pairs(gemm.MaxVector, out, c)
 	s.TilesC = Tiles(mapAlign, out, c)
 	if majors[0] == 'm' {
 		s.AMajor = gemm.MajorM

@@ -48,7 +48,7 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 		DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Addressable: min(a, b) >= mapAlign,
 		Adds:   call.Beta != 0,
 		TilesC: Tiles(alignC, out, c) && call.Beta == 0,
-		PairsC: vectorC >= 2*out.Bytes() && !Turned(c), Epilogue: p.Epilogue, Config: c,
+		PairsC: Pairs(vectorC, out, c), Epilogue: p.Epilogue, Config: c,
 	}
 }
 
@@ -56,6 +56,11 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 // row ends within 16 bytes, the engine overwrites what follows (observed on an H200).
 func Tiles(alignC int, out gemm.DType, c gemm.Config) bool {
 	return alignC >= mapAlign && out.Bytes() == 2 && c.BlockN%storeN == 0
+}
+
+// Pairs reports whether a thread stores two neighbours of C at once, whose address and rows are aligned to so many bytes.
+func Pairs(vectorC int, out gemm.DType, c gemm.Config) bool {
+	return vectorC >= 2*out.Bytes() && !Turned(c)
 }
 
 // mapAlign is what addresses and strides of a tensor map must be multiples of. Source: CUDA driver API,
@@ -69,15 +74,15 @@ func (s Spec) Key() any { return s.key() }
 func (s Spec) key() Spec {
 	s.Config.GroupM, s.Config.Kernel, s.Processors = 0, Name, 0
 	s.Config.SplitK = min(s.Config.SplitK, 2)
-	s.PairsC = (s.PairsC || s.TilesC) && !Turned(s.Config)
+	s.PairsC = s.PairsC && !s.TilesC
 	return s
 }
 
 // geometry is how a CTA's work is laid out over warpgroups, registers and shared memory.
 type geometry struct {
-	// turned says that the warpgroups multiply Cᵀ. rows and columns are the tile as they see it, rows a multiple of 64.
-	turned        bool
-	rows, columns int
+	// turned says that the warpgroups multiply Cᵀ. columns are those of a multiplication.
+	turned  bool
+	columns int
 	// consumers are the warpgroups that multiply. tiles is how many tiles of 64×columns each of them has, sums the
 	// registers for these.
 	consumers, tiles, sums int
@@ -177,9 +182,9 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 	if reason, detail = s.belongs(); reason != "" {
 		return g, reason, detail
 	}
-	g.turned, g.rows, g.columns = Turned(*c), rows(*c), Columns(*c)
+	g.turned, g.columns = Turned(*c), Columns(*c)
 	g.consumers = c.NumWarps/4 - 1
-	g.tiles = g.rows / tileM / g.consumers
+	g.tiles = rows(*c) / tileM / g.consumers
 	g.sums = g.tiles * g.columns / 2
 	g.threads = 32 * c.NumWarps
 	g.cluster = Cluster(s.Config)
@@ -240,11 +245,11 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 	case Streams(s.Config) && c.SplitK > 1:
 		return arch.ReasonModelRule, "stream_k splits K by itself: split_k has to be 1"
 	case Turned(*c) && (c.SplitK > 1 || Streams(*c)):
-		return arch.ReasonModelRule, fmt.Sprintf("tiles whose rows %d does not divide are not shared along K: the warps "+
-			"that store them together add up parts one by one", tileM)
+		return arch.ReasonModelRule, fmt.Sprintf("block_m %d is no multiple of %d: such a tile takes neither split_k nor "+
+			"stream_k", c.BlockM, tileM)
 	case Cluster(s.Config) > 1 && s.BMajor == gemm.MajorK && c.BlockN/Cluster(s.Config)%swizzleRows != 0:
-		return arch.ReasonModelRule, fmt.Sprintf("each CTA of a cluster copies a multiple of %d rows of B, and %d do not "+
-			"divide so", swizzleRows, c.BlockN)
+		return arch.ReasonModelRule, fmt.Sprintf("block_n %d is no multiple of %d, which a cluster of %d needs where B is "+
+			"contiguous along K", c.BlockN, Cluster(s.Config)*swizzleRows, Cluster(s.Config))
 	case !s.Addressable:
 		return ReasonTensorMap, "TMA copies A and B only if their addresses and the distances of their rows are " +
 			"multiples of 16 bytes"

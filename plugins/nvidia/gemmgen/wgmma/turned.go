@@ -101,25 +101,17 @@ func (e *emitter) storeTurned(t tile, thread, consumer, alpha ptx.Operand, sums 
 	}
 }
 
-// addBiasTurned makes alpha·sum + bias of the sums of Cᵀ. A thread has two columns of C of each 64, and all rows of
-// theirs that it has get the same.
+// addBiasTurned makes alpha·sum + bias of the sums of Cᵀ. A thread has two columns of C of each 64, and adds the same bias
+// to all elements of a column.
 func (e *emitter) addBiasTurned(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) {
-	size := e.s.Out.Bytes()
-	column := e.turnedColumn(t, thread, consumer)
-	left := e.Sub(e.Param32(e.p.n), column)
-	first := e.B64()
-	e.CvtaToGlobalU64(first, e.Param64(e.p.bias))
-	e.MadWideU32(first, column, ptx.Int(size), first)
+	bias := e.biases(e.turnedColumn(t, thread, consumer))
 	for j := range sums {
 		for half := range 2 {
-			at, inside, bias := j*tileM+8*half, e.Pred(), e.F32()
-			e.SetpGtS32(inside, left, ptx.Int(at))
-			e.MovF32(bias, ptx.Float(0))
-			e.AddElement(bias, ptx.Global(first, at*size), e.s.Out, inside)
+			x := bias(j*tileM + 8*half)
 			for row := 0; row < e.s.Config.BlockM; row += 8 {
 				for i := range 2 {
 					sum := sums[j][row/2+2*half+i]
-					e.FmaF32(sum, sum, alpha, bias)
+					e.FmaF32(sum, sum, alpha, x)
 				}
 			}
 		}

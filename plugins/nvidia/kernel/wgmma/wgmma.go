@@ -71,7 +71,7 @@ func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
 		Addressable: min(width(o.WidthA), width(o.WidthB)) >= gemm.MaxVector,
 		TilesC:      generator.Tiles(width(o.WidthC), o.Out, c),
-		PairsC:      width(o.WidthC) >= 2*o.Out.Bytes() && !generator.Turned(c),
+		PairsC:      generator.Pairs(width(o.WidthC), o.Out, c),
 		Config:      c,
 	}
 }

@@ -71,7 +71,7 @@ func (p *Problems) ahead(done <-chan struct{}) <-chan row {
 // It ends with a row that is no problem, which it returns too.
 func (p *Problems) chunk(rows <-chan row) (part []Problem, last row) {
 	for r := range rows {
-		p.shared = r.share
+		p.reached = r.share
 		if r.bad != nil || r.end != nil {
 			return part, r
 		}

@@ -145,10 +145,10 @@ type Problems struct {
 	// Failures has the rows that cannot be read.
 	Failures *Failures
 
-	one    *Problem
-	file   *problemFile
-	shared float64
-	closer io.Closer
+	one     *Problem
+	file    *problemFile
+	reached float64 // Share
+	closer  io.Closer
 }
 
 // row is the next thing in a list of problems: a problem, why a row is none, or why there are no more rows.
@@ -215,7 +215,7 @@ func (p *Problems) More() bool {
 }
 
 // Share is how much of the problems AskEach has come to, from 0 to 1. It is 0 if that is unknown, as it is of a pipe.
-func (p *Problems) Share() float64 { return p.shared }
+func (p *Problems) Share() float64 { return p.reached }
 
 // Labels are the names of the columns that are passed through.
 func (p *Problems) Labels() (names []string) {

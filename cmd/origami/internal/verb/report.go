@@ -13,7 +13,8 @@ func Report(ctx context.Context, f *session.Factory, folder string, write func(f
 	if folder == "" {
 		return nil
 	}
-	if err := UntilCancelled(ctx, func() error { return write(folder, f.Args) }); err != nil {
+	_, err := UntilCancelled(ctx, func() (struct{}, error) { return struct{}{}, write(folder, f.Args) })
+	if err != nil {
 		return err
 	}
 	f.Streams.Note("the report is in " + folder)

@@ -218,14 +218,11 @@ func unlisted(problems []session.Problem) []gemm.Problem {
 // recorded reads the measurements of an architecture on a device, for problems or, if they are nil, for all that are
 // recorded.
 func (o *Options) recorded(ctx context.Context, d *arch.Description, problems []session.Problem) ([]group, error) {
-	var data *dataset.Dataset
-	err := verb.UntilCancelled(ctx, func() (err error) {
+	data, err := verb.UntilCancelled(ctx, func() (*dataset.Dataset, error) {
 		if o.Records != "" {
-			data, err = datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
-		} else {
-			data, err = datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
+			return datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
 		}
-		return err
+		return datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
 	})
 	if err == nil && o.WarmL2 && !data.WarmL2 {
 		err = diag.Inputf("the measurements were made with a cold L2").At("--warm-l2").

@@ -127,12 +127,8 @@ func Run(ctx context.Context, o *Options) error {
 		out.rows, out.labelled = append(out.rows, rows[i]), append(out.labelled, problems[i].Labels)
 	}
 	if o.Intervals {
-		var found *intervals
 		done, stop := render.Work(o.Factory.Streams, "finding intervals", len(out.rows))
-		err := verb.UntilCancelled(ctx, func() (err error) {
-			found, err = out.intervals(done)
-			return err
-		})
+		found, err := verb.UntilCancelled(ctx, func() (*intervals, error) { return out.intervals(done) })
 		stop()
 		if err != nil {
 			return err
@@ -194,35 +190,29 @@ func (o *Options) records(ctx context.Context, d *arch.Description) (*score.Subs
 	if err != nil {
 		return nil, err
 	}
-	var data *dataset.Dataset
-	var subset *score.Subset
-	err = verb.UntilCancelled(ctx, func() (err error) {
+	subset, err := verb.Subset(ctx, func() (*dataset.Dataset, error) {
 		info, missing := os.Stat(o.Times)
 		switch {
 		case o.Times == "":
-			data, err = datastore.Shipped(d, kernel, "--times")
+			return datastore.Shipped(d, kernel, "--times")
 		case missing == nil && info.IsDir():
-			data, err = datastore.Folder(ctx, d, kernel, "--times", o.Times)
+			return datastore.Folder(ctx, d, kernel, "--times", o.Times)
 		default:
-			data, err = datastore.File(ctx, d, kernel, "--times", o.Times, base)
+			return datastore.File(ctx, d, kernel, "--times", o.Times, base)
 		}
-		if err == nil {
-			subset = score.SubsetOf(data)
-		}
-		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	ofType := func(p gemm.Problem) bool { return p.DType == base.DType }
 	if base.DType != gemm.FP16 && len(subset.Problems) > 0 && !slices.ContainsFunc(subset.Problems, ofType) {
-		return nil, diag.Inputf("%s holds %s", data.Name, subset.Problems[0]).At("--dtype").
+		return nil, diag.Inputf("%s holds %s", subset.Name, subset.Problems[0]).At("--dtype").
 			Do("leave it out, or name measurements of %s with --times", base.DType)
 	}
 	if o.Query.TransA || o.Query.TransB {
 		for _, p := range subset.Problems {
 			if p.TransA() != o.Query.TransA || p.TransB() != o.Query.TransB {
-				return nil, diag.Inputf("%s holds %s", data.Name, p).At("--trans-a, --trans-b").
+				return nil, diag.Inputf("%s holds %s", subset.Name, p).At("--trans-a, --trans-b").
 					Do("leave them out: the measurements say how A and B are stored")
 			}
 		}

@@ -137,12 +137,7 @@ func (o *Options) publishedDevices(ctx context.Context, out *publishedOutcome) (
 			}
 		}
 	}
-	var devices []publishedDevice
-	err = verb.UntilCancelled(ctx, func() (err error) {
-		devices, err = o.choose(out, wanted, known)
-		return err
-	})
-	return devices, err
+	return verb.UntilCancelled(ctx, func() ([]publishedDevice, error) { return o.choose(out, wanted, known) })
 }
 
 // choose selects the times of some devices, nil for all, that plugins know.

@@ -164,12 +164,8 @@ func (o *buildOptions) run(ctx context.Context) error {
 	if err := write(o.factory, o.output, text); err != nil || o.output == "" {
 		return err
 	}
-	var out logic.Regret
 	done, stop := render.Work(o.factory.Streams, "leaving sizes out", min(logic.Folds, len(table.Sizes)))
-	err = verb.UntilCancelled(ctx, func() (err error) {
-		out, err = logic.LeftOut(table, o.Options, done)
-		return err
-	})
+	out, err := verb.UntilCancelled(ctx, func() (logic.Regret, error) { return logic.LeftOut(table, o.Options, done) })
 	stop()
 	if err != nil {
 		_ = os.Remove(o.output)

@@ -116,10 +116,8 @@ func (o *evalOptions) runFolds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var trials []logic.Trial
-	err = verb.UntilCancelled(ctx, func() (err error) {
-		trials, err = logic.Trials(table, times, o.most, logic.Options{Loss: o.loss}, o.folds, done)
-		return err
+	trials, err := verb.UntilCancelled(ctx, func() ([]logic.Trial, error) {
+		return logic.Trials(table, times, o.most, logic.Options{Loss: o.loss}, o.folds, done)
 	})
 	stop()
 	if err != nil {

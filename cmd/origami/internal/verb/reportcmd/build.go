@@ -133,18 +133,11 @@ func (b *builder) open(ctx context.Context) error {
 // or those that are shipped. It is nil where there are none.
 func (b *builder) recordsOf(ctx context.Context, s *subject, first bool) (*score.Subset, error) {
 	named := b.Records != "" && first
-	var subset *score.Subset
-	err := verb.UntilCancelled(ctx, func() (err error) {
-		var data *dataset.Dataset
+	subset, err := verb.Subset(ctx, func() (*dataset.Dataset, error) {
 		if named {
-			data, err = datastore.Folder(ctx, s.desc, b.Factory.Settings.Kernel, "--records", b.Records)
-		} else {
-			data, err = datastore.Shipped(s.desc, s.kernel, "--records")
+			return datastore.Folder(ctx, s.desc, b.Factory.Settings.Kernel, "--records", b.Records)
 		}
-		if err == nil {
-			subset = score.SubsetOf(data)
-		}
-		return err
+		return datastore.Shipped(s.desc, s.kernel, "--records")
 	})
 	switch {
 	case err != nil && !named && diag.KindOf(err) == diag.Input:

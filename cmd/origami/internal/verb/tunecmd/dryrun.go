@@ -55,7 +55,8 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 	plan.Expected, plan.ExpectedSeconds = plan.BruteForce, plan.BruteForceSeconds
 	if simulate := map[string]func(context.Context, *tune.Tuner, *planned) error{byModel: s.simulate,
 		inSteps: s.walk}[s.o.Strategy]; simulate != nil {
-		if err := verb.UntilCancelled(ctx, func() error { return simulate(ctx, t, &plan) }); err != nil {
+		_, err := verb.UntilCancelled(ctx, func() (struct{}, error) { return struct{}{}, simulate(ctx, t, &plan) })
+		if err != nil {
 			return err
 		}
 	}

@@ -83,7 +83,7 @@ MODELS = {
 
 # Inductor decides by a timing of its own whether it pads operands of odd sizes. It decides differently from one
 # compilation to the next, and a product without takes up to three times as long: here all contenders pad.
-EQUAL = {"force_shape_pad": True}
+PADDED = {"force_shape_pad": True}
 
 
 class Machine:
@@ -236,7 +236,7 @@ def contender(name):
     oi.clear()
     select_algorithm.add_feedback_saver(saved)
     try:
-        with config.patch(changes | EQUAL), (oi.enable(**ours) if ours else contextlib.nullcontext()):
+        with config.patch(changes | PADDED), (oi.enable(**ours) if ours else contextlib.nullcontext()):
             yield mode, learnt
     finally:
         select_algorithm.clear_feedback_savers()

@@ -58,7 +58,8 @@ func Tiles(alignC int, out gemm.DType, c gemm.Config) bool {
 	return alignC >= mapAlign && out.Bytes() == 2 && c.BlockN%storeN == 0
 }
 
-// Pairs reports whether a thread stores two neighbours of C at once, whose address and rows are aligned to so many bytes.
+// Pairs reports whether a thread stores two neighbours of C at once. The address and the rows of C are aligned to so
+// many bytes.
 func Pairs(vectorC int, out gemm.DType, c gemm.Config) bool {
 	return vectorC >= 2*out.Bytes() && !Turned(c)
 }

@@ -101,8 +101,8 @@ func (e *emitter) storeTurned(t tile, thread, consumer, alpha ptx.Operand, sums 
 	}
 }
 
-// addBiasTurned makes alpha·sum + bias of the sums of Cᵀ. A thread has two columns of C of each 64, and adds the same bias
-// to all elements of a column.
+// addBiasTurned makes alpha·sum + bias of the sums of Cᵀ. A thread has two columns of C of each 64, and adds the same
+// bias to all elements of a column.
 func (e *emitter) addBiasTurned(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) {
 	bias := e.biases(e.turnedColumn(t, thread, consumer))
 	for j := range sums {

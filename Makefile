@@ -219,7 +219,7 @@ generate: tools ## generated Go of the wire protocol, the PTX instructions and t
 INTERVALS := spec calibrated compiled characterized
 SWEEPS    := bf16 layouts split unaligned fp8 int8 tf32
 SWEEPS_MMA := layouts split unaligned fp8 int8 tf32 fp32
-SWEEPS_WGMMA := skinny large fp8 bf16-skinny bf16-large
+SWEEPS_WGMMA := skinny large fp8 rows bf16-skinny bf16-large bf16-rows
 intervals: ## how far the models' times are from the shipped records, for the models to ship
 	go build -o $(BIN)/origami ./cmd/origami
 	for rung in $(INTERVALS); do for kernel in triton mma; do \

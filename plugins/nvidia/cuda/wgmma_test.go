@@ -128,8 +128,8 @@ func randomWgmma(t *testing.T, random *rand.Rand) gemm.Config {
 		c.BlockM, c.BlockN = c.BlockN, c.BlockM
 	}
 	var axes []gemm.AxisValue
-	if random.IntN(2) == 0 {
-		axes = append(axes, gemm.AxisValue{Name: "cluster", Value: "2"})
+	if along := random.IntN(3); along > 0 {
+		axes = append(axes, gemm.AxisValue{Name: []string{"cluster", "cluster_n"}[along-1], Value: "2"})
 	}
 	if random.IntN(3) == 0 {
 		axes = append(axes, gemm.AxisValue{Name: wgmma.AxisStreamK, Value: "1"})

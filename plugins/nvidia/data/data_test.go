@@ -99,9 +99,16 @@ func TestSweeps(t *testing.T) {
 	if err != nil || len(files) < 49 {
 		t.Fatalf("%d sweeps, %v", len(files), err)
 	}
-	whole, err := filepath.Glob("h200-wgmma/[btr]*/*/dataset.json") // the others have more configurations at some sizes
-	if err != nil || len(whole) != 12 {
-		t.Fatalf("%d sweeps, %v", len(whole), err)
+	var whole []string // the other sets have several lists, or more configurations at some sizes
+	for _, set := range []string{"builtin", "builtin-rows", "bf16-*", "rows", "tail"} {
+		found, err := filepath.Glob("h200-wgmma/" + set + "/*/dataset.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole = append(whole, found...)
+	}
+	if len(whole) != 12 {
+		t.Fatalf("%d sweeps", len(whole))
 	}
 	files = append(files, whole...)
 	for _, file := range files {

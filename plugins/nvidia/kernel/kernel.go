@@ -133,8 +133,9 @@ type Loop struct {
 	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads a row of A, or a column of B, again.
 	// They are contiguous along K, so that all SMs read the same cache lines.
 	RepeatM, RepeatN bool
-	// Sharers are the CTAs of a cluster that share the copies of B, 0 or 1 if there is none.
-	Sharers int
+	// Sharers are the CTAs of a cluster that share the copies of B, SharersA those that share the copies of A, 0 or 1 if
+	// there is no cluster.
+	Sharers, SharersA int
 	// Streams: all CTAs share the tiles that fill no wave, along K.
 	Streams bool
 	// StoreBytes is what a thread stores of the output at a time, 0 if it is as wide as Operands.WidthC.

@@ -119,7 +119,8 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.warpsM, in.warpsN, in.warpsK = float64(loop.WarpsM), float64(loop.WarpsN), float64(loop.WarpsK)
 	in.lateCopies, in.wraps = truth(loop.LateCopies), truth(loop.Wraps)
 	in.repeatM, in.repeatN = truth(loop.RepeatM), truth(loop.RepeatN)
-	in.sharers, in.streams = float64(max(loop.Sharers, 1)), truth(loop.Streams)
+	in.sharers, in.sharersA = float64(max(loop.Sharers, 1)), float64(max(loop.SharersA, 1))
+	in.streams = truth(loop.Streams)
 }
 
 // setCopies counts the instructions of the CTA's warps.

@@ -9,6 +9,7 @@ type device struct {
 	numSms             float64 // num_sms
 	clock              float64 // clock
 	registerFile       float64 // register_file
+	l2PerfRatio        float64 // l2_perf_ratio
 	tdp                float64 // tdp
 	mmaM               float64 // mma_m
 	mmaN               float64 // mma_n
@@ -26,6 +27,7 @@ type device struct {
 	launchSeconds      float64 // launch_seconds
 	wgmmaCycles        float64 // wgmma_cycles
 	lineRate           float64 // line_rate
+	l2Coalescing       float64 // l2_coalescing
 	lineLatency        float64 // line_latency
 	sharedBandwidth    float64 // shared_bandwidth
 	fillOverlap        float64 // fill_overlap
@@ -42,6 +44,10 @@ type device struct {
 	arrivalLatency     float64 // arrival_latency
 	addLatency         float64 // add_latency
 	engineBandwidth    float64 // engine_bandwidth
+	residentCoalescing float64 // resident_coalescing
+	crossing           float64 // crossing
+	l2Crossing         float64 // l2_crossing
+	sharingStep        float64 // sharing_step
 	engineLatency      float64 // engine_latency
 	sharingLatency     float64 // sharing_latency
 	residentShared     float64 // resident_shared
@@ -66,21 +72,18 @@ type device struct {
 	part5              float64 // timed_least_seconds * clock
 	part6              float64 // l2_bytes * l2_usable_share
 	dramLatency        float64 // dram_latency
-	part7              float64 // l2_perf_ratio * l2_coalescing
-	part8              float64 // dram_perf_ratio * dram_efficiency
-	part9              float64 // l2_perf_ratio * spill_share
-	part10             float64 // 2 * l2_bytes * l2_usable_share
-	part11             float64 // dram_perf_ratio * spill_share
-	part12             float64 // 4 * dram_queue
-	part13             float64 // 2 * accumulator_bytes
-	part14             float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part15             float64 // power_window * clock
-	part16             float64 // line_rate * line_bytes
-	part17             float64 // 1 / (l2_perf_ratio * l2_coalescing)
-	part18             float64 // 1 / (dram_perf_ratio * dram_efficiency)
+	part7              float64 // dram_perf_ratio * dram_efficiency
+	part8              float64 // l2_perf_ratio * spill_share
+	part9              float64 // 2 * l2_bytes * l2_usable_share
+	part10             float64 // dram_perf_ratio * spill_share
+	part11             float64 // 4 * dram_queue
+	part12             float64 // 2 * accumulator_bytes
+	part13             float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part14             float64 // power_window * clock
+	part15             float64 // line_rate * line_bytes
+	part16             float64 // 1 / (dram_perf_ratio * dram_efficiency)
 	hbmLatencyPenalty  float64 // hbm_latency_penalty
 	sharedWidth        float64 // shared_width
-	l2Coalescing       float64 // l2_coalescing
 	dramQueueLoad      float64 // dram_queue_load
 }
 
@@ -93,6 +96,8 @@ func (d *device) compute(value func(name string) float64) {
 	clock := value("clock")
 	d.clock = clock
 	d.registerFile = value("register_file")
+	l2PerfRatio := value("l2_perf_ratio")
+	d.l2PerfRatio = l2PerfRatio
 	d.hbmLatencyPenalty = hbmLatencyPenalty
 	tdp := value("tdp")
 	d.tdp = tdp
@@ -118,8 +123,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.wgmmaCycles = value("wgmma_cycles")
 	lineRate := value("line_rate")
 	d.lineRate = lineRate
-	l2Coalescing := value("l2_coalescing")
-	d.l2Coalescing = l2Coalescing
+	d.l2Coalescing = value("l2_coalescing")
 	d.dramQueueLoad = dramQueueLoad
 	d.lineLatency = value("line_latency")
 	d.sharedBandwidth = value("shared_bandwidth")
@@ -137,6 +141,10 @@ func (d *device) compute(value func(name string) float64) {
 	d.arrivalLatency = value("arrival_latency")
 	d.addLatency = value("add_latency")
 	d.engineBandwidth = value("engine_bandwidth")
+	d.residentCoalescing = value("resident_coalescing")
+	d.crossing = value("crossing")
+	d.l2Crossing = value("l2_crossing")
+	d.sharingStep = value("sharing_step")
 	d.engineLatency = value("engine_latency")
 	d.sharingLatency = value("sharing_latency")
 	d.residentShared = value("resident_shared")
@@ -163,23 +171,19 @@ func (d *device) compute(value func(name string) float64) {
 	l2UsableShare := value("l2_usable_share")
 	d.part6 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
-	l2PerfRatio := value("l2_perf_ratio")
-	x13 := float64(l2PerfRatio * l2Coalescing)
-	d.part7 = x13
 	dramPerfRatio := value("dram_perf_ratio")
-	x15 := float64(dramPerfRatio * value("dram_efficiency"))
-	d.part8 = x15
+	x13 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part7 = x13
 	spillShare := value("spill_share")
-	d.part9 = float64(l2PerfRatio * spillShare)
-	d.part10 = float64(2 * l2Bytes * l2UsableShare)
-	d.part11 = float64(dramPerfRatio * spillShare)
-	d.part12 = float64(4 * dramQueue)
-	d.part13 = float64(2 * accumulatorBytes)
-	d.part14 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part15 = float64(value("power_window") * clock)
-	d.part16 = float64(lineRate * lineBytes)
-	d.part17 = 1 / x13
-	d.part18 = 1 / x15
+	d.part8 = float64(l2PerfRatio * spillShare)
+	d.part9 = float64(2 * l2Bytes * l2UsableShare)
+	d.part10 = float64(dramPerfRatio * spillShare)
+	d.part11 = float64(4 * dramQueue)
+	d.part12 = float64(2 * accumulatorBytes)
+	d.part13 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part14 = float64(value("power_window") * clock)
+	d.part15 = float64(lineRate * lineBytes)
+	d.part16 = 1 / x13
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -191,9 +195,9 @@ type sizes struct {
 	groupTiles  float64 // group_tiles, set by hand
 	misalignedA float64 // misaligned_a, set by hand
 	misalignedB float64 // misaligned_b, set by hand
-	part1       float64 // misaligned_a + misaligned_b
-	part2       float64 // max(0, 4 * misaligned_a - 3)
-	part3       float64 // max(0, 4 * misaligned_b - 3)
+	part1       float64 // max(0, 4 * misaligned_a - 3)
+	part2       float64 // max(0, 4 * misaligned_b - 3)
+	part3       float64 // misaligned_a + misaligned_b
 	part4       float64 // when(0 < misaligned_a + misaligned_b, 0, 1)
 	part5       float64 // batch * k
 	part6       float64 // batch * m * n
@@ -201,10 +205,10 @@ type sizes struct {
 }
 
 func (s *sizes) compute() {
+	s.part1 = max(0, float64(4*s.misalignedA)-3)
+	s.part2 = max(0, float64(4*s.misalignedB)-3)
 	x1 := s.misalignedA + s.misalignedB
-	s.part1 = x1
-	s.part2 = max(0, float64(4*s.misalignedA)-3)
-	s.part3 = max(0, float64(4*s.misalignedB)-3)
+	s.part3 = x1
 	var x2 float64
 	if x1 > 0 {
 		x2 = 0
@@ -230,6 +234,7 @@ type kernelInputs struct {
 	numStages        float64 // num_stages
 	resident         float64 // resident
 	sharers          float64 // sharers
+	sharersA         float64 // sharers_a
 	streams          float64 // streams
 	wgmma            float64 // wgmma
 	fma              float64 // fma
@@ -280,6 +285,7 @@ type kernelTerms struct {
 	threads          float64 // threads
 	resident         float64 // resident
 	sharers          float64 // sharers
+	sharersA         float64 // sharers_a
 	streams          float64 // streams
 	part1            float64 // floor(threads_per_sm / threads)
 	stepsAhead       float64 // steps_ahead
@@ -289,47 +295,50 @@ type kernelTerms struct {
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
 	tileBytes        float64 // tile_bytes
-	part9            float64 // block_n * element_bytes / line_bytes
-	part10           float64 // ceil(block_n * element_bytes / line_bytes)
-	columns          float64 // columns
+	part12           float64 // block_n * element_bytes / line_bytes
+	part13           float64 // ceil(block_n * element_bytes / line_bytes)
 	outputCost       float64 // output_cost
 	part2            float64 // when(0 < reduce_launches, 0, 1)
-	part5            float64 // block_m * element_bytes / line_bytes
-	part6            float64 // ceil(block_m * element_bytes / line_bytes)
-	part7            float64 // block_k * element_bytes / line_bytes
-	part8            float64 // ceil(block_k * element_bytes / line_bytes)
-	part11           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
-	part12           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
+	part8            float64 // block_m * element_bytes / line_bytes
+	part9            float64 // ceil(block_m * element_bytes / line_bytes)
+	part10           float64 // block_k * element_bytes / line_bytes
+	part11           float64 // ceil(block_k * element_bytes / line_bytes)
+	part14           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part15           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
 	part3            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
 	part4            float64 // columns / block_n
-	part13           float64 // 1 - trans_b
-	part14           float64 // engine_latency + (sharers - 1) * sharing_latency
-	part15           float64 // when(0 < late_copies, instruction_step, 0)
+	part5            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
+	part16           float64 // 1 - trans_b
+	part6            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
+	part7            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
+	engineB          float64 // engine_b
+	part17           float64 // engine_latency + (sharers * sharers_a - 1) * sharing_latency
+	part18           float64 // when(0 < late_copies, instruction_step, 0)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part16           float64 // 2048 / block_k
+	part19           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part17           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part18           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part19           float64 // repeat_m + repeat_n
-	part20           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
-	part21           float64 // when(0 < resident, resident_arrival, arrival_latency)
-	part22           float64 // resident * resident_turn
-	part23           float64 // max(timed_ctas - 1, 1)
+	part20           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part21           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part22           float64 // repeat_m + repeat_n
+	part23           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
+	part24           float64 // when(0 < resident, resident_arrival, arrival_latency)
+	part25           float64 // resident * resident_turn
+	part26           float64 // max(timed_ctas - 1, 1)
 	launch           float64 // launch
-	part24           float64 // 16 / instruction_k
-	part25           float64 // tdp * (1 - fma)
-	part26           float64 // clock / peak
-	part27           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part28           float64 // reduce_launches * relaunch_seconds * clock
-	part29           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part27           float64 // 16 / instruction_k
+	part28           float64 // tdp * (1 - fma)
+	part29           float64 // clock / peak
+	part30           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part31           float64 // reduce_launches * relaunch_seconds * clock
+	part32           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	tensorStep       float64 // tensor_step
 }
 
@@ -457,38 +466,49 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	}
 	var x42 float64
 	if in.wgmma+in.fma > 0 {
-		x42 = float64((in.serial+float64(in.interleaved*d.interleavedShare))*(tileLines*d.lineLatency)) + float64(in.resident*in.familyLatency)
+		x43 := float64(in.sharers*in.sharersA) - 1
+		x42 = float64((in.serial+float64(in.interleaved*d.interleavedShare))*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+x43*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
 	} else {
 		x42 = in.familyLatency
 	}
-	var x43 float64
+	var x44 float64
 	if in.loadWaits > 0 {
-		x43 = float64(in.loadWaits*d.loadLatency) + copyStep
+		x44 = float64(in.loadWaits*d.loadLatency) + copyStep
 	}
-	chainStep := instructionStep + x42 + convertStep + issueStep + x43
+	chainStep := instructionStep + x42 + convertStep + issueStep + x44
+	var engineB float64
+	if in.resident > 0 {
+		var x45 float64
+		if in.transB > 0 {
+			x45 = float64(columns * in.blockK * in.elementBytes)
+		} else {
+			x45 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
+		}
+		engineB = x45 / in.sharers
+	}
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x44 := float64(in.one2048*d.clock) - d.part4
-		x45 := float64(in.one6144*d.clock) - d.part4 - x44
-		timedFixed = max(x44-float64(x45/4096*2048), d.part5)
-		x46 := 2048 / in.blockK
-		onePace = max(0, x44-timedFixed) / x46
-		x47 := 4096 / in.blockK
-		oneLongPace = max(0, x45) / x47
-		x48 := float64(in.chip2048*d.clock) - d.part4
-		chipPace = max(0, x48-timedFixed) / x46
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x48) / x47
-		x49 := float64(in.fullChip2048*d.clock) - d.part4
-		fullChipPace = max(0, x49-timedFixed) / x46
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x49) / x47
+		x46 := float64(in.one2048*d.clock) - d.part4
+		x47 := float64(in.one6144*d.clock) - d.part4 - x46
+		timedFixed = max(x46-float64(x47/4096*2048), d.part5)
+		x48 := 2048 / in.blockK
+		onePace = max(0, x46-timedFixed) / x48
+		x49 := 4096 / in.blockK
+		oneLongPace = max(0, x47) / x49
+		x50 := float64(in.chip2048*d.clock) - d.part4
+		chipPace = max(0, x50-timedFixed) / x48
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x50) / x49
+		x51 := float64(in.fullChip2048*d.clock) - d.part4
+		fullChipPace = max(0, x51-timedFixed) / x48
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x51) / x49
 	}
-	var x50 float64
+	var x52 float64
 	if in.resident > 0 {
-		x50 = d.residentLaunch
+		x52 = d.residentLaunch
 	} else {
-		x50 = d.launchSeconds
+		x52 = d.launchSeconds
 	}
-	launch := float64(x50 * d.clock)
+	launch := float64(x52 * d.clock)
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
 	k.transA = in.transA
@@ -499,6 +519,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.threads = threads
 	k.resident = in.resident
 	k.sharers = in.sharers
+	k.sharersA = in.sharersA
 	k.streams = in.streams
 	k.part1 = math.Floor(d.threadsPerSm / threads)
 	k.stepsAhead = stepsAhead
@@ -509,98 +530,106 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x51 := in.blockN * in.elementBytes / d.lineBytes
-	k.part9 = x51
-	x52 := math.Ceil(x51)
-	k.part10 = x52
-	k.columns = columns
+	x53 := in.blockN * in.elementBytes / d.lineBytes
+	k.part12 = x53
+	x54 := math.Ceil(x53)
+	k.part13 = x54
 	k.outputCost = outputCost
-	var x53 float64
+	var x55 float64
 	if in.reduceLaunches > 0 {
-		x53 = 0
+		x55 = 0
 	} else {
-		x53 = 1
+		x55 = 1
 	}
-	k.part2 = x53
-	x54 := in.blockM * in.elementBytes / d.lineBytes
-	k.part5 = x54
-	x55 := math.Ceil(x54)
-	k.part6 = x55
-	x57 := float64(in.blockK * in.elementBytes)
-	x56 := x57 / d.lineBytes
-	k.part7 = x56
-	x58 := math.Ceil(x56)
-	k.part8 = x58
-	k.part11 = x28
-	k.part12 = x34
+	k.part2 = x55
+	x56 := in.blockM * in.elementBytes / d.lineBytes
+	k.part8 = x56
+	x57 := math.Ceil(x56)
+	k.part9 = x57
+	x59 := float64(in.blockK * in.elementBytes)
+	x58 := x59 / d.lineBytes
+	k.part10 = x58
+	x60 := math.Ceil(x58)
+	k.part11 = x60
+	k.part14 = x28
+	k.part15 = x34
 	k.tileLines = tileLines
 	k.part3 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.chainStep = chainStep
 	k.part4 = columns / in.blockN
-	k.part13 = 1 - in.transB
-	k.part14 = d.engineLatency + float64((in.sharers-1)*d.sharingLatency)
-	var x59 float64
+	x61 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part5 = float64(in.transA * (x61 - math.Floor(x61)))
+	x62 := 1 - in.transB
+	k.part16 = x62
+	x63 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part6 = float64(x62 * (x63 - math.Floor(x63)))
+	x64 := float64(in.blockK * x57)
+	k.part7 = float64(x64 * d.lineBytes)
+	k.engineB = engineB
+	x65 := float64(in.sharers*in.sharersA) - 1
+	k.part17 = d.engineLatency + float64(x65*d.sharingLatency)
+	var x66 float64
 	if in.lateCopies > 0 {
-		x59 = instructionStep
+		x66 = instructionStep
 	}
-	k.part15 = x59
+	k.part18 = x66
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x60 := 2048 / in.blockK
-	k.part16 = x60
+	x67 := 2048 / in.blockK
+	k.part19 = x67
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x61 float64
+	var x68 float64
 	if in.transA > 0 {
-		x61 = x57
+		x68 = x59
 	} else {
-		x61 = float64(x58 * d.lineBytes)
+		x68 = float64(x60 * d.lineBytes)
 	}
-	k.part17 = x61
-	var x62 float64
+	k.part20 = x68
+	var x69 float64
 	if in.transB > 0 {
-		x62 = float64(x58 * d.lineBytes)
+		x69 = float64(x60 * d.lineBytes)
 	} else {
-		x62 = x57
+		x69 = x59
 	}
-	k.part18 = x62
-	x63 := in.repeatM + in.repeatN
-	k.part19 = x63
-	var x64 float64
+	k.part21 = x69
+	x70 := in.repeatM + in.repeatN
+	k.part22 = x70
+	var x71 float64
 	if in.resident > 0 {
-		x64 = d.partialBandwidth
+		x71 = d.partialBandwidth
 	} else {
-		x64 = d.epilogueBandwidth
+		x71 = d.epilogueBandwidth
 	}
-	k.part20 = d.part13 / x64
-	var x65 float64
+	k.part23 = d.part12 / x71
+	var x72 float64
 	if in.resident > 0 {
-		x65 = d.residentArrival
+		x72 = d.residentArrival
 	} else {
-		x65 = d.arrivalLatency
+		x72 = d.arrivalLatency
 	}
-	k.part21 = x65
-	k.part22 = float64(in.resident * d.residentTurn)
-	k.part23 = max(in.timedCtas-1, 1)
+	k.part24 = x72
+	k.part25 = float64(in.resident * d.residentTurn)
+	k.part26 = max(in.timedCtas-1, 1)
 	k.launch = launch
-	k.part24 = 16 / in.instructionK
-	x66 := float64(d.tdp * (1 - in.fma))
-	k.part25 = x66
-	k.part26 = d.clock / in.peak
-	var x67 float64
+	k.part27 = 16 / in.instructionK
+	x73 := float64(d.tdp * (1 - in.fma))
+	k.part28 = x73
+	k.part29 = d.clock / in.peak
+	var x74 float64
 	if in.resident > 0 {
-		x67 = d.residentAdd
+		x74 = d.residentAdd
 	} else {
-		x67 = d.addLatency
+		x74 = d.addLatency
 	}
-	x68 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
-	k.part27 = x67 + x68
-	k.part28 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part29 = d.residentAdd + x68
+	x75 := in.blockM * in.blockN * d.accumulatorBytes / d.part15
+	k.part30 = x74 + x75
+	k.part31 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part32 = d.residentAdd + x75
 }
 
 // variantInputs is set by hand.
@@ -651,7 +680,7 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = k.chainStep + spillStep
 	v.part4 = float64(ctasPerSm * k.blockM * k.blockN)
-	v.part5 = min(1, (ctasPerSm-1)/k.part23)
+	v.part5 = min(1, (ctasPerSm-1)/k.part26)
 	v.part6 = 1 - hidden
 	v.part7 = math.Sqrt(math.Sqrt(onChip))
 }
@@ -681,18 +710,18 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	c.handover = handover
 	var x1 float64
 	if handover > 0 {
-		x1 = k.part20 + k.outputCost/in.splitK
+		x1 = k.part23 + k.outputCost/in.splitK
 	} else {
 		x1 = k.outputCost
 	}
 	c.part2 = x1
 	var x2 float64
 	if handover > 0 {
-		x2 = k.part21
+		x2 = k.part24
 	}
 	c.part3 = x2
-	c.part1 = float64(v.part4*x1) + x2 + k.part22
-	c.part5 = float64(in.splitK * k.part27)
+	c.part1 = float64(v.part4*x1) + x2 + k.part25
+	c.part5 = float64(in.splitK * k.part30)
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
@@ -709,14 +738,13 @@ type gridTerms struct {
 	part5        float64 // batch * k * element_bytes
 	repeated     float64 // repeated
 	idleLatency  float64 // idle_latency
-	part6        float64 // 1 + broken_lines / tile_lines
+	part6        float64 // when(0 < resident, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b), step_bytes * (1 + broken_lines / tile_lines))
 	part7        float64 // pow(line_step, 4)
 	part8        float64 // idle_latency * idle_latency
 	part9        float64 // batch * m * n * output_bytes
 	computeFloor float64 // compute_floor
 	part10       float64 // prologue_cycles + idle_latency
 	part11       float64 // idle_latency / steps_ahead
-	part12       float64 // step_bytes * (1 / (l2_perf_ratio * l2_coalescing))
 }
 
 func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
@@ -726,44 +754,61 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	} else {
 		gridM = float64(math.Ceil(math.Ceil(s.m/k.blockM)/k.sharers) * k.sharers)
 	}
-	gridN := math.Ceil(s.n / k.blockN)
+	gridN := float64(math.Ceil(math.Ceil(s.n/k.blockN)/k.sharersA) * k.sharersA)
 	var stepBytes float64
 	if k.resident > 0 {
-		x1 := s.m / gridM
-		x2 := s.n / gridN
-		stepBytes = float64((x1 + x2*k.part4/k.sharers) * k.blockK * k.elementBytes)
+		x2 := s.m / gridM
+		x1 := x2 / k.sharersA
+		x4 := s.n / gridN
+		x3 := x4 * k.part4 / k.sharers
+		stepBytes = float64((x1 + x3) * k.blockK * k.elementBytes)
 	} else {
 		stepBytes = k.tileBytes
 	}
-	var engineBytes float64
+	var sharedA, sharedB, offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
-		engineBytes = float64((min(k.blockM, s.m) + k.columns) * k.blockK * k.elementBytes)
+		x6 := s.m / gridM
+		x5 := x6 / k.sharersA
+		sharedA = float64(x5 * k.blockK * k.elementBytes)
+		x8 := s.n / gridN
+		x7 := x8 * k.part4 / k.sharers
+		sharedB = float64(x7 * k.blockK * k.elementBytes)
+		offsetA = max(s.part1, k.part5)
+		offsetB = max(s.part2, k.part6)
+		var x9 float64
+		if k.transA > 0 {
+			x9 = k.part7
+		} else {
+			x9 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
+		}
+		engineA = x9 / k.sharersA
+		engineBytes = float64(engineA*(1+float64(d.crossing*offsetA))) + float64(k.engineB*(1+float64(d.crossing*offsetB)))
 	}
 	var splitLines float64
-	if s.part1 > 0 {
-		var x3 float64
+	if s.part3 > 0 {
+		var x10 float64
 		if k.transA > 0 {
-			x3 = float64(k.blockK * max(0, k.part5+s.misalignedA-k.part6))
+			x10 = float64(k.blockK * max(0, k.part8+s.misalignedA-k.part9))
 		} else {
-			x3 = float64(k.blockM * max(0, k.part7+s.misalignedA-k.part8))
+			x10 = float64(k.blockM * max(0, k.part10+s.misalignedA-k.part11))
 		}
-		var x4 float64
+		var x11 float64
 		if k.transB > 0 {
-			x4 = float64(k.blockN * max(0, k.part7+s.misalignedB-k.part8))
+			x11 = float64(k.blockN * max(0, k.part10+s.misalignedB-k.part11))
 		} else {
-			x4 = float64(k.blockK * max(0, k.part9+s.misalignedB-k.part10))
+			x11 = float64(k.blockK * max(0, k.part12+s.misalignedB-k.part13))
 		}
-		splitLines = x3 + x4
+		splitLines = x10 + x11
 	}
 	var brokenLines float64
-	if s.part1 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part11) + float64(k.asyncB*s.part3*k.part12)))
+	if s.part3 > 0 {
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part14) + float64(k.asyncB*s.part2*k.part15)))
 	}
-	var x5 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part13*(k.blockN-s.n)) > 0 {
-		x5 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part6)) + float64(k.part13*max(0, math.Floor(k.blockN/s.n)-k.part10))))
+	var x12 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part16*(k.blockN-s.n)) > 0 {
+		x12 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part9)) + float64(k.part16*max(0, math.Floor(k.blockN/s.n)-k.part13))))
 	}
-	lines := k.tileLines + max(splitLines, brokenLines) + x5
+	lines := k.tileLines + max(splitLines, brokenLines) + x12
 	var lineStep float64
 	if k.resident > 0 {
 		lineStep = engineBytes / d.engineBandwidth
@@ -772,48 +817,48 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	var copyLatency float64
 	if k.resident > 0 {
-		x6 := engineBytes / d.engineBandwidth
-		copyLatency = k.part14 + x6
+		x13 := engineBytes / d.engineBandwidth
+		copyLatency = k.part17 + x13
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part15
+		copyLatency = float64(lines*d.lineLatency) + k.part18
 	}
-	var x7 float64
+	var x14 float64
 	if k.groupM > 0 {
-		x7 = k.groupM
+		x14 = k.groupM
 	} else {
-		x7 = d.defaultGroup
+		x14 = d.defaultGroup
 	}
-	group := min(x7, gridM)
+	group := min(x14, gridM)
 	passCounts := float64(k.timed * s.part4)
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part19 > 0 {
-		x8 := s.m / gridM
-		var x9 float64
+	if k.part22 > 0 {
+		x15 := s.m / gridM
+		var x16 float64
 		if k.wraps > 0 {
-			x9 = s.m
+			x16 = s.m
 		} else {
-			x9 = 1
+			x16 = 1
 		}
-		x10 := s.n / gridN
-		var x11 float64
+		x17 := s.n / gridN
+		var x18 float64
 		if k.wraps > 0 {
-			x11 = s.n
+			x18 = s.n
 		} else {
-			x11 = 1
+			x18 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-x8)/x9*k.part17) + float64(k.repeatN*(k.blockN-x10)/x11*k.part18)
+		repeated = float64(k.repeatM*(k.blockM-x15)/x16*k.part20) + float64(k.repeatN*(k.blockN-x17)/x18*k.part21)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part7 * k.part26)
-	var x12 float64
+	computeFloor := float64(s.part7 * k.part29)
+	var x19 float64
 	if s.groupTiles > 0 {
-		x12 = s.groupTiles
+		x19 = s.groupTiles
 	} else {
-		x12 = float64(gridM * s.batch)
+		x19 = float64(gridM * s.batch)
 	}
-	g.part1 = float64(x12 * gridN)
+	g.part1 = float64(x19 * gridN)
 	g.stepBytes = stepBytes
 	g.part2 = math.Ceil(s.k / k.blockK)
 	g.passCounts = passCounts
@@ -824,14 +869,19 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part5 = float64(s.part5 * k.elementBytes)
 	g.repeated = repeated
 	g.idleLatency = idleLatency
-	g.part6 = 1 + brokenLines/k.tileLines
+	var x20 float64
+	if k.resident > 0 {
+		x20 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
+	} else {
+		x20 = float64(stepBytes * (1 + brokenLines/k.tileLines))
+	}
+	g.part6 = x20
 	g.part7 = fourth(lineStep)
 	g.part8 = float64(idleLatency * idleLatency)
 	g.part9 = float64(s.part6 * k.outputBytes)
 	g.computeFloor = computeFloor
 	g.part10 = d.prologueCycles + idleLatency
 	g.part11 = idleLatency / k.stepsAhead
-	g.part12 = float64(stepBytes * d.part17)
 }
 
 // timing holds what depends on all.
@@ -889,7 +939,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part16)
+		x7 := min(steps, k.part19)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -901,113 +951,122 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	x10 := float64(ctas * steps)
 	dramShare := min(1, dramBytes/(x10*g.stepBytes))
-	x11 := float64(active * g.stepBytes)
-	l2Step := x11 * g.part6 / d.part7
-	dramStep := x11 * dramShare / d.part8
+	var coalescing float64
+	if k.resident > 0 {
+		if v.part1 < ctas {
+			coalescing = d.l2Coalescing
+		} else {
+			coalescing = d.residentCoalescing
+		}
+	} else {
+		coalescing = d.l2Coalescing
+	}
+	l2Step := active * g.part6 / (d.l2PerfRatio * coalescing)
+	dramStep := active * g.stepBytes * dramShare / d.part7
 	repeatStep := active * g.repeated / d.hotLineBandwidth
-	x12 := float64(active * v.spillTraffic)
-	spillL2Step := x12 / d.part9
+	x11 := float64(active * v.spillTraffic)
+	spillL2Step := x11 / d.part8
 	busy := v.onChip + g.part7 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part9, 2))
 		}
-		fullSpillDramStep = x12 * fullSpillMiss / d.part11
+		fullSpillDramStep = x11 * fullSpillMiss / d.part10
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x13 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x13) + v.spillStep
-		x14 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x14*x14))))
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part11*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x12 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x12) + v.spillStep
+		x13 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		x15 := min(steps, k.stepsAhead)
-		x16 := max(steps-k.stepsAhead, 0)
-		fullLoop = float64(x15*fullFirstStep) + float64(x16*fullStep)
+		x14 := min(steps, k.stepsAhead)
+		x15 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x14*fullFirstStep) + float64(x15*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x17 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x17*v.part5)
+			x16 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x16*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x18 := max(steps-k.stepsAhead, 0)
-		x19 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x18*x19, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
+		x17 := max(steps-k.stepsAhead, 0)
+		x18 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x17*x18, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part9, 2))
 		}
-		tailSpillDramStep = x12 * tailSpillMiss / d.part11
+		tailSpillDramStep = x11 * tailSpillMiss / d.part10
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
-		x20 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x20) + v.spillStep
-		x21 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part11*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		x19 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x19) + v.spillStep
+		x20 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x20*x20))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
-		x22 := min(steps, k.stepsAhead)
-		x23 := max(steps-k.stepsAhead, 0)
-		tailLoop = float64(x22*tailFirstStep) + float64(x23*tailStep)
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part22
+		x21 := min(steps, k.stepsAhead)
+		x22 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x21*tailFirstStep) + float64(x22*tailStep)
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part25
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
-			x24 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x24*min(1, (tailCtas-1)/k.part23))
+			x23 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x23*min(1, (tailCtas-1)/k.part26))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x25 := max(steps-k.stepsAhead, 0)
-		x26 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x25*x26, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x24 := max(steps-k.stepsAhead, 0)
+		x25 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x24*x25, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if g.passCounts > 0 {
-		x27 := fill + loop + epilogue
-		allWaves = math.Sqrt(x27 * (float64(fullWaves*fullTimed) + tailTimed))
+		x26 := fill + loop + epilogue
+		allWaves = math.Sqrt(x26 * (float64(fullWaves*fullTimed) + tailTimed))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part25 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part24*d.part14)-d.part15, 0)
+	if k.part28 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part27*d.part13)-d.part14, 0)
 	}
-	dramFloor := (dramBytes + g.part9) / d.part8
+	dramFloor := (dramBytes + g.part9) / d.part7
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part28 + s.part6*c.part4/d.reduceBandwidth
+			reduction = k.part31 + s.part6*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part29)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part32)))
 		}
 	}
-	var x28 float64
+	var x27 float64
 	if power > 0 {
-		x28 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x27 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x28 = allWaves
+		x27 = allWaves
 	}
-	total := k.launch + max(max(x28, dramFloor), g.computeFloor) + reduction + handed
+	total := k.launch + max(max(x27, dramFloor), g.computeFloor) + reduction + handed
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -1062,7 +1121,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part16)
+		x7 := min(steps, k.part19)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1072,6 +1131,16 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	sweeps := max(1, x9)
 	rowGroups := max(1, g.part4*min(1, x9))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
+	var coalescing float64
+	if k.resident > 0 {
+		if v.part1 < ctas {
+			coalescing = d.l2Coalescing
+		} else {
+			coalescing = d.residentCoalescing
+		}
+	} else {
+		coalescing = d.l2Coalescing
+	}
 	var fullEpilogue float64
 	if fullWaves > 0 {
 		fullEpilogue = c.part1
@@ -1087,29 +1156,29 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	}
 	var tailEpilogue float64
 	if tailCtas > 0 {
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part22
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part25
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x11 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part23))
+			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part26))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part25 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part24*d.part14)-d.part15, 0)
+	if k.part28 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part27*d.part13)-d.part14, 0)
 	}
-	dramFloor := (dramBytes + g.part9) / d.part8
+	dramFloor := (dramBytes + g.part9) / d.part7
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part28 + s.part6*c.part4/d.reduceBandwidth
+			reduction = k.part31 + s.part6*c.part4/d.reduceBandwidth
 		}
 	}
 	var x12 float64
@@ -1120,7 +1189,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x14 := fullWaves + x15
 		x16 := float64(ctas * steps)
-		x13 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x14*v.part3), max(steps-k.stepsAhead, 0)*(x14*g.part11)), max(x16*g.part12, min(x16*g.stepBytes, dramBytes)*d.part18))
+		x13 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x14*v.part3), max(steps-k.stepsAhead, 0)*(x14*g.part11)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part16))
 		var x17 float64
 		if tailCtas > 0 {
 			x17 = k.timedFixed + tailPaced
@@ -1133,7 +1202,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x18 := fullWaves + x19
 		x20 := float64(ctas * steps)
-		x12 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x18*v.part3), max(steps-k.stepsAhead, 0)*(x18*g.part11)), max(x20*g.part12, min(x20*g.stepBytes, dramBytes)*d.part18))
+		x12 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x18*v.part3), max(steps-k.stepsAhead, 0)*(x18*g.part11)), max(x20*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x20*g.stepBytes, dramBytes)*d.part16))
 	}
 	return k.launch + max(max(x12, power), dramFloor) + reduction
 }
@@ -1141,6 +1210,14 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 // columns writes all terms to dst.
 func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, c *splitTerms,
 	g *gridTerms, t *timing) {
+	var columns float64
+	if k.resident > 0 {
+		if k.transB > 0 {
+			columns = k.blockN
+		} else {
+			columns = k.part13 * d.lineBytes / k.elementBytes
+		}
+	}
 	var fmaLoads float64
 	if in.fma > 0 {
 		x1 := max(k.blockM/in.warpsM, d.mmaM)
@@ -1195,38 +1272,48 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	} else {
 		gridM = float64(math.Ceil(math.Ceil(s.m/k.blockM)/k.sharers) * k.sharers)
 	}
-	gridN := math.Ceil(s.n / k.blockN)
+	gridN := float64(math.Ceil(math.Ceil(s.n/k.blockN)/k.sharersA) * k.sharersA)
 	ctas := float64(g.part1 * c.splitK)
-	var sharedB, engineBytes float64
+	var sharedA, sharedB, offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
+		sharedA = float64(s.m / gridM / k.sharersA * k.blockK * k.elementBytes)
 		sharedB = float64(s.n / gridN * k.part4 / k.sharers * k.blockK * k.elementBytes)
-		engineBytes = float64((min(k.blockM, s.m) + k.columns) * k.blockK * k.elementBytes)
-	}
-	var splitLines float64
-	if s.part1 > 0 {
+		offsetA = max(s.part1, k.part5)
+		offsetB = max(s.part2, k.part6)
 		var x17 float64
 		if k.transA > 0 {
-			x17 = float64(k.blockK * max(0, k.part5+s.misalignedA-k.part6))
+			x17 = k.part7
 		} else {
-			x17 = float64(k.blockM * max(0, k.part7+s.misalignedA-k.part8))
+			x17 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
+		engineA = x17 / k.sharersA
+		engineBytes = float64(engineA*(1+float64(d.crossing*offsetA))) + float64(k.engineB*(1+float64(d.crossing*offsetB)))
+	}
+	var splitLines float64
+	if s.part3 > 0 {
 		var x18 float64
-		if k.transB > 0 {
-			x18 = float64(k.blockN * max(0, k.part7+s.misalignedB-k.part8))
+		if k.transA > 0 {
+			x18 = float64(k.blockK * max(0, k.part8+s.misalignedA-k.part9))
 		} else {
-			x18 = float64(k.blockK * max(0, k.part9+s.misalignedB-k.part10))
+			x18 = float64(k.blockM * max(0, k.part10+s.misalignedA-k.part11))
 		}
-		splitLines = x17 + x18
+		var x19 float64
+		if k.transB > 0 {
+			x19 = float64(k.blockN * max(0, k.part10+s.misalignedB-k.part11))
+		} else {
+			x19 = float64(k.blockK * max(0, k.part12+s.misalignedB-k.part13))
+		}
+		splitLines = x18 + x19
 	}
 	var brokenLines float64
-	if s.part1 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part11) + float64(k.asyncB*s.part3*k.part12)))
+	if s.part3 > 0 {
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part14) + float64(k.asyncB*s.part2*k.part15)))
 	}
-	var x19 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part13*(k.blockN-s.n)) > 0 {
-		x19 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part6)) + float64(k.part13*max(0, math.Floor(k.blockN/s.n)-k.part10))))
+	var x20 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part16*(k.blockN-s.n)) > 0 {
+		x20 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part9)) + float64(k.part16*max(0, math.Floor(k.blockN/s.n)-k.part13))))
 	}
-	lines := k.tileLines + max(splitLines, brokenLines) + x19
+	lines := k.tileLines + max(splitLines, brokenLines) + x20
 	var lineStep float64
 	if k.resident > 0 {
 		lineStep = engineBytes / d.engineBandwidth
@@ -1235,117 +1322,127 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	var copyLatency float64
 	if k.resident > 0 {
-		x20 := engineBytes / d.engineBandwidth
-		copyLatency = k.part14 + x20
+		x21 := engineBytes / d.engineBandwidth
+		copyLatency = k.part17 + x21
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part15
+		copyLatency = float64(lines*d.lineLatency) + k.part18
 	}
-	var x21 float64
+	var x22 float64
 	if k.groupM > 0 {
-		x21 = k.groupM
+		x22 = k.groupM
 	} else {
-		x21 = d.defaultGroup
+		x22 = d.defaultGroup
 	}
-	group := min(x21, gridM)
+	group := min(x22, gridM)
 	waves := ctas / v.part1
 	var sharedTiles float64
 	if k.streams > 0 {
-		x22 := ctas / d.numSms
-		x23 := math.Floor(x22)
-		var x24 float64
-		x25 := ctas - float64(d.numSms*x23)
-		if 2*x25 < d.numSms {
-			if x25 > 0 {
-				x24 = 1
+		x23 := ctas / d.numSms
+		x24 := math.Floor(x23)
+		var x25 float64
+		x26 := ctas - float64(d.numSms*x24)
+		if 2*x26 < d.numSms {
+			if x26 > 0 {
+				x25 = 1
 			}
 		}
-		sharedTiles = x22 - max(0, x23-x24)
+		sharedTiles = x23 - max(0, x24-x25)
 	}
 	var part float64
 	if sharedTiles > 0 {
-		x26 := float64(ctas * t.steps)
-		part = min(x26, max(4, math.Ceil(sharedTiles*t.steps))) / t.steps
+		x27 := float64(ctas * t.steps)
+		part = min(x27, max(4, math.Ceil(sharedTiles*t.steps))) / t.steps
 	}
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x27 := min(t.steps, k.part16)
-		x28 := t.steps - x27
-		oneLoop = float64(x27*k.onePace) + float64(x28*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x27*k.chipPace)+float64(x28*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x27*k.fullChipPace)+float64(x28*k.fullChipLongPace))
+		x28 := min(t.steps, k.part19)
+		x29 := t.steps - x28
+		oneLoop = float64(x28*k.onePace) + float64(x29*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x28*k.chipPace)+float64(x29*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x28*k.fullChipPace)+float64(x29*k.fullChipLongPace))
 	}
-	x29 := g.part3 / min(ctas, v.part1)
-	sweeps := max(1, x29)
-	rowGroups := max(1, g.part4*min(1, x29))
+	x30 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x30)
+	rowGroups := max(1, g.part4*min(1, x30))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
-	x30 := float64(ctas * t.steps)
-	dramShare := min(1, dramBytes/(x30*g.stepBytes))
+	x31 := float64(ctas * t.steps)
+	dramShare := min(1, dramBytes/(x31*g.stepBytes))
 	l2Hit := 1 - dramShare
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
-	dramStep := active * g.stepBytes * dramShare / d.part8
+	var coalescing float64
+	if k.resident > 0 {
+		if v.part1 < ctas {
+			coalescing = d.l2Coalescing
+		} else {
+			coalescing = d.residentCoalescing
+		}
+	} else {
+		coalescing = d.l2Coalescing
+	}
+	dramStep := active * g.stepBytes * dramShare / d.part7
 	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part9, 2))
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x31 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x31) + v.spillStep
-		x32 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x32*x32))))
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part11*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x32 := fullLatency / k.stepsAhead
+		fullAlone = max(k.chainStep, x32) + v.spillStep
+		x33 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x33*x33))))
 		fullFirstStep = max(fullThroughput, v.part3)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x33 := min(t.steps, k.stepsAhead)
-		x34 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x33*fullFirstStep) + float64(x34*fullStep)
+		x34 := min(t.steps, k.stepsAhead)
+		x35 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x34*fullFirstStep) + float64(x35*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x35 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x35*v.part5)
+			x36 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x36*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x36 := max(t.steps-k.stepsAhead, 0)
-		x37 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x36*x37, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x37 := max(t.steps-k.stepsAhead, 0)
+		x38 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x37*x38, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part10, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part9, 2))
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x38 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x38) + v.spillStep
-		x39 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x39*x39))))
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part11*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x39 := tailLatency / k.stepsAhead
+		tailAlone = max(k.chainStep, x39) + v.spillStep
+		x40 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x40*x40))))
 		tailFirstStep = max(tailThroughput, v.part3)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x40 := min(t.steps, k.stepsAhead)
-		x41 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x40*tailFirstStep) + float64(x41*tailStep)
-		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part22
+		x41 := min(t.steps, k.stepsAhead)
+		x42 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x41*tailFirstStep) + float64(x42*tailStep)
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part25
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x42 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x42*min(1, (t.tailCtas-1)/k.part23))
+			x43 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x43*min(1, (t.tailCtas-1)/k.part26))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x43 := max(t.steps-k.stepsAhead, 0)
-		x44 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x43*x44, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x44 := max(t.steps-k.stepsAhead, 0)
+		x45 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x44*x45, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -1359,211 +1456,218 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part28 + s.part6*c.part4/d.reduceBandwidth
+			reduction = k.part31 + s.part6*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part29)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part32)))
 		}
 	}
-	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part10*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
-		var x45 float64
+		var x46 float64
 		if c.handover > 0 {
-			x45 = float64(ctas / c.splitK * k.blockM * k.blockN)
+			x46 = float64(ctas / c.splitK * k.blockM * k.blockN)
 		} else {
-			x45 = s.part6
+			x46 = s.part6
 		}
-		partialBytes = float64(d.part13 * c.splitK * x45)
+		partialBytes = float64(d.part12 * c.splitK * x46)
 	}
-	var x46 float64
-	if k.resident > 0 {
-		x46 = g.stepBytes + float64((k.sharers-1)*sharedB)
-	} else {
-		x46 = k.tileBytes
-	}
-	requested := float64(x30*(x46+v.spillTraffic)) + partialBytes + g.part9
-	l2Total := float64(x30*(g.stepBytes*g.part6/d.l2Coalescing+v.spillTraffic)) + partialBytes + g.part9
 	var x47 float64
+	if k.resident > 0 {
+		x47 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
+	} else {
+		x47 = k.tileBytes
+	}
+	requested := float64(x31*(x47+v.spillTraffic)) + partialBytes + g.part9
+	l2Total := float64(x31*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part9
+	var x48 float64
 	if in.fma > 0 {
-		x47 = float64(fmaLoads * d.sharedWidth)
+		x48 = float64(fmaLoads * d.sharedWidth)
 	} else {
 		if in.wgmma > 0 {
-			x48 := k.blockK / in.instructionK
-			x47 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x48 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+			x49 := k.blockK / in.instructionK
+			x48 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x49 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 		} else {
-			x50 := max(k.blockM/in.warpsM, d.mmaM)
-			x51 := max(k.blockN/in.warpsN, d.mmaN)
-			x49 := x50 + x51
-			x52 := k.blockK / in.warpsK
-			x47 = float64(in.numWarps * x49 * x52 * k.elementBytes)
+			x51 := max(k.blockM/in.warpsM, d.mmaM)
+			x52 := max(k.blockN/in.warpsN, d.mmaN)
+			x50 := x51 + x52
+			x53 := k.blockK / in.warpsK
+			x48 = float64(in.numWarps * x50 * x53 * k.elementBytes)
 		}
 	}
-	sharedTotal := float64(x30 * x47)
-	var x53 float64
+	sharedTotal := float64(x31 * x48)
+	var x54 float64
 	if t.power > 0 {
-		x53 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x54 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x53 = t.allWaves
+		x54 = t.allWaves
 	}
-	limits := max(max(x53, t.dramFloor), g.computeFloor) - t.allWaves
+	limits := max(max(x54, t.dramFloor), g.computeFloor) - t.allWaves
 	dst[0] = k.threads
 	dst[1] = k.resident
 	dst[2] = k.sharers
-	dst[3] = k.streams
-	dst[4] = in.registers
-	dst[5] = in.spillBytes
-	dst[6] = in.sharedBytes
-	dst[7] = v.ctasPerSm
-	dst[8] = in.wgmma
-	dst[9] = in.fma
-	dst[10] = in.serial
-	dst[11] = in.interleaved
-	dst[12] = in.wgmmaN
-	dst[13] = in.rate
-	dst[14] = in.peak
-	dst[15] = in.instructionK
-	dst[16] = in.warpsM
-	dst[17] = in.warpsN
-	dst[18] = in.warpsK
-	dst[19] = k.stepsAhead
-	dst[20] = in.loadWaits
-	dst[21] = in.conversions
-	dst[22] = in.lateCopies
-	dst[23] = k.repeatM
-	dst[24] = k.repeatN
-	dst[25] = k.wraps
-	dst[26] = in.syncCopies
-	dst[27] = in.crossCopies
-	dst[28] = k.asyncA
-	dst[29] = k.asyncB
-	dst[30] = in.transposedCopies
-	dst[31] = in.storeBytes
-	dst[32] = in.reduceLaunches
-	dst[33] = in.familySlots
-	dst[34] = in.familyLatency
-	dst[35] = k.tensorStep
-	dst[36] = k.tileBytes
-	dst[37] = k.columns
-	dst[38] = fmaLoads
-	dst[39] = sharedStep
-	dst[40] = convertStep
-	dst[41] = k.outputCost
-	dst[42] = c.handover
-	dst[43] = issueStep
-	dst[44] = k.tileLines
-	dst[45] = copyStep
-	dst[46] = v.spillTraffic
-	dst[47] = v.spillStep
-	dst[48] = v.onChip
-	dst[49] = instructionStep
-	dst[50] = k.chainStep
-	dst[51] = s.groupTiles
-	dst[52] = gridM
-	dst[53] = gridN
-	dst[54] = ctas
-	dst[55] = g.stepBytes
-	dst[56] = sharedB
-	dst[57] = engineBytes
-	dst[58] = t.steps
+	dst[3] = k.sharersA
+	dst[4] = k.streams
+	dst[5] = in.registers
+	dst[6] = in.spillBytes
+	dst[7] = in.sharedBytes
+	dst[8] = v.ctasPerSm
+	dst[9] = in.wgmma
+	dst[10] = in.fma
+	dst[11] = in.serial
+	dst[12] = in.interleaved
+	dst[13] = in.wgmmaN
+	dst[14] = in.rate
+	dst[15] = in.peak
+	dst[16] = in.instructionK
+	dst[17] = in.warpsM
+	dst[18] = in.warpsN
+	dst[19] = in.warpsK
+	dst[20] = k.stepsAhead
+	dst[21] = in.loadWaits
+	dst[22] = in.conversions
+	dst[23] = in.lateCopies
+	dst[24] = k.repeatM
+	dst[25] = k.repeatN
+	dst[26] = k.wraps
+	dst[27] = in.syncCopies
+	dst[28] = in.crossCopies
+	dst[29] = k.asyncA
+	dst[30] = k.asyncB
+	dst[31] = in.transposedCopies
+	dst[32] = in.storeBytes
+	dst[33] = in.reduceLaunches
+	dst[34] = in.familySlots
+	dst[35] = in.familyLatency
+	dst[36] = k.tensorStep
+	dst[37] = k.tileBytes
+	dst[38] = columns
+	dst[39] = fmaLoads
+	dst[40] = sharedStep
+	dst[41] = convertStep
+	dst[42] = k.outputCost
+	dst[43] = c.handover
+	dst[44] = issueStep
+	dst[45] = k.tileLines
+	dst[46] = copyStep
+	dst[47] = v.spillTraffic
+	dst[48] = v.spillStep
+	dst[49] = v.onChip
+	dst[50] = instructionStep
+	dst[51] = k.chainStep
+	dst[52] = s.groupTiles
+	dst[53] = gridM
+	dst[54] = gridN
+	dst[55] = ctas
+	dst[56] = g.stepBytes
+	dst[57] = sharedA
+	dst[58] = sharedB
 	dst[59] = s.misalignedA
 	dst[60] = s.misalignedB
-	dst[61] = splitLines
-	dst[62] = brokenLines
-	dst[63] = lines
-	dst[64] = lineStep
-	dst[65] = copyLatency
-	dst[66] = group
-	dst[67] = waves
-	dst[68] = sharedTiles
-	dst[69] = part
-	dst[70] = t.ctasOfSm
-	dst[71] = active
-	dst[72] = t.fullWaves
-	dst[73] = t.tailCtas
-	dst[74] = k.timed
-	dst[75] = g.passCounts
-	dst[76] = in.timedCtas
-	dst[77] = in.one2048
-	dst[78] = in.one6144
-	dst[79] = in.chip2048
-	dst[80] = in.chip6144
-	dst[81] = in.fullChip2048
-	dst[82] = in.fullChip6144
-	dst[83] = k.timedFixed
-	dst[84] = k.onePace
-	dst[85] = k.oneLongPace
-	dst[86] = oneLoop
-	dst[87] = k.chipPace
-	dst[88] = k.chipLongPace
-	dst[89] = chipLoop
-	dst[90] = k.fullChipPace
-	dst[91] = k.fullChipLongPace
-	dst[92] = fullChipLoop
-	dst[93] = sweeps
-	dst[94] = rowGroups
-	dst[95] = g.missA
-	dst[96] = g.missB
-	dst[97] = dramBytes
-	dst[98] = dramShare
-	dst[99] = l2Hit
-	dst[100] = g.repeated
-	dst[101] = v.hidden
-	dst[102] = d.dramLatency
-	dst[103] = g.idleLatency
-	dst[104] = dramQueue
-	dst[105] = t.l2Step
-	dst[106] = dramStep
-	dst[107] = t.repeatStep
-	dst[108] = t.spillL2Step
-	dst[109] = busy
-	dst[110] = fullSpillMiss
-	dst[111] = t.fullSpillDramStep
-	dst[112] = fullBusy
-	dst[113] = fullThroughput
-	dst[114] = fullLatency
-	dst[115] = fullAlone
-	dst[116] = fullStep
-	dst[117] = fullFirstStep
-	dst[118] = fullFill
-	dst[119] = fullLoop
-	dst[120] = fullEpilogue
-	dst[121] = fullPaced
-	dst[122] = fullTimed
-	dst[123] = tailSpillMiss
-	dst[124] = t.tailSpillDramStep
-	dst[125] = tailBusy
-	dst[126] = tailThroughput
-	dst[127] = tailLatency
-	dst[128] = tailAlone
-	dst[129] = tailStep
-	dst[130] = tailFirstStep
-	dst[131] = tailFill
-	dst[132] = tailLoop
-	dst[133] = tailEpilogue
-	dst[134] = tailPaced
-	dst[135] = tailTimed
-	dst[136] = k.launch
-	dst[137] = fill
-	dst[138] = loop
-	dst[139] = epilogue
-	dst[140] = t.allWaves
-	dst[141] = pass
-	dst[142] = t.power
-	dst[143] = t.dramFloor
-	dst[144] = g.computeFloor
-	dst[145] = reduction
-	dst[146] = handed
-	dst[147] = dramTotal
-	dst[148] = partialBytes
-	dst[149] = requested
-	dst[150] = l2Total
-	dst[151] = sharedTotal
-	dst[152] = limits
-	dst[153] = t.total
+	dst[61] = offsetA
+	dst[62] = offsetB
+	dst[63] = engineA
+	dst[64] = k.engineB
+	dst[65] = engineBytes
+	dst[66] = t.steps
+	dst[67] = splitLines
+	dst[68] = brokenLines
+	dst[69] = lines
+	dst[70] = lineStep
+	dst[71] = copyLatency
+	dst[72] = group
+	dst[73] = waves
+	dst[74] = sharedTiles
+	dst[75] = part
+	dst[76] = t.ctasOfSm
+	dst[77] = active
+	dst[78] = t.fullWaves
+	dst[79] = t.tailCtas
+	dst[80] = k.timed
+	dst[81] = g.passCounts
+	dst[82] = in.timedCtas
+	dst[83] = in.one2048
+	dst[84] = in.one6144
+	dst[85] = in.chip2048
+	dst[86] = in.chip6144
+	dst[87] = in.fullChip2048
+	dst[88] = in.fullChip6144
+	dst[89] = k.timedFixed
+	dst[90] = k.onePace
+	dst[91] = k.oneLongPace
+	dst[92] = oneLoop
+	dst[93] = k.chipPace
+	dst[94] = k.chipLongPace
+	dst[95] = chipLoop
+	dst[96] = k.fullChipPace
+	dst[97] = k.fullChipLongPace
+	dst[98] = fullChipLoop
+	dst[99] = sweeps
+	dst[100] = rowGroups
+	dst[101] = g.missA
+	dst[102] = g.missB
+	dst[103] = dramBytes
+	dst[104] = dramShare
+	dst[105] = l2Hit
+	dst[106] = g.repeated
+	dst[107] = v.hidden
+	dst[108] = d.dramLatency
+	dst[109] = g.idleLatency
+	dst[110] = dramQueue
+	dst[111] = coalescing
+	dst[112] = t.l2Step
+	dst[113] = dramStep
+	dst[114] = t.repeatStep
+	dst[115] = t.spillL2Step
+	dst[116] = busy
+	dst[117] = fullSpillMiss
+	dst[118] = t.fullSpillDramStep
+	dst[119] = fullBusy
+	dst[120] = fullThroughput
+	dst[121] = fullLatency
+	dst[122] = fullAlone
+	dst[123] = fullStep
+	dst[124] = fullFirstStep
+	dst[125] = fullFill
+	dst[126] = fullLoop
+	dst[127] = fullEpilogue
+	dst[128] = fullPaced
+	dst[129] = fullTimed
+	dst[130] = tailSpillMiss
+	dst[131] = t.tailSpillDramStep
+	dst[132] = tailBusy
+	dst[133] = tailThroughput
+	dst[134] = tailLatency
+	dst[135] = tailAlone
+	dst[136] = tailStep
+	dst[137] = tailFirstStep
+	dst[138] = tailFill
+	dst[139] = tailLoop
+	dst[140] = tailEpilogue
+	dst[141] = tailPaced
+	dst[142] = tailTimed
+	dst[143] = k.launch
+	dst[144] = fill
+	dst[145] = loop
+	dst[146] = epilogue
+	dst[147] = t.allWaves
+	dst[148] = pass
+	dst[149] = t.power
+	dst[150] = t.dramFloor
+	dst[151] = g.computeFloor
+	dst[152] = reduction
+	dst[153] = handed
+	dst[154] = dramTotal
+	dst[155] = partialBytes
+	dst[156] = requested
+	dst[157] = l2Total
+	dst[158] = sharedTotal
+	dst[159] = limits
+	dst[160] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

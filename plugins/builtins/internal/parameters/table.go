@@ -67,7 +67,7 @@ var parameters = []parameter{
 	{0, "MaxOccupancy", nil, [...]status{no, f, no, un, un, no, un}},
 	{0, "PersistentKernel", nil, [...]status{no, f, no, un, un, no, no}},
 	{0, "StreamK", []string{"stream_k"}, [...]status{no, c, no, un, c, no, no}},
-	{0, "cluster of CTAs, not in Tensile", []string{"cluster"}, [...]status{no, c, no, no, no, no, no}},
+	{0, "cluster of CTAs, not in Tensile", []string{"cluster", "cluster_n"}, [...]status{no, c, no, no, no, no, no}},
 }
 
 // consistent reports where the rows and the families' axes do not agree: an axis in no row, a family that chooses what

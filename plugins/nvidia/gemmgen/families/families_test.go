@@ -134,6 +134,7 @@ func TestLaunch(t *testing.T) {
 		}
 		a, b := emit(t, programs[0], f.Target()), emit(t, programs[1], f.Target())
 		call := gemmgen.NewCall(inTypes(f, p))
+		call.Partials, call.Counters = 1<<20, 1<<30 // some programs share tiles
 		l, err := programs[0].Launch(a, call)
 		if err != nil || l.Threads != a.Threads || l.SharedMemory != a.SharedMemory || len(l.Params) != a.ParamBytes {
 			t.Errorf("%s: %+v, %v", f.Name(), l, err)

@@ -8,7 +8,7 @@
 // consumers the producer gives up registers for them (setmaxnreg).
 //
 // Where block_m is no multiple of 64, the warpgroups multiply Cᵀ = Bᵀ·Aᵀ: they share the tile by columns of C, so that
-// each has some tiles of block_m×64. block_n is then a multiple of 64. Such tiles are not shared along K.
+// each has some tiles of block_m×64. block_n is then a multiple of 64.
 //
 // Each of num_stages stages in shared memory has a block of A and one of B, block_k indices along K wide: 64 or 128,
 // for fp8 128. Rows have 128 bytes in the 128-byte swizzle, which both the copies and wgmma know. Where block_k has
@@ -27,7 +27,8 @@
 // With few tiles along M or N, the tiles begin at different places along K, as they would otherwise all read the same
 // lines at the same time.
 //
-// With cluster=2, two CTAs whose tiles are neighbours along M copy half of each block of B, for both.
+// With cluster=2, two CTAs whose tiles are neighbours along M copy half of each block of B, for both. With cluster_n=2,
+// two neighbours along N do so with A.
 //
 // # Synchronisation
 //
@@ -46,6 +47,6 @@
 //
 // The copy engine stores C too, if a tensor map can describe it, its rows end at multiples of 16 bytes, its elements
 // have 16 bits and block_n is a multiple of 64. A warp stores 16 rows at a time, a warpgroup that has multiplied Cᵀ 32
-// rows together. Other C are written by the threads that have the sums, two neighbours
-// at a time if C is aligned to pairs. So is every C to which beta times its old value is added.
+// rows together. Other C are written by the threads that have the sums, two neighbours at a time if C is aligned to
+// pairs. So is every C to which beta times its old value is added, and Cᵀ whose K is split.
 package wgmma

@@ -23,7 +23,7 @@ func (Family) Name() string { return Name }
 // Target implements gemmgen.Family: only sm_90a has wgmma.
 func (Family) Target() target.Target { return target.Target{CC: 90, Suffix: target.ArchFeatures} }
 
-// The numbers and the axis of the family's space. Kernels can have all multiples of blockStep, and all numbers of
+// The numbers and the axes of the family's space. Kernels can have all multiples of blockStep, and all numbers of
 // stages up to mostStages.
 var (
 	blocksM  = slices.Concat(multiples(8, 120), multiples(16, 256)[7:])
@@ -49,9 +49,12 @@ func multiples(step, most int) (list []int) {
 	return list
 }
 
-// axisCluster is the name of the axis for the CTAs of a cluster. They compute tiles that are neighbours along M, and
-// each copies a part of B for all of them.
-const axisCluster = "cluster"
+// AxisCluster is the name of the axis for the CTAs of a cluster along M. They need the same B, of which each copies a
+// part for all of them.
+const AxisCluster = "cluster"
+
+// AxisClusterN is that for the CTAs along N, which need the same A.
+const AxisClusterN = "cluster_n"
 
 // AxisStreamK is the name of the axis for how the CTAs share the tiles behind the last full wave: each is one CTA's, or
 // all CTAs have an equal part of them along K.
@@ -60,8 +63,11 @@ const AxisStreamK = "stream_k"
 // Axes implements gemmgen.Family.
 func (Family) Axes() []gemm.Axis {
 	return []gemm.Axis{{
-		Name: axisCluster, Type: gemm.Integer, Values: clusters, Default: "1", Unit: "CTA",
-		Doc: "CTAs of a cluster, neighbours along M that share the copies of B",
+		Name: AxisCluster, Type: gemm.Integer, Values: clusters, Default: "1", Unit: "CTA",
+		Doc: "CTAs of a cluster along M, which share the copies of B",
+	}, {
+		Name: AxisClusterN, Type: gemm.Integer, Values: clusters, Default: "1", Unit: "CTA",
+		Doc: "CTAs of a cluster along N, which share the copies of A",
 	}, {
 		Name: AxisStreamK, Type: gemm.Integer, Values: streams, Default: "0",
 		Doc: "1: all CTAs share the tiles that fill no wave, along K",
@@ -73,7 +79,10 @@ func (Family) Space() arch.Space {
 	return arch.Space{
 		Kernel: Name, BlockM: blocksM, BlockN: blocksN, BlockK: blocksK,
 		NumWarps: warps, NumStages: stages, SplitK: []int{1},
-		Axes: []arch.AxisValues{{Name: axisCluster, Values: clusters}, {Name: AxisStreamK, Values: streams}},
+		Axes: []arch.AxisValues{
+			{Name: AxisCluster, Values: clusters}, {Name: AxisClusterN, Values: clusters},
+			{Name: AxisStreamK, Values: streams},
+		},
 	}
 }
 

@@ -30,8 +30,8 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	if err != nil {
 		return where(err)
 	}
-	rows := (t.TilesM + g.cluster - 1) / g.cluster // of clusters
-	perSplit := rows * t.TilesN * t.Batch
+	rows, columns := (t.TilesM+g.clusterM-1)/g.clusterM, (t.TilesN+g.clusterN-1)/g.clusterN // of clusters
+	perSplit := rows * columns * t.Batch
 	blocks, blocksPerSplit := (p.K+s.Config.BlockK-1)/s.Config.BlockK, t.KPerSplit/s.Config.BlockK
 	splits := (blocks + blocksPerSplit - 1) / blocksPerSplit // none without a block
 	tiles := perSplit * splits
@@ -66,8 +66,8 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 		"bias": call.Bias, "partials": call.Partials,
 		"whole": uint64(shared.whole), "share": uint64(shared.share), "shared": uint64(shared.shared),
 		"counters": call.Counters,
-		"tiles_m":  uint64(rows), "tiles_n": uint64(t.TilesN), "tiles": uint64(tiles),
-		"group_m": uint64((t.GroupM + g.cluster - 1) / g.cluster),
+		"tiles_m":  uint64(rows), "tiles_n": uint64(columns), "tiles": uint64(tiles),
+		"group_m": uint64((t.GroupM + g.clusterM - 1) / g.clusterM),
 		"alpha":   uint64(math.Float32bits(call.Alpha)), "beta": uint64(math.Float32bits(call.Beta)),
 	}
 	if !streams {
@@ -129,11 +129,11 @@ func skew(t gemmgen.Tiling, blocks int) int {
 }
 
 // maps describes A and B, and C if the copy engine stores it, and returns the bytes of the copies of a stage. A box of
-// rows along K has the block's rows, or of B those that one CTA of the cluster copies, and 128 bytes of each. If all
+// rows along K has the block's rows that one CTA of the cluster copies, and 128 bytes of each. If all
 // rows are those of one block, it has no others: what shared memory has in their place only reaches rows and columns
 // outside of C. Rows outside of a matrix cost as much as those inside (observed on an H200: 16×4096×7168 takes 125 µs
 // with blocks of 256 rows, and 51 µs with 64). A box of rows along M or N is 64 wide, and has the block's indices along
-// K, or of B one CTA's part of them. A box of C is what a warp stores at once.
+// K, or one CTA's part of them. A box of C is what a warp stores at once.
 func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) (maps []gemmgen.TensorMap, copied int) {
 	p := call.Problem
 	describe := func(name string, d gemm.DType, m gemmgen.Matrix, row, rows, box int) gemmgen.TensorMap {
@@ -154,16 +154,19 @@ func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) (maps []gemmgen
 		return t
 	}
 	copied = g.stageBytes
-	rowA, rowsA, boxA := p.K, p.M, min(s.Config.BlockM, p.M)
-	copied -= (s.Config.BlockM - boxA) * rowBytes * g.slabs
-	if s.AMajor == gemm.MajorM {
-		rowA, rowsA, boxA, copied = p.M, p.K, s.Config.BlockK, g.stageBytes
+	rowA, rowsA, boxA := p.K, p.M, s.Config.BlockM/g.clusterN
+	switch {
+	case s.AMajor == gemm.MajorM:
+		rowA, rowsA, boxA = p.M, p.K, s.Config.BlockK/g.clusterN
+	case g.clusterN == 1:
+		boxA = min(boxA, p.M)
+		copied -= (s.Config.BlockM - boxA) * rowBytes * g.slabs
 	}
-	rowB, rowsB, boxB := p.K, p.N, s.Config.BlockN/g.cluster
+	rowB, rowsB, boxB := p.K, p.N, s.Config.BlockN/g.clusterM
 	switch {
 	case s.BMajor == gemm.MajorN:
-		rowB, rowsB, boxB = p.N, p.K, s.Config.BlockK/g.cluster
-	case g.cluster == 1:
+		rowB, rowsB, boxB = p.N, p.K, s.Config.BlockK/g.clusterM
+	case g.clusterM == 1:
 		boxB = min(boxB, p.N)
 		copied -= (s.Config.BlockN - boxB) * rowBytes * g.slabs
 	}

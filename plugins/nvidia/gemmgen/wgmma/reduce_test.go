@@ -40,19 +40,19 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 		to   *ptx.Operand
 	}{
 		{"k_blocks", &e.p.kBlocks}, {"tiles_m", &e.p.tilesM}, {"tiles_n", &e.p.tilesN}, {"tiles", &e.p.tiles},
-		{"group_m", &e.p.groupM}, {"m", &e.p.m}, {"last_m", &e.p.lastM}, {"last_n", &e.p.lastN},
+		{"group_m", &e.p.groupM}, {"m", &e.p.m}, {"n", &e.p.n}, {"last_m", &e.p.lastM}, {"last_n", &e.p.lastN},
 		{"blocks_per_split", &e.p.blocksPerSplit}, {"per_split", &e.p.perSplit}, {"splits", &e.p.splits},
 		{"whole", &e.p.whole}, {"share", &e.p.share}, {"shared", &e.p.shared},
 	} {
 		*param.to = e.Param(param.name, ptx.U32)
 	}
 	e.p.partials, e.p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
-	e.rank = e.And(e.Special(ptx.CtaidX), g.cluster-1)
+	e.ranks()
 	tid := e.Special(ptx.TidX)
 	thread, consumer := e.And(tid, warpgroup-1), e.Shr(tid, 7)
 	sums := make([][]ptx.Operand, g.tiles)
 	for i := range sums {
-		sums[i] = e.Regs(s.Config.BlockN/2, e.F32)
+		sums[i] = e.Regs(g.columns/2, e.F32)
 	}
 	e.eachTile("reduce", func(tile tile) {
 		done, count, times, odd := e.Label("done"), e.F32(), e.B32(), e.F32()
@@ -74,8 +74,9 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 		// A lane's place: its tile by row, column and matrix, then its thread.
 		at, to, n := e.B32(), e.B64(), e.F32()
 		e.MadLoS32(at, tile.batch, e.Param32(e.p.tilesM), tile.row)
-		e.MadLoS32(at, at, ptx.Int(g.cluster), e.rank)
+		e.MadLoS32(at, at, ptx.Int(g.clusterM), e.rankM)
 		e.MadLoS32(at, at, e.Param32(e.p.tilesN), tile.column)
+		e.MadLoS32(at, at, ptx.Int(g.clusterN), e.rankN)
 		e.MadLoS32(at, at, ptx.Int(warpgroup*g.consumers), tid)
 		e.CvtaToGlobalU64(to, e.Param64(out))
 		e.MadWideU32(to, at, ptx.Int(20), to)
@@ -113,6 +114,9 @@ func TestReduce(t *testing.T) {
 		{"192x32x64,warps=16,stages=2,stream_k=1", 192, 32 * 3, 64 * 13, 1, 2},
 		{"64x16x64,warps=8,stages=2,split=3", 64 * 2, 16 * 2, 64 * 7, 2, 4},
 		{"128x16x64,warps=8,stages=2,split=4,cluster=2", 128 * 3, 16, 64 * 8, 1, 4},
+		{"64x16x64,warps=8,stages=2,split=3,cluster_n=2", 64 * 2, 16 * 3, 64 * 7, 2, 6},
+		{"64x16x64,warps=8,stages=2,stream_k=1,cluster_n=2", 64 * 3, 16 * 3, 64 * 7, 1, 6},
+		{"16x64x64,warps=8,stages=2,split=2,cluster_n=2", 16 * 3, 64 * 3, 64 * 7, 1, 8},
 	} {
 		t.Run(fmt.Sprintf("%s of %dx%dx%d", c.config, c.m, c.n, c.k), func(t *testing.T) {
 			s := spec(t, c.config, "kk", gemm.FP16, gemm.FP32)
@@ -128,14 +132,15 @@ func TestReduce(t *testing.T) {
 			k := reducer(t, s)
 			threads := warpgroup * (s.Config.NumWarps/4 - 1)
 			tiles := c.m / s.Config.BlockM * (c.n / s.Config.BlockN) * c.batch
-			rows := int(values["tiles_m"]) * Cluster(s.Config)
+			alongM, alongN := Cluster(s.Config)
+			room := int(values["tiles_m"]) * alongM * int(values["tiles_n"]) * alongN * c.batch
 			memory := emu.Memory{
 				addressPartials: slices.Repeat([]byte{0xFF}, int(partials)), addressCounters: make([]byte, int(counters)),
 			}
-			values["out"], values["m"] = addressOut, uint64(c.m)
+			values["out"], values["m"], values["n"] = addressOut, uint64(c.m), uint64(c.n)
 			var before []byte
 			for _, backwards := range []bool{false, true, false} {
-				out := make([]byte, rows*int(values["tiles_n"])*c.batch*threads*20)
+				out := make([]byte, room*threads*20)
 				memory[addressOut] = out
 				if err := emu.Run(emu.Launch{Text: k.Text, Params: gemmgen.Pack(k, values), Grid: [3]int{l.GridX, 1, 1},
 					Threads: threads, Backwards: backwards}, memory); err != nil {
@@ -166,7 +171,7 @@ func stored(t *testing.T, out []byte, threads, blocks int) (tiles int) {
 		}
 		thread := i / 20 % threads
 		if v == [5]float32{} && thread == 0 {
-			i += (threads - 1) * 20 // a tile below C
+			i += (threads - 1) * 20 // a tile outside of C
 			continue
 		}
 		if v[0] != 1 || v[1] != float32(blocks) || v[2] != float32(blocks*thread) || v[3] != v[4] || !(v[3] > 0) {

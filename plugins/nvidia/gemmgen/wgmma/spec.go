@@ -53,9 +53,11 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 }
 
 // Tiles reports whether the copy engine can store C, whose rows begin and end at multiples of so many bytes: where a
-// row ends within 16 bytes, the engine overwrites what follows (observed on an H200).
+// row ends within 16 bytes, the engine overwrites what follows (observed on an H200). The four warps that have
+// multiplied Cᵀ store together, which they cannot where each adds up the parts of K by itself.
 func Tiles(alignC int, out gemm.DType, c gemm.Config) bool {
-	return alignC >= mapAlign && out.Bytes() == 2 && c.BlockN%storeN == 0
+	alone := !Turned(c) || c.SplitK < 2 && !Streams(c)
+	return alignC >= mapAlign && out.Bytes() == 2 && c.BlockN%storeN == 0 && alone
 }
 
 // Pairs reports whether a thread stores two neighbours of C at once. The address and the rows of C are aligned to so
@@ -88,8 +90,8 @@ type geometry struct {
 	// registers for these.
 	consumers, tiles, sums int
 	threads                int
-	// cluster is the CTAs that share the copies of B.
-	cluster int
+	// cluster is the CTAs of a cluster, clusterM those of them that share the copies of B, clusterN those of A.
+	cluster, clusterM, clusterN int
 	// slabs is how many rows of 128 bytes make a block's indices along K, for operands that are contiguous along K.
 	slabs int
 	// aBytes and bBytes are the operand tiles of one stage, stageBytes both. The barriers lie behind the stages.
@@ -154,21 +156,24 @@ const (
 	instructionRegisters = 26
 )
 
-// Cluster returns the CTAs of a cluster of a configuration, 0 if it has another value or an axis of another family.
-func Cluster(c gemm.Config) int {
-	n, others := 1, false
+// Consumers is how many warpgroups multiply; another one copies.
+func Consumers(numWarps int) int { return numWarps/4 - 1 }
+
+// Cluster returns the CTAs of a cluster of a configuration along M and along N, zeros if it has another value or an
+// axis of another family.
+func Cluster(c gemm.Config) (alongM, alongN int) {
+	alongM, alongN = 1, 1
 	for name, value := range c.Axes.All() {
 		switch {
-		case name == axisCluster && slices.Contains(clusters, value):
-			n, _ = strconv.Atoi(value)
+		case name == AxisCluster && slices.Contains(clusters, value):
+			alongM, _ = strconv.Atoi(value)
+		case name == AxisClusterN && slices.Contains(clusters, value):
+			alongN, _ = strconv.Atoi(value)
 		case name != AxisStreamK || !slices.Contains(streams, value):
-			others = true
+			return 0, 0
 		}
 	}
-	if others {
-		return 0
-	}
-	return n
+	return alongM, alongN
 }
 
 // Streams reports whether the CTAs share the tiles behind the last full wave along K.
@@ -184,11 +189,12 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 		return g, reason, detail
 	}
 	g.turned, g.columns = Turned(*c), Columns(*c)
-	g.consumers = c.NumWarps/4 - 1
+	g.consumers = Consumers(c.NumWarps)
 	g.tiles = rows(*c) / tileM / g.consumers
 	g.sums = g.tiles * g.columns / 2
 	g.threads = 32 * c.NumWarps
-	g.cluster = Cluster(s.Config)
+	g.clusterM, g.clusterN = Cluster(s.Config)
+	g.cluster = g.clusterM * g.clusterN
 	g.slabs = c.BlockK * s.DType.Bytes() / rowBytes
 	g.aBytes = c.BlockM * rowBytes * g.slabs
 	if s.AMajor == gemm.MajorM {
@@ -222,6 +228,7 @@ func slices64(n int) int { return (n + 63) / 64 }
 // belongs returns why the types or the configuration are outside the family, or no reason if they are inside.
 func (s *Spec) belongs() (reason arch.Reason, detail string) {
 	c := &s.Config
+	alongM, alongN := Cluster(*c)
 	switch {
 	case operandTypes[s.DType] == "":
 		return arch.ReasonAtomShape, fmt.Sprintf("the family multiplies fp16, bf16 and fp8, not %s", s.DType)
@@ -235,22 +242,24 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 			"one of them of 64, and block_k is 64 or 128, for fp8 128", c.BlockM, c.BlockN, c.BlockK, s.DType)
 	case !slices.Contains(warps, c.NumWarps):
 		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has 8, 12 or 16, of which 4 only copy", c.NumWarps)
-	case rows(*c)/tileM%(c.NumWarps/4-1) != 0:
+	case rows(*c)/tileM%Consumers(c.NumWarps) != 0:
 		return arch.ReasonWarps, fmt.Sprintf("%d warps that multiply cannot share %d rows: each 4 have a multiple of %d",
 			c.NumWarps-4, rows(*c), tileM)
 	case c.NumStages < leastStages || c.NumStages > mostStages:
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has %d to %d", c.NumStages, leastStages, mostStages)
-	case Cluster(s.Config) == 0:
-		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s, of 1 or 2, and %s, of 0 or 1: not %s",
-			axisCluster, AxisStreamK, c.Axes)
+	case alongM*alongN > 2:
+		return arch.ReasonModelRule, fmt.Sprintf("a cluster of %dx%d CTAs: it has two, along M or along N", alongM, alongN)
+	case alongM == 0:
+		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s and %s, of 1 or 2, and %s, of 0 or 1: not %s",
+			AxisCluster, AxisClusterN, AxisStreamK, c.Axes)
 	case Streams(s.Config) && c.SplitK > 1:
 		return arch.ReasonModelRule, "stream_k splits K by itself: split_k has to be 1"
-	case Turned(*c) && (c.SplitK > 1 || Streams(*c)):
-		return arch.ReasonModelRule, fmt.Sprintf("block_m %d is no multiple of %d: such a tile takes neither split_k nor "+
-			"stream_k", c.BlockM, tileM)
-	case Cluster(s.Config) > 1 && s.BMajor == gemm.MajorK && c.BlockN/Cluster(s.Config)%swizzleRows != 0:
-		return arch.ReasonModelRule, fmt.Sprintf("block_n %d is no multiple of %d, which a cluster of %d needs where B is "+
-			"contiguous along K", c.BlockN, Cluster(s.Config)*swizzleRows, Cluster(s.Config))
+	case s.BMajor == gemm.MajorK && c.BlockN%(alongM*swizzleRows) != 0:
+		return arch.ReasonModelRule, fmt.Sprintf("block_n %d is no multiple of %d, which a cluster of %d along M needs "+
+			"where B is contiguous along K", c.BlockN, alongM*swizzleRows, alongM)
+	case s.AMajor == gemm.MajorK && c.BlockM%(alongN*swizzleRows) != 0:
+		return arch.ReasonModelRule, fmt.Sprintf("block_m %d is no multiple of %d, which a cluster of %d along N needs "+
+			"where A is contiguous along K", c.BlockM, alongN*swizzleRows, alongN)
 	case !s.Addressable:
 		return ReasonTensorMap, "TMA copies A and B only if their addresses and the distances of their rows are " +
 			"multiples of 16 bytes"
@@ -329,8 +338,9 @@ func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) 
 // name is the kernel's entry point: every field of the specification's key.
 func (s Spec) name() string {
 	c := s.Config
-	name := fmt.Sprintf("wgmma_%dx%dx%d_w%d_s%d_c%d_%s_%s_%c%c", c.BlockM, c.BlockN, c.BlockK, c.NumWarps,
-		c.NumStages, Cluster(s.Config), s.DType, s.Out, s.AMajor, s.BMajor)
+	alongM, alongN := Cluster(c)
+	name := fmt.Sprintf("wgmma_%dx%dx%d_w%d_s%d_c%dx%d_%s_%s_%c%c", c.BlockM, c.BlockN, c.BlockK, c.NumWarps,
+		c.NumStages, alongM, alongN, s.DType, s.Out, s.AMajor, s.BMajor)
 	switch {
 	case s.TilesC:
 		name += "_tiles"

@@ -128,12 +128,15 @@ func (e *emitter) streamParts(t tile) parts {
 // splitParts are those of an output tile whose K is split: the workspace has a block for each output tile and split.
 func (e *emitter) splitParts(t tile) parts {
 	splits := e.Param32(e.p.splits)
-	blockM := e.s.Config.BlockM
-	tilesM := e.B32()
-	e.DivU32(tilesM, e.Add(e.Param32(e.p.m), ptx.Int(blockM-1)), ptx.Int(blockM))
+	count := func(size ptx.Operand, block int) ptx.Operand {
+		d := e.B32()
+		e.DivU32(d, e.Add(e.Param32(size), ptx.Int(block-1)), ptx.Int(block))
+		return d
+	}
+	tilesM, tilesN := count(e.p.m, e.s.Config.BlockM), count(e.p.n, e.s.Config.BlockN)
 	slot, first, one := e.B32(), e.B32(), e.B32()
-	e.MadLoS32(slot, t.batch, tilesM, e.Mad(t.row, e.g.cluster, e.rank))
-	e.MadLoS32(slot, slot, e.Param32(e.p.tilesN), t.column)
+	e.MadLoS32(slot, t.batch, tilesM, e.Mad(t.row, e.g.clusterM, e.rankM))
+	e.MadLoS32(slot, slot, tilesN, e.Mad(t.column, e.g.clusterN, e.rankN))
 	e.MulLoS32(first, slot, splits)
 	e.MovB32(one, ptx.Int(1))
 	return parts{

@@ -17,7 +17,8 @@ const wgmmaDataSets = "h200-wgmma"
 
 // wgmmaSets are its data sets.
 var wgmmaSets = []string{
-	"h200-wgmma/skinny/wgmma-fit", "h200-wgmma/large/wgmma-fit", "h200-wgmma/fp8/wgmma-fit",
+	"h200-wgmma/skinny/wgmma-fit", "h200-wgmma/large/wgmma-fit", "h200-wgmma/fp8/wgmma-fit", "h200-wgmma/rows/wgmma-fit",
+	"h200-wgmma/splits/wgmma-fit", "h200-wgmma/clusters/wgmma-fit",
 }
 
 // openWGMMA returns the experiment of the family wgmma, and its problems.

@@ -126,7 +126,11 @@ var kernelTerms = []Term{
 	},
 	{
 		Name: "sharers", Unit: one, Input: OfKernel, From: fromFamily,
-		Doc: "CTAs of a cluster, neighbours along M, that share the copies of B",
+		Doc: "CTAs of a cluster along M, which share the copies of B",
+	},
+	{
+		Name: "sharers_a", Unit: one, Input: OfKernel, From: fromFamily,
+		Doc: "CTAs of a cluster along N, which share the copies of A",
 	},
 	{
 		Name: "streams", Unit: one, Input: OfKernel, From: fromFamily,
@@ -319,7 +323,8 @@ var stepTerms = []Term{
 	{
 		Name: "chain_step", Unit: cycles, Doc: "dependent instructions of one CTA",
 		Formula: `instruction_step + when(wgmma + fma > 0,
-				(serial + interleaved * interleaved_share) * (tile_lines * line_latency) + resident * family_latency,
+				(serial + interleaved * interleaved_share) * (tile_lines * line_latency)
+				+ resident * (family_latency + (sharers * sharers_a - 1) * sharing_step * block_k * element_bytes / line_bytes),
 				family_latency)
 			+ convert_step + issue_step + when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
 	},
@@ -354,7 +359,7 @@ var gridTerms = []Term{
 	},
 	{
 		Name: "grid_n", Unit: one, Common: arch.CommonTilesN, Doc: "columns of output tiles",
-		Formula: "cdiv(n, block_n)",
+		Formula: "cdiv(cdiv(n, block_n), sharers_a) * sharers_a",
 	},
 	{
 		Name: "ctas", Unit: one, Doc: "CTAs of the launch",
@@ -363,20 +368,18 @@ var gridTerms = []Term{
 	{
 		Name: "step_bytes", Unit: bytes,
 		Doc: "what the operands of a K step take of the L2: the copy engine brings nothing from outside the matrices, " +
-			"and B once for the CTAs of a cluster",
+			"and what the CTAs of a cluster share once for all of them",
 		Formula: `when(resident > 0,
-			(m / grid_m + n / grid_n * (columns / block_n) / sharers) * block_k * element_bytes, tile_bytes)`,
+			(m / grid_m / sharers_a + n / grid_n * (columns / block_n) / sharers) * block_k * element_bytes, tile_bytes)`,
+	},
+	{
+		Name: "shared_a", Unit: bytes, When: "resident > 0", Doc: "of them, a CTA's share of A",
+		Formula: "m / grid_m / sharers_a * block_k * element_bytes",
 	},
 	{
 		Name: "shared_b", Unit: bytes, When: "resident > 0", Doc: "of them, a CTA's share of B",
 		Formula: "n / grid_n * (columns / block_n) / sharers * block_k * element_bytes",
 	},
-	{
-		Name: "engine_bytes", Unit: bytes, When: "resident > 0",
-		Doc:     "rows of shared memory that the copy engine fills in a K step, also those outside of the matrices",
-		Formula: "(min(block_m, m) + columns) * block_k * element_bytes",
-	},
-	{Name: "steps", Unit: one, Formula: "ceil(cdiv(k, block_k) / split_k)", Doc: "K steps of a CTA"},
 	{
 		Name: "misaligned_a", Unit: one, Input: OfProblem, From: "1 - gcd(bytes from row to row, line_bytes) / line_bytes",
 		Doc: "largest offset at which a row of A begins in a cache line ÷ the line",
@@ -385,6 +388,34 @@ var gridTerms = []Term{
 		Name: "misaligned_b", Unit: one, Input: OfProblem, From: "the same for B",
 		Doc: "largest offset at which a row of B begins in a cache line ÷ the line",
 	},
+	{
+		Name: "offset_a", Unit: one, When: "resident > 0",
+		Doc:     "largest offset at which a row of a tile of A begins in a sector ÷ the sector",
+		Formula: "max(" + sector("a") + ", trans_a * " + sectorPart("m") + ")",
+	},
+	{
+		Name: "offset_b", Unit: one, When: "resident > 0",
+		Doc:     "largest offset at which a row of a tile of B begins in a sector ÷ the sector",
+		Formula: "max(" + sector("b") + ", (1 - trans_b) * " + sectorPart("n") + ")",
+	},
+	{
+		Name: "engine_a", Unit: bytes, When: "resident > 0",
+		Doc: "what the copy engine of a CTA copies of A in a K step, also outside of the matrix, without what others of " +
+			"its cluster copy: rows of at most a line, which cost as much as a line where they are contiguous along M",
+		Formula: `when(trans_a > 0, block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes,
+			min(block_m, m) * block_k * element_bytes) / sharers_a`,
+	},
+	{
+		Name: "engine_b", Unit: bytes, When: "resident > 0", Doc: "the same of B",
+		Formula: `when(trans_b > 0, columns * block_k * element_bytes,
+			block_k * ceil(columns * element_bytes / line_bytes) * line_bytes) / sharers`,
+	},
+	{
+		Name: "engine_bytes", Unit: bytes, When: "resident > 0",
+		Doc:     "both, with what rows that begin within a sector cost the engine besides",
+		Formula: "engine_a * (1 + crossing * offset_a) + engine_b * (1 + crossing * offset_b)",
+	},
+	{Name: "steps", Unit: one, Formula: "ceil(cdiv(k, block_k) / split_k)", Doc: "K steps of a CTA"},
 	{
 		Name: "split_lines", Unit: one, Doc: "cache lines that copies touch besides, because rows begin within a line",
 		Formula: `when(misaligned_a + misaligned_b > 0,
@@ -411,7 +442,8 @@ var gridTerms = []Term{
 	},
 	{
 		Name: "copy_latency", Unit: cycles, Doc: "from the start of a K step to its last copy",
-		Formula: `when(resident > 0, engine_latency + (sharers - 1) * sharing_latency + engine_bytes / engine_bandwidth,
+		Formula: `when(resident > 0,
+			engine_latency + (sharers * sharers_a - 1) * sharing_latency + engine_bytes / engine_bandwidth,
 			lines * line_latency + when(late_copies > 0, instruction_step, 0))`,
 	},
 	{
@@ -454,6 +486,12 @@ var gridTerms = []Term{
 // sector is where in a sector rows of an operand begin, at most. A line has four.
 func sector(operand string) string {
 	return "max(0, 4 * misaligned_" + operand + " - 3)"
+}
+
+// sectorPart is what of a sector is left behind the last whole one of a tile's block_m or block_n elements.
+func sectorPart(of string) string {
+	sectors := "4 * block_" + of + " * element_bytes / line_bytes"
+	return "(" + sectors + " - floor(" + sectors + "))"
 }
 
 // split is how many lines a row of a tile touches more if it begins anywhere in a line where rows of an operand begin.

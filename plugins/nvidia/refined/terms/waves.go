@@ -75,8 +75,15 @@ const wholeLines = "ceil(block_k * element_bytes / line_bytes) * line_bytes"
 // deviceTerms are the times of a K step at what all SMs share, and all resources together.
 var deviceTerms = []Term{
 	{
+		Name: "coalescing", Unit: one,
+		Doc: "requests of SMs for each that the L2 delivers: more at a time where all CTAs stay resident and one wave " +
+			"has them all, which starts together",
+		Formula: "when(resident > 0, when(ctas > num_sms * ctas_per_sm, l2_coalescing, resident_coalescing), l2_coalescing)",
+	},
+	{
 		Name: "l2_step", Unit: cycles, Common: arch.CommonL2Step, Doc: "one CTA's operands through the L2",
-		Formula: "active * step_bytes * (1 + broken_lines / tile_lines) / (l2_perf_ratio * l2_coalescing)",
+		Formula: `active * when(resident > 0, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b),
+			step_bytes * (1 + broken_lines / tile_lines)) / (l2_perf_ratio * coalescing)`,
 	},
 	{
 		Name: "dram_step", Unit: cycles, Common: arch.CommonDRAMStep, Doc: "one CTA's share of DRAM",
@@ -270,13 +277,15 @@ var totalTerms = []Term{
 	{
 		Name: "requested", Unit: bytes, Common: arch.CommonRequested,
 		Doc: "what SMs ask global memory for: operands of all tiles, sums of a split K, local memory, output",
-		Formula: `ctas * steps * (when(resident > 0, step_bytes + (sharers - 1) * shared_b, tile_bytes) + spill_traffic)
+		Formula: `ctas * steps * (when(resident > 0,
+				step_bytes + (sharers_a - 1) * shared_a + (sharers - 1) * shared_b, tile_bytes) + spill_traffic)
 			+ partial_bytes + batch * m * n * output_bytes`,
 	},
 	{
 		Name: "l2_total", Unit: bytes, Common: arch.CommonL2Total,
 		Doc: "through the L2, which delivers once what SMs ask for at the same time",
-		Formula: `ctas * steps * (step_bytes * (1 + broken_lines / tile_lines) / l2_coalescing + spill_traffic)
+		Formula: `ctas * steps * (when(resident > 0, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b),
+			step_bytes * (1 + broken_lines / tile_lines)) / coalescing + spill_traffic)
 			+ partial_bytes + batch * m * n * output_bytes`,
 	},
 	{

@@ -129,7 +129,7 @@ func randomWgmma(t *testing.T, random *rand.Rand) gemm.Config {
 	}
 	var axes []gemm.AxisValue
 	if along := random.IntN(3); along > 0 {
-		axes = append(axes, gemm.AxisValue{Name: []string{"cluster", "cluster_n"}[along-1], Value: "2"})
+		axes = append(axes, gemm.AxisValue{Name: []string{wgmma.AxisCluster, wgmma.AxisClusterN}[along-1], Value: "2"})
 	}
 	if random.IntN(3) == 0 {
 		axes = append(axes, gemm.AxisValue{Name: wgmma.AxisStreamK, Value: "1"})

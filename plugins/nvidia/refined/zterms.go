@@ -755,60 +755,57 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		gridM = float64(math.Ceil(math.Ceil(s.m/k.blockM)/k.sharers) * k.sharers)
 	}
 	gridN := float64(math.Ceil(math.Ceil(s.n/k.blockN)/k.sharersA) * k.sharersA)
+	var sharedA, sharedB float64
+	if k.resident > 0 {
+		x1 := s.m / gridM
+		sharedA = float64(x1 / k.sharersA * k.blockK * k.elementBytes)
+		x2 := s.n / gridN
+		sharedB = float64(x2 * k.part4 / k.sharers * k.blockK * k.elementBytes)
+	}
 	var stepBytes float64
 	if k.resident > 0 {
-		x2 := s.m / gridM
-		x1 := x2 / k.sharersA
-		x4 := s.n / gridN
-		x3 := x4 * k.part4 / k.sharers
-		stepBytes = float64((x1 + x3) * k.blockK * k.elementBytes)
+		stepBytes = sharedA + sharedB
 	} else {
 		stepBytes = k.tileBytes
 	}
-	var sharedA, sharedB, offsetA, offsetB, engineA, engineBytes float64
+	var offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
-		x6 := s.m / gridM
-		x5 := x6 / k.sharersA
-		sharedA = float64(x5 * k.blockK * k.elementBytes)
-		x8 := s.n / gridN
-		x7 := x8 * k.part4 / k.sharers
-		sharedB = float64(x7 * k.blockK * k.elementBytes)
 		offsetA = max(s.part1, k.part5)
 		offsetB = max(s.part2, k.part6)
-		var x9 float64
+		var x3 float64
 		if k.transA > 0 {
-			x9 = k.part7
+			x3 = k.part7
 		} else {
-			x9 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
+			x3 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
-		engineA = x9 / k.sharersA
+		engineA = x3 / k.sharersA
 		engineBytes = float64(engineA*(1+float64(d.crossing*offsetA))) + float64(k.engineB*(1+float64(d.crossing*offsetB)))
 	}
 	var splitLines float64
 	if s.part3 > 0 {
-		var x10 float64
+		var x4 float64
 		if k.transA > 0 {
-			x10 = float64(k.blockK * max(0, k.part8+s.misalignedA-k.part9))
+			x4 = float64(k.blockK * max(0, k.part8+s.misalignedA-k.part9))
 		} else {
-			x10 = float64(k.blockM * max(0, k.part10+s.misalignedA-k.part11))
+			x4 = float64(k.blockM * max(0, k.part10+s.misalignedA-k.part11))
 		}
-		var x11 float64
+		var x5 float64
 		if k.transB > 0 {
-			x11 = float64(k.blockN * max(0, k.part10+s.misalignedB-k.part11))
+			x5 = float64(k.blockN * max(0, k.part10+s.misalignedB-k.part11))
 		} else {
-			x11 = float64(k.blockK * max(0, k.part12+s.misalignedB-k.part13))
+			x5 = float64(k.blockK * max(0, k.part12+s.misalignedB-k.part13))
 		}
-		splitLines = x10 + x11
+		splitLines = x4 + x5
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
 		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part14) + float64(k.asyncB*s.part2*k.part15)))
 	}
-	var x12 float64
+	var x6 float64
 	if k.wraps*max(k.transA*(k.blockM-s.m), k.part16*(k.blockN-s.n)) > 0 {
-		x12 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part9)) + float64(k.part16*max(0, math.Floor(k.blockN/s.n)-k.part13))))
+		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part9)) + float64(k.part16*max(0, math.Floor(k.blockN/s.n)-k.part13))))
 	}
-	lines := k.tileLines + max(splitLines, brokenLines) + x12
+	lines := k.tileLines + max(splitLines, brokenLines) + x6
 	var lineStep float64
 	if k.resident > 0 {
 		lineStep = engineBytes / d.engineBandwidth
@@ -817,48 +814,48 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	var copyLatency float64
 	if k.resident > 0 {
-		x13 := engineBytes / d.engineBandwidth
-		copyLatency = k.part17 + x13
+		x7 := engineBytes / d.engineBandwidth
+		copyLatency = k.part17 + x7
 	} else {
 		copyLatency = float64(lines*d.lineLatency) + k.part18
 	}
-	var x14 float64
+	var x8 float64
 	if k.groupM > 0 {
-		x14 = k.groupM
+		x8 = k.groupM
 	} else {
-		x14 = d.defaultGroup
+		x8 = d.defaultGroup
 	}
-	group := min(x14, gridM)
+	group := min(x8, gridM)
 	passCounts := float64(k.timed * s.part4)
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
 	if k.part22 > 0 {
-		x15 := s.m / gridM
-		var x16 float64
+		x9 := s.m / gridM
+		var x10 float64
 		if k.wraps > 0 {
-			x16 = s.m
+			x10 = s.m
 		} else {
-			x16 = 1
+			x10 = 1
 		}
-		x17 := s.n / gridN
-		var x18 float64
+		x11 := s.n / gridN
+		var x12 float64
 		if k.wraps > 0 {
-			x18 = s.n
+			x12 = s.n
 		} else {
-			x18 = 1
+			x12 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-x15)/x16*k.part20) + float64(k.repeatN*(k.blockN-x17)/x18*k.part21)
+		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part20) + float64(k.repeatN*(k.blockN-x11)/x12*k.part21)
 	}
 	idleLatency := d.dramLatency + copyLatency
 	computeFloor := float64(s.part7 * k.part29)
-	var x19 float64
+	var x13 float64
 	if s.groupTiles > 0 {
-		x19 = s.groupTiles
+		x13 = s.groupTiles
 	} else {
-		x19 = float64(gridM * s.batch)
+		x13 = float64(gridM * s.batch)
 	}
-	g.part1 = float64(x19 * gridN)
+	g.part1 = float64(x13 * gridN)
 	g.stepBytes = stepBytes
 	g.part2 = math.Ceil(s.k / k.blockK)
 	g.passCounts = passCounts
@@ -869,13 +866,13 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part5 = float64(s.part5 * k.elementBytes)
 	g.repeated = repeated
 	g.idleLatency = idleLatency
-	var x20 float64
+	var x14 float64
 	if k.resident > 0 {
-		x20 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
+		x14 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
 	} else {
-		x20 = float64(stepBytes * (1 + brokenLines/k.tileLines))
+		x14 = float64(stepBytes * (1 + brokenLines/k.tileLines))
 	}
-	g.part6 = x20
+	g.part6 = x14
 	g.part7 = fourth(lineStep)
 	g.part8 = float64(idleLatency * idleLatency)
 	g.part9 = float64(s.part6 * k.outputBytes)
@@ -1563,9 +1560,9 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[53] = gridM
 	dst[54] = gridN
 	dst[55] = ctas
-	dst[56] = g.stepBytes
-	dst[57] = sharedA
-	dst[58] = sharedB
+	dst[56] = sharedA
+	dst[57] = sharedB
+	dst[58] = g.stepBytes
 	dst[59] = s.misalignedA
 	dst[60] = s.misalignedB
 	dst[61] = offsetA

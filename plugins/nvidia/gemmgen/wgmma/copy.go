@@ -15,22 +15,22 @@ func (e *emitter) mapAddress(name ptx.Operand) ptx.Operand {
 
 // copyA issues the copies of a block of A.
 func (e *emitter) copyA(from, to, barrier, k ptx.Operand, t tile, all ptx.Operand) {
-	c, at := e.s.Config, copies{from: from, to: to, barrier: barrier, all: all, rank: e.rankN, sharers: e.g.clusterN}
-	if e.s.AMajor == gemm.MajorK {
-		e.copyRows(at, c.BlockM, k, t.m0, t.batch)
-	} else {
-		e.copyColumns(at, c.BlockM, t.m0, k, t.batch)
-	}
+	c := copies{from: from, to: to, barrier: barrier, all: all, rank: e.rankN, sharers: e.g.clusterN}
+	e.copyBlock(c, e.s.AMajor == gemm.MajorK, e.s.Config.BlockM, t.m0, k, t.batch)
 }
 
 // copyB issues the copies of a block of B.
 func (e *emitter) copyB(from, to, barrier, k ptx.Operand, t tile, all ptx.Operand) {
-	c := e.s.Config
-	at := copies{from: from, to: to, behind: e.g.aBytes, barrier: barrier, all: all, rank: e.rankM, sharers: e.g.clusterM}
-	if e.s.BMajor == gemm.MajorK {
-		e.copyRows(at, c.BlockN, k, t.n0, t.batch)
+	c := copies{from: from, to: to, behind: e.g.aBytes, barrier: barrier, all: all, rank: e.rankM, sharers: e.g.clusterM}
+	e.copyBlock(c, e.s.BMajor == gemm.MajorK, e.s.Config.BlockN, t.n0, k, t.batch)
+}
+
+// copyBlock issues the copies of a block of so many rows or columns of C, from the first on.
+func (e *emitter) copyBlock(c copies, alongK bool, block int, first, k, batch ptx.Operand) {
+	if alongK {
+		e.copyRows(c, block, k, first, batch)
 	} else {
-		e.copyColumns(at, c.BlockN, t.n0, k, t.batch)
+		e.copyColumns(c, block, first, k, batch)
 	}
 }
 

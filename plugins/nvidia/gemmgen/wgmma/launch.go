@@ -129,11 +129,11 @@ func skew(t gemmgen.Tiling, blocks int) int {
 }
 
 // maps describes A and B, and C if the copy engine stores it, and returns the bytes of the copies of a stage. A box of
-// rows along K has the block's rows that one CTA of the cluster copies, and 128 bytes of each. If all
-// rows are those of one block, it has no others: what shared memory has in their place only reaches rows and columns
-// outside of C. Rows outside of a matrix cost as much as those inside (observed on an H200: 16×4096×7168 takes 125 µs
-// with blocks of 256 rows, and 51 µs with 64). A box of rows along M or N is 64 wide, and has the block's indices along
-// K, or one CTA's part of them. A box of C is what a warp stores at once.
+// rows along K has the block's rows that one CTA of the cluster copies, and 128 bytes of each. If all rows are those of
+// one block, it has no others: what shared memory has in their place only reaches rows and columns outside of C. Rows
+// outside of a matrix cost as much as those inside (observed on an H200: 16×4096×7168 takes 125 µs with blocks of 256
+// rows, and 51 µs with 64). A box of rows along M or N is 64 wide, and has the block's indices along K, or one CTA's
+// part of them. A box of C is what a warp stores at once.
 func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) (maps []gemmgen.TensorMap, copied int) {
 	p := call.Problem
 	describe := func(name string, d gemm.DType, m gemmgen.Matrix, row, rows, box int) gemmgen.TensorMap {
@@ -154,24 +154,20 @@ func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) (maps []gemmgen
 		return t
 	}
 	copied = g.stageBytes
-	rowA, rowsA, boxA := p.K, p.M, s.Config.BlockM/g.clusterN
-	switch {
-	case s.AMajor == gemm.MajorM:
-		rowA, rowsA, boxA = p.M, p.K, s.Config.BlockK/g.clusterN
-	case g.clusterN == 1:
-		boxA = min(boxA, p.M)
-		copied -= (s.Config.BlockM - boxA) * rowBytes * g.slabs
-	}
-	rowB, rowsB, boxB := p.K, p.N, s.Config.BlockN/g.clusterM
-	switch {
-	case s.BMajor == gemm.MajorN:
-		rowB, rowsB, boxB = p.N, p.K, s.Config.BlockK/g.clusterM
-	case g.clusterM == 1:
-		boxB = min(boxB, p.N)
-		copied -= (s.Config.BlockN - boxB) * rowBytes * g.slabs
+	operand := func(name string, m gemmgen.Matrix, alongK bool, rows, block, sharers int) gemmgen.TensorMap {
+		if !alongK {
+			return describe(name, p.DType, m, rows, p.K, s.Config.BlockK/sharers)
+		}
+		box := block / sharers
+		if sharers == 1 {
+			box = min(box, rows)
+			copied -= (block - box) * rowBytes * g.slabs
+		}
+		return describe(name, p.DType, m, p.K, rows, box)
 	}
 	maps = []gemmgen.TensorMap{
-		describe("a", p.DType, call.A, rowA, rowsA, boxA), describe("b", p.DType, call.B, rowB, rowsB, boxB),
+		operand("a", call.A, s.AMajor == gemm.MajorK, p.M, s.Config.BlockM, g.clusterN),
+		operand("b", call.B, s.BMajor == gemm.MajorK, p.N, s.Config.BlockN, g.clusterM),
 	}
 	if s.TilesC {
 		box := storeM

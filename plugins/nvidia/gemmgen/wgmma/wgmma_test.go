@@ -248,6 +248,7 @@ func TestRefuses(t *testing.T) {
 		{"128x104x64,warps=12,stages=4,cluster=2", transB, gemm.FP16, arch.ReasonModelRule},
 		{"104x128x64,warps=12,stages=4,cluster=2", transB, gemm.FP16, ""},
 		{"104x128x64,warps=12,stages=4,split=2", transB, gemm.FP16, ""},
+		{"104x128x64,warps=12,stages=4,stream_k=1", transB, gemm.FP16, ""},
 		{"104x128x64,warps=12,stages=4,cluster_n=2", transB, gemm.FP16, arch.ReasonModelRule},
 		{"112x128x64,warps=12,stages=4,cluster_n=2", transB, gemm.FP16, ""},
 		{"112x128x64,warps=12,stages=4,cluster=2,cluster_n=2", transB, gemm.FP16, arch.ReasonModelRule},

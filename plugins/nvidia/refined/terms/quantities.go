@@ -258,15 +258,15 @@ var fittedResident = []kernel.Quantity{
 	},
 	{
 		Name: "crossing", Value: 3.009, Unit: one, Low: 0.01, High: 6, Folds: folds(2.56, 3.78), Without: 0,
-		Doc: "what rows that begin in the middle of a sector cost the copy engine besides",
+		Doc: "what a byte of rows that begin within a sector costs the copy engine besides",
 	},
 	{
 		Name: "l2_crossing", Value: 1.669, Unit: one, Low: 0.01, High: 6, Folds: folds(1.57, 1.8), Without: 0,
-		Doc: "what rows that begin in the middle of a sector cost the L2 besides",
+		Doc: "what a byte of rows that begin within a sector costs the L2 besides",
 	},
 	{
 		Name: "sharing_step", Value: 50.97, Unit: cycles, Low: 0.1, High: 200, Folds: folds(44, 81.1), Without: 0,
-		Doc: "what a K step takes longer for each cache line of its depth, because the CTAs of a cluster wait for each other",
+		Doc: "what CTAs of a cluster wait for each other in a K step, for each cache line of its depth",
 	},
 	{
 		Name: "engine_latency", Value: 652.3, Unit: cycles, Low: 1, High: 2000, Folds: folds(583, 701), Without: 0,

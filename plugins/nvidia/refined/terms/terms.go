@@ -366,19 +366,18 @@ var gridTerms = []Term{
 		Formula: "when(group_tiles > 0, group_tiles, grid_m * batch) * grid_n * split_k",
 	},
 	{
-		Name: "step_bytes", Unit: bytes,
-		Doc: "what the operands of a K step take of the L2: the copy engine brings nothing from outside the matrices, " +
-			"and what the CTAs of a cluster share once for all of them",
-		Formula: `when(resident > 0,
-			(m / grid_m / sharers_a + n / grid_n * (columns / block_n) / sharers) * block_k * element_bytes, tile_bytes)`,
-	},
-	{
-		Name: "shared_a", Unit: bytes, When: "resident > 0", Doc: "of them, a CTA's share of A",
+		Name: "shared_a", Unit: bytes, When: "resident > 0",
+		Doc: "what A takes of the L2 in a K step: the copy engine brings nothing from outside the matrix, and what the " +
+			"CTAs of a cluster share once for all of them",
 		Formula: "m / grid_m / sharers_a * block_k * element_bytes",
 	},
 	{
-		Name: "shared_b", Unit: bytes, When: "resident > 0", Doc: "of them, a CTA's share of B",
+		Name: "shared_b", Unit: bytes, When: "resident > 0", Doc: "what B takes of it",
 		Formula: "n / grid_n * (columns / block_n) / sharers * block_k * element_bytes",
+	},
+	{
+		Name: "step_bytes", Unit: bytes, Doc: "what the operands of a K step take of the L2",
+		Formula: "when(resident > 0, shared_a + shared_b, tile_bytes)",
 	},
 	{
 		Name: "misaligned_a", Unit: one, Input: OfProblem, From: "1 - gcd(bytes from row to row, line_bytes) / line_bytes",
@@ -401,7 +400,7 @@ var gridTerms = []Term{
 	{
 		Name: "engine_a", Unit: bytes, When: "resident > 0",
 		Doc: "what the copy engine of a CTA copies of A in a K step, also outside of the matrix, without what others of " +
-			"its cluster copy: rows of at most a line, which cost as much as a line where they are contiguous along M",
+			"its cluster copy. Rows along M count as whole lines",
 		Formula: `when(trans_a > 0, block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes,
 			min(block_m, m) * block_k * element_bytes) / sharers_a`,
 	},

@@ -72,18 +72,21 @@ var trafficTerms = []Term{
 // wholeLines are the bytes of the cache lines that a row along K touches.
 const wholeLines = "ceil(block_k * element_bytes / line_bytes) * line_bytes"
 
+// askedOfL2 are the bytes that one CTA asks the L2 for in a K step, with what rows that begin within a sector cost.
+const askedOfL2 = `when(resident > 0, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b),
+			step_bytes * (1 + broken_lines / tile_lines))`
+
 // deviceTerms are the times of a K step at what all SMs share, and all resources together.
 var deviceTerms = []Term{
 	{
 		Name: "coalescing", Unit: one,
-		Doc: "requests of SMs for each that the L2 delivers: more at a time where all CTAs stay resident and one wave " +
-			"has them all, which starts together",
+		Doc: "requests of SMs ÷ deliveries of the L2: more where the CTAs of a single wave stay resident, as they start " +
+			"together",
 		Formula: "when(resident > 0, when(ctas > num_sms * ctas_per_sm, l2_coalescing, resident_coalescing), l2_coalescing)",
 	},
 	{
 		Name: "l2_step", Unit: cycles, Common: arch.CommonL2Step, Doc: "one CTA's operands through the L2",
-		Formula: `active * when(resident > 0, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b),
-			step_bytes * (1 + broken_lines / tile_lines)) / (l2_perf_ratio * coalescing)`,
+		Formula: "active * " + askedOfL2 + " / (l2_perf_ratio * coalescing)",
 	},
 	{
 		Name: "dram_step", Unit: cycles, Common: arch.CommonDRAMStep, Doc: "one CTA's share of DRAM",
@@ -284,8 +287,7 @@ var totalTerms = []Term{
 	{
 		Name: "l2_total", Unit: bytes, Common: arch.CommonL2Total,
 		Doc: "through the L2, which delivers once what SMs ask for at the same time",
-		Formula: `ctas * steps * (when(resident > 0, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b),
-			step_bytes * (1 + broken_lines / tile_lines)) / coalescing + spill_traffic)
+		Formula: "ctas * steps * (" + askedOfL2 + ` / coalescing + spill_traffic)
 			+ partial_bytes + batch * m * n * output_bytes`,
 	},
 	{

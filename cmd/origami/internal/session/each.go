@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // chunk is how many problems are asked at once: enough to make a plugin's round trip cheap, few enough to hold a full
@@ -20,38 +20,38 @@ const chunk = 64
 // for their answers. An error in one problem does not stop the others: it is reported when it occurs. The error that
 // AskEach returns then only carries the exit code. The only problem of a command line fails with its own error.
 func (f *Factory) AskEach(
-	ctx context.Context, a arch.Architecture, problems *Problems, q Question, write func(*Answer) error,
+	ctx context.Context, a arch.Architecture, list *Problems, q Question, write func(*Answer) error,
 ) error {
 	done := make(chan struct{})
 	defer close(done)
-	rows := problems.ahead(done)
+	rows := list.ahead(done)
 	for {
-		part, last := problems.chunk(rows)
-		if err := f.askAll(ctx, a, part, problems.Failures, q, write); err != nil {
+		part, last := list.chunk(rows)
+		if err := f.askAll(ctx, a, part, list.Failures, q, write); err != nil {
 			return err
 		}
 		if err := f.Streams.Flush(); err != nil {
 			return err
 		}
 		switch {
-		case last.bad != nil:
-			problems.Failures.addUnread(last.bad)
-		case errors.Is(last.end, io.EOF):
-			return problems.Failures.Err()
-		case last.end != nil:
-			return last.end
+		case last.Bad != nil:
+			list.Failures.addUnread(last.Bad)
+		case errors.Is(last.End, io.EOF):
+			return list.Failures.Err()
+		case last.End != nil:
+			return last.End
 		}
 	}
 }
 
 // ahead reads problems while others are answered. It stops behind the last row, or when it is told that all is done.
-func (p *Problems) ahead(done <-chan struct{}) <-chan row {
-	rows := make(chan row, chunk)
+func (p *Problems) ahead(done <-chan struct{}) <-chan problems.Row {
+	rows := make(chan problems.Row, chunk)
 	go func() {
 		unread := 0
 		for {
-			r := p.next(unread)
-			if r.bad != nil {
+			r := p.Next(unread >= mostUnread)
+			if r.Bad != nil {
 				unread++
 			}
 			select {
@@ -59,7 +59,7 @@ func (p *Problems) ahead(done <-chan struct{}) <-chan row {
 			case <-done:
 				return
 			}
-			if r.end != nil {
+			if r.End != nil {
 				return
 			}
 		}
@@ -69,28 +69,28 @@ func (p *Problems) ahead(done <-chan struct{}) <-chan row {
 
 // chunk waits for a row and takes those that have been read behind it: rows that come slowly are answered one by one.
 // It ends with a row that is no problem, which it returns too.
-func (p *Problems) chunk(rows <-chan row) (part []Problem, last row) {
+func (p *Problems) chunk(rows <-chan problems.Row) (part []problems.Problem, last problems.Row) {
 	for r := range rows {
-		p.reached = r.share
-		if r.bad != nil || r.end != nil {
+		p.reached = r.Share
+		if r.Bad != nil || r.End != nil {
 			return part, r
 		}
-		if part = append(part, r.problem); len(part) == chunk || len(rows) == 0 {
+		if part = append(part, r.Problem); len(part) == chunk || len(rows) == 0 {
 			break
 		}
 	}
-	return part, row{}
+	return part, problems.Row{}
 }
 
 // askAll answers a few problems.
 func (f *Factory) askAll(
-	ctx context.Context, a arch.Architecture, part []Problem, failures *Failures, q Question,
+	ctx context.Context, a arch.Architecture, part []problems.Problem, failures *Failures, q Question,
 	write func(*Answer) error,
 ) error {
 	if len(part) == 0 {
 		return nil
 	}
-	answers, err := Ask(ctx, a, shapes(part), q)
+	answers, err := Ask(ctx, a, problems.Shapes(part), q)
 	if err != nil {
 		return err
 	}
@@ -110,14 +110,6 @@ func (f *Factory) askAll(
 		}
 	}
 	return nil
-}
-
-func shapes(problems []Problem) []gemm.Problem {
-	out := make([]gemm.Problem, len(problems))
-	for i := range problems {
-		out[i] = problems[i].Problem
-	}
-	return out
 }
 
 // Failures are the problems of a list that could not be answered. Each is reported when it occurs and does not stop the

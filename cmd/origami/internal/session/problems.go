@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -95,14 +96,6 @@ func (f *ProblemFlags) registerProblems(flags *pflag.FlagSet) {
 			"others are passed through; - is stdin), or of ranges, as in m=16:16:16:5632,n=4096,k=64,4096")
 }
 
-// Problem is a problem and the place where it was read, empty for the command line.
-type Problem struct {
-	gemm.Problem
-	Where string
-	// Labels are the cells of the columns Problems.Labels.
-	Labels []string
-}
-
 // Base returns a problem without sizes, with what the flags say about all problems.
 func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
 	var err error
@@ -139,27 +132,19 @@ func (f *ProblemFlags) One(dtype string) (gemm.Problem, error) {
 	return f.one(base)
 }
 
-// Problems are the problems that a command line asks about: that of its flags, or the rows of a file, which are read
-// as they are asked for.
+// Problems are the problems that a command line asks about: the problem of its flags, or the rows of a file, which are
+// read as they are asked for.
 type Problems struct {
+	*problems.File
 	// Failures has the rows that cannot be read.
 	Failures *Failures
 
-	one     *Problem
-	file    *problemFile
 	reached float64 // Share
 	closer  io.Closer
 }
 
-// row is the next thing in a list of problems: a problem, why a row is none, or why there are no more rows.
-type row struct {
-	problem  Problem
-	bad, end error
-	share    float64 // how much of the list has been read
-}
-
 // Single returns one problem.
-func Single(p gemm.Problem) *Problems { return &Problems{one: &Problem{Problem: p}} }
+func Single(p gemm.Problem) *Problems { return &Problems{File: problems.One(p)} }
 
 // Read returns the problems that the flags or the file ask for. The caller closes them.
 func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, error) {
@@ -167,19 +152,18 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 	if err != nil {
 		return nil, err
 	}
-	problems := &Problems{Failures: from.Failures(ctx)}
+	list := &Problems{Failures: from.Failures(ctx)}
 	if f.Problems == "" {
 		p, err := f.one(base)
-		problems.one = &Problem{Problem: p}
-		return problems, err
+		list.File = problems.One(p)
+		return list, err
 	}
 	if err := f.checkNoFile(); err != nil {
 		return nil, err
 	}
-	if rows, ok := inline(f.Problems); ok {
-		problems.Failures.file = "--problems"
-		problems.file, err = newProblemFile("--problems", rows, base)
-		return problems, err
+	if rows, ok, err := problems.Inline("--problems", f.Problems, base); ok {
+		list.File, list.Failures.file = rows, "--problems"
+		return list, err
 	}
 	name, in, size := "stdin", iostreams.Reader(ctx, from.Streams.In), int64(0)
 	if f.Problems != "-" {
@@ -192,64 +176,29 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 			return nil, diag.Inputf("the file cannot be read: %v", withoutPath(err)).At("--problems %s", name).
 				Do("give a file with m, n and k of each problem, in CSV, TSV or JSON")
 		}
-		in, problems.closer = file, file
+		in, list.closer = file, file
 		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 			size = info.Size()
 		}
 	}
-	problems.Failures.file = name
-	if problems.file, err = openProblems(name, in, size, base); err != nil {
-		problems.Close()
+	list.Failures.file = name
+	if list.File, err = problems.Open(name, in, size, base); err != nil {
+		list.Close()
 		return nil, err
 	}
-	return problems, nil
-}
-
-// More reports whether some problem can have what few problems have, for which files have more columns.
-func (p *Problems) More() bool {
-	if p.file == nil {
-		return p.one != nil && !p.one.Plain()
-	}
-	return !p.file.base.Plain() ||
-		slices.ContainsFunc(p.file.header, func(name string) bool { return slices.Contains(gemm.MoreColumns, name) })
+	return list, nil
 }
 
 // Share is how much of the problems AskEach has come to, from 0 to 1. It is 0 if that is unknown, as it is of a pipe.
 func (p *Problems) Share() float64 { return p.reached }
-
-// Labels are the names of the columns that are passed through.
-func (p *Problems) Labels() (names []string) {
-	if p.file != nil {
-		for _, name := range p.file.header {
-			if !slices.Contains(columns, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
-// next returns the next row, and io.EOF after the last. unread is how many rows before it could not be read.
-func (p *Problems) next(unread int) row {
-	switch {
-	case p.file != nil:
-		problem, bad, err := p.file.next(unread >= mostUnread)
-		return row{problem, bad, err, p.file.share()}
-	case p.one != nil:
-		one := *p.one
-		p.one = nil
-		return row{problem: one}
-	}
-	return row{end: io.EOF}
-}
 
 // mostListed bounds the problems of a command that holds what it finds out about each, as it must to summarise them.
 const mostListed = 1 << 14
 
 // ProblemList is a list of problems.
 type ProblemList struct {
-	Problems []Problem
-	// Labels are the names of Problem.Labels.
+	Problems []problems.Problem
+	// Labels are the names of the problems' labels.
 	Labels []string
 	// Failures has the rows that cannot be read.
 	Failures *Failures
@@ -267,23 +216,23 @@ func (f *ProblemFlags) List(ctx context.Context, from *Factory) (*ProblemList, e
 }
 
 // List reads the rest.
-func (p *Problems) List() ([]Problem, error) {
-	var list []Problem
+func (p *Problems) List() ([]problems.Problem, error) {
+	var list []problems.Problem
 	for {
-		r := p.next(p.Failures.unread)
+		r := p.Next(p.Failures.unread >= mostUnread)
 		switch {
-		case r.bad != nil:
-			p.Failures.addUnread(r.bad)
+		case r.Bad != nil:
+			p.Failures.addUnread(r.Bad)
 			continue
-		case errors.Is(r.end, io.EOF):
+		case errors.Is(r.End, io.EOF):
 			return list, nil
-		case r.end != nil:
-			return nil, r.end
+		case r.End != nil:
+			return nil, r.End
 		case len(list) == mostListed:
 			return nil, diag.Inputf("there are more than %d problems, the most that this command takes", mostListed).
-				At("%s", r.problem.Where).Do(splitFiles)
+				At("%s", r.Problem.Where).Do("split it into several files")
 		}
-		list = append(list, r.problem)
+		list = append(list, r.Problem)
 	}
 }
 

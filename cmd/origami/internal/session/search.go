@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -69,7 +70,7 @@ func (f *SearchFlags) Restrict(
 			one.Architecture = &searched{Architecture: a, space: space}
 		} else {
 			var list []gemm.Config
-			list, one.err = readCandidates(f.Candidates, text, name, d)
+			list, one.err = problems.Candidates(f.Candidates, text, name, d)
 			one.Architecture = arch.WithCandidates(a, list)
 		}
 		r.of[name] = one
@@ -102,9 +103,6 @@ func (f *SearchFlags) read(ctx context.Context, stdin io.Reader) ([]byte, error)
 	return nil, diag.Inputf("the file cannot be read: %v", withoutPath(f.err)).At("--candidates %s", f.Candidates).
 		Do("give a JSON or CSV file of configurations")
 }
-
-// configFields are the numbers that every configuration has.
-var configFields = gemm.Fields()
 
 // parseSpace reads the words of --space.
 func parseSpace(words []string, kernel string, axes []gemm.Axis) (arch.Space, error) {

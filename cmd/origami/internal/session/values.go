@@ -2,11 +2,10 @@ package session
 
 import (
 	"errors"
-	"math"
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -33,7 +32,7 @@ func (a *Align) Set(text string) error {
 	}
 	for i, cell := range cells {
 		var err error
-		if a.bytes[i], err = parseAlign(cell); err != nil {
+		if a.bytes[i], err = problems.ParseAlign(cell); err != nil {
 			return err
 		}
 	}
@@ -52,30 +51,8 @@ func (g *Groups) Type() string { return "ROWS" }
 
 // Set implements pflag.Value.
 func (g *Groups) Set(text string) (err error) {
-	g.groups, err = parseGroups(text)
+	g.groups, err = problems.ParseGroups(text)
 	return err
-}
-
-// parseGroups reads the rows of each group. The error completes a sentence that begins with the text.
-func parseGroups(text string) (gemm.Groups, error) {
-	g, err := gemm.ParseGroups(text)
-	var d *diag.Error
-	if errors.As(err, &d) {
-		return g, errors.New("is no list of rows: " + d.What)
-	}
-	if g.Rows() == 0 {
-		return g, errors.New("has no rows")
-	}
-	return g, nil
-}
-
-// parseAlign reads an alignment in bytes.
-func parseAlign(text string) (int, error) {
-	v, err := parseSize(text)
-	if err == nil && v&(v-1) != 0 {
-		err = errors.New("is no power of two")
-	}
-	return v, err
 }
 
 // Size is a flag that takes a whole number of at least 1.
@@ -97,7 +74,7 @@ func (s *Size) Type() string { return "SIZE" }
 
 // Set implements pflag.Value.
 func (s *Size) Set(text string) error {
-	v, err := parseSize(text)
+	v, err := problems.ParseSize(text)
 	if err != nil {
 		return err
 	}
@@ -105,30 +82,24 @@ func (s *Size) Set(text string) error {
 	return nil
 }
 
-// exactFloats bounds the whole numbers that a float holds exactly.
-const exactFloats = 1 << 53
+// Sizes is a flag that takes several sizes: a list of numbers and of ranges as in gemm.Steps, with colons.
+type Sizes struct {
+	values []int
+	text   string
+}
 
-// parseSize reads a whole number of at least 1. It may be written as a float, as in 4096.0 and 1e3: tools write a
-// column of whole numbers so once a value is missing in it.
-func parseSize(text string) (int, error) {
-	v, err := strconv.ParseInt(text, 10, 64)
-	if errors.Is(err, strconv.ErrSyntax) {
-		whole, notFloat := strconv.ParseFloat(text, 64)
-		if notFloat == nil && whole == math.Trunc(whole) && math.Abs(whole) <= exactFloats {
-			v, err = int64(whole), nil
-		}
+// String implements pflag.Value.
+func (s *Sizes) String() string { return s.text }
+
+// Type implements pflag.Value: the name of the argument in help.
+func (s *Sizes) Type() string { return "SIZES" }
+
+// Set implements pflag.Value.
+func (s *Sizes) Set(text string) error {
+	values, err := problems.ParseSizes(text)
+	if err != nil {
+		return err
 	}
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return 0, errors.New("does not fit in 64 bits")
-	case text == "":
-		return 0, errors.New("is empty")
-	case err != nil:
-		return 0, errors.New("is not a whole number")
-	case v == 0:
-		return 0, errors.New("is zero")
-	case v < 0:
-		return 0, errors.New("is negative")
-	}
-	return int(v), nil
+	s.values, s.text = values, text
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -84,7 +85,7 @@ func Run(ctx context.Context, o *Options) error {
 	if o.RetryFailed && o.Executor == "" {
 		return diag.Inputf("nothing is to be measured").At("--retry-failed").Do("add --executor")
 	}
-	problems, err := o.problems(ctx)
+	list, err := o.problems(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,28 +93,28 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	a = arch.Whole(a, unlisted(problems.Problems)...)
+	a = arch.Whole(a, problems.Shapes(list.Problems)...)
 	if err := o.mend(); err != nil {
 		return err
 	}
 	var groups []group
 	if o.Executor != "" {
-		groups, err = o.measure(ctx, a, problems.Problems)
+		groups, err = o.measure(ctx, a, list.Problems)
 	} else {
-		groups, err = o.recorded(ctx, a.Describe(), problems.Problems)
+		groups, err = o.recorded(ctx, a.Describe(), list.Problems)
 	}
 	if err != nil {
 		return err
 	}
 	for i := range groups {
-		if err := o.compare(ctx, a, groups, i, problems); err != nil {
+		if err := o.compare(ctx, a, groups, i, list); err != nil {
 			if ctx.Err() != nil && o.Executor != "" {
 				return measuring.Stopped(ctx, err, groups[i].data.Len(), groups[i].data.Name)
 			}
 			return err
 		}
 	}
-	return problems.Failures.Err()
+	return list.Failures.Err()
 }
 
 // compare scores the problems of a group against its data set, and writes the outcome.
@@ -199,25 +200,17 @@ func (o *Options) problems(ctx context.Context) (*session.ProblemList, error) {
 	}
 }
 
-func listed(problems []gemm.Problem) []session.Problem {
-	list := make([]session.Problem, len(problems))
-	for i, p := range problems {
+func listed(shapes []gemm.Problem) []problems.Problem {
+	list := make([]problems.Problem, len(shapes))
+	for i, p := range shapes {
 		list[i].Problem = p
 	}
 	return list
 }
 
-func unlisted(problems []session.Problem) []gemm.Problem {
-	list := make([]gemm.Problem, len(problems))
-	for i, p := range problems {
-		list[i] = p.Problem
-	}
-	return list
-}
-
-// recorded reads the measurements of an architecture on a device, for problems or, if they are nil, for all that are
+// recorded reads the measurements of an architecture on a device, for a list of problems or, if it is nil, for all that are
 // recorded.
-func (o *Options) recorded(ctx context.Context, d *arch.Description, problems []session.Problem) ([]group, error) {
+func (o *Options) recorded(ctx context.Context, d *arch.Description, list []problems.Problem) ([]group, error) {
 	data, err := verb.UntilCancelled(ctx, func() (*dataset.Dataset, error) {
 		if o.Records != "" {
 			return datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
@@ -231,5 +224,5 @@ func (o *Options) recorded(ctx context.Context, d *arch.Description, problems []
 	if err != nil {
 		return nil, err
 	}
-	return []group{{problems: problems, data: data}}, nil
+	return []group{{problems: list, data: data}}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -21,14 +22,14 @@ import (
 // group is the problems that are measured with one kernel family, nil for all that are recorded, and the measurements.
 type group struct {
 	kernel   string
-	problems []session.Problem
+	problems []problems.Problem
 	data     *dataset.Dataset
 }
 
 // measure measures the problems on the executor's device. It returns the data set of each kernel family, as its folder
 // then holds it.
 func (o *Options) measure(
-	ctx context.Context, a arch.Architecture, problems []session.Problem,
+	ctx context.Context, a arch.Architecture, list []problems.Problem,
 ) (groups []group, err error) {
 	sweep, memory, err := o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2)
 	if err != nil {
@@ -44,7 +45,7 @@ func (o *Options) measure(
 	if err != nil {
 		return nil, err
 	}
-	if groups, err = byFamily(ctx, a, families, problems); err != nil {
+	if groups, err = byFamily(ctx, a, families, list); err != nil {
 		return nil, err
 	}
 	for i := range groups {
@@ -55,7 +56,7 @@ func (o *Options) measure(
 			o.Factory.Streams.Note(fmt.Sprintf("there is no %s kernel for %s; %s measured with %s, in %s", families[0],
 				some(g.problems), isAre(len(g.problems)), g.kernel, folder))
 		}
-		fitting := slices.DeleteFunc(slices.Clone(g.problems), func(p session.Problem) bool {
+		fitting := slices.DeleteFunc(slices.Clone(g.problems), func(p problems.Problem) bool {
 			return !measuring.Fits(o.Factory.Streams, p.Problem, memory)
 		})
 		if err := o.fill(ctx, of, folder, fitting); err != nil {
@@ -71,11 +72,11 @@ func (o *Options) measure(
 // byFamily groups problems by the first of the families that has a kernel for them. Those without any are the first
 // family's, whose sweep then says why.
 func byFamily(
-	ctx context.Context, a arch.Architecture, families []string, problems []session.Problem,
+	ctx context.Context, a arch.Architecture, families []string, list []problems.Problem,
 ) (groups []group, err error) {
-	of := map[string][]session.Problem{families[0]: problems}
+	of := map[string][]problems.Problem{families[0]: list}
 	if len(families) > 1 {
-		answers, err := session.Ask(ctx, a, unlisted(problems),
+		answers, err := session.Ask(ctx, a, problems.Shapes(list),
 			session.Question{Kernel: families[0], Others: families[1:], Top: 1})
 		if err != nil {
 			return nil, err
@@ -85,7 +86,7 @@ func byFamily(
 			if err := answers[i].Err; err != nil && diag.KindOf(err) != diag.Input {
 				return nil, err
 			}
-			of[answers[i].Kernel] = append(of[answers[i].Kernel], problems[i])
+			of[answers[i].Kernel] = append(of[answers[i].Kernel], list[i])
 		}
 	}
 	for _, family := range families {
@@ -122,7 +123,7 @@ func (o *Options) folder(c dataset.Conditions, first string) string {
 }
 
 // some names problems: the first, and how many others.
-func some(problems []session.Problem) string {
+func some(problems []problems.Problem) string {
 	if len(problems) == 1 {
 		return problems[0].String()
 	}
@@ -138,7 +139,7 @@ func isAre(n int) string {
 
 // fill measures the candidates that the folder does not have yet.
 func (o *Options) fill(
-	ctx context.Context, sweep *measure.Sweep, folder string, problems []session.Problem,
+	ctx context.Context, sweep *measure.Sweep, folder string, problems []problems.Problem,
 ) (err error) {
 	kept, err := measuring.Open(ctx, o.Factory.Streams, sweep, folder)
 	if err != nil {

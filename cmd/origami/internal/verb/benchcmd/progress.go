@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -17,7 +17,7 @@ type progress struct {
 	*measuring.Progress
 
 	data     *dataset.Dataset
-	problems []session.Problem
+	problems []problems.Problem
 
 	begun   time.Time
 	current int // the problem that is being measured, from 1
@@ -25,9 +25,9 @@ type progress struct {
 	per, finished, total int
 }
 
-func newProgress(s *iostreams.Streams, sweep *measure.Sweep, problems []session.Problem) *progress {
+func newProgress(s *iostreams.Streams, sweep *measure.Sweep, list []problems.Problem) *progress {
 	return &progress{
-		Progress: measuring.NewProgress(s, "measuring"), data: sweep.Data, problems: problems, begun: time.Now(),
+		Progress: measuring.NewProgress(s, "measuring"), data: sweep.Data, problems: list, begun: time.Now(),
 	}
 }
 

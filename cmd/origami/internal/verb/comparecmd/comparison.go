@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
@@ -25,7 +26,7 @@ type comparison struct {
 
 // row is one problem.
 type row struct {
-	session.Problem
+	problems.Problem
 	sides   []side
 	answers []session.Answer
 }

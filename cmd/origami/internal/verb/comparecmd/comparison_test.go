@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
@@ -31,7 +32,7 @@ func answered(p gemm.Problem, micros, width float64) session.Answer {
 }
 
 func rowOf(answers ...session.Answer) row {
-	return row{Problem: session.Problem{Problem: gemm.New(256, 256, 256)}, sides: make([]side, len(answers)),
+	return row{Problem: problems.Problem{Problem: gemm.New(256, 256, 256)}, sides: make([]side, len(answers)),
 		answers: answers}
 }
 
@@ -100,7 +101,7 @@ func TestStandingsCountAnswers(t *testing.T) {
 		rowOf(answered(small, 10, 0), answered(small, 20, 0), fails), rowOf(fails, answered(small, 20, 0), fails),
 		rowOf(answered(large, 10, 0), fails, fails),
 	}}
-	c.rows[3].Problem = session.Problem{Problem: large}
+	c.rows[3].Problem = problems.Problem{Problem: large}
 	_, rows := c.standings()
 	want := [][]string{{"fastest, of 2 of 4 problems", "2", "0", "0"}, {"  by their intervals too", "0", "0", "0"},
 		{"time ÷ first, geomean, of 2 of 4", "1.000", "2.000", "4.000 (of 1)"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -142,7 +143,7 @@ func (s *side) timed() bool { return s.err == nil && !s.desc.RanksOnly }
 
 // ask asks all sides at once. done is told how many predictions are made.
 func ask(
-	ctx context.Context, o *Options, sides []side, list []session.Problem, done func(predictions int),
+	ctx context.Context, o *Options, sides []side, list []problems.Problem, done func(predictions int),
 ) (*comparison, error) {
 	c := &comparison{sides: sides, rows: make([]row, len(list))}
 	targets := make([]session.Target, len(sides))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -225,9 +226,9 @@ func (o *Options) problems(ctx context.Context, data *score.Subset) (*session.Pr
 	if o.Query.Problems != "" {
 		return o.Query.List(ctx, o.Factory)
 	}
-	var list []session.Problem
+	var list []problems.Problem
 	for _, p := range data.Problems {
-		list = append(list, session.Problem{Problem: p})
+		list = append(list, problems.Problem{Problem: p})
 	}
 	return &session.ProblemList{Problems: list, Failures: o.Factory.Failures(ctx)}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
@@ -47,7 +48,7 @@ func (s *subject) name() string {
 type builder struct {
 	*Options
 	subjects []subject
-	problems []session.Problem
+	problems []problems.Problem
 	labels   []string
 	// failures has the rows that cannot be read, and those that a model does not answer.
 	failures *session.Failures
@@ -170,7 +171,7 @@ func (b *builder) read(ctx context.Context) error {
 	}
 	b.failures = b.Factory.Failures(ctx)
 	for _, p := range largestFirst(b.subjects[0].records.Problems) {
-		b.problems = append(b.problems, session.Problem{Problem: p})
+		b.problems = append(b.problems, problems.Problem{Problem: p})
 	}
 	return nil
 }
@@ -204,7 +205,7 @@ func (b *builder) begin() {
 }
 
 // details adds what each model says of each problem.
-func (b *builder) details(ctx context.Context, problems []session.Problem) error {
+func (b *builder) details(ctx context.Context, problems []problems.Problem) error {
 	s := b.page.Section("Picks, one by one")
 	if left := len(b.problems) - len(problems); left > 0 {
 		s.Text(fmt.Sprintf("Details of the first %d of %d problems. `origami serve` answers for any.", len(problems),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -24,7 +25,7 @@ const (
 )
 
 // detail adds what a model says of one problem.
-func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, problem *session.Problem) error {
+func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, problem *problems.Problem) error {
 	p := problem.Problem
 	leading, err := session.Ask(ctx, s.model, []gemm.Problem{p},
 		session.Question{Kernel: s.kernel, Top: runnersUp, Terms: true, Regret: true})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
@@ -57,7 +58,7 @@ type whatIfGrid struct {
 }
 
 // whatIfs asks a model about problems with other numbers of its device.
-func (b *builder) whatIfs(ctx context.Context, s *subject, problems []session.Problem) (*whatIfGrid, error) {
+func (b *builder) whatIfs(ctx context.Context, s *subject, problems []problems.Problem) (*whatIfGrid, error) {
 	g := &whatIfGrid{}
 	before := b.done
 	defer func() {

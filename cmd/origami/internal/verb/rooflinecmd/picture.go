@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
@@ -64,16 +65,16 @@ func (s *placedSide) of(t gemm.DType) *roofline.Device {
 }
 
 // add adds a device and its kernels.
-func (p *picture) add(ctx context.Context, o *Options, s *side, problems []session.Problem) error {
-	shapes := unlisted(problems)
+func (p *picture) add(ctx context.Context, o *Options, s *side, list []problems.Problem) error {
+	shapes := problems.Shapes(list)
 	s.model = arch.Whole(s.model, shapes...)
 	p.sides = append(p.sides, placedSide{side: *s})
 	at := len(p.sides) - 1
 	p.sides[at].of(p.dtype)
 	if o.measured() {
-		return p.addMeasured(ctx, o, at, problems)
+		return p.addMeasured(ctx, o, at, list)
 	}
-	if len(problems) == 0 {
+	if len(list) == 0 {
 		return nil
 	}
 	if s.desc.RanksOnly {
@@ -88,10 +89,10 @@ func (p *picture) add(ctx context.Context, o *Options, s *side, problems []sessi
 	for i := range answers {
 		a := &answers[i]
 		if a.Err != nil || len(a.Entries) == 0 {
-			p.failures.Add(problems[i].Where, a.Err)
+			p.failures.Add(list[i].Where, a.Err)
 			continue
 		}
-		p.place(at, &problems[i], &a.Entries[0], pickName, float64(a.Seconds(&a.Entries[0])))
+		p.place(at, &list[i], &a.Entries[0], pickName, float64(a.Seconds(&a.Entries[0])))
 		for _, text := range o.Configs {
 			e, err := explaincmd.Explain(ctx, s.model, a.Problem, s.kernel, text)
 			if err == nil && e.Estimate.Reject != "" {
@@ -99,17 +100,17 @@ func (p *picture) add(ctx context.Context, o *Options, s *side, problems []sessi
 				continue
 			}
 			if err != nil {
-				p.failures.Add(problems[i].Where, err)
+				p.failures.Add(list[i].Where, err)
 				continue
 			}
-			p.place(at, &problems[i], &e.Entry, configName, float64(e.Seconds(&e.Entry)))
+			p.place(at, &list[i], &e.Entry, configName, float64(e.Seconds(&e.Entry)))
 		}
 	}
 	return nil
 }
 
 // place places a predicted kernel.
-func (p *picture) place(at int, problem *session.Problem, e *session.Entry, name string, seconds float64) {
+func (p *picture) place(at int, problem *problems.Problem, e *session.Entry, name string, seconds float64) {
 	p.put(placed{side: at, problem: problem.Problem, labels: problem.Labels, config: e.Config, name: name}, e.Terms,
 		seconds)
 }
@@ -124,24 +125,24 @@ func (p *picture) put(k placed, terms []float64, seconds float64) {
 }
 
 // addMeasured places the pick, the fastest kernel and the libraries of a data set.
-func (p *picture) addMeasured(ctx context.Context, o *Options, at int, problems []session.Problem) error {
+func (p *picture) addMeasured(ctx context.Context, o *Options, at int, list []problems.Problem) error {
 	s := &p.sides[at]
 	data, err := o.recorded(ctx, s)
 	if err != nil {
 		return err
 	}
-	if len(problems) == 0 {
+	if len(list) == 0 {
 		for _, problem := range data.Problems() {
-			problems = append(problems, session.Problem{Problem: problem})
+			list = append(list, problems.Problem{Problem: problem})
 		}
 		s.model = arch.Whole(s.model, data.Problems()...)
 	}
-	answers, err := session.Ask(ctx, s.model, unlisted(problems), session.Question{Kernel: data.Kernel, Top: 1})
+	answers, err := session.Ask(ctx, s.model, problems.Shapes(list), session.Question{Kernel: data.Kernel, Top: 1})
 	if err != nil {
 		return err
 	}
-	for i := range problems {
-		problem, labels := problems[i].Problem, problems[i].Labels
+	for i := range list {
+		problem, labels := list[i].Problem, list[i].Labels
 		var kernels []placed
 		var times []float64
 		add := func(name string, m *dataset.Measurement) {

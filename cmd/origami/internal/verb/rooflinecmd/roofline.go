@@ -11,7 +11,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // Options are what the command line says.
@@ -144,13 +143,4 @@ func (o *Options) open(ctx context.Context) ([]side, error) {
 		}
 	}
 	return sides, nil
-}
-
-// unlisted are the problems without their places.
-func unlisted(list []session.Problem) []gemm.Problem {
-	out := make([]gemm.Problem, len(list))
-	for i := range list {
-		out[i] = list[i].Problem
-	}
-	return out
 }

@@ -1,4 +1,4 @@
-package session
+package problems
 
 import (
 	"strings"
@@ -19,7 +19,7 @@ func FuzzCandidates(f *testing.F) {
 	f.Add([]byte(`{"kwargs":{"kwargs":{"block_m":1}},"block_m":[]}`))
 	f.Add([]byte("block_m,block_m\n1,\"\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		list, err := readCandidates("file", data, "family", d)
+		list, err := Candidates("file", data, "family", d)
 		if err != nil {
 			if diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\r\n") {
 				t.Errorf("%q", err)

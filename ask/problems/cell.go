@@ -1,4 +1,4 @@
-package session
+package problems
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func setCell(p *gemm.Problem, column, cell string) (fix string, err error) {
 	case "ldc":
 		size = &p.LDC
 	case "align_a", "align_b", "align_c":
-		bytes, err := parseAlign(cell)
+		bytes, err := ParseAlign(cell)
 		if err == nil {
 			err = p.SetAlign(gemm.Operand(column[len(column)-1]-'a'), bytes)
 		}
@@ -36,7 +36,7 @@ func setCell(p *gemm.Problem, column, cell string) (fix string, err error) {
 	default:
 		return setWord(p, column, cell)
 	}
-	*size, err = parseSize(cell)
+	*size, err = ParseSize(cell)
 	return "give a whole number of at least 1", err
 }
 
@@ -52,7 +52,7 @@ func setWord(p *gemm.Problem, column, cell string) (fix string, err error) {
 		p.SetTrans(p.TransA(), trans)
 		return "write 0, 1, false or true", err
 	case "groups":
-		p.Groups, err = parseGroups(cell)
+		p.Groups, err = ParseGroups(cell)
 		return "write the rows of each group, as in \"120,33,0,512\"", err
 	case "nest":
 		p.Nest, err = gemm.ParseNest(cell)

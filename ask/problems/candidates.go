@@ -1,4 +1,4 @@
-package session
+package problems
 
 import (
 	"bytes"
@@ -16,13 +16,16 @@ import (
 	"github.com/origami-gemm/origami/core/limit"
 )
 
+// configFields are the numbers that every configuration has.
+var configFields = gemm.Fields()
+
 const candidateForm = "each configuration needs block_m, block_n, block_k, num_warps and num_stages"
 
-// readCandidates reads configurations of one family from JSON (an array of objects, or an object per line) or CSV. The
+// Candidates reads configurations of one family from JSON (an array of objects, or an object per line) or CSV. The
 // names are ours (block_m, or short: warps), or those of triton.Config: BLOCK_M, BLOCK_SIZE_M, GROUP_SIZE_M, with the
 // block sizes in an object "kwargs" or beside num_warps. split_k is 1 where it is left out, and an axis at its default.
 // Equal configurations count once.
-func readCandidates(name string, data []byte, kernel string, d *arch.Description) ([]gemm.Config, error) {
+func Candidates(name string, data []byte, kernel string, d *arch.Description) ([]gemm.Config, error) {
 	if name == "-" {
 		name = "stdin"
 	}

@@ -1,4 +1,4 @@
-package session
+package problems
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ var base = gemm.New(0, 0, 0)
 
 // readCSV reads a whole problems file. bad are the rows that cannot be read.
 func readCSV(name string, r io.Reader, base gemm.Problem) (good []Problem, bad []error, err error) {
-	file, err := openProblems(name, r, 0, base)
+	file, err := Open(name, r, 0, base)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +64,7 @@ func TestReadCSV(t *testing.T) {
 // A command that passes labels through gets them in the order of the file. What looks like a column of the problem is
 // still taken for a mistake, and so is a file without a header.
 func TestReadCSVLabels(t *testing.T) {
-	file, err := openProblems("p.csv", strings.NewReader("layer,m,n,id,k\nqkv,1,2,7,3\n"), 0, base)
+	file, err := Open("p.csv", strings.NewReader("layer,m,n,id,k\nqkv,1,2,7,3\n"), 0, base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestReadCSVLabels(t *testing.T) {
 		t.Errorf("got %+v, %v, %v", p, bad, err)
 	}
 	for _, header := range []string{"m,n,k,btach", "1,2,3", "m,n,k,"} {
-		if _, err := openProblems("p.csv", strings.NewReader(header+"\n1,2,3,4\n"), 0, base); err == nil ||
+		if _, err := Open("p.csv", strings.NewReader(header+"\n1,2,3,4\n"), 0, base); err == nil ||
 			!strings.Contains(err.Error(), "unknown column") {
 			t.Errorf("%s: %v", header, err)
 		}
@@ -109,25 +109,21 @@ func TestProblemForms(t *testing.T) {
 
 // A row with lists and ranges stands for all combinations, the last size changing first.
 func TestProblemRanges(t *testing.T) {
-	rows, ok := inline("m=16:16:16:100,n=7,k=64,128")
-	if !ok {
-		t.Fatal("not taken for ranges")
+	file, ok, err := Inline("--problems", "m=16:16:16:100,n=7,k=64,128", base)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
 	}
-	file, err := newProblemFile("--problems", rows, base)
+	fromCSV, err := Open("p.csv", strings.NewReader("m,n,k\n16:16:16:100,7,\"64,128\"\n"), 0, base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fromCSV, err := openProblems("p.csv", strings.NewReader("m,n,k\n16:16:16:100,7,\"64,128\"\n"), 0, base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fromJSON, err := openProblems("p.json", strings.NewReader(`{"m":"16:16:16:100","n":7,"k":[64,128]}`), 0, base)
+	fromJSON, err := Open("p.json", strings.NewReader(`{"m":"16:16:16:100","n":7,"k":[64,128]}`), 0, base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range []int{16, 32, 64} {
 		for _, k := range []int{64, 128} {
-			for _, f := range []*problemFile{file, fromCSV, fromJSON} {
+			for _, f := range []*File{file, fromCSV, fromJSON} {
 				p, bad, err := f.next(false)
 				if bad != nil || err != nil || p.Problem != gemm.New(m, 7, k) {
 					t.Errorf("%s: %v, %v, %v, want %dx7x%d", f.name, p, bad, err, m, k)
@@ -139,7 +135,7 @@ func TestProblemRanges(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range []string{"shapes.csv", "-", "m,n,k", "x=1,m=2", "dir=a/p.csv"} {
-		if _, ok := inline(name); ok {
+		if _, ok, _ := Inline("--problems", name, base); ok {
 			t.Errorf("%s is taken for ranges", name)
 		}
 	}

@@ -1,9 +1,10 @@
-package session
+// Package problems reads problems and candidate configurations from files: CSV, TSV, JSON and JSON Lines. Rows are read
+// as they are asked for, so that a pipe is answered row by row.
+package problems
 
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,54 +17,61 @@ import (
 	"github.com/origami-gemm/origami/core/limit"
 )
 
-// The columns of a problems file. The first three are required; the others default to what the flags say.
-var columns = slices.Concat(gemm.Columns, gemm.MoreColumns)
-
 // ranged are the columns whose cells may be lists and ranges of sizes.
 var ranged = columns[:4]
 
-// splitFiles is the advice for a file that is too large.
-const splitFiles = "split it into several files"
+// Problem is a problem and the place where it was read, empty outside of files.
+type Problem struct {
+	gemm.Problem
+	Where string
+	// Labels are the cells of the columns File.Labels.
+	Labels []string
+}
 
-const headerForm = "write a header line such as m,n,k,batch,trans_a,trans_b,dtype"
+// Shapes returns problems without their places and labels.
+func Shapes(list []Problem) []gemm.Problem {
+	out := make([]gemm.Problem, len(list))
+	for i := range list {
+		out[i] = list[i].Problem
+	}
+	return out
+}
 
-// problemFile reads problems: rows of cells with the columns m, n, k and optionally batch, trans_a, trans_b (0, 1,
+// Row is the next thing in a list of problems: a problem, why a row is none, or why there are no more rows.
+type Row struct {
+	Problem Problem
+	// Bad says why the row is no problem. Other rows can follow.
+	Bad error
+	// End is io.EOF after the last row, or why the list cannot be read on.
+	End error
+	// Share is how much of the list has been read, from 0 to 1. It is 0 if that is unknown, as it is of a pipe.
+	Share float64
+}
+
+// File reads problems: rows of cells with the columns m, n, k and optionally batch, trans_a, trans_b (0, 1,
 // false or true), dtype and gemm.MoreColumns, in any order and case. An empty cell, and a column that is not there,
 // mean what base has. Other columns are labels. A row whose sizes are lists or ranges stands for all combinations.
-type problemFile struct {
+type File struct {
 	name   string
 	base   gemm.Problem
 	header []string
-	rows   problemRows
+	rows   rows
 	begun  bool // there was a row
+	one    bool // the problem in grid is all
 	grid   grid // what is left of a row that stands for several problems
 	// before and after are the shares of the file that had been read before and after the row.
 	before, after float64
 }
 
-// problemRows are the rows of a problems file, in whatever form.
-type problemRows interface {
-	// columns returns the names of the columns as the file has them.
-	columns() []string
-	// next returns a cell for each column. bad says why a row cannot be read; others can follow. With brief, bad is
-	// errUnread. err is io.EOF after the last row, or why the file cannot be read on.
-	next(brief bool) (cells []string, bad, err error)
-	// place says where a cell of the row, or of the header before the first row, stands; line where the row does.
-	place(column int) string
-	line() string
-	// share is how much of the rows has been read, 0 if that is unknown.
-	share() float64
-}
-
-// openProblems reads the names of the columns. What begins like JSON is JSON or JSON Lines; a header with a tab is TSV,
-// any other CSV. size is that of the file in bytes, 0 if it is unknown.
-func openProblems(name string, r io.Reader, size int64, base gemm.Problem) (*problemFile, error) {
+// Open reads the names of the columns. What begins like JSON is JSON or JSON Lines; a header with a tab is TSV, and any
+// other is CSV. size is the size of the file in bytes, 0 if it is unknown.
+func Open(name string, r io.Reader, size int64, base gemm.Problem) (*File, error) {
 	buffered := bufio.NewReader(limit.Reader(r, name, limit.Table, splitFiles))
 	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
 		_, _ = buffered.Discard(3) // they are there: they were peeked at
 	}
 	var (
-		rows problemRows
+		rows rows
 		err  error
 	)
 	if beginsJSON(peek(buffered, jsonWithin, func(text []byte) bool { return len(blanksCut(text)) > 0 })) {
@@ -74,23 +82,27 @@ func openProblems(name string, r io.Reader, size int64, base gemm.Problem) (*pro
 	if err != nil {
 		return nil, err
 	}
-	return newProblemFile(name, rows, base)
+	return newFile(name, rows, base)
 }
 
-// peek returns the beginning of what is to be read: all, or at most so much, or as soon as it is enough. It waits for
-// no more than that: rows are answered as they are written.
-func peek(r *bufio.Reader, most int, enough func([]byte) bool) []byte {
-	for size := 1; ; size = r.Buffered() + 1 {
-		_, err := r.Peek(min(size, most))
-		text, _ := r.Peek(min(r.Buffered(), most))
-		if enough(text) || len(text) == most || err != nil {
-			return text
-		}
+// Inline returns the problems of a row that is written in place of a file, as m=16:16:16:5632,n=4096,k=64,128. ok is
+// false if the text is no such row.
+func Inline(name, text string, base gemm.Problem) (f *File, ok bool, err error) {
+	rows, ok := inline(name, text)
+	if !ok {
+		return nil, false, nil
 	}
+	f, err = newFile(name, rows, base)
+	return f, true, err
 }
 
-// newProblemFile checks the names of the columns.
-func newProblemFile(name string, rows problemRows, base gemm.Problem) (*problemFile, error) {
+// One returns a list of one problem.
+func One(p gemm.Problem) *File {
+	return &File{base: p, one: true, grid: grid{row: Problem{Problem: p}, all: 1, left: 1}}
+}
+
+// newFile checks the names of the columns.
+func newFile(name string, rows rows, base gemm.Problem) (*File, error) {
 	header := slices.Clone(rows.columns())
 	for i, written := range header {
 		if lower := strings.ToLower(written); slices.Contains(columns, lower) {
@@ -108,7 +120,7 @@ func newProblemFile(name string, rows problemRows, base gemm.Problem) (*problemF
 			return nil, diag.Inputf("column %s is missing", required).At("%s", rows.line()).Do(headerForm)
 		}
 	}
-	return &problemFile{name: name, base: base, header: header, rows: rows}, nil
+	return &File{name: name, base: base, header: header, rows: rows}, nil
 }
 
 // unknownColumn returns an error for a column that cannot be a label: it has no name, or looks like a column of the
@@ -125,13 +137,20 @@ func unknownColumn(name, at string) error {
 	return nil
 }
 
-// errUnread is a row that cannot be read, without the reason.
-var errUnread = errors.New("the row cannot be read")
+// Next returns the next row. With brief, a row that is no problem has no reason: those of the first rows are enough.
+func (f *File) Next(brief bool) Row {
+	p, bad, err := f.next(brief)
+	return Row{Problem: p, Bad: bad, End: err, Share: f.share()}
+}
 
-// next returns the next problem, or in bad why a row cannot be read, with its place. Other rows can follow. With brief,
-// bad is errUnread. err is io.EOF after the last row, or why the file cannot be read on.
-func (f *problemFile) next(brief bool) (p Problem, bad, err error) {
-	if f.grid.left > 0 {
+func (f *File) next(brief bool) (p Problem, bad, err error) {
+	switch {
+	case f.one && f.grid.left == 0:
+		return p, nil, io.EOF
+	case f.one:
+		f.grid.left--
+		return f.grid.row, nil, nil
+	case f.grid.left > 0:
 		return f.combination(brief)
 	}
 	cells, bad, err := f.rows.next(brief)
@@ -168,7 +187,7 @@ var gridFields = [...]func(*gemm.Problem) *int{
 }
 
 // parse reads a row into f.grid.
-func (f *problemFile) parse(cells []string, brief bool) error {
+func (f *File) parse(cells []string, brief bool) error {
 	g := grid{row: Problem{Problem: f.base, Where: f.rows.line()}, left: 1}
 	for i, cell := range cells {
 		column := f.header[i]
@@ -198,19 +217,19 @@ func (g *grid) set(column, cell string) (fix string, err error) {
 	if at < 0 || !strings.ContainsAny(cell, ":,") {
 		return setCell(&g.row.Problem, column, cell)
 	}
-	var list Sizes
-	if err := list.Set(cell); err != nil {
+	list, err := ParseSizes(cell)
+	if err != nil {
 		return "write a list of sizes and ranges, as in 64,128:1024 or 16:16:16:5632", err
 	}
-	g.sizes[at] = list.values
-	if g.left *= len(list.values); g.left > limit.Rows {
+	g.sizes[at] = list
+	if g.left *= len(list); g.left > limit.Rows {
 		return "take larger steps", fmt.Errorf("makes more than %d problems of the row", limit.Rows)
 	}
 	return "", nil
 }
 
 // combination returns the next problem of the row.
-func (f *problemFile) combination(brief bool) (Problem, error, error) {
+func (f *File) combination(brief bool) (Problem, error, error) {
 	f.grid.left--
 	p, rest := f.grid.row, f.grid.left
 	for i := len(gridFields) - 1; i >= 0; i-- {
@@ -229,63 +248,26 @@ func (f *problemFile) combination(brief bool) (Problem, error, error) {
 	return p, nil, nil
 }
 
-// inlineRows is a row that the command line has in place of a file.
-type inlineRows struct {
-	names, cells []string
-	begun        bool
+// More reports whether some problem can have what few problems have, for which files have more columns.
+func (f *File) More() bool {
+	return !f.base.Plain() ||
+		slices.ContainsFunc(f.header, func(name string) bool { return slices.Contains(gemm.MoreColumns, name) })
 }
 
-// inline reads "m=16:16:16:5632,n=4096,k=64,128": what has no "=" belongs to the name before it.
-func inline(text string) (rows *inlineRows, ok bool) {
-	rows = &inlineRows{}
-	for _, part := range strings.Split(text, ",") {
-		name, cell, found := strings.Cut(part, "=")
-		switch {
-		case found:
-			rows.names, rows.cells = append(rows.names, strings.TrimSpace(name)), append(rows.cells, cell)
-		case len(rows.cells) == 0:
-			return nil, false
-		default:
-			rows.cells[len(rows.cells)-1] += "," + part
+// Labels are the names of the columns that are no part of a problem.
+func (f *File) Labels() (names []string) {
+	for _, name := range f.header {
+		if !slices.Contains(columns, name) {
+			names = append(names, name)
 		}
 	}
-	return rows, slices.Contains(columns, strings.ToLower(rows.names[0]))
-}
-
-func (r *inlineRows) columns() []string { return r.names }
-func (r *inlineRows) line() string      { return "--problems" }
-func (r *inlineRows) place(int) string  { return "--problems" }
-
-func (r *inlineRows) share() float64 {
-	if r.begun {
-		return 1
-	}
-	return 0
-}
-
-func (r *inlineRows) next(bool) (cells []string, bad, err error) {
-	if r.begun {
-		return nil, nil, io.EOF
-	}
-	r.begun = true
-	return r.cells, nil, nil
+	return names
 }
 
 // share is how much of the file has been asked for, 0 if that is unknown.
-func (f *problemFile) share() float64 {
+func (f *File) share() float64 {
 	if f.grid.all == 0 {
 		return f.after
 	}
 	return f.after - (f.after-f.before)*float64(f.grid.left)/float64(f.grid.all)
-}
-
-// unreadable says why a file cannot be read on.
-func unreadable(name string, err error) error {
-	if large := limit.Exceeded(err); large != nil {
-		return large
-	}
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
-	return diag.Inputf("the file cannot be read: %v", err).At("%s", name).Do("check the file")
 }

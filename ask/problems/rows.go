@@ -1,0 +1,105 @@
+package problems
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
+)
+
+// The columns of a problems file. The first three are required; the others default to what the flags say.
+var columns = slices.Concat(gemm.Columns, gemm.MoreColumns)
+
+// splitFiles is the advice for a file that is too large.
+const splitFiles = "split it into several files"
+
+const headerForm = "write a header line such as m,n,k,batch,trans_a,trans_b,dtype"
+
+// rows are the rows of a file of problems, in whatever form.
+type rows interface {
+	// columns returns the names of the columns as the file has them.
+	columns() []string
+	// next returns a cell for each column. bad says why a row cannot be read; others can follow. With brief, bad is
+	// errUnread. err is io.EOF after the last row, or why the file cannot be read on.
+	next(brief bool) (cells []string, bad, err error)
+	// place says where a cell of the row, or of the header before the first row, stands; line where the row does.
+	place(column int) string
+	line() string
+	// share is how much of the rows has been read, 0 if that is unknown.
+	share() float64
+}
+
+// errUnread is a row that cannot be read, without the reason.
+var errUnread = errors.New("the row cannot be read")
+
+// peek returns the beginning of what is to be read: all, or at most so much, or as soon as it is enough. It waits for
+// no more than that: rows are answered as they are written.
+func peek(r *bufio.Reader, most int, enough func([]byte) bool) []byte {
+	for size := 1; ; size = r.Buffered() + 1 {
+		_, err := r.Peek(min(size, most))
+		text, _ := r.Peek(min(r.Buffered(), most))
+		if enough(text) || len(text) == most || err != nil {
+			return text
+		}
+	}
+}
+
+// unreadable says why a file cannot be read on.
+func unreadable(name string, err error) error {
+	if large := limit.Exceeded(err); large != nil {
+		return large
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return diag.Inputf("the file cannot be read: %v", err).At("%s", name).Do("check the file")
+}
+
+// inlineRows is one row that is written in place of a file.
+type inlineRows struct {
+	name         string
+	names, cells []string
+	begun        bool
+}
+
+// inline reads "m=16:16:16:5632,n=4096,k=64,128": what has no "=" belongs to the name before it.
+func inline(name, text string) (rows *inlineRows, ok bool) {
+	rows = &inlineRows{name: name}
+	for _, part := range strings.Split(text, ",") {
+		name, cell, found := strings.Cut(part, "=")
+		switch {
+		case found:
+			rows.names, rows.cells = append(rows.names, strings.TrimSpace(name)), append(rows.cells, cell)
+		case len(rows.cells) == 0:
+			return nil, false
+		default:
+			rows.cells[len(rows.cells)-1] += "," + part
+		}
+	}
+	return rows, slices.Contains(columns, strings.ToLower(rows.names[0]))
+}
+
+func (r *inlineRows) columns() []string { return r.names }
+func (r *inlineRows) line() string      { return r.name }
+func (r *inlineRows) place(int) string  { return r.name }
+
+func (r *inlineRows) share() float64 {
+	if r.begun {
+		return 1
+	}
+	return 0
+}
+
+func (r *inlineRows) next(bool) (cells []string, bad, err error) {
+	if r.begun {
+		return nil, nil, io.EOF
+	}
+	r.begun = true
+	return r.cells, nil, nil
+}

@@ -23,6 +23,8 @@ const (
 	Table Size = 64 << 20
 	// Kernels bounds a file about the kernels of a family. Two of them go in one message to a plugin.
 	Kernels Size = 16 << 20
+	// Logic bounds a library logic. AMD's have up to 10 MB. It is YAML, whose values are bounded besides.
+	Logic Size = 16 << 20
 	// Row bounds a row of a CSV file.
 	Row Size = 64 << 10
 	// Records bounds a file of measurements, one per line. The lines are bounded too. A folder may have many files.

@@ -2,7 +2,6 @@ package logic
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -15,8 +14,8 @@ import (
 // advice is what to do about a file that is refused.
 const advice = "give a library logic as Tensile, hipBLASLt or origami write it"
 
-// mostNodes bounds the values of a file.
-const mostNodes = 1 << 24
+// mostNodes bounds the values of a file. AMD's files of 4 MB have up to 350,000.
+const mostNodes = 1_000_000
 
 // file reads the nodes of a logic.
 type file struct{ *yamlnode.File }
@@ -300,9 +299,12 @@ func (f *file) solutions(n, base *yaml.Node) ([]Kernel, error) {
 		if err != nil {
 			return nil, err
 		}
-		all := maps.Clone(common)
-		maps.Copy(all, own)
-		kernels[i] = Kernel{Name: solutionName(all, i), Parameters: all}
+		for key, v := range common {
+			if _, ok := own[key]; !ok {
+				own[key] = v
+			}
+		}
+		kernels[i] = Kernel{Name: solutionName(own, i), Parameters: own}
 	}
 	return kernels, nil
 }

@@ -17,11 +17,13 @@ import (
 // File reads nodes of one file. Its errors have the file and the line.
 type File struct {
 	name string
-	// most is how many nodes may be read in all, left how many are left of them: aliases of aliases are read each time.
+	// most is how many nodes may be parsed, and how many may be read; left is how many may still be read. Aliases of
+	// aliases are read each time.
 	most, left int
 }
 
-// New returns a reader of the file of that name. most bounds the values that are read, each alias counted.
+// New returns a reader of the file of that name. most bounds the values that are parsed and that are read, each alias
+// counted. A value takes about 200 bytes of memory.
 func New(name string, most int) *File { return &File{name: name, most: most, left: most} }
 
 // Name returns the file's name.
@@ -33,8 +35,13 @@ var syntaxLine = regexp.MustCompile(`^yaml: line (\d+): `)
 var fromZero = []string{"did not find expected key", "did not find expected '-'", "did not find expected ','",
 	"did not find expected node content", "did not find expected <"}
 
-// Parse reads the syntax of a whole file. fix is the advice for a file that is none.
+// Parse reads the syntax of a whole file. fix is the advice for a file that is none. A file of too many values is
+// refused before it is parsed, because one byte of text can become one value.
 func (f *File) Parse(text []byte, fix string) (*yaml.Node, error) {
+	if mostValues(text) > f.most {
+		return nil, diag.Inputf("the file may have more than %d values", f.most).At("%s", f.name).
+			Do("leave out what is not needed, or use several files")
+	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		where, what := f.name, err.Error()
@@ -53,6 +60,25 @@ func (f *File) Parse(text []byte, fix string) (*yaml.Node, error) {
 		return nil, diag.Inputf("the file is empty").At("%s", f.name).Do("%s", fix)
 	}
 	return Resolve(document.Content[0]), nil
+}
+
+// mostValues bounds from above how many values a text has, by the characters that can begin one. A dash begins one if
+// a space follows, and is the same in UTF-16, where a zero byte follows. A comma ends a value or a key without a value.
+func mostValues(text []byte) int {
+	n := 2 // the document and its root
+	for i, c := range text {
+		switch c {
+		case ',', ':', '?', '{':
+			n += 2
+		case '[':
+			n++
+		case '-':
+			if i+1 == len(text) || text[i+1] <= ' ' {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Resolve follows an alias.

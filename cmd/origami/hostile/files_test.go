@@ -22,6 +22,10 @@ const (
 	timesHeader    = "m,n,k,bm,bn,bk,stages,warps,gm,ms,reps\n"
 	describedLines = `{"arch":"sm90","device":"h200","kernel":"triton","input":"normal","software":"x",` +
 		`"source":"y","executor":"x","executor_version":"1"}`
+	logicKernels = "- [{}]\n- [2, 3, 0, 1]\n"
+	logicHead    = "- {MinimumRequiredVersion: 4.4.0}\n- some\n- gfx906\n- [Device 66a7]\n" +
+		"- {OperationType: GEMM, DataType: 0, UseBeta: true, HighPrecisionAccumulate: false, Batched: true, " +
+		"TotalIndices: 4, NumIndicesC: 3, IndexAssignmentsA: [0, 3, 2], IndexAssignmentsB: [1, 3, 2]}\n" + logicKernels
 	describedTable = `{"arch":"sm90","device":"h200","kernel":"triton","dtype":"fp16","input":"normal","group_m":8,` +
 		`"software":"x","source":"y"}`
 )
@@ -97,6 +101,35 @@ var tables = []input{
 			"records/times.csv":   text(timesHeader + "64,64,64,16,16,32,2,4,8,0.1,20\n"),
 			"records/kernels.csv": repeated(compiledHeader, ",", 60*mib, "\n")}},
 	{name: "records: 100 files of 1 MiB of commas", codes: []int{2}, args: h200, files: manyTables(100)},
+}
+
+// logics are library logics, which are YAML: one byte of text can become a value of 200 bytes.
+var logics = []input{
+	logical("lines of dashes, 16 MiB in gzip", "logic.yaml.gz", repeated("", "-\n", 15*mib, "")),
+	logical("lines of dashes, 60 MiB in gzip", "logic.yaml.gz", repeated("", "-\n", 60*mib, "")),
+	logical("lines of dashes as many as may be", "logic.yaml", repeated("", "-\n", 1_999_990, "")),
+	logical("a list of ones as many as may be", "logic.yaml", repeated("[1", ",1", 999_900, "]")),
+	logical("empty mappings as many as may be", "logic.yaml", repeated("[{}", ",{}", 3*249_900, "]")),
+	logical("keys as many as may be", "logic.yaml", numbered("", "k%d: 1\n", 5_200_000, "")),
+	logical("keys without values as many as may be", "logic.yaml", repeated("{a", ",b", 999_900, "}")),
+	slowly(logical("a list of ones, 16 MiB", "logic.yaml", repeated("[1", ",1", 15*mib, "]"))),
+	slowly(logical("empty mappings, 16 MiB", "logic.yaml", repeated("[{}", ",{}", 15*mib, "]"))),
+	slowly(logical("keys, 16 MiB", "logic.yaml", numbered("", "k%d: 1\n", 15*mib, ""))),
+	logical("one text, 16 MiB", "logic.yaml", repeated("a: ", "x", 16*mib-10, "\n")),
+	slowly(logical("comments, 16 MiB", "logic.yaml", repeated("", "# x\n", 16*mib-10, ""))),
+	logical("sizes as many as may be", "logic.yaml", repeated(logicHead+
+		"- [[[64, 32, 1, 128], [0, 1.5]]", ",[[9,9,9,9],[0,1]]", 17*66_000, "]\n- null\n")),
+	logical("parameters as many as may be", "logic.yaml", repeated(strings.TrimSuffix(logicHead,
+		logicKernels)+"- [{}", ",{a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8, i: 9}", 50*23_000,
+		"]\n- [2, 3, 0, 1]\n- []\n- null\n")),
+	logical("aliases of kernels", "logic.yaml", repeated(strings.TrimSuffix(logicHead,
+		logicKernels)+"- [&a {a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8, i: 9}", ",*a", 3*480_000,
+		"]\n- [2, 3, 0, 1]\n- []\n- null\n")),
+}
+
+// logical is a library logic in a file of that name.
+func logical(what, file string, content func(io.Writer)) input {
+	return input{name: "logic: " + what, codes: []int{0, 2}, args: "logic show " + file, files: files{file: content}}
 }
 
 // honestProblems writes so many problems, all different.

@@ -14,7 +14,7 @@ import (
 // ReadLogic reads a library logic, through gzip if its name ends in .gz.
 func ReadLogic(ctx context.Context, name string) (*logic.Logic, error) {
 	const fix = "give a library logic as `origami logic build` writes it, or of Tensile or hipBLASLt"
-	text, err := ReadText(ctx, name, limit.Table, fix)
+	text, err := ReadText(ctx, name, limit.Logic, fix)
 	if err != nil {
 		return nil, err
 	}

@@ -1,3 +1,4 @@
+// Package render writes what answers and descriptions say as sentences and cells, and as the objects of JSON.
 package render
 
 import (
@@ -5,47 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
 )
-
-// labelWidth is the width of the labels of a card.
-const labelWidth = 11
-
-// Line prints a line of a card: a label, then text.
-func Line(s *iostreams.Streams, label, format string, args ...any) {
-	printLine(s, fmt.Sprintf("%-*s %s", labelWidth, label, s.Sprintf(format, args...)))
-}
-
-// Lines prints lines that are composed of foreign text.
-func Lines(s *iostreams.Streams, lines ...string) {
-	for _, line := range lines {
-		printLine(s, string(s.Sprintf("%s", line)))
-	}
-}
-
-// Hanging prints a line that is composed of foreign text, in several where the screen ends. Those behind the first are
-// indented.
-func Hanging(s *iostreams.Streams, indent int, line string) {
-	for _, part := range broken(s, string(s.Sprintf("%s", line)), indent) {
-		s.Printf("%s\n", iostreams.Styled(part))
-	}
-}
-
-// printLine prints a line that is printable, in several where the screen ends, with what follows below the text of a
-// card.
-func printLine(s *iostreams.Streams, line string) {
-	indent := 2
-	if text := []rune(line); len(text) > labelWidth && text[labelWidth] == ' ' {
-		indent = labelWidth + 1
-	}
-	for _, part := range broken(s, line, indent) {
-		s.Printf("%s\n", iostreams.Styled(part))
-	}
-}
 
 // Heading names the device and the model that an answer comes from, and says whether the model was checked on the
 // likes of an entry.
@@ -88,17 +54,17 @@ const NeverChecked = "never checked"
 func CheckedOn(u *arch.Uncertainty) string {
 	s := "on " + SizesOf(&u.Checked)
 	if u.Checked.Times > 0 {
-		s = fmt.Sprintf("on %s of this device", Plural(u.Checked.Times, "published time", "published times"))
+		s = fmt.Sprintf("on %s of this device", table.Plural(u.Checked.Times, "published time", "published times"))
 	}
 	if u.MedianError > 0 {
-		s += ", median error " + Percent(u.MedianError)
+		s += ", median error " + table.Percent(u.MedianError)
 	}
 	return s
 }
 
 // SizesOf says how many sizes and times were measured: "40 sizes of h200-triton", "3187 sizes (6557 times) of …".
 func SizesOf(c *arch.Checked) string {
-	s := Plural(c.Sizes, "size", "sizes")
+	s := table.Plural(c.Sizes, "size", "sizes")
 	if c.Times > c.Sizes {
 		s += fmt.Sprintf(" (%d times)", c.Times)
 	}
@@ -187,7 +153,7 @@ const NotATime = "not a time: this model ranks"
 
 // Prediction is a predicted time with its cycles, or the cycles alone of a model that ranks.
 func Prediction(a *session.Answer, e *session.Entry) string {
-	cycles := SixDigits(float64(e.Estimate.Cycles)) + " cycles"
+	cycles := table.SixDigits(float64(e.Estimate.Cycles)) + " cycles"
 	if a.Arch.RanksOnly {
 		return cycles + ", " + NotATime
 	}
@@ -197,7 +163,7 @@ func Prediction(a *session.Answer, e *session.Entry) string {
 // TimeCell is a predicted time in a table, or the cycles of a model that ranks.
 func TimeCell(a *session.Answer, e *session.Entry) string {
 	if a.Arch.RanksOnly {
-		return SixDigits(float64(e.Estimate.Cycles)) + " cycles"
+		return table.SixDigits(float64(e.Estimate.Cycles)) + " cycles"
 	}
 	return a.Seconds(e).String()
 }
@@ -215,7 +181,7 @@ func RateCell(a *session.Answer, e *session.Entry) string {
 	if a.Arch.RanksOnly {
 		return ""
 	}
-	return Rate(a.Rate(e), a.Problem.DType)
+	return table.Rate(a.Rate(e), a.Problem.DType)
 }
 
 // Unused says that a model does not use a parameter. It is empty where the model does, or says nothing about it.
@@ -244,8 +210,8 @@ func Used(d *arch.Description, param string) *bool {
 
 // LaunchOrder says how workgroups are distributed to dies.
 func LaunchOrder(m arch.Mapping) string {
-	s := fmt.Sprintf("launch order: groups of %s, distributed to %s", Plural(m.GroupM, "row", "rows"),
-		Plural(m.XCDs, "XCD", "XCDs"))
+	s := fmt.Sprintf("launch order: groups of %s, distributed to %s", table.Plural(m.GroupM, "row", "rows"),
+		table.Plural(m.XCDs, "XCD", "XCDs"))
 	if m.Chunk > 0 {
 		s += fmt.Sprintf(" in chunks of %d", m.Chunk)
 	}

@@ -1,11 +1,8 @@
 package render
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -30,12 +27,12 @@ type Object struct {
 	Live      *Live       `json:"live,omitempty"`
 	Problem   gemm.Record `json:"problem"`
 	// Labels are the further columns of a problems file.
-	Labels     Fields      `json:"labels,omitempty"`
-	Config     gemm.Config `json:"config"`
-	Predicted  *Predicted  `json:"predicted,omitempty"`
-	Mapping    *Mapping    `json:"mapping,omitempty"`
-	Candidates int         `json:"candidates"`
-	Rejected   int         `json:"rejected"`
+	Labels     table.Fields `json:"labels,omitempty"`
+	Config     gemm.Config  `json:"config"`
+	Predicted  *Predicted   `json:"predicted,omitempty"`
+	Mapping    *Mapping     `json:"mapping,omitempty"`
+	Candidates int          `json:"candidates"`
+	Rejected   int          `json:"rejected"`
 	// ExpectedRegret and WorthMeasuring are those of session.Regret.
 	ExpectedRegret *float64 `json:"expected_loss,omitempty"`
 	WorthMeasuring int      `json:"worth_measuring,omitempty"`
@@ -50,7 +47,7 @@ type MeasuredJSON struct {
 	Executor   string          `json:"executor,omitempty"`
 	Device     string          `json:"device_name"`
 	Auto       bool            `json:"auto"`
-	Noise      Number          `json:"noise_floor"`
+	Noise      table.Number    `json:"noise_floor"`
 	Candidates []CandidateJSON `json:"candidates"`
 }
 
@@ -72,7 +69,7 @@ func measuredJSON(a *session.Answer) *MeasuredJSON {
 	if m == nil {
 		return nil
 	}
-	out := &MeasuredJSON{Executor: m.Executor, Device: m.Device, Auto: m.Auto, Noise: Number(m.Noise),
+	out := &MeasuredJSON{Executor: m.Executor, Device: m.Device, Auto: m.Auto, Noise: table.Number(m.Noise),
 		Candidates: []CandidateJSON{}}
 	for i := range m.Candidates {
 		c := &m.Candidates[i]
@@ -174,74 +171,22 @@ func ObjectOf(a *session.Answer, e *session.Entry) Object {
 	return o
 }
 
-// Labels names the labels of a problem.
-func Labels(names, values []string) (fields Fields) {
-	for i, name := range names {
-		fields = append(fields, Field{name, values[i]})
-	}
-	return fields
-}
-
-// Fields is a JSON object that keeps the order of its keys.
-type Fields []Field
-
-// Field is one key of Fields.
-type Field struct {
-	Name  string
-	Value any
-}
-
-// MarshalJSON implements json.Marshaler.
-func (f Fields) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, field := range f {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		key, err := json.Marshal(field.Name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(field.Value)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", field.Name, err)
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(value)
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-// Number is a float64 that JSON can always hold: NaN and the infinities become null.
-type Number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n Number) MarshalJSON() ([]byte, error) {
-	if !session.Finite(float64(n)) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
-}
-
 // TermJSON is one term in JSON. Value is null for a number that does not exist, as the total of a rejected candidate.
 // Common is the name of the quantity in every model, where it differs from this one's. Used is false for a term that
 // does not enter the total of this kernel, and otherwise absent.
 type TermJSON struct {
-	Value  *Number `json:"value"`
-	Unit   string  `json:"unit"`
-	Share  *Number `json:"share,omitempty"`
-	Common string  `json:"common,omitempty"`
-	Used   *bool   `json:"used,omitempty"`
+	Value  *table.Number `json:"value"`
+	Unit   string        `json:"unit"`
+	Share  *table.Number `json:"share,omitempty"`
+	Common string        `json:"common,omitempty"`
+	Used   *bool         `json:"used,omitempty"`
 }
 
 // TermsJSON returns the terms of an entry by name, in the order of the schema.
-func TermsJSON(a *session.Answer, e *session.Entry) Fields {
-	fields := make(Fields, 0, len(e.Terms))
+func TermsJSON(a *session.Answer, e *session.Entry) table.Fields {
+	fields := make(table.Fields, 0, len(e.Terms))
 	for i := range e.Terms {
-		fields = append(fields, Field{a.Arch.Terms[i].Name, TermJSONOf(a, e, i)})
+		fields = append(fields, table.Field{Name: a.Arch.Terms[i].Name, Value: TermJSONOf(a, e, i)})
 	}
 	return fields
 }
@@ -250,11 +195,11 @@ func TermsJSON(a *session.Answer, e *session.Entry) Fields {
 func TermJSONOf(a *session.Answer, e *session.Entry, i int) TermJSON {
 	schema := a.Arch.Terms[i]
 	t := TermJSON{Unit: schema.Unit, Common: schema.Common}
-	if v := Number(e.Terms[i]); !session.IsRejectedTotal(schema, e.Terms[i]) {
+	if v := table.Number(e.Terms[i]); !session.IsRejectedTotal(schema, e.Terms[i]) {
 		t.Value = &v
 	}
 	if s, ok := a.Share(e, i); ok {
-		n := Number(s)
+		n := table.Number(s)
 		t.Share = &n
 	}
 	return t

@@ -3,6 +3,7 @@ package render
 import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/logic"
 )
 
@@ -28,5 +29,5 @@ var layers = map[logic.Layer]string{
 
 // LogicLine says which part of a library logic answered.
 func LogicLine(s *iostreams.Streams, p *session.LogicPick) {
-	Line(s, "logic", "%s, answered by %s", p.File, layers[p.Layer])
+	table.Line(s, "logic", "%s, answered by %s", p.File, layers[p.Layer])
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -19,17 +20,14 @@ type pasteForm struct {
 	write    func(s *iostreams.Streams, e *session.Entry)
 }
 
-var pasteForms = map[Format]pasteForm{
+var pasteForms = map[table.Format]pasteForm{
 	config.Triton:   {[]string{"triton"}, "#", pasteTriton},
 	config.Inductor: {[]string{"triton"}, "#", pasteInductor},
 	config.CUDA:     {[]string{"mma", "wgmma"}, "//", pasteCUDA},
 }
 
-// Pasted reports whether a format is for configurations that are pasted into a program.
-func (f Format) Pasted() bool { return slices.Contains(config.PasteFormats, string(f)) }
-
 // Paste writes the first configurations of an answer as a program has them.
-func Paste(s *iostreams.Streams, f Format, a *session.Answer, top int) error {
+func Paste(s *iostreams.Streams, f table.Format, a *session.Answer, top int) error {
 	form := pasteForms[f]
 	if !slices.Contains(form.families, a.Kernel) {
 		return diag.Inputf("this is a kernel of the family %s, and --format %s writes kernels of %s", a.Kernel, f,

@@ -2,12 +2,10 @@ package render
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -35,7 +33,7 @@ func Why(a *session.Answer, e *session.Entry) string {
 	if a.Arch.RanksOnly {
 		return bound(e.Estimate.Bound, session.Roofline{}) + strings.Join(occupancy(a, r), "; ")
 	}
-	rate := Rate(a.Rate(e), a.Problem.DType)
+	rate := table.Rate(a.Rate(e), a.Problem.DType)
 	parts := []string{rate + peakOf(a, rate, r)}
 	if r.DRAMShare > 0 {
 		dram := DRAMShare(r)
@@ -52,7 +50,7 @@ func Why(a *session.Answer, e *session.Entry) string {
 func occupancy(a *session.Answer, r session.Roofline) []string {
 	parts := []string{Waves(a, r), Intensity(a, r.Intensity)}
 	if r.Padding >= muchPadding {
-		parts = append(parts, Percent(r.Padding)+" padding")
+		parts = append(parts, table.Percent(r.Padding)+" padding")
 	}
 	return parts
 }
@@ -81,59 +79,40 @@ func peakOf(a *session.Answer, rate string, r session.Roofline) string {
 		estimated = "estimated "
 	}
 	t := a.Problem.DType
-	peak := Rate(a.Arch.PeakFor(t), t)
+	peak := table.Rate(a.Arch.PeakFor(t), t)
 	if number, unitOfPeak, _ := strings.Cut(peak, " "); strings.HasSuffix(rate, " "+unitOfPeak) {
 		peak = number
 	}
-	return fmt.Sprintf(", %s of the %s%s peak (%s)", Percent(r.PeakShare), estimated, t, peak)
+	return fmt.Sprintf(", %s of the %s%s peak (%s)", table.Percent(r.PeakShare), estimated, t, peak)
 }
 
 // DRAMShare says how near a kernel is to the bandwidth of DRAM: "12.1 % of DRAM's 4.80 TB/s".
 func DRAMShare(r session.Roofline) string {
-	return fmt.Sprintf("%s of DRAM's %s", Percent(r.DRAMShare), unit.SI(r.DRAMPeak, "B/s"))
+	return fmt.Sprintf("%s of DRAM's %s", table.Percent(r.DRAMShare), unit.SI(r.DRAMPeak, "B/s"))
 }
 
 // Waves says how a launch fills the device: "1.94 waves of 2 CTAs per SM", or "1.94 waves" if the model does not say
 // how many fit. Nobody knows how many of a vendor's kernels run at once: "128 CTAs on 132 SMs".
 func Waves(a *session.Answer, r session.Roofline) string {
 	if a.Arch.Opaque(a.Kernel) {
-		return fmt.Sprintf("%s on %s", Plural(int(r.CTAs), "CTA", "CTAs"),
-			Plural(a.Arch.Units, a.Arch.UnitName, a.Arch.UnitName+"s"))
+		return fmt.Sprintf("%s on %s", table.Plural(int(r.CTAs), "CTA", "CTAs"),
+			table.Plural(a.Arch.Units, a.Arch.UnitName, a.Arch.UnitName+"s"))
 	}
-	s := ThreeDigits(r.Waves) + " waves"
+	s := table.ThreeDigits(r.Waves) + " waves"
 	if r.Waves == 1 {
 		s = "1 wave"
 	}
 	if r.CTAsPerUnit > 0 {
-		s += fmt.Sprintf(" of %s per %s", Plural(int(r.CTAsPerUnit), "CTA", "CTAs"), a.Arch.UnitName)
+		s += fmt.Sprintf(" of %s per %s", table.Plural(int(r.CTAsPerUnit), "CTA", "CTAs"), a.Arch.UnitName)
 	}
 	return s
 }
 
 // Intensity writes an arithmetic intensity: "1365 FLOP/B".
-func Intensity(a *session.Answer, v float64) string { return ThreeDigits(v) + " " + intensityUnit(a) }
+func Intensity(a *session.Answer, v float64) string {
+	return table.ThreeDigits(v) + " " + intensityUnit(a)
+}
 
 func intensityUnit(a *session.Answer) string {
-	return strings.TrimSuffix(rateUnit(a.Problem.DType), "/s") + "/B"
-}
-
-// ThreeDigits writes a number with three significant digits, and whole from 100 on.
-func ThreeDigits(v float64) string {
-	if math.Abs(v) >= 99.95 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-// BoundStyle is the name of a bound in a table: arithmetic, memory and latency have a colour each.
-func BoundStyle(s *iostreams.Streams, bound string) iostreams.Styled {
-	switch bound {
-	case arch.BoundCompute.String():
-		return s.Paint(bound, iostreams.Cyan)
-	case arch.BoundL2.String(), arch.BoundMALL.String(), arch.BoundDRAM.String():
-		return s.Paint(bound, iostreams.Magenta)
-	case arch.BoundLatency.String():
-		return s.Paint(bound, iostreams.Yellow)
-	}
-	return iostreams.Styled(s.Letters(bound))
+	return strings.TrimSuffix(table.TeraRate(a.Problem.DType)[1:], "/s") + "/B"
 }

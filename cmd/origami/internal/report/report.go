@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
+	pretty "github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/printable"
 )
@@ -30,8 +30,8 @@ func (f Folder) Make() error {
 }
 
 // Numbers writes name.csv and name.json with write, which gets a stream of that format.
-func (f Folder) Numbers(name string, write func(*iostreams.Streams, render.Format) error) error {
-	for _, format := range []render.Format{render.CSV, render.JSON} {
+func (f Folder) Numbers(name string, write func(*iostreams.Streams, table.Format) error) error {
+	for _, format := range []table.Format{table.CSV, table.JSON} {
 		path := filepath.Join(string(f), name+"."+string(format))
 		if err := numbers(path, format, write); err != nil {
 			return Unwritable(path, err)
@@ -43,8 +43,8 @@ func (f Folder) Numbers(name string, write func(*iostreams.Streams, render.Forma
 // CSV writes rows into name.csv.
 func (f Folder) CSV(name string, header []string, rows [][]string) error {
 	path := filepath.Join(string(f), name+".csv")
-	err := numbers(path, render.CSV, func(s *iostreams.Streams, format render.Format) error {
-		return render.WriteRows(s, format, header, rows)
+	err := numbers(path, table.CSV, func(s *iostreams.Streams, format table.Format) error {
+		return table.WriteRows(s, format, header, rows)
 	})
 	if err != nil {
 		return Unwritable(path, err)
@@ -52,7 +52,7 @@ func (f Folder) CSV(name string, header []string, rows [][]string) error {
 	return nil
 }
 
-func numbers(path string, format render.Format, write func(*iostreams.Streams, render.Format) error) error {
+func numbers(path string, format table.Format, write func(*iostreams.Streams, table.Format) error) error {
 	return create(path, func(file io.Writer) error {
 		s := iostreams.Plain(strings.NewReader(""), file, file)
 		if err := write(s, format); err != nil {
@@ -108,9 +108,9 @@ func (p *Page) List(lines []string) {
 
 // Table writes a table.
 func (p *Page) Table(header []string, rows [][]string) {
-	grid := table.NewWriter()
-	line := func(cells []string) table.Row {
-		row := make(table.Row, len(cells))
+	grid := pretty.NewWriter()
+	line := func(cells []string) pretty.Row {
+		row := make(pretty.Row, len(cells))
 		for i, c := range cells {
 			row[i] = printable.Markdown(c)
 		}

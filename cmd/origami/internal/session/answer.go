@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -375,6 +374,3 @@ func KernelFamily(d *arch.Description, name string) (string, error) {
 	kernel, err := d.Kernel(name)
 	return kernel, diag.Within("--kernel", err)
 }
-
-// Finite reports whether v is a number.
-func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

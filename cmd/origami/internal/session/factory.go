@@ -13,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
@@ -62,6 +63,26 @@ func (f *Factory) Configure(cmd *cobra.Command) error {
 		f.Streams.Warn(text)
 	}
 	return nil
+}
+
+// Format returns the format that the settings ask for. The default is a table on a terminal and TSV elsewhere.
+func (f *Factory) Format() table.Format {
+	switch asked := f.Settings.Format; {
+	case asked != "":
+		return table.Format(asked)
+	case f.Streams.Terminal:
+		return table.Table
+	default:
+		return table.TSV
+	}
+}
+
+// PageFormat is Format for a command that writes a page: a pipe gets the page too.
+func (f *Factory) PageFormat() table.Format {
+	if f.Settings.Format == "" {
+		return table.Table
+	}
+	return f.Format()
 }
 
 // connect reaches the plugins, once.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -89,9 +89,9 @@ func list(ctx context.Context, f *session.Factory) error {
 			}
 		}
 	}
-	if render.FormatOf(f) == render.JSON {
+	if f.Format() == table.JSON {
 		for _, l := range all {
-			if err := render.JSONLine(f.Streams, l); err != nil {
+			if err := table.JSONLine(f.Streams, l); err != nil {
 				return err
 			}
 		}
@@ -107,7 +107,7 @@ func list(ctx context.Context, f *session.Factory) error {
 		rows[i] = []string{l.Arch, l.Device, first, l.Name, l.Vendor, strings.Join(l.Aliases, " "),
 			strings.Join(l.Models, " "), strings.Join(l.Kernels, " "), l.Plugin}
 	}
-	return render.WriteRows(f.Streams, render.FormatOf(f), header, rows,
+	return table.WriteRows(f.Streams, f.Format(), header, rows,
 		"plugin", "kernels", "vendor", "default", "models", "aliases")
 }
 
@@ -139,6 +139,6 @@ func show(ctx context.Context, f *session.Factory, args []string, deviceFlag str
 		}
 	}
 	d := a.Describe()
-	return write(f.Streams, render.FormatOf(f), &view{Description: d, Levels: slices.Clone(a.Hierarchy().Levels()),
+	return write(f.Streams, f.Format(), &view{Description: d, Levels: slices.Clone(a.Hierarchy().Levels()),
 		OptionDocs: docs, Plugin: t.Manifest.Name})
 }

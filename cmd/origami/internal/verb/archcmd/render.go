@@ -6,6 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -124,11 +125,11 @@ type (
 	}
 )
 
-func write(s *iostreams.Streams, f render.Format, v *view) error {
+func write(s *iostreams.Streams, f table.Format, v *view) error {
 	switch f {
-	case render.JSON:
-		return render.JSONLine(s, v.object())
-	case render.CSV, render.TSV:
+	case table.JSON:
+		return table.JSONLine(s, v.object())
+	case table.CSV, table.TSV:
 		return writeRecords(s, f, v)
 	default:
 		writeText(s, v)
@@ -194,17 +195,17 @@ func (v *view) object() object {
 }
 
 // writeRecords writes the hardware numbers, a row each.
-func writeRecords(s *iostreams.Streams, f render.Format, v *view) error {
+func writeRecords(s *iostreams.Streams, f table.Format, v *view) error {
 	rows := [][]string{}
 	for _, p := range v.Params {
 		used := ""
 		if v.Ignores(p.Name) {
 			used = "false"
 		}
-		rows = append(rows, []string{v.Arch, v.Device, p.Name, render.Exact(p.Value), p.Unit, p.Tier.String(),
+		rows = append(rows, []string{v.Arch, v.Device, p.Name, table.Exact(p.Value), p.Unit, p.Tier.String(),
 			string(p.Method), p.Source, p.Date, used})
 	}
-	return render.WriteRows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method",
+	return table.WriteRows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method",
 		"source", "date",
 		"used"}, rows)
 }
@@ -214,7 +215,7 @@ func writeText(s *iostreams.Streams, v *view) {
 	t := tables{s}
 	var rows [][]string
 	for _, p := range v.Params {
-		rows = append(rows, []string{p.Name, render.Parameter(p.Value, p.Unit), p.Tier.String(),
+		rows = append(rows, []string{p.Name, table.Parameter(p.Value, p.Unit), p.Tier.String(),
 			string(p.Method), p.Date,
 			render.SourceOf(v.Description, &p)})
 	}
@@ -222,7 +223,7 @@ func writeText(s *iostreams.Streams, v *view) {
 	rows = nil
 	for _, a := range v.Atoms {
 		rows = append(rows, []string{
-			a.DType.String(), fmt.Sprintf("%dx%dx%d", a.M, a.N, a.K), render.SixDigits(float64(a.Latency)),
+			a.DType.String(), fmt.Sprintf("%dx%dx%d", a.M, a.N, a.K), table.SixDigits(float64(a.Latency)),
 			fmt.Sprint(a.PerUnit),
 		})
 	}
@@ -231,11 +232,11 @@ func writeText(s *iostreams.Streams, v *view) {
 	for _, l := range v.Levels {
 		capacity := "all"
 		if l.Capacity > 0 {
-			capacity = render.SixDigits(float64(l.Capacity))
+			capacity = table.SixDigits(float64(l.Capacity))
 		}
 		rows = append(rows, []string{
-			l.Name, capacity, fmt.Sprint(l.Partitions), render.SixDigits(float64(l.Latency)),
-			render.SixDigits(float64(l.Bandwidth.Peak)), fraction(l.Bandwidth),
+			l.Name, capacity, fmt.Sprint(l.Partitions), table.SixDigits(float64(l.Latency)),
+			table.SixDigits(float64(l.Bandwidth.Peak)), fraction(l.Bandwidth),
 		})
 	}
 	t.write("Memory levels, near to far",
@@ -243,7 +244,7 @@ func writeText(s *iostreams.Streams, v *view) {
 			"share of peak, a = active " + v.UnitName + "s"}, rows)
 	rows = nil
 	for _, c := range v.Constants {
-		rows = append(rows, []string{c.Name, render.Quantity(c.Value, c.Unit), c.Doc, c.Source})
+		rows = append(rows, []string{c.Name, table.Quantity(c.Value, c.Unit), c.Doc, c.Source})
 	}
 	t.writeIfAny("Constants of the model", []string{"name", "value", "what", "source"}, rows)
 	for i := range v.Uncertainty {
@@ -260,8 +261,8 @@ func writeText(s *iostreams.Streams, v *view) {
 
 // writeCard writes the lines above the tables.
 func writeCard(s *iostreams.Streams, v *view) {
-	line := func(label, format string, args ...any) { render.Line(s, label, format, args...) }
-	render.Lines(s, append(render.DeviceLines(v.Description),
+	line := func(label, format string, args ...any) { table.Line(s, label, format, args...) }
+	table.Lines(s, append(render.DeviceLines(v.Description),
 		render.ModelLine(v.Description, strings.Join(v.Kernels, ", ")))...)
 	line("vendor", "%s, plugin %s", v.Vendor, v.Plugin)
 	if len(v.Aliases) > 0 {
@@ -273,7 +274,7 @@ func writeCard(s *iostreams.Streams, v *view) {
 			line("types", "%s: %s", f.Name, gemm.TypesText(f.Types))
 		}
 	}
-	limits := fmt.Sprintf("%s B of shared memory per CTA", render.SixDigits(float64(v.SharedMemory)))
+	limits := fmt.Sprintf("%s B of shared memory per CTA", table.SixDigits(float64(v.SharedMemory)))
 	if v.RegisterFile > 0 {
 		limits += fmt.Sprintf(", %d registers per %s, at most %d per thread", v.RegisterFile, v.UnitName,
 			v.RegistersPerThread)
@@ -284,7 +285,7 @@ func writeCard(s *iostreams.Streams, v *view) {
 		if i == 0 {
 			label = "peak"
 		}
-		line(label, "%-5s %s", p.DType, render.Rate(p.Rate, p.DType))
+		line(label, "%-5s %s", p.DType, table.Rate(p.Rate, p.DType))
 	}
 }
 
@@ -293,7 +294,7 @@ type tables struct{ s *iostreams.Streams }
 
 func (t tables) write(title string, header []string, rows [][]string) {
 	t.s.Printf("\n%s\n", t.s.Bold(title))
-	render.WriteTable(t.s, header, rows)
+	table.WriteTable(t.s, header, rows)
 }
 
 func (t tables) writeIfAny(title string, header []string, rows [][]string) {
@@ -328,7 +329,7 @@ func fraction(b arch.Bandwidth) string {
 		power string
 	}{{b.C0, "*a*a"}, {b.C1, "*a"}, {b.C2, ""}} {
 		if p.value != 0 {
-			parts = append(parts, render.Exact(p.value)+p.power)
+			parts = append(parts, table.Exact(p.value)+p.power)
 		}
 	}
 	if len(parts) == 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -23,21 +24,21 @@ func (t tables) writeUncertainty(u *arch.Uncertainty) {
 		}
 		rows = append(rows, []string{bound, below, fmt.Sprintf("%.3f", r.Low), fmt.Sprintf("%.3f", r.High)})
 	}
-	t.write(fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, render.Level(u.Level)),
+	t.write(fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, table.Level(u.Level)),
 		[]string{"bound", "predicted below", "from", "to"}, rows)
-	render.Line(t.s, "sigma",
+	table.Line(t.s, "sigma",
 		"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
 		u.Sigma, u.PlanSigma)
 	if u.MedianError > 0 {
-		render.Line(t.s, "error", "%s at the median", render.Percent(u.MedianError))
+		table.Line(t.s, "error", "%s at the median", table.Percent(u.MedianError))
 	}
 	if len(u.Checked.Layouts) > 0 {
-		render.Line(t.s, "found on", "%s", checkedText(&u.Checked))
+		table.Line(t.s, "found on", "%s", checkedText(&u.Checked))
 	}
 	if u.Widening > 0 {
-		render.Line(t.s, "elsewhere", "for other sizes, the widest range, %.3f times as far out at both ends", u.Widening)
+		table.Line(t.s, "elsewhere", "for other sizes, the widest range, %.3f times as far out at both ends", u.Widening)
 	}
-	render.Line(t.s, "source", "%s", u.Source)
+	table.Line(t.s, "source", "%s", u.Source)
 }
 
 // checkedText says what the error of a model was found on.

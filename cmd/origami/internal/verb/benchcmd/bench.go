@@ -12,8 +12,8 @@ import (
 
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/arch"
@@ -126,9 +126,9 @@ func (o *Options) compare(
 		problems = listed(data.Problems())
 		a = arch.Whole(a, data.Problems()...)
 	}
-	format, folder := render.FormatOf(o.Factory), o.Report
+	format, folder := o.Factory.Format(), o.Report
 	if which > 0 {
-		if format != render.JSON {
+		if format != table.JSON {
 			o.Factory.Streams.Printf("\n") // between two tables
 		}
 		if folder != "" {
@@ -165,7 +165,7 @@ func (o *Options) compare(
 	}
 	if n := data.Count(datastore.WronglyFailed); n > 0 {
 		o.Factory.Streams.Warn(fmt.Sprintf("%s the executor's fault, not a kernel's; --mend takes %s out",
-			render.Plural(n, "failure was", "failures were"), them(n)))
+			table.Plural(n, "failure was", "failures were"), them(n)))
 	}
 	if missing := w.unfinished(&s); missing != "" {
 		o.Factory.Streams.Warn("the sweep is unfinished: " + missing)

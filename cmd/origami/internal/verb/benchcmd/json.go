@@ -1,7 +1,7 @@
 package benchcmd
 
 import (
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
@@ -10,30 +10,30 @@ import (
 
 // object is a line of `bench --json`.
 type object struct {
-	Arch     string        `json:"arch"`
-	Device   string        `json:"device"`
-	Model    string        `json:"model"`
-	Kernel   string        `json:"kernel"`
-	Ranks    bool          `json:"ranks_only,omitempty"`
-	Problem  gemm.Record   `json:"problem"`
-	Labels   render.Fields `json:"labels,omitempty"`
-	Pick     gemm.Config   `json:"pick"`
-	Best     gemm.Config   `json:"best"`
-	Library  string        `json:"library,omitempty"`
-	Times    times         `json:"milliseconds"`
-	TFLOPS   times         `json:"tflops"`
-	Eff      float64       `json:"efficiency"`
-	Versus   *float64      `json:"versus_library,omitempty"`
-	Tau      render.Number `json:"tau"`
-	PickRank int           `json:"pick_rank"`
-	Passed   int           `json:"passed_over"`
-	Measured int           `json:"measured"`
-	Total    int           `json:"candidates"`
-	Regs     int           `json:"registers"`
-	Spill    float64       `json:"spill_bytes"`
+	Arch     string       `json:"arch"`
+	Device   string       `json:"device"`
+	Model    string       `json:"model"`
+	Kernel   string       `json:"kernel"`
+	Ranks    bool         `json:"ranks_only,omitempty"`
+	Problem  gemm.Record  `json:"problem"`
+	Labels   table.Fields `json:"labels,omitempty"`
+	Pick     gemm.Config  `json:"pick"`
+	Best     gemm.Config  `json:"best"`
+	Library  string       `json:"library,omitempty"`
+	Times    times        `json:"milliseconds"`
+	TFLOPS   times        `json:"tflops"`
+	Eff      float64      `json:"efficiency"`
+	Versus   *float64     `json:"versus_library,omitempty"`
+	Tau      table.Number `json:"tau"`
+	PickRank int          `json:"pick_rank"`
+	Passed   int          `json:"passed_over"`
+	Measured int          `json:"measured"`
+	Total    int          `json:"candidates"`
+	Regs     int          `json:"registers"`
+	Spill    float64      `json:"spill_bytes"`
 
 	Phase      dataset.Phase `json:"phase"`
-	Noise      render.Number `json:"noise_floor"`
+	Noise      table.Number  `json:"noise_floor"`
 	BestRank   int           `json:"best_rank"`
 	Wrong      int           `json:"wrong"`
 	NotBuilt   int           `json:"not_built"`
@@ -70,13 +70,13 @@ type times struct {
 func (w *writer) object(r *labelled) object {
 	o := object{
 		Arch: w.arch.Arch, Device: w.arch.Device, Model: w.arch.Model, Kernel: w.data.Kernel,
-		Ranks: w.arch.RanksOnly, Problem: r.Problem.Record(), Labels: render.Labels(w.labels, r.labels), Pick: r.Pick.Config,
+		Ranks: w.arch.RanksOnly, Problem: r.Problem.Record(), Labels: table.Labels(w.labels, r.labels), Pick: r.Pick.Config,
 		Best: r.Best.Config,
-		Eff:  r.Efficiency(), Tau: render.Number(r.Tau), PickRank: r.PickRank, Passed: r.PassedOver,
+		Eff:  r.Efficiency(), Tau: table.Number(r.Tau), PickRank: r.PickRank, Passed: r.PassedOver,
 		Measured: r.Measured,
 		Total:    r.Candidates,
 		Regs:     r.Pick.Resources.Registers, Spill: float64(r.Pick.Resources.SpillBytes),
-		Phase: r.Phase, Noise: render.Number(r.Noise), BestRank: r.BestRank, Wrong: r.Wrong, NotBuilt: r.NotBuilt,
+		Phase: r.Phase, Noise: table.Number(r.Noise), BestRank: r.BestRank, Wrong: r.Wrong, NotBuilt: r.NotBuilt,
 		Failed:  r.Failed,
 		Missing: r.Missing, ClockMoved: r.ClockMoved,
 	}
@@ -129,8 +129,8 @@ func (w *writer) summary() any {
 	return map[string]any{
 		"kernel": w.data.Kernel, "problems": s.Problems, "passed_over": s.PassedOver, "efficiency": spread(s.Efficiency),
 		"versus_library": spread(first),
-		"tau_mean":       render.Number(s.TauMean), "tau_worst": render.Number(s.TauWorst),
-		"libraries": libraries, "noise_floor": render.Number(s.Noise), "measured": s.Measured, "wrong": s.Wrong,
+		"tau_mean":       table.Number(s.TauMean), "tau_worst": table.Number(s.TauWorst),
+		"libraries": libraries, "noise_floor": table.Number(s.Noise), "measured": s.Measured, "wrong": s.Wrong,
 		"not_built": s.NotBuilt,
 		"failed":    s.Failed, "missing": s.Missing, "unfinished": s.Unfinished, "clock_moved": s.ClockMoved,
 		"finals": s.Finals,

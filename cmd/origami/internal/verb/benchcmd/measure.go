@@ -9,8 +9,8 @@ import (
 
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -127,7 +127,7 @@ func some(problems []problems.Problem) string {
 	if len(problems) == 1 {
 		return problems[0].String()
 	}
-	return fmt.Sprintf("%s and %s", problems[0].Problem, render.Plural(len(problems)-1, "other problem", "other problems"))
+	return fmt.Sprintf("%s and %s", problems[0].Problem, table.Plural(len(problems)-1, "other problem", "other problems"))
 }
 
 func isAre(n int) string {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -37,7 +37,7 @@ func (o *Options) mend() error {
 		return nil
 	}
 	o.Factory.Streams.Note(fmt.Sprintf("%s taken out of %s; the next run with --executor measures %s again",
-		render.Plural(len(removed), "failure is", "failures are"), o.Records, them(len(removed))))
+		table.Plural(len(removed), "failure is", "failures are"), o.Records, them(len(removed))))
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -18,10 +18,10 @@ import (
 // writer writes a row per problem and, where the format has room for it, the summary.
 type writer struct {
 	s         *iostreams.Streams
-	format    render.Format
+	format    table.Format
 	arch      *arch.Description
 	data      *dataset.Dataset
-	delimited *render.Delimited
+	delimited *table.Delimited
 	more      bool     // there are columns for what few problems have
 	labels    []string // of the problems file
 	rows      []labelled
@@ -49,7 +49,7 @@ func (w *writer) summarised() score.ComparisonSummary {
 // columns are those of CSV and TSV. Those of the first library are there whether it was measured or not; others have
 // columns under their names.
 func columns(data *dataset.Dataset, axes []gemm.Axis, labels []string, more bool) []string {
-	names := slices.Concat(render.KeyColumns, render.LaunchColumns(axes), []string{
+	names := slices.Concat(table.KeyColumns, table.LaunchColumns(axes), []string{
 		"predicted_ms", "pick_ms", "best_ms", "library_ms", "efficiency", "versus_library", "tau", "pick_rank",
 		"passed_over", "measured", "candidates",
 		"registers", "spill_bytes", "best",
@@ -63,16 +63,16 @@ func columns(data *dataset.Dataset, axes []gemm.Axis, labels []string, more bool
 			names = append(names, name+"_ms", name+"_tflops", "versus_"+name)
 		}
 	}
-	return slices.Concat(names, labels, render.MoreColumns(more))
+	return slices.Concat(names, labels, table.MoreColumns(more))
 }
 
 func newWriter(
-	s *iostreams.Streams, f render.Format, d *arch.Description, data *dataset.Dataset, labels []string,
+	s *iostreams.Streams, f table.Format, d *arch.Description, data *dataset.Dataset, labels []string,
 ) *writer {
 	w := &writer{s: s, format: f, arch: d, data: data, labels: labels}
 	w.more = slices.ContainsFunc(data.Problems(), func(p gemm.Problem) bool { return !p.Plain() })
-	if f == render.CSV || f == render.TSV {
-		w.delimited = render.NewDelimited(s, f, columns(data, w.axes(), labels, w.more))
+	if f == table.CSV || f == table.TSV {
+		w.delimited = table.NewDelimited(s, f, columns(data, w.axes(), labels, w.more))
 	}
 	return w
 }
@@ -83,8 +83,8 @@ func (w *writer) axes() []gemm.Axis { return w.arch.Axes(w.data.Kernel) }
 func (w *writer) write(r labelled) error {
 	w.rows = append(w.rows, r)
 	switch {
-	case w.format == render.JSON:
-		return render.JSONLine(w.s, w.object(&r))
+	case w.format == table.JSON:
+		return table.JSONLine(w.s, w.object(&r))
 	case w.delimited != nil:
 		return w.delimited.Write(w.cells(&r))
 	default:
@@ -94,33 +94,33 @@ func (w *writer) write(r labelled) error {
 
 func (w *writer) close() error {
 	switch {
-	case w.format == render.JSON:
-		return render.JSONLine(w.s, map[string]any{"summary": w.summary()})
+	case w.format == table.JSON:
+		return table.JSONLine(w.s, map[string]any{"summary": w.summary()})
 	case w.delimited != nil:
 		return nil
 	default:
 		t := w.text()
-		render.Lines(w.s, t.above...)
-		render.Grid{Header: t.header, Rows: t.rows,
+		table.Lines(w.s, t.above...)
+		table.Grid{Header: t.header, Rows: t.rows,
 			Least: []string{"registers", "noise", "best's place", "pick's place", "tau", "left out", "best TF/s"}}.Write(w.s)
-		render.Lines(w.s, t.below...)
+		table.Lines(w.s, t.below...)
 		return nil
 	}
 }
 
 func (w *writer) cells(r *labelled) []string {
-	out := append(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config, w.axes())...)
+	out := append(table.KeyCells(r.Problem, r.Pick.Config), table.LaunchCells(r.Pick.Config, w.axes())...)
 	milliseconds := func(t unit.Seconds) string {
 		if t <= 0 {
 			return ""
 		}
-		return render.Exact(float64(t) * 1e3)
+		return table.Exact(float64(t) * 1e3)
 	}
 	number := func(v float64, ok bool) string {
 		if !ok {
 			return ""
 		}
-		return render.Exact(v)
+		return table.Exact(v)
 	}
 	rate := func(t unit.Seconds) string { return number(float64(r.Rate(t))/1e12, t > 0) }
 	first, versus := unit.Seconds(0), 0.0
@@ -129,18 +129,18 @@ func (w *writer) cells(r *labelled) []string {
 	}
 	out = append(out, milliseconds(r.Predicted), milliseconds(r.Pick.Time), milliseconds(r.Best.Time),
 		milliseconds(first),
-		render.Exact(r.Efficiency()), number(versus, first > 0), number(r.Tau, !math.IsNaN(r.Tau)),
+		table.Exact(r.Efficiency()), number(versus, first > 0), number(r.Tau, !math.IsNaN(r.Tau)),
 		strconv.Itoa(r.PickRank), strconv.Itoa(r.PassedOver), strconv.Itoa(r.Measured), strconv.Itoa(r.Candidates),
-		strconv.Itoa(r.Pick.Resources.Registers), render.Exact(float64(r.Pick.Resources.SpillBytes)),
+		strconv.Itoa(r.Pick.Resources.Registers), table.Exact(float64(r.Pick.Resources.SpillBytes)),
 		r.Best.Config.String(),
 		rate(r.Pick.Time), rate(r.Best.Time), rate(first), string(r.Phase), number(r.Noise, !math.IsNaN(r.Noise)),
 		strconv.Itoa(r.BestRank),
 		strconv.Itoa(r.Wrong), strconv.Itoa(r.NotBuilt), strconv.Itoa(r.Failed), strconv.Itoa(r.Missing),
-		strconv.Itoa(r.ClockMoved), render.Flag(w.arch.RanksOnly))
+		strconv.Itoa(r.ClockMoved), table.Flag(w.arch.RanksOnly))
 	for i, t := range r.Libraries {
 		if i > 0 {
 			out = append(out, milliseconds(t), rate(t), number(r.VersusLibrary(i), t > 0))
 		}
 	}
-	return slices.Concat(out, r.labels, render.MoreCells(r.Problem, w.more))
+	return slices.Concat(out, r.labels, table.MoreCells(r.Problem, w.more))
 }

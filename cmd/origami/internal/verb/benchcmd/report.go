@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/score"
 )
@@ -41,7 +41,7 @@ func (w *writer) report(folder string, args []string) error {
 }
 
 // again writes all rows to another stream, in another format.
-func (w *writer) again(s *iostreams.Streams, format render.Format) error {
+func (w *writer) again(s *iostreams.Streams, format table.Format) error {
 	other := newWriter(s, format, w.arch, w.data, w.labels)
 	for i := range w.rows {
 		if err := other.write(w.rows[i]); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
@@ -85,9 +86,9 @@ func (w *writer) summaryLines(s *score.ComparisonSummary) []string {
 	}
 	quantiles := func(label string, v stats.Quantiles) {
 		if v.Count > 0 {
-			line(label, "median %s, geomean %s, p10 %s, worst %s over %s", render.Percent(v.Median),
-				render.Percent(v.Geomean),
-				render.Percent(v.P10), render.Percent(v.Worst), render.Plural(v.Count, "problem", "problems"))
+			line(label, "median %s, geomean %s, p10 %s, worst %s over %s", table.Percent(v.Median),
+				table.Percent(v.Geomean),
+				table.Percent(v.P10), table.Percent(v.Worst), table.Plural(v.Count, "problem", "problems"))
 		}
 	}
 	quantiles("of best", s.Efficiency)
@@ -97,29 +98,29 @@ func (w *writer) summaryLines(s *score.ComparisonSummary) []string {
 	if s.PassedOver > 0 {
 		line("passed over", "in %s the model's first choices have no time (they do not compile, or are not recorded); "+
 			"\"after N\" counts them",
-			render.Plural(s.PassedOver, "problem", "problems"))
+			table.Plural(s.PassedOver, "problem", "problems"))
 	}
 	if !math.IsNaN(s.TauMean) {
 		line("tau", "mean %.3f, worst %.3f", s.TauMean, s.TauWorst)
 	}
 	if s.Finals > 0 {
 		line("finals", "the times of %s are from runs in turns; the sweep's rank and correlate",
-			render.Plural(s.Finals, "problem", "problems"))
+			table.Plural(s.Finals, "problem", "problems"))
 	}
 	if !math.IsNaN(s.Noise) {
-		line("noise floor", "median %s between two measurements of the same pick", render.Percent(s.Noise))
+		line("noise floor", "median %s between two measurements of the same pick", table.Percent(s.Noise))
 	}
 	if s.Wrong+s.Failed > 0 {
 		line("left out", "%s", leftOut(s.Wrong, s.Failed))
 	}
 	if s.NotBuilt > 0 {
-		line("not built", "%s", render.Plural(s.NotBuilt, "candidate", "candidates"))
+		line("not built", "%s", table.Plural(s.NotBuilt, "candidate", "candidates"))
 	}
 	if missing := w.unfinished(s); missing != "" {
 		line("unfinished", "%s", missing)
 	}
 	if s.ClockMoved > 0 {
-		line("clock", "it moved by more than 2 %% during %s", render.Plural(s.ClockMoved, "measurement",
+		line("clock", "it moved by more than 2 %% during %s", table.Plural(s.ClockMoved, "measurement",
 			"measurements"))
 	}
 	return lines
@@ -131,18 +132,18 @@ func (w *writer) unfinished(s *score.ComparisonSummary) string {
 	if s.Unfinished == 0 || w.data.Executor == "" {
 		return ""
 	}
-	return fmt.Sprintf("in %s %s not recorded", render.Plural(s.Unfinished, "problem", "problems"),
-		render.Plural(s.Missing, "candidate is", "candidates are"))
+	return fmt.Sprintf("in %s %s not recorded", table.Plural(s.Unfinished, "problem", "problems"),
+		table.Plural(s.Missing, "candidate is", "candidates are"))
 }
 
 // leftOut counts the measurements that have no valid time.
 func leftOut(wrong, failed int) string {
 	var parts []string
 	if wrong > 0 {
-		parts = append(parts, render.Plural(wrong, "wrong result", "wrong results"))
+		parts = append(parts, table.Plural(wrong, "wrong result", "wrong results"))
 	}
 	if failed > 0 {
-		parts = append(parts, render.Plural(failed, "failure", "failures"))
+		parts = append(parts, table.Plural(failed, "failure", "failures"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -180,7 +181,7 @@ func tableCells(r *score.Comparison, uniform, finals, excluded bool) []string {
 	if n := r.Pick.Resources.Registers; n > 0 {
 		registers = strconv.Itoa(n)
 		if spill := float64(r.Pick.Resources.SpillBytes); spill > 0 {
-			registers += fmt.Sprintf(" + %s B spilled", render.SixDigits(spill))
+			registers += fmt.Sprintf(" + %s B spilled", table.SixDigits(spill))
 		}
 	}
 	c := r.Pick.Config
@@ -192,10 +193,10 @@ func tableCells(r *score.Comparison, uniform, finals, excluded bool) []string {
 	for _, t := range r.Libraries {
 		cells = append(cells, tflops(t))
 	}
-	cells = append(cells, render.Percent(r.Efficiency()))
+	cells = append(cells, table.Percent(r.Efficiency()))
 	for i, t := range r.Libraries {
 		if t > 0 {
-			cells = append(cells, render.Percent(r.VersusLibrary(i)))
+			cells = append(cells, table.Percent(r.VersusLibrary(i)))
 		} else {
 			cells = append(cells, none)
 		}
@@ -204,7 +205,7 @@ func tableCells(r *score.Comparison, uniform, finals, excluded bool) []string {
 		if math.IsNaN(r.Noise) {
 			cells = append(cells, none)
 		} else {
-			cells = append(cells, render.Percent(r.Noise))
+			cells = append(cells, table.Percent(r.Noise))
 		}
 	}
 	cells = append(cells, fmt.Sprintf("%.3f", r.Tau), fmt.Sprintf("%d of %d", r.PickRank, r.Measured),

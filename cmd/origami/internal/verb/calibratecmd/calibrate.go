@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/calibrate"
@@ -110,7 +109,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err := o.files(result, c.inUse); err != nil {
 		return err
 	}
-	return o.write(result, c, render.FormatOf(o.Factory))
+	return o.write(result, c, o.Factory.Format())
 }
 
 // missing are the probes that were never measured, for example because the records are older than they.

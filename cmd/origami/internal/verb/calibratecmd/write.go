@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -60,9 +60,9 @@ type (
 	}
 )
 
-func (o *Options) write(r *outcome, c *comparison, format render.Format) error {
-	if format == render.JSON {
-		return render.JSONLine(o.Factory.Streams, newObject(r, c))
+func (o *Options) write(r *outcome, c *comparison, format table.Format) error {
+	if format == table.JSON {
+		return table.JSONLine(o.Factory.Streams, newObject(r, c))
 	}
 	header := []string{"number", "value", "unit", "in_use", "tier", "spread", "clock_ghz", "method"}
 	var rows [][]string
@@ -70,21 +70,21 @@ func (o *Options) write(r *outcome, c *comparison, format render.Format) error {
 		n := &r.numbers[i]
 		inUse, tier, clock := "", "", ""
 		if p, ok := c.used(n); ok {
-			inUse, tier = render.SixDigits(p.Value), p.Tier.String()
+			inUse, tier = table.SixDigits(p.Value), p.Tier.String()
 		}
 		if n.Clock > 0 {
-			clock = render.SixDigits(float64(n.Clock) / 1e9)
+			clock = table.SixDigits(float64(n.Clock) / 1e9)
 		}
-		rows = append(rows, []string{n.Name, render.SixDigits(n.Value), n.Unit, inUse, tier, render.Percent(n.Spread), clock,
+		rows = append(rows, []string{n.Name, table.SixDigits(n.Value), n.Unit, inUse, tier, table.Percent(n.Spread), clock,
 			n.Source})
 	}
-	if format == render.Table { // the methods are in the device file and in docs
+	if format == table.Table { // the methods are in the device file and in docs
 		header = header[:len(header)-1]
 		for i := range rows {
 			rows[i] = rows[i][:len(header)]
 		}
 	}
-	if err := render.WriteRows(o.Factory.Streams, format, header, rows); err != nil {
+	if err := table.WriteRows(o.Factory.Streams, format, header, rows); err != nil {
 		return err
 	}
 	o.notes(c)
@@ -99,7 +99,7 @@ func (o *Options) notes(c *comparison) {
 	for _, p := range c.picks {
 		if p.before != p.after {
 			s.Note(fmt.Sprintf("%s: %s, was %s, which takes %s longer by these numbers", p.problem, p.after, p.before,
-				render.Percent(float64(p.predictedBefore/p.predictedAfter)-1)))
+				table.Percent(float64(p.predictedBefore/p.predictedAfter)-1)))
 		}
 	}
 }

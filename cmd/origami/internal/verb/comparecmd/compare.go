@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 )
@@ -73,7 +73,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	done, stop := render.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
+	done, stop := iostreams.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
 	all, err := ask(ctx, o, sides, list, done)
 	stop()
 	if err != nil {
@@ -82,7 +82,7 @@ func Run(ctx context.Context, o *Options) error {
 	all.labels, all.dollars, all.joules = problems.Labels(), o.Price.given(), o.Watts.given()
 	failure := all.reportFailures(o.Factory.Streams, problems.Failures)
 	w := writer{all: all, many: o.Query.Problems != "", terms: o.Terms}
-	if err := w.write(o.Factory.Streams, render.PageFormatOf(o.Factory)); err != nil {
+	if err := w.write(o.Factory.Streams, o.Factory.PageFormat()); err != nil {
 		return err
 	}
 	if len(all.rows) > 0 {

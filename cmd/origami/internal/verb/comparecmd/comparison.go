@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/ask/problems"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
@@ -68,7 +68,7 @@ type verdict struct {
 func (v verdict) leadCell() string {
 	lead := fmt.Sprintf("%.3f", v.lead)
 	if !v.clear {
-		lead += render.Doubt
+		lead += table.Doubt
 	}
 	return lead
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 )
 
 // list writes a row per problem, and who wins how often and by how much.
@@ -16,17 +17,17 @@ func (w *writer) list(s *iostreams.Streams) {
 	w.about(s)
 	for _, ratios := range []bool{true, false} {
 		header, rows := c.table(ratios)
-		if ratios && len(c.sides) > 2 && render.TableWidth(header, rows) > render.PageWidth(s) {
+		if ratios && len(c.sides) > 2 && table.TableWidth(header, rows) > table.PageWidth(s) {
 			continue
 		}
-		render.WriteTable(s, header, rows)
+		table.WriteTable(s, header, rows)
 		break
 	}
 	header, rows := c.standings()
 	s.Printf("\n")
-	render.WriteSideBySide(s, header, rows)
+	table.WriteSideBySide(s, header, rows)
 	for _, note := range c.allNotes() {
-		render.Lines(s, "note: "+note)
+		table.Lines(s, "note: "+note)
 	}
 }
 
@@ -36,7 +37,7 @@ func (w *writer) about(s *iostreams.Streams) {
 	for i := range w.all.sides {
 		rows = append(rows, w.all.about(i))
 	}
-	render.Grid{Header: aboutHeader, Rows: rows, Least: []string{"units", "rung", "device", "family"}}.Write(s)
+	table.Grid{Header: aboutHeader, Rows: rows, Least: []string{"units", "rung", "device", "family"}}.Write(s)
 	s.Printf("\n")
 }
 
@@ -78,7 +79,7 @@ func (c *comparison) checked(i int) string {
 	case inside == len(c.rows):
 		return most
 	default:
-		return fmt.Sprintf("%s; %d of %s are like these", most, inside, render.Plural(len(c.rows), "problem", "problems"))
+		return fmt.Sprintf("%s; %d of %s are like these", most, inside, table.Plural(len(c.rows), "problem", "problems"))
 	}
 }
 
@@ -91,7 +92,7 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 			header = append(header, "÷ first")
 		}
 	}
-	header = append(header, render.FastestColumn, "lead")
+	header = append(header, table.FastestColumn, "lead")
 	for j := range c.rows {
 		r := &c.rows[j]
 		row := append([]string{r.String()}, r.Labels...)
@@ -109,7 +110,7 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 		if v, ok := r.verdict(); ok {
 			fastest, lead = c.sides[v.side].name(), fmt.Sprintf("%.3f", v.lead)
 			if !v.clear {
-				fastest += render.Doubt
+				fastest += table.Doubt
 			}
 		}
 		rows = append(rows, append(row, fastest, lead))
@@ -147,7 +148,7 @@ func (c *comparison) standings() (header []string, rows [][]string) {
 			return cell
 		}, s)
 	}
-	problems := render.Plural(all.problems, "problem", "problems")
+	problems := table.Plural(all.problems, "problem", "problems")
 	if all.decided < all.problems {
 		problems = fmt.Sprintf("%d of %s", all.decided, problems)
 	}

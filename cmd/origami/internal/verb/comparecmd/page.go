@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -131,7 +131,7 @@ func (c *comparison) roofFigure(t gemm.DType, roofs []report.Roof) *page.Figure 
 		Caption: "Roofs are the data sheet's dense peak and bandwidth of DRAM. Operands that stay in a cache put a point " +
 			"above the sloping one.",
 		X:      page.Axis{Label: "arithmetic intensity (FLOP/B)", Log: true},
-		Y:      page.Axis{Label: "predicted rate", Unit: strings.TrimPrefix(render.TeraRate(t), "T"), Log: true},
+		Y:      page.Axis{Label: "predicted rate", Unit: strings.TrimPrefix(table.TeraRate(t), "T"), Log: true},
 		Series: c.names(), Header: []string{"side", "problem", "FLOP/B", "rate", "of the roof"}}
 	low, high := roofs[0].Peak/roofs[0].DRAM/8, 0.0
 	for _, r := range roofs {
@@ -148,10 +148,10 @@ func (c *comparison) roofFigure(t gemm.DType, roofs []report.Roof) *page.Figure 
 	for _, r := range roofs {
 		m := page.Mark{Kind: page.Dots, Series: r.Side}
 		for _, point := range r.Points {
-			rate := render.Quantity(point.Y, f.Y.Unit)
+			rate := table.Quantity(point.Y, f.Y.Unit)
 			m.Rows = append(m.Rows, page.Row{X: point.X, Y: point.Y, Tip: page.Tip("%s\n%s, %s", point.Name, r.Name, rate)})
-			f.Rows = append(f.Rows, []string{r.Name, point.Name, render.ThreeDigits(point.X), rate,
-				render.Percent(point.Y / min(r.Peak, point.X*r.DRAM))})
+			f.Rows = append(f.Rows, []string{r.Name, point.Name, table.ThreeDigits(point.X), rate,
+				table.Percent(point.Y / min(r.Peak, point.X*r.DRAM))})
 		}
 		f.Marks = append(f.Marks, m)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -14,30 +15,30 @@ import (
 type object struct {
 	Problem gemm.Record `json:"problem"`
 	// Labels are the columns of the problems file that are passed through.
-	Labels  render.Fields    `json:"labels,omitempty"`
-	Model   string           `json:"model"`
-	Entries []any            `json:"entries"`
-	Ratio   []*render.Number `json:"ratio_to_first"`
+	Labels  table.Fields    `json:"labels,omitempty"`
+	Model   string          `json:"model"`
+	Entries []any           `json:"entries"`
+	Ratio   []*table.Number `json:"ratio_to_first"`
 	// Fastest is the entry with the shortest time, null if there is none, or more than one.
 	Fastest *fastest `json:"fastest"`
 }
 
 type fastest struct {
-	Entry int           `json:"entry"`
-	Lead  render.Number `json:"lead"`
-	Clear bool          `json:"clear"`
+	Entry int          `json:"entry"`
+	Lead  table.Number `json:"lead"`
+	Clear bool         `json:"clear"`
 }
 
 // entry is the JSON of a side that answered, failed that of one with an error.
 type entry struct {
 	render.Object
-	WhatIf    string         `json:"what_if,omitempty"`
-	Checked   *checked       `json:"checked"`
-	Roofline  roofline       `json:"roofline"`
-	Launch    *render.Number `json:"launch_seconds"`
-	PerDollar *render.Number `json:"flop_per_dollar,omitempty"`
-	PerJoule  *render.Number `json:"flop_per_joule,omitempty"`
-	Terms     render.Fields  `json:"terms"`
+	WhatIf    string        `json:"what_if,omitempty"`
+	Checked   *checked      `json:"checked"`
+	Roofline  roofline      `json:"roofline"`
+	Launch    *table.Number `json:"launch_seconds"`
+	PerDollar *table.Number `json:"flop_per_dollar,omitempty"`
+	PerJoule  *table.Number `json:"flop_per_joule,omitempty"`
+	Terms     table.Fields  `json:"terms"`
 }
 
 // checked is what the likes of a prediction were checked on. What is unknown is left out.
@@ -50,11 +51,11 @@ type checked struct {
 
 // roofline is where a pick is under the roofs. What is unknown is null, as are the shares of a model that ranks.
 type roofline struct {
-	Intensity *render.Number `json:"flop_per_byte"`
-	Ridge     *render.Number `json:"ridge_flop_per_byte"`
-	Peak      *render.Number `json:"of_peak"`
-	DRAM      *render.Number `json:"of_dram_peak"`
-	Roof      *render.Number `json:"of_roof"`
+	Intensity *table.Number `json:"flop_per_byte"`
+	Ridge     *table.Number `json:"ridge_flop_per_byte"`
+	Peak      *table.Number `json:"of_peak"`
+	DRAM      *table.Number `json:"of_dram_peak"`
+	Roof      *table.Number `json:"of_roof"`
 }
 
 type failed struct {
@@ -66,18 +67,18 @@ type failed struct {
 
 func (w *writer) json(s *iostreams.Streams) error {
 	for j := range w.all.rows {
-		if err := render.JSONLine(s, w.all.object(s, &w.all.rows[j])); err != nil {
+		if err := table.JSONLine(s, w.all.object(s, &w.all.rows[j])); err != nil {
 			return err
 		}
 	}
 	if !w.many {
 		return nil
 	}
-	return render.JSONLine(s, w.all.summaryJSON())
+	return table.JSONLine(s, w.all.summaryJSON())
 }
 
 func (c *comparison) object(streams *iostreams.Streams, r *row) object {
-	o := object{Problem: r.Record(), Labels: render.Labels(c.labels, r.Labels), Model: c.model()}
+	o := object{Problem: r.Record(), Labels: table.Labels(c.labels, r.Labels), Model: c.model()}
 	for i := range r.sides {
 		s := &r.sides[i]
 		if err := r.answers[i].Err; err != nil {
@@ -88,7 +89,7 @@ func (c *comparison) object(streams *iostreams.Streams, r *row) object {
 		o.Ratio = append(o.Ratio, number(r.ratio(i)))
 	}
 	if v, ok := r.verdict(); ok {
-		o.Fastest = &fastest{v.side, render.Number(v.lead), v.clear}
+		o.Fastest = &fastest{v.side, table.Number(v.lead), v.clear}
 	}
 	return o
 }
@@ -114,11 +115,11 @@ func (r *row) entry(i int) entry {
 	return out
 }
 
-func number(v float64, ok bool) *render.Number {
+func number(v float64, ok bool) *table.Number {
 	if !ok {
 		return nil
 	}
-	n := render.Number(v)
+	n := table.Number(v)
 	return &n
 }
 
@@ -140,13 +141,13 @@ func (c *comparison) model() (model string) {
 // summaryJSON is the last object of many problems.
 func (c *comparison) summaryJSON() any {
 	type one struct {
-		Side   string         `json:"side"`
-		Wins   int            `json:"fastest"`
-		Clear  int            `json:"clear"`
-		Ratio  *render.Number `json:"ratio_to_first"`
-		Count  int            `json:"ratios"`
-		Dollar *render.Number `json:"flop_per_dollar,omitempty"`
-		Joule  *render.Number `json:"flop_per_joule,omitempty"`
+		Side   string        `json:"side"`
+		Wins   int           `json:"fastest"`
+		Clear  int           `json:"clear"`
+		Ratio  *table.Number `json:"ratio_to_first"`
+		Count  int           `json:"ratios"`
+		Dollar *table.Number `json:"flop_per_dollar,omitempty"`
+		Joule  *table.Number `json:"flop_per_joule,omitempty"`
 	}
 	type class struct {
 		Class    string `json:"class"`
@@ -178,11 +179,11 @@ func (c *comparison) summaryJSON() any {
 }
 
 // records writes a row per quantity of a side for one problem, and a row per problem and side for many.
-func (w *writer) records(s *iostreams.Streams, f render.Format) error {
+func (w *writer) records(s *iostreams.Streams, f table.Format) error {
 	if w.many {
 		return w.wide(s, f)
 	}
-	r := render.NewDelimited(s, f,
+	r := table.NewDelimited(s, f,
 		[]string{"arch", "device", "kind", "name", "common", "value", "unit", "share", "what_if"})
 	for j := range w.all.rows {
 		for i := range w.all.sides {
@@ -212,8 +213,8 @@ func (r *row) quantities(i int, write func([]string) error) error {
 	for _, cells := range slices.Concat([][3]string{
 		{"model", o.Model, ""}, {"kernel", o.Kernel, ""}, {"rung", string(o.Rung), ""},
 		{"config", best.Config.String(), ""},
-		{"cycles", render.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", render.Exact(o.Predicted.Seconds), "s"},
-		{"tflops", render.Exact(o.Predicted.TFLOPS), render.TeraRate(r.DType)}, {"bound", o.Predicted.Bound, ""},
+		{"cycles", table.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", table.Exact(o.Predicted.Seconds), "s"},
+		{"tflops", table.Exact(o.Predicted.TFLOPS), table.TeraRate(r.DType)}, {"bound", o.Predicted.Bound, ""},
 		{"outside", strings.Join(o.Outside, "; "), ""},
 	}, o.cells()) {
 		if cells[1] != "" {
@@ -221,25 +222,25 @@ func (r *row) quantities(i int, write func([]string) error) error {
 		}
 	}
 	if ratio, ok := r.ratio(i); ok {
-		row("answer", "ratio_to_first", "", render.Exact(ratio), "1", "")
+		row("answer", "ratio_to_first", "", table.Exact(ratio), "1", "")
 	}
 	for j, t := range a.Arch.Terms {
 		share := ""
 		if v, ok := a.Share(best, j); ok {
-			share = render.Exact(v)
+			share = table.Exact(v)
 		}
-		row("term", t.Name, t.CommonName(), render.Exact(best.Terms[j]), t.Unit, share)
+		row("term", t.Name, t.CommonName(), table.Exact(best.Terms[j]), t.Unit, share)
 	}
 	return err
 }
 
 // cells are the quantities that only comparisons have, by name, value and unit.
 func (o *entry) cells() [][3]string {
-	exact := func(n *render.Number) string {
+	exact := func(n *table.Number) string {
 		if n == nil {
 			return ""
 		}
-		return render.Exact(float64(*n))
+		return table.Exact(float64(*n))
 	}
 	c := checked{}
 	if o.Checked != nil {
@@ -253,10 +254,10 @@ func (o *entry) cells() [][3]string {
 	}
 	median := ""
 	if c.MedianError > 0 {
-		median = render.Exact(c.MedianError)
+		median = table.Exact(c.MedianError)
 	}
 	return [][3]string{
-		{"ranks_only", render.Flag(o.RanksOnly), ""}, {"checked_on", c.DataSet, ""}, {"checked_sizes", count(c.Sizes), ""},
+		{"ranks_only", table.Flag(o.RanksOnly), ""}, {"checked_on", c.DataSet, ""}, {"checked_sizes", count(c.Sizes), ""},
 		{"checked_times", count(c.Times), ""}, {"median_error", median, "1"},
 		{"launch_seconds", exact(o.Launch), "s"},
 		{"flop_per_byte", exact(o.Roofline.Intensity), "FLOP/B"},
@@ -267,7 +268,7 @@ func (o *entry) cells() [][3]string {
 }
 
 // wide writes a row per problem and side.
-func (w *writer) wide(s *iostreams.Streams, f render.Format) error {
+func (w *writer) wide(s *iostreams.Streams, f table.Format) error {
 	c := w.all
 	more := slices.ContainsFunc(c.rows, func(r row) bool { return !r.Plain() })
 	header := slices.Concat(gemm.Columns, c.labels, []string{"arch", "device", "what_if", "model", "kernel", "rung",
@@ -275,9 +276,9 @@ func (w *writer) wide(s *iostreams.Streams, f render.Format) error {
 	for _, cells := range (&entry{}).cells() {
 		header = append(header, cells[0])
 	}
-	out := render.NewDelimited(s, f, slices.Concat(header, render.MoreColumns(more)))
+	out := table.NewDelimited(s, f, slices.Concat(header, table.MoreColumns(more)))
 	for j := range c.rows {
-		rest := render.MoreCells(c.rows[j].Problem.Problem, more)
+		rest := table.MoreCells(c.rows[j].Problem.Problem, more)
 		for i := range c.sides {
 			if err := out.Write(slices.Concat(c.rows[j].wide(i), rest)); err != nil {
 				return err
@@ -299,13 +300,13 @@ func (r *row) wide(i int) []string {
 	o := r.entry(i)
 	ratio, fastest, clear := "", "", ""
 	if v, ok := r.ratio(i); ok {
-		ratio = render.Exact(v)
+		ratio = table.Exact(v)
 	}
 	if v, ok := r.verdict(); ok {
-		fastest, clear = render.Flag(v.side == i), render.Flag(v.side == i && v.clear)
+		fastest, clear = table.Flag(v.side == i), table.Flag(v.side == i && v.clear)
 	}
-	cells = append(cells, o.Model, o.Kernel, string(o.Rung), best.Config.String(), render.Exact(o.Predicted.Cycles),
-		render.Exact(o.Predicted.Seconds), render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, ratio, fastest, clear, "")
+	cells = append(cells, o.Model, o.Kernel, string(o.Rung), best.Config.String(), table.Exact(o.Predicted.Cycles),
+		table.Exact(o.Predicted.Seconds), table.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, ratio, fastest, clear, "")
 	for _, one := range o.cells() {
 		cells = append(cells, one[1])
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/printable"
 )
@@ -22,7 +22,7 @@ func (w *writer) report(folder string, args []string) error {
 	if err := to.Make(); err != nil {
 		return err
 	}
-	err := to.Numbers("compare", func(s *iostreams.Streams, f render.Format) error { return w.write(s, f) })
+	err := to.Numbers("compare", func(s *iostreams.Streams, f table.Format) error { return w.write(s, f) })
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (c *comparison) figures(to report.Place) error {
 		if roofs := c.roofs(t); len(roofs) > 0 {
 			name := t.String()
 			if _, err := report.Rooflines(to, "rooflines-"+name, "Predicted rates under the roofs, "+name,
-				render.TeraRate(t), roofs); err != nil {
+				table.TeraRate(t), roofs); err != nil {
 				return err
 			}
 		}

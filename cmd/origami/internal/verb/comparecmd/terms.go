@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -46,7 +46,7 @@ func (g *grid) shares() {
 		if cycles == 0 {
 			return ""
 		}
-		return termValue(a, cycles, "cycles") + " (" + render.Percent(share) + ")"
+		return termValue(a, cycles, "cycles") + " (" + table.Percent(share) + ")"
 	})
 }
 
@@ -87,7 +87,7 @@ func (g *grid) term(name string, kind arch.TermKind) {
 		}
 		text := termValue(a, e.Terms[j], a.Arch.Terms[j].Unit)
 		if share, ok := a.Share(e, j); ok {
-			text += " (" + render.Percent(share) + ")"
+			text += " (" + table.Percent(share) + ")"
 		}
 		return text
 	})
@@ -98,7 +98,7 @@ func termValue(a *session.Answer, v float64, of string) string {
 	switch of {
 	case "cycles":
 		if a.Arch.RanksOnly {
-			return render.SixDigits(v) + " cycles"
+			return table.SixDigits(v) + " cycles"
 		}
 		return unit.Cycles(v).At(a.Arch.Clock).String()
 	case "B":
@@ -106,7 +106,7 @@ func termValue(a *session.Answer, v float64, of string) string {
 	case "B/cycle":
 		return unit.SI(v*float64(a.Arch.Clock), "B/s")
 	default:
-		return render.Quantity(v, of)
+		return table.Quantity(v, of)
 	}
 }
 

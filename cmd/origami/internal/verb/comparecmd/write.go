@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -18,11 +19,11 @@ type writer struct {
 	many, terms bool
 }
 
-func (w *writer) write(s *iostreams.Streams, f render.Format) error {
+func (w *writer) write(s *iostreams.Streams, f table.Format) error {
 	switch {
-	case f == render.JSON:
+	case f == table.JSON:
 		return w.json(s)
-	case f == render.CSV || f == render.TSV:
+	case f == table.CSV || f == table.TSV:
 		return w.records(s, f)
 	case w.many:
 		w.list(s)
@@ -85,9 +86,9 @@ func (w *writer) card(s *iostreams.Streams, r *row) {
 	} else {
 		g.shares()
 	}
-	render.WriteSideBySide(s, header, g.rows, g.headings...)
+	table.WriteSideBySide(s, header, g.rows, g.headings...)
 	for _, note := range w.all.notes(r) {
-		render.Lines(s, "note: "+note)
+		table.Lines(s, "note: "+note)
 	}
 }
 
@@ -144,7 +145,7 @@ func (w *writer) times(g *grid) {
 		if !ok || a.Arch.RanksOnly {
 			return ""
 		}
-		return fmt.Sprintf("%s (%s)", render.Span(low, high), render.Level(a.Scope(e).Uncertainty.Level))
+		return fmt.Sprintf("%s (%s)", table.Span(low, high), table.Level(a.Scope(e).Uncertainty.Level))
 	})
 	g.add("time ÷ first", func(i int, _ *session.Answer, _ *session.Entry) string {
 		if ratio, ok := g.r.ratio(i); ok {
@@ -153,7 +154,7 @@ func (w *writer) times(g *grid) {
 		return ""
 	})
 	fastest, decided := g.r.verdict()
-	g.add(render.FastestColumn, func(i int, _ *session.Answer, _ *session.Entry) string {
+	g.add(table.FastestColumn, func(i int, _ *session.Answer, _ *session.Entry) string {
 		if !decided || i != fastest.side {
 			return ""
 		}
@@ -184,7 +185,7 @@ func (w *writer) roofs(g *grid) {
 	}
 	g.add("bound", func(_ int, _ *session.Answer, e *session.Entry) string { return e.Estimate.Bound.String() })
 	timed("of peak", func(a *session.Answer, r session.Roofline) string {
-		return shareOf(r.PeakShare, render.Rate(a.Arch.PeakFor(a.Problem.DType), a.Problem.DType))
+		return shareOf(r.PeakShare, table.Rate(a.Arch.PeakFor(a.Problem.DType), a.Problem.DType))
 	})
 	timed("of DRAM's peak", func(_ *session.Answer, r session.Roofline) string {
 		return shareOf(r.DRAMShare, unit.SI(r.DRAMPeak, "B/s"))
@@ -194,7 +195,7 @@ func (w *writer) roofs(g *grid) {
 		r := a.Roofline(e)
 		text := render.Intensity(a, r.Intensity)
 		if r.Ridge > 0 {
-			text += ", ridge " + render.ThreeDigits(r.Ridge)
+			text += ", ridge " + table.ThreeDigits(r.Ridge)
 		}
 		return text
 	})
@@ -209,9 +210,9 @@ func shareOf(share float64, of string) string {
 	case share <= 0:
 		return ""
 	case of == "":
-		return render.Percent(share)
+		return table.Percent(share)
 	default:
-		return render.Percent(share) + " of " + of
+		return table.Percent(share) + " of " + of
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 )
 
@@ -36,7 +36,7 @@ func New(f *session.Factory) *cobra.Command {
 
 // Run lists the settings.
 func Run(f *session.Factory) error {
-	format := render.FormatOf(f)
+	format := f.Format()
 	var rows [][]string
 	for _, s := range config.All() {
 		one := setting{Key: s.Key, Value: f.Settings.Value(s.Key), Source: f.Settings.Sources[s.Key], Env: s.Env}
@@ -46,16 +46,16 @@ func Run(f *session.Factory) error {
 		if s.Flag != "" {
 			one.Flag = "--" + s.Flag
 		}
-		if format == render.JSON {
-			if err := render.JSONLine(f.Streams, one); err != nil {
+		if format == table.JSON {
+			if err := table.JSONLine(f.Streams, one); err != nil {
 				return err
 			}
 			continue
 		}
 		rows = append(rows, []string{one.Key, one.Value, one.Source, one.Flag, strings.Join(one.Env, " ")})
 	}
-	if format == render.JSON {
+	if format == table.JSON {
 		return nil
 	}
-	return render.WriteRows(f.Streams, format, []string{"key", "value", "source", "flag", "env"}, rows, "env", "flag")
+	return table.WriteRows(f.Streams, format, []string{"key", "value", "source", "flag", "env"}, rows, "env", "flag")
 }

@@ -11,8 +11,9 @@ import (
 
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -128,13 +129,13 @@ func Run(ctx context.Context, o *Options) error {
 		out.rows, out.labelled = append(out.rows, rows[i]), append(out.labelled, problems[i].Labels)
 	}
 	if o.Intervals {
-		done, stop := render.Work(o.Factory.Streams, "finding intervals", len(out.rows))
+		done, stop := iostreams.Work(o.Factory.Streams, "finding intervals", len(out.rows))
 		found, err := verb.UntilCancelled(ctx, func() (*intervals, error) { return out.intervals(done) })
 		stop()
 		if err != nil {
 			return err
 		}
-		if err := found.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
+		if err := found.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 			return err
 		}
 		return failures.Err()
@@ -146,10 +147,10 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if n := len(data.Partial); n > 0 && o.Query.Problems == "" {
-		o.Factory.Streams.Note(render.Plural(n, "problem is", "problems are") +
+		o.Factory.Streams.Note(table.Plural(n, "problem is", "problems are") +
 			" left out, of which fewer than half of the configurations were recorded: " + shapesOf(data.Partial))
 	}
-	if err := out.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
+	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
 	if err := verb.Report(ctx, o.Factory, o.Report, out.report); err != nil {
@@ -163,7 +164,7 @@ func (o *Options) evaluate(ctx context.Context, a arch.Architecture, data *score
 	rows []score.Evaluation, errs []error, err error,
 ) {
 	const atOnce = 8 // enough for the cores, few enough for a bar that moves
-	done, stop := render.Work(o.Factory.Streams, "evaluating", len(problems))
+	done, stop := iostreams.Work(o.Factory.Streams, "evaluating", len(problems))
 	defer stop()
 	for part := range slices.Chunk(problems, atOnce) {
 		more, bad, err := score.Evaluate(ctx, a, data, part)

@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -99,8 +100,8 @@ func (o *Options) runPublished(ctx context.Context) error {
 		o.Factory.Settings.Kernel = libraryKernel
 	}
 	out := &publishedOutcome{kernel: o.Factory.Settings.Kernel, pairs: o.Pairs}
-	format := render.FormatOf(o.Factory)
-	if o.Intervals && format != render.JSON {
+	format := o.Factory.Format()
+	if o.Intervals && format != table.JSON {
 		return diag.Inputf("the intervals of many devices are written as JSON only").At("--intervals").Do("add --json")
 	}
 	devices, err := o.publishedDevices(ctx, out)
@@ -221,7 +222,7 @@ type publishedJob struct {
 
 // predictPublished fills in the predictions, those of several devices at once. Without any it returns why.
 func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome, devices []publishedDevice) error {
-	bar := render.NewLateBar(o.Factory.Streams, "opening the models")
+	bar := iostreams.NewLateBar(o.Factory.Streams, "opening the models")
 	defer bar.Stop()
 	var jobs []publishedJob
 	for i := range devices {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -35,7 +35,7 @@ func (o *publishedOutcome) writeIntervals(ctx context.Context, s *iostreams.Stre
 			At("--intervals").Do("name it with --model")
 	}
 	lines := o.intervals()
-	done, stop := render.Work(s, "finding intervals", len(lines))
+	done, stop := iostreams.Work(s, "finding intervals", len(lines))
 	defer stop()
 	for _, line := range lines {
 		if ctx.Err() != nil {
@@ -63,7 +63,7 @@ func (o *publishedOutcome) writeIntervals(ctx context.Context, s *iostreams.Stre
 			u.Source += "; B along N counts as checked like B along K, which cuBLAS takes as fast"
 		}
 		line.Model, line.Uncertainty = o.models[0], u.Record()
-		if err := render.JSONLine(s, line); err != nil {
+		if err := table.JSONLine(s, line); err != nil {
 			return err
 		}
 		done(1)

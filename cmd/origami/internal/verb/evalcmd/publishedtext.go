@@ -8,22 +8,22 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
-func (o *publishedOutcome) write(s *iostreams.Streams, f render.Format) error {
+func (o *publishedOutcome) write(s *iostreams.Streams, f table.Format) error {
 	switch {
-	case f == render.JSON:
-		return render.JSONLine(s, o.object())
-	case f == render.Table:
+	case f == table.JSON:
+		return table.JSONLine(s, o.object())
+	case f == table.Table:
 		o.table(s)
 		return nil
 	case o.pairs:
-		return render.WriteRows(s, f, publishedPairColumns, o.pairRows())
+		return table.WriteRows(s, f, publishedPairColumns, o.pairRows())
 	default:
-		return render.WriteRows(s, f, publishedColumns, o.groupRows())
+		return table.WriteRows(s, f, publishedColumns, o.groupRows())
 	}
 }
 
@@ -39,11 +39,11 @@ func (o *publishedOutcome) groupRows() [][]string {
 				strconv.Itoa(c.Count), "", refused}
 			if a.Count > 0 {
 				for i, v := range []float64{a.Geomean, a.P10, a.P90, a.Within, a.Error} {
-					cells[6+i] = render.Exact(v)
+					cells[6+i] = table.Exact(v)
 				}
 			}
 			if c.Count > 0 {
-				cells[12] = render.Exact(c.Share)
+				cells[12] = table.Exact(c.Share)
 			}
 			rows = append(rows, cells)
 		}
@@ -61,10 +61,10 @@ func (o *publishedOutcome) pairRows() [][]string {
 	pairs, _ := o.comparisons()
 	rows := make([][]string, len(pairs))
 	for i, p := range pairs {
-		rows[i] = []string{p.first, p.second, p.dtype, p.scheme, strconv.Itoa(p.Count), render.Exact(p.Within),
+		rows[i] = []string{p.first, p.second, p.dtype, p.scheme, strconv.Itoa(p.Count), table.Exact(p.Within),
 			strconv.Itoa(p.Decided), ""}
 		if p.Decided > 0 {
-			rows[i][7] = render.Exact(p.Winner)
+			rows[i][7] = table.Exact(p.Winner)
 		}
 	}
 	return rows
@@ -72,16 +72,16 @@ func (o *publishedOutcome) pairRows() [][]string {
 
 func (o *publishedOutcome) table(s *iostreams.Streams) {
 	t := o.text()
-	render.Lines(s, t.above...)
-	render.WriteTable(s, t.header, t.rows)
+	table.Lines(s, t.above...)
+	table.WriteTable(s, t.header, t.rows)
 	s.Printf("\n")
-	render.WriteTable(s, t.classHeader, t.classes)
+	table.WriteTable(s, t.classHeader, t.classes)
 	s.Printf("\n")
 	if o.pairs {
-		render.WriteTable(s, publishedPairHeader, o.pairCells())
+		table.WriteTable(s, publishedPairHeader, o.pairCells())
 		s.Printf("\n")
 	}
-	render.Lines(s, t.below...)
+	table.Lines(s, t.below...)
 }
 
 // text is what a terminal and a report show.
@@ -94,7 +94,7 @@ func (o *publishedOutcome) text() text {
 	total, ceiling, byClass := o.all()
 	line(&out.above, "model", "%s, kernel family %s", strings.Join(o.models, ", "), o.kernel)
 	line(&out.above, "published", "%d times of %s; docs/published.md names their sources", len(o.times),
-		render.Plural(o.devices(), "device", "devices"))
+		table.Plural(o.devices(), "device", "devices"))
 	if o.ranksOnly {
 		line(&out.above, "not a time", "a model here ranks configurations and predicts no times: its ratios show where "+
 			"it is off")
@@ -103,10 +103,10 @@ func (o *publishedOutcome) text() text {
 		cells := []string{strconv.Itoa(a.Count), none, none, none, none, none, none}
 		if a.Count > 0 {
 			cells[1], cells[2], cells[3] = ratioText(a.Geomean), ratioText(a.P10), ratioText(a.P90)
-			cells[4] = render.Percent(a.Within)
+			cells[4] = table.Percent(a.Within)
 		}
 		if a.Count > 0 && c.Count > 0 {
-			cells[5], cells[6] = render.Percent(c.Share), render.Percent(a.Within/c.Share)
+			cells[5], cells[6] = table.Percent(c.Share), table.Percent(a.Within/c.Share)
 		}
 		return cells
 	}
@@ -125,7 +125,7 @@ func (o *publishedOutcome) text() text {
 
 	if _, c := o.comparisons(); c.Count > 0 {
 		line(&out.below, "pairs", "%s of times on two devices: %s within 20 %%; of the %d measured ratios over 1.1, "+
-			"%s have the right winner", render.Plural(c.Count, "ratio", "ratios"), render.Percent(c.Within), c.Decided,
+			"%s have the right winner", table.Plural(c.Count, "ratio", "ratios"), table.Percent(c.Within), c.Decided,
 			percent(winner(c)))
 	}
 	line(&out.below, "stacks agree", "the share of the pairs of software stacks whose times of one problem on one GPU "+
@@ -134,7 +134,7 @@ func (o *publishedOutcome) text() text {
 		line(&out.below, "not modelled", "%s", r)
 	}
 	for _, d := range o.doubts() {
-		line(&out.below, "not scored", "%s of %s: %s; docs/published.md says why", render.Plural(d.Times, "time", "times"),
+		line(&out.below, "not scored", "%s of %s: %s; docs/published.md says why", table.Plural(d.Times, "time", "times"),
 			d.Device, d.Reason)
 	}
 	if len(o.without) > 0 {
@@ -160,7 +160,7 @@ func (o *publishedOutcome) pairCells() [][]string {
 	rows := make([][]string, len(pairs))
 	for i := range pairs {
 		p := &pairs[i]
-		rows[i] = []string{p.first, p.second, p.name(), strconv.Itoa(p.Count), render.Percent(p.Within),
+		rows[i] = []string{p.first, p.second, p.name(), strconv.Itoa(p.Count), table.Percent(p.Within),
 			strconv.Itoa(p.Decided), percent(winner(p.Comparability))}
 	}
 	return rows
@@ -194,7 +194,7 @@ func reasons(groups []publishedGroup) []string {
 	}
 	for i, text := range texts {
 		name, reason, _ := strings.Cut(text, "\n")
-		texts[i] = fmt.Sprintf("%s, %s of %s: %s", name, render.Plural(counts[text], "time", "times"),
+		texts[i] = fmt.Sprintf("%s, %s of %s: %s", name, table.Plural(counts[text], "time", "times"),
 			strings.Join(devices[text], ", "), reason)
 	}
 	return texts

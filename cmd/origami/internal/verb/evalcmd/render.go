@@ -5,8 +5,7 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -54,32 +53,32 @@ func (o *outcome) heldWord(r *score.Evaluation, yes, no string) string {
 	}
 }
 
-func (o *outcome) write(s *iostreams.Streams, f render.Format) error {
+func (o *outcome) write(s *iostreams.Streams, f table.Format) error {
 	switch f {
-	case render.JSON:
-		return render.JSONLine(s, o.object())
-	case render.Table:
+	case table.JSON:
+		return table.JSONLine(s, o.object())
+	case table.Table:
 		t := o.text()
-		render.Lines(s, t.above...)
-		render.Grid{Header: t.header, Rows: t.rows, Least: []string{"top 16", "top 8", "top 4", "in-sample",
+		table.Lines(s, t.above...)
+		table.Grid{Header: t.header, Rows: t.rows, Least: []string{"top 16", "top 8", "top 4", "in-sample",
 			"best's place", "pick's place", "interval held", "tau", "class", "best's time", "pick's time"}}.Write(s)
 		s.Printf("\n")
-		render.WriteTable(s, t.classHeader, t.classes)
+		table.WriteTable(s, t.classHeader, t.classes)
 		s.Printf("\n")
-		render.Lines(s, t.below...)
+		table.Lines(s, t.below...)
 		return nil
 	default:
 		rows := make([][]string, len(o.rows))
 		for i := range o.rows {
-			rows[i] = slices.Concat(o.cells(&o.rows[i]), o.labelled[i], render.MoreCells(o.rows[i].Problem, o.more()))
+			rows[i] = slices.Concat(o.cells(&o.rows[i]), o.labelled[i], table.MoreCells(o.rows[i].Problem, o.more()))
 		}
-		return render.WriteRows(s, f, slices.Concat(columns(o.axes()), o.labels, render.MoreColumns(o.more())), rows)
+		return table.WriteRows(s, f, slices.Concat(columns(o.axes()), o.labels, table.MoreColumns(o.more())), rows)
 	}
 }
 
 // columns are those of CSV and TSV, before the labels.
 func columns(axes []gemm.Axis) []string {
-	return slices.Concat(render.KeyColumns, render.LaunchColumns(axes), []string{
+	return slices.Concat(table.KeyColumns, table.LaunchColumns(axes), []string{
 		"class", "predicted_ms", "pick_ms", "best", "best_ms", "efficiency", "efficiency_top4", "efficiency_top8",
 		"efficiency_top16", "tau",
 		"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded",
@@ -97,10 +96,10 @@ func (o *outcome) axes() []gemm.Axis { return o.arch.Axes(o.data.Kernel) }
 
 func (o *outcome) cells(r *score.Evaluation) []string {
 	number := func(v float64) string {
-		if !session.Finite(v) {
+		if !table.Finite(v) {
 			return ""
 		}
-		return render.Exact(v)
+		return table.Exact(v)
 	}
 	rank := func(n int) string {
 		if n == 0 {
@@ -108,13 +107,13 @@ func (o *outcome) cells(r *score.Evaluation) []string {
 		}
 		return strconv.Itoa(n)
 	}
-	return slices.Concat(render.KeyCells(r.Problem, r.Pick.Config), render.LaunchCells(r.Pick.Config,
+	return slices.Concat(table.KeyCells(r.Problem, r.Pick.Config), table.LaunchCells(r.Pick.Config,
 		o.axes()), []string{
 		r.Class.String(), number(milliseconds(r.Predicted)), number(milliseconds(r.Pick.Time)), r.Best.Config.String(),
 		number(milliseconds(r.Best.Time)),
 		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank),
 		rank(r.BestRank), number(r.Error),
 		o.heldWord(r, "1", "0"), number(coverage(r, o.scope)), strconv.Itoa(r.Measured),
-		strconv.Itoa(r.Rejected), bit(o.arch.InSample(r.Problem, o.data.Kernel)), render.Flag(o.arch.RanksOnly),
+		strconv.Itoa(r.Rejected), bit(o.arch.InSample(r.Problem, o.data.Kernel)), table.Flag(o.arch.RanksOnly),
 	})
 }

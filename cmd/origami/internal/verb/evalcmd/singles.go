@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -71,7 +72,7 @@ func (o *Options) runSingles(ctx context.Context, a arch.Architecture, data *sco
 		return err
 	}
 	out := singles{a.Describe(), data, rows}
-	return out.write(o.Factory.Streams, render.FormatOf(o.Factory))
+	return out.write(o.Factory.Streams, o.Factory.Format())
 }
 
 // groups sums up the ratios of all kernels, of those that spill and of the others.
@@ -92,30 +93,30 @@ func (o *singles) groups() []singlesGroup {
 	return out
 }
 
-func (o *singles) write(s *iostreams.Streams, f render.Format) error {
+func (o *singles) write(s *iostreams.Streams, f table.Format) error {
 	switch f {
-	case render.JSON:
-		return render.JSONLine(s, o.object())
-	case render.Table:
+	case table.JSON:
+		return table.JSONLine(s, o.object())
+	case table.Table:
 		o.table(s)
 		return nil
 	default:
 		axes := o.arch.Axes(o.data.Kernel)
-		header := slices.Concat(render.KeyColumns, render.LaunchColumns(axes),
+		header := slices.Concat(table.KeyColumns, table.LaunchColumns(axes),
 			[]string{"bound", "predicted_ms", "measured_ms", "predicted_by_measured", "spill_bytes", "reason",
 				"ranks_only"})
 		rows := make([][]string, len(o.rows))
 		for i := range o.rows {
 			r := &o.rows[i]
-			cells := []string{"", "", render.Exact(milliseconds(r.Measured)), "", strconv.Itoa(int(r.SpillBytes)),
-				string(r.Reject), render.Flag(o.arch.RanksOnly)}
+			cells := []string{"", "", table.Exact(milliseconds(r.Measured)), "", strconv.Itoa(int(r.SpillBytes)),
+				string(r.Reject), table.Flag(o.arch.RanksOnly)}
 			if r.Reject == "" {
-				cells[0], cells[1] = r.Bound.String(), render.Exact(milliseconds(r.Predicted))
-				cells[3] = render.Exact(r.Ratio())
+				cells[0], cells[1] = r.Bound.String(), table.Exact(milliseconds(r.Predicted))
+				cells[3] = table.Exact(r.Ratio())
 			}
-			rows[i] = slices.Concat(render.KeyCells(r.Problem, r.Config), render.LaunchCells(r.Config, axes), cells)
+			rows[i] = slices.Concat(table.KeyCells(r.Problem, r.Config), table.LaunchCells(r.Config, axes), cells)
 		}
-		return render.WriteRows(s, f, header, rows)
+		return table.WriteRows(s, f, header, rows)
 	}
 }
 
@@ -139,7 +140,7 @@ func (o *singles) object() singlesJSON {
 }
 
 func (o *singles) table(s *iostreams.Streams) {
-	render.Lines(s, append(render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel),
+	table.Lines(s, append(render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel),
 		fmt.Sprintf("%-11s %s, one configuration per problem", "measured", o.data.Name))...)
 	var rows [][]string
 	for i := range o.rows {
@@ -153,7 +154,7 @@ func (o *singles) table(s *iostreams.Streams) {
 		}
 		rows = append(rows, cells)
 	}
-	render.WriteTable(s, []string{"problem", "configuration", "bound", "predicted", "measured", "predicted ÷ measured",
+	table.WriteTable(s, []string{"problem", "configuration", "bound", "predicted", "measured", "predicted ÷ measured",
 		"spills"}, rows)
 	s.Printf("\n")
 	rows = rows[:0]
@@ -161,5 +162,5 @@ func (o *singles) table(s *iostreams.Streams) {
 		rows = append(rows, []string{g.Name, strconv.Itoa(g.Count), fmt.Sprintf("%.2f", g.Median),
 			fmt.Sprintf("%.2f", g.Lowest), fmt.Sprintf("%.2f", g.Highest)})
 	}
-	render.WriteTable(s, []string{"predicted ÷ measured", "kernels", "median", "lowest", "highest"}, rows)
+	table.WriteTable(s, []string{"predicted ÷ measured", "kernels", "median", "lowest", "highest"}, rows)
 }

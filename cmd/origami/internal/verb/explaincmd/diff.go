@@ -7,27 +7,28 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 )
 
 // writeDiff sets two configurations of a problem beside each other. all asks a page for the intermediate terms too.
-func writeDiff(s *iostreams.Streams, f render.Format, first, second *Explanation, all bool) error {
+func writeDiff(s *iostreams.Streams, f table.Format, first, second *Explanation, all bool) error {
 	switch {
-	case f == render.JSON:
-		return render.JSONLine(s, struct {
+	case f == table.JSON:
+		return table.JSONLine(s, struct {
 			First  object `json:"first"`
 			Second object `json:"second"`
 		}{objectOf(first), objectOf(second)})
-	case f != render.Table:
+	case f != table.Table:
 		rows := [][]string{{"config", "config", "", first.Config.String(), second.Config.String()}}
 		for i, t := range first.Arch.Terms {
-			rows = append(rows, []string{render.TermKind(t.Kind), t.Name, t.Unit, termCell(first, i, render.Exact),
-				termCell(second, i, render.Exact)})
+			rows = append(rows, []string{render.TermKind(t.Kind), t.Name, t.Unit, termCell(first, i, table.Exact),
+				termCell(second, i, table.Exact)})
 		}
-		return render.WriteRows(s, f, []string{"kind", "name", "unit", "first", "second"}, rows)
+		return table.WriteRows(s, f, []string{"kind", "name", "unit", "first", "second"}, rows)
 	}
-	render.Lines(s, render.Heading(first.Answer, &first.Entry)...)
-	render.Line(s, "problem", "%s", first.Problem)
+	table.Lines(s, render.Heading(first.Answer, &first.Entry)...)
+	table.Line(s, "problem", "%s", first.Problem)
 	rows := [][]string{
 		{"predicted", predicted(first), predicted(second), difference(float64(first.Estimate.Cycles),
 			float64(second.Estimate.Cycles), "cycles")},
@@ -46,9 +47,9 @@ func writeDiff(s *iostreams.Streams, f render.Format, first, second *Explanation
 		}
 	}
 	header := []string{"", first.Config.String(), second.Config.String(), "difference"}
-	render.Grid{Header: header, Rows: rows, Headings: headings}.Write(s)
+	table.Grid{Header: header, Rows: rows, Headings: headings}.Write(s)
 	if !all {
-		render.Lines(s, "--terms adds the intermediate terms that differ")
+		table.Lines(s, "--terms adds the intermediate terms that differ")
 	}
 	return nil
 }
@@ -64,8 +65,8 @@ func diffOf(first, second *Explanation, kind arch.TermKind) (rows [][]string) {
 		if t.Kind != kind || a == 0 && b == 0 || kind == arch.KindIntermediate && a == b {
 			continue
 		}
-		rows = append(rows, []string{"  " + t.Name, render.WithUnit(termCell(first, i, render.SixDigits), t.Unit),
-			render.WithUnit(termCell(second, i, render.SixDigits), t.Unit), difference(a, b, t.Unit)})
+		rows = append(rows, []string{"  " + t.Name, table.WithUnit(termCell(first, i, table.SixDigits), t.Unit),
+			table.WithUnit(termCell(second, i, table.SixDigits), t.Unit), difference(a, b, t.Unit)})
 	}
 	return rows
 }
@@ -83,7 +84,7 @@ func difference(first, second float64, unit string) string {
 	if d == 0 || math.IsNaN(d) || math.IsInf(d, 0) {
 		return ""
 	}
-	text := render.WithUnit(fmt.Sprintf("%+.6g", d), unit)
+	text := table.WithUnit(fmt.Sprintf("%+.6g", d), unit)
 	if first != 0 {
 		text += fmt.Sprintf(" (%+.3g %%)", 100*d/first)
 	}

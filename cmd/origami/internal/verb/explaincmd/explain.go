@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
@@ -75,14 +74,14 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	besides(e)
 	if o.Diff == "" {
-		return write(o.Factory.Streams, render.FormatOf(o.Factory), e, o.Terms)
+		return write(o.Factory.Streams, o.Factory.Format(), e, o.Terms)
 	}
 	other, err := Explain(ctx, a, problem, o.Factory.Settings.Kernel, o.Diff)
 	if err != nil {
 		return err
 	}
 	besides(other)
-	return writeDiff(o.Factory.Streams, render.FormatOf(o.Factory), e, other, o.Terms)
+	return writeDiff(o.Factory.Streams, o.Factory.Format(), e, other, o.Terms)
 }
 
 // Explanation is one configuration with everything behind its prediction.

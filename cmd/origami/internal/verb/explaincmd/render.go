@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -41,15 +42,15 @@ type term struct {
 
 // parameter is one number that the terms are computed from.
 type parameter struct {
-	Name   string        `json:"name"`
-	Value  render.Number `json:"value"`
-	Unit   string        `json:"unit"`
-	Tier   string        `json:"tier,omitempty"`
-	Doc    string        `json:"doc,omitempty"`
-	Method string        `json:"method,omitempty"`
-	Source string        `json:"source"`
-	Date   string        `json:"date,omitempty"`
-	Used   *bool         `json:"used,omitempty"`
+	Name   string       `json:"name"`
+	Value  table.Number `json:"value"`
+	Unit   string       `json:"unit"`
+	Tier   string       `json:"tier,omitempty"`
+	Doc    string       `json:"doc,omitempty"`
+	Method string       `json:"method,omitempty"`
+	Source string       `json:"source"`
+	Date   string       `json:"date,omitempty"`
+	Used   *bool        `json:"used,omitempty"`
 
 	unused string // the note for a parameter that the model does not use
 }
@@ -64,23 +65,23 @@ type object struct {
 	Parameters []parameter       `json:"parameters"`
 	Constants  []parameter       `json:"constants"`
 	Options    map[string]string `json:"options"`
-	Terms      render.Fields     `json:"terms"`
-	Besides    render.Fields     `json:"besides,omitempty"`
+	Terms      table.Fields      `json:"terms"`
+	Besides    table.Fields      `json:"besides,omitempty"`
 }
 
 // write writes an explanation. all asks a page for every number.
-func write(s *iostreams.Streams, f render.Format, e *Explanation, all bool) error {
+func write(s *iostreams.Streams, f table.Format, e *Explanation, all bool) error {
 	switch f {
-	case render.JSON:
+	case table.JSON:
 		return writeJSON(s, e)
-	case render.CSV, render.TSV:
+	case table.CSV, table.TSV:
 		return writeRecords(s, f, e)
 	default:
 		writeSummary(s, e)
 		if all {
 			writeText(s, e)
 		} else {
-			render.Line(s, "terms", "--terms shows all %d, with formulas and sources", len(e.Arch.Terms))
+			table.Line(s, "terms", "--terms shows all %d, with formulas and sources", len(e.Arch.Terms))
 		}
 		return nil
 	}
@@ -114,7 +115,7 @@ func terms(e *Explanation, number func(float64) string) []term {
 func parameters(d *arch.Description) []parameter {
 	out := make([]parameter, len(d.Params))
 	for i, p := range d.Params {
-		out[i] = parameter{Name: p.Name, Value: render.Number(p.Value), Unit: p.Unit, Tier: p.Tier.String(),
+		out[i] = parameter{Name: p.Name, Value: table.Number(p.Value), Unit: p.Unit, Tier: p.Tier.String(),
 			Method: string(p.Method), Source: p.Source, Date: p.Date,
 			Used: render.Used(d, p.Name), unused: render.Unused(d, p.Name)}
 	}
@@ -124,13 +125,13 @@ func parameters(d *arch.Description) []parameter {
 func constants(d *arch.Description) []parameter {
 	out := make([]parameter, len(d.Constants))
 	for i, c := range d.Constants {
-		out[i] = parameter{Name: c.Name, Value: render.Number(c.Value), Unit: c.Unit, Doc: c.Doc, Source: c.Source}
+		out[i] = parameter{Name: c.Name, Value: table.Number(c.Value), Unit: c.Unit, Doc: c.Doc, Source: c.Source}
 	}
 	return out
 }
 
 func writeJSON(s *iostreams.Streams, e *Explanation) error {
-	return render.JSONLine(s, objectOf(e))
+	return table.JSONLine(s, objectOf(e))
 }
 
 func objectOf(e *Explanation) object {
@@ -147,18 +148,18 @@ func objectOf(e *Explanation) object {
 	for _, option := range e.Arch.Options {
 		o.Options[option.Key] = option.Value
 	}
-	for _, t := range terms(e, render.Exact) {
-		o.Terms = append(o.Terms, render.Field{Name: t.name, Value: t})
+	for _, t := range terms(e, table.Exact) {
+		o.Terms = append(o.Terms, table.Field{Name: t.name, Value: t})
 	}
 	for _, b := range e.Besides {
-		o.Besides = append(o.Besides, render.Field{Name: b.Name, Value: render.Number(b.Cycles)})
+		o.Besides = append(o.Besides, table.Field{Name: b.Name, Value: table.Number(b.Cycles)})
 	}
 	return o
 }
 
 // writeRecords writes a row per number. All rows have the same columns; a column that does not apply is empty.
-func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
-	r := render.NewDelimited(s, f, []string{"kind", "name", "value", "unit", "share", "tier", "formula", "substituted",
+func writeRecords(s *iostreams.Streams, f table.Format, e *Explanation) error {
+	r := table.NewDelimited(s, f, []string{"kind", "name", "value", "unit", "share", "tier", "formula", "substituted",
 		"doc", "source"})
 	row := func(cells ...string) error { return r.Write(cells) }
 	var err error
@@ -167,12 +168,12 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 			err = e
 		}
 	}
-	for i, cell := range render.KeyCells(e.Problem, e.Config) {
+	for i, cell := range table.KeyCells(e.Problem, e.Config) {
 		kind := "problem"
 		if i >= len(gemm.Columns) {
 			kind = "config"
 		}
-		keep(row(kind, render.KeyColumns[i], cell, "", "", "", "", "", "", ""))
+		keep(row(kind, table.KeyColumns[i], cell, "", "", "", "", "", "", ""))
 	}
 	for i, cell := range e.Problem.MoreCells() {
 		if cell != "" {
@@ -180,8 +181,8 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 		}
 	}
 	axes := e.Arch.Axes(e.Kernel)
-	columns := render.LaunchColumns(axes)
-	for i, cell := range render.LaunchCells(e.Config, axes) {
+	columns := table.LaunchColumns(axes)
+	for i, cell := range table.LaunchCells(e.Config, axes) {
 		keep(row("config", columns[i], cell, "", "", "", "", "", "", ""))
 	}
 	if e.Estimate.Reject != "" {
@@ -191,15 +192,15 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 		keep(row("outside", outside, "", "", "", "", "", "", "", ""))
 	}
 	for _, p := range parameters(e.Arch) {
-		keep(row("parameter", p.Name, render.Exact(float64(p.Value)), p.Unit, "", p.Tier, "", "", p.unused, p.Source))
+		keep(row("parameter", p.Name, table.Exact(float64(p.Value)), p.Unit, "", p.Tier, "", "", p.unused, p.Source))
 	}
 	for _, c := range constants(e.Arch) {
-		keep(row("constant", c.Name, render.Exact(float64(c.Value)), c.Unit, "", "", "", "", c.Doc, c.Source))
+		keep(row("constant", c.Name, table.Exact(float64(c.Value)), c.Unit, "", "", "", "", c.Doc, c.Source))
 	}
-	for _, t := range terms(e, render.Exact) {
+	for _, t := range terms(e, table.Exact) {
 		share := ""
 		if t.Share != nil {
-			share = render.Exact(float64(*t.Share))
+			share = table.Exact(float64(*t.Share))
 		}
 		if t.Used != nil {
 			t.Doc = "does not enter the total; " + t.Doc
@@ -207,7 +208,7 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 		keep(row(t.Kind, t.name, t.text, t.Unit, share, "", t.Formula, t.Substituted, t.Doc, t.Source))
 	}
 	for _, b := range e.Besides {
-		keep(row("besides", b.Name, render.Exact(float64(b.Cycles)), "cycles", "", "", "", "", b.Doc, ""))
+		keep(row("besides", b.Name, table.Exact(float64(b.Cycles)), "cycles", "", "", "", "", b.Doc, ""))
 	}
 	if err != nil {
 		return err
@@ -218,9 +219,9 @@ func writeRecords(s *iostreams.Streams, f render.Format, e *Explanation) error {
 // writeSummary writes what the prediction is and where the time goes.
 func writeSummary(s *iostreams.Streams, e *Explanation) {
 	line := func(label, format string, args ...any) {
-		render.Line(s, label, format, args...)
+		table.Line(s, label, format, args...)
 	}
-	render.Lines(s, render.Heading(e.Answer, &e.Entry)...)
+	table.Lines(s, render.Heading(e.Answer, &e.Entry)...)
 	line("problem", "%s", e.Problem)
 	line("config", "%s", s.Bold(e.Config.String()))
 	switch {
@@ -264,9 +265,9 @@ func largest(e *Explanation, kind arch.TermKind) []string {
 	var parts []string
 	for _, i := range found[:min(mostNamed, len(found))] {
 		t := &e.Arch.Terms[i]
-		value := render.WithUnit(render.SixDigits(e.Terms[i]), t.Unit)
+		value := table.WithUnit(table.SixDigits(e.Terms[i]), t.Unit)
 		if share, ok := e.Share(&e.Entry, i); ok {
-			value = render.Percent(share)
+			value = table.Percent(share)
 		}
 		if e.Terms[i] < 0 { // "pass -1.85 %" is no share of anything
 			parts = append(parts, "less "+strings.TrimPrefix(value, "-")+" ("+t.Name+": "+t.Doc+")")
@@ -284,17 +285,17 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	rows := [][]string{}
 	for i := range e.Arch.Params {
 		p := &e.Arch.Params[i]
-		rows = append(rows, []string{"  " + p.Name, render.Parameter(p.Value, p.Unit), p.Tier.String(),
+		rows = append(rows, []string{"  " + p.Name, table.Parameter(p.Value, p.Unit), p.Tier.String(),
 			render.SourceOf(e.Arch, p)})
 	}
-	render.WriteColumns(s, rows)
+	table.WriteColumns(s, rows)
 	if list := constants(e.Arch); len(list) > 0 {
 		section("Constants of the model")
 		rows = rows[:0]
 		for _, c := range list {
-			rows = append(rows, []string{"  " + c.Name, render.Quantity(float64(c.Value), c.Unit), meaning(c.Doc, c.Source)})
+			rows = append(rows, []string{"  " + c.Name, table.Quantity(float64(c.Value), c.Unit), meaning(c.Doc, c.Source)})
 		}
-		render.WriteColumns(s, rows)
+		table.WriteColumns(s, rows)
 	}
 	if len(e.Arch.Options) > 0 {
 		section("Options")
@@ -302,10 +303,10 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 		for _, o := range e.Arch.Options {
 			rows = append(rows, []string{"  " + o.Key, o.Value})
 		}
-		render.WriteColumns(s, rows)
+		table.WriteColumns(s, rows)
 	}
 
-	all := terms(e, render.SixDigits)
+	all := terms(e, table.SixDigits)
 	whole := len(all)
 	all = slices.DeleteFunc(all, func(t term) bool { return t.Used != nil })
 	for _, group := range sections {
@@ -324,14 +325,14 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	if e.Besides != nil {
 		section("Besides the terms")
 		for _, b := range e.Besides {
-			writeTerm(s, &term{name: b.Name, text: render.SixDigits(float64(b.Cycles)),
+			writeTerm(s, &term{name: b.Name, text: table.SixDigits(float64(b.Cycles)),
 				TermJSON: render.TermJSON{Unit: "cycles"}, Doc: b.Doc})
 		}
 	}
 
 	if unused := whole - len(all); unused > 0 {
 		s.Printf("\n%s not enter the total of this kernel; --json has them\n",
-			render.Plural(unused, "other term does", "other terms do"))
+			table.Plural(unused, "other term does", "other terms do"))
 	}
 
 	section("Launch order")
@@ -349,22 +350,22 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 // writeTerm prints a term in up to four lines, or more where the screen is narrow: value, formula, formula with
 // numbers, meaning and source.
 func writeTerm(s *iostreams.Streams, t *term) {
-	value := render.WithUnit(t.text, t.Unit)
+	value := table.WithUnit(t.text, t.Unit)
 	if t.text == "rejected" {
 		value = t.text
 	}
 	if t.Share != nil {
-		value += "   " + render.Percent(float64(*t.Share)) + " of the total"
+		value += "   " + table.Percent(float64(*t.Share)) + " of the total"
 	}
 	s.Printf("  %s = %s\n", s.Bold(t.name), value)
 	if t.Formula != "" {
-		render.Hanging(s, 8, "      = "+strings.TrimSpace(strings.TrimPrefix(t.Formula, "rule:")))
+		table.Hanging(s, 8, "      = "+strings.TrimSpace(strings.TrimPrefix(t.Formula, "rule:")))
 	}
 	if t.Substituted != "" && t.Substituted != t.Formula {
-		render.Hanging(s, 8, "      = "+t.Substituted)
+		table.Hanging(s, 8, "      = "+t.Substituted)
 	}
 	if what := meaning(t.Doc, t.Source); what != "" {
-		render.Hanging(s, 6, "      "+what)
+		table.Hanging(s, 6, "      "+what)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
 	"github.com/origami-gemm/origami/core/arch"
@@ -106,8 +106,8 @@ func (o *Options) write(files []File) error {
 			return diag.Inputf("%v", err).At("--out %s", o.Out).Do("name a folder that can be written")
 		}
 	}
-	if render.FormatOf(o.Factory) == render.JSON {
-		return render.JSONLine(o.Factory.Streams, map[string][]string{"files": paths})
+	if o.Factory.Format() == table.JSON {
+		return table.JSONLine(o.Factory.Streams, map[string][]string{"files": paths})
 	}
 	_, err := fmt.Fprintln(o.Factory.Streams.Writer(), strings.Join(paths, "\n"))
 	return err

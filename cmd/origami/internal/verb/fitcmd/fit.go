@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
@@ -119,7 +119,7 @@ func Run(ctx context.Context, o *Options) error {
 		}
 		a.file = o.Write
 	}
-	return a.write(o.Factory.Streams, render.FormatOf(o.Factory), o.Write != "")
+	return a.write(o.Factory.Streams, o.Factory.Format(), o.Write != "")
 }
 
 // sets reads the data sets.
@@ -276,7 +276,7 @@ func thinned(all []dataset.Measurement) []dataset.Measurement {
 func (o *Options) adopt(
 	ctx context.Context, s *fit.Sample, m fit.Tunable, current arch.Architecture,
 ) (*fit.Adoption, error) {
-	p := render.NewLateBar(o.Factory.Streams, "fitting")
+	p := iostreams.NewLateBar(o.Factory.Streams, "fitting")
 	defer p.Stop()
 	return fit.Adopt(ctx, s, m, current, func(at fit.Stage) {
 		if p.Shown() {

@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/hw"
@@ -36,16 +36,16 @@ type (
 		Worst      float64 `json:"worst_efficiency"`
 	}
 	quantityJSON struct {
-		Name    string        `json:"name"`
-		Unit    string        `json:"unit"`
-		Doc     string        `json:"doc"`
-		Before  float64       `json:"before"`
-		After   float64       `json:"after"`
-		Low     render.Number `json:"fold_low"`
-		High    render.Number `json:"fold_high"`
-		Error   render.Number `json:"relative_standard_error"`
-		Adopted bool          `json:"adopted"`
-		Kept    string        `json:"kept_because,omitempty"`
+		Name    string       `json:"name"`
+		Unit    string       `json:"unit"`
+		Doc     string       `json:"doc"`
+		Before  float64      `json:"before"`
+		After   float64      `json:"after"`
+		Low     table.Number `json:"fold_low"`
+		High    table.Number `json:"fold_high"`
+		Error   table.Number `json:"relative_standard_error"`
+		Adopted bool         `json:"adopted"`
+		Kept    string       `json:"kept_because,omitempty"`
 	}
 )
 
@@ -59,8 +59,8 @@ func newObject(a *answer) object {
 	for i := range a.adoption.Quantities {
 		q := &a.adoption.Quantities[i]
 		low, high := folds(q)
-		out.Quantities = append(out.Quantities, quantityJSON{q.Name, q.Unit, q.Doc, q.Value, q.New, render.Number(low),
-			render.Number(high), render.Number(math.Expm1(q.Error)), q.Kept == "", q.Kept})
+		out.Quantities = append(out.Quantities, quantityJSON{q.Name, q.Unit, q.Doc, q.Value, q.New, table.Number(low),
+			table.Number(high), table.Number(math.Expm1(q.Error)), q.Kept == "", q.Kept})
 	}
 	return out
 }
@@ -74,9 +74,9 @@ func folds(q *fit.Adopted) (low, high float64) {
 }
 
 // write writes the answer. asked says that a device file was to be written.
-func (a *answer) write(s *iostreams.Streams, format render.Format, asked bool) error {
-	if format == render.JSON {
-		if err := render.JSONLine(s, newObject(a)); err != nil {
+func (a *answer) write(s *iostreams.Streams, format table.Format, asked bool) error {
+	if format == table.JSON {
+		if err := table.JSONLine(s, newObject(a)); err != nil {
 			return err
 		}
 	} else {
@@ -85,16 +85,16 @@ func (a *answer) write(s *iostreams.Streams, format render.Format, asked bool) e
 		for i := range a.adoption.Quantities {
 			q := &a.adoption.Quantities[i]
 			span, deviation := "–", "–"
-			if low, high := folds(q); session.Finite(low) {
-				span = render.SixDigits(low) + " to " + render.SixDigits(high)
+			if low, high := folds(q); table.Finite(low) {
+				span = table.SixDigits(low) + " to " + table.SixDigits(high)
 			}
-			if session.Finite(q.Error) {
-				deviation = render.Percent(math.Expm1(q.Error))
+			if table.Finite(q.Error) {
+				deviation = table.Percent(math.Expm1(q.Error))
 			}
-			rows = append(rows, []string{q.Name, q.Unit, render.SixDigits(q.Value), render.SixDigits(q.New), span, deviation,
+			rows = append(rows, []string{q.Name, q.Unit, table.SixDigits(q.Value), table.SixDigits(q.New), span, deviation,
 				q.Kept})
 		}
-		if err := render.WriteRows(s, format, header, rows); err != nil {
+		if err := table.WriteRows(s, format, header, rows); err != nil {
 			return err
 		}
 	}
@@ -106,12 +106,12 @@ func (a *answer) write(s *iostreams.Streams, format render.Format, asked bool) e
 func (a *answer) notes(s *iostreams.Streams, asked bool) {
 	b, f := a.adoption.Before, a.adoption.After
 	s.Note(fmt.Sprintf("fitted to %d times of %s, in %s", a.adoption.Times,
-		render.Plural(a.adoption.Problems, "problem", "problems"), a.names()))
+		table.Plural(a.adoption.Problems, "problem", "problems"), a.names()))
 	if b != f {
 		s.Note(fmt.Sprintf("on problems left out of the fit: times are off by %s at the median, were %s; "+
 			"picks reach %s of the fastest measured kernel, worst %s, were %s, worst %s",
-			render.Percent(f.Error), render.Percent(b.Error), render.Percent(f.Efficiency), render.Percent(f.Worst),
-			render.Percent(b.Efficiency), render.Percent(b.Worst)))
+			table.Percent(f.Error), table.Percent(b.Error), table.Percent(f.Efficiency), table.Percent(f.Worst),
+			table.Percent(b.Efficiency), table.Percent(b.Worst)))
 	}
 	switch {
 	case a.adoption.Refused != "" && asked:

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
@@ -90,7 +89,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	w := writer{outcome: out, terms: o.Terms}
-	if err := w.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
+	if err := w.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
 	return verb.Report(ctx, o.Factory, o.Report, w.report)

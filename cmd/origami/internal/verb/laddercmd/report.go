@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -80,7 +80,7 @@ func (w *writer) figures(to report.Place, page *report.Page) error {
 	if len(roofs) == 0 {
 		return nil
 	}
-	files, err = report.Rooflines(to, "roofline", title, render.TeraRate(w.problem.DType), roofs)
+	files, err = report.Rooflines(to, "roofline", title, table.TeraRate(w.problem.DType), roofs)
 	if err != nil {
 		return err
 	}

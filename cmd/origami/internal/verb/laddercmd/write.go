@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/ladder"
 )
@@ -52,16 +52,16 @@ type (
 	}
 )
 
-func (w *writer) write(s *iostreams.Streams, f render.Format) error {
+func (w *writer) write(s *iostreams.Streams, f table.Format) error {
 	switch f {
-	case render.JSON:
-		return render.JSONLine(s, w.object())
-	case render.Table:
+	case table.JSON:
+		return table.JSONLine(s, w.object())
+	case table.Table:
 		w.table(s)
 		return nil
 	default:
 		header, rows := w.numbers()
-		return render.WriteRows(s, f, header, rows)
+		return table.WriteRows(s, f, header, rows)
 	}
 }
 
@@ -70,10 +70,10 @@ func (w *writer) table(s *iostreams.Streams) {
 	s.Printf("device      %s (%s)\n", w.desc.DeviceName, w.desc.ID())
 	s.Printf("problem     %s\n\n", w.problem)
 	header, rows := w.rungs()
-	render.WriteTable(s, header, rows)
+	table.WriteTable(s, header, rows)
 	s.Printf("\n")
 	header, rows = w.claims()
-	render.WriteTable(s, header, rows)
+	table.WriteTable(s, header, rows)
 	for _, source := range w.sources() {
 		s.Note("measured: " + source)
 	}
@@ -126,15 +126,15 @@ func (w *writer) rungs() (header []string, rows [][]string) {
 			row[4] = three(degree)
 		}
 		row[5] = e.Predicted.String()
-		row[6] = render.Rate(w.rate(e.Predicted), w.problem.DType)
+		row[6] = table.Rate(w.rate(e.Predicted), w.problem.DType)
 		most, share := ladder.Dominant(w.ladder.Costs, e.Values)
-		row[7] = fmt.Sprintf("%s (%s)", most.Name, render.Percent(share))
+		row[7] = fmt.Sprintf("%s (%s)", most.Name, table.Percent(share))
 		if e.Measured > 0 {
 			row[9] = fmt.Sprintf("%.2f", float64(e.Predicted/e.Measured))
 		}
 		if w.terms {
 			for j, c := range w.ladder.Costs {
-				row[fixed+j] = render.Percent(c.Seconds(e.Values, w.desc.Clock) / float64(e.Predicted))
+				row[fixed+j] = table.Percent(c.Seconds(e.Values, w.desc.Clock) / float64(e.Predicted))
 			}
 		}
 		rows = append(rows, row)
@@ -166,20 +166,20 @@ func (w *writer) numbers() (header []string, rows [][]string) {
 		row := []string{e.Rung.Name, "", "", "", "", ""}
 		limited, predicted, measured := "", "", ""
 		if e.Values != nil {
-			row = []string{e.Rung.Name, e.Rung.Config.String(), render.SixDigits(e.Values[requested]),
-				render.SixDigits(e.Values[atL2]), render.SixDigits(e.Values[atDRAM]), render.SixDigits(e.Values[conflicts])}
+			row = []string{e.Rung.Name, e.Rung.Config.String(), table.SixDigits(e.Values[requested]),
+				table.SixDigits(e.Values[atL2]), table.SixDigits(e.Values[atDRAM]), table.SixDigits(e.Values[conflicts])}
 			most, _ := ladder.Dominant(w.ladder.Costs, e.Values)
-			limited, predicted = most.Column(), render.SixDigits(float64(e.Predicted))
+			limited, predicted = most.Column(), table.SixDigits(float64(e.Predicted))
 		}
 		for _, c := range w.ladder.Costs {
 			cell := ""
 			if e.Values != nil {
-				cell = render.SixDigits(c.Seconds(e.Values, w.desc.Clock))
+				cell = table.SixDigits(c.Seconds(e.Values, w.desc.Clock))
 			}
 			row = append(row, cell)
 		}
 		if e.Measured > 0 {
-			measured = render.SixDigits(float64(e.Measured))
+			measured = table.SixDigits(float64(e.Measured))
 		}
 		rows = append(rows, slices.Concat(about, row, []string{predicted, limited, measured, e.Source}))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
@@ -164,7 +164,7 @@ func (o *buildOptions) run(ctx context.Context) error {
 	if err := write(o.factory, o.output, text); err != nil || o.output == "" {
 		return err
 	}
-	done, stop := render.Work(o.factory.Streams, "leaving sizes out", min(logic.Folds, len(table.Sizes)))
+	done, stop := iostreams.Work(o.factory.Streams, "leaving sizes out", min(logic.Folds, len(table.Sizes)))
 	out, err := verb.UntilCancelled(ctx, func() (logic.Regret, error) { return logic.LeftOut(table, o.Options, done) })
 	stop()
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -110,7 +111,7 @@ func (o *evalOptions) runFolds(ctx context.Context) error {
 		return err
 	}
 	parts := min(o.folds, len(table.Sizes))
-	done, stop := render.Work(o.factory.Streams, "leaving sizes out", len(table.Sizes)+len(o.most)*parts)
+	done, stop := iostreams.Work(o.factory.Streams, "leaving sizes out", len(table.Sizes)+len(o.most)*parts)
 	defer stop()
 	times, err := predicted(ctx, a, base, table, done)
 	if err != nil {
@@ -156,55 +157,55 @@ func predicted(ctx context.Context, a arch.Architecture, base gemm.Problem, t *l
 
 // trialJSON is a way of answering with so many kernels.
 type trialJSON struct {
-	Most       int           `json:"most"`
-	Kernels    float64       `json:"kernels"`
-	Way        logic.Way     `json:"way"`
-	Sizes      int           `json:"sizes"`
-	Unanswered int           `json:"unanswered"`
-	Mean       render.Number `json:"mean"`
-	Worst      render.Number `json:"worst"`
+	Most       int          `json:"most"`
+	Kernels    float64      `json:"kernels"`
+	Way        logic.Way    `json:"way"`
+	Sizes      int          `json:"sizes"`
+	Unanswered int          `json:"unanswered"`
+	Mean       table.Number `json:"mean"`
+	Worst      table.Number `json:"worst"`
 }
 
 func (o *evalOptions) writeTrials(d *arch.Description, data *dataset.Dataset, t *logic.Table,
 	trials []logic.Trial,
 ) error {
 	f := o.factory
-	format := render.FormatOf(f)
-	if format == render.JSON {
+	format := f.Format()
+	if format == table.JSON {
 		for _, x := range trials {
-			line := trialJSON{x.Most, x.Kernels, x.Way, x.Regret.Sizes, x.Regret.Unanswered, render.Number(x.Regret.Mean),
-				render.Number(x.Regret.Worst)}
-			if err := render.JSONLine(f.Streams, line); err != nil {
+			line := trialJSON{x.Most, x.Kernels, x.Way, x.Regret.Sizes, x.Regret.Unanswered, table.Number(x.Regret.Mean),
+				table.Number(x.Regret.Worst)}
+			if err := table.JSONLine(f.Streams, line); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	share := render.Exact
-	if format == render.Table {
-		share = render.Percent
-		render.Line(f.Streams, "times", "%s: %d sizes, %d kernels of family %s on %s", data.Name, len(t.Sizes),
+	share := table.Exact
+	if format == table.Table {
+		share = table.Percent
+		table.Line(f.Streams, "times", "%s: %d sizes, %d kernels of family %s on %s", data.Name, len(t.Sizes),
 			len(t.Kernels), data.Kernel, d.ID())
-		render.Line(f.Streams, "model", "%s, rung %s", d.Model, d.Rung)
-		render.Line(f.Streams, "left out", "each of %d parts of the sizes", o.folds)
+		table.Line(f.Streams, "model", "%s, rung %s", d.Model, d.Rung)
+		table.Line(f.Streams, "left out", "each of %d parts of the sizes", o.folds)
 		f.Streams.Printf("\n")
 	}
 	rows := make([][]string, len(trials))
 	for i, x := range trials {
 		most := strconv.Itoa(x.Most)
-		if x.Most == 0 && format == render.Table {
+		if x.Most == 0 && format == table.Table {
 			most = "all"
 		}
 		rows[i] = []string{most, strconv.FormatFloat(x.Kernels, 'f', 1, 64), string(x.Way), strconv.Itoa(x.Regret.Sizes),
 			strconv.Itoa(x.Regret.Unanswered), cell(x.Regret.Mean, share), cell(x.Regret.Worst, share)}
 	}
 	header := []string{"most", "kernels", "answered by", "sizes", "unanswered", "mean regret", "worst regret"}
-	return render.WriteRows(f.Streams, format, header, rows)
+	return table.WriteRows(f.Streams, format, header, rows)
 }
 
 // cell writes a regret, and nothing for one that is unknown.
 func cell(v float64, write func(float64) string) string {
-	if !session.Finite(v) {
+	if !table.Finite(v) {
 		return ""
 	}
 	return write(v)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	out "github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -103,7 +103,7 @@ func (o *gainOptions) run(ctx context.Context) error {
 	if library != "" {
 		g.others = append(g.others, library)
 	}
-	if err := g.write(o.factory.Streams, render.FormatOf(o.factory)); err != nil {
+	if err := g.write(o.factory.Streams, o.factory.Format()); err != nil {
 		return err
 	}
 	return verb.Report(ctx, o.factory, o.report, g.page)
@@ -177,42 +177,42 @@ func (g *gain) ratios(choice int) (ratios []float64) {
 
 // gainJSON is a choice against the fastest kernels.
 type gainJSON struct {
-	Against string        `json:"against"`
-	Sizes   int           `json:"sizes"`
-	Mean    render.Number `json:"mean"`
-	Median  render.Number `json:"median"`
-	Least   render.Number `json:"least"`
-	Most    render.Number `json:"most"`
+	Against string       `json:"against"`
+	Sizes   int          `json:"sizes"`
+	Mean    table.Number `json:"mean"`
+	Median  table.Number `json:"median"`
+	Least   table.Number `json:"least"`
+	Most    table.Number `json:"most"`
 }
 
 func (g *gain) summary() (rows []gainJSON) {
 	for i, name := range g.others {
 		if r := g.ratios(i); len(r) > 0 {
-			rows = append(rows, gainJSON{name, len(r), render.Number(geomean(r)), render.Number(stats.Median(r)),
-				render.Number(slices.Min(r)), render.Number(slices.Max(r))})
+			rows = append(rows, gainJSON{name, len(r), table.Number(geomean(r)), table.Number(stats.Median(r)),
+				table.Number(slices.Min(r)), table.Number(slices.Max(r))})
 		}
 	}
 	return rows
 }
 
-func (g *gain) write(s *iostreams.Streams, format render.Format) error {
+func (g *gain) write(s *iostreams.Streams, format table.Format) error {
 	switch format {
-	case render.JSON:
+	case table.JSON:
 		for _, row := range g.summary() {
-			if err := render.JSONLine(s, row); err != nil {
+			if err := table.JSONLine(s, row); err != nil {
 				return err
 			}
 		}
 		return nil
-	case render.Table:
+	case table.Table:
 		for _, line := range g.lines() {
-			render.Line(s, line[0], "%s", line[1])
+			table.Line(s, line[0], "%s", line[1])
 		}
 		s.Printf("\n")
 		header, rows := g.table()
-		render.WriteTable(s, header, rows)
+		table.WriteTable(s, header, rows)
 		return nil
-	case render.CSV, render.TSV:
+	case table.CSV, table.TSV:
 	}
 	header := append(slices.Clone(gemm.Columns), "best", "pick", "seconds")
 	header = append(header, g.others...)
@@ -221,11 +221,11 @@ func (g *gain) write(s *iostreams.Streams, format render.Format) error {
 		x := &g.sizes[i]
 		row := append(x.problem.Cells(), x.best.String(), x.pick.String())
 		for _, t := range x.seconds[:1+len(g.others)] {
-			row = append(row, cell(t, render.Exact))
+			row = append(row, cell(t, table.Exact))
 		}
 		rows = append(rows, row)
 	}
-	return render.WriteRows(s, format, header, rows)
+	return table.WriteRows(s, format, header, rows)
 }
 
 func (g *gain) lines() [][2]string {
@@ -233,7 +233,7 @@ func (g *gain) lines() [][2]string {
 }
 
 func (g *gain) table() (header []string, rows [][]string) {
-	two := func(v render.Number) string { return strconv.FormatFloat(float64(v), 'f', 3, 64) }
+	two := func(v table.Number) string { return strconv.FormatFloat(float64(v), 'f', 3, 64) }
 	for _, r := range g.summary() {
 		rows = append(rows, []string{r.Against, strconv.Itoa(r.Sizes), two(r.Mean), two(r.Median), two(r.Least), two(r.Most)})
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/logic"
 )
 
@@ -30,18 +30,18 @@ func newShow(f *session.Factory) *cobra.Command {
 
 func show(f *session.Factory, l *logic.Logic) error {
 	order, counts := l.Wins()
-	format := render.FormatOf(f)
-	if format == render.JSON {
-		return render.JSONLine(f.Streams, summary(l))
+	format := f.Format()
+	if format == table.JSON {
+		return table.JSONLine(f.Streams, summary(l))
 	}
-	if format == render.Table {
+	if format == table.Table {
 		heading(f, l)
 	}
 	rows := make([][]string, len(order))
 	for i, k := range order {
 		rows[i] = []string{strconv.Itoa(k), l.Kernels[k].Name, strconv.Itoa(counts[k])}
 	}
-	return render.WriteRows(f.Streams, format, []string{"number", "kernel", "used"}, rows)
+	return table.WriteRows(f.Streams, format, []string{"number", "kernel", "used"}, rows)
 }
 
 // summaryJSON says what a logic is.
@@ -63,11 +63,11 @@ type summaryJSON struct {
 }
 
 type regretJSON struct {
-	Layer      string        `json:"layer"`
-	Sizes      int           `json:"sizes"`
-	Unanswered int           `json:"unanswered"`
-	Mean       render.Number `json:"mean"`
-	Worst      render.Number `json:"worst"`
+	Layer      string       `json:"layer"`
+	Sizes      int          `json:"sizes"`
+	Unanswered int          `json:"unanswered"`
+	Mean       table.Number `json:"mean"`
+	Worst      table.Number `json:"worst"`
 }
 
 func summary(l *logic.Logic) *summaryJSON {
@@ -85,19 +85,19 @@ func heading(f *session.Factory, l *logic.Logic) {
 	if l.Device != "" {
 		on += "@" + l.Device
 	}
-	render.Line(s, "logic", "%s on %s, kernel family %s", l.Type, on, l.Family)
-	render.Line(s, "source", "%s", l.Source)
-	render.Line(s, "layers", "%s, %s, then the %s", render.Plural(len(l.Exact), "exact size", "exact sizes"),
-		render.Plural(l.Leaves(), "leaf of ranges", "leaves of ranges"),
+	table.Line(s, "logic", "%s on %s, kernel family %s", l.Type, on, l.Family)
+	table.Line(s, "source", "%s", l.Source)
+	table.Line(s, "layers", "%s, %s, then the %s", table.Plural(len(l.Exact), "exact size", "exact sizes"),
+		table.Plural(l.Leaves(), "leaf of ranges", "leaves of ranges"),
 		map[logic.Fallback]string{logic.Nearest: "nearest size", logic.Model: "model"}[l.Fallback])
-	render.Line(s, "kernels", "%d", len(l.Kernels))
+	table.Line(s, "kernels", "%d", len(l.Kernels))
 	unit := l.Unit
 	if unit == "" {
 		unit = "unit unknown: the file does not say it"
 	}
-	render.Line(s, "speeds", "%s", unit)
+	table.Line(s, "speeds", "%s", unit)
 	if t := l.Tensile; t != nil && (t.Library != "" || t.Metric != "") {
-		render.Line(s, "file says", "%s", fmt.Sprintf("library type %q, metric %q", t.Library, t.Metric))
+		table.Line(s, "file says", "%s", fmt.Sprintf("library type %q, metric %q", t.Library, t.Metric))
 	}
 }
 
@@ -113,20 +113,20 @@ func regrets(l *logic.Logic, t *logic.Table) []regret {
 
 // report writes the regret of a logic.
 func report(f *session.Factory, l *logic.Logic, list []regret) error {
-	format := render.FormatOf(f)
-	if format == render.JSON {
+	format := f.Format()
+	if format == table.JSON {
 		s := summary(l)
 		for _, r := range list {
-			s.Regret = append(s.Regret, regretJSON{r.layer, r.Sizes, r.Unanswered, render.Number(r.Mean),
-				render.Number(r.Worst)})
+			s.Regret = append(s.Regret, regretJSON{r.layer, r.Sizes, r.Unanswered, table.Number(r.Mean),
+				table.Number(r.Worst)})
 		}
-		return render.JSONLine(f.Streams, s)
+		return table.JSONLine(f.Streams, s)
 	}
-	share := render.Exact
-	if format == render.Table {
+	share := table.Exact
+	if format == table.Table {
 		heading(f, l)
 		f.Streams.Printf("\n")
-		share = render.Percent
+		share = table.Percent
 	}
 	rows := make([][]string, len(list))
 	for i, r := range list {
@@ -134,5 +134,5 @@ func report(f *session.Factory, l *logic.Logic, list []regret) error {
 			cell(r.Worst, share)}
 	}
 	header := []string{"layer", "sizes", "unanswered", "mean regret", "worst regret"}
-	return render.WriteRows(f.Streams, format, header, rows)
+	return table.WriteRows(f.Streams, format, header, rows)
 }

@@ -37,7 +37,7 @@ func readFile(ctx context.Context, name string, base gemm.Problem) ([]cell, erro
 	if err != nil {
 		return nil, diag.Inputf("it has no header: %v", err).At("%s", name).Do(fileForm)
 	}
-	t := table{in: in, name: name, base: base, header: slices.Clone(header)}
+	t := sheet{in: in, name: name, base: base, header: slices.Clone(header)}
 	for _, column := range []string{"m", "n", "k"} {
 		if !slices.Contains(t.header, column) {
 			return nil, diag.Inputf("there is no column %s", column).At("%s:1", name).Do(fileForm)
@@ -67,8 +67,8 @@ func readFile(ctx context.Context, name string, base gemm.Problem) ([]cell, erro
 	return cells, nil
 }
 
-// table is the current row of a file.
-type table struct {
+// sheet is the current row of a file.
+type sheet struct {
 	in     *csv.Reader
 	name   string
 	base   gemm.Problem
@@ -76,7 +76,7 @@ type table struct {
 	row    []string
 }
 
-func (t *table) cell() (cell, error) {
+func (t *sheet) cell() (cell, error) {
 	var f fields
 	p := t.base
 	p.M, p.N, p.K = f.whole(t, "m", 1), f.whole(t, "n", 1), f.whole(t, "k", 1)
@@ -104,7 +104,7 @@ func (t *table) cell() (cell, error) {
 	return c, diag.Within(fmt.Sprintf("%s:%d", t.name, line), f.err)
 }
 
-func (t *table) text(column string) string {
+func (t *sheet) text(column string) string {
 	if i := slices.Index(t.header, column); i >= 0 && i < len(t.row) {
 		return strings.TrimSpace(t.row[i])
 	}
@@ -121,7 +121,7 @@ func (f *fields) fail(column, text string) {
 }
 
 // whole reads a whole number of at least least; an empty cell is least, or an error where that is a size.
-func (f *fields) whole(t *table, column string, least int) int {
+func (f *fields) whole(t *sheet, column string, least int) int {
 	text := t.text(column)
 	if text == "" && least < 1 {
 		return least
@@ -134,7 +134,7 @@ func (f *fields) whole(t *table, column string, least int) int {
 }
 
 // number reads a number that is not negative; an empty cell is NaN.
-func (f *fields) number(t *table, column string) float64 {
+func (f *fields) number(t *sheet, column string) float64 {
 	text := t.text(column)
 	if text == "" {
 		return math.NaN()

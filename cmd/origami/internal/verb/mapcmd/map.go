@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -86,7 +87,7 @@ func Run(ctx context.Context, o *Options) error {
 	out.kernels = kernels(out.cells)
 	out.picks = slices.ContainsFunc(out.cells, func(c cell) bool { return c.pick != nil })
 	out.summarise()
-	if err := out.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
+	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
 	return verb.Report(ctx, o.Factory, o.Report, out.report)
@@ -164,7 +165,7 @@ func (o *Options) predict(ctx context.Context, a arch.Architecture, base gemm.Pr
 	if err != nil {
 		return err
 	}
-	done, stop := render.Work(o.Factory.Streams, "predicting", len(problems))
+	done, stop := iostreams.Work(o.Factory.Streams, "predicting", len(problems))
 	cells, bad, err := predicted(ctx, a, family, problems, done)
 	stop()
 	if err != nil {
@@ -175,7 +176,7 @@ func (o *Options) predict(ctx context.Context, a arch.Architecture, base gemm.Pr
 	}
 	if n := len(bad); n > 0 {
 		o.Factory.Streams.Warn(fmt.Sprintf("%s no kernel, for instance: %v",
-			render.Plural(n, "size has", "sizes have"), bad[0]))
+			table.Plural(n, "size has", "sizes have"), bad[0]))
 	}
 	out.cells = cells
 	out.named(d, family, base.DType.String(), "predicted")
@@ -218,7 +219,7 @@ func (out *outcome) summarise() {
 	}
 	if len(logs) > 0 {
 		out.heading = append(out.heading, [2]string{"regret", fmt.Sprintf("of the model's pick: mean %s, worst %s, %s",
-			render.Percent(math.Expm1(mean(logs))), render.Percent(worst), render.Plural(len(logs), "size", "sizes"))})
+			table.Percent(math.Expm1(mean(logs))), table.Percent(worst), table.Plural(len(logs), "size", "sizes"))})
 	}
 	if out.ours {
 		out.heading = append(out.heading, [2]string{"validated",
@@ -226,7 +227,7 @@ func (out *outcome) summarise() {
 	}
 }
 
-func rate(gflops float64) string { return render.Quantity(gflops*1e9, "FLOP/s") }
+func rate(gflops float64) string { return table.Quantity(gflops*1e9, "FLOP/s") }
 
 func mean(v []float64) float64 {
 	sum := 0.0

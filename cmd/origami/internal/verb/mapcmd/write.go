@@ -5,24 +5,24 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // write writes the kernels as a table, or the sizes as CSV or JSON.
-func (out *outcome) write(s *iostreams.Streams, format render.Format) error {
-	if format == render.JSON {
+func (out *outcome) write(s *iostreams.Streams, format table.Format) error {
+	if format == table.JSON {
 		return out.json(s)
 	}
-	if format != render.Table {
-		return render.WriteRows(s, format, header(), out.records())
+	if format != table.Table {
+		return table.WriteRows(s, format, header(), out.records())
 	}
 	for _, line := range out.heading {
-		render.Line(s, line[0], "%s", line[1])
+		table.Line(s, line[0], "%s", line[1])
 	}
 	s.Printf("\n")
 	header, rows := out.winners()
-	render.WriteTable(s, header, rows)
+	table.WriteTable(s, header, rows)
 	return nil
 }
 
@@ -31,7 +31,7 @@ func (out *outcome) winners() (header []string, rows [][]string) {
 	for i := range out.kernels {
 		k := &out.kernels[i]
 		rows = append(rows, []string{strconv.Itoa(k.number), k.label(), strconv.Itoa(k.wins),
-			render.Percent(float64(k.wins) / float64(len(out.cells))), number(k.perByte, render.SixDigits), whole(k.split, 1)})
+			table.Percent(float64(k.wins) / float64(len(out.cells))), number(k.perByte, table.SixDigits), whole(k.split, 1)})
 	}
 	return []string{"kernel", "configuration", "sizes", "share", "FLOP/B", "split"}, rows
 }
@@ -54,14 +54,14 @@ func (out *outcome) records() [][]string {
 	for i := range out.cells {
 		c := &out.cells[i]
 		row := append(c.problem.Cells(), whole(c.best.number, 0), c.best.name, c.best.tile, whole(c.best.split, 1),
-			number(c.best.perByte, render.Exact), number(c.best.seconds, render.Exact), number(c.best.gflops, render.Exact))
+			number(c.best.perByte, table.Exact), number(c.best.seconds, table.Exact), number(c.best.gflops, table.Exact))
 		if c.pick != nil {
-			row = append(row, whole(c.pick.number, 0), c.pick.name, number(c.pick.seconds, render.Exact),
-				number(c.regret, render.Exact))
+			row = append(row, whole(c.pick.number, 0), c.pick.name, number(c.pick.seconds, table.Exact),
+				number(c.regret, table.Exact))
 		} else {
 			row = append(row, "", "", "", "")
 		}
-		rows[i] = append(row, render.Flag(c.validated))
+		rows[i] = append(row, table.Flag(c.validated))
 	}
 	return rows
 }
@@ -84,36 +84,36 @@ func whole(v, least int) string {
 
 // cellJSON is a size in JSON. What is unknown is null.
 type cellJSON struct {
-	Problem   gemm.Record   `json:"problem"`
-	Winner    *int          `json:"winner"`
-	Config    string        `json:"config"`
-	Tile      string        `json:"tile"`
-	Split     *int          `json:"split"`
-	PerByte   render.Number `json:"flop_per_byte"`
-	Seconds   render.Number `json:"seconds"`
-	GFLOPS    render.Number `json:"gflops"`
-	Pick      *pickJSON     `json:"pick,omitempty"`
-	Validated bool          `json:"validated"`
+	Problem   gemm.Record  `json:"problem"`
+	Winner    *int         `json:"winner"`
+	Config    string       `json:"config"`
+	Tile      string       `json:"tile"`
+	Split     *int         `json:"split"`
+	PerByte   table.Number `json:"flop_per_byte"`
+	Seconds   table.Number `json:"seconds"`
+	GFLOPS    table.Number `json:"gflops"`
+	Pick      *pickJSON    `json:"pick,omitempty"`
+	Validated bool         `json:"validated"`
 }
 
 // pickJSON is the model's pick among what was measured.
 type pickJSON struct {
-	Kernel  *int          `json:"kernel"`
-	Config  string        `json:"config"`
-	Seconds render.Number `json:"seconds"`
-	Regret  render.Number `json:"regret"`
+	Kernel  *int         `json:"kernel"`
+	Config  string       `json:"config"`
+	Seconds table.Number `json:"seconds"`
+	Regret  table.Number `json:"regret"`
 }
 
 func (out *outcome) json(s *iostreams.Streams) error {
 	for i := range out.cells {
 		c := &out.cells[i]
 		line := cellJSON{Problem: c.problem.Record(), Winner: known(c.best.number, 0), Config: c.best.name, Tile: c.best.tile,
-			Split: known(c.best.split, 1), PerByte: render.Number(c.best.perByte), Seconds: render.Number(c.best.seconds),
-			GFLOPS: render.Number(c.best.gflops), Validated: c.validated}
+			Split: known(c.best.split, 1), PerByte: table.Number(c.best.perByte), Seconds: table.Number(c.best.seconds),
+			GFLOPS: table.Number(c.best.gflops), Validated: c.validated}
 		if c.pick != nil {
-			line.Pick = &pickJSON{known(c.pick.number, 0), c.pick.name, render.Number(c.pick.seconds), render.Number(c.regret)}
+			line.Pick = &pickJSON{known(c.pick.number, 0), c.pick.name, table.Number(c.pick.seconds), table.Number(c.regret)}
 		}
-		if err := render.JSONLine(s, line); err != nil {
+		if err := table.JSONLine(s, line); err != nil {
 			return err
 		}
 	}

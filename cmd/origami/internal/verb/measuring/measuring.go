@@ -9,8 +9,8 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -81,7 +81,7 @@ func Words(s dataset.Status) string {
 func Stopped(ctx context.Context, err error, measurements int, folder string) error {
 	kept := ""
 	if measurements > 0 {
-		kept = render.Plural(measurements, "measurement is", "measurements are") + " kept"
+		kept = table.Plural(measurements, "measurement is", "measurements are") + " kept"
 	}
 	return StoppedWith(ctx, err, kept, folder)
 }

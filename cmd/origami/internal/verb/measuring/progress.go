@@ -1,20 +1,17 @@
 package measuring
 
-import (
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
-)
+import "github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 
 // Progress is a bar, and warnings above it.
 type Progress struct {
-	*render.Bar
+	*iostreams.Bar
 
 	s *iostreams.Streams
 }
 
 // NewProgress begins a bar. Stop ends it.
 func NewProgress(s *iostreams.Streams, message string) *Progress {
-	return &Progress{render.NewBar(s, message), s}
+	return &Progress{iostreams.NewBar(s, message), s}
 }
 
 // Warn writes a line that stays.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/conformance"
@@ -151,13 +151,13 @@ func cause(err error) error {
 type reporter struct {
 	f         *session.Factory
 	plugin    string
-	delimited *render.Delimited // nil for a table and JSON
+	delimited *table.Delimited // nil for a table and JSON
 }
 
 func newReporter(f *session.Factory, plugin string) *reporter {
 	r := &reporter{f: f, plugin: plugin}
-	if format := render.FormatOf(f); format == render.CSV || format == render.TSV {
-		r.delimited = render.NewDelimited(f.Streams, format, []string{"check", "result", "seconds", "detail"})
+	if format := f.Format(); format == table.CSV || format == table.TSV {
+		r.delimited = table.NewDelimited(f.Streams, format, []string{"check", "result", "seconds", "detail"})
 	}
 	return r
 }
@@ -172,8 +172,8 @@ func (w *reporter) add(r *conformance.Result) error {
 	}
 	seconds := r.Took.Round(time.Microsecond).Seconds()
 	switch {
-	case render.FormatOf(w.f) == render.JSON:
-		if err := render.JSONLine(w.f.Streams, checked{w.plugin, r.Name, strings.ToLower(result), seconds, r.Findings,
+	case w.f.Format() == table.JSON:
+		if err := table.JSONLine(w.f.Streams, checked{w.plugin, r.Name, strings.ToLower(result), seconds, r.Findings,
 			r.Skipped, r.Doc}); err != nil {
 			return err
 		}
@@ -201,13 +201,13 @@ func (w *reporter) add(r *conformance.Result) error {
 type progress struct {
 	checks []conformance.Check
 	next   int
-	bar    *render.Bar // nil for none
+	bar    *iostreams.Bar // nil for none
 }
 
 func newProgress(s *iostreams.Streams, checks []conformance.Check) *progress {
 	p := &progress{checks: checks}
 	if !s.Terminal { // lines of results on the same terminal are progress enough
-		p.bar = render.NewBar(s, checks[0].Name)
+		p.bar = iostreams.NewBar(s, checks[0].Name)
 	}
 	return p
 }

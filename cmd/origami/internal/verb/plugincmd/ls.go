@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/sdk/host"
@@ -60,15 +60,15 @@ func list(ctx context.Context, f *session.Factory) error {
 	}
 	var rows [][]string
 	write := func(l listed) error {
-		if render.FormatOf(f) != render.JSON {
-			rows = append(rows, l.row(render.FormatOf(f)))
+		if f.Format() != table.JSON {
+			rows = append(rows, l.row(f.Format()))
 			return nil
 		}
 		for _, list := range []*[]string{&l.Archs, &l.Devices, &l.Models, &l.Kernels, &l.APIVersions} {
 			*list = append([]string{}, *list...) // [] rather than null
 		}
 		l.Protocols = append([]int{}, l.Protocols...)
-		return render.JSONLine(f.Streams, l)
+		return table.JSONLine(f.Streams, l)
 	}
 	if err := f.LockError(); err != nil {
 		// A refused lock file hides plugins, so it is listed like one.
@@ -97,10 +97,10 @@ func list(ctx context.Context, f *session.Factory) error {
 			return err
 		}
 	}
-	if render.FormatOf(f) == render.JSON {
+	if f.Format() == table.JSON {
 		return nil
 	}
-	return render.WriteRows(f.Streams, render.FormatOf(f), header(render.FormatOf(f)), rows,
+	return table.WriteRows(f.Streams, f.Format(), header(f.Format()), rows,
 		"API", "version", "path", "source")
 }
 
@@ -131,16 +131,16 @@ func (l *listed) provide(m arch.Manifest) {
 }
 
 // header names the columns. A table has only those that fit a terminal.
-func header(f render.Format) []string {
-	if f == render.Table {
+func header(f table.Format) []string {
+	if f == table.Table {
 		return []string{"name", "source", "version", "API", "state", "provides", "path", "reason"}
 	}
 	return []string{"name", "source", "version", "state", "archs", "executor", "path", "reason", "devices", "models",
 		"kernels", "api_versions", "protocols", "sha256"}
 }
 
-func (l *listed) row(f render.Format) []string {
-	if f == render.Table {
+func (l *listed) row(f table.Format) []string {
+	if f == table.Table {
 		path := l.Path
 		if l.Source == "builtin" {
 			path = ""

@@ -20,8 +20,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -128,8 +128,8 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 	c.Next = append(steps, "go build ./cmd/"+host.Prefix+c.Name, "go test ./...",
 		"origami plugin trust ./"+host.Prefix+c.Name,
 		"origami --arch "+c.Name+" select -m 4096 -n 4096 -k 4096")
-	if render.FormatOf(f) == render.JSON {
-		return render.JSONLine(f.Streams, c)
+	if f.Format() == table.JSON {
+		return table.JSONLine(f.Streams, c)
 	}
 	on := c.SDK
 	if c.Version != "" {

@@ -8,8 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -73,9 +74,9 @@ func Run(ctx context.Context, o *Options) error {
 	if o.All {
 		question.Top = 0
 	}
-	w := newWriter(o, render.FormatOf(o.Factory), a.Describe(), problems)
-	listOrder := o.Rejected || o.All && (w.format == render.CSV || w.format == render.TSV)
-	bar := render.NewListBar(o.Factory.Streams, "ranking", o.Query.Problems)
+	w := newWriter(o, o.Factory.Format(), a.Describe(), problems)
+	listOrder := o.Rejected || o.All && (w.format == table.CSV || w.format == table.TSV)
+	bar := iostreams.NewListBar(o.Factory.Streams, "ranking", o.Query.Problems)
 	defer bar.Stop()
 	return o.Factory.AskEach(ctx, a, problems, question, func(ranking *session.Answer) error {
 		bar.SetShare(problems.Share())

@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 )
 
@@ -16,10 +17,10 @@ type object struct {
 	render.Object
 	Rank *int `json:"rank"`
 	// Status and Reason are there with --include-rejected.
-	Status string        `json:"status,omitempty"`
-	Reason arch.Reason   `json:"reason,omitempty"`
-	Detail string        `json:"detail,omitempty"`
-	Terms  render.Fields `json:"terms"`
+	Status string       `json:"status,omitempty"`
+	Reason arch.Reason  `json:"reason,omitempty"`
+	Detail string       `json:"detail,omitempty"`
+	Terms  table.Fields `json:"terms"`
 }
 
 const (
@@ -30,19 +31,19 @@ const (
 // writer writes one ranking after the other in the chosen format.
 type writer struct {
 	s         *iostreams.Streams
-	format    render.Format
+	format    table.Format
 	rejected  bool
 	tables    int
 	more      bool // there are columns for what few problems have
 	labels    []string
-	delimited *render.Delimited
+	delimited *table.Delimited
 }
 
-func newWriter(o *Options, f render.Format, d *arch.Description, problems *session.Problems) *writer {
+func newWriter(o *Options, f table.Format, d *arch.Description, problems *session.Problems) *writer {
 	w := &writer{s: o.Factory.Streams, format: f, rejected: o.Rejected, more: problems.More(),
 		labels: problems.Labels()}
-	if f == render.CSV || f == render.TSV {
-		header := slices.Concat(render.KeyColumns, render.LaunchColumns(render.AxesOf(d, o.Factory.Settings.Kernel)),
+	if f == table.CSV || f == table.TSV {
+		header := slices.Concat(table.KeyColumns, table.LaunchColumns(table.AxesOf(d, o.Factory.Settings.Kernel)),
 			[]string{"rank", "status", "reason", "arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops",
 				"bound"})
 		for _, t := range d.Terms {
@@ -50,15 +51,15 @@ func newWriter(o *Options, f render.Format, d *arch.Description, problems *sessi
 		}
 		header = append(header, "outside")
 		header = append(header, w.labels...)
-		header = append(header, render.MoreColumns(w.more)...)
-		w.delimited = render.NewDelimited(w.s, f, header)
+		header = append(header, table.MoreColumns(w.more)...)
+		w.delimited = table.NewDelimited(w.s, f, header)
 	}
 	return w
 }
 
 func (w *writer) write(a *session.Answer) error {
 	switch {
-	case w.format == render.JSON:
+	case w.format == table.JSON:
 		return w.json(a)
 	case w.delimited != nil:
 		return w.csv(a)
@@ -74,14 +75,14 @@ func (w *writer) json(a *session.Answer) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		line := object{Object: render.ObjectOf(a, e), Terms: render.TermsJSON(a, e), Detail: e.Detail}
-		line.Labels = render.Labels(w.labels, a.Labels)
+		line.Labels = table.Labels(w.labels, a.Labels)
 		if e.Rank > 0 {
 			line.Rank = &e.Rank
 		}
 		if w.rejected {
 			line.Status, line.Reason = status(e), e.Estimate.Reject
 		}
-		if err := render.JSONLine(w.s, line); err != nil {
+		if err := table.JSONLine(w.s, line); err != nil {
 			return err
 		}
 	}
@@ -91,14 +92,14 @@ func (w *writer) json(a *session.Answer) error {
 func (w *writer) csv(a *session.Answer) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]
-		row := slices.Concat(render.KeyCells(a.Problem, e.Config), render.LaunchCells(e.Config, a.Arch.Axes(a.Kernel)),
+		row := slices.Concat(table.KeyCells(a.Problem, e.Config), table.LaunchCells(e.Config, a.Arch.Axes(a.Kernel)),
 			[]string{rank(e), status(e), string(e.Estimate.Reject)}, answered(a, e))
 		for j, v := range e.Terms {
-			row = append(row, cell(a.Arch.Terms[j], v, render.Exact))
+			row = append(row, cell(a.Arch.Terms[j], v, table.Exact))
 		}
 		row = append(row, strings.Join(a.Outside(e), "; "))
 		row = append(row, a.Labels...)
-		if err := w.delimited.Write(append(row, render.MoreCells(a.Problem, w.more)...)); err != nil {
+		if err := w.delimited.Write(append(row, table.MoreCells(a.Problem, w.more)...)); err != nil {
 			return err
 		}
 	}
@@ -111,9 +112,9 @@ func (w *writer) table(a *session.Answer) {
 		w.s.Printf("\n")
 	}
 	w.tables++
-	render.Lines(w.s, render.Heading(a, &a.Entries[0])...)
-	render.Line(w.s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels...), "  "))
-	render.Line(w.s, "candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
+	table.Lines(w.s, render.Heading(a, &a.Entries[0])...)
+	table.Line(w.s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels...), "  "))
+	table.Line(w.s, "candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
 	header := []string{"rank", "config", render.TimeHeader(a.Arch), "rate", "bound"}
 	if w.rejected {
 		header = append(header, "reason")
@@ -143,16 +144,16 @@ func (w *writer) table(a *session.Answer) {
 		}
 		for _, j := range shown {
 			if share, ok := a.Share(e, j); ok {
-				row = append(row, render.Percent(share))
+				row = append(row, table.Percent(share))
 			} else {
-				row = append(row, cell(a.Arch.Terms[j], e.Terms[j], render.SixDigits))
+				row = append(row, cell(a.Arch.Terms[j], e.Terms[j], table.SixDigits))
 			}
 		}
 		rows[i] = row
 	}
-	render.WriteTable(w.s, header, rows)
+	table.WriteTable(w.s, header, rows)
 	if w.tables == 1 && len(shown) > 0 {
-		render.Lines(w.s, "terms in their unit, shares of the total in percent; `origami explain --terms` shows all of "+
+		table.Lines(w.s, "terms in their unit, shares of the total in percent; `origami explain --terms` shows all of "+
 			"them with their formulas")
 	}
 }
@@ -161,8 +162,8 @@ func (w *writer) table(a *session.Answer) {
 func answered(a *session.Answer, e *session.Entry) []string {
 	cells := []string{a.Arch.Arch, a.Arch.Device, a.Arch.Model, a.Kernel, string(a.Arch.Rung), "", "", "", ""}
 	if e.Estimate.Reject == "" {
-		copy(cells[5:], []string{render.Exact(float64(e.Estimate.Cycles)), render.Exact(float64(a.Seconds(e))),
-			render.Exact(float64(a.Rate(e)) / 1e12), e.Estimate.Bound.String()})
+		copy(cells[5:], []string{table.Exact(float64(e.Estimate.Cycles)), table.Exact(float64(a.Seconds(e))),
+			table.Exact(float64(a.Rate(e)) / 1e12), e.Estimate.Bound.String()})
 	}
 	return cells
 }

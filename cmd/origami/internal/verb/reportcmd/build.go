@@ -11,8 +11,8 @@ import (
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/core/arch"
@@ -192,7 +192,7 @@ func (b *builder) begin() {
 			names[i] += " with " + b.subjects[i].WhatIf
 		}
 	}
-	about := render.Plural(len(b.problems), "problem", "problems")
+	about := table.Plural(len(b.problems), "problem", "problems")
 	if len(b.problems) == 1 {
 		about = b.problems[0].String()
 	}

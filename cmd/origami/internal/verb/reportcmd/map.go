@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -76,9 +77,9 @@ func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*pa
 			}
 			e := &a.Entries[0]
 			share := a.Roofline(e).RoofShare
-			text = append(text, render.Percent(share))
+			text = append(text, table.Percent(share))
 			cells.Rows = append(cells.Rows, page.Row{X: names[i], Y: strconv.Itoa(m), Value: share,
-				Tip: page.Tip("%s\n%s, %s of the roof\n%s, %s-bound", a.Problem, render.RateCell(a, e), render.Percent(share),
+				Tip: page.Tip("%s\n%s, %s of the roof\n%s, %s-bound", a.Problem, render.RateCell(a, e), table.Percent(share),
 					e.Config, e.Estimate.Bound)})
 		}
 		f.Rows = append(f.Rows, text)

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -61,10 +62,10 @@ func facts(to *page.Section, a *session.Answer) {
 	best := &a.Entries[0]
 	interval, regret := "none: the model states no error", ""
 	if low, high, ok := a.Interval(best); ok {
-		interval = fmt.Sprintf("%s (%s)", render.Span(low, high), render.Level(a.Scope(best).Uncertainty.Level))
+		interval = fmt.Sprintf("%s (%s)", table.Span(low, high), table.Level(a.Scope(best).Uncertainty.Level))
 	}
 	if a.Regret != nil {
-		regret = fmt.Sprintf("%s; measure the first %d", render.Percent(a.Regret.Expected), a.Regret.WorthMeasuring)
+		regret = fmt.Sprintf("%s; measure the first %d", table.Percent(a.Regret.Expected), a.Regret.WorthMeasuring)
 	}
 	label := "Predicted time"
 	if a.Arch.RanksOnly {
@@ -175,7 +176,7 @@ func shares(a *session.Answer) *page.Figure {
 		bar := func(k int, cycles float64) {
 			from := at
 			at += cycles
-			share := render.Percent(cycles / total)
+			share := table.Percent(cycles / total)
 			row = append(row, share)
 			if cycles > 0 {
 				f.Marks[k].Rows = append(f.Marks[k].Rows, page.Row{X: seconds(from), X2: seconds(at), Y: name,

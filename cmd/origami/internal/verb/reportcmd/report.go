@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
@@ -67,7 +67,7 @@ func Run(ctx context.Context, o *Options) error {
 		return diag.Inputf("there is no folder %s", filepath.Dir(o.Output)).At("--output %s", o.Output).
 			Do("make it, or name another file")
 	}
-	bar := render.NewLateBar(o.Factory.Streams, "asking the models")
+	bar := iostreams.NewLateBar(o.Factory.Streams, "asking the models")
 	p, failures, err := Build(ctx, o, func(done, all int) { bar.Set(int64(done), int64(all)) })
 	bar.Stop()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/roofline"
 )
 
@@ -40,11 +41,11 @@ func rooflines(s *subject, a *session.Answer) *page.Figure {
 			}
 			high = max(high, p.Intensity)
 			points = append(points, page.Mark{Kind: page.Dots, Series: series[p.Level], Large: i == 0, Rows: []page.Row{{
-				X: p.Intensity, Y: k.Rate, Tip: page.Tip("%s\n%s: %s of the roof", e.Config, p.Level, render.Percent(p.Share))}}})
+				X: p.Intensity, Y: k.Rate, Tip: page.Tip("%s\n%s: %s of the roof", e.Config, p.Level, table.Percent(p.Share))}}})
 		}
 		for _, p := range slices.Backward(k.Points) {
-			cells = append(cells, []string{e.Config.String(), p.Level.String(), render.ThreeDigits(p.Intensity),
-				render.Quantity(p.Bandwidth, "B/s"), shareCell(p.Share), render.RateCell(a, e)})
+			cells = append(cells, []string{e.Config.String(), p.Level.String(), table.ThreeDigits(p.Intensity),
+				table.Quantity(p.Bandwidth, "B/s"), shareCell(p.Share), render.RateCell(a, e)})
 		}
 	}
 	slices.Reverse(cells) // the pick is on top of them too
@@ -62,7 +63,7 @@ func shareCell(share float64) string {
 	if share <= 0 {
 		return "–"
 	}
-	return render.Percent(share)
+	return table.Percent(share)
 }
 
 // roofs are the lines of the levels that kernels have points at, and of the instructions.
@@ -78,12 +79,12 @@ func roofs(f *page.Figure, d *roofline.Device, series map[roofline.Level]int, lo
 		leftmost = min(leftmost, ridge)
 		marks = append(marks, page.Mark{Kind: page.Line, Series: i, Rows: []page.Row{{X: low, Y: low * c.Roof()},
 			{X: ridge, Y: peak}}})
-		f.Rows = append(f.Rows, []string{"roof: " + c.Name, c.Level.String(), render.ThreeDigits(ridge) + " (ridge)",
-			render.Quantity(c.Roof(), c.Unit()), "", ""})
+		f.Rows = append(f.Rows, []string{"roof: " + c.Name, c.Level.String(), table.ThreeDigits(ridge) + " (ridge)",
+			table.Quantity(c.Roof(), c.Unit()), "", ""})
 	}
 	top := d.Ceiling(roofline.Compute)
-	f.Rows = append(f.Rows, []string{"roof: " + top.Name, "", "", "", "", render.Quantity(peak, top.Unit())})
+	f.Rows = append(f.Rows, []string{"roof: " + top.Name, "", "", "", "", table.Quantity(peak, top.Unit())})
 	return append(marks, page.Mark{Kind: page.Line, Series: page.Neutral, Rows: []page.Row{{X: leftmost, Y: peak},
 		{X: high, Y: peak}}}, page.Mark{Kind: page.Texts, Series: page.Neutral, Rows: []page.Row{{X: leftmost, Y: peak,
-		Tip: fmt.Sprintf("%s, %s", top.Name, render.Quantity(peak, top.Unit()))}}})
+		Tip: fmt.Sprintf("%s, %s", top.Name, table.Quantity(peak, top.Unit()))}}})
 }

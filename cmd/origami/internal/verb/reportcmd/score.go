@@ -11,6 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -107,12 +108,12 @@ func scoreOf(to *page.Section, s *subject) {
 		page.Fact{Label: "Measurements", Value: fmt.Sprintf("%s, %s kernels", s.records.Name, s.kernel)},
 		page.Fact{Label: "Problems", Value: fmt.Sprintf("%d, of which the model was fitted to %d", len(kept), inSample)},
 		page.Fact{Label: "Speed of the pick ÷ the fastest", Value: fmt.Sprintf("%s geometric mean, %s worst",
-			render.Percent(sum.Efficiency.Geomean), render.Percent(sum.Efficiency.Worst))},
+			table.Percent(sum.Efficiency.Geomean), table.Percent(sum.Efficiency.Worst))},
 		page.Fact{Label: "Best of the first 8", Value: fmt.Sprintf("%s geometric mean, %s worst",
-			render.Percent(sum.Top[1].Geomean), render.Percent(sum.Top[1].Worst))},
-		page.Fact{Label: "Error of predicted times", Value: known(sum.Error, render.Percent) + " median"},
-		page.Fact{Label: "Order (Kendall's tau-b)", Value: known(sum.TauMean, render.ThreeDigits) + " mean"},
-		page.Fact{Label: "Measured times inside their interval", Value: known(sum.Coverage, render.Percent)},
+			table.Percent(sum.Top[1].Geomean), table.Percent(sum.Top[1].Worst))},
+		page.Fact{Label: "Error of predicted times", Value: known(sum.Error, table.Percent) + " median"},
+		page.Fact{Label: "Order (Kendall's tau-b)", Value: known(sum.TauMean, table.ThreeDigits) + " mean"},
+		page.Fact{Label: "Measured times inside their interval", Value: known(sum.Coverage, table.Percent)},
 	)
 	to.Figure(efficiencies(s, kept))
 	if f := agreement(s, kept); f != nil {
@@ -157,7 +158,7 @@ func efficiencies(s *subject, rows []score.Evaluation) *page.Figure {
 		r := &sorted[i]
 		name := r.Problem.String()
 		f.Rows = append(f.Rows, []string{name, r.Pick.Config.String(), r.Pick.Time.String(), r.Predicted.String(),
-			r.Best.Config.String(), r.Best.Time.String(), render.Percent(r.Efficiency()), render.Percent(r.Top[1])})
+			r.Best.Config.String(), r.Best.Time.String(), table.Percent(r.Efficiency()), table.Percent(r.Top[1])})
 		if i < mostShown {
 			f.Y.Names = append(f.Y.Names, name)
 			top.Rows = append(top.Rows, page.Row{X: r.Top[1], Y: name})
@@ -207,9 +208,9 @@ func agreement(s *subject, rows []score.Evaluation) *page.Figure {
 	for b, n := range counts {
 		boxes.Rows = append(boxes.Rows, page.Row{X: edge(b.x), Y: edge(b.y), X2: edge(b.x + 1), Y2: edge(b.y + 1),
 			Value: float64(n),
-			Tip: page.Tip("measured %s to %s\npredicted %s to %s\n%s", render.Quantity(edge(b.x), "s"),
-				render.Quantity(edge(b.x+1), "s"), render.Quantity(edge(b.y), "s"), render.Quantity(edge(b.y+1), "s"),
-				render.Plural(n, "kernel", "kernels"))})
+			Tip: page.Tip("measured %s to %s\npredicted %s to %s\n%s", table.Quantity(edge(b.x), "s"),
+				table.Quantity(edge(b.x+1), "s"), table.Quantity(edge(b.y), "s"), table.Quantity(edge(b.y+1), "s"),
+				table.Plural(n, "kernel", "kernels"))})
 	}
 	slices.SortFunc(boxes.Rows, func(x, y page.Row) int {
 		return cmp.Or(cmp.Compare(x.X.(float64), y.X.(float64)), cmp.Compare(x.Y.(float64), y.Y.(float64)))
@@ -224,7 +225,7 @@ func agreement(s *subject, rows []score.Evaluation) *page.Figure {
 }
 
 // ratios counts predicted ÷ measured in steps: the table behind the figure.
-func ratios(rows []score.Evaluation, total int) (table [][]string) {
+func ratios(rows []score.Evaluation, total int) (counted [][]string) {
 	limits := []float64{0.5, 1 / 1.5, 1 / 1.1, 1.1, 1.5, 2, math.Inf(1)}
 	counts := make([]int, len(limits))
 	for i := range rows {
@@ -236,7 +237,7 @@ func ratios(rows []score.Evaluation, total int) (table [][]string) {
 	}
 	names := []string{"below 0.5", "0.5 to 0.67", "0.67 to 0.91", "0.91 to 1.1", "1.1 to 1.5", "1.5 to 2", "above 2"}
 	for i, name := range names {
-		table = append(table, []string{name, fmt.Sprint(counts[i]), render.Percent(float64(counts[i]) / float64(total))})
+		counted = append(counted, []string{name, fmt.Sprint(counts[i]), table.Percent(float64(counts[i]) / float64(total))})
 	}
-	return table
+	return counted
 }

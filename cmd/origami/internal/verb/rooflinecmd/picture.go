@@ -8,8 +8,8 @@ import (
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -239,11 +239,11 @@ func (p *picture) warn(s *iostreams.Streams) {
 		}
 	}
 	if len(limits) > 0 {
-		s.Warn(render.Plural(len(limits), "kernel is", "kernels are") + " above a limit of the hardware, so a number of " +
+		s.Warn(table.Plural(len(limits), "kernel is", "kernels are") + " above a limit of the hardware, so a number of " +
 			"the device or the model's count of bytes is wrong; the first: " + limits[0])
 	}
 	if len(reached) > 0 {
-		s.Warn(render.Plural(len(reached), "kernel is", "kernels are") + " above what a microbenchmark reached: " +
+		s.Warn(table.Plural(len(reached), "kernel is", "kernels are") + " above what a microbenchmark reached: " +
 			"the microbenchmark is not the fastest kernel, or the model counts too many bytes; the first: " + reached[0])
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/core/roofline"
@@ -23,7 +23,7 @@ func (p *picture) report(folder string, args []string) error {
 	if err := to.Make(); err != nil {
 		return err
 	}
-	err := to.Numbers("roofline", func(s *iostreams.Streams, f render.Format) error { return p.write(s, f) })
+	err := to.Numbers("roofline", func(s *iostreams.Streams, f table.Format) error { return p.write(s, f) })
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
@@ -81,7 +80,7 @@ func Run(ctx context.Context, o *Options) error {
 			return err
 		}
 	}
-	if err := p.write(o.Factory.Streams, render.FormatOf(o.Factory)); err != nil {
+	if err := p.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
 	p.warn(o.Factory.Streams)

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/roofline"
 	"github.com/origami-gemm/origami/core/unit"
@@ -25,45 +25,45 @@ type (
 		Ceilings []ceilingJSON `json:"ceilings"`
 	}
 	ceilingJSON struct {
-		Name    string        `json:"name"`
-		Level   string        `json:"level"`
-		Limit   render.Number `json:"limit"`
-		Reached render.Number `json:"reached"`
-		Unit    string        `json:"unit"`
-		Source  string        `json:"source"`
+		Name    string       `json:"name"`
+		Level   string       `json:"level"`
+		Limit   table.Number `json:"limit"`
+		Reached table.Number `json:"reached"`
+		Unit    string       `json:"unit"`
+		Source  string       `json:"source"`
 	}
 	kernelJSON struct {
-		Device     string        `json:"device"`
-		Problem    gemm.Record   `json:"problem"`
-		Labels     render.Fields `json:"labels,omitempty"`
-		Name       string        `json:"name"`
-		Config     *gemm.Config  `json:"config"`
-		Measured   bool          `json:"measured"`
-		Seconds    float64       `json:"seconds"`
-		Rate       float64       `json:"flop_per_second"`
-		Attainable float64       `json:"attainable_flop_per_second"`
-		Share      float64       `json:"of_attainable"`
-		Bound      string        `json:"bound"`
-		Above      string        `json:"above,omitempty"`
-		Levels     []levelJSON   `json:"levels"`
+		Device     string       `json:"device"`
+		Problem    gemm.Record  `json:"problem"`
+		Labels     table.Fields `json:"labels,omitempty"`
+		Name       string       `json:"name"`
+		Config     *gemm.Config `json:"config"`
+		Measured   bool         `json:"measured"`
+		Seconds    float64      `json:"seconds"`
+		Rate       float64      `json:"flop_per_second"`
+		Attainable float64      `json:"attainable_flop_per_second"`
+		Share      float64      `json:"of_attainable"`
+		Bound      string       `json:"bound"`
+		Above      string       `json:"above,omitempty"`
+		Levels     []levelJSON  `json:"levels"`
 	}
 	levelJSON struct {
-		Level     string        `json:"level"`
-		Bytes     float64       `json:"bytes"`
-		Counted   bool          `json:"counted_by_model"`
-		Intensity float64       `json:"flop_per_byte"`
-		Bandwidth float64       `json:"bytes_per_second"`
-		Share     render.Number `json:"of_roof"`
-		Above     string        `json:"above,omitempty"`
+		Level     string       `json:"level"`
+		Bytes     float64      `json:"bytes"`
+		Counted   bool         `json:"counted_by_model"`
+		Intensity float64      `json:"flop_per_byte"`
+		Bandwidth float64      `json:"bytes_per_second"`
+		Share     table.Number `json:"of_roof"`
+		Above     string       `json:"above,omitempty"`
 	}
 )
 
 // known returns a number that is 0 if it is unknown as one that JSON writes as null then.
-func known(v float64) render.Number {
+func known(v float64) table.Number {
 	if v == 0 {
-		return render.Number(math.NaN())
+		return table.Number(math.NaN())
 	}
-	return render.Number(v)
+	return table.Number(v)
 }
 
 func (p *picture) object() object {
@@ -99,24 +99,24 @@ func (p *picture) object() object {
 	return out
 }
 
-func (p *picture) write(s *iostreams.Streams, format render.Format) error {
+func (p *picture) write(s *iostreams.Streams, format table.Format) error {
 	switch format {
-	case render.JSON:
-		return render.JSONLine(s, p.object())
-	case render.Table:
+	case table.JSON:
+		return table.JSONLine(s, p.object())
+	case table.Table:
 		header, rows := p.ceilings()
-		if err := render.WriteRows(s, format, header, rows); err != nil || len(p.kernels) == 0 {
+		if err := table.WriteRows(s, format, header, rows); err != nil || len(p.kernels) == 0 {
 			return err
 		}
-		render.Lines(s, "")
+		table.Lines(s, "")
 		header, rows = p.table()
-		return render.WriteRows(s, format, header, rows)
+		return table.WriteRows(s, format, header, rows)
 	default:
 		header, rows := p.ceilings()
 		if len(p.kernels) > 0 {
 			header, rows = p.records()
 		}
-		return render.WriteRows(s, format, header, rows)
+		return table.WriteRows(s, format, header, rows)
 	}
 }
 
@@ -166,11 +166,11 @@ func (p *picture) table() (header []string, rows [][]string) {
 			name += ", measured"
 		}
 		row := []string{p.sides[k.side].label, k.problem.String(), name, k.configText(), unit.SI(k.Seconds, "s"),
-			unit.SI(k.Rate, "FLOP/s"), render.Percent(k.Share()), k.Bound.String()}
+			unit.SI(k.Rate, "FLOP/s"), table.Percent(k.Share()), k.Bound.String()}
 		for _, l := range levels {
 			cell := "–"
 			if point := k.at(l); point != nil {
-				cell = render.ThreeDigits(point.Intensity)
+				cell = table.ThreeDigits(point.Intensity)
 				if point.Above != roofline.Nothing {
 					cell += " (above)"
 				}
@@ -183,11 +183,11 @@ func (p *picture) table() (header []string, rows [][]string) {
 }
 
 // fields are the labels by name, none for a problem of a data set.
-func (k *placed) fields(names []string) render.Fields {
+func (k *placed) fields(names []string) table.Fields {
 	if len(k.labels) == 0 {
 		return nil
 	}
-	return render.Labels(names, k.labels)
+	return table.Labels(names, k.labels)
 }
 
 // cells are the labels, empty for a problem of a data set.
@@ -214,10 +214,10 @@ func (p *picture) records() (header []string, rows [][]string) {
 	}
 	for i := range p.kernels {
 		k := &p.kernels[i]
-		row := []string{p.sides[k.side].label, render.Exact(float64(k.problem.M)), render.Exact(float64(k.problem.N)),
-			render.Exact(float64(k.problem.K)), render.Exact(float64(k.problem.Batch)), k.problem.DType.String(),
-			k.problem.String(), k.name, render.Flag(k.measured), k.configText(), render.Exact(k.Seconds),
-			render.Exact(k.Rate), render.Exact(k.Attainable), render.Exact(k.Share()), k.Bound.String(), k.compute.String()}
+		row := []string{p.sides[k.side].label, table.Exact(float64(k.problem.M)), table.Exact(float64(k.problem.N)),
+			table.Exact(float64(k.problem.K)), table.Exact(float64(k.problem.Batch)), k.problem.DType.String(),
+			k.problem.String(), k.name, table.Flag(k.measured), k.configText(), table.Exact(k.Seconds),
+			table.Exact(k.Rate), table.Exact(k.Attainable), table.Exact(k.Share()), k.Bound.String(), k.compute.String()}
 		for _, l := range levels {
 			point := k.at(l)
 			if point == nil {
@@ -226,9 +226,9 @@ func (p *picture) records() (header []string, rows [][]string) {
 			}
 			share := ""
 			if point.Share > 0 {
-				share = render.Exact(point.Share)
+				share = table.Exact(point.Share)
 			}
-			row = append(row, render.Exact(point.Bytes), render.Exact(point.Intensity), render.Exact(point.Bandwidth), share,
+			row = append(row, table.Exact(point.Bytes), table.Exact(point.Intensity), table.Exact(point.Bandwidth), share,
 				point.Above.String())
 		}
 		rows = append(rows, append(row, k.cells(p.labels)...))

@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -30,13 +30,13 @@ func runContract(ctx context.Context, o *Options) error {
 	for _, other := range answers[1:] {
 		best.Contraction.Instead = append(best.Contraction.Instead, other.Contraction)
 	}
-	format := render.FormatOf(o.Factory)
-	if (format == render.CSV || format == render.TSV) && !best.Contraction.Plan.Direct() {
+	format := o.Factory.Format()
+	if (format == table.CSV || format == table.TSV) && !best.Contraction.Plan.Direct() {
 		return diag.Inputf("the contraction is no single GEMM: %s", best.Contraction.Plan.Text()).At("--format %s", format).
 			Do("ask for json or table: a row has one GEMM")
 	}
 	w := newWriter(o.Factory.Streams, format, false, session.Single(best.Problem),
-		render.AxesOf(a.Describe(), best.Kernel), 1)
+		table.AxesOf(a.Describe(), best.Kernel), 1)
 	w.regret = o.Regret
 	return w.write(best)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -57,8 +58,8 @@ func (o *Options) runLogic(ctx context.Context) error {
 		}
 		answer.Entries, answer.Regret = []session.Entry{e, answer.Entries[0]}, nil
 	}
-	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), false, session.Single(p),
-		render.AxesOf(a.Describe(), answer.Kernel), 1)
+	w := newWriter(o.Factory.Streams, o.Factory.Format(), false, session.Single(p),
+		table.AxesOf(a.Describe(), answer.Kernel), 1)
 	w.regret = o.Regret && kernel < 0
 	return w.write(answer)
 }
@@ -121,7 +122,7 @@ type foreignJSON struct {
 	MadeFor    string           `json:"made_for,omitempty"`
 	Problem    gemm.Record      `json:"problem"`
 	Logic      render.LogicJSON `json:"logic"`
-	Speed      render.Number    `json:"speed"`
+	Speed      table.Number     `json:"speed"`
 	Unit       string           `json:"unit"`
 	Parameters map[string]any   `json:"parameters"`
 }
@@ -133,29 +134,29 @@ func (o *Options) writeForeign(l *logic.Logic, kernel int, pick *session.LogicPi
 		speed = l.Speed(logic.SizeOf(&p))
 	}
 	s, k := o.Factory.Streams, &l.Kernels[kernel]
-	switch format := render.FormatOf(o.Factory); format {
-	case render.JSON:
-		return render.JSONLine(s, foreignJSON{Arch: l.Arch, MadeFor: l.Device, Problem: p.Record(),
+	switch format := o.Factory.Format(); format {
+	case table.JSON:
+		return table.JSONLine(s, foreignJSON{Arch: l.Arch, MadeFor: l.Device, Problem: p.Record(),
 			Logic: render.LogicJSON{File: pick.File, Layer: string(pick.Layer), Kernel: pick.Kernel},
-			Speed: render.Number(speed), Unit: l.Unit, Parameters: k.Parameters})
-	case render.Table:
+			Speed: table.Number(speed), Unit: l.Unit, Parameters: k.Parameters})
+	case table.Table:
 	default:
 		return diag.Inputf("a row of %s has no place for kernels of Tensile", format).At("--format %s", format).
 			Do("use json or table")
 	}
-	render.Line(s, "problem", "%s", p)
+	table.Line(s, "problem", "%s", p)
 	render.LogicLine(s, pick)
 	if l.Device != "" {
-		render.Line(s, "", "made for %s with %s", l.Arch, l.Device)
+		table.Line(s, "", "made for %s with %s", l.Arch, l.Device)
 	}
-	render.Line(s, "kernel", "%s", s.Bold(pick.Kernel))
+	table.Line(s, "kernel", "%s", s.Bold(pick.Kernel))
 	if speed != 0 {
 		unit := l.Unit
 		if unit == "" {
 			unit = "(the file does not say the unit)"
 		}
-		render.Line(s, "speed", "%s %s", render.SixDigits(speed), unit)
+		table.Line(s, "speed", "%s %s", table.SixDigits(speed), unit)
 	}
-	render.Line(s, "predicted", "nothing: no model here knows the kernels of this file")
+	table.Line(s, "predicted", "nothing: no model here knows the kernels of this file")
 	return nil
 }

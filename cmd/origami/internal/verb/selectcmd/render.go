@@ -9,35 +9,36 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // writer writes one answer after the other in the chosen format.
 type writer struct {
 	s         *iostreams.Streams
-	format    render.Format
+	format    table.Format
 	many      bool
 	top       int  // how many configurations to list
 	regret    bool // the expected regret was asked for
 	more      bool // there are columns for what few problems have
 	labels    []string
-	delimited *render.Delimited
+	delimited *table.Delimited
 	heading   []string   // of the table of many problems
 	rows      [][]string // of that table
 	time      string     // the header of its times
 }
 
 func newWriter(
-	s *iostreams.Streams, f render.Format, many bool, problems *session.Problems, axes []gemm.Axis, top int,
+	s *iostreams.Streams, f table.Format, many bool, problems *session.Problems, axes []gemm.Axis, top int,
 ) *writer {
 	w := &writer{s: s, format: f, many: many, top: top, more: problems.More(), labels: problems.Labels()}
-	if f == render.CSV || f == render.TSV {
-		header := slices.Concat(render.KeyColumns, render.LaunchColumns(axes),
+	if f == table.CSV || f == table.TSV {
+		header := slices.Concat(table.KeyColumns, table.LaunchColumns(axes),
 			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
 				"rejected",
 				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds",
-				"noise_floor", "measured", "outside", "ranks_only"}, w.rankColumn(), w.labels, render.MoreColumns(w.more))
-		w.delimited = render.NewDelimited(s, f, header)
+				"noise_floor", "measured", "outside", "ranks_only"}, w.rankColumn(), w.labels, table.MoreColumns(w.more))
+		w.delimited = table.NewDelimited(s, f, header)
 	}
 	return w
 }
@@ -60,7 +61,7 @@ func (w *writer) write(a *session.Answer) error {
 	if w.format.Pasted() {
 		return render.Paste(w.s, w.format, a, w.top)
 	}
-	if w.format == render.Table && !w.many {
+	if w.format == table.Table && !w.many {
 		w.card(a)
 		return nil
 	}
@@ -79,28 +80,28 @@ func (w *writer) entry(a *session.Answer, best *session.Entry, rank int) error {
 		ranks = []string{strconv.Itoa(rank)}
 	}
 	switch {
-	case w.format == render.JSON:
+	case w.format == table.JSON:
 		o := ranked{Object: render.ObjectOf(a, best)}
-		o.Labels = render.Labels(w.labels, a.Labels)
+		o.Labels = table.Labels(w.labels, a.Labels)
 		if w.top > 1 {
 			o.Rank = rank
 		}
-		return render.JSONLine(w.s, o)
+		return table.JSONLine(w.s, o)
 	case w.delimited != nil:
 		o := render.ObjectOf(a, best)
 		axes := a.Arch.Axes(a.Kernel)
 		if a.Instead != "" { // the header has the axes of the family that was asked for
 			axes = a.Arch.Axes(a.Instead)
 		}
-		return w.delimited.Write(slices.Concat(render.KeyCells(a.Problem, best.Config),
-			render.LaunchCells(best.Config, axes),
+		return w.delimited.Write(slices.Concat(table.KeyCells(a.Problem, best.Config),
+			table.LaunchCells(best.Config, axes),
 			[]string{
-				o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), render.Exact(o.Predicted.Cycles),
-				render.Exact(o.Predicted.Seconds),
-				render.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates),
+				o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), table.Exact(o.Predicted.Cycles),
+				table.Exact(o.Predicted.Seconds),
+				table.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates),
 				strconv.Itoa(o.Rejected),
-			}, uncertaintyCells(&o), []string{strings.Join(o.Outside, "; "), render.Flag(o.RanksOnly)},
-			ranks, a.Labels, render.MoreCells(a.Problem, w.more)))
+			}, uncertaintyCells(&o), []string{strings.Join(o.Outside, "; "), table.Flag(o.RanksOnly)},
+			ranks, a.Labels, table.MoreCells(a.Problem, w.more)))
 	default:
 		if w.rows == nil {
 			heading := render.Heading(a, best)
@@ -130,19 +131,19 @@ func (w *writer) entry(a *session.Answer, best *session.Entry, rank int) error {
 func uncertaintyCells(o *render.Object) []string {
 	cells := make([]string, 7)
 	if i := o.Predicted.Interval; i != nil {
-		cells[0], cells[1] = render.Exact(i[0]), render.Exact(i[1])
+		cells[0], cells[1] = table.Exact(i[0]), table.Exact(i[1])
 	}
 	if o.ExpectedRegret != nil {
-		cells[2], cells[3] = render.Exact(*o.ExpectedRegret), strconv.Itoa(o.WorthMeasuring)
+		cells[2], cells[3] = table.Exact(*o.ExpectedRegret), strconv.Itoa(o.WorthMeasuring)
 	}
 	if m := o.Measured; m != nil {
 		for _, c := range m.Candidates {
 			if c.Chosen {
-				cells[4] = render.Exact(*c.Median)
+				cells[4] = table.Exact(*c.Median)
 			}
 		}
-		if noise := float64(m.Noise); session.Finite(noise) {
-			cells[5] = render.Exact(noise)
+		if noise := float64(m.Noise); table.Finite(noise) {
+			cells[5] = table.Exact(noise)
 		}
 		cells[6] = strconv.Itoa(len(m.Candidates))
 	}
@@ -158,10 +159,10 @@ func (w *writer) table() {
 	if len(w.rows) == 0 {
 		return
 	}
-	render.Lines(w.s, w.heading...)
+	table.Lines(w.s, w.heading...)
 	header := slices.Concat([]string{"problem"}, w.labels, w.rankColumn(),
 		[]string{"pick", w.time, "rate", "of peak", "bound", "validated"})
-	render.Grid{Header: header[:len(w.rows[0])], Rows: w.rows,
+	table.Grid{Header: header[:len(w.rows[0])], Rows: w.rows,
 		Least: []string{"validated", "of peak", "rate", "bound"}}.Write(w.s)
 	w.heading, w.rows = nil, w.rows[:0]
 }
@@ -169,8 +170,8 @@ func (w *writer) table() {
 // card writes the answer for one problem for a reader.
 func (w *writer) card(a *session.Answer) {
 	best := &a.Entries[0]
-	line := func(label, format string, args ...any) { render.Line(w.s, label, format, args...) }
-	render.Lines(w.s, render.Heading(a, best)...)
+	line := func(label, format string, args ...any) { table.Line(w.s, label, format, args...) }
+	table.Lines(w.s, render.Heading(a, best)...)
 	if a.Contraction != nil {
 		render.ContractionLines(w.s, a)
 	}
@@ -188,7 +189,7 @@ func (w *writer) card(a *session.Answer) {
 		if widened, ok := a.Widened(best); ok {
 			wider = fmt.Sprintf(", %.2g times as wide as inside of what was checked", widened)
 		}
-		line("", "%s interval %s%s", render.Level(a.Scope(best).Uncertainty.Level), render.Span(low, high), wider)
+		line("", "%s interval %s%s", table.Level(a.Scope(best).Uncertainty.Level), table.Span(low, high), wider)
 	}
 	line("why", "%s", render.Why(a, best))
 	switch {
@@ -219,7 +220,7 @@ func (w *writer) card(a *session.Answer) {
 		line("measured", "%s", verdict)
 		if len(rows) > 0 {
 			w.s.Printf("\n")
-			render.WriteTable(w.s, header, rows)
+			table.WriteTable(w.s, header, rows)
 		}
 	}
 }
@@ -231,21 +232,21 @@ func (w *writer) best(a *session.Answer) {
 	for i := range a.Entries[:min(w.top, len(a.Entries))] {
 		e := &a.Entries[i]
 		rows = append(rows, []string{strconv.Itoa(i + 1), e.Config.String(), render.TimeCell(a, e),
-			render.RateCell(a, e), render.Percent(float64(e.Estimate.Cycles)/first - 1), e.Estimate.Bound.String()})
+			render.RateCell(a, e), table.Percent(float64(e.Estimate.Cycles)/first - 1), e.Estimate.Bound.String()})
 	}
-	render.WriteTable(w.s, []string{"rank", "config", render.TimeHeader(a.Arch), "rate", "slower by", "bound"}, rows)
+	table.WriteTable(w.s, []string{"rank", "config", render.TimeHeader(a.Arch), "rate", "slower by", "bound"}, rows)
 }
 
 func percent(v float64) string {
-	if !session.Finite(v) {
+	if !table.Finite(v) {
 		return "–"
 	}
-	return render.Percent(v)
+	return table.Percent(v)
 }
 
 func peakShare(a *session.Answer, e *session.Entry) string {
 	if share, ok := a.PeakShare(e); ok && !a.Arch.RanksOnly {
-		return render.Percent(share)
+		return table.Percent(share)
 	}
 	return ""
 }
@@ -259,7 +260,7 @@ func beside(e, model *session.Entry) string {
 	if share < 0 {
 		return fmt.Sprintf("picks %s, within its tie window", model.Config)
 	}
-	return fmt.Sprintf("picks %s, predicted to take %s less", model.Config, render.Percent(share))
+	return fmt.Sprintf("picks %s, predicted to take %s less", model.Config, table.Percent(share))
 }
 
 // slower says how much slower the runner-up is.
@@ -268,7 +269,7 @@ func slower(second, best float64) string {
 		return "predicted to be equally fast"
 	}
 	if second < best {
-		return render.Percent((best-second)/best) + " faster in the prediction, but within the model's tie window"
+		return table.Percent((best-second)/best) + " faster in the prediction, but within the model's tie window"
 	}
-	return render.Percent((second-best)/best) + " slower"
+	return table.Percent((second-best)/best) + " slower"
 }

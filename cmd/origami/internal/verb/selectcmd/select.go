@@ -8,8 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -119,13 +120,13 @@ func Run(ctx context.Context, o *Options) error {
 		}
 		question.Kernel, question.Others = families[0], families[1:]
 	}
-	w := newWriter(o.Factory.Streams, render.FormatOf(o.Factory), many, problems,
-		render.AxesOf(a.Describe(), question.Kernel), max(1, o.Top))
+	w := newWriter(o.Factory.Streams, o.Factory.Format(), many, problems,
+		table.AxesOf(a.Describe(), question.Kernel), max(1, o.Top))
 	w.regret = question.Regret
 	if !many {
 		question.Top, question.Terms = max(2, o.Top), true // for the runner-up, and the waves and DRAM traffic of the pick
 	}
-	bar := render.NewListBar(o.Factory.Streams, "selecting", o.Query.Problems)
+	bar := iostreams.NewListBar(o.Factory.Streams, "selecting", o.Query.Problems)
 	defer bar.Stop()
 	write := func(one *session.Answer) error {
 		bar.SetShare(problems.Share())

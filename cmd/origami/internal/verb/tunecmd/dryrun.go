@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/tune"
 	"github.com/origami-gemm/origami/core/unit"
@@ -61,24 +61,24 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 		}
 	}
 	streams := s.o.Factory.Streams
-	format := render.FormatOf(s.o.Factory)
-	if format == render.JSON {
-		return render.JSONLine(streams, plan)
+	format := s.o.Factory.Format()
+	if format == table.JSON {
+		return table.JSONLine(streams, plan)
 	}
 	rows := make([][]string, len(plan.Sets))
 	for i, x := range plan.Sets {
 		rows[i] = []string{x.Type, x.Name, strconv.Itoa(x.Sizes), strconv.Itoa(x.BruteForce)}
 	}
-	if format == render.Table {
-		render.Line(streams, "sizes", "%d", plan.Sizes)
-		render.Line(streams, "brute force", "%s, about %v", render.Plural(plan.BruteForce, "measurement", "measurements"),
+	if format == table.Table {
+		table.Line(streams, "sizes", "%d", plan.Sizes)
+		table.Line(streams, "brute force", "%s, about %v", table.Plural(plan.BruteForce, "measurement", "measurements"),
 			rounded(plan.BruteForceSeconds))
-		render.Line(streams, "expected", "about %s (%s), about %v",
-			render.Plural(plan.Expected, "measurement", "measurements"),
-			render.Percent(float64(plan.Expected)/float64(plan.BruteForce)), rounded(plan.ExpectedSeconds))
+		table.Line(streams, "expected", "about %s (%s), about %v",
+			table.Plural(plan.Expected, "measurement", "measurements"),
+			table.Percent(float64(plan.Expected)/float64(plan.BruteForce)), rounded(plan.ExpectedSeconds))
 		streams.Printf("\n")
 	}
-	return render.WriteRows(streams, format, []string{"type", "set", "sizes", "brute force"}, rows)
+	return table.WriteRows(streams, format, []string{"type", "set", "sizes", "brute force"}, rows)
 }
 
 // sets counts the sizes and measurements of each set.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tune"
@@ -23,20 +24,20 @@ type problem = gemm.Problem
 
 // row is a size in JSON.
 type row struct {
-	Problem   gemm.Record   `json:"problem"`
-	Sets      []string      `json:"sets"`
-	Pick      *gemm.Config  `json:"pick"`
-	Config    string        `json:"config,omitempty"`
-	Seconds   float64       `json:"seconds,omitempty"`
-	TFLOPS    float64       `json:"tflops,omitempty"`
-	Predicted float64       `json:"predicted_seconds,omitempty"`
-	Model     *gemm.Config  `json:"model_pick"`
-	Measured  int           `json:"measured"`
-	Usable    int           `json:"candidates"`
-	Expected  render.Number `json:"expected_regret"`
-	Known     *float64      `json:"known_regret,omitempty"`
-	Why       tune.Reason   `json:"why"`
-	Steps     []step        `json:"steps"`
+	Problem   gemm.Record  `json:"problem"`
+	Sets      []string     `json:"sets"`
+	Pick      *gemm.Config `json:"pick"`
+	Config    string       `json:"config,omitempty"`
+	Seconds   float64      `json:"seconds,omitempty"`
+	TFLOPS    float64      `json:"tflops,omitempty"`
+	Predicted float64      `json:"predicted_seconds,omitempty"`
+	Model     *gemm.Config `json:"model_pick"`
+	Measured  int          `json:"measured"`
+	Usable    int          `json:"candidates"`
+	Expected  table.Number `json:"expected_regret"`
+	Known     *float64     `json:"known_regret,omitempty"`
+	Why       tune.Reason  `json:"why"`
+	Steps     []step       `json:"steps"`
 }
 
 // step is a measurement in JSON.
@@ -49,23 +50,23 @@ type step struct {
 
 // summary is what came out for all sizes, in JSON.
 type summary struct {
-	Arch         string        `json:"arch"`
-	Device       string        `json:"device"`
-	Model        string        `json:"model"`
-	Kernel       string        `json:"kernel"`
-	Strategy     string        `json:"strategy"`
-	Regret       float64       `json:"regret"`
-	Sizes        int           `json:"sizes"`
-	Measurements int           `json:"measurements"`
-	Fresh        int           `json:"fresh_measurements"`
-	FreshSeconds float64       `json:"fresh_seconds"`
-	BruteForce   int           `json:"brute_force_measurements"`
-	Kernels      int           `json:"kernels"`
-	Expected     render.Number `json:"expected_regret"`
-	Known        *float64      `json:"known_regret,omitempty"`
-	KnownWorst   *float64      `json:"known_regret_worst,omitempty"`
-	Unfinished   int           `json:"unfinished"`
-	Curve        []point       `json:"curve,omitempty"`
+	Arch         string       `json:"arch"`
+	Device       string       `json:"device"`
+	Model        string       `json:"model"`
+	Kernel       string       `json:"kernel"`
+	Strategy     string       `json:"strategy"`
+	Regret       float64      `json:"regret"`
+	Sizes        int          `json:"sizes"`
+	Measurements int          `json:"measurements"`
+	Fresh        int          `json:"fresh_measurements"`
+	FreshSeconds float64      `json:"fresh_seconds"`
+	BruteForce   int          `json:"brute_force_measurements"`
+	Kernels      int          `json:"kernels"`
+	Expected     table.Number `json:"expected_regret"`
+	Known        *float64     `json:"known_regret,omitempty"`
+	KnownWorst   *float64     `json:"known_regret_worst,omitempty"`
+	Unfinished   int          `json:"unfinished"`
+	Curve        []point      `json:"curve,omitempty"`
 }
 
 // point is a point of the curve of regret, in JSON.
@@ -89,15 +90,15 @@ func (s *tuning) report(ctx context.Context, t *tune.Tuner) error {
 		return err
 	}
 	streams := s.o.Factory.Streams
-	switch format := render.FormatOf(s.o.Factory); format {
-	case render.JSON:
+	switch format := s.o.Factory.Format(); format {
+	case table.JSON:
 		for i := range rows {
-			if err := render.JSONLine(streams, &rows[i]); err != nil {
+			if err := table.JSONLine(streams, &rows[i]); err != nil {
 				return err
 			}
 		}
-		return render.JSONLine(streams, map[string]*summary{"summary": &sum})
-	case render.Table:
+		return table.JSONLine(streams, map[string]*summary{"summary": &sum})
+	case table.Table:
 		s.heading(&sum)
 		streams.Printf("\n")
 		return s.table(format, rows)
@@ -132,7 +133,7 @@ func (s *tuning) rows(t *tune.Tuner) []row {
 		size, p := &t.Sizes[i], &t.Picks[i]
 		r := &rows[i]
 		*r = row{Problem: size.Problem.Record(), Sets: size.Sets, Measured: p.Measured, Usable: size.Usable,
-			Expected: render.Number(p.Expected), Why: p.Why, Steps: []step{}, Model: &size.Candidates[0].Config}
+			Expected: table.Number(p.Expected), Why: p.Why, Steps: []step{}, Model: &size.Candidates[0].Config}
 		if p.Candidate < 0 {
 			continue
 		}
@@ -189,7 +190,7 @@ func (s *tuning) summarise(t *tune.Tuner, rows []row, sum *summary) {
 			known = append(known, *r.Known)
 		}
 	}
-	sum.Kernels, sum.Expected = len(kernels), render.Number(geomean(expected))
+	sum.Kernels, sum.Expected = len(kernels), table.Number(geomean(expected))
 	if len(known) == 0 {
 		return
 	}
@@ -210,31 +211,31 @@ func (s *tuning) summarise(t *tune.Tuner, rows []row, sum *summary) {
 // heading prints the summary as text.
 func (s *tuning) heading(sum *summary) {
 	streams := s.o.Factory.Streams
-	share := func(n int) string { return render.Percent(float64(n) / float64(sum.BruteForce)) }
-	render.Lines(streams, render.DeviceLines(s.arch.Describe())...)
-	render.Lines(streams, render.ModelLine(s.arch.Describe(), s.kernel))
+	share := func(n int) string { return table.Percent(float64(n) / float64(sum.BruteForce)) }
+	table.Lines(streams, render.DeviceLines(s.arch.Describe())...)
+	table.Lines(streams, render.ModelLine(s.arch.Describe(), s.kernel))
 	took := ""
 	if sum.Fresh > 0 {
 		rate := float64(sum.Fresh) / sum.FreshSeconds
 		took = fmt.Sprintf("; %d of them in %v, where brute force would take about %v", sum.Fresh, rounded(sum.FreshSeconds),
 			rounded(float64(sum.BruteForce)/rate))
 	}
-	render.Line(streams, "measured", "%d of %d, %s of brute force%s", sum.Measurements, sum.BruteForce,
+	table.Line(streams, "measured", "%d of %d, %s of brute force%s", sum.Measurements, sum.BruteForce,
 		share(sum.Measurements), took)
 	if s.data != nil && s.sweep == nil && s.o.Executor == "" {
-		render.Line(streams, "times", "recorded in %s", s.data.Name)
+		table.Line(streams, "times", "recorded in %s", s.data.Name)
 	}
-	render.Line(streams, "kernels", "%d for %s", sum.Kernels, render.Plural(sum.Sizes, "size", "sizes"))
+	table.Line(streams, "kernels", "%d for %s", sum.Kernels, table.Plural(sum.Sizes, "size", "sizes"))
 	if s.o.Strategy == byModel {
-		render.Line(streams, "regret", "%s expected, as a geometric mean; the limit of a size is %s",
-			render.Percent(float64(sum.Expected)), render.Percent(sum.Regret))
+		table.Line(streams, "regret", "%s expected, as a geometric mean; the limit of a size is %s",
+			table.Percent(float64(sum.Expected)), table.Percent(sum.Regret))
 	}
 	if sum.Known != nil {
-		render.Line(streams, "known", "%s, as a geometric mean; %s at the worst size", render.Percent(*sum.Known),
-			render.Percent(*sum.KnownWorst))
+		table.Line(streams, "known", "%s, as a geometric mean; %s at the worst size", table.Percent(*sum.Known),
+			table.Percent(*sum.KnownWorst))
 	}
 	if sum.Unfinished > 0 {
-		render.Line(streams, "unfinished", "%s", render.Plural(sum.Unfinished, "size", "sizes"))
+		table.Line(streams, "unfinished", "%s", table.Plural(sum.Unfinished, "size", "sizes"))
 	}
 	if len(sum.Curve) == 0 {
 		return
@@ -242,10 +243,10 @@ func (s *tuning) heading(sum *summary) {
 	streams.Printf("\n")
 	rows := make([][]string, len(sum.Curve))
 	for i, p := range sum.Curve {
-		rows[i] = []string{strconv.Itoa(p.Measurements), share(p.Measurements), render.Percent(p.Mean),
-			render.Percent(p.Worst)}
+		rows[i] = []string{strconv.Itoa(p.Measurements), share(p.Measurements), table.Percent(p.Mean),
+			table.Percent(p.Worst)}
 	}
-	render.WriteTable(streams, []string{"measurements", "of brute force", "regret", "worst size"}, rows)
+	table.WriteTable(streams, []string{"measurements", "of brute force", "regret", "worst size"}, rows)
 }
 
 func rounded(seconds float64) time.Duration {
@@ -257,26 +258,26 @@ func rounded(seconds float64) time.Duration {
 }
 
 // table writes a row per size.
-func (s *tuning) table(format render.Format, rows []row) error {
+func (s *tuning) table(format table.Format, rows []row) error {
 	header := []string{"problem", "pick", "seconds", "tflops", "predicted_seconds", "measured", "candidates",
 		"expected_regret"}
-	number, share := render.Exact, render.Exact
-	if format == render.Table {
+	number, share := table.Exact, table.Exact
+	if format == table.Table {
 		header = []string{"problem", "pick", "time", "TFLOP/s", "predicted", "measured", "candidates", "expected regret"}
-		number, share = render.SixDigits, render.Percent
+		number, share = table.SixDigits, table.Percent
 	}
 	if s.known {
-		header = append(header, map[bool]string{true: "known regret", false: "known_regret"}[format == render.Table])
+		header = append(header, map[bool]string{true: "known regret", false: "known_regret"}[format == table.Table])
 	}
 	header = append(header, "why")
 	seconds := func(v float64) string {
 		switch {
 		case v == 0:
 			return ""
-		case format == render.Table:
+		case format == table.Table:
 			return unit.Seconds(v).String()
 		default:
-			return render.Exact(v)
+			return table.Exact(v)
 		}
 	}
 	cells := make([][]string, len(rows))
@@ -305,5 +306,5 @@ func (s *tuning) table(format render.Format, rows []row) error {
 		}
 		cells[i] = append(cells[i], string(r.Why))
 	}
-	return render.WriteRows(s.o.Factory.Streams, format, header, cells)
+	return table.WriteRows(s.o.Factory.Streams, format, header, cells)
 }

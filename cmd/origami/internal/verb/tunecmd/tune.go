@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -178,8 +178,8 @@ func (s *tuning) writeLogics(t *tune.Tuner) error {
 		if err := session.WriteFile(name, "--logic", text); err != nil {
 			return err
 		}
-		s.o.Factory.Streams.Note(l.Type.String() + ": " + render.Plural(len(l.Exact), "size", "sizes") + ", " +
-			render.Plural(len(l.Kernels), "kernel", "kernels") + " in " + name)
+		s.o.Factory.Streams.Note(l.Type.String() + ": " + table.Plural(len(l.Exact), "size", "sizes") + ", " +
+			table.Plural(len(l.Kernels), "kernel", "kernels") + " in " + name)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/release"
 )
@@ -48,8 +48,8 @@ func Run(f *session.Factory, p Protocol) error {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		build, toolchain = release.BuildOf(info), info.GoVersion
 	}
-	if render.FormatOf(f) == render.JSON {
-		return render.JSONLine(f.Streams, object{
+	if f.Format() == table.JSON {
+		return table.JSONLine(f.Streams, object{
 			Version: build.Version, Go: toolchain, Revision: build.Revision, Modified: build.Modified,
 			Wire: p.Wire, API: p.API,
 		})

@@ -1,12 +1,10 @@
-package render
+package iostreams
 
 import (
 	"bytes"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 )
 
 func TestBarLine(t *testing.T) {
@@ -34,7 +32,7 @@ func TestBarLine(t *testing.T) {
 func TestBarLeavesNothing(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		var errs bytes.Buffer
-		s := iostreams.Plain(strings.NewReader(""), &bytes.Buffer{}, &errs)
+		s := Plain(strings.NewReader(""), &bytes.Buffer{}, &errs)
 		s.ErrTerminal = terminal
 		for range 100 {
 			b := NewBar(s, "working")

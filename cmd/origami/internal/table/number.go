@@ -1,5 +1,6 @@
-// Package render turns values into text: numbers for people and for machines, tables, delimited records, JSON lines.
-package render
+// Package table writes rows of answers: as a table for people, as CSV and TSV, and as lines of JSON; with the numbers,
+// for people and for machines, that stand in them.
+package table
 
 import (
 	"math"
@@ -112,3 +113,14 @@ func Plural(n int, one, many string) string {
 	}
 	return strconv.Itoa(n) + " " + many
 }
+
+// ThreeDigits writes a number with three significant digits, and whole from 100 on.
+func ThreeDigits(v float64) string {
+	if math.Abs(v) >= 99.95 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// Finite reports whether a value is a number that JSON can hold.
+func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,4 +1,4 @@
-package render
+package table
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/printable"
 )
 
@@ -313,4 +314,17 @@ func TableWidth(header []string, rows [][]string) (width int) {
 		width += columnWidth(header, rows, i) + 2
 	}
 	return width
+}
+
+// BoundStyle is the name of a bound in a table: arithmetic, memory and latency have a colour each.
+func BoundStyle(s *iostreams.Streams, bound string) iostreams.Styled {
+	switch bound {
+	case arch.BoundCompute.String():
+		return s.Paint(bound, iostreams.Cyan)
+	case arch.BoundL2.String(), arch.BoundMALL.String(), arch.BoundDRAM.String():
+		return s.Paint(bound, iostreams.Magenta)
+	case arch.BoundLatency.String():
+		return s.Paint(bound, iostreams.Yellow)
+	}
+	return iostreams.Styled(s.Letters(bound))
 }

@@ -1,9 +1,7 @@
-package render
+package table
 
 import (
-	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -11,7 +9,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/printable"
 )
 
@@ -25,38 +22,6 @@ const (
 	CSV   Format = config.CSV
 	TSV   Format = config.TSV
 )
-
-// FormatOf returns the format that the settings ask for. The default is a table on a terminal and TSV elsewhere.
-func FormatOf(f *session.Factory) Format {
-	switch asked := f.Settings.Format; {
-	case asked != "":
-		return Format(asked)
-	case f.Streams.Terminal:
-		return Table
-	default:
-		return TSV
-	}
-}
-
-// PageFormatOf is FormatOf for a command that writes a page: a pipe gets the page too.
-func PageFormatOf(f *session.Factory) Format {
-	if f.Settings.Format == "" {
-		return Table
-	}
-	return FormatOf(f)
-}
-
-// JSONLine writes v as one line of JSON.
-func JSONLine(s *iostreams.Streams, v any) error {
-	var line bytes.Buffer
-	e := json.NewEncoder(&line)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return notFinite(v, err)
-	}
-	_, err := s.Data().Write(printable.JSON(line.Bytes()))
-	return err
-}
 
 // Delimited writes a header and rows as CSV or TSV.
 type Delimited struct {
@@ -199,3 +164,6 @@ func numeric(rows [][]string, column int) bool {
 	}
 	return found
 }
+
+// Pasted reports whether a format is for configurations that are pasted into a program.
+func (f Format) Pasted() bool { return slices.Contains(config.PasteFormats, string(f)) }

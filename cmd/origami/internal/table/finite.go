@@ -1,4 +1,4 @@
-package render
+package table
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -46,7 +45,7 @@ func findNotFinite(v reflect.Value) (path string, found bool) {
 	}
 	switch v.Kind() {
 	case reflect.Float64:
-		return "", !session.Finite(v.Float())
+		return "", !Finite(v.Float())
 	case reflect.Pointer, reflect.Interface:
 		return findNotFinite(v.Elem())
 	case reflect.Slice, reflect.Array:

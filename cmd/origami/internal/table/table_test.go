@@ -1,4 +1,4 @@
-package render
+package table
 
 import (
 	"bytes"
@@ -122,13 +122,20 @@ func TestGrid(t *testing.T) {
 
 // A number that JSON cannot hold is an error that names it.
 func TestJSONLineNamesNumbers(t *testing.T) {
+	type predicted struct {
+		TFLOPS   float64     `json:"tflops"`
+		Interval *[2]float64 `json:"interval_seconds"`
+	}
+	type Object struct {
+		Predicted *predicted `json:"predicted"`
+	}
 	inf := math.Inf(1)
 	for want, v := range map[string]any{
-		"predicted.tflops": Object{Predicted: &Predicted{TFLOPS: inf}},
+		"predicted.tflops": Object{Predicted: &predicted{TFLOPS: inf}},
 		"predicted.interval_seconds[1]": struct {
 			Object
 			Rank int `json:"rank"`
-		}{Object: Object{Predicted: &Predicted{Interval: &[2]float64{0, math.NaN()}}}},
+		}{Object: Object{Predicted: &predicted{Interval: &[2]float64{0, math.NaN()}}}},
 		"summary.worst": map[string]any{"summary": Fields{{"best", 1.0}, {"none", Number(inf)}, {"worst", -inf}}},
 		"rows[2].x": struct {
 			Rows []map[string]float64 `json:"rows"`

@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
@@ -25,6 +24,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/origami-gemm/origami/internal/testing/goplugin"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 	"github.com/origami-gemm/origami/sdk/serve"
@@ -128,18 +128,12 @@ func runForger(f folder, name string) {
 	case describes():
 		serve.Main(architectures)
 	}
-	goplugin.Serve(&goplugin.ServeConfig{
-		HandshakeConfig:  wire.Handshake,
-		VersionedPlugins: wire.Plugins(service),
-		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
-			o = append(o, grpc.MaxRecvMsgSize(wire.MaxRequest), grpc.UnaryInterceptor(f.intercept),
-				grpc.StreamInterceptor(f.flood), grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")}))
-			if _, err := os.Stat(f.file(compressFile)); err == nil {
-				o = append(o, grpc.RPCCompressor(grpc.NewGZIPCompressor())) //nolint:staticcheck // whatever the host accepts
-			}
-			return grpc.NewServer(o...)
-		},
-	})
+	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(wire.MaxRequest), grpc.UnaryInterceptor(f.intercept),
+		grpc.StreamInterceptor(f.flood), grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")})}
+	if _, err := os.Stat(f.file(compressFile)); err == nil {
+		options = append(options, grpc.RPCCompressor(grpc.NewGZIPCompressor())) //nolint:staticcheck // whatever the host accepts
+	}
+	goplugin.Serve(wire.ProtocolVersion, service, options...)
 	if f.armed(callForgeries, "afterwards").do != nil {
 		time.Sleep(time.Minute)
 	}

@@ -5,15 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
-	"sync/atomic"
-	"time"
 
-	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/origami-gemm/origami/sdk/wire"
 )
 
 // environment lists the variables that a plugin inherits: the paths of programs, libraries and caches, the visible
@@ -39,89 +39,68 @@ func hostEnv() []string {
 	return env
 }
 
-// launcher is the runner that go-plugin starts a process with.
-type launcher struct {
-	program *program
-	file    *binary // nil for a built-in
-	ctx     context.Context
-	env     []string
-	log     *tail
-	session *session
-
-	handshake io.ReadCloser
-	mute      atomic.Bool // it closed its stdout without a handshake
-}
-
 // handshakeLength limits the line of the handshake. Most of it is a certificate.
 const handshakeLength = 16 << 10
 
-var _ runner.Runner = (*launcher)(nil)
-
-func (l *launcher) Start(context.Context) error {
-	p, err := start(l.program.path, l.file, l.program.args, l.env, l.log)
-	if err != nil {
-		return err
-	}
-	l.session.process = p
-	handshake, w := io.Pipe()
-	l.handshake = handshake
+// handshake returns the first line of a process. The rest goes to its log: a plugin that continued to print into a full
+// pipe would block forever.
+func (p *process) handshake(ctx context.Context) (line string, err error) {
+	first := make(chan string, 1)
 	go func() {
+		defer close(first)
 		stdout := bufio.NewReaderSize(p.stdout, handshakeLength)
-		line, _, err := stdout.ReadLine()
-		if err == nil {
-			_, _ = w.Write(append(line, '\n'))
-		} else {
-			l.mute.Store(true)
+		if line, _, err := stdout.ReadLine(); err == nil {
+			first <- string(line)
 		}
-		_ = w.Close()
-		l.log.readFrom(stdout)
+		p.stderr.readFrom(stdout)
 	}()
-	// The start ends when launch returns. Until then its deadline, or closing the host, ends the process.
-	context.AfterFunc(l.ctx, func() {
-		if errors.Is(l.ctx.Err(), context.DeadlineExceeded) || l.program.host.ctx.Err() != nil {
-			p.kill()
+	select {
+	case line, printed := <-first:
+		if !printed {
+			// It most likely is about to end, and how it ends says more than that it was killed.
+			p.exitedWithin(stopTime)
+			return "", errors.New("it closed its standard output without a handshake")
 		}
-	})
-	return nil
-}
-
-// Kill is called when the handshake failed, often because the process is about to end by itself. If it closed its
-// stdout, it most likely is, and how it ends says more than that it was killed.
-func (l *launcher) Kill(context.Context) error {
-	grace := 100 * time.Millisecond
-	if l.mute.Load() {
-		grace = stopTime
+		return line, nil
+	case <-p.exited:
+		return "", errors.New("it ended without a handshake")
+	case <-ctx.Done():
+		return "", ctx.Err()
 	}
-	if p := l.session.process; p != nil && !p.exitedWithin(grace) {
-		p.kill()
+}
+
+// connect reads the handshake and returns the connection. It is closed when the process ends: a descendant of the
+// process may hold the other end open, and calls would never return.
+func (s *session) connect(ctx context.Context, identity *wire.Identity) (*grpc.ClientConn, error) {
+	line, err := s.process.handshake(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return nil
-}
-
-func (l *launcher) Wait(context.Context) error {
-	<-l.session.process.exited
-	return nil
-}
-
-// Stdout gives go-plugin only the first line, the handshake. The launcher reads the rest: go-plugin stops at a long
-// line, and a plugin that continues to print would then block forever.
-func (l *launcher) Stdout() io.ReadCloser { return l.handshake }
-
-// Stderr is empty for go-plugin: process reads the real one.
-func (l *launcher) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
-
-func (l *launcher) Name() string                    { return l.program.path }
-func (l *launcher) ID() string                      { return l.program.name }
-func (l *launcher) Diagnose(context.Context) string { return "" }
-
-// PluginToHost refuses any address outside the folder that the plugin was given.
-func (l *launcher) PluginToHost(network, address string) (string, string, error) {
-	if runtime.GOOS != "windows" && (network != "unix" || filepath.Dir(address) != filepath.Clean(l.session.socket)) {
-		return "", "", fmt.Errorf("it listens at %s %s, outside of the folder that it was given", network, address)
+	plugin, err := wire.ParseHandshake(line)
+	if err != nil {
+		return nil, err
 	}
-	return network, address, nil
-}
-
-func (l *launcher) HostToPlugin(network, address string) (string, string, error) {
-	return network, address, nil
+	if runtime.GOOS != "windows" && (plugin.Network != "unix" || filepath.Dir(plugin.Address) != filepath.Clean(s.socket)) {
+		return nil, fmt.Errorf("it listens at %s %s, outside of the folder that it was given", plugin.Network,
+			plugin.Address)
+	}
+	config, err := identity.ToPlugin(plugin.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := grpc.NewClient("passthrough:///plugin", append(wire.DialOptions(),
+		grpc.WithTransportCredentials(credentials.NewTLS(config)),
+		// A connection that was closed for want of use could not be opened again.
+		grpc.WithIdleTimeout(0),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, plugin.Network, plugin.Address)
+		}))...)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		<-s.process.exited
+		_ = conn.Close()
+	}()
+	return conn, nil
 }

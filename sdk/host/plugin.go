@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	osexec "os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -13,9 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-	goplugin "github.com/hashicorp/go-plugin"
-	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -46,7 +42,6 @@ type program struct {
 // session is one run of a program.
 type session struct {
 	process *process
-	client  *goplugin.Client
 	conn    grpc.ClientConnInterface
 	socket  string // directory
 	stop    sync.Once
@@ -115,58 +110,50 @@ func (p *program) launch() (_ *session, err error) {
 	ctx, cancel := context.WithTimeout(p.host.ctx, options.StartTimeout)
 	defer cancel()
 
-	certificate, identity, err := clientIdentity()
+	identity, err := wire.NewIdentity()
 	if err != nil {
 		return nil, err
 	}
 	sockets, err := p.host.sockets.enter()
+	if err == nil {
+		defer p.host.sockets.leave()
+	}
+	s := &session{}
+	if err == nil {
+		s.socket, err = os.MkdirTemp(sockets, pluginFolderPrefix)
+	}
 	if err != nil {
 		return nil, advised("set TMPDIR to a folder with a short path that can be written", fault(p.name, "start",
 			FaultStart, nil, err, "its socket cannot be created: %v", err))
 	}
-	defer p.host.sockets.leave()
-	s := &session{}
-	log := &tail{logger: options.Logger.Named(p.name)}
-	s.client = goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig:  wire.Handshake,
-		VersionedPlugins: wire.Plugins(nil),
-		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
-		TLSConfig:        identity,
-		SkipHostEnv:      true,
-		StartTimeout:     options.StartTimeout + time.Second, // ctx decides
-		SyncStdout:       log,
-		SyncStderr:       log,
-		GRPCDialOptions:  wire.DialOptions(),    // go-plugin lifts gRPC's limits for its side
-		Logger:           hclog.NewNullLogger(), // our errors say the same
-		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: sockets},
-		RunnerFunc: func(_ hclog.Logger, handshake *osexec.Cmd, dir string) (runner.Runner, error) {
-			s.socket = dir
-			env := slices.Concat(hostEnv(), handshake.Env, []string{envClientCert + "=" + certificate,
-				wire.EnvWatch + "=stdin",
-				wire.EnvLogLevel + "=" + options.Logger.GetLevel().String()})
-			return &launcher{program: p, file: file, ctx: ctx, env: env, log: log, session: s}, nil
-		},
-	})
 	defer func() {
 		if err != nil {
 			s.end(0)
 		}
 	}()
-
-	protocol, err := s.client.Client()
-	if err == nil {
-		var conn any
-		if conn, err = protocol.Dispense(wire.PluginName); err == nil {
-			s.conn = conn.(grpc.ClientConnInterface)
-		}
+	log := &tail{logger: options.Logger.Named(p.name)}
+	env := append(hostEnv(), wire.EnvCookie+"="+wire.Cookie, fmt.Sprintf("%s=%d", wire.EnvVersions, wire.ProtocolVersion),
+		wire.EnvSocketDir+"="+s.socket, wire.EnvHostCertificate+"="+identity.PEM(), wire.EnvWatch+"=stdin",
+		wire.EnvLogLevel+"="+options.Logger.GetLevel().String())
+	if s.process, err = start(p.path, file, p.args, env, log); err != nil {
+		return nil, p.startFault(ctx, s, err)
 	}
+	// The start ends when launch returns. Until then its deadline, or closing the host, ends the process.
+	context.AfterFunc(ctx, func() {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) || p.host.ctx.Err() != nil {
+			s.process.kill()
+		}
+	})
+	conn, err := s.connect(ctx, identity)
 	var info wire.Info
 	if err == nil {
+		s.conn = conn
 		info, err = wire.NewClient(p.name, s.conn).Info(ctx)
 	}
 	if err != nil {
 		return nil, p.startFault(ctx, s, err)
 	}
+	go wire.Output(context.Background(), s.conn, log)
 	if _, err := wire.CommonAPI(wire.APIVersions, info.APIVersions); err != nil {
 		return nil, fault(p.name, "start", FaultVersion, nil, nil, "%v", err)
 	}
@@ -217,9 +204,9 @@ func (s *session) end(grace time.Duration) {
 		if s.process != nil {
 			force := time.AfterFunc(grace, s.process.kill)
 			defer force.Stop()
-		}
-		s.client.Kill()
-		if s.process != nil {
+			if s.conn != nil {
+				wire.Shutdown(context.Background(), s.conn)
+			}
 			s.process.release()
 		}
 		if s.socket != "" {

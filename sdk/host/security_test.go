@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -26,6 +25,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/goplugin"
 	"github.com/origami-gemm/origami/sdk/host"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -36,11 +36,7 @@ import (
 // Only the host that started a plugin can call it. A client without its certificate gets no answer.
 func TestPluginAnswersItsHostOnly(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	client := goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Plugins(nil),
-		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
-		Cmd:              osexec.Command(os.Args[0], asPlugin, "good"), AutoMTLS: true, Logger: hclog.NewNullLogger(),
-	})
+	client := goplugin.Client(osexec.Command(os.Args[0], asPlugin, "good"))
 	defer client.Kill()
 	address, err := client.Start()
 	if err != nil {
@@ -74,15 +70,11 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 		_ = conn.Close()
 	}
 	// The host that started it gets one.
-	protocol, err := client.Client()
+	conn, err := goplugin.Connection(client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := protocol.Dispense(wire.PluginName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := wire.NewClient("good", conn.(grpc.ClientConnInterface)).Info(t.Context()); err != nil ||
+	if info, err := wire.NewClient("good", conn).Info(t.Context()); err != nil ||
 		info.Name != "good" {
 		t.Errorf("got %+v, %v", info, err)
 	}

@@ -11,10 +11,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// sockets is the folder for the sockets of plugins that the host is starting. go-plugin makes a subfolder for each
-// plugin. The folder exists only while a plugin starts: an existing connection needs no socket. Only this user may
-// enter it. The host holds a lock on it, which is released however the process ends. The next host that starts a
-// plugin then removes the folder.
+// sockets is the folder for the sockets of plugins that the host is starting. Each plugin has a subfolder. The folder
+// exists only while a plugin starts: an existing connection needs no socket. Only this user may enter it. The host holds
+// a lock on it, which is released however the process ends. The next host that starts a plugin then removes the folder.
 type sockets struct {
 	mu    sync.Mutex
 	users int
@@ -22,7 +21,7 @@ type sockets struct {
 	lock  *flock.Flock
 }
 
-// The name of the folder is socketPrefix and digits. go-plugin chooses the names of the subfolders.
+// The name of the folder is socketPrefix and digits. Those of its subfolders are pluginFolderPrefix and digits.
 const (
 	socketPrefix       = "origami-run"
 	pluginFolderPrefix = "plugin-dir"

@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	goplugin "github.com/hashicorp/go-plugin"
-
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/goplugin"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	"github.com/origami-gemm/origami/sdk/serve"
@@ -82,7 +81,7 @@ var startForgeries = []forgery{
 			return nil, nil
 		}},
 	{name: "has another cookie", do: func(folder) (any, error) {
-		return nil, os.Setenv(wire.Handshake.MagicCookieKey, "another")
+		return nil, os.Setenv(wire.EnvCookie, "another")
 	}},
 	{name: "speaks another protocol version", do: func(folder) (any, error) {
 		if describes() {
@@ -90,12 +89,7 @@ var startForgeries = []forgery{
 				`"protocolVersions":[2]}`)
 			os.Exit(0)
 		}
-		goplugin.Serve(&goplugin.ServeConfig{
-			HandshakeConfig: wire.Handshake, GRPCServer: goplugin.DefaultGRPCServer,
-			VersionedPlugins: map[int]goplugin.PluginSet{
-				2: wire.Plugins(wire.ArchService(fake.Provider{Name: forger}))[wire.ProtocolVersion],
-			},
-		})
+		goplugin.Serve(2, wire.ArchService(fake.Provider{Name: forger}))
 		os.Exit(0)
 		return nil, nil
 	}},
@@ -153,7 +147,7 @@ func handshake(line string) func(folder) (any, error) {
 		if describes() {
 			return nil, os.WriteFile(f.file(unchangedFile), nil, 0o600)
 		}
-		return printAnd(strings.Replace(line, "FOLDER", os.Getenv(goplugin.EnvUnixSocketDir), 1) + "\n")(f)
+		return printAnd(strings.Replace(line, "FOLDER", os.Getenv(wire.EnvSocketDir), 1) + "\n")(f)
 	}
 }
 

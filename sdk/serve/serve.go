@@ -8,16 +8,21 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -49,7 +54,7 @@ func run(s *wire.Service) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-	case os.Getenv(wire.Handshake.MagicCookieKey) == wire.Handshake.MagicCookieValue:
+	case os.Getenv(wire.EnvCookie) == wire.Cookie:
 		serve(s)
 	default:
 		hint(os.Stderr, os.Args[0], s)
@@ -85,17 +90,52 @@ func serve(s *wire.Service) {
 	// The host executes a file descriptor. Without this, top and nvidia-smi would show its number as the process name.
 	_ = os.WriteFile("/proc/self/comm", []byte("origami-"+s.Describe(context.Background()).GetInfo().GetName()), 0)
 	go exitWithHost(logger)
-	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  wire.Handshake,
-		VersionedPlugins: wire.Plugins(s),
-		Logger:           logger,
-		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(o, wire.ServerOptions()...)...)
-		},
-	})
+	// The host handles a Ctrl-C at the terminal.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	stdout := os.Stdout
+	os.Stdout = os.Stderr
+	if err := listen(stdout, s); err != nil {
+		logger.Error("the plugin cannot serve", "error", err)
+		os.Exit(1)
+	}
 	if err := s.Close(); err != nil {
 		logger.Warn("the plugin did not close cleanly", "error", err)
 	}
+}
+
+// listen announces a socket in the handshake and serves there until the host asks the plugin to end. If the host has
+// sent its certificate, each side accepts only the other.
+func listen(stdout io.Writer, s *wire.Service) error {
+	options := wire.ServerOptions()
+	network, address := "unix", filepath.Join(cmp.Or(os.Getenv(wire.EnvSocketDir), os.TempDir()),
+		fmt.Sprintf("plugin%d", rand.Uint32()))
+	if runtime.GOOS == "windows" {
+		network, address = "tcp", "127.0.0.1:0"
+	}
+	socket, err := net.Listen(network, address)
+	if err != nil {
+		return err
+	}
+	line := wire.Handshake{Network: network, Address: socket.Addr().String()}
+	if theirs := os.Getenv(wire.EnvHostCertificate); theirs != "" {
+		identity, err := wire.NewIdentity()
+		if err != nil {
+			return err
+		}
+		config, err := identity.ToHost(theirs)
+		if err != nil {
+			return err
+		}
+		line.Certificate = identity.DER()
+		options = append(options, grpc.Creds(credentials.NewTLS(config)))
+	}
+	server := grpc.NewServer(options...)
+	s.Register(server)
+	server.RegisterService(wire.Controller(server.Stop), nil)
+	if _, err := fmt.Fprintln(stdout, line); err != nil {
+		return err
+	}
+	return server.Serve(socket)
 }
 
 // exitWithHost ends this process when the host ends. Otherwise a plugin would outlive a killed host. An origami host

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -35,7 +34,7 @@ const (
 	MaxRequest = 2*int(limit.Kernels) + 8<<20
 	// maxRequestMemory is how many bytes a plugin may allocate to decode a request.
 	maxRequestMemory = 2*int(limit.Kernels) + 64<<20
-	// maxOutput bounds a message of go-plugin's own services. It sends the output of a plugin in parts of 1 KiB.
+	// maxOutput bounds a message of StreamStdio. go-plugin sends parts of 1 KiB.
 	maxOutput = 64 << 10
 	// maxHeaders bounds the headers and trailers of an answer, in which errors travel.
 	maxHeaders = 256 << 10
@@ -60,14 +59,12 @@ func isTooLarge(err error) bool {
 	return IsOversize(err) || status.Code(err) == codes.ResourceExhausted
 }
 
-// DialOptions are for the connection of a host to a plugin. They bound what it receives, and refuse go-plugin's
-// broker, which the protocol does not use: it would keep whatever a plugin announces.
+// DialOptions are for the connection of a host to a plugin. They bound what it receives.
 func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxOutput), grpc.MaxCallSendMsgSize(MaxRequest)),
 		grpc.WithMaxHeaderListSize(maxHeaders),
 		grpc.WithChainUnaryInterceptor(boundAnswer),
-		grpc.WithChainStreamInterceptor(refuseBroker),
 	}
 }
 
@@ -85,14 +82,6 @@ func boundAnswer(ctx context.Context, method string, req, reply any, conn *grpc.
 		return refused
 	}
 	return err
-}
-
-func refuseBroker(ctx context.Context, d *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
-	opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	if path.Dir(method) == "/plugin.GRPCBroker" {
-		return nil, status.Error(codes.Unimplemented, "origami does not use the broker")
-	}
-	return open(ctx, d, conn, method, opts...)
 }
 
 // ServerOptions bound what a plugin receives.

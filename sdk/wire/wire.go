@@ -8,25 +8,14 @@
 package wire
 
 import (
-	"context"
 	"fmt"
 	"math/bits"
 	"strings"
 
-	"github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
-
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-// Handshake is how host and plugin recognise each other. It is no security feature: it gives a hint to a user who
-// starts a plugin by hand.
-var Handshake = plugin.HandshakeConfig{
-	MagicCookieKey:   "ORIGAMI_PLUGIN",
-	MagicCookieValue: "6d9b3c5e1f8247a0b4e2c7d15a90f863",
-}
-
-// ProtocolVersion is the wire protocol, negotiated by go-plugin before the first call. It changes when old and new
+// ProtocolVersion is the wire protocol, agreed on in the handshake, before the first call. It changes when old and new
 // programs could not even exchange Info:
 //
 //	1  gRPC, BaseService and the services of package origami.plugin.v1 that the plugin's description names
@@ -108,34 +97,6 @@ const (
 	// EnvLogLevel is the level below which the host drops log lines, as hclog names it.
 	EnvLogLevel = "ORIGAMI_PLUGIN_LOG_LEVEL"
 )
-
-// PluginName is the name under which go-plugin dispenses the one connection of an origami plugin.
-const PluginName = "origami"
-
-// Plugins returns the plugin set of each wire protocol version, for the client (service nil) or the server.
-func Plugins(service *Service) map[int]plugin.PluginSet {
-	return map[int]plugin.PluginSet{ProtocolVersion: {PluginName: &glue{service: service}}}
-}
-
-// glue is what go-plugin asks for: it registers the services on one side and hands out the connection on the other.
-type glue struct {
-	plugin.NetRPCUnsupportedPlugin
-	service *Service
-}
-
-var _ plugin.GRPCPlugin = (*glue)(nil)
-
-func (g *glue) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	g.service.Register(s)
-	return nil
-}
-
-// GRPCClient returns the connection. It is closed when the process ends: a descendant of the process may hold the
-// other end open, and calls would never return.
-func (g *glue) GRPCClient(ended context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	context.AfterFunc(ended, func() { _ = conn.Close() })
-	return conn, nil
-}
 
 // CommonAPI returns the highest version that both lists have. The error says what each side speaks.
 func CommonAPI(ours, theirs []string) (string, error) {

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // the codec
@@ -22,6 +21,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/exec/exectest"
+	"github.com/origami-gemm/origami/internal/testing/goplugin"
 	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -143,8 +143,7 @@ func serveLies(s *wire.Service, describe func()) {
 	if l.packed {
 		options = append(options, grpc.RPCCompressor(grpc.NewGZIPCompressor())) //nolint:staticcheck // it asks nobody
 	}
-	goplugin.Serve(&goplugin.ServeConfig{HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Plugins(s),
-		GRPCServer: func(o []grpc.ServerOption) *grpc.Server { return grpc.NewServer(append(o, options...)...) }})
+	goplugin.Serve(wire.ProtocolVersion, s, options...)
 	os.Exit(0)
 }
 

@@ -75,7 +75,7 @@ func Serve(name string) error {
 	if err != nil {
 		return err
 	}
-	if os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
+	if os.Getenv(wire.EnvCookie) != wire.Cookie {
 		return diag.Inputf("the plugin %s is served to origami, which starts it when it needs it", name).
 			Do("ask origami instead, as in `origami arch ls`")
 	}

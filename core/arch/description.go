@@ -168,7 +168,7 @@ func (d *Description) Kernel(name string) (string, error) {
 	}
 	if !slices.Contains(d.Kernels, name) {
 		err := diag.Inputf("the %s model of %s does not predict the kernel family %q", d.Model, d.ID(), name)
-		return "", err.Do("use one of %s", strings.Join(d.Kernels, ", "))
+		return "", err.Do("use %s", strings.Join(d.Kernels, " or "))
 	}
 	return name, nil
 }

@@ -1,7 +1,6 @@
 package library
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,40 +66,22 @@ func (k *kernels) reject(c *gemm.Config) arch.Reason {
 	return ""
 }
 
-func (k *kernels) detail(reason arch.Reason, c *gemm.Config) string {
+// Detail implements tabled.Evaluation.
+func (e *evaluation) Detail(c *gemm.Config, reason arch.Reason) string {
 	switch {
-	case c.SplitK > 1 && len(k.splits) == 1:
+	case c.SplitK > 1 && len(e.kernels.splits) == 1:
 		return "no kernel splits K for this type and these scales"
 	case reason == arch.ReasonRegisters:
-		return fmt.Sprintf("tiles of libraries have at most %d sums", k.mostSums)
+		return fmt.Sprintf("tiles of libraries have at most %d sums", e.kernels.mostSums)
 	}
-	return fmt.Sprintf("tiles of libraries have a side of at least %d", k.leastSide)
+	return fmt.Sprintf("tiles of libraries have a side of at least %d", e.kernels.leastSide)
 }
 
-// Candidates implements arch.Architecture: the library's tiles and splits of K, block_m slowest.
-func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	if _, err := m.description.Kernel(s.Kernel); err != nil {
-		return nil, err
-	}
-	if err := m.description.SupportsTypes(Family, &p); err != nil {
-		return nil, err
-	}
-	k := m.kernels.of(p.DType)
-	all, err := s.Enumerate(arch.Space{
-		Kernel: Family, BlockM: k.sides, BlockN: k.sides, BlockK: []int{depthBytes * 8 / p.DType.Bits()},
+// space are the library's tiles and splits of K.
+func (m *Model) space(_ string, t gemm.DType) arch.Space {
+	k := m.kernels.of(t)
+	return arch.Space{
+		Kernel: Family, BlockM: k.sides, BlockN: k.sides, BlockK: []int{depthBytes * 8 / t.Bits()},
 		NumWarps: arch.Unknown, NumStages: arch.Unknown, SplitK: k.splits,
-	})
-	if err != nil {
-		return nil, err
 	}
-	out := &arch.Candidates{}
-	for position, c := range all {
-		if reason := k.reject(&c); reason != "" {
-			out.Rejected = append(out.Rejected,
-				arch.Rejection{Config: c, Position: position, Reason: reason, Detail: k.detail(reason, &c)})
-		} else {
-			out.Configs = append(out.Configs, c)
-		}
-	}
-	return out, nil
 }

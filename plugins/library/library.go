@@ -5,13 +5,9 @@
 package library
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/terms"
@@ -28,22 +24,16 @@ const (
 
 // Model is the model on one machine.
 type Model struct {
-	description arch.Description
-	levels      []arch.Level
-	machine     Machine
-	options     options
-	device      device
-	kernels     kernels
-	peaks       [maxTypes]float64 // FLOP/s by element type, 0 for those that the machine does not multiply
+	tabled.Model
+	machine Machine
+	options options
+	device  device
+	kernels kernels
+	peaks   [maxTypes]float64 // FLOP/s by element type, 0 for those that the machine does not multiply
 }
 
 // maxTypes is more than the number of any element type.
 const maxTypes = 32
-
-var (
-	_ arch.Architecture    = (*Model)(nil)
-	_ arch.MemoryHierarchy = (*Model)(nil)
-)
 
 // New opens the model on a machine. The options are those of Options.
 func New(machine Machine, given map[string]string) (*Model, error) {
@@ -56,15 +46,15 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(machine, numbers, o, nil)
-	m.description.Uncertainty = checked.Of(m.description.ID(), Name, o.scheme, o.release)
+	m.Description.Uncertainty = checked.Of(m.Description.ID(), Name, o.scheme, o.release)
 	return m, nil
 }
 
 func newModel(machine Machine, numbers []arch.Constant, o options, values map[string]float64) *Model {
-	m := &Model{
-		description: machine.Description, machine: machine, options: o, kernels: kernelsOf(machine.Generation, o.scheme),
-	}
-	d := &m.description
+	m := &Model{machine: machine, options: o, kernels: kernelsOf(machine.Generation, o.scheme)}
+	m.Description = machine.Description
+	m.Space, m.New = m.space, func() tabled.Evaluation { return &evaluation{model: m} }
+	d := &m.Description
 	variant := terms.Variant{Generation: machine.Generation, Scheme: o.scheme, Release: o.release}
 	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{Family}, arch.RungSpec, arch.RungSpec
 	d.Options = o.inForce()
@@ -72,20 +62,17 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 		m.peaks[t] = float64(d.PeakFor(t))
 	}
 	d.Families = []arch.Family{{Name: Family, Doc: "the kernels of the vendor's library", Types: m.types(), Opaque: true}}
-	d.Terms, d.Unused = terms.Schema(), machine.unused()
+	d.Terms, d.Unused = tabled.Schema(terms.Terms, terms.Page), machine.unused()
 	d.Monotone = []arch.Dim{arch.DimM, arch.DimN, arch.DimK}
 	d.Fitted = []arch.Fitted{{DataSet: "published times"}} // at most 1,000 of each series: package fit
 	d.Constants = append(numbers, o.constants()...)
 	for i := range terms.Quantities {
-		c := terms.Quantities[i].Constant(variant)
-		if v, ok := values[c.Name]; ok {
-			c.Value = v
-		}
-		d.Constants = append(d.Constants, c)
+		d.Constants = append(d.Constants, terms.Quantities[i].Constant(variant))
 	}
-	value := m.value
+	tabled.Override(d.Constants, values)
+	value := tabled.Numbers(d)
 	m.device.compute(value)
-	m.levels = []arch.Level{
+	m.Memory = []arch.Level{
 		{
 			Name: "L2", Capacity: unit.Bytes(value("l2_size")), Partitions: max(d.Partitions, 1), Bound: arch.BoundL2,
 			Bandwidth: arch.Bandwidth{
@@ -101,19 +88,6 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 		},
 	}
 	return m
-}
-
-// value returns a parameter or constant of the description.
-func (m *Model) value(name string) float64 {
-	if p, ok := hw.Set(m.description.Params).Lookup(name); ok {
-		return p.Value
-	}
-	for _, c := range m.description.Constants {
-		if c.Name == name {
-			return c.Value
-		}
-	}
-	panic("library: no number " + name)
 }
 
 // With returns the model with other values of quantities, by name.
@@ -137,31 +111,44 @@ func (m *Model) types() (all []gemm.Types) {
 	return all
 }
 
-// Describe implements arch.Architecture.
-func (m *Model) Describe() *arch.Description { return &m.description }
+// evaluation is the model at work on one problem.
+type evaluation struct {
+	model   *Model
+	kernels kernels
+	q       problem
+	t       timing
+}
 
-// Hierarchy implements arch.Architecture.
-func (m *Model) Hierarchy() arch.MemoryHierarchy { return m }
-
-// Levels implements arch.MemoryHierarchy.
-func (m *Model) Levels() []arch.Level { return m.levels }
-
-// prepare computes what depends on the problem.
-func (m *Model) prepare(q *problem, p *gemm.Problem) error {
-	if err := p.Validate(); err != nil {
-		return err
-	}
-	if err := m.description.Supports(Family, p); err != nil {
-		return err
-	}
-	*q = problem{
+// Problem implements tabled.Evaluation.
+func (e *evaluation) Problem(p gemm.Problem) {
+	e.kernels = e.model.kernels.of(p.DType)
+	e.q = problem{
 		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
 		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
-		transA: truth(p.TransA()), transB: truth(p.TransB()), peak: m.peaks[p.DType],
+		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()), peak: e.model.peaks[p.DType],
 		kernels: kernelsFor(p.DType),
 	}
-	q.compute(&m.device)
-	return nil
+	e.q.compute(&e.model.device)
+}
+
+// Config implements tabled.Evaluation.
+func (e *evaluation) Config(c *gemm.Config) arch.Reason {
+	t := &e.t
+	t.blockM, t.blockN, t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
+	t.splitK = float64(c.SplitK)
+	return e.kernels.reject(c)
+}
+
+// Estimate implements tabled.Evaluation.
+func (e *evaluation) Estimate() arch.Estimate {
+	e.t.compute(&e.model.device, &e.q)
+	return arch.Estimate{Cycles: unit.Cycles(e.t.total), Bound: e.t.bound(&e.q)}
+}
+
+// Row implements tabled.Evaluation.
+func (e *evaluation) Row(dst []float64) {
+	e.t.compute(&e.model.device, &e.q)
+	columns(dst, &e.model.device, &e.q, &e.t)
 }
 
 // kernelsFor is the term kernels.
@@ -180,90 +167,6 @@ func kernelsFor(t gemm.DType) float64 {
 	default:
 		return 16
 	}
-}
-
-func truth(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// place sets a configuration, or says why none of the family's can be it.
-func (t *timing) place(c *gemm.Config) error {
-	if c.Kernel != Family && c.Kernel != "" {
-		return diag.Inputf("the model of vendor libraries does not predict the kernel family %q", c.Kernel).
-			Do("use %s", Family)
-	}
-	t.blockM, t.blockN, t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
-	t.splitK = float64(c.SplitK)
-	return c.ValidateKnown()
-}
-
-// Estimate implements arch.Architecture.
-func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	var (
-		q problem
-		t timing
-	)
-	if err := m.prepare(&q, &p); err != nil {
-		return err
-	}
-	if err := fits(len(dst), len(cfgs)); err != nil {
-		return err
-	}
-	kernels := m.kernels.of(p.DType)
-	for i := range cfgs {
-		if err := t.place(&cfgs[i]); err != nil {
-			return err
-		}
-		if reason := kernels.reject(&cfgs[i]); reason != "" {
-			dst[i] = arch.Estimate{Reject: reason}
-			continue
-		}
-		t.compute(&m.device, &q)
-		dst[i] = arch.Estimate{Cycles: unit.Cycles(t.total), Bound: t.bound(&q)}
-	}
-	return nil
-}
-
-// fits reports a destination of the wrong length, which is the caller's bug.
-func fits(have, want int) error {
-	if have != want {
-		return fmt.Errorf("library: room for %d results, %d are asked for", have, want)
-	}
-	return nil
-}
-
-// Terms implements arch.Architecture.
-func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
-	var (
-		q problem
-		t timing
-	)
-	if err := m.prepare(&q, &p); err != nil {
-		return err
-	}
-	if err := fits(len(dst), len(cfgs)*len(terms.Terms)); err != nil {
-		return err
-	}
-	for i := range cfgs {
-		if err := t.place(&cfgs[i]); err != nil {
-			return err
-		}
-		t.compute(&m.device, &q)
-		columns(dst[i*len(terms.Terms):][:len(terms.Terms)], &m.device, &q, &t)
-	}
-	return nil
-}
-
-// Mapping implements arch.Architecture. The library has an order of its own, which the model does not know.
-func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	var t timing
-	if err := m.prepare(&problem{}, &p); err != nil {
-		return arch.Mapping{}, err
-	}
-	return arch.Mapping{}, t.place(&c)
 }
 
 // busyEnough is the share of the total from which on a resource limits a kernel. A kernel that keeps none of them busy

@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
 
@@ -85,7 +86,7 @@ func (o options) constants() []arch.Constant {
 	case "warm":
 		values["layers"] = 1
 	}
-	values["quantises"] = truth(strings.HasSuffix(o.scheme, quantises))
+	values["quantises"] = tabled.One(strings.HasSuffix(o.scheme, quantises))
 	all := make([]arch.Constant, len(terms.Condition))
 	for i, n := range terms.Condition {
 		option := "l2=" + o.l2

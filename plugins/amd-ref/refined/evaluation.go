@@ -5,6 +5,8 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 )
 
@@ -16,32 +18,35 @@ type evaluation struct {
 	t    timing
 }
 
-// problem sets the inputs of a problem that the model supports.
-func (e *evaluation) problem(m *Model, p *gemm.Problem) {
-	r := m.rates[p.DType.CostsLike()]
-	e.m = m
+// Problem implements tabled.Evaluation.
+func (e *evaluation) Problem(p gemm.Problem) {
+	r := e.m.rates[p.DType.CostsLike()]
 	e.in = inputs{
 		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
 		elementBytes: float64(p.DType.Bytes()), outputBytes: float64(p.Output().Bytes()),
-		transA: flag(p.TransA()), transB: flag(p.TransB()),
+		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()),
 		rate: r.flops, energyScale: r.energy,
 	}
 }
 
-func flag(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// config computes the terms of a configuration that can be used, or returns why it cannot.
-func (e *evaluation) config(c *gemm.Config) arch.Reason {
+// Config implements tabled.Evaluation.
+func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	if reason := e.set(c); reason != "" {
 		return reason
 	}
 	e.t.compute(&e.in, &e.m.device)
 	return e.m.cu.Fits(c, int(e.in.elementBytes), e.t.registers)
+}
+
+// Estimate implements tabled.Evaluation.
+func (e *evaluation) Estimate() arch.Estimate {
+	return arch.Estimate{Cycles: unit.Cycles(e.t.total), Bound: e.bound()}
+}
+
+// Row implements tabled.Evaluation.
+func (e *evaluation) Row(dst []float64) {
+	e.t.compute(&e.in, &e.m.device)
+	columns(dst, &e.m.device, &e.in, &e.t)
 }
 
 // set sets the inputs of a configuration, and returns why it cannot be used as far as these say.
@@ -70,8 +75,8 @@ func (e *evaluation) set(c *gemm.Config) arch.Reason {
 	return e.m.cu.Fits(c, int(in.elementBytes), 0)
 }
 
-// detail says why in numbers, for the configuration that config was asked about last.
-func (e *evaluation) detail(c *gemm.Config, reason arch.Reason) string {
+// Detail implements tabled.Evaluation, for the configuration of the last Config.
+func (e *evaluation) Detail(c *gemm.Config, reason arch.Reason) string {
 	switch reason {
 	case arch.ReasonWarps:
 		return fmt.Sprintf("%d waves cannot share a tile of %dx%d", c.NumWarps, c.BlockM, c.BlockN)

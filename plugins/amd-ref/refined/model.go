@@ -5,15 +5,14 @@ package refined
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/amd-ref/refined/terms"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
@@ -30,23 +29,17 @@ var Needs = append(slices.Clone(terms.Parameters), "registers_per_thread", "l2_b
 
 // Model is the model on one device.
 type Model struct {
-	description arch.Description
-	levels      []arch.Level
-	sheet       *hw.Sheet
-	params      hw.Set
-	generation  *terms.Generation
-	cu          tensile.CU
-	device      device
-	rates       [gemm.INT8 + 1]rate // by element type
+	tabled.Model
+	sheet      *hw.Sheet
+	params     hw.Set
+	generation *terms.Generation
+	cu         tensile.CU
+	device     device
+	rates      [gemm.INT8 + 1]rate // by element type
 }
 
 // rate of a type on one CU, 0 for a type that the kernels do not multiply.
 type rate struct{ flops, energy float64 }
-
-var (
-	_ arch.Architecture    = (*Model)(nil)
-	_ arch.MemoryHierarchy = (*Model)(nil)
-)
 
 // New returns the model on a device, whose architecture is one of terms.Generations.
 func New(sheet *hw.Sheet, params hw.Set) *Model { return newModel(sheet, params, nil) }
@@ -57,21 +50,17 @@ func (m *Model) With(values map[string]float64) *Model { return newModel(m.sheet
 func newModel(sheet *hw.Sheet, params hw.Set, values map[string]float64) *Model {
 	g := terms.Generations[sheet.Arch]
 	m := &Model{sheet: sheet, params: params, generation: g}
+	m.Space = func(_ string, t gemm.DType) arch.Space { return m.cu.Space(t) }
+	m.New = func() tabled.Evaluation { return &evaluation{m: m} }
 	m.cu = tensile.CU{
 		FMA: g.FMA, StreamK: g.MALLRate > 0, Sides: g.Sides, Buffers: g.Buffers,
 		LDS: params.Int("lds_bytes"), RegistersPerThread: params.Int("registers_per_thread"),
 	}
 	m.setRates()
 	m.describe(values)
-	numbers := map[string]float64{}
-	for _, p := range m.description.Params {
-		numbers[p.Name] = p.Value
-	}
-	for _, c := range m.description.Constants {
-		numbers[c.Name] = c.Value
-	}
-	m.device.compute(func(name string) float64 { return numbers[name] })
-	m.setLevels(numbers)
+	value := tabled.Numbers(&m.Description)
+	m.device.compute(value)
+	m.setLevels(value)
 	return m
 }
 
@@ -95,7 +84,7 @@ func (m *Model) setRates() {
 
 func (m *Model) describe(values map[string]float64) {
 	get := func(name string) float64 { return m.params.Get(name) }
-	m.description = arch.Description{
+	m.Description = arch.Description{
 		Arch: m.sheet.Arch, Vendor: m.sheet.Vendor,
 		Device: m.sheet.Device, DeviceName: m.sheet.Name, Aliases: m.sheet.Aliases,
 		Model: Name, Kernels: []string{tensile.Name}, Rung: arch.RungSpec,
@@ -103,54 +92,52 @@ func (m *Model) describe(values map[string]float64) {
 		Clock: unit.Hertz(get("clock")), ClockRung: arch.RungSpec,
 		SharedMemory: unit.Bytes(get("lds_bytes")), RegisterFile: int(get("registers_per_cu")),
 		RegistersPerThread: int(get("registers_per_thread")),
-		Params:             m.params, Terms: terms.Schema(), Constants: m.generation.Constants(),
+		Params:             m.params, Terms: tabled.Schema(terms.Terms, terms.Page), Constants: m.generation.Constants(),
 		Order: arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Families: []arch.Family{{
 			Name: tensile.Name, Doc: tensile.Doc, Axes: tensile.Axes, Types: m.types(),
 		}},
 	}
 	for i := range terms.Quantities {
-		c := terms.Quantities[i].Constant(m.generation)
-		if v, ok := values[c.Name]; ok {
-			c.Value = v
-		}
-		m.description.Constants = append(m.description.Constants, c)
+		q := &terms.Quantities[i]
+		m.Description.Constants = append(m.Description.Constants, q.Constant(q.On(arch.RungSpec, m.generation.Name)))
 	}
+	tabled.Override(m.Description.Constants, values)
 	for _, t := range gemm.DTypes() {
 		if p, ok := m.params.Lookup("peak_" + t.String()); ok && p.Value > 0 {
-			m.description.Peak = append(m.description.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
+			m.Description.Peak = append(m.Description.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
 		}
 	}
-	m.description.Atoms, m.description.Uncertainty = m.atoms(), uncertainty(m.sheet.Device)
-	m.description.Fitted = []arch.Fitted{{DataSet: fittedTo}}
+	m.Description.Atoms, m.Description.Uncertainty = m.atoms(), uncertainty(m.sheet.Device)
+	m.Description.Fitted = []arch.Fitted{{DataSet: fittedTo}}
 	used := []string{"lds_bytes", "registers_per_thread"}
 	for _, t := range gemm.DTypes() {
 		if m.takes(t) {
 			used = append(used, "peak_fp16", "peak_"+t.String())
 		}
 	}
-	m.description.Unused = formula.Unused(m.params, append(formula.Of(m.description.Terms), used...))
+	m.Description.Unused = formula.Unused(m.params, append(formula.Of(m.Description.Terms), used...))
 }
 
-func (m *Model) setLevels(numbers map[string]float64) {
-	cus := int(numbers["num_cus"])
-	l2 := numbers["l2_rate"] * numbers["num_xcds"] * numbers["l2_share"]
-	dram := numbers["dram_bandwidth"] / numbers["clock"] * numbers["dram_share"]
+func (m *Model) setLevels(value func(name string) float64) {
+	cus := int(value("num_cus"))
+	l2 := value("l2_rate") * value("num_xcds") * value("l2_share")
+	dram := value("dram_bandwidth") / value("clock") * value("dram_share")
 	flat := func(rate float64) arch.Bandwidth {
 		return arch.Bandwidth{Peak: unit.BytesPerCycle(rate), Units: cus, C0: 0, C1: 1}
 	}
-	m.levels = []arch.Level{{
-		Name: "L2", Bound: arch.BoundL2, Capacity: unit.Bytes(numbers["l2_bytes"]), Partitions: int(numbers["num_xcds"]),
+	m.Memory = []arch.Level{{
+		Name: "L2", Bound: arch.BoundL2, Capacity: unit.Bytes(value("l2_bytes")), Partitions: int(value("num_xcds")),
 		Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(l2), Units: cus, Linear: true},
 	}}
-	if mall := numbers["mall_rate"] * numbers["num_xcds"] * numbers["mall_share"]; mall > 0 {
-		m.levels = append(m.levels, arch.Level{
-			Name: "MALL", Bound: arch.BoundMALL, Capacity: unit.Bytes(numbers["mall_bytes"]), Partitions: 1,
+	if mall := value("mall_rate") * value("num_xcds") * value("mall_share"); mall > 0 {
+		m.Memory = append(m.Memory, arch.Level{
+			Name: "MALL", Bound: arch.BoundMALL, Capacity: unit.Bytes(value("mall_bytes")), Partitions: 1,
 			Bandwidth: flat(mall),
 		})
 	}
-	m.levels = append(m.levels, arch.Level{
-		Name: "HBM", Bound: arch.BoundDRAM, Latency: unit.Cycles(numbers["load_latency"]), Partitions: 1,
+	m.Memory = append(m.Memory, arch.Level{
+		Name: "HBM", Bound: arch.BoundDRAM, Latency: unit.Cycles(value("load_latency")), Partitions: 1,
 		Bandwidth: flat(dram),
 	})
 }
@@ -197,127 +184,21 @@ func (m *Model) types() (list []gemm.Types) {
 	return list
 }
 
-// Describe implements arch.Architecture.
-func (m *Model) Describe() *arch.Description { return &m.description }
+// groups are the work-group mappings that phase two tries.
+var groups = []int{1, 2, 4, 16, 32}
 
-// Hierarchy implements arch.Architecture.
-func (m *Model) Hierarchy() arch.MemoryHierarchy { return m }
-
-// Levels implements arch.MemoryHierarchy.
-func (m *Model) Levels() []arch.Level { return m.levels }
-
-// supports reports an error for what the model cannot take.
-func (m *Model) supports(p *gemm.Problem, kernel string) error {
-	if kernel != "" && kernel != tensile.Name {
-		return diag.Inputf("the refined model of %s does not predict the kernel family %q", m.sheet.Arch, kernel).
-			Do("use %s", tensile.Name)
-	}
-	if err := m.description.Supports(tensile.Name, p); err != nil {
-		return err
-	}
-	return p.Validate()
-}
-
-// Candidates implements arch.Architecture.
-func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	if err := m.supports(&p, s.Kernel); err != nil {
-		return nil, err
-	}
-	all, err := s.Enumerate(m.cu.Space(p.DType), tensile.Axes...)
-	if err != nil {
-		return nil, err
-	}
-	out := &arch.Candidates{}
-	var e evaluation
-	e.problem(m, &p)
-	for position, c := range all {
-		reason := e.config(&c)
-		if reason == "" {
-			out.Configs = append(out.Configs, c)
-			continue
-		}
-		r := arch.Rejection{Config: c, Position: position, Reason: reason, Detail: e.detail(&c, reason)}
-		out.Rejected = append(out.Rejected, r)
-	}
-	return out, nil
-}
-
-// Estimate implements arch.Architecture.
-func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	if err := m.check(&p, cfgs, len(dst), len(cfgs)); err != nil {
-		return err
-	}
-	var e evaluation
-	e.problem(m, &p)
-	for i := range cfgs {
-		if reason := e.config(&cfgs[i]); reason != "" {
-			dst[i] = arch.Estimate{Reject: reason}
-			continue
-		}
-		dst[i] = arch.Estimate{Cycles: unit.Cycles(e.t.total), Bound: e.bound()}
-	}
-	return nil
-}
-
-// Terms implements arch.Architecture.
-func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
-	n := len(terms.Terms)
-	if err := m.check(&p, cfgs, len(dst), len(cfgs)*n); err != nil {
-		return err
-	}
-	var e evaluation
-	e.problem(m, &p)
-	for i := range cfgs {
-		e.set(&cfgs[i])
-		e.t.compute(&e.in, &m.device)
-		columns(dst[i*n:][:n], &m.device, &e.in, &e.t)
-	}
-	return nil
-}
-
-// check reports what cannot be estimated.
-func (m *Model) check(p *gemm.Problem, cfgs []gemm.Config, have, want int) error {
-	if err := m.supports(p, ""); err != nil {
-		return err
-	}
-	if have != want {
-		return fmt.Errorf("refined: room for %d results, %d are asked for", have, want)
-	}
-	for i := range cfgs {
-		if c := &cfgs[i]; c.Kernel != "" && c.Kernel != tensile.Name {
-			return m.supports(p, c.Kernel)
-		}
-		if err := cfgs[i].Validate(tensile.Axes...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// groups are the work-group mappings that phase two tries, and groupGain is how much faster one has to be than the
-// default.
-var groups = [...]int{1, 2, 4, 16, 32}
-
-const groupGain = 0.02
-
-// Mapping implements arch.Architecture: the default group, or the one with the shortest time if it is faster by
-// groupGain.
-func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	if err := m.check(&p, []gemm.Config{c}, 1, 1); err != nil {
+// Mapping implements arch.Architecture: the default group, or the one with the shortest time.
+func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	if _, err := m.Model.Mapping(ctx, p, c); err != nil {
 		return arch.Mapping{}, err
 	}
-	c.GroupM = terms.DefaultGroup
-	var e evaluation
-	e.problem(m, &p)
-	e.set(&c)
-	e.t.compute(&e.in, &m.device)
-	best, least := terms.DefaultGroup, e.t.total*(1-groupGain)
-	for _, group := range groups {
+	e := evaluation{m: m}
+	e.Problem(p)
+	best := tabled.Group(terms.DefaultGroup, groups, func(group int) float64 {
 		c.GroupM = group
 		e.set(&c)
-		if e.t.compute(&e.in, &m.device); e.t.total < least {
-			best, least = group, e.t.total
-		}
-	}
-	return arch.Mapping{GroupM: best, XCDs: m.description.Partitions}, nil
+		e.t.compute(&e.in, &m.device)
+		return e.t.total
+	})
+	return arch.Mapping{GroupM: best, XCDs: m.Description.Partitions}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/tabled"
 )
 
 // Generation is a generation of GPUs whose units are alike.
@@ -59,13 +60,9 @@ var Condition = []Number{
 	{"quantises", one, "1 if quantising A is part of the time, else 0"},
 }
 
-// Quantity is an empirical number of the model.
+// Quantity is an empirical number of the model. Its Value holds for every generation that the fitted values lack.
 type Quantity struct {
-	Name, Unit, Doc string
-	// Low and High are the bounds of the fit. Without is the value that removes the effect of the quantity.
-	Low, High, Without float64
-	// Value holds for every generation that the fitted values lack.
-	Value float64
+	tabled.Quantity
 	// like is the quantity whose fitted value counts if this one has none.
 	like string
 }
@@ -120,12 +117,20 @@ var Quantities = slices.Concat(
 	perType("_16", "", "fp16 and bf16", 1.3e-12), perType("_8", "", "fp8", 0.7e-12),
 	perType("_4", "_8", "fp4", 0.35e-12), perType("_32", "", "fp32", 6e-12),
 	perType("_tf32", "_16", "tf32", 2.6e-12), perType("_int8", "_8", "int8", 0.7e-12),
-	ofMachine)
+	quantities(ofMachine))
+
+func quantities(list []tabled.Quantity) []Quantity {
+	out := make([]Quantity, len(list))
+	for i := range list {
+		out[i].Quantity = list[i]
+	}
+	return out
+}
 
 // perType returns the quantities of kernels for some types, and where those come from that were not fitted. The energy
 // is where its fit starts.
 func perType(suffix, like, types string, energy float64) []Quantity {
-	list := slices.Clone(ofType)
+	list := quantities(ofType)
 	for i := range list {
 		q := &list[i]
 		if like != "" {
@@ -146,7 +151,7 @@ func perType(suffix, like, types string, energy float64) []Quantity {
 }
 
 // ofType are those that kernels for other types have other values of.
-var ofType = []Quantity{
+var ofType = []tabled.Quantity{
 	{
 		Name: "launch_seconds", Unit: seconds, Value: 2.2e-6, Low: 0.5e-6, High: 12e-6,
 		Doc: "launch, start of the first CTA, output of the last",
@@ -179,7 +184,7 @@ var ofType = []Quantity{
 }
 
 // ofMachine are those that all types have in common.
-var ofMachine = []Quantity{
+var ofMachine = []tabled.Quantity{
 	{
 		Name: "far_share", Unit: perCycle, Value: 1e6, Low: 1, High: 300, Without: unlimited,
 		Doc: "from beyond the L2 of a die, per unit; fitted where a device has several dies with a cache behind them",

@@ -218,7 +218,7 @@ func (e *experiment) fit(t *testing.T, g *generation, o fit.Options, without str
 	for i := range terms.Quantities {
 		q := &terms.Quantities[i]
 		if _, given := o.Start[q.Name]; !given {
-			start[q.Name] = q.Of(terms.Generations[g.name])
+			start[q.Name] = q.On(arch.RungSpec, terms.Generations[g.name].Name).Value
 		}
 		if !slices.Contains(g.fixed, q.Name) && q.Name != without {
 			quantities = append(quantities, fit.Quantity{Name: q.Name, Low: q.Low, High: q.High})

@@ -1,9 +1,8 @@
 package terms
 
 import (
-	"fmt"
-
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/tabled"
 )
 
 // Parameters are the numbers of the device file that the formulas use.
@@ -27,24 +26,22 @@ type Generation struct {
 	StepsAhead float64
 	// Source is where these come from.
 	Source string
-	// column of the values of quantities.
-	column int
 }
 
 // The generations.
 var (
 	Vega = &Generation{
-		Name: "gfx900", FMA: true, LineBytes: 64, L2Rate: 16 * 64, Buffers: 2, StepsAhead: 1, column: 0,
+		Name: "gfx900", FMA: true, LineBytes: 64, L2Rate: 16 * 64, Buffers: 2, StepsAhead: 1,
 		Sides:  []int{8, 16, 32, 64, 128},
 		Source: "AMD Vega architecture white paper (2017): 16 channels of 64 B per cycle; Tensile's kernels have two buffers",
 	}
 	CDNA2 = &Generation{
-		Name: "gfx90a", LineBytes: 128, L2Rate: 32 * 128, Buffers: 1, StepsAhead: 2, column: 1,
+		Name: "gfx90a", LineBytes: 128, L2Rate: 32 * 128, Buffers: 1, StepsAhead: 2,
 		Sides:  []int{16, 32, 64, 96, 128, 144, 160, 192, 256},
 		Source: "AMD CDNA 2 architecture white paper (2021): 32 channels of 128 B per cycle",
 	}
 	CDNA3 = &Generation{
-		Name: "gfx942", LineBytes: 128, L2Rate: 16 * 128, MALLRate: 1024, Buffers: 1, StepsAhead: 2, column: 2,
+		Name: "gfx942", LineBytes: 128, L2Rate: 16 * 128, MALLRate: 1024, Buffers: 1, StepsAhead: 2,
 		Sides: []int{16, 32, 48, 64, 96, 112, 128, 160, 176, 192, 208, 224, 240, 256},
 		Source: "AMD CDNA 3 architecture white paper (2023): 16 channels of 128 B per cycle and die; " +
 			"MALL 17.2 TB/s at 2.1 GHz for 8 dies",
@@ -88,50 +85,41 @@ func (g *Generation) Constants() []arch.Constant {
 // DefaultGroup is the constant default_group.
 const DefaultGroup = 8
 
-// Quantity is an empirical number of the model, with its value for each generation.
-type Quantity struct {
-	Name, Unit, Doc string
-	// Low and High bound the value.
-	Low, High float64
-	Values    [3]float64
+// Quantities are the fitted numbers, each with its bounds and its values for gfx900, gfx90a and gfx942.
+var Quantities = []tabled.Quantity{
+	fitted("launch_seconds", "s", "launch of a kernel", 2.5e-6, 6e-6, 6e-06, 6e-06, 3.15e-06),
+	fitted("compute_share", one, "rate of the matrix cores, or of FMA, ÷ peak", 0.5, 1, 0.7832, 0.7766, 1),
+	fitted("lds_read_rate", "B/cycle", "what waves read of the LDS of a CU, which has 128 B per cycle", 20, 128,
+		128, 56.6, 128),
+	fitted("lds_write_rate", "B/cycle", "what waves write to it", 20, 128, 128, 128, 55.07),
+	fitted("load_rate", "B/cycle", "what the L1 of a CU delivers; its peak is 64", 10, 64, 10.63, 35.11, 40.9),
+	fitted("step_latency", cycles, "barriers and waits of a step", 30, 1000, 30, 53.82, 30),
+	fitted("fma_latency", cycles, "what a wave waits for its operands, per index along K", 1, 100, 12.27, 1, 1),
+	fitted("l2_share", one, "share of l2_rate that is reached", 0.1, 1, 1, 1, 0.4653),
+	fitted("mall_share", one, "share of mall_rate that is reached", 0.1, 1, 1, 0.4105, 1),
+	fitted("dram_share", one, "share of dram_bandwidth that is reached", 0.3, 1, 1, 1, 0.5452),
+	fitted("load_latency", cycles, "from a load to its operands", 300, 3000, 300, 518.8, 300),
+	fitted("prologue_cycles", cycles, "start of a work-group", 100, 2000, 1451, 176.3, 100),
+	fitted("store_rate", "B/cycle", "output of a CU", 2, 64, 64, 64, 48.99),
+	fitted("store_share", one, "share of far_rate that the output of all CUs reaches", 0.05, 1, 1, 0.3022, 0.1113),
+	fitted("epilogue_latency", cycles, "end of a work-group", 100, 2000, 1451, 176.3, 100),
+	fitted("end_overlap", one, "share of starts and outputs that other work-groups of the CU hide if there are many", 0.01, 1,
+		1, 0.1018, 0.5196),
+	fitted("fixup_cycles", cycles, "sums of tiles that CUs share in stream-K", 500, 30000, 2000, 2338, 8574),
+	fitted("reduce_seconds", "s", "launch that adds up the parts of a split K", 0.5e-6, 1e-5,
+		5e-07, 4.372e-06, 5.456e-06),
+	fitted("energy_per_flop", "J", "of a 16-bit FLOP", 0.1e-12, 3e-12, 1e-12, 9.059e-13, 1.328e-12),
+	fitted("energy_per_byte", "J", "of an operand from the L2 to the LDS", 1e-13, 1e-10, 1e-12, 1e-13, 2.675e-11),
 }
 
-// Of returns the value for a generation.
-func (q *Quantity) Of(g *Generation) float64 { return q.Values[g.column] }
-
-// Constant returns the quantity as a description has it.
-func (q *Quantity) Constant(g *Generation) arch.Constant {
-	return arch.Constant{
-		Name: q.Name, Value: q.Of(g), Unit: q.Unit, Doc: q.Doc,
-		Source: fmt.Sprintf("fitted on the recorded choices and speeds of %s in plugins/amd-ref/data, 2026-11-22", g.Name),
+func fitted(name, unit, doc string, low, high float64, gfx900, gfx90a, gfx942 float64) tabled.Quantity {
+	q := tabled.Quantity{Name: name, Unit: unit, Doc: doc, Low: low, High: high}
+	for i, value := range []float64{gfx900, gfx90a, gfx942} {
+		g := []*Generation{Vega, CDNA2, CDNA3}[i].Name
+		q.Rungs = append(q.Rungs, tabled.Value{Of: g, Value: value,
+			Source: "fitted on the recorded choices and speeds of " + g + " in plugins/amd-ref/data, 2026-11-22"})
 	}
-}
-
-// Quantities are the fitted numbers, with values for gfx900, gfx90a and gfx942.
-var Quantities = []Quantity{
-	{"launch_seconds", "s", "launch of a kernel", 2.5e-6, 6e-6, [3]float64{6e-06, 6e-06, 3.15e-06}},
-	{"compute_share", one, "rate of the matrix cores, or of FMA, ÷ peak", 0.5, 1, [3]float64{0.7832, 0.7766, 1}},
-	{"lds_read_rate", "B/cycle", "what waves read of the LDS of a CU, which has 128 B per cycle", 20, 128,
-		[3]float64{128, 56.6, 128}},
-	{"lds_write_rate", "B/cycle", "what waves write to it", 20, 128, [3]float64{128, 128, 55.07}},
-	{"load_rate", "B/cycle", "what the L1 of a CU delivers; its peak is 64", 10, 64, [3]float64{10.63, 35.11, 40.9}},
-	{"step_latency", cycles, "barriers and waits of a step", 30, 1000, [3]float64{30, 53.82, 30}},
-	{"fma_latency", cycles, "what a wave waits for its operands, per index along K", 1, 100, [3]float64{12.27, 1, 1}},
-	{"l2_share", one, "share of l2_rate that is reached", 0.1, 1, [3]float64{1, 1, 0.4653}},
-	{"mall_share", one, "share of mall_rate that is reached", 0.1, 1, [3]float64{1, 0.4105, 1}},
-	{"dram_share", one, "share of dram_bandwidth that is reached", 0.3, 1, [3]float64{1, 1, 0.5452}},
-	{"load_latency", cycles, "from a load to its operands", 300, 3000, [3]float64{300, 518.8, 300}},
-	{"prologue_cycles", cycles, "start of a work-group", 100, 2000, [3]float64{1451, 176.3, 100}},
-	{"store_rate", "B/cycle", "output of a CU", 2, 64, [3]float64{64, 64, 48.99}},
-	{"store_share", one, "share of far_rate that the output of all CUs reaches", 0.05, 1, [3]float64{1, 0.3022, 0.1113}},
-	{"epilogue_latency", cycles, "end of a work-group", 100, 2000, [3]float64{1451, 176.3, 100}},
-	{"end_overlap", one, "share of starts and outputs that other work-groups of the CU hide if there are many", 0.01, 1,
-		[3]float64{1, 0.1018, 0.5196}},
-	{"fixup_cycles", cycles, "sums of tiles that CUs share in stream-K", 500, 30000, [3]float64{2000, 2338, 8574}},
-	{"reduce_seconds", "s", "launch that adds up the parts of a split K", 0.5e-6, 1e-5,
-		[3]float64{5e-07, 4.372e-06, 5.456e-06}},
-	{"energy_per_flop", "J", "of a 16-bit FLOP", 0.1e-12, 3e-12, [3]float64{1e-12, 9.059e-13, 1.328e-12}},
-	{"energy_per_byte", "J", "of an operand from the L2 to the LDS", 1e-13, 1e-10, [3]float64{1e-12, 1e-13, 2.675e-11}},
+	return q
 }
 
 // Numbers returns the names of all numbers that formulas may use: parameters, constants and quantities.

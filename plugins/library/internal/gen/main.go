@@ -3,35 +3,34 @@
 package main
 
 import (
-	"fmt"
-	"log"
-	"os"
+	"github.com/origami-gemm/origami/core/formula/gogen"
+	"github.com/origami-gemm/origami/plugins/library/terms"
+	"github.com/origami-gemm/origami/sdk/modelgen"
 )
 
-// path is that of the page from plugins/library.
-const path = "../../docs/model-library.md"
+// What a value can depend on, besides the machine.
+const (
+	onProblem gogen.Deps = 1 << iota
+	onConfig
+)
 
-func main() {
-	if err := run(); err != nil {
-		log.Fatal(fmt.Errorf("gen: %w", err))
-	}
+var model = modelgen.Model{
+	Package: "library", Terms: terms.Terms, Numbers: terms.Numbers(),
+	Stages: []modelgen.Stage{
+		{Var: "d", Type: "device", Args: "value func(name string) float64",
+			Doc: "device holds what depends on the machine alone. value returns its numbers, the constants and the quantities."},
+		{Var: "p", Type: "problem", Args: "d *device", Doc: "problem holds what depends on the problem.", Knows: onProblem},
+		{Var: "t", Type: "timing", Args: "d *device, p *problem", Doc: "timing holds what depends on the configuration.",
+			Knows: onProblem | onConfig},
+	},
+	Inputs: []modelgen.Input{
+		{By: terms.OfProblem, Names: "m n k batch element_bytes output_bytes trans_a trans_b", On: onProblem,
+			Type: "problem", Var: "p", Reach: gogen.Everywhere},
+		{Names: "block_m block_n block_k split_k", On: onConfig, Type: "timing", Var: "t", Reach: gogen.Everywhere},
+	},
+	Keep:    "total matrix l2 dram compute_floor dram_floor",
+	Columns: "d *device, p *problem, t *timing",
+	Page:    "../../docs/model-library.md", Parts: parts,
 }
 
-func run() error {
-	src, err := code()
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile("zterms.go", src, 0o644); err != nil {
-		return err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	filled, err := fill(string(text))
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return os.WriteFile(path, []byte(filled), 0o644)
-}
+func main() { modelgen.Main(&model) }

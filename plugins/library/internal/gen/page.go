@@ -7,17 +7,18 @@ import (
 
 	"github.com/origami-gemm/origami/core/formula/page"
 	"github.com/origami-gemm/origami/plugins/library/terms"
+	"github.com/origami-gemm/origami/sdk/modelgen"
 )
 
-// fill returns the page with new generated parts.
-func fill(text string) (string, error) {
+// parts returns the generated parts of the page.
+func parts() map[string]string {
 	parts := map[string]string{
 		"numbers": numbers(), "quantities": quantities(), "quantities of generations": byGeneration(),
 	}
 	for _, p := range terms.Parts {
-		parts["terms of "+p.Name] = equations(p.Terms)
+		parts["terms of "+p.Name] = modelgen.Equations(p.Terms)
 	}
-	return page.Fill(text, parts)
+	return parts
 }
 
 // numbers lists the numbers of the machine.
@@ -60,18 +61,3 @@ func byGeneration() string {
 }
 
 func number(v float64) string { return page.Number(v, 4) }
-
-// equations writes terms as lines of code, each under its explanation.
-func equations(list []terms.Term) string {
-	var b strings.Builder
-	b.WriteString("\n```text\n")
-	for _, t := range list {
-		b.WriteString(page.Comment(t.Doc, t.Unit))
-		if t.Formula == "" {
-			fmt.Fprintf(&b, "%s: %s\n", t.Name, t.From)
-		} else {
-			b.WriteString(page.Layout(t.Name + " = " + t.Formula))
-		}
-	}
-	return b.String() + "```\n\n"
-}

@@ -4,12 +4,11 @@ package main
 
 import (
 	"fmt"
-	"log"
-	"os"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/formula/gogen"
 	"github.com/origami-gemm/origami/plugins/amd-ref/refined/terms"
+	"github.com/origami-gemm/origami/sdk/modelgen"
 )
 
 // What a value can depend on, besides the device.
@@ -18,97 +17,42 @@ const (
 	onSizes                         // M, N, K and the batch
 )
 
-// stages are the moments at which the model computes, with the struct for the results.
-var stages = []struct {
-	variable, kind, args, doc string
-	knows                     gogen.Deps
-}{
-	{"d", "device", "value func(name string) float64",
-		"device holds what depends on the device alone. value returns the parameters, constants and quantities.", 0},
-	{"t", "timing", "in *inputs, d *device", "timing holds what depends on the kernel and the problem.",
-		onKernel | onSizes},
+var model = modelgen.Model{
+	Package: "refined", Terms: terms.Terms, Numbers: terms.Numbers(),
+	Unused: []string{"lds_width"}, // a roof of the roofline
+	Stages: []modelgen.Stage{
+		{Var: "d", Type: "device", Args: "value func(name string) float64",
+			Doc: "device holds what depends on the device alone. value returns the parameters, constants and quantities."},
+		{Var: "t", Type: "timing", Args: "in *inputs, d *device", Knows: onKernel | onSizes,
+			Doc: "timing holds what depends on the kernel and the problem."},
+	},
+	Inputs: []modelgen.Input{{
+		By: terms.OfKernel, On: onKernel | onSizes, Type: "inputs", Var: "in", Reach: gogen.Own,
+		Names: `m n k batch element_bytes output_bytes trans_a trans_b block_m block_n block_k num_warps num_stages split_k
+			group_m stream_k local_split`,
+	}},
+	Keep: `total registers workgroups_per_cu matrix_step full_waves tail_count steps full_l2_step tail_l2_step far
+		full_power_step tail_power_step dram_floor loops`,
+	Columns: "d *device, in *inputs, t *timing",
+	Page:    "../../../docs/model-amd-refined.md", Parts: parts,
 }
 
-// kept are the terms that the model's own code reads.
-var kept = strings.Fields(`total registers workgroups_per_cu matrix_step full_waves tail_count steps full_l2_step
-	tail_l2_step far full_power_step tail_power_step dram_floor loops`)
+func main() { modelgen.Main(&model) }
 
-// given are the names that are neither terms nor numbers of the device.
-var given = strings.Fields(`m n k batch element_bytes output_bytes trans_a trans_b block_m block_n block_k num_warps
-	num_stages split_k group_m stream_k local_split`)
-
-func main() {
-	if err := run(); err != nil {
-		log.Fatal(fmt.Errorf("gen: %w", err))
-	}
-}
-
-func run() error {
-	src, err := code()
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile("zterms.go", src, 0o644); err != nil {
-		return err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	filled, err := fill(string(text))
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return os.WriteFile(path, []byte(filled), 0o644)
-}
-
-// plan gives all names and formulas to a new plan, and returns the inputs.
-func plan() (*gogen.Plan, []string, error) {
-	list := make([]gogen.Stage, len(stages))
-	for i, s := range stages {
-		list[i] = gogen.Stage{Var: s.variable, Knows: s.knows}
-	}
-	p := gogen.New(list...)
-	for _, name := range terms.Numbers() {
-		if err := p.Input(name, 0, fmt.Sprintf("value(%q)", name), gogen.Once); err != nil {
-			return nil, nil, err
-		}
-	}
-	inputs := given
-	for _, name := range given {
-		if err := p.Input(name, onKernel|onSizes, "in."+gogen.Identifier(name), gogen.Own); err != nil {
-			return nil, nil, err
-		}
-	}
-	for _, t := range terms.Terms {
-		if t.Input == "" {
-			if err := p.Define(t.Name, t.Formula, ""); err != nil {
-				return nil, nil, err
-			}
-			continue
-		}
-		inputs = append(inputs, t.Name)
-		if err := p.Input(t.Name, onKernel|onSizes, "in."+gogen.Identifier(t.Name), gogen.Own); err != nil {
-			return nil, nil, err
-		}
-		if err := p.Show(t.Name); err != nil {
-			return nil, nil, err
-		}
-	}
-	return p, inputs, p.Keep(kept...)
-}
-
-// code writes the model as Go.
-func code() ([]byte, error) {
-	p, inputs, err := plan()
-	if err != nil {
-		return nil, err
-	}
+// parts returns the generated part of the page.
+func parts() map[string]string {
 	var b strings.Builder
-	b.WriteString(gogen.Inputs("inputs", inputs))
-	for i, s := range stages {
-		b.WriteString(p.Declare(i, s.doc, s.kind, s.args, nil))
+	b.WriteString("\n## Quantities\n\n| quantity | unit | gfx900 | gfx90a | gfx942, gfx950 | bounds | what |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, q := range terms.Quantities {
+		fmt.Fprintf(&b, "| `%s` | %s | %.4g | %.4g | %.4g | %.3g–%.3g | %s |\n",
+			q.Name, q.Unit, q.Rungs[0].Value, q.Rungs[1].Value, q.Rungs[2].Value, q.Low, q.High, q.Doc)
 	}
-	b.WriteString(p.DeclareColumns("d *device, in *inputs, t *timing"))
-	return gogen.File("refined", b.String())
+	b.WriteString("\n## Equations\n")
+	for _, part := range terms.Parts {
+		fmt.Fprintf(&b, "\n### %s%s\n%s", strings.ToUpper(part.Name[:1]), part.Name[1:],
+			strings.TrimSuffix(modelgen.Equations(part.Terms), "\n"))
+	}
+	b.WriteString("\n")
+	return map[string]string{"the tables": b.String()}
 }

@@ -1,82 +1,291 @@
 package table
 
 import (
-	"slices"
+	"fmt"
+	"math"
+	"reflect"
 	"strconv"
+	"strings"
 
-	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 )
 
-// KeyColumns name a problem and a tile in every CSV that origami writes.
-var KeyColumns = append(slices.Clone(gemm.Columns), fieldNames(gemm.TileFields())...)
+// Column is one quantity of rows of type T: its names, and its value in each format.
+type Column[T any] struct {
+	key   string // in JSON, with a dot between an object and its key; empty without one
+	omit  bool   // leave an empty value out of JSON
+	value func(*T) any
 
-// MoreColumns are the last columns of a CSV if one of its problems has a value there, otherwise none.
-func MoreColumns(more bool) []string {
-	if more {
-		return gemm.MoreColumns
-	}
-	return nil
+	csv    []string // names in CSV and TSV
+	cells  func(*T) []string
+	people []string // headers for people
+	text   func(*T) []string
 }
 
-// MoreCells fills MoreColumns.
-func MoreCells(p gemm.Problem, more bool) []string {
-	if more {
-		return p.MoreCells()
+// Columns describe rows of type T. The table, CSV, TSV and JSON follow from them, each in this order.
+type Columns[T any] []Column[T]
+
+// Col is a column of values. names has its JSON key, its name in CSV and TSV and its header for people, with "|"
+// between them. A name that is missing is that before it, and "-" leaves the column out there. people writes the value
+// for people, who otherwise see what CSV has: exact numbers, 0 and 1 for booleans, and lists with blanks.
+func Col[T, V any](names string, value func(*T) V, people ...func(V) string) Column[T] {
+	c := newColumn[T](names)
+	c.value = func(row *T) any { return value(row) }
+	c.cells = func(row *T) []string { return []string{cellOf(reflect.ValueOf(value(row)))} }
+	if c.text = c.cells; len(people) > 0 {
+		c.text = func(row *T) []string { return []string{people[0](value(row))} }
 	}
-	return nil
+	return c
 }
 
-// AxesOf returns the axes that a kernel family declares, of the model's default family if the name is empty. A name
-// that the model does not know has none.
-func AxesOf(d *arch.Description, kernel string) []gemm.Axis {
-	kernel, err := d.Kernel(kernel)
-	if err != nil {
-		return nil
+// Opt is Col for a number that may be unknown, which is NaN: then it is null in JSON and nothing elsewhere.
+func Opt[T any, F ~float64](names string, value func(*T) F, people ...func(F) string) Column[T] {
+	c := Col(names, func(row *T) Number { return Number(value(row)) })
+	if len(people) > 0 {
+		c.text = func(row *T) []string {
+			v := value(row)
+			if !Finite(float64(v)) {
+				return []string{""}
+			}
+			return []string{people[0](v)}
+		}
 	}
-	return d.Axes(kernel)
+	return c
 }
 
-// LaunchColumns are the rest of a configuration, with a column for each axis that its kernel family declares.
-func LaunchColumns(axes []gemm.Axis) []string {
-	columns := fieldNames(gemm.LaunchFields())
-	for i := range axes {
-		columns = append(columns, axes[i].Name)
-	}
-	return columns
+// Text is a column for people alone.
+func Text[T any](header string, text func(*T) string) Column[T] { return Col("-|-|"+header, text) }
+
+// Const is a column of one value.
+func Const[T, V any](names string, value V) Column[T] { return Col(names, func(*T) V { return value }) }
+
+// Group is a column of CSV and TSV, and for people, that has a cell for each of the names.
+func Group[T any](names []string, cells func(*T) []string) Column[T] {
+	return Column[T]{csv: names, cells: cells, people: names, text: cells}
 }
 
-func fieldNames(fields []gemm.Field) []string {
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.Name
+func newColumn[T any](names string) Column[T] {
+	var three [3]string
+	parts := strings.Split(names, "|")
+	for i := range three {
+		if three[i] = parts[min(i, len(parts)-1)]; three[i] == "" {
+			three[i] = three[i-1]
+		}
+	}
+	c := Column[T]{key: three[0]}
+	if c.key == "-" {
+		c.key = ""
+	}
+	if three[1] != "-" {
+		c.csv = three[1:2]
+	}
+	if three[2] != "-" {
+		c.people = three[2:]
+	}
+	return c
+}
+
+// Omit leaves an empty value out of JSON: none, zero, false or nothing.
+func (c Column[T]) Omit() Column[T] {
+	c.omit = true
+	return c
+}
+
+// Or writes a text for people in the place of an empty cell.
+func (c Column[T]) Or(text string) Column[T] {
+	of := c.text
+	c.text = func(row *T) []string {
+		cells := of(row)
+		for i := range cells {
+			if cells[i] == "" {
+				cells[i] = text
+			}
+		}
+		return cells
+	}
+	return c
+}
+
+// CSV replaces what CSV and TSV have.
+func (c Column[T]) CSV(cell func(*T) string) Column[T] {
+	c.cells = func(row *T) []string { return []string{cell(row)} }
+	return c
+}
+
+// In leaves a column out of all formats but one. CSV includes TSV.
+func (c Column[T]) In(f Format) Column[T] {
+	if f != JSON {
+		c.key = ""
+	}
+	if f != CSV {
+		c.csv = nil
+	}
+	if f != Table {
+		c.people = nil
+	}
+	return c
+}
+
+// If leaves a column out unless a condition holds.
+func (c Column[T]) If(holds bool) Column[T] {
+	if !holds {
+		return c.In("")
+	}
+	return c
+}
+
+// Header lists the names of the columns in a table, CSV or TSV.
+func (c Columns[T]) Header(f Format) (names []string) {
+	for i := range c {
+		if f == Table {
+			names = append(names, c[i].people...)
+		} else {
+			names = append(names, c[i].csv...)
+		}
 	}
 	return names
 }
 
-// KeyCells fills KeyColumns. Booleans are 0 and 1, which a problems file reads too.
-func KeyCells(p gemm.Problem, c gemm.Config) []string {
-	cells := p.Cells()
-	numbers := c.Numbers()
-	for _, v := range numbers[:len(gemm.TileFields())] {
-		cells = append(cells, strconv.Itoa(v))
+// Cells are a row of a table, CSV or TSV.
+func (c Columns[T]) Cells(f Format, row *T) (cells []string) {
+	for i := range c {
+		switch {
+		case f == Table && len(c[i].people) > 0:
+			cells = append(cells, c[i].text(row)...)
+		case f != Table && len(c[i].csv) > 0:
+			cells = append(cells, c[i].cells(row)...)
+		}
 	}
 	return cells
 }
 
-// LaunchCells fills LaunchColumns. What is not decided is empty.
-func LaunchCells(c gemm.Config, axes []gemm.Axis) []string {
-	var cells []string
-	numbers := c.Numbers()
-	for _, v := range numbers[len(gemm.TileFields()):] {
-		if v == 0 {
-			cells = append(cells, "")
-		} else {
-			cells = append(cells, strconv.Itoa(v))
+// Text is a table for people.
+func (c Columns[T]) Text(rows []T) (header []string, cells [][]string) {
+	for i := range rows {
+		cells = append(cells, c.Cells(Table, &rows[i]))
+	}
+	return c.Header(Table), cells
+}
+
+// Object is a row in JSON.
+func (c Columns[T]) Object(row *T) Object {
+	var out Object
+	for i := range c {
+		if c[i].key == "" {
+			continue
+		}
+		if v := c[i].value(row); !c[i].omit || !empty(reflect.ValueOf(v)) {
+			out = out.with(strings.Split(c[i].key, "."), v)
 		}
 	}
-	for i := range axes {
-		cells = append(cells, axes[i].Value(c.Axes))
+	return out
+}
+
+// Objects are rows in JSON, which is [] without any.
+func (c Columns[T]) Objects(rows []T) []Object {
+	out := make([]Object, len(rows))
+	for i := range rows {
+		out[i] = c.Object(&rows[i])
 	}
-	return cells
+	return out
+}
+
+// Stream returns a function that writes a row as a line of CSV, TSV or JSON.
+func (c Columns[T]) Stream(s *iostreams.Streams, f Format) func(*T) error {
+	if f == JSON {
+		return func(row *T) error { return JSONLine(s, c.Object(row)) }
+	}
+	w := NewDelimited(s, f, c.Header(f))
+	return func(row *T) error { return w.Write(c.Cells(f, row)) }
+}
+
+// Write writes rows in a format. least is that of Grid.
+func (c Columns[T]) Write(s *iostreams.Streams, f Format, rows []T, least ...string) error {
+	if f == Table {
+		header, cells := c.Text(rows)
+		Grid{Header: header, Rows: cells, Least: least}.Write(s)
+		return nil
+	}
+	write := c.Stream(s, f)
+	for i := range rows {
+		if err := write(&rows[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Object is a JSON object that keeps the order of its keys, and the letters of its texts.
+type Object []Field
+
+// with puts a value at the end of an object, at a path of keys.
+func (o Object) with(path []string, v any) Object {
+	if len(path) == 1 {
+		return append(o, Field{path[0], v})
+	}
+	if last := len(o) - 1; last >= 0 && o[last].Name == path[0] {
+		o[last].Value = o[last].Value.(Object).with(path[1:], v)
+		return o
+	}
+	return append(o, Field{path[0], Object{}.with(path[1:], v)})
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o Object) MarshalJSON() ([]byte, error) { return marshalled(o, false) }
+
+// empty reports whether encoding/json calls a value empty.
+func empty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	default:
+		return v.IsZero()
+	}
+}
+
+// cellOf is a value in CSV.
+func cellOf(v reflect.Value) string {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return ""
+		}
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Invalid:
+		return ""
+	case reflect.Float64:
+		if n, ok := v.Interface().(Number); ok && !Finite(float64(n)) {
+			return ""
+		}
+		return Exact(v.Float())
+	default:
+	}
+	if text, ok := v.Interface().(fmt.Stringer); ok {
+		return text.String()
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		return Flag(v.Bool())
+	case reflect.Int:
+		return strconv.Itoa(int(v.Int()))
+	case reflect.Slice:
+		words := make([]string, v.Len())
+		for i := range words {
+			words[i] = cellOf(v.Index(i))
+		}
+		return strings.Join(words, " ")
+	default:
+		return v.String()
+	}
+}
+
+// Positive is a number that is unknown unless it is positive.
+func Positive[F ~float64](v F) F {
+	if v > 0 {
+		return v
+	}
+	return F(math.NaN())
 }

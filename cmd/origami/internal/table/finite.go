@@ -32,7 +32,11 @@ func findNotFinite(v reflect.Value) (path string, found bool) {
 	if !v.IsValid() {
 		return "", false
 	}
-	if fields, ok := v.Interface().(Fields); ok {
+	fields, ok := v.Interface().(Fields)
+	if object, is := v.Interface().(Object); is {
+		fields, ok = Fields(object), true
+	}
+	if ok {
 		for _, f := range fields {
 			if path, found := findNotFinite(reflect.ValueOf(f.Value)); found {
 				return "." + f.Name + path, true

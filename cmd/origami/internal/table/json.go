@@ -38,25 +38,27 @@ type Field struct {
 	Value any
 }
 
-// MarshalJSON implements json.Marshaler.
-func (f Fields) MarshalJSON() ([]byte, error) {
+// MarshalJSON implements json.Marshaler. It writes <, > and & as escapes.
+func (f Fields) MarshalJSON() ([]byte, error) { return marshalled(f, true) }
+
+func marshalled(fields []Field, escaped bool) ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, field := range f {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		key, err := json.Marshal(field.Name)
-		if err != nil {
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(escaped)
+	separator := byte('{')
+	for _, field := range fields {
+		b.WriteByte(separator)
+		separator = ','
+		if err := e.Encode(field.Name); err != nil {
 			return nil, err
 		}
-		value, err := json.Marshal(field.Value)
-		if err != nil {
+		b.WriteByte(':')
+		if err := e.Encode(field.Value); err != nil {
 			return nil, fmt.Errorf("%s: %w", field.Name, err)
 		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(value)
+	}
+	if len(fields) == 0 {
+		b.WriteByte('{')
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil

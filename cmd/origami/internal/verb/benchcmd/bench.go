@@ -141,7 +141,7 @@ func (o *Options) compare(
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		row, err := score.Compare(ctx, a, data, p.Problem)
+		compared, err := score.Compare(ctx, a, data, p.Problem)
 		if err != nil {
 			if diag.KindOf(err) != diag.Input {
 				return err
@@ -149,7 +149,7 @@ func (o *Options) compare(
 			failures.Add(p.Where, err)
 			continue
 		}
-		if err := w.write(labelled{row, p.Labels}); err != nil {
+		if err := w.write(row{compared, p.Labels}); err != nil {
 			return err
 		}
 	}

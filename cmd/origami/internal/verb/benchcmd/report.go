@@ -52,12 +52,12 @@ func (w *writer) again(s *iostreams.Streams, format table.Format) error {
 }
 
 func (w *writer) page(title, bars, scatter string) *report.Page {
-	t := w.text()
+	s := w.summarised()
 	var p report.Page
 	p.Heading(1, title)
-	p.List(t.above)
-	p.Table(t.header, t.rows)
-	p.List(t.below)
+	p.List(w.above())
+	p.Table(w.columns(&s).Text(w.rows))
+	p.List(w.below(&s))
 	p.Image("speed of the pick and of the libraries, relative to the fastest candidate", bars)
 	p.Image("predicted against measured times", scatter)
 	if excluded := w.excluded(); len(excluded) > 0 {

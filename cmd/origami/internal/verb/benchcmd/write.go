@@ -4,26 +4,80 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
-	"github.com/origami-gemm/origami/core/unit"
 )
 
-// text is the outcome as a table with the lines above and below it, for a terminal and for a report.
-type text struct {
-	above  []string
-	header []string
-	rows   [][]string
-	below  []string
+// writer writes a row per problem and, where the format has room for it, the summary.
+type writer struct {
+	s      *iostreams.Streams
+	format table.Format
+	arch   *arch.Description
+	data   *dataset.Dataset
+	stream func(*row) error // nil for a table, which needs all rows for its widths
+	more   bool             // there are columns for what few problems have
+	labels []string         // of the problems file
+	rows   []row
 }
 
-func (w *writer) text() text {
+func newWriter(
+	s *iostreams.Streams, f table.Format, d *arch.Description, data *dataset.Dataset, labels []string,
+) *writer {
+	w := &writer{s: s, format: f, arch: d, data: data, labels: labels}
+	w.more = slices.ContainsFunc(data.Problems(), func(p gemm.Problem) bool { return !p.Plain() })
+	if f != table.Table {
+		w.stream = w.columns(&score.ComparisonSummary{}).Stream(s, f)
+	}
+	return w
+}
+
+// comparisons are the rows alone.
+func (w *writer) comparisons() []score.Comparison {
+	rows := make([]score.Comparison, len(w.rows))
+	for i := range w.rows {
+		rows[i] = w.rows[i].Comparison
+	}
+	return rows
+}
+
+func (w *writer) summarised() score.ComparisonSummary {
+	return score.SummariseComparisons(w.comparisons())
+}
+
+func (w *writer) write(r row) error {
+	w.rows = append(w.rows, r)
+	if w.stream == nil {
+		return nil
+	}
+	return w.stream(&r)
+}
+
+func (w *writer) close() error {
 	s := w.summarised()
+	switch w.format {
+	case table.JSON:
+		return table.JSONLine(w.s, map[string]any{"summary": w.object(&s)})
+	case table.Table:
+		table.Lines(w.s, w.above()...)
+		if err := w.columns(&s).Write(w.s, w.format, w.rows,
+			"registers", "noise", "best's place", "pick's place", "tau", "left out", "best TF/s"); err != nil {
+			return err
+		}
+		table.Lines(w.s, w.below(&s)...)
+	}
+	return nil
+}
+
+// above are the lines above the table.
+func (w *writer) above() []string {
 	l2, group := "cold", "each at its own group"
 	if w.data.WarmL2 {
 		l2 = "warm"
@@ -31,50 +85,12 @@ func (w *writer) text() text {
 	if w.data.GroupM > 0 {
 		group = fmt.Sprintf("group %d", w.data.GroupM)
 	}
-	// Columns that would be empty throughout are left out.
-	finals, excluded := s.Finals > 0, s.Wrong+s.Failed > 0
-	out := text{
-		above: append(render.DeviceLines(w.arch),
-			render.Model(w.arch, w.data.Kernel),
-			fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2,
-				w.data.Input, group)),
-		header: slices.Insert(header(w.data.Libraries(), w.integers(), finals, excluded), 1, w.labels...),
-		below:  w.summaryLines(&s),
-	}
-	uniform := w.uniform()
-	for i := range w.rows {
-		cells := tableCells(&w.rows[i].Comparison, uniform, finals, excluded)
-		out.rows = append(out.rows, slices.Insert(cells, 1, w.rows[i].labels...))
-	}
-	return out
+	return append(render.DeviceLines(w.arch), render.Model(w.arch, w.data.Kernel),
+		fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2, w.data.Input, group))
 }
 
-// header names the columns that tableCells fills.
-func header(libraries []string, integers, finals, excluded bool) []string {
-	rate := " TF/s"
-	if integers {
-		rate = " TOPS"
-	}
-	names := []string{"problem", "pick" + rate, "best" + rate}
-	for _, name := range libraries {
-		names = append(names, name+rate)
-	}
-	names = append(names, "of best")
-	for _, name := range libraries {
-		names = append(names, "of "+name)
-	}
-	if finals {
-		names = append(names, "noise")
-	}
-	names = append(names, "tau", "pick's place", "best's place", "pick", "registers")
-	if excluded {
-		names = append(names, "left out")
-	}
-	return names
-}
-
-// summaryLines are the lines below the table.
-func (w *writer) summaryLines(s *score.ComparisonSummary) []string {
+// below are the lines below the table.
+func (w *writer) below(s *score.ComparisonSummary) []string {
 	libraries := w.data.Libraries()
 	width := 11
 	for _, name := range libraries {
@@ -150,7 +166,7 @@ func leftOut(wrong, failed int) string {
 
 // integers reports whether all operands are integers.
 func (w *writer) integers() bool {
-	return !slices.ContainsFunc(w.rows, func(r labelled) bool { return !r.Problem.DType.Integer() })
+	return !slices.ContainsFunc(w.rows, func(r row) bool { return !r.Problem.DType.Integer() })
 }
 
 // uniform reports whether the problems differ in nothing but m, n and k.
@@ -163,59 +179,4 @@ func (w *writer) uniform() bool {
 		}
 	}
 	return true
-}
-
-func tableCells(r *score.Comparison, uniform, finals, excluded bool) []string {
-	const none = "–"
-	tflops := func(t unit.Seconds) string {
-		if t <= 0 {
-			return none
-		}
-		return strconv.FormatFloat(float64(r.Rate(t))/1e12, 'f', 1, 64)
-	}
-	problem := r.Problem.String()
-	if uniform {
-		problem = fmt.Sprintf("%dx%dx%d", r.Problem.M, r.Problem.N, r.Problem.K)
-	}
-	registers := none
-	if n := r.Pick.Resources.Registers; n > 0 {
-		registers = strconv.Itoa(n)
-		if spill := float64(r.Pick.Resources.SpillBytes); spill > 0 {
-			registers += fmt.Sprintf(" + %s B spilled", table.SixDigits(spill))
-		}
-	}
-	c := r.Pick.Config
-	pick := fmt.Sprintf("%dx%dx%d", c.BlockM, c.BlockN, c.BlockK)
-	if r.PassedOver > 0 {
-		pick += fmt.Sprintf(" after %d", r.PassedOver)
-	}
-	cells := []string{problem, tflops(r.Pick.Time), tflops(r.Best.Time)}
-	for _, t := range r.Libraries {
-		cells = append(cells, tflops(t))
-	}
-	cells = append(cells, table.Percent(r.Efficiency()))
-	for i, t := range r.Libraries {
-		if t > 0 {
-			cells = append(cells, table.Percent(r.VersusLibrary(i)))
-		} else {
-			cells = append(cells, none)
-		}
-	}
-	if finals {
-		if math.IsNaN(r.Noise) {
-			cells = append(cells, none)
-		} else {
-			cells = append(cells, table.Percent(r.Noise))
-		}
-	}
-	cells = append(cells, fmt.Sprintf("%.3f", r.Tau), fmt.Sprintf("%d of %d", r.PickRank, r.Measured),
-		fmt.Sprintf("%d of %d", r.BestRank, r.Measured), pick, registers)
-	if excluded {
-		left := leftOut(r.Wrong, r.Failed)
-		if left == "" {
-			left = none
-		}
-		cells = append(cells, left)
-	}
-	return cells
 }

@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 	"unsafe"
 
@@ -16,7 +17,6 @@ import (
 
 // The numbers of origami.h are those of the Go packages. This compiles only if the last ones agree.
 var (
-	_ [0]struct{} = [uint8(gemm.INT32) - C.ORIGAMI_INT32]struct{}{}
 	_ [0]struct{} = [uint8(arch.BoundLatency) - C.ORIGAMI_BOUND_LATENCY]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_INPUT - 1 - uint8(diag.Input)]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_DEVICE - 1 - uint8(diag.Device)]struct{}{}
@@ -231,17 +231,18 @@ func problemOf(c *C.origami_problem) (gemm.Problem, error) {
 		return gemm.Problem{}, diag.Inputf("trans_a or trans_b is neither 0 nor 1, or a reserved field is not 0").
 			Do("set all of origami_problem")
 	}
-	if c.dtype < C.ORIGAMI_FP16 || c.dtype > C.ORIGAMI_FP4 || c.dtype == C.ORIGAMI_INT32 {
+	in, out := gemm.DType(c.dtype), gemm.DType(c.out_dtype)
+	if C.int32_t(in) != c.dtype || !in.Operand() {
 		return gemm.Problem{}, diag.Inputf("there is no dtype %d", int(c.dtype)).
-			Do("use one of ORIGAMI_FP16 to ORIGAMI_FP8_E5M2, or ORIGAMI_FP4")
+			Do("use one of %s", enumerators(gemm.DTypes()))
 	}
-	if c.out_dtype < 0 || c.out_dtype > C.ORIGAMI_INT32 {
+	if C.int32_t(out) != c.out_dtype || out != 0 && !out.Known() {
 		return gemm.Problem{}, diag.Inputf("there is no out_dtype %d", int(c.out_dtype)).
-			Do("use 0, or one of ORIGAMI_FP16 to ORIGAMI_INT32")
+			Do("use 0, or one of %s", enumerators(gemm.OutputTypes()))
 	}
 	p := gemm.Problem{
 		M: int(c.m), N: int(c.n), K: int(c.k), Batch: int(c.batch),
-		DType: gemm.DType(c.dtype), Out: gemm.DType(c.out_dtype),
+		DType: in, Out: out,
 		LDA: int(c.lda), LDB: int(c.ldb), LDC: int(c.ldc),
 		AlignA: uint8(c.align_a), AlignB: uint8(c.align_b), AlignC: uint8(c.align_c),
 	}
@@ -249,6 +250,11 @@ func problemOf(c *C.origami_problem) (gemm.Problem, error) {
 	var err error
 	p.Groups, err = groupsOf(c.groups, c.group_count)
 	return p.Canonical(), err
+}
+
+// enumerators lists the names of types in origami.h.
+func enumerators(types []gemm.DType) string {
+	return "ORIGAMI_" + strings.ReplaceAll(strings.ToUpper(gemm.TypeNames(types)), ", ", ", ORIGAMI_")
 }
 
 // groupsOf reads the rows of each group.

@@ -35,17 +35,17 @@ enum {
 	ORIGAMI_DEVICE = 4    /* not returned by this version */
 };
 
-/* Element types. ORIGAMI_FP8 is e4m3, ORIGAMI_FP4 is e2m1; ORIGAMI_INT32 is for C only. */
+/* Element types. The list is generated from core/gemm. */
 enum {
 	ORIGAMI_FP16 = 1,
-	ORIGAMI_BF16,
-	ORIGAMI_FP32,
-	ORIGAMI_TF32,
-	ORIGAMI_FP8,
-	ORIGAMI_INT8,
-	ORIGAMI_FP8_E5M2,
-	ORIGAMI_INT32,
-	ORIGAMI_FP4
+	ORIGAMI_BF16 = 2,
+	ORIGAMI_FP32 = 3,
+	ORIGAMI_TF32 = 4,
+	ORIGAMI_FP8 = 5, /* e4m3 */
+	ORIGAMI_INT8 = 6,
+	ORIGAMI_FP8_E5M2 = 7,
+	ORIGAMI_INT32 = 8, /* of C only */
+	ORIGAMI_FP4 = 9 /* e2m1 */
 };
 
 /* What limits a kernel. */

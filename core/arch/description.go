@@ -119,6 +119,30 @@ type PeakRate struct {
 	Rate  unit.FlopsPerSecond
 }
 
+// PeakRates are the rates among parameters: "peak_fp16" in FLOP/s is that of fp16.
+func PeakRates(params hw.Set) (list []PeakRate) {
+	for _, t := range gemm.DTypes() {
+		if p, ok := params.Lookup("peak_" + t.String()); ok && p.Unit == "FLOP/s" && p.Value > 0 {
+			list = append(list, PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
+		}
+	}
+	return list
+}
+
+// WithPeaks adds a parameter that device files may have for the rate of each type without one. Types that cost the same
+// share a rate.
+func WithPeaks(specs []hw.Spec) []hw.Spec {
+	for _, t := range gemm.DTypes() {
+		name := "peak_" + t.String()
+		if t.CostsLike() == t && !slices.ContainsFunc(specs, func(s hw.Spec) bool { return s.Name == name }) {
+			specs = append(specs, hw.Spec{
+				Name: name, Unit: "FLOP/s", Optional: true, Doc: "dense matrix rate, " + t.String(),
+			})
+		}
+	}
+	return specs
+}
+
 // Atom is the matrix instruction used for one element type.
 type Atom struct {
 	DType   gemm.DType

@@ -11,8 +11,7 @@ import (
 // DType is an element type.
 type DType uint8
 
-// The element types. FP8 is e4m3 and FP4 e2m1, of which a byte holds two; INT32 is a type of results only. Sums are
-// INT32 for INT8 operands and FP32 for all others.
+// The element types. The numbers are also those of the wire protocol and of the C header: a type keeps its number.
 const (
 	FP16 DType = iota + 1
 	BF16
@@ -23,45 +22,89 @@ const (
 	FP8E5M2
 	INT32
 	FP4
+	end
 )
 
-// types has what is known of each type, by its number.
-var types = [...]struct {
-	name string
+// row is what is known of an element type. The wire protocol, the C header, Python and help texts have their lists from
+// these rows (docs/checklists/add-a-type.md).
+type row struct {
+	dtype DType
+	name  string
+	// note says what the name leaves open.
+	note string
 	bits int
-	// outputs are the types of C for operands of this type, the default first; none for a type of results only.
-	outputs []DType
+	// sums is the type that products are added up in.
+	sums DType
+	// plain are the types of C that kernels have for matrices without scales. scaled are those that exist only with
+	// scales, as vendors' libraries apply them: small floats have one per block, and integer sums become floats with
+	// them. The first of all is the default. A type without any is one of results.
+	plain, scaled []DType
+	// like is the type with the same rates and costs, if that is another one.
+	like DType
 	// aliases are the other names that are read, in lower case.
 	aliases []string
-}{
-	FP16: {"fp16", 16, []DType{FP16, FP32}, []string{"float16", "half", "f16"}},
-	BF16: {"bf16", 16, []DType{BF16, FP32}, []string{"bfloat16"}},
-	FP32: {"fp32", 32, []DType{FP32}, []string{"float32", "float", "f32"}},
-	TF32: {"tf32", 32, []DType{FP32}, []string{"tensorfloat32"}},
-	FP8: {"fp8", 8, []DType{FP16, BF16, FP32}, []string{"fp8_e4m3", "e4m3", "fp8e4m3", "f8e4m3", "e4m3fn",
-		"f8e4m3fn", "float8_e4m3", "float8_e4m3fn", "fp8e4nv"}},
-	INT8: {"int8", 8, []DType{INT32, FP16, BF16}, []string{"i8", "s8"}},
-	FP8E5M2: {"fp8_e5m2", 8, []DType{FP16, BF16, FP32}, []string{"e5m2", "fp8e5m2", "f8e5m2", "float8_e5m2",
-		"fp8e5"}},
-	INT32: {"int32", 32, nil, []string{"i32", "s32"}},
-	FP4: {"fp4", 4, []DType{FP16, BF16, FP32}, []string{"fp4_e2m1", "e2m1", "fp4e2m1", "f4e2m1", "float4_e2m1",
-		"float4_e2m1fn", "float4_e2m1fn_x2"}},
 }
 
-// operands are the types that A and B can have, in the order of help texts.
-var operands = []DType{FP16, BF16, FP32, TF32, FP8, FP8E5M2, INT8, FP4}
+// table has the rows in the order of help texts.
+var table = [...]row{
+	{dtype: FP16, name: "fp16", bits: 16, sums: FP32, plain: []DType{FP16, FP32},
+		aliases: []string{"float16", "half", "f16"}},
+	{dtype: BF16, name: "bf16", bits: 16, sums: FP32, plain: []DType{BF16, FP32}, aliases: []string{"bfloat16"}},
+	{dtype: FP32, name: "fp32", bits: 32, sums: FP32, plain: []DType{FP32},
+		aliases: []string{"float32", "float", "f32"}},
+	{dtype: TF32, name: "tf32", bits: 32, sums: FP32, plain: []DType{FP32}, aliases: []string{"tensorfloat32"}},
+	{dtype: FP8, name: "fp8", note: "e4m3", bits: 8, sums: FP32, plain: []DType{FP16, BF16, FP32},
+		aliases: []string{"fp8_e4m3", "e4m3", "fp8e4m3", "f8e4m3", "e4m3fn", "f8e4m3fn", "float8_e4m3", "float8_e4m3fn",
+			"fp8e4nv"}},
+	{dtype: FP8E5M2, name: "fp8_e5m2", bits: 8, sums: FP32, plain: []DType{FP16, BF16, FP32}, like: FP8,
+		aliases: []string{"e5m2", "fp8e5m2", "f8e5m2", "float8_e5m2", "fp8e5"}},
+	{dtype: INT8, name: "int8", bits: 8, sums: INT32, plain: []DType{INT32}, scaled: []DType{FP16, BF16},
+		aliases: []string{"i8", "s8"}},
+	{dtype: INT32, name: "int32", note: "of C only", bits: 32, sums: INT32, aliases: []string{"i32", "s32"}},
+	{dtype: FP4, name: "fp4", note: "e2m1", bits: 4, sums: FP32, scaled: []DType{FP16, BF16, FP32},
+		aliases: []string{"fp4_e2m1", "e2m1", "fp4e2m1", "f4e2m1", "float4_e2m1", "float4_e2m1fn", "float4_e2m1fn_x2"}},
+}
+
+// A type without a row does not compile.
+var _ = [1]struct{}{}[len(table)+1-int(end)]
+
+// types are the rows by number, and outputs what C can be for each. operands are the types of A and B, in the order of
+// help texts, and results those of C.
+var (
+	types, outputs    = byNumber()
+	operands, results = roles()
+)
+
+func byNumber() (rows [end]row, outputs [end][]DType) {
+	for _, r := range table {
+		rows[r.dtype], outputs[r.dtype] = r, slices.Concat(r.plain, r.scaled)
+	}
+	return rows, outputs
+}
+
+func roles() (operands, results []DType) {
+	for _, r := range table {
+		if outputs[r.dtype] != nil {
+			operands = append(operands, r.dtype)
+		}
+		results = append(results, outputs[r.dtype]...)
+	}
+	slices.Sort(results)
+	return operands, slices.Compact(results)
+}
 
 // DTypes lists the types that A and B can have.
 func DTypes() []DType { return slices.Clone(operands) }
 
 // OutputTypes lists the types that C can have.
-func OutputTypes() []DType { return []DType{FP16, BF16, FP32, INT32} }
+func OutputTypes() []DType { return slices.Clone(results) }
 
-func (d DType) known() bool { return d >= FP16 && int(d) < len(types) }
+// Known reports whether there is such a type.
+func (d DType) Known() bool { return d >= FP16 && d < end }
 
 // String returns the name that every output has.
 func (d DType) String() string {
-	if d.known() {
+	if d.Known() {
 		return types[d].name
 	}
 	return fmt.Sprintf("dtype(%d)", uint8(d))
@@ -81,7 +124,7 @@ func TypeNames(list []DType) string {
 func ParseDType(s string) (DType, error) {
 	lower := strings.ToLower(s)
 	var names []string
-	for d := FP16; d.known(); d++ {
+	for d := FP16; d < end; d++ {
 		if lower == types[d].name || slices.Contains(types[d].aliases, lower) {
 			return d, nil
 		}
@@ -105,7 +148,7 @@ func ParseOutput(s string) (DType, error) {
 
 // Bits returns the size of one element in memory. TF32 is stored as 32 bits.
 func (d DType) Bits() int {
-	if d.known() {
+	if d.Known() {
 		return types[d].bits
 	}
 	return 16
@@ -117,19 +160,19 @@ func (d DType) Bytes() int { return d.Bits() / 8 }
 // Size returns the bytes of so many elements that follow each other.
 func (d DType) Size(elements int) int { return elements * d.Bits() / 8 }
 
-// Integer reports whether the type is an integer type. The field writes rates of integers in TOPS, and all others in
-// TFLOP/s.
-func (d DType) Integer() bool { return d == INT8 || d == INT32 }
+// Integer reports whether the type is an integer type. Products of integers are added up in INT32, all others in FP32.
+// The field writes rates of integers in TOPS, and all others in TFLOP/s.
+func (d DType) Integer() bool { return d.Known() && types[d].sums == INT32 }
 
 // Operand reports whether A and B can have the type.
-func (d DType) Operand() bool { return d.known() && types[d].outputs != nil }
+func (d DType) Operand() bool { return d.Known() && outputs[d] != nil }
 
 // Outputs lists the types that C can have for operands of this type, the default first.
 func (d DType) Outputs() []DType {
-	if !d.known() {
+	if !d.Known() {
 		return nil
 	}
-	return slices.Clone(types[d].outputs)
+	return slices.Clone(outputs[d])
 }
 
 // Output returns the default type of C for operands of this type, the one that vendors' libraries write by default.
@@ -137,16 +180,25 @@ func (d DType) Output() DType {
 	if !d.Operand() {
 		return 0
 	}
-	return types[d].outputs[0]
+	return outputs[d][0]
 }
 
 // CostsLike returns the type that stands for this one in rates and costs: FP8 for both 8-bit formats, whose
-// instructions differ in the format alone. Any other type stands for itself.
+// instructions differ in the format alone. Most types stand for themselves.
 func (d DType) CostsLike() DType {
-	if d == FP8E5M2 {
-		return FP8
+	if d.Known() && types[d].like != 0 {
+		return types[d].like
 	}
 	return d
+}
+
+// rowElements is the fewest elements that take whole bytes.
+func (d DType) rowElements() int {
+	n := 1
+	for n*d.Bits()%8 != 0 {
+		n++
+	}
+	return n
 }
 
 // Types is a type of A and B with a type of C.
@@ -185,9 +237,19 @@ func TypesText(list []Types) string {
 	return strings.Join(parts, ", ")
 }
 
-// Scaled reports whether results exist only with scales, as vendors' libraries apply them: 4-bit operands have one per
+// Plain lists the types that kernels of matrices without scales can have, for operands of the types given.
+func Plain(operands ...DType) (list []Types) {
+	for _, in := range operands {
+		for _, out := range types[in].plain {
+			list = append(list, Types{In: in, Out: out})
+		}
+	}
+	return list
+}
+
+// Scaled reports whether results exist only with scales, as vendors' libraries apply them: small floats have one per
 // block, and integer sums become floats with them. Other kernels multiply plain matrices.
-func (t Types) Scaled() bool { return t.In == FP4 || t.In == INT8 && t.Out != INT32 }
+func (t Types) Scaled() bool { return t.In.Known() && slices.Contains(types[t.In].scaled, t.Out) }
 
 // Valid reports whether hardware can multiply operands of type In into results of type Out.
-func (t Types) Valid() bool { return t.In.known() && slices.Contains(types[t.In].outputs, t.Out) }
+func (t Types) Valid() bool { return t.In.Known() && slices.Contains(outputs[t.In], t.Out) }

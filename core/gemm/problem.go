@@ -345,7 +345,7 @@ func (p Problem) Validate() error {
 }
 
 func (p *Problem) validTypes() error {
-	if !p.DType.known() {
+	if !p.DType.Known() {
 		return diag.Inputf("dtype is missing").Do("use one of %s", TypeNames(operands))
 	}
 	if !p.DType.Operand() {
@@ -353,12 +353,12 @@ func (p *Problem) validTypes() error {
 	}
 	if p.Out != 0 && !p.Types().Valid() {
 		return diag.Inputf("no hardware multiplies %s operands into %s results", p.DType, p.Out).
-			Do("use an output type of %s", TypeNames(types[p.DType].outputs))
+			Do("use an output type of %s", TypeNames(outputs[p.DType]))
 	}
 	for o := A; o <= B; o++ {
 		if ld := p.LD(o); ld*p.DType.Bits()%8 != 0 {
 			return diag.Inputf("a row of %s has %d elements of %s, which are no whole number of bytes", o, ld, p.DType).
-				Do("use rows of an even number of elements")
+				Do("use rows of a multiple of %d elements", p.DType.rowElements())
 		}
 	}
 	return nil

@@ -244,8 +244,11 @@ func TypeOf(p *gemm.Problem) (contract.Name, error) {
 	letters := map[gemm.DType]string{gemm.FP16: "H", gemm.BF16: "B", gemm.FP32: "S", gemm.TF32: "X", gemm.FP8: "F8",
 		gemm.FP8E5M2: "B8", gemm.INT8: "I8", gemm.INT32: "I"}
 	in, out := letters[p.DType], letters[p.Output()]
+	if in == "" {
+		return n, diag.Inputf("Tensile has no kernels for %s", p.DType).Do("use another type")
+	}
 	sum := "S"
-	if p.DType == gemm.INT8 {
+	if p.DType.Integer() {
 		sum = "I"
 	}
 	n.Types = []string{in, out, sum}

@@ -18,14 +18,13 @@ type architecture struct {
 	machine
 	sheet       *hw.Sheet
 	mi          *shape
-	kernels     [gemm.FP4 + 1]kernel // by element type
+	kernels     map[gemm.DType]kernel // of the element types that the device has an instruction for
 	description arch.Description
 	levels      []arch.Level
 }
 
-// kernel holds the values that follow from an element type. ok is false if the device has no instruction for the type.
+// kernel holds the values that follow from an element type.
 type kernel struct {
-	ok      bool
 	mi      instruction
 	convert float64
 }
@@ -40,7 +39,7 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 	if err != nil {
 		return nil, err
 	}
-	a := &architecture{machine: *m, sheet: sheet, mi: o.mi}
+	a := &architecture{machine: *m, sheet: sheet, mi: o.mi, kernels: map[gemm.DType]kernel{}}
 	a.description = arch.Description{
 		Arch:   sheet.Arch,
 		Vendor: sheet.Vendor,
@@ -66,7 +65,7 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 	}
 	a.description.Unused = formula.Unused(params, append(formula.Of(a.description.Terms), "clock"))
 	for _, t := range gemm.DTypes() {
-		if t.CostsLike() != t || t == gemm.FP4 { // of which the reference says nothing
+		if atomTypes[t] == "" { // of which the reference says nothing
 			continue
 		}
 		if peak := params.Get("peak_" + t.String()); peak > 0 {
@@ -106,7 +105,7 @@ func (a *architecture) addKernel(t gemm.DType) {
 		DType: t, M: s.m, N: s.n, K: s.k,
 		Latency: unit.Cycles(atom.Cycles), PerUnit: int(a.parallelMI),
 	})
-	k := kernel{ok: true, mi: instruction{
+	k := kernel{mi: instruction{
 		m: uint64(s.m), n: uint64(s.n), k: uint64(s.k),
 		latency: a.miLatency(a.sheet.Atoms, atom.Type, s),
 	}}
@@ -132,8 +131,8 @@ func (a *architecture) problem(p gemm.Problem) (problem, error) {
 	if err := a.description.Supports(kernelFamily, &p); err != nil {
 		return problem{}, err
 	}
-	k := &a.kernels[p.DType.CostsLike()]
-	if !k.ok {
+	k, ok := a.kernels[p.DType.CostsLike()]
+	if !ok {
 		return problem{}, a.noInstruction(p.DType)
 	}
 	q := problem{

@@ -36,7 +36,7 @@ func (a *architecture) Candidates(_ context.Context, p gemm.Problem, s arch.Spac
 	if s.Kernel != "" && s.Kernel != kernelFamily {
 		return nil, unknownKernel(s.Kernel)
 	}
-	if !p.DType.Operand() || !a.kernels[p.DType.CostsLike()].ok {
+	if _, ok := a.kernels[p.DType.CostsLike()]; !ok {
 		return nil, a.noInstruction(p.DType)
 	}
 	m, n, k := a.axes(p.DType)

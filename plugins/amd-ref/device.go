@@ -9,7 +9,7 @@ import (
 )
 
 // specs are the hardware parameters that the model needs. A parameter comes after those it is derived from.
-var specs = []hw.Spec{
+var specs = arch.WithPeaks([]hw.Spec{
 	{Name: "num_cus", Unit: "1", Integer: true, Doc: "compute units"},
 	{Name: "num_xcds", Unit: "1", Integer: true, Doc: "dies, each with some of the compute units and an L2 cache"},
 	{Name: "lds_bytes", Unit: "B", Integer: true, Doc: "local memory (LDS) that one workgroup can use"},
@@ -54,7 +54,7 @@ var specs = []hw.Spec{
 	{Name: "peak_int8", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, int8"},
 	{Name: "peak_fp4", Unit: "FLOP/s", Optional: true, Doc: "dense matrix peak, fp4 with block scales (MXFP4)"},
 	{Name: "tdp", Unit: "W", Doc: "board power"},
-}
+})
 
 // derive computes the bandwidths per cycle that a device file leaves out. The library divides terabytes per second by
 // kilohertz, hence the factor 1e9. Devices that only other models know have no figures of the library.

@@ -2,7 +2,6 @@ package amdref
 
 import (
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/library"
 	libraryterms "github.com/origami-gemm/origami/plugins/library/terms"
@@ -35,13 +34,7 @@ var vendorLibrary = library.Vendor{
 			UnitName: "CU", Units: p.Int("num_cus"), Partitions: p.Int("num_xcds"),
 			Clock: unit.Hertz(p.Get("clock")), SharedMemory: unit.Bytes(p.Get("lds_bytes")),
 			RegisterFile: p.Int("registers_per_cu"), RegistersPerThread: p.Int("registers_per_thread"),
-			Params: p,
-		}
-		for _, t := range gemm.DTypes() {
-			if peak, ok := p.Lookup("peak_" + t.String()); ok && peak.Value > 0 {
-				rate := arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(peak.Value)}
-				d.Peak = append(d.Peak, rate)
-			}
+			Params: p, Peak: arch.PeakRates(p),
 		}
 		return library.Machine{Generation: generations[s.Sheet.Arch], Description: d}
 	},

@@ -1,6 +1,10 @@
 package amdref
 
-import "github.com/origami-gemm/origami/core/hw"
+import (
+	"strings"
+
+	"github.com/origami-gemm/origami/core/hw"
+)
 
 // scale says what follows from an override, as plugins/nvidia/gpu does: the numbers of a device that differs from a
 // known one (like) in the given parameters. A compute unit does the same per cycle, and memory the same per second.
@@ -20,10 +24,12 @@ func scale(name string, known, like hw.Set) (hw.Number, bool) {
 		}
 		return now.Value / before.Value
 	}
-	switch name {
-	case "peak_fp16", "peak_bf16", "peak_fp32", "peak_tf32", "peak_fp8", "peak_int8", "peak_fp4":
+	if strings.HasPrefix(name, "peak_") {
 		n.Value *= ratio("num_cus") * ratio("clock")
 		n.Source = "by num_cus * clock: the rate of one CU per cycle is the architecture's"
+		return n, true
+	}
+	switch name {
 	case "mem1_perf_ratio":
 		n.Value *= ratio("mem1_bandwidth") * min(ratio("num_cus"), ratio("l2_bytes")*ratio("num_xcds"))
 		n.Source = "by mem1_bandwidth and the smaller of num_cus and l2_bytes * num_xcds: neither a CU nor a slice of L2 " +

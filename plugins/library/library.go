@@ -29,11 +29,8 @@ type Model struct {
 	options options
 	device  device
 	kernels kernels
-	peaks   [maxTypes]float64 // FLOP/s by element type, 0 for those that the machine does not multiply
+	peaks   map[gemm.DType]float64 // FLOP/s, 0 for a type that the machine does not multiply
 }
-
-// maxTypes is more than the number of any element type.
-const maxTypes = 32
 
 // New opens the model on a machine. The options are those of Options.
 func New(machine Machine, given map[string]string) (*Model, error) {
@@ -52,13 +49,13 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 
 func newModel(machine Machine, numbers []arch.Constant, o options, values map[string]float64) *Model {
 	m := &Model{machine: machine, options: o, kernels: kernelsOf(machine.Generation, o.scheme)}
-	m.Description = machine.Description
+	m.Description, m.peaks = machine.Description, map[gemm.DType]float64{}
 	m.Space, m.New = m.space, func() tabled.Evaluation { return &evaluation{model: m} }
 	d := &m.Description
 	variant := terms.Variant{Generation: machine.Generation, Scheme: o.scheme, Release: o.release}
 	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{Family}, arch.RungSpec, arch.RungSpec
 	d.Options = o.inForce()
-	for _, t := range gemm.DTypes() {
+	for t := range kernelsFor {
 		m.peaks[t] = float64(d.PeakFor(t))
 	}
 	d.Families = []arch.Family{{Name: Family, Doc: "the kernels of the vendor's library", Types: m.types(), Opaque: true}}
@@ -126,7 +123,7 @@ func (e *evaluation) Problem(p gemm.Problem) {
 		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
 		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
 		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()), peak: e.model.peaks[p.DType],
-		kernels: kernelsFor(p.DType),
+		kernels: kernelsFor[p.DType],
 	}
 	e.q.compute(&e.model.device)
 }
@@ -151,22 +148,9 @@ func (e *evaluation) Row(dst []float64) {
 	columns(dst, &e.model.device, &e.q, &e.t)
 }
 
-// kernelsFor is the term kernels.
-func kernelsFor(t gemm.DType) float64 {
-	switch t {
-	case gemm.FP4:
-		return 4
-	case gemm.FP8, gemm.FP8E5M2:
-		return 8
-	case gemm.INT8:
-		return 8.5
-	case gemm.TF32:
-		return 19
-	case gemm.FP32:
-		return 32
-	default:
-		return 16
-	}
+// kernelsFor is the term kernels, of the types that the model was fitted for.
+var kernelsFor = map[gemm.DType]float64{
+	gemm.FP4: 4, gemm.FP8: 8, gemm.FP8E5M2: 8, gemm.INT8: 8.5, gemm.FP16: 16, gemm.BF16: 16, gemm.TF32: 19, gemm.FP32: 32,
 }
 
 // busyEnough is the share of the total from which on a resource limits a kernel. A kernel that keeps none of them busy

@@ -99,12 +99,7 @@ func (m *Model) open(specs []hw.Spec, s catalog.Selection) (arch.Architecture, e
 		return nil, diag.Inputf("the device has no atoms, so the model supports no element type").
 			At("%s", sheet.File).Do("list the matrix instructions under atoms:")
 	}
-	// A peak rate is a parameter named after its element type.
-	for _, t := range gemm.DTypes() {
-		if p, ok := params.Lookup("peak_" + t.String()); ok && p.Unit == "FLOP/s" && p.Value > 0 {
-			a.desc.Peak = append(a.desc.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
-		}
-	}
+	a.desc.Peak = arch.PeakRates(params)
 	a.prepare()
 	return a, nil
 }

@@ -17,7 +17,7 @@ func toProblem(p gemm.Problem) *pb.Problem {
 		AlignA: uint32(p.AlignA), AlignB: uint32(p.AlignB), AlignC: uint32(p.AlignC),
 		Nest: p.Nest.String(), Alpha: p.Alpha, Beta: p.Beta, Epilogue: p.Epilogue.String(),
 	}
-	if p.DType <= lastType {
+	if p.DType.Known() {
 		q.ElementType = pb.ElementType(p.DType)
 	}
 	for rows := range p.Groups.All() {
@@ -25,9 +25,6 @@ func toProblem(p gemm.Problem) *pb.Problem {
 	}
 	return q
 }
-
-// lastType is the element type with the largest number.
-const lastType = gemm.FP4
 
 // inAPI12 reports whether a problem has nothing that came after API 1.2.0. An older plugin would overlook it.
 func inAPI12(q *pb.Problem) bool {
@@ -102,8 +99,9 @@ func fromMajor(m pb.Major) (gemm.Major, error) {
 }
 
 func fromElementType(t pb.ElementType) (gemm.DType, error) {
-	if t < 0 || t > pb.ElementType(lastType) {
+	d := gemm.DType(t)
+	if t != 0 && (!d.Known() || pb.ElementType(d) != t) {
 		return 0, fmt.Errorf("unknown element type %d", t)
 	}
-	return gemm.DType(t), nil
+	return d, nil
 }

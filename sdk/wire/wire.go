@@ -12,6 +12,7 @@ import (
 	"math/bits"
 	"strings"
 
+	"github.com/origami-gemm/origami/core/gemm"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -28,7 +29,7 @@ const ProtocolVersion = 1
 //	1.1.0  executors; architectures of live devices
 //	1.2.0  named axes of configurations; unused parameters of a description
 //	1.3.0  output types, leading dimensions, alignments, groups, nests, alpha, beta and epilogues of problems;
-//	       e5m2 and fp4;
+//	       element types after int8;
 //	       types of a kernel family; what a model was fitted to and checked on, and whether it ranks only;
 //	       programs that an executor runs; device files of a user's
 var APIVersions = []string{"1.0.0", API11, API12, API13}
@@ -45,7 +46,7 @@ const (
 func Requires(request any) (version, what string) {
 	if !problemsInAPI12(request) {
 		return API13, "neither output types nor leading dimensions nor alignments nor groups nor nests " +
-			"nor alpha, beta and epilogues of problems, nor fp8_e5m2 nor fp4"
+			"nor alpha, beta and epilogues of problems" + laterTypes()
 	}
 	named := false
 	switch q := request.(type) {
@@ -73,6 +74,16 @@ func Requires(request any) (version, what string) {
 		return API12, "no named axes of configurations"
 	}
 	return "", ""
+}
+
+// laterTypes are the types of operands that came after API 1.2.0.
+func laterTypes() (text string) {
+	for _, t := range gemm.DTypes() {
+		if t > gemm.INT8 {
+			text += " nor " + t.String()
+		}
+	}
+	return strings.Replace(text, " nor", ", nor", 1)
 }
 
 // problemsInAPI12 is inAPI12 for the problems of a request.

@@ -3,22 +3,32 @@
 from origami_gemm._arguments import shown
 from origami_gemm.errors import ArgumentTypeError, Error
 
-# The numbers of origami.h by name. fp8 is e4m3, fp4 is e2m1; int32 is for C only.
-DTYPES = {"fp16": 1, "bf16": 2, "fp32": 3, "tf32": 4, "fp8": 5, "int8": 6, "fp8_e5m2": 7, "int32": 8, "fp4": 9}
+# The numbers of origami.h by name. Both lists are generated from core/gemm.
+DTYPES = {
+    "fp16": 1,
+    "bf16": 2,
+    "fp32": 3,
+    "tf32": 4,
+    "fp8": 5,  # e4m3
+    "int8": 6,
+    "fp8_e5m2": 7,
+    "int32": 8,  # of C only
+    "fp4": 9,  # e2m1
+}
 
 # The names of PyTorch, Triton, CUDA and papers.
 _ALIASES = {
-    "float16": 1, "half": 1, "f16": 1,
-    "bfloat16": 2,
-    "float32": 3, "float": 3, "f32": 3,
-    "tensorfloat32": 4,
-    "fp8_e4m3": 5, "e4m3": 5, "fp8e4m3": 5, "f8e4m3": 5, "e4m3fn": 5, "f8e4m3fn": 5, "float8_e4m3": 5,
-    "float8_e4m3fn": 5, "fp8e4nv": 5,
-    "i8": 6, "s8": 6,
-    "e5m2": 7, "fp8e5m2": 7, "f8e5m2": 7, "float8_e5m2": 7, "fp8e5": 7,
-    "i32": 8, "s32": 8,
-    "fp4_e2m1": 9, "e2m1": 9, "fp4e2m1": 9, "f4e2m1": 9, "float4_e2m1": 9, "float4_e2m1fn": 9, "float4_e2m1fn_x2": 9,
+    1: "float16 half f16",
+    2: "bfloat16",
+    3: "float32 float f32",
+    4: "tensorfloat32",
+    5: "fp8_e4m3 e4m3 fp8e4m3 f8e4m3 e4m3fn f8e4m3fn float8_e4m3 float8_e4m3fn fp8e4nv",
+    6: "i8 s8",
+    7: "e5m2 fp8e5m2 f8e5m2 float8_e5m2 fp8e5",
+    8: "i32 s32",
+    9: "fp4_e2m1 e2m1 fp4e2m1 f4e2m1 float4_e2m1 float4_e2m1fn float4_e2m1fn_x2",
 }
+_NUMBERS = DTYPES | {alias: number for number, aliases in _ALIASES.items() for alias in aliases.split()}
 
 
 def code(argument, dtype):
@@ -28,7 +38,7 @@ def code(argument, dtype):
     if name is None:
         raise ArgumentTypeError(f"{argument} is {shown(dtype)}; use one of {listed}")
     name = name.lower().removeprefix("torch.")
-    number = DTYPES.get(name, _ALIASES.get(name))
+    number = _NUMBERS.get(name)
     if number is None:
         raise Error(f"unknown {argument} {shown(dtype)}; use one of {listed}")
     return number

@@ -25,6 +25,9 @@ const Name = "refined"
 var Needs = append(slices.Clone(terms.Parameters), "registers_per_thread", "l2_bytes", "mall_bytes", "peak_fp16",
 	"peak_bf16", "peak_fp32", "peak_tf32", "peak_fp8", "peak_int8")
 
+// multiplied are the element types of operands that Tensile's kernels are modelled for, besides those that cost the same.
+var multiplied = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8, gemm.INT8}
+
 //go:generate go run ./internal/gen
 
 // Model is the model on one device.
@@ -35,10 +38,10 @@ type Model struct {
 	generation *terms.Generation
 	cu         tensile.CU
 	device     device
-	rates      [gemm.INT8 + 1]rate // by element type
+	rates      map[gemm.DType]rate // of the types that the kernels multiply
 }
 
-// rate of a type on one CU, 0 for a type that the kernels do not multiply.
+// rate of a type on one CU.
 type rate struct{ flops, energy float64 }
 
 // New returns the model on a device, whose architecture is one of terms.Generations.
@@ -49,7 +52,7 @@ func (m *Model) With(values map[string]float64) *Model { return newModel(m.sheet
 
 func newModel(sheet *hw.Sheet, params hw.Set, values map[string]float64) *Model {
 	g := terms.Generations[sheet.Arch]
-	m := &Model{sheet: sheet, params: params, generation: g}
+	m := &Model{sheet: sheet, params: params, generation: g, rates: map[gemm.DType]rate{}}
 	m.Space = func(_ string, t gemm.DType) arch.Space { return m.cu.Space(t) }
 	m.New = func() tabled.Evaluation { return &evaluation{m: m} }
 	m.cu = tensile.CU{
@@ -68,17 +71,16 @@ func newModel(sheet *hw.Sheet, params hw.Set, values map[string]float64) *Model 
 // for others.
 func (m *Model) setRates() {
 	cycles := m.params.Get("num_cus") * m.params.Get("clock")
-	for _, t := range gemm.DTypes() {
+	for _, t := range multiplied {
 		peak, ok := m.params.Lookup("peak_" + t.String())
-		if !ok || !(peak.Value > 0) || int(t) >= len(m.rates) || m.cu.FMA && t != gemm.FP32 {
+		if !ok || !(peak.Value > 0) || m.cu.FMA && t != gemm.FP32 {
 			continue
 		}
-		m.rates[t].flops = peak.Value / cycles
+		r := rate{flops: peak.Value / cycles, energy: 1}
 		if fp16 := m.params.Get("peak_fp16"); fp16 > 0 {
-			m.rates[t].energy = math.Sqrt(fp16/peak.Value) * math.Sqrt(math.Sqrt(fp16/peak.Value))
-		} else {
-			m.rates[t].energy = 1
+			r.energy = math.Sqrt(fp16/peak.Value) * math.Sqrt(math.Sqrt(fp16/peak.Value))
 		}
+		m.rates[t] = r
 	}
 }
 
@@ -92,8 +94,9 @@ func (m *Model) describe(values map[string]float64) {
 		Clock: unit.Hertz(get("clock")), ClockRung: arch.RungSpec,
 		SharedMemory: unit.Bytes(get("lds_bytes")), RegisterFile: int(get("registers_per_cu")),
 		RegistersPerThread: int(get("registers_per_thread")),
-		Params:             m.params, Terms: tabled.Schema(terms.Terms, terms.Page), Constants: m.generation.Constants(),
-		Order: arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
+		Params:             m.params, Peak: arch.PeakRates(m.params), Terms: tabled.Schema(terms.Terms, terms.Page),
+		Constants: m.generation.Constants(),
+		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Families: []arch.Family{{
 			Name: tensile.Name, Doc: tensile.Doc, Axes: tensile.Axes, Types: m.types(),
 		}},
@@ -103,11 +106,6 @@ func (m *Model) describe(values map[string]float64) {
 		m.Description.Constants = append(m.Description.Constants, q.Constant(q.On(arch.RungSpec, m.generation.Name)))
 	}
 	tabled.Override(m.Description.Constants, values)
-	for _, t := range gemm.DTypes() {
-		if p, ok := m.params.Lookup("peak_" + t.String()); ok && p.Value > 0 {
-			m.Description.Peak = append(m.Description.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
-		}
-	}
 	m.Description.Atoms, m.Description.Uncertainty = m.atoms(), uncertainty(m.sheet.Device)
 	m.Description.Fitted = []arch.Fitted{{DataSet: fittedTo}}
 	used := []string{"lds_bytes", "registers_per_thread"}
@@ -143,10 +141,7 @@ func (m *Model) setLevels(value func(name string) float64) {
 }
 
 // takes reports whether the kernels multiply a type.
-func (m *Model) takes(t gemm.DType) bool {
-	t = t.CostsLike()
-	return int(t) < len(m.rates) && m.rates[t].flops > 0
-}
+func (m *Model) takes(t gemm.DType) bool { return m.rates[t.CostsLike()].flops > 0 }
 
 // atoms are the matrix instructions that the device file lists first for a type, or an FMA of one lane.
 func (m *Model) atoms() (list []arch.Atom) {
@@ -174,14 +169,7 @@ func (m *Model) atoms() (list []arch.Atom) {
 
 // types are those of operands and results that the kernels multiply.
 func (m *Model) types() (list []gemm.Types) {
-	for _, in := range gemm.DTypes() {
-		for _, out := range gemm.OutputTypes() {
-			if t := (gemm.Types{In: in, Out: out}); t.Valid() && !t.Scaled() && m.takes(in) {
-				list = append(list, t)
-			}
-		}
-	}
-	return list
+	return gemm.Plain(slices.DeleteFunc(gemm.DTypes(), func(t gemm.DType) bool { return !m.takes(t) })...)
 }
 
 // groups are the work-group mappings that phase two tries.

@@ -88,7 +88,7 @@ func (b *blas) call(o *operands, how int) C.origami_gemm {
 		g.trans_b = 1
 	}
 	switch {
-	case p.DType == gemm.INT8:
+	case p.DType.Integer():
 		g.compute = computeInteger
 	case p.DType == gemm.TF32 && how == blasUsual:
 		g.compute = computeTF32

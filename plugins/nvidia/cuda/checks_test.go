@@ -17,18 +17,13 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
-// multiplied are the types of operands that the executor multiplies.
-func multiplied() []gemm.DType {
-	return slices.DeleteFunc(gemm.DTypes(), func(t gemm.DType) bool { return t == gemm.FP4 })
-}
-
 // Random problems, layouts and configurations of every element type are right.
 func TestRandomConfigurations(t *testing.T) {
 	x, d := openGPU(t)
 	if !slices.Contains(d.describe().Kernels, mma.Name) {
 		t.Skip("the device has no such kernels")
 	}
-	for _, dtype := range multiplied() {
+	for _, dtype := range gemmgen.Checked() {
 		t.Run(dtype.String(), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(7, uint64(dtype)))
 			built, errors := 0, map[gemm.DType]float64{}
@@ -114,7 +109,7 @@ func checked(t *testing.T, x *executor, p gemm.Problem, c gemm.Config) (n exec.N
 // Large problems of every type are right, with and without splits, also where only a sample of the rows is compared.
 func TestLargeProblems(t *testing.T) {
 	x, d := openGPU(t)
-	for _, dtype := range multiplied() {
+	for _, dtype := range gemmgen.Checked() {
 		p := gemm.New(4096, 4096, 4096)
 		p.DType = dtype
 		p.SetTrans(false, dtype.Bits() == 8)

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
 // Provider makes the executor.
@@ -99,7 +100,7 @@ func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library
 	return &kernel{device: d, problem: p, name: library, program: program}, nil
 }
 
-// takes reports an error for a problem that is invalid, or of types that need scales.
+// takes reports an error for a problem that is invalid, or of types that need scales or that no result is checked for.
 func takes(p gemm.Problem) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -107,6 +108,10 @@ func takes(p gemm.Problem) error {
 	if t := p.Types(); t.Scaled() {
 		return diag.Inputf("matrices of %s need scales, which the executor does not have", t.Text()).At("CUDA").
 			Do("use other types")
+	}
+	if !slices.Contains(gemmgen.Checked(), p.DType) {
+		return diag.Inputf("the executor has no operands of %s", p.DType).At("CUDA").
+			Do("use one of %s", gemm.TypeNames(gemmgen.Checked()))
 	}
 	return nil
 }

@@ -20,13 +20,14 @@ type Reference struct {
 	aMajor, bMajor gemm.Major
 }
 
+// Checked lists the types of operands that the reference multiplies.
+func Checked() []gemm.DType { return slices.Clone(asm.Elements) }
+
 // EmitReference generates the reference for operands of one type and layout, for devices that cover the target.
 func EmitReference(d gemm.DType, aMajor, bMajor gemm.Major, t target.Target) (*Reference, error) {
-	if !d.Operand() || d == gemm.FP4 {
+	if !slices.Contains(Checked(), d) {
 		return nil, diag.Inputf("the reference multiplies no operands of type %s", d).
-			Do("use one of %s", gemm.TypeNames(slices.DeleteFunc(gemm.DTypes(), func(t gemm.DType) bool {
-				return t == gemm.FP4
-			})))
+			Do("use one of %s", gemm.TypeNames(Checked()))
 	}
 	e := &referenceEmitter{Builder: asm.New(fmt.Sprintf("reference_%s_%c%c", d, aMajor, bMajor)), dtype: d}
 	e.Header("rows of A * B, summed in float64: %s, A %c-contiguous, B %c-contiguous", d, aMajor, bMajor)
@@ -101,7 +102,7 @@ func (e *referenceEmitter) kernel() {
 	e.ShlB64(at, at, ptx.Int(2))
 	e.CvtaToGlobalU64(to, e.Param64(pWant))
 	e.AddS64(to, to, at)
-	if e.dtype == gemm.INT8 {
+	if e.dtype.Integer() {
 		integer := e.B32()
 		e.CvtS32F64(integer, e.sum)
 		e.StGlobalB32(ptx.Global(to, 0), integer)

@@ -95,15 +95,10 @@ func (d *Device) Description() arch.Description {
 		UnitName: "SM", Units: d.SMs, Partitions: 1,
 		Clock: d.Clock, ClockRung: arch.RungSpec,
 		SharedMemory: d.SharedMemory, RegisterFile: d.RegisterFile, RegistersPerThread: d.RegistersPerThread,
-		Params: d.Params,
+		Params: d.Params, Peak: arch.PeakRates(d.Params),
 	}
 	if p, ok := d.Params.Lookup("clock"); ok && p.Tier == hw.Calibrated {
 		description.ClockRung = arch.RungCalibrated
-	}
-	for _, t := range gemm.DTypes() {
-		if p, ok := d.Params.Lookup("peak_" + t.String()); ok {
-			description.Peak = append(description.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(p.Value)})
-		}
 	}
 	latency, ok := d.Params.Lookup("mma_latency")
 	if !ok {

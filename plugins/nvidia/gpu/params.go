@@ -1,9 +1,12 @@
 package gpu
 
-import "github.com/origami-gemm/origami/core/hw"
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/hw"
+)
 
 // Specs are the hardware numbers of an NVIDIA GPU.
-var Specs = []hw.Spec{
+var Specs = arch.WithPeaks([]hw.Spec{
 	{Name: "num_sms", Unit: "1", Integer: true, Max: 1 << 14, Doc: "streaming multiprocessors"},
 	{
 		Name: "dies", Unit: "1", Integer: true, Max: 1 << 4, Optional: true,
@@ -49,7 +52,7 @@ var Specs = []hw.Spec{
 	measured("wgmma_rate_tf32", "FLOP/cycle", "wgmma rate of an SM, tf32"),
 	measured("wgmma_rate_fp8", "FLOP/cycle", "wgmma rate of an SM, fp8"),
 	measured("wgmma_rate_int8", "FLOP/cycle", "wgmma rate of an SM, int8"),
-}
+})
 
 // measured is a parameter that only microbenchmarks give and that no model needs.
 func measured(name, unitName, doc string) hw.Spec {

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"math"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/hw"
 )
@@ -17,14 +18,16 @@ func Scale(name string, known, like hw.Set) (hw.Number, bool) {
 	}
 	n := hw.Number{Value: was.Value, Unit: was.Unit, Method: hw.Formula}
 	ratio := func(of string) float64 { return known.Get(of) / like.Get(of) }
+	if strings.HasPrefix(name, "peak_") {
+		n.Value *= ratio("num_sms") * ratio("clock")
+		n.Source = "by num_sms * clock: the rate of one SM per cycle is the architecture's"
+		return n, true
+	}
 	switch name {
 	case "shared_memory_bytes", "register_file", "registers_per_thread", "tensor_cores_per_sm", "dies":
 		n.Method, n.Source = hw.Assumed, "the same throughout the architecture"
 	case "mma_latency":
 		n.Method, n.Source = hw.Assumed, "a property of the architecture's SM"
-	case "peak_fp16", "peak_bf16", "peak_tf32", "peak_fp32", "peak_fp8", "peak_int8", "peak_fp4":
-		n.Value *= ratio("num_sms") * ratio("clock")
-		n.Source = "by num_sms * clock: the rate of one SM per cycle is the architecture's"
 	case "l2_perf_ratio":
 		n.Value *= min(ratio("num_sms"), ratio("l2_bytes"))
 		n.Source = "by the smaller of num_sms and l2_bytes: neither an SM nor an L2 slice moves more per cycle"

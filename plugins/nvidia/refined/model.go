@@ -128,7 +128,7 @@ func ratesOf(g *gpu.Device) map[gemm.DType]rates {
 	all := map[gemm.DType]rates{}
 	for _, t := range gemm.DTypes() {
 		name := "peak_" + t.CostsLike().String()
-		if t == gemm.FP4 { // which needs scales, and no family here has them
+		if len(gemm.Plain(t)) == 0 { // it needs scales, and no family here has them
 			continue
 		}
 		if p, ok := g.Params.Lookup(name); ok {

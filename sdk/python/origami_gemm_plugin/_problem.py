@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 
-# The size of an element in bits, and the types that C can have for operands of a type, the default first.
-BITS = {"fp16": 16, "bf16": 16, "fp32": 32, "tf32": 32, "fp8": 8, "fp8_e5m2": 8, "int8": 8, "int32": 32, "fp4": 4}
+# The size of an element in bits, and the types that C can have for operands of a type, the default first. Both lists
+# are generated from core/gemm.
+BITS = {
+    "fp16": 16,
+    "bf16": 16,
+    "fp32": 32,
+    "tf32": 32,
+    "fp8": 8,
+    "int8": 8,
+    "fp8_e5m2": 8,
+    "int32": 32,
+    "fp4": 4,
+}
 OUTPUTS = {
     "fp16": ("fp16", "fp32"),
     "bf16": ("bf16", "fp32"),
     "fp32": ("fp32",),
     "tf32": ("fp32",),
     "fp8": ("fp16", "bf16", "fp32"),
-    "fp8_e5m2": ("fp16", "bf16", "fp32"),
     "int8": ("int32", "fp16", "bf16"),
+    "fp8_e5m2": ("fp16", "bf16", "fp32"),
     "fp4": ("fp16", "bf16", "fp32"),
 }
 
@@ -41,7 +52,7 @@ class Problem:
     batch: int = 1
     a_major: str = "k"  # the dimension along which A is contiguous: "k" or "m"
     b_major: str = "n"  # "n" or "k"
-    dtype: str = "fp16"  # of A and B: fp16, bf16, fp32, tf32, fp8 (e4m3), fp8_e5m2, int8 or fp4
+    dtype: str = "fp16"  # of A and B: a key of OUTPUTS
     out_dtype: str = ""  # of C
     lda: int = 0  # elements from the start of one contiguous row to the start of the next
     ldb: int = 0

@@ -7,6 +7,7 @@ major version of protobuf that it was generated for.
 from __future__ import annotations
 
 import importlib.resources
+import math
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 
@@ -118,7 +119,7 @@ def from_problem(q) -> Problem:
     for matrix in "ab":
         if p.ld(matrix) * BITS[p.dtype] % 8:
             raise InputError(f"a row of {matrix.upper()} has {p.ld(matrix)} elements of {p.dtype}, which are no whole number"
-                             " of bytes", fix="use rows of an even number of elements")
+                             " of bytes", fix=f"use rows of a multiple of {8 // math.gcd(8, BITS[p.dtype])} elements")
     if p.a_major not in ("k", "m"):
         raise InputError("a_major is missing", fix="A is contiguous along k or m")
     if p.b_major not in ("k", "n"):

@@ -129,7 +129,7 @@ func (k Kernel) view() (*view, string, error) {
 	v := &view{
 		Name: kernel.Name, Problem: k.Problem.String(), Config: k.Config.String(), DType: k.Problem.DType, Out: out,
 		GridX: launch.GridX, GridY: launch.GridY, GridZ: launch.GridZ, Threads: launch.Threads,
-		SharedMemory: int64(launch.SharedMemory), Adds: k.Adds, Integer: k.Problem.DType == gemm.INT8,
+		SharedMemory: int64(launch.SharedMemory), Adds: k.Adds, Integer: k.Problem.DType.Integer(),
 		Bias: k.Problem.Epilogue.Bias, Formula: gemmgen.Formula(k.Problem.Epilogue),
 		Counters: (int64(counters) + round - 1) / round * round, Partials: int64(partials),
 	}

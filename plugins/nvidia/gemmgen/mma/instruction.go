@@ -1,6 +1,8 @@
 package mma
 
 import (
+	"slices"
+
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
@@ -67,6 +69,11 @@ func instructionOf(d gemm.DType) *instruction {
 		return nil
 	}
 	return &instructions[d]
+}
+
+// DTypes lists the element types of operands that the family multiplies.
+func DTypes() []gemm.DType {
+	return slices.DeleteFunc(gemm.DTypes(), func(d gemm.DType) bool { return instructionOf(d) == nil })
 }
 
 // sums has the operations on sums, which are fp32 or int32.

@@ -22,16 +22,7 @@ func (Family) Name() string { return generator.Name }
 func (Family) Axes() []gemm.Axis { return generator.Family{}.Axes() }
 
 // Types implements kernel.Family.
-func (Family) Types() (types []gemm.Types) {
-	for _, in := range gemm.DTypes() {
-		for _, out := range in.Outputs() {
-			if t := (gemm.Types{In: in, Out: out}); !t.Scaled() {
-				types = append(types, t)
-			}
-		}
-	}
-	return types
-}
+func (Family) Types() []gemm.Types { return gemm.Plain(generator.DTypes()...) }
 
 // splits are the values of split_k in the candidate list.
 var splits = []int{1, 2, 4, 8, 16, 32}

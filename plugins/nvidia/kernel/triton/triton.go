@@ -29,16 +29,9 @@ var (
 // Axes implements kernel.Family.
 func (Family) Axes() []gemm.Axis { return nil }
 
-// Types implements kernel.Family.
-func (Family) Types() (types []gemm.Types) {
-	for _, in := range gemm.DTypes() {
-		for _, out := range in.Outputs() {
-			if t := (gemm.Types{In: in, Out: out}); !t.Scaled() {
-				types = append(types, t)
-			}
-		}
-	}
-	return types
+// Types implements kernel.Family: what tl.dot multiplies.
+func (Family) Types() []gemm.Types {
+	return gemm.Plain(gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8, gemm.FP8E5M2, gemm.INT8)
 }
 
 // splits are the values of split_k in the candidate list.

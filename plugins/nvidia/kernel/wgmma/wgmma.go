@@ -24,14 +24,7 @@ func (Family) Name() string { return generator.Name }
 func (Family) Axes() []gemm.Axis { return generator.Family{}.Axes() }
 
 // Types implements kernel.Family.
-func (Family) Types() (types []gemm.Types) {
-	for _, in := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2} {
-		for _, out := range in.Outputs() {
-			types = append(types, gemm.Types{In: in, Out: out})
-		}
-	}
-	return types
-}
+func (Family) Types() []gemm.Types { return gemm.Plain(gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2) }
 
 // splits are the values of split_k in the candidate list, splitsTurned those of tiles whose rows 64 does not divide.
 var splits, splitsTurned = []int{1, 2, 3, 4, 6, 8, 12, 16}, []int{1, 2, 4, 8}

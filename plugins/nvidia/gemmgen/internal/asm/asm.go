@@ -91,6 +91,9 @@ func (b Builder) Unsigned(a ptx.Operand) ptx.Operand {
 	return d
 }
 
+// Elements are the types of operands that LoadElement and ToDouble read.
+var Elements = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8, gemm.FP8E5M2, gemm.INT8}
+
 // LoadElement reads an element of type t for ToDouble.
 func (b Builder) LoadElement(from ptx.Operand, t gemm.DType) ptx.Operand {
 	switch t.Bytes() {

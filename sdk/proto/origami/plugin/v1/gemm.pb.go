@@ -74,7 +74,8 @@ func (Major) EnumDescriptor() ([]byte, []int) {
 	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{0}
 }
 
-// ElementType is the type of the elements of a matrix. FP8 is e4m3, FP4 is e2m1; INT32 is for C only.
+// ElementType is the type of the elements of a matrix. Types after INT8 exist since API 1.3.0. The list is generated
+// from core/gemm.
 type ElementType int32
 
 const (
@@ -83,12 +84,11 @@ const (
 	ElementType_ELEMENT_TYPE_BF16        ElementType = 2
 	ElementType_ELEMENT_TYPE_FP32        ElementType = 3
 	ElementType_ELEMENT_TYPE_TF32        ElementType = 4
-	ElementType_ELEMENT_TYPE_FP8         ElementType = 5
+	ElementType_ELEMENT_TYPE_FP8         ElementType = 5 // e4m3
 	ElementType_ELEMENT_TYPE_INT8        ElementType = 6
-	// Since API 1.3.0.
-	ElementType_ELEMENT_TYPE_FP8_E5M2 ElementType = 7
-	ElementType_ELEMENT_TYPE_INT32    ElementType = 8
-	ElementType_ELEMENT_TYPE_FP4      ElementType = 9
+	ElementType_ELEMENT_TYPE_FP8_E5M2    ElementType = 7
+	ElementType_ELEMENT_TYPE_INT32       ElementType = 8 // of C only
+	ElementType_ELEMENT_TYPE_FP4         ElementType = 9 // e2m1
 )
 
 // Enum value maps for ElementType.

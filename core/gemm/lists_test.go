@@ -1,0 +1,89 @@
+package gemm
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the lists of element types in other languages")
+
+// Other languages and the wire protocol list the element types as the table has them. make generate writes the lists.
+func TestListsOfTypes(t *testing.T) {
+	for _, list := range []struct{ file, begin, end, want string }{
+		{"sdk/proto/origami/plugin/v1/gemm.proto", "  ELEMENT_TYPE_UNSPECIFIED = 0;\n", "}", each(types[1:], func(r row) string {
+			return fmt.Sprintf("  ELEMENT_TYPE_%s = %d;%s\n", strings.ToUpper(r.name), r.dtype, r.noted(" // %s"))
+		})},
+		{"bindings/c/origami.h", "from core/gemm. */\nenum {\n", "}", each(types[1:], func(r row) string {
+			comma := "," // C89 and C++98 have none after the last
+			if r.dtype == end-1 {
+				comma = ""
+			}
+			return fmt.Sprintf("\tORIGAMI_%s = %d%s%s\n", strings.ToUpper(r.name), r.dtype, comma, r.noted(" /* %s */"))
+		})},
+		{"bindings/python/origami_gemm/_dtypes.py", "\nDTYPES = {\n", "}", each(types[1:], func(r row) string {
+			return fmt.Sprintf("    %q: %d,%s\n", r.name, r.dtype, r.noted("  # %s"))
+		})},
+		{"bindings/python/origami_gemm/_dtypes.py", "\n_ALIASES = {\n", "}", each(types[1:], func(r row) string {
+			return fmt.Sprintf("    %d: %q,\n", r.dtype, strings.Join(r.aliases, " "))
+		})},
+		{"sdk/python/origami_gemm_plugin/_problem.py", "\nBITS = {\n", "}", each(table[:], func(r row) string {
+			return fmt.Sprintf("    %q: %d,\n", r.name, r.bits)
+		})},
+		{"sdk/python/origami_gemm_plugin/_problem.py", "\nOUTPUTS = {\n", "}", each(table[:], func(r row) string {
+			if !r.dtype.Operand() {
+				return ""
+			}
+			names := strings.ReplaceAll(TypeNames(outputs[r.dtype]), ", ", `", "`) + `"`
+			if len(outputs[r.dtype]) == 1 {
+				names += ","
+			}
+			return fmt.Sprintf("    %q: (\"%s),\n", r.name, names)
+		})},
+	} {
+		path := filepath.Join("../..", list.file)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, rest, began := strings.Cut(string(text), list.begin)
+		got, after, ended := strings.Cut(rest, list.end)
+		if !began || !ended {
+			t.Errorf("%s has no list between %q and %q", list.file, list.begin, list.end)
+			continue
+		}
+		if *update {
+			if err := os.WriteFile(path, []byte(before+list.begin+list.want+list.end+after), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		for line := range strings.Lines(list.want) {
+			if !strings.Contains(got, line) {
+				t.Errorf("%s lacks the line %q; run make generate", list.file, line)
+			}
+		}
+		if len(got) != len(list.want) {
+			t.Errorf("%s has more or other types than core/gemm; run make generate", list.file)
+		}
+	}
+}
+
+// each concatenates the lines of types.
+func each(rows []row, line func(row) string) (text string) {
+	for _, r := range rows {
+		text += line(r)
+	}
+	return text
+}
+
+// noted is the note in a comment.
+func (r row) noted(comment string) string {
+	if r.note == "" {
+		return ""
+	}
+	return fmt.Sprintf(comment, r.note)
+}

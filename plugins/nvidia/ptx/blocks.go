@@ -19,7 +19,7 @@ func (a *assembly) splitBlocks() {
 		switch {
 		case in.op == opLabel:
 			starts[i] = true
-		case in.op >= 0 && inst.Table[in.op].Flow != inst.Next && inst.Table[in.op].Flow != inst.Barrier:
+		case in.op >= 0 && inst.Table()[in.op].Flow != inst.Next && inst.Table()[in.op].Flow != inst.Barrier:
 			starts[i+1] = true
 		}
 	}
@@ -36,7 +36,7 @@ func (a *assembly) splitBlocks() {
 		last := a.code[bl.end-1]
 		through := true
 		if last.op >= 0 {
-			switch row := inst.Table[last.op]; row.Flow {
+			switch row := inst.Table()[last.op]; row.Flow {
 			case inst.Jump, inst.JumpSame:
 				bl.next = append(bl.next, at[a.labels[a.operands[last.first].id].at])
 				through = last.guard != 0
@@ -78,7 +78,7 @@ func (a *assembly) ends(from, without int) bool {
 
 func (a *assembly) exits(n int) bool {
 	last := a.code[a.blocks[n].end-1]
-	return last.op >= 0 && inst.Table[last.op].Flow == inst.Exit
+	return last.op >= 0 && inst.Table()[last.op].Flow == inst.Exit
 }
 
 // walk calls f for every block that a path from a block reaches without entering one to avoid. It calls f for that

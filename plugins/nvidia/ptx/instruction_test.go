@@ -287,7 +287,7 @@ func TestInstructionText(t *testing.T) {
 		}
 		covered[int(b.code[0].op)] = true
 	}
-	for op, row := range inst.Table {
+	for op, row := range inst.Table() {
 		if !covered[op] && !strings.HasPrefix(row.Opcode, "wgmma.mma_async") { // TestWgmma covers these
 
 			t.Errorf("no case for %s", row.Name)

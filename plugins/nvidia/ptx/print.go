@@ -80,7 +80,7 @@ func (a *assembly) appendInstruction(t []byte, in *instruction) []byte {
 		}
 		t = append(a.appendRegister(t, in.guard-1), ' ')
 	}
-	row := &inst.Table[in.op]
+	row := &inst.Table()[in.op]
 	t = append(t, row.Opcode...)
 	next := in.first
 	for i := range row.Operands {

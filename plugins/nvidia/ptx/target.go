@@ -15,7 +15,7 @@ func (a *assembly) deriveTarget() {
 		if in.op < 0 {
 			continue
 		}
-		needs := &inst.Table[in.op].Needs
+		needs := &inst.Table()[in.op].Needs
 		least, ok := needs.Among(a.target)
 		if !ok {
 			a.failf("%q needs %s, the kernel is for %s", a.line(i), needs, a.target)

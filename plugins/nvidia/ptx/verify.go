@@ -14,7 +14,7 @@ func (a *assembly) verifyOperands() {
 			continue
 		}
 		next := in.first
-		row := &inst.Table[in.op]
+		row := &inst.Table()[in.op]
 		for j := range row.Operands {
 			want := &row.Operands[j]
 			if want.Literal != "" {
@@ -30,7 +30,7 @@ func (a *assembly) verifyOperands() {
 				a.failf("%q: operand %s takes %s, not %s", a.line(i), want.Name, expected, describe(*got))
 			}
 		}
-		if in.guard != 0 && inst.Table[in.op].Flow == inst.Barrier {
+		if in.guard != 0 && inst.Table()[in.op].Flow == inst.Barrier {
 			a.failf("%q: a barrier under a guard is not reached by all threads", a.line(i))
 		}
 	}
@@ -85,7 +85,7 @@ func (a *assembly) visit(in *instruction, read, write func(id uint32)) {
 	if guarded && read != nil {
 		read(in.guard - 1)
 	}
-	given, writes := a.given(in), inst.Table[in.op].Writes()
+	given, writes := a.given(in), inst.Table()[in.op].Writes()
 	if read != nil {
 		for i := writes; i < len(given); i++ {
 			a.each(&given[i], read)
@@ -148,7 +148,7 @@ func (a *assembly) verifyBarriers() {
 		if last.op < 0 || last.guard == 0 {
 			continue
 		}
-		if flow := inst.Table[last.op].Flow; flow != inst.Jump && flow != inst.Exit {
+		if flow := inst.Table()[last.op].Flow; flow != inst.Jump && flow != inst.Exit {
 			continue
 		}
 		rejoined := make([]bool, len(a.blocks)) // blocks on every path from the branch to the end
@@ -157,7 +157,7 @@ func (a *assembly) verifyBarriers() {
 		}
 		a.walk(from, rejoined, func(n int) {
 			for i := a.blocks[n].start; i < a.blocks[n].end; i++ {
-				if op := a.code[i].op; op >= 0 && inst.Table[op].Flow == inst.Barrier {
+				if op := a.code[i].op; op >= 0 && inst.Table()[op].Flow == inst.Barrier {
 					a.failf("%q comes after %q, which some threads may leave by another way",
 						a.line(i), a.line(bl.end-1))
 				}

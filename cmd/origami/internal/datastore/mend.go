@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/sdk/durable"
@@ -21,17 +22,19 @@ import (
 // executorFault matches what older versions recorded as the failure of a configuration although no kernel can have
 // caused it: the executor could not be started, or its answer could not be right. Only these old texts are matched.
 // Today's measurements have no such failures, and what is judged while measuring is the type of an error.
-var executorFault = regexp.MustCompile(`^plugin [^ :]+: (` + strings.Join([]string{
-	`.* has changed since it was found and checked`, `it cannot be read: `, `it cannot be started: `,
-	`its socket cannot be created: `, `it was not ready after `, `it ended before it was ready`,
-	`it does not start as a plugin: `, `it cannot work: `, `it speaks API `, `[A-Z][a-z]+ answered nonsense: `,
-	`(Compile|Check|Measure|Environment) failed: `,
-}, "|") + `)`)
+var executorFault = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^plugin [^ :]+: (` + strings.Join([]string{
+		`.* has changed since it was found and checked`, `it cannot be read: `, `it cannot be started: `,
+		`its socket cannot be created: `, `it was not ready after `, `it ended before it was ready`,
+		`it does not start as a plugin: `, `it cannot work: `, `it speaks API `, `[A-Z][a-z]+ answered nonsense: `,
+		`(Compile|Check|Measure|Environment) failed: `,
+	}, "|") + `)`)
+})
 
 // WronglyFailed reports whether a configuration was failed for a fault of the executor. Today's failures say whose
 // fault they are.
 func WronglyFailed(m *dataset.Measurement) bool {
-	return m.Status.Retriable() && m.Fault == "" && executorFault.MatchString(m.Detail)
+	return m.Status.Retriable() && m.Fault == "" && executorFault().MatchString(m.Detail)
 }
 
 // Removed is a measurement that was taken out of a file.

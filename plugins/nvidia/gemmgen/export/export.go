@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/binary"
 	"fmt"
+	"sync"
 	"text/template"
 
 	"github.com/origami-gemm/origami/core/diag"
@@ -18,8 +19,10 @@ import (
 //go:embed templates/*
 var texts embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"ctype": ctype, "pytype": pytype}).
-	ParseFS(texts, "templates/*"))
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{"ctype": ctype, "pytype": pytype}).
+		ParseFS(texts, "templates/*"))
+})
 
 // Kernel is what to export.
 type Kernel struct {
@@ -46,7 +49,7 @@ func (k Kernel) Files() ([]File, error) {
 	files := []File{{v.Name + ".ptx", []byte(text)}}
 	for _, kind := range []string{"h", "c", "py"} {
 		var b bytes.Buffer
-		if err := templates.ExecuteTemplate(&b, "launcher."+kind, v); err != nil {
+		if err := templates().ExecuteTemplate(&b, "launcher."+kind, v); err != nil {
 			return nil, err
 		}
 		files = append(files, File{v.Name + "." + kind, b.Bytes()})

@@ -1,8 +1,8 @@
 """Times the same kernels of cuBLAS, triton, wgmma and mma under different stopwatches, on one GPU.
 
-    python3 measure.py FOLDER OUT.json [--seconds 480] [--only TYPE]
+    python3 measure.py FOLDER OUT.jsonl [--seconds 480] [--only TYPE]
 
-FOLDER is prepare.py's. Needs torch and triton. OUT is rewritten after every size.
+FOLDER is prepare.py's. Needs torch and triton. OUT has the environment, and then a line per product.
 
 The stopwatches, in seconds per kernel:
 
@@ -68,7 +68,12 @@ def product(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bn, stride_cm, BLOCK
 def contenders(folder, row):
     """By family, a function of (a, b, c) that enqueues the product on the current stream."""
     m, n, k = row["m"], row["n"], row["k"]
-    calls = {"cublas": lambda a, b, c: torch.mm(a, b.t(), out=c)}
+    if row["dtype"] == "fp8":
+        one = torch.ones((), device="cuda")
+        calls = {"cublas": lambda a, b, c: torch._scaled_mm(a, b.t(), one, one, out_dtype=c.dtype, use_fast_accum=True,
+                                                            out=c)}
+    else:
+        calls = {"cublas": lambda a, b, c: torch.mm(a, b.t(), out=c)}
     c0 = row["families"]["triton"]["config"]
     grid = (triton.cdiv(m, c0["block_m"]) * triton.cdiv(n, c0["block_n"]),)
     calls["triton"] = lambda a, b, c: product[grid](
@@ -127,13 +132,16 @@ def span(do, repeats):
 
 def measure(folder, row, flush, clock, rounds=5):
     m, n, k = row["m"], row["n"], row["k"]
-    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[row["dtype"]]
-    size = 2 * n * k
+    dtype, out = {"bf16": (torch.bfloat16,) * 2, "fp16": (torch.float16,) * 2,
+                  "fp8": (torch.float8_e4m3fn, torch.float16)}[row["dtype"]]
+    size = dtype.itemsize * n * k
     layers = max(8, min(512, -(-4 * L2_BYTES // size)))
     torch.manual_seed(m + 3 * n + 7 * k)
-    a = torch.randn(m, k, device="cuda", dtype=dtype)
-    weights = torch.randn(layers, n, k, device="cuda", dtype=dtype).div_(k ** 0.5)
-    outs = [torch.empty(m, n, device="cuda", dtype=dtype) for _ in range(2)]
+    a = torch.randn(m, k, device="cuda").to(dtype)
+    weights = torch.empty(layers, n, k, device="cuda", dtype=dtype)
+    for weight in weights:  # fp8 has too few small numbers to divide
+        weight.copy_(torch.randn(n, k, device="cuda") / (1 if dtype.itemsize == 1 else k ** 0.5))
+    outs = [torch.empty(m, n, device="cuda", dtype=out) for _ in range(2)]
     calls = contenders(folder, row)
     made = {key: row[key] for key in ("m", "n", "k", "dtype")} | {"layers": layers, "seconds": {}, "error": {}}
     want = a.double() @ weights[0].double().t() if m * n * k < 1 << 34 else None
@@ -146,14 +154,14 @@ def measure(folder, row, flush, clock, rounds=5):
             made["error"][name] = str(e)[:200]
             del calls[name]
             continue
-        reference = want if want is not None else torch.mm(a, weights[0].t()).double()
+        reference = want if want is not None else torch.mm(a.half(), weights[0].half().t()).double()
         error = ((outs[0].double() - reference).norm() / reference.norm()).item()
         made["error"][name] = error
         if not error < 0.01:
             del calls[name]
     del want, reference
 
-    source = torch.randn_like(a)
+    source = a.clone()
     writes = captured(lambda i: a.copy_(source), layers)
     graphs = {}
     for name, call in calls.items():
@@ -194,6 +202,13 @@ def measure(folder, row, flush, clock, rounds=5):
     return made, graphs
 
 
+def rounded(value):
+    """Numbers with five digits."""
+    if isinstance(value, dict):
+        return {k: rounded(v) for k, v in value.items()}
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
 def sustained(made, graphs, clock, seconds=2.0):
     """`model` again and again: the time per kernel in the last quarter, and the clock there."""
     for name, timings in graphs.items():
@@ -220,7 +235,8 @@ def main():
     properties = torch.cuda.get_device_properties(0)
     result = {"device": properties.name, "torch": torch.__version__, "triton": triton.__version__,
               "cuda": torch.version.cuda, "driver": clock.nvml.nvmlSystemGetDriverVersion(),
-              "l2_bytes": properties.L2_cache_size, "flush_bytes": FLUSH_BYTES, "rows": []}
+              "l2_bytes": properties.L2_cache_size, "flush_bytes": FLUSH_BYTES}
+    o.out.write_text(json.dumps(result) + "\n")
     heavy = 0
     for number, row in enumerate(plan):
         if time.perf_counter() - BEGIN > o.seconds:
@@ -236,8 +252,8 @@ def main():
         except torch.OutOfMemoryError as e:
             made = {key: row[key] for key in ("m", "n", "k", "dtype")} | {"error": {"all": str(e)[:200]}, "seconds": {}}
         made["predicted"] = {name: family["seconds"] for name, family in row["families"].items()}
-        result["rows"].append(made)
-        o.out.write_text(json.dumps(result, indent=1))
+        with o.out.open("a") as file:
+            print(json.dumps(rounded(made)), file=file)
         print(made["m"], made["n"], made["k"], made["dtype"],
               {f: {t: round(s * 1e6, 2) for t, s in x.items()} for f, x in made["seconds"].items()}, flush=True)
 

@@ -19,20 +19,22 @@ ROWS = (1, 16, 64, 256, 1024, 4096)
 
 
 def sizes():
-    """(M, N, K, type): layers at several M, squares, random multiples of 8; bf16, and some again in fp16."""
+    """(M, N, K, type): layers at several M, squares, random multiples of 8; bf16, and some again in fp16 and fp8."""
     rng = random.Random(20261123)
     layers = [(m, n, k) for i, (n, k) in enumerate(LAYERS) for m in (ROWS[i % 3], ROWS[3 + i % 3])]
     layers += [(m, 4096, 4096) for m in ROWS] + [(m, 7168, 2048) for m in (16, 128, 2048)]
     squares = [(s, s, s) for s in (256, 512, 1024, 2048, 3072, 4096, 8192)]
     drawn = [tuple(8 * round(2 ** rng.uniform(4, top) / 8) for top in (12.5, 13, 12.5)) for _ in range(20)]
     every = list(dict.fromkeys(layers + squares + drawn))
-    return [(*s, "bf16") for s in every] + [(*s, "fp16") for s in every[::6]]
+    fp8 = [s for s in every if all(v % 16 == 0 for v in s[1:])][1::2]
+    return [(*s, "bf16") for s in every] + [(*s, "fp16") for s in every[::6]] + [(*s, "fp8") for s in fp8]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--origami", default="origami")
+    parser.add_argument("--only", help="type of A and B")
     o = parser.parse_args()
     o.folder.mkdir(parents=True, exist_ok=True)
 
@@ -41,7 +43,7 @@ def main():
                               capture_output=True, text=True).stdout
 
     rows = []
-    for number, (m, n, k, dtype) in enumerate(sizes()):
+    for number, (m, n, k, dtype) in enumerate(s for s in sizes() if o.only in (None, s[3])):
         problem = ["-m", str(m), "-n", str(n), "-k", str(k), "--trans-b", "--dtype", dtype]
         row = {"m": m, "n": n, "k": k, "dtype": dtype, "families": {}}
         for family in ("library", "triton", "wgmma", "mma"):

@@ -25,7 +25,7 @@ def within(ratios, factor):
 def moved(row):
     """Bytes of A, B and C, at most the L2: they push as many dirty lines out."""
     m, n, k = row["m"], row["n"], row["k"]
-    return min(2 * (m * k + n * k + m * n), L2_BYTES)
+    return min((1 if row["dtype"] == "fp8" else 2) * (m * k + n * k) + 2 * m * n, L2_BYTES)
 
 
 def line(rows, family):

@@ -15,10 +15,10 @@ import (
 )
 
 // Contraction is which indices the tensors have. Each text lists the letters of a tensor, the one with the shortest
-// stride first, as Tensile does. Einsum writes them the other way round.
+// stride first. Einsum writes them the other way round.
 type Contraction struct{ A, B, C string }
 
-// MaxIndices bounds the indices of a contraction: as many as Tensile's names have letters from i on.
+// MaxIndices bounds the indices of a contraction: as many as there are letters from i on.
 const MaxIndices = 18
 
 // Class says what an index is.
@@ -130,7 +130,7 @@ func reversed(s string) string {
 	return string(b)
 }
 
-// Lists are Tensile's lists of integers: C's indices are numbered from 0 in its order, and the summation indices after
+// Lists are lists of integers: C's indices are numbered from 0 in its order, and the summation indices after
 // them. A and B are the numbers of their indices, the shortest stride first.
 type Lists struct {
 	A, B []int
@@ -151,7 +151,7 @@ func (c Contraction) Lists() Lists {
 	return Lists{A: numbers(c.A), B: numbers(c.B), C: len(c.C)}
 }
 
-// FromLists returns the contraction of lists of integers, in Tensile's letters.
+// FromLists returns the contraction of lists of integers, with the letters of ParseTensors.
 func FromLists(l Lists) (Contraction, error) {
 	if l.C < 0 || l.C > MaxIndices {
 		return Contraction{}, diag.Inputf("C has %d indices", l.C).Do("use at most %d", MaxIndices)
@@ -167,7 +167,7 @@ func FromLists(l Lists) (Contraction, error) {
 		}
 		return string(b), nil
 	}
-	c := Contraction{C: tensileLetters[:l.C]}
+	c := Contraction{C: tensorLetters[:l.C]}
 	var err error
 	if c.A, err = text(gemm.A, l.A); err != nil {
 		return c, err
@@ -178,8 +178,8 @@ func FromLists(l Lists) (Contraction, error) {
 	return c, c.Validate()
 }
 
-// firstLetter is the first letter of Tensile's names, tensileLetters are all of them.
+// firstLetter is the first letter of named indices, tensorLetters are all of them.
 const (
-	firstLetter    = 'i'
-	tensileLetters = "ijklmnopqrstuvwxyz"
+	firstLetter   = 'i'
+	tensorLetters = "ijklmnopqrstuvwxyz"
 )

@@ -17,15 +17,18 @@ const mostText = 256
 const forms = `write "ijk,jlk->il" (the last index is contiguous), Cijk_Ailk_Bjlk_SB or "[0,3,2],[1,3,2]->[0,1,2]" ` +
 	"(the first one is)"
 
-// Parse reads a contraction as einsum, as a name of Tensile, or as lists of integers. In einsum the last index is
-// contiguous, in the others the first. The types of a name are left to ParseName.
+// Parse reads a contraction as einsum, as tensors with their letters, or as lists of integers. In einsum the last index
+// is contiguous, in the others the first.
 func Parse(text string) (Contraction, error) {
 	switch {
 	case len(text) > mostText:
 		return Contraction{}, diag.Inputf("the contraction has %d bytes of text", len(text)).Do("use at most %d", mostText)
 	case IsName(text):
-		n, err := ParseName(text)
-		return n.Contraction, err
+		c, rest, err := ParseTensors(text)
+		if err == nil && rest != "" {
+			err = diag.Inputf("%q is behind the tensors", rest).At("%q", text).Do("leave it out")
+		}
+		return c, err
 	}
 	operands, result, ok := strings.Cut(text, "->")
 	if !ok {

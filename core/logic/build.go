@@ -38,7 +38,7 @@ func Build(t *Table, o Options) (*Logic, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Logic{Fallback: o.Fallback, Order: defaultOrder, Unit: buildUnit}
+	l := &Logic{Fallback: o.Fallback, Order: defaultOrder, Unit: BuildUnit}
 	for _, k := range kept {
 		l.Kernels = append(l.Kernels, t.Kernels[k])
 	}
@@ -59,8 +59,8 @@ func Build(t *Table, o Options) (*Logic, error) {
 	return l, l.Prepare()
 }
 
-// buildUnit is the unit of the speeds of logics that are built here.
-const buildUnit = "GFLOPS"
+// BuildUnit is the unit of the speeds of logics that are built from times.
+const BuildUnit = "GFLOPS"
 
 func least(v []float64) int {
 	best := 0

@@ -1,21 +1,19 @@
 // Package logic maps the size of a GEMM to a kernel, as a library does when it is called: exact sizes first, then
 // ranges, then the nearest size or nothing, which leaves the answer to a model. A logic is built from measured times,
-// or read from the files of AMD's libraries. It is written as JSON, as Tensile's list, and as source in Go and C.
+// or read from the files of libraries by a package of formats. It is written as source in Go and C.
 package logic
 
 import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
-	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Size is the size of a problem in Tensile's order: the free index of its A, that of its B, the batch and the sum. For
-// a row-major C these are n, m, batch and k.
+// Size is the size of a problem as a library with a column-major C orders it: the free index of its A, the free index of
+// its B, the batch and the sum. For a row-major C these are n, m, batch and k.
 type Size [4]int
 
 // The places in a Size.
@@ -34,7 +32,7 @@ type Kernel struct {
 	Name string
 	// Config is the configuration that it is here. Its tile is empty for kernels of other libraries.
 	Config gemm.Config
-	// Parameters are those of a file of Tensile, nil otherwise.
+	// Parameters are what the file of a library says of its kernel, nil otherwise.
 	Parameters map[string]any
 }
 
@@ -78,9 +76,8 @@ const (
 
 // Logic maps sizes to kernels. New and the readers prepare it for Lookup.
 type Logic struct {
-	// Arch and Device are those of the catalogue, or what a file of Tensile says. Family is the kernel family.
+	// Arch and Device are those of the catalogue, or what a library's file says. Family is the kernel family.
 	Arch, Device, Family string
-	Type                 contract.Name
 	// Source says what the logic was built from.
 	Source   string
 	Kernels  []Kernel
@@ -90,21 +87,9 @@ type Logic struct {
 	Fallback Fallback
 	// Unit is the unit of the speeds, empty if it is not known.
 	Unit string
-	// Tensile is what a file of Tensile says besides, nil for others.
-	Tensile *Tensile
 
 	exact map[Size]int32
 	logs  [][3]float64 // of the exact sizes, for the nearest
-}
-
-// Tensile are the parts of a file that are passed through.
-type Tensile struct {
-	Version, Schedule, Arch, Devices any
-	Problem                          map[string]any
-	// Library is the library's type, as Equality, Metric its measure.
-	Library, Metric string
-	// Tail are the parts behind the range logic.
-	Tail []any
 }
 
 // defaultOrder is the order of the indices in range logics.
@@ -118,7 +103,7 @@ func (l *Logic) Prepare() error {
 		if e.Kernel < 0 || e.Kernel >= len(l.Kernels) {
 			return diag.Inputf("size %d has kernel %d, and there are %d", i, e.Kernel, len(l.Kernels))
 		}
-		if _, again := l.exact[e.Size]; !again { // the first counts, as in Tensile
+		if _, again := l.exact[e.Size]; !again { // the first counts
 			l.exact[e.Size] = int32(e.Kernel)
 		}
 		l.logs = append(l.logs, logsOf(e.Size))
@@ -228,60 +213,6 @@ func leaves(rules []Rule) (n int) {
 		}
 	}
 	return n
-}
-
-// TypeOf returns the name of the problem type of a problem. Its letters are those of the transposed problem, since
-// Tensile's C is column-major.
-func TypeOf(p *gemm.Problem) (contract.Name, error) {
-	a, b := "ilk", "ljk"
-	if p.TransB() {
-		a = "lik"
-	}
-	if p.TransA() {
-		b = "jlk"
-	}
-	n := contract.Name{Contraction: contract.Contraction{A: a, B: b, C: "ijk"}, Apart: true, Flags: "BH"}
-	letters := map[gemm.DType]string{gemm.FP16: "H", gemm.BF16: "B", gemm.FP32: "S", gemm.TF32: "X", gemm.FP8: "F8",
-		gemm.FP8E5M2: "B8", gemm.INT8: "I8", gemm.INT32: "I"}
-	in, out := letters[p.DType], letters[p.Output()]
-	if in == "" {
-		return n, diag.Inputf("Tensile has no kernels for %s", p.DType).Do("use another type")
-	}
-	sum := "S"
-	if p.DType.Integer() {
-		sum = "I"
-	}
-	n.Types = []string{in, out, sum}
-	plain := *p
-	plain.Alpha, plain.Beta, plain.Epilogue = 0, 0, gemm.Epilogue{} // kernels take any
-	if !plain.Plain() && plain.Canonical().Out == 0 {
-		return n, diag.Inputf("%s is no plain GEMM", p).
-			Do("leave out leading dimensions, alignments, groups and nested indices")
-	}
-	_, err := n.DTypes()
-	return n, err
-}
-
-// Answers reports why a logic does not answer for a problem, nil if it does.
-func (l *Logic) Answers(p *gemm.Problem) error {
-	want, err := TypeOf(p)
-	if err != nil {
-		return err
-	}
-	types, err := l.Type.DTypes()
-	if err != nil {
-		return err
-	}
-	c := l.Type.Lettered()
-	if len(c.C) == 2 { // without a batch
-		c = contract.Contraction{A: strings.ReplaceAll(c.A, "k", "l") + "k", B: strings.ReplaceAll(c.B, "k", "l") + "k",
-			C: "ijk"}
-	}
-	if c != want.Contraction || types != p.Types() {
-		return diag.Inputf("the logic is for %s, and the problem is %s", l.Type, want).
-			Do("use a logic for the problem's types and layout")
-	}
-	return nil
 }
 
 // used counts the exact sizes and leaves of each kernel.

@@ -17,10 +17,10 @@ import (
 // Generated source answers as Lookup does.
 func TestGeneratedSource(t *testing.T) {
 	for name, l := range map[string]*logic.Logic{
-		"both":     build(t, logic.Options{Ranges: true, Loss: 0.1, Fallback: logic.Nearest}),
-		"model":    build(t, logic.Options{Ranges: true, Fallback: logic.Model}),
-		"nearest":  build(t, logic.Options{Fallback: logic.Nearest}),
-		"imported": read(t, classic),
+		"both":    build(t, logic.Options{Ranges: true, Loss: 0.1, Fallback: logic.Nearest}),
+		"model":   build(t, logic.Options{Ranges: true, Fallback: logic.Model}),
+		"nearest": build(t, logic.Options{Fallback: logic.Nearest}),
+		"uneven":  uneven(t),
 	} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(7, 7))
@@ -40,13 +40,13 @@ func TestGeneratedSource(t *testing.T) {
 				fmt.Fprintf(&asked, "%d %d %d %d\n", s[logic.J], s[logic.I], s[logic.B], s[logic.L])
 				fmt.Fprintf(&want, "%d %d\n", k, number)
 			}
-			source, err := l.Go("main")
+			source, err := l.Go("main", "Cijk_Ailk_Bljk_HHS_BH")
 			if err != nil {
 				t.Fatal(err)
 			}
 			run(t, asked.String(), want.String(), map[string]string{"logic.go": string(source), "main.go": goMain,
 				"go.mod": "module generated\n\ngo 1.26\n"}, "go", "build", "-o", "run", ".")
-			if source, err = l.C("mine"); err != nil {
+			if source, err = l.C("mine", "Cijk_Ailk_Bljk_HHS_BH"); err != nil {
 				t.Fatal(err)
 			}
 			cc, err := exec.LookPath("cc")
@@ -58,12 +58,28 @@ func TestGeneratedSource(t *testing.T) {
 		})
 	}
 	l := build(t, logic.Options{})
-	if _, err := l.Go("no name"); err == nil {
+	if _, err := l.Go("no name", ""); err == nil {
 		t.Error("a name with a blank is taken")
 	}
-	if _, err := l.C("9"); err == nil {
+	if _, err := l.C("9", ""); err == nil {
 		t.Error("a prefix that begins with a digit is taken")
 	}
+}
+
+// uneven is a logic with ranges that end in different ways: below a largest size, and for all that are left.
+func uneven(t *testing.T) *logic.Logic {
+	t.Helper()
+	leaf := func(most, kernel int) logic.Rule { return logic.Rule{Most: most, Kernel: kernel} }
+	of := func(most int, rules ...logic.Rule) logic.Rule { return logic.Rule{Most: most, Rules: rules} }
+	l := &logic.Logic{Arch: "gfx900", Kernels: []logic.Kernel{{Name: "a"}, {Name: "b\"?"}, {Name: "c"}},
+		Exact: []logic.Entry{{Size: logic.Size{256, 3136, 64, 128}, Kernel: 2}, {Size: logic.Size{512, 16, 1, 512}, Kernel: 1}},
+		Order: []int{logic.B, logic.L, logic.I, logic.J}, Fallback: logic.Model,
+		Ranges: []logic.Rule{of(9, of(64, of(128, leaf(32, 0), leaf(-1, 1)), of(-1, leaf(-1, 1))),
+			of(-1, of(5000, leaf(4, 0), leaf(64, 1), leaf(900, 2))))}}
+	if err := l.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 const goMain = `package main

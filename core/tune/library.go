@@ -146,9 +146,8 @@ func (t *Tuner) restrict(s int, kept []gemm.Config) {
 // Library returns the logic of the picks of a problem type: its exact sizes, and a model for all others. A size without
 // a measurement has its expected best, without a speed, if that kernel was measured at another size.
 func (t *Tuner) Library(kind int) (*logic.Logic, error) {
-	l := &logic.Logic{Fallback: logic.Model, Unit: "GFLOPS"}
+	l := &logic.Logic{Fallback: logic.Model, Unit: logic.BuildUnit}
 	places := map[gemm.Config]int{}
-	var like *gemm.Problem
 	for s := range t.Sizes {
 		size, p := &t.Sizes[s], &t.Picks[s]
 		if size.Type != kind || p.Candidate < 0 {
@@ -168,14 +167,10 @@ func (t *Tuner) Library(kind int) (*logic.Logic, error) {
 		if p.Time > 0 {
 			e.Speed = size.Problem.Flops() / float64(p.Time) / 1e9
 		}
-		l.Exact, like = append(l.Exact, e), &size.Problem
+		l.Exact = append(l.Exact, e)
 	}
-	if like == nil {
+	if len(l.Exact) == 0 {
 		return nil, diag.Inputf("no size has a measured kernel").Do("measure more")
-	}
-	var err error
-	if l.Type, err = logic.TypeOf(like); err != nil {
-		return nil, err
 	}
 	return l, l.Prepare()
 }

@@ -6,11 +6,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
-	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/core/yamlnode"
 )
 
@@ -21,19 +19,21 @@ const advice = "write problems, with sets of candidates and their sizes; docs/tu
 type file struct {
 	*yamlnode.File
 	// left is how many sizes may still be added.
-	left int
+	left  int
+	named func(name string) (gemm.Problem, error)
 }
 
 // mostNodes bounds the values of a file.
 const mostNodes = 1 << 20
 
-// Read reads a tuning file. Nothing of a bad file is returned, and its error has the line.
-func Read(name string, text []byte) (*File, error) {
+// Read reads a tuning file. Nothing of a bad file is returned, and its error has the line. named returns a GEMM of no
+// size with the types and the layout of the problem type of a name.
+func Read(name string, text []byte, named func(string) (gemm.Problem, error)) (*File, error) {
 	if len(text) > int(limit.Text) {
 		return nil, diag.Inputf("it is larger than %v, the most that is read of such a file", limit.Text).
 			At("%s", name).Do("use ranges, or several files")
 	}
-	f := &file{yamlnode.New(name, mostNodes), mostSizes}
+	f := &file{yamlnode.New(name, mostNodes), mostSizes, named}
 	root, err := f.Parse(text, advice)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (f *file) problemType(n *yaml.Node) (t Type, err error) {
 	return t, nil
 }
 
-// layout reads the types and the layout: a name of Tensile, or each by itself.
+// layout reads the types and the layout: a name, or each by itself.
 func (f *file) layout(at *yaml.Node, fields map[string]*yaml.Node) (p gemm.Problem, err error) {
 	own := []string{"dtype", "out_dtype", "trans_a", "trans_b"}
 	if n := fields["type"]; n != nil {
@@ -151,7 +151,7 @@ func (f *file) layout(at *yaml.Node, fields map[string]*yaml.Node) (p gemm.Probl
 		if err != nil {
 			return p, err
 		}
-		if p, err = named(text); err != nil {
+		if p, err = f.named(text); err != nil {
 			return p, f.At(n, "%v", err)
 		}
 		return p, nil
@@ -183,30 +183,4 @@ func (f *file) layout(at *yaml.Node, fields map[string]*yaml.Node) (p gemm.Probl
 	}
 	p.SetTrans(trans[0], trans[1])
 	return p, nil
-}
-
-// named returns the types and the layout that a name of Tensile stands for.
-func named(text string) (gemm.Problem, error) {
-	var p gemm.Problem
-	name, err := contract.ParseName(text)
-	if err != nil {
-		return p, err
-	}
-	types, err := name.DTypes()
-	if err != nil {
-		return p, err
-	}
-	if types.In == 0 {
-		return p, diag.Inputf("%q has no data type", text).Do("write it as in Cijk_Ailk_Bljk_HHS_BH")
-	}
-	for i := range 4 {
-		p = gemm.Problem{M: 1, N: 1, K: 1, Batch: 1, DType: types.In, Out: types.Out}
-		p.SetTrans(i&1 != 0, i&2 != 0)
-		p = p.Canonical()
-		if (&logic.Logic{Type: name}).Answers(&p) == nil {
-			p.M, p.N, p.K, p.Batch = 0, 0, 0, 0
-			return p, nil
-		}
-	}
-	return p, diag.Inputf("%q is no GEMM", text).Do("tune the GEMMs that the contraction becomes")
 }

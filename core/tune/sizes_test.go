@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 // sized returns a file with these sizes.
@@ -15,7 +17,7 @@ func sized(sizes string) string {
 
 func sizesOf(t *testing.T, text string) [][4]int {
 	t.Helper()
-	f, err := Read("a.yaml", []byte(text))
+	f, err := Read("a.yaml", []byte(text), tensile.Layout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func TestBadFiles(t *testing.T) {
 		{set + "    configs: [64x64x64]\n    steps: []", "a.yaml:6: a set with configs has steps too; "},
 		{set + "  - sizes: [{exact: [1, 2, 3]}]", `a.yaml:5: two sets of the problem type are called ""; `},
 	} {
-		f, err := Read("a.yaml", []byte(c[0]))
+		f, err := Read("a.yaml", []byte(c[0]), tensile.Layout)
 		if f != nil || err == nil || !strings.HasPrefix(err.Error(), c[1]) {
 			t.Errorf("%q: %v, want %s", c[0], err, c[1])
 		}
@@ -108,7 +110,7 @@ func FuzzRead(f *testing.F) {
 		"{split: 1}\n    initial: {warps: 4}\n    steps: [{each: {stages: [2, 3]}}, {fork: {block_m: [64]}}, " +
 		"{join: [block_m]}]\n    sizes: &s [{exact: [1, 2, 3]}]\n  - name: y\n    configs: [64x64x64]\n    sizes: *s\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		file, err := Read("f", text)
+		file, err := Read("f", text, tensile.Layout)
 		if err != nil {
 			if file != nil || !strings.HasPrefix(err.Error(), "f:") {
 				t.Fatalf("%v", err)

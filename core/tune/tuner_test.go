@@ -15,6 +15,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 // world is a made-up device. Its times differ from the predictions by errors of configurations, of sizes, and of both.
@@ -227,7 +228,7 @@ func TestSteps(t *testing.T) {
 		"  - sizes: [{range: [[256, 256, 1024], 0, [64]]}]\n"+
 		"    fixed: {split_k: 1}\n    initial: {num_warps: 8}\n    steps:\n    - each: {num_stages: [2, 3, 4]}\n"+
 		"    - fork: {block_m: [16, 32], block_n: [16, 32]}\n    - each: {num_warps: [4, 8], block_k: [32, 64]}\n"+
-		"      sizes: [{exact: [256, 256, 64]}]\n    - join: [block_m]\n"))
+		"      sizes: [{exact: [256, 256, 64]}]\n    - join: [block_m]\n"), tensile.Layout)
 	if err != nil {
 		t.Fatal(err)
 	}

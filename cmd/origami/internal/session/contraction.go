@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 // ContractFlags are the flags that describe a contraction, in place of the sizes of a GEMM.
@@ -49,14 +50,15 @@ func (f *ProblemFlags) contraction(base gemm.Problem) (*Contraction, error) {
 	if err := f.checkContract(); err != nil {
 		return nil, err
 	}
-	c, err := contract.Parse(f.Contract.Text)
+	var c contract.Contraction
+	var err error
+	if contract.IsName(f.Contract.Text) {
+		c, types, err = f.named(types)
+	} else {
+		c, err = contract.Parse(f.Contract.Text)
+	}
 	if err != nil {
 		return nil, diag.Within("--contract", err)
-	}
-	if contract.IsName(f.Contract.Text) {
-		if types, err = f.namedTypes(types); err != nil {
-			return nil, err
-		}
 	}
 	sizes, err := contract.ParseSizes(f.Contract.Sizes...)
 	if err != nil {
@@ -115,25 +117,24 @@ func (f *ProblemFlags) checkContract() error {
 	return nil
 }
 
-// namedTypes returns the types of a name, which flags may not contradict.
-func (f *ProblemFlags) namedTypes(flagged gemm.Types) (gemm.Types, error) {
-	name, err := contract.ParseName(f.Contract.Text)
+// named returns the contraction and the types of a name of Tensile, which flags may not contradict.
+func (f *ProblemFlags) named(flagged gemm.Types) (c contract.Contraction, types gemm.Types, err error) {
+	name, err := tensile.ParseName(f.Contract.Text)
 	if err != nil {
-		return flagged, diag.Within("--contract", err)
+		return c, types, err
 	}
-	types, err := name.DTypes()
-	if err != nil {
-		return flagged, diag.Within("--contract", err)
+	if types, err = name.DTypes(); err != nil {
+		return c, types, err
 	}
 	given := f.Contract.flags.Changed("dtype") || f.Contract.flags.Changed("out-dtype")
 	switch {
 	case types == (gemm.Types{}):
-		return flagged, nil
+		types = flagged
 	case given && types != flagged:
-		return flagged, diag.Inputf("the name says %s, and the flags %s", types.Text(), flagged.Text()).At("--contract").
+		return c, types, diag.Inputf("the name says %s, and the flags %s", types.Text(), flagged.Text()).
 			Do("leave --dtype and --out-dtype out")
 	}
-	return types, nil
+	return name.Contraction, types, nil
 }
 
 // singleLaunch returns the one problem that is the contraction: a GEMM, or otherwise one with nested indices.

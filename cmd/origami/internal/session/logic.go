@@ -8,17 +8,17 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
-	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 // ReadLogic reads a library logic, through gzip if its name ends in .gz.
-func ReadLogic(ctx context.Context, name string) (*logic.Logic, error) {
+func ReadLogic(ctx context.Context, name string) (*tensile.Logic, error) {
 	const fix = "give a library logic as `origami logic build` writes it, or of Tensile or hipBLASLt"
 	text, err := ReadText(ctx, name, limit.Logic, fix)
 	if err != nil {
 		return nil, err
 	}
-	return logic.Read(name, text)
+	return tensile.Read(name, text)
 }
 
 // ReadText reads a file that the user named, through gzip if its name ends in .gz. fix is the advice if it cannot be

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 // measured are the flags that name measured times.
@@ -144,17 +145,18 @@ func (o *buildOptions) run(ctx context.Context) error {
 		return err
 	}
 	d := a.Describe()
-	l, err := logic.Build(table, o.Options)
+	built, err := logic.Build(table, o.Options)
 	if err != nil {
 		return err
 	}
+	l := &tensile.Logic{Logic: built}
 	l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, data.Kernel, data.Name
 	base, err := o.query.Base(o.factory.Settings.DType)
 	if err != nil {
 		return err
 	}
 	base.M, base.N, base.K = 1, 1, 1
-	if l.Type, err = logic.TypeOf(&base); err != nil {
+	if l.Type, err = tensile.TypeOf(&base); err != nil {
 		return err
 	}
 	text, err := l.JSON()

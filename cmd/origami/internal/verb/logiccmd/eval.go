@@ -87,7 +87,7 @@ func (o *evalOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	base.M, base.N, base.K = 1, 1, 1
-	if err := l.Answers(&base); err != nil {
+	if err := l.Type.Answers(&base); err != nil {
 		return diag.Within(args[0], err)
 	}
 	return report(o.factory, l, regrets(l, table))

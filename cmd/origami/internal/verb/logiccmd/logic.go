@@ -10,7 +10,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 // New returns the command with its subcommands.
@@ -84,12 +84,12 @@ func newExport(f *session.Factory) *cobra.Command {
 	return cmd
 }
 
-func export(l *logic.Logic, form, name string) ([]byte, error) {
+func export(l *tensile.Logic, form, name string) ([]byte, error) {
 	switch form {
 	case "go":
-		return l.Go(name)
+		return l.Go(name, l.Type.String())
 	case "c":
-		return l.C(name)
+		return l.C(name, l.Type.String())
 	case "classic":
 		return l.Classic()
 	case "map":
@@ -112,6 +112,6 @@ func write(f *session.Factory, output string, text []byte) error {
 }
 
 // read reads the logic of a command line.
-func read(ctx context.Context, args []string) (*logic.Logic, error) {
+func read(ctx context.Context, args []string) (*tensile.Logic, error) {
 	return session.ReadLogic(ctx, args[0])
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 func newShow(f *session.Factory) *cobra.Command {
@@ -28,7 +29,7 @@ func newShow(f *session.Factory) *cobra.Command {
 	}
 }
 
-func show(f *session.Factory, l *logic.Logic) error {
+func show(f *session.Factory, l *tensile.Logic) error {
 	order, counts := l.Wins()
 	format := f.Format()
 	if format == table.JSON {
@@ -70,16 +71,16 @@ type regretJSON struct {
 	Worst      table.Number `json:"worst"`
 }
 
-func summary(l *logic.Logic) *summaryJSON {
+func summary(l *tensile.Logic) *summaryJSON {
 	s := &summaryJSON{Arch: l.Arch, Device: l.Device, Kernel: l.Family, Type: l.Type.String(), Source: l.Source,
 		Unit: l.Unit, Kernels: len(l.Kernels), Exact: len(l.Exact), Leaves: l.Leaves(), Fallback: string(l.Fallback)}
-	if t := l.Tensile; t != nil {
+	if t := l.Parts; t != nil {
 		s.Library, s.Metric = t.Library, t.Metric
 	}
 	return s
 }
 
-func heading(f *session.Factory, l *logic.Logic) {
+func heading(f *session.Factory, l *tensile.Logic) {
 	s := f.Streams
 	on := l.Arch
 	if l.Device != "" {
@@ -96,7 +97,7 @@ func heading(f *session.Factory, l *logic.Logic) {
 		unit = "unit unknown: the file does not say it"
 	}
 	table.Line(s, "speeds", "%s", unit)
-	if t := l.Tensile; t != nil && (t.Library != "" || t.Metric != "") {
+	if t := l.Parts; t != nil && (t.Library != "" || t.Metric != "") {
 		table.Line(s, "file says", "%s", fmt.Sprintf("library type %q, metric %q", t.Library, t.Metric))
 	}
 }
@@ -106,13 +107,13 @@ type regret struct {
 	logic.Regret
 }
 
-func regrets(l *logic.Logic, t *logic.Table) []regret {
+func regrets(l *tensile.Logic, t *logic.Table) []regret {
 	return []regret{{"as it is used", l.Regret(t, logic.Whole)}, {"ranges alone", l.Regret(t, logic.RangesOnly)},
 		{"nearest other size", l.Regret(t, logic.NearestOther)}}
 }
 
 // report writes the regret of a logic.
-func report(f *session.Factory, l *logic.Logic, list []regret) error {
+func report(f *session.Factory, l *tensile.Logic, list []regret) error {
 	format := f.Format()
 	if format == table.JSON {
 		s := summary(l)

@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 // runLogic answers with the kernel of a library logic, and with the model's pick beside it.
@@ -65,29 +66,29 @@ func (o *Options) runLogic(ctx context.Context) error {
 }
 
 // family is the kernel family to ask about: that of the logic, unless its kernels are Tensile's.
-func (o *Options) family(l *logic.Logic) string {
-	if o.Factory.Settings.Kernel == "" && l.Tensile == nil {
+func (o *Options) family(l *tensile.Logic) string {
+	if o.Factory.Settings.Kernel == "" && l.Parts == nil {
 		return l.Family
 	}
 	return o.Factory.Settings.Kernel
 }
 
 // checkLogic refuses a logic that is for something else.
-func (o *Options) checkLogic(l *logic.Logic, d *arch.Description, p *gemm.Problem) error {
+func (o *Options) checkLogic(l *tensile.Logic, d *arch.Description, p *gemm.Problem) error {
 	place := "--logic " + o.Logic
 	switch named := o.Factory.Settings.Kernel; {
-	case l.Arch != d.Arch || l.Tensile == nil && l.Device != d.Device:
+	case l.Arch != d.Arch || l.Parts == nil && l.Device != d.Device:
 		on := l.Arch
 		if l.Device != "" {
 			on += "@" + l.Device
 		}
 		return diag.Inputf("the logic is for %s, and the problem for %s", on, d.ID()).At("%s", place).
 			Do("use a logic for the device, or --arch %s", on)
-	case l.Tensile == nil && named != "" && named != l.Family:
+	case l.Parts == nil && named != "" && named != l.Family:
 		return diag.Inputf("the logic has %s kernels, and --kernel is %s", l.Family, named).At("%s", place).
 			Do("leave --kernel out")
 	}
-	return diag.Within(place, l.Answers(p))
+	return diag.Within(place, l.Type.Answers(p))
 }
 
 // entryOf asks the model about one configuration.
@@ -128,7 +129,7 @@ type foreignJSON struct {
 }
 
 // writeForeign writes the answer with a kernel of Tensile: its name, and what the file says of its speed.
-func (o *Options) writeForeign(l *logic.Logic, kernel int, pick *session.LogicPick, p gemm.Problem) error {
+func (o *Options) writeForeign(l *tensile.Logic, kernel int, pick *session.LogicPick, p gemm.Problem) error {
 	speed := 0.0
 	if pick.Layer == logic.LayerExact {
 		speed = l.Speed(logic.SizeOf(&p))

@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/tune"
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 // Options are what the command line says.
@@ -137,7 +138,7 @@ func (o *Options) read(ctx context.Context) (*tune.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := tune.Read(o.file, text)
+	file, err := tune.Read(o.file, text, tensile.Layout)
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +162,13 @@ func (s *tuning) writeLogics(t *tune.Tuner) error {
 	}
 	d := s.arch.Describe()
 	for kind := range s.plan.File.Types {
-		l, err := t.Library(kind)
+		built, err := t.Library(kind)
 		if err != nil {
+			return err
+		}
+		l, p := &tensile.Logic{Logic: built}, s.plan.File.Types[kind].Problem
+		p.M, p.N, p.K, p.Batch = 1, 1, 1, 1
+		if l.Type, err = tensile.TypeOf(&p); err != nil {
 			return err
 		}
 		l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, s.kernel, "origami tune "+filepath.Base(s.o.file)

@@ -1,4 +1,4 @@
-package logic_test
+package tensile_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 // classic is a list as Tensile writes it, with what makes reading hard: an anchor, a device that is a number, two kinds
@@ -191,7 +192,7 @@ func TestBadFiles(t *testing.T) {
 			`{"h":1,"g":1,"f":1,"e":1,"d":1,"c":1,"b":1,"a":1,"name":`),
 		`unknown key "colour"; remove it`: change(string(own), `"unit"`, `"colour": 1, "unit"`),
 	} {
-		l, err := logic.Read("bad.yaml", []byte(text))
+		l, err := tensile.Read("bad.yaml", []byte(text))
 		if l != nil || err == nil || !strings.Contains(err.Error(), says) || diag.KindOf(err) != diag.Input {
 			t.Errorf("%v, want %s", err, says)
 		}
@@ -237,7 +238,7 @@ func TestFilesOfAMD(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := logic.Read(x.file, text)
+		l, err := tensile.Read(x.file, text)
 		if x.refused != "" {
 			if err == nil || !strings.Contains(err.Error(), x.refused) {
 				t.Errorf("%v, want %s", err, x.refused)
@@ -266,7 +267,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(own)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		l, err := logic.Read("fuzz", text)
+		l, err := tensile.Read("fuzz", text)
 		if err != nil {
 			return
 		}
@@ -276,7 +277,7 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			back, err := logic.Read("back", out)
+			back, err := tensile.Read("back", out)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

@@ -1,4 +1,4 @@
-package logic
+package tensile
 
 import (
 	"math"
@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/logic"
 )
 
 // namedAxes returns the parts of a configuration's text that are no numbers of every family.
@@ -27,7 +28,7 @@ func namedAxes(text string) []gemm.AxisValue {
 // for, and their configuration as text. Such a list is for programs that map sizes to kernels: Tensile cannot build
 // them.
 func (l *Logic) Classic() ([]byte, error) {
-	t := l.Tensile
+	t := l.Parts
 	if t == nil {
 		t = l.asTensile()
 	}
@@ -38,7 +39,7 @@ func (l *Logic) Classic() ([]byte, error) {
 
 // Map returns the logic as hipBLASLt's mapping.
 func (l *Logic) Map() ([]byte, error) {
-	t := l.Tensile
+	t := l.Parts
 	if t == nil {
 		t = l.asTensile()
 	}
@@ -112,13 +113,13 @@ func shared(solutions []map[string]any) map[string]any {
 }
 
 func (l *Logic) order() any {
-	if l.Exact == nil && l.Ranges == nil && l.Tensile != nil {
+	if l.Exact == nil && l.Ranges == nil && l.Parts != nil {
 		return nil // as FreeSize files have it
 	}
 	if len(l.Type.C) == 2 {
-		order := slices.DeleteFunc(slices.Clone(l.Order), func(x int) bool { return x == B })
+		order := slices.DeleteFunc(slices.Clone(l.Order), func(x int) bool { return x == logic.B })
 		for i, x := range order {
-			if x == L {
+			if x == logic.L {
 				order[i] = 2
 			}
 		}
@@ -128,7 +129,7 @@ func (l *Logic) order() any {
 }
 
 func (l *Logic) exactPairs() any {
-	if l.Exact == nil && l.Ranges == nil && l.Tensile != nil {
+	if l.Exact == nil && l.Ranges == nil && l.Parts != nil {
 		return nil
 	}
 	out := make([]any, len(l.Exact))
@@ -172,7 +173,7 @@ func (l *Logic) solutionMaps() []map[string]any {
 }
 
 // asTensile returns the parts of a file for a logic that does not come from one.
-func (l *Logic) asTensile() *Tensile {
+func (l *Logic) asTensile() *Parts {
 	lists := l.Type.Lists()
 	p := map[string]any{"OperationType": "GEMM", "IndexAssignmentsA": lists.A, "IndexAssignmentsB": lists.B,
 		"NumIndicesC": lists.C, "IndicesFree": []int{0, 1}, "IndicesBatch": []int{2}, "IndicesSummation": []int{3},
@@ -180,13 +181,13 @@ func (l *Logic) asTensile() *Tensile {
 		"TransposeB":              !strings.HasPrefix(l.Type.B, "l"),
 		"UseBeta":                 strings.Contains(l.Type.Flags, "B"),
 		"HighPrecisionAccumulate": strings.Contains(l.Type.Flags, "H")}
-	names := slices.Concat(dataTypes, tensileTypes)
+	names := slices.Concat(dataTypes, classicTypes)
 	for i, key := range []string{"DataType", "DestDataType", "ComputeDataType"} {
 		if i < len(l.Type.Types) {
 			p[key] = slices.Index(names, l.Type.Types[i])
 		}
 	}
-	return &Tensile{Version: map[string]any{"MinimumRequiredVersion": "4.33.0"}, Schedule: l.Device, Arch: l.Arch,
+	return &Parts{Version: map[string]any{"MinimumRequiredVersion": "4.33.0"}, Schedule: l.Device, Arch: l.Arch,
 		Devices: []string{l.Device}, Problem: p, Library: "Equality", Metric: "DeviceEfficiency",
 		Tail: []any{nil, "DeviceEfficiency", "Equality"}}
 }

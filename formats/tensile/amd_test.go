@@ -1,4 +1,4 @@
-package logic_test
+package tensile_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 // ranged is range logic of our own making, as nested lists of [threshold, rules or kernel] in the order batch, sum, i
@@ -83,7 +84,7 @@ var (
 // was refused, and why.
 func checkFile(t *testing.T, name string, text []byte) (ranges bool, refused string) {
 	t.Helper()
-	l, err := logic.Read(name, text)
+	l, err := tensile.Read(name, text)
 	if err != nil {
 		if !withLine.MatchString(filepath.Base(err.Error())) && !strings.Contains(err.Error(), name+":") {
 			t.Errorf("refused without a line: %v", err)
@@ -199,7 +200,7 @@ func TestPyYAMLReadsEqual(t *testing.T) {
 func compareByPython(t *testing.T, folder string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
-		l, err := logic.Read(name, []byte(text))
+		l, err := tensile.Read(name, []byte(text))
 		if err != nil {
 			continue // the refused ones
 		}

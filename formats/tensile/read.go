@@ -1,4 +1,6 @@
-package logic
+// Package tensile reads and writes library logic in the files of AMD's libraries: the list of Tensile and rocBLAS, and
+// the mapping of hipBLASLt. A file of origami is a third form of the same, in JSON. Problem types have Tensile's names.
+package tensile
 
 import (
 	"fmt"
@@ -8,8 +10,31 @@ import (
 
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/core/yamlnode"
 )
+
+// Logic is a library logic with the problem type that it is for.
+type Logic struct {
+	*logic.Logic
+	Type Name
+	// Parts are what a file of Tensile or hipBLASLt says besides. It is nil if the kernels are not theirs.
+	Parts *Parts
+}
+
+// Parts are the parts of a file that are passed through.
+type Parts struct {
+	Version  any            `json:"version"`
+	Schedule any            `json:"schedule"`
+	Arch     any            `json:"arch"`
+	Devices  any            `json:"devices"`
+	Problem  map[string]any `json:"problem"`
+	// Library is the library's type, as Equality, Metric its measure.
+	Library string `json:"library"`
+	Metric  string `json:"metric"`
+	// Tail are the parts behind the range logic.
+	Tail []any `json:"tail"`
+}
 
 // advice is what to do about a file that is refused.
 const advice = "give a library logic as Tensile, hipBLASLt or origami write it"
@@ -49,9 +74,9 @@ func Read(name string, text []byte) (*Logic, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(l.Kernels) > 0 && l.Kernels[0].Config.BlockM > 0 && l.Tensile != nil { // it was written by origami
-		l.Device, _ = l.Tensile.Schedule.(string)
-		l.Tensile, l.Unit = nil, buildUnit
+	if len(l.Kernels) > 0 && l.Kernels[0].Config.BlockM > 0 && l.Parts != nil { // it was written by origami
+		l.Device, _ = l.Parts.Schedule.(string)
+		l.Parts, l.Unit = nil, logic.BuildUnit
 	}
 	if err := l.Prepare(); err != nil {
 		return nil, diag.Within(name, err)
@@ -90,15 +115,15 @@ func (f *file) classic(root *yaml.Node) (*Logic, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.Tensile.Tail = append(l.Tensile.Tail, v)
+		l.Parts.Tail = append(l.Parts.Tail, v)
 	}
-	l.Tensile.tail()
+	l.Parts.tail()
 	l.judge()
 	return l, nil
 }
 
 // tail finds the metric and the library's type behind the range logic: texts, the metric first.
-func (t *Tensile) tail() {
+func (t *Parts) tail() {
 	for _, v := range t.Tail {
 		switch s, ok := v.(string); {
 		case !ok:
@@ -112,15 +137,15 @@ func (t *Tensile) tail() {
 
 // judge says what the metric and the library's type mean for speeds and other sizes.
 func (l *Logic) judge() {
-	l.Unit, l.Fallback = l.Tensile.unit(l.Arch), Model
-	if l.Tensile.Library == "GridBased" {
-		l.Fallback = Nearest // its rows serve their neighbours too
+	l.Unit, l.Fallback = l.Parts.unit(l.Arch), logic.Model
+	if l.Parts.Library == "GridBased" {
+		l.Fallback = logic.Nearest // its rows serve their neighbours too
 	}
 }
 
 // unit returns the unit of speeds where it is known. The word DeviceEfficiency says nothing: files have it with GFLOPS
 // and with per cent. Vega files have GFLOPS alone.
-func (t *Tensile) unit(arch string) string {
+func (t *Parts) unit(arch string) string {
 	switch {
 	case t.Metric == "CUEfficiency":
 		return "% of the peak of the CUs in use"
@@ -134,8 +159,8 @@ func (t *Tensile) unit(arch string) string {
 
 // tensile reads the parts of a file of Tensile by their names.
 func (f *file) tensile(root *yaml.Node, fields map[string]*yaml.Node) (*Logic, error) {
-	l := &Logic{Family: "tensile", Fallback: Model, Tensile: &Tensile{}, Source: f.Name()}
-	t := l.Tensile
+	l := &Logic{Logic: &logic.Logic{Family: "tensile", Fallback: logic.Model, Source: f.Name()}, Parts: &Parts{}}
+	t := l.Parts
 	var err error
 	for _, part := range []struct {
 		key string
@@ -202,21 +227,21 @@ func (f *file) architecture(v any) (arch, besides string) {
 var dataTypes = []string{"S", "D", "C", "Z", "H", "4xi8", "I", "B", "I8"}
 
 var (
-	tensileTypes = []string{"X", "F8", "B8", "F8B8", "B8F8"}
-	liteTypes    = append([]string{"I64"}, tensileTypes...)
+	classicTypes = []string{"X", "F8", "B8", "F8B8", "B8F8"}
+	liteTypes    = append([]string{"I64"}, classicTypes...)
 )
 
-func (f *file) problemType(n *yaml.Node, p map[string]any) (contract.Name, error) {
+func (f *file) problemType(n *yaml.Node, p map[string]any) (Name, error) {
 	fields, err := f.Fields(n, "ProblemType")
 	if err != nil {
-		return contract.Name{}, err
+		return Name{}, err
 	}
 	if operation, _ := p["OperationType"].(string); operation != "GEMM" {
 		at := n
 		if fields["OperationType"] != nil {
 			at = fields["OperationType"]
 		}
-		return contract.Name{}, f.At(at, "the file is for the operation %q, and not for GEMM", operation).
+		return Name{}, f.At(at, "the file is for the operation %q, and not for GEMM", operation).
 			Do("give a logic for GEMM")
 	}
 	lists := contract.Lists{C: 2}
@@ -225,33 +250,33 @@ func (f *file) problemType(n *yaml.Node, p map[string]any) (contract.Name, error
 		to  *[]int
 	}{{"IndexAssignmentsA", &lists.A}, {"IndexAssignmentsB", &lists.B}} {
 		if fields[x.key] == nil {
-			return contract.Name{}, f.At(n, "ProblemType has no %s", x.key).Do(advice)
+			return Name{}, f.At(n, "ProblemType has no %s", x.key).Do(advice)
 		}
 		if *x.to, err = f.Integers(fields[x.key], x.key, 0); err != nil {
-			return contract.Name{}, err
+			return Name{}, err
 		}
 	}
 	if fields["NumIndicesC"] != nil {
 		if lists.C, err = f.Whole(fields["NumIndicesC"], "NumIndicesC", 2); err != nil {
-			return contract.Name{}, err
+			return Name{}, err
 		}
 	}
 	c, err := contract.FromLists(lists)
 	if err != nil {
-		return contract.Name{}, diag.Within(fmt.Sprintf("%s:%d", f.Name(), n.Line), err)
+		return Name{}, diag.Within(fmt.Sprintf("%s:%d", f.Name(), n.Line), err)
 	}
 	if len(c.Letters()) != lists.C+1 || lists.C > 3 || len(c.Of(contract.Sum)) != 1 ||
 		len(c.Of(contract.FreeA)) != 1 || len(c.Of(contract.FreeB)) != 1 {
-		return contract.Name{}, f.At(n, "the file is for the contraction %s, which is no GEMM",
-			contract.Name{Contraction: c}).Do("give a logic for GEMM")
+		return Name{}, f.At(n, "the file is for the contraction %s, which is no GEMM",
+			Name{Contraction: c}).Do("give a logic for GEMM")
 	}
 	return f.named(c, fields, p)
 }
 
 // named adds types and flags to a contraction.
-func (f *file) named(c contract.Contraction, fields map[string]*yaml.Node, p map[string]any) (contract.Name, error) {
-	name := contract.Name{Contraction: c}
-	names := append(append([]string{}, dataTypes...), tensileTypes...)
+func (f *file) named(c contract.Contraction, fields map[string]*yaml.Node, p map[string]any) (Name, error) {
+	name := Name{Contraction: c}
+	names := append(append([]string{}, dataTypes...), classicTypes...)
 	if _, lite := p["Activation"]; lite {
 		names = append(append([]string{}, dataTypes...), liteTypes...)
 	}
@@ -282,7 +307,7 @@ func (f *file) named(c contract.Contraction, fields map[string]*yaml.Node, p map
 }
 
 // solutions reads the kernels. In the mapping a solution has what differs from the default.
-func (f *file) solutions(n, base *yaml.Node) ([]Kernel, error) {
+func (f *file) solutions(n, base *yaml.Node) ([]logic.Kernel, error) {
 	nodes, err := f.List(n, "Solutions")
 	if err != nil {
 		return nil, err
@@ -293,7 +318,7 @@ func (f *file) solutions(n, base *yaml.Node) ([]Kernel, error) {
 			return nil, err
 		}
 	}
-	kernels := make([]Kernel, len(nodes))
+	kernels := make([]logic.Kernel, len(nodes))
 	for i, x := range nodes {
 		own, err := f.Mapping(x)
 		if err != nil {
@@ -304,7 +329,7 @@ func (f *file) solutions(n, base *yaml.Node) ([]Kernel, error) {
 				own[key] = v
 			}
 		}
-		kernels[i] = Kernel{Name: solutionName(own, i), Parameters: own}
+		kernels[i] = logic.Kernel{Name: solutionName(own, i), Parameters: own}
 	}
 	return kernels, nil
 }

@@ -1,4 +1,4 @@
-package logic
+package tensile
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/core/yamlnode"
 )
 
@@ -39,8 +39,8 @@ func (l *Logic) JSON() ([]byte, error) {
 			return nil, err
 		}
 	}
-	if t := l.Tensile; t != nil {
-		if err := put("tensile", tensileJSON(*t)); err != nil {
+	if l.Parts != nil {
+		if err := put("tensile", l.Parts); err != nil {
 			return nil, err
 		}
 	}
@@ -81,22 +81,11 @@ type kernelJSON struct {
 	Parameters map[string]any `json:"parameters,omitempty"`
 }
 
-type tensileJSON struct {
-	Version  any            `json:"version"`
-	Schedule any            `json:"schedule"`
-	Arch     any            `json:"arch"`
-	Devices  any            `json:"devices"`
-	Problem  map[string]any `json:"problem"`
-	Library  string         `json:"library"`
-	Metric   string         `json:"metric"`
-	Tail     []any          `json:"tail"`
-}
-
 // pair is an exact size as Tensile writes it, with what stands for an infinite speed: JSON has no such number.
-func (l *Logic) pair(e *Entry, infinite any) any {
+func (l *Logic) pair(e *logic.Entry, infinite any) any {
 	sizes := slices.Concat(e.Size[:], e.LD)
 	if len(l.Type.C) == 2 {
-		sizes = slices.Delete(sizes, B, B+1)
+		sizes = slices.Delete(sizes, logic.B, logic.B+1)
 	}
 	var speed any = e.Speed
 	switch whole := int(e.Speed); {
@@ -109,7 +98,7 @@ func (l *Logic) pair(e *Entry, infinite any) any {
 }
 
 // pairs are rules as Tensile writes them.
-func pairs(rules []Rule) []any {
+func pairs(rules []logic.Rule) []any {
 	out := make([]any, len(rules))
 	for i := range rules {
 		r := &rules[i]
@@ -135,7 +124,7 @@ func (f *file) own(fields map[string]*yaml.Node) (*Logic, error) {
 			return nil, f.At(fields[key], "unknown key %q", key).Do("remove it")
 		}
 	}
-	l := &Logic{}
+	l := &Logic{Logic: &logic.Logic{}}
 	var fallback, kind string
 	for _, x := range []struct {
 		key string
@@ -149,14 +138,14 @@ func (f *file) own(fields map[string]*yaml.Node) (*Logic, error) {
 		*x.to = n.Value
 	}
 	var err error
-	if l.Type, err = contract.ParseName(kind); err != nil {
+	if l.Type, err = ParseName(kind); err != nil {
 		return nil, f.At(fields["type"], "%v", err)
 	}
-	if l.Fallback = Fallback(fallback); l.Fallback != Nearest && l.Fallback != Model {
-		return nil, f.At(fields["fallback"], "the fallback is %q", fallback).Do("use %s or %s", Nearest, Model)
+	if l.Fallback = logic.Fallback(fallback); l.Fallback != logic.Nearest && l.Fallback != logic.Model {
+		return nil, f.At(fields["fallback"], "the fallback is %q", fallback).Do("use %s or %s", logic.Nearest, logic.Model)
 	}
 	if n := fields["tensile"]; n != nil {
-		if l.Tensile, err = f.passedThrough(n); err != nil {
+		if l.Parts, err = f.passedThrough(n); err != nil {
 			return nil, err
 		}
 	}
@@ -180,7 +169,7 @@ func (f *file) kernels(l *Logic, n *yaml.Node) error {
 		if err != nil {
 			return err
 		}
-		var k Kernel
+		var k logic.Kernel
 		for _, key := range slices.Sorted(maps.Keys(fields)) {
 			v := fields[key]
 			switch {
@@ -212,12 +201,12 @@ func parseConfig(text, family string) (gemm.Config, error) {
 	return gemm.ParseConfig(text, gemm.Config{Kernel: family}, axes...)
 }
 
-func (f *file) passedThrough(n *yaml.Node) (*Tensile, error) {
+func (f *file) passedThrough(n *yaml.Node) (*Parts, error) {
 	v, err := f.Mapping(n)
 	if err != nil {
 		return nil, err
 	}
-	t := &Tensile{Version: v["version"], Schedule: v["schedule"], Arch: v["arch"], Devices: v["devices"]}
+	t := &Parts{Version: v["version"], Schedule: v["schedule"], Arch: v["arch"], Devices: v["devices"]}
 	t.Problem, _ = v["problem"].(map[string]any)
 	t.Library, _ = v["library"].(string)
 	t.Metric, _ = v["metric"].(string)

@@ -1,10 +1,11 @@
-package logic
+package tensile
 
 import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/core/yamlnode"
 )
 
@@ -21,7 +22,7 @@ func (f *file) sizes(l *Logic, fields map[string]*yaml.Node) error {
 			return err
 		}
 		if !yamlnode.Null(fields["IndexOrder"]) {
-			l.Exact = []Entry{} // an empty list, and not none as in FreeSize files
+			l.Exact = []logic.Entry{} // an empty list, and not none as in FreeSize files
 		}
 		for _, x := range nodes {
 			e, err := f.entry(x, indices, len(l.Kernels))
@@ -43,7 +44,7 @@ func (f *file) sizes(l *Logic, fields map[string]*yaml.Node) error {
 			}
 			seen[x] = true
 			if !batched && x == 2 {
-				order[i] = L
+				order[i] = logic.L
 			}
 		}
 		l.Order = order
@@ -60,7 +61,7 @@ func (f *file) sizes(l *Logic, fields map[string]*yaml.Node) error {
 }
 
 // entry reads "[[m, n, batch, k, …], [kernel, speed]]". The kernel is a place in the list of solutions.
-func (f *file) entry(n *yaml.Node, indices, kernels int) (e Entry, err error) {
+func (f *file) entry(n *yaml.Node, indices, kernels int) (e logic.Entry, err error) {
 	pair, err := f.List(n, "an exact size")
 	if err != nil {
 		return e, err
@@ -76,9 +77,9 @@ func (f *file) entry(n *yaml.Node, indices, kernels int) (e Entry, err error) {
 		return e, f.At(n, "an exact size has %d numbers", len(sizes)).
 			Do("it has %d, or %d with leading dimensions", indices, indices+4)
 	}
-	e.Size = Size{sizes[0], sizes[1], 1, sizes[indices-1]}
+	e.Size = logic.Size{sizes[0], sizes[1], 1, sizes[indices-1]}
 	if indices == 4 {
-		e.Size[B] = sizes[B]
+		e.Size[logic.B] = sizes[logic.B]
 	}
 	if len(sizes) > indices {
 		e.LD = sizes[indices:]
@@ -113,12 +114,12 @@ func plural(n int) string {
 }
 
 // rules reads nested lists of [threshold, rules or kernel].
-func (f *file) rules(n *yaml.Node, depth, kernels int) ([]Rule, error) {
+func (f *file) rules(n *yaml.Node, depth, kernels int) ([]logic.Rule, error) {
 	nodes, err := f.List(n, "the range logic")
 	if err != nil {
 		return nil, err
 	}
-	rules := make([]Rule, len(nodes))
+	rules := make([]logic.Rule, len(nodes))
 	for i, x := range nodes {
 		pair, err := f.List(x, "a range")
 		if err != nil {

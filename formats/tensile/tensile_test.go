@@ -1,0 +1,135 @@
+package tensile_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/origami-gemm/origami/core/contract"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/formats/tensile"
+)
+
+// build returns a logic of kernels with square tiles, of which the larger ones are faster at larger sizes.
+func build(t testing.TB, o logic.Options) *tensile.Logic {
+	t.Helper()
+	table := &logic.Table{}
+	for _, tile := range []int{16, 64, 256} {
+		c := gemm.Config{BlockM: tile, BlockN: tile, BlockK: 32, NumWarps: 4, NumStages: 3, SplitK: 1, GroupM: 8,
+			Kernel: "triton"}
+		table.Kernels = append(table.Kernels, logic.Kernel{Name: c.String(), Config: c})
+	}
+	for _, m := range []int{16, 200, 500, 4096} {
+		for _, n := range []int{16, 700, 4096} {
+			row := make([]float64, len(table.Kernels))
+			for i, tile := range []int{16, 64, 256} {
+				row[i] = 1e-9 * math.Ceil(float64((m+tile-1)/tile*((n+tile-1)/tile))/132) * (64*float64(tile) + float64(tile*tile))
+			}
+			table.Sizes, table.Times = append(table.Sizes, logic.Size{n, m, 1, 64}), append(table.Times, row)
+		}
+	}
+	built, err := logic.Build(table, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := gemm.New(1, 1, 1)
+	l := &tensile.Logic{Logic: built}
+	l.Arch, l.Device, l.Family, l.Source = "sm90", "h200", "triton", "a formula"
+	if l.Type, err = tensile.TypeOf(&p); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// What is written reads back equal, in every form.
+func TestRoundTrips(t *testing.T) {
+	built := build(t, logic.Options{Ranges: true, Loss: 0.05, Fallback: logic.Nearest})
+	imported := read(t, classic)
+	for name, l := range map[string]*tensile.Logic{"built": built, "imported": imported, "unbatched": read(t, unbatched)} {
+		for form, write := range map[string]func() ([]byte, error){"json": l.JSON, "classic": l.Classic, "map": l.Map} {
+			text, err := write()
+			if err != nil {
+				t.Fatal(name, form, err)
+			}
+			back, err := tensile.Read("back", text)
+			if err != nil {
+				t.Errorf("%s as %s: %v\n%s", name, form, err, text)
+				continue
+			}
+			ignored := cmp.Options{cmpopts.IgnoreFields(logic.Logic{}, "Source", "Fallback", "Order"),
+				cmpopts.IgnoreFields(tensile.Logic{}, "Parts")}
+			if form == "json" {
+				ignored = cmp.Options{cmpopts.IgnoreFields(logic.Logic{}, "Unit")}
+				if back.Unit != l.Unit {
+					t.Errorf("%s: unit %q", name, back.Unit)
+				}
+			}
+			if diff := cmp.Diff(l, back, cmpopts.IgnoreUnexported(logic.Logic{}), ignored, cmpopts.EquateEmpty(),
+				cmp.Comparer(func(a, b gemm.Axes) bool { return a == b })); diff != "" {
+				t.Errorf("%s as %s: %s", name, form, diff)
+			}
+			again, err := map[string]func() ([]byte, error){"json": back.JSON, "classic": back.Classic, "map": back.Map}[form]()
+			if err != nil || form == "json" && string(again) != string(text) {
+				t.Errorf("%s as %s is written differently: %v", name, form, err)
+			}
+		}
+	}
+}
+
+func read(t testing.TB, text string) *tensile.Logic {
+	t.Helper()
+	l, err := tensile.Read("logic.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestAnswers(t *testing.T) {
+	p := gemm.New(64, 32, 16)
+	l := build(t, logic.Options{})
+	if err := l.Type.Answers(&p); err != nil {
+		t.Error(err)
+	}
+	p.SetTrans(true, false)
+	if err := l.Type.Answers(&p); err == nil || !strings.Contains(err.Error(), "for Cijk_Ailk_Bljk_HHS_BH, and the problem is "+
+		"Cijk_Ailk_Bjlk_HHS_BH") {
+		t.Error(err)
+	}
+	p.SetTrans(false, true)
+	if n, err := tensile.TypeOf(&p); err != nil || n.String() != "Cijk_Alik_Bljk_HHS_BH" {
+		t.Error(n, err)
+	}
+	p.DType = gemm.BF16
+	if n, err := tensile.TypeOf(&p); err != nil || n.String() != "Cijk_Alik_Bljk_BBS_BH" {
+		t.Error(n, err)
+	}
+	p = gemm.New(64, 32, 16)
+	p.LDA = 999
+	if _, err := tensile.TypeOf(&p); err == nil {
+		t.Error("a leading dimension is taken")
+	}
+	// The contraction of the type is the problem: the GEMM of the plan has its layout.
+	for _, trans := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
+		p := gemm.New(64, 32, 16)
+		p.Batch = 4
+		p.SetTrans(trans[0], trans[1])
+		n, err := tensile.TypeOf(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := logic.SizeOf(&p)
+		shape, err := n.Shape(contract.Sizes{'i': s[0], 'j': s[1], 'k': s[2], 'l': s[3]}, nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans, err := shape.Plans(p.Types(), false)
+		if err != nil || plans[0].Problem != p.Canonical() {
+			t.Errorf("%s is %v, %v", p, plans, err)
+		}
+	}
+}

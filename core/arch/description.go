@@ -17,13 +17,13 @@ type Description struct {
 	Device, DeviceName string
 	// Aliases are other names of this architecture and device.
 	Aliases []string
-	// Model is the model that was opened. Models are those of the architecture, best first.
+	// Model is the model that was opened. Models lists the models of the architecture, best first.
 	Model  string
 	Models []string
 	// Kernels are the kernel families that the opened model predicts, default first. Other models of the architecture may
 	// predict others: see OpenRequest.Kernel.
 	Kernels []string
-	// Families describes those of the kernel families that declare named axes.
+	// Families describes the kernel families that declare named axes.
 	Families []Family
 	Rung     Rung
 	// RungReason says why the model does not stand on a higher rung that it has for this device, as a clause. It is empty
@@ -119,7 +119,7 @@ type PeakRate struct {
 	Rate  unit.FlopsPerSecond
 }
 
-// PeakRates are the rates among parameters: "peak_fp16" in FLOP/s is that of fp16.
+// PeakRates are the rates among parameters: "peak_fp16" is the rate of fp16 in FLOP/s.
 func PeakRates(params hw.Set) (list []PeakRate) {
 	for _, t := range gemm.DTypes() {
 		if p, ok := params.Lookup("peak_" + t.String()); ok && p.Unit == "FLOP/s" && p.Value > 0 {

@@ -198,7 +198,7 @@ type Family struct {
 	Types []gemm.Types
 	// Groups: the model predicts its kernels for problems in groups.
 	Groups bool
-	// Opaque: nobody can look into its kernels, as they are those of a vendor's library. What a configuration does not
+	// Opaque: nobody can look into its kernels, which belong to a vendor's library. What a configuration does not
 	// know of them is 0: warps, stages and the launch order.
 	Opaque bool
 	// Nests: the family has kernels for problems with nested indices. The model predicts the matrices, see Whole.

@@ -55,7 +55,7 @@ const (
 	MaxSpread = 0.03
 )
 
-// Round is some runs of a probe, one after the other. Work is that of each.
+// Round is some runs of a probe, one after the other. Work is the work of each run.
 type Round struct {
 	Work        float64
 	Readings    []exec.Reading
@@ -82,7 +82,7 @@ type Value struct {
 
 // Number is a number of the device.
 type Number struct {
-	// Name is that of the hardware parameter, or of a figure that no model has a parameter for.
+	// Name is the name of the hardware parameter, or of a figure for which no model has a parameter.
 	Name string
 	// Number has the value, and in Source how it was measured. Its date is that of the last round, and its spread the
 	// largest of the probes.

@@ -41,7 +41,7 @@ func (c Class) String() string {
 // Tensor returns the letters of a tensor, shortest stride first.
 func (c Contraction) Tensor(o gemm.Operand) string { return [...]string{c.A, c.B, c.C}[o] }
 
-// Letters returns the indices: those of C in its order, then the summation indices in A's order.
+// Letters returns the indices of C in its order, then the summation indices in A's order.
 func (c Contraction) Letters() string {
 	letters := c.C
 	for _, x := range c.A {

@@ -8,9 +8,9 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Nested returns the contraction as one problem with a nest: m are the free indices of A, n those of B, k the summation
-// indices and the batch the batch indices, each merged as far as the strides allow. Every contraction has one. A and B
-// change places, which Swapped says, if C is contiguous along a free index of A.
+// Nested returns the contraction as one problem with a nest: m are the free indices of A, n the free ones of B, k the
+// summation indices and the batch the batch indices, each merged as far as the strides allow. Every contraction has
+// one. A and B change places, which Swapped says, if C is contiguous along a free index of A.
 //
 // In each dimension the index with the shortest stride in the operand is the fastest, so that neighbouring threads read
 // neighbouring elements where there are such.

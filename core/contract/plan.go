@@ -26,8 +26,8 @@ type Plan struct {
 	Calls, Nested int
 	// Copied lists the tensors that are copied into another order of their indices: operands before, C after.
 	Copied []gemm.Operand
-	// Moved are the bytes that the copies read and write, and those of C that are read again: by each GEMM that adds to
-	// it, and by a beta other than 0.
+	// Moved are the bytes that the copies read and write, and the bytes of C that are read again, by each GEMM that adds
+	// to it, and by a beta other than 0.
 	Moved float64
 }
 
@@ -197,7 +197,7 @@ func (r roles) swapped() roles {
 	return r
 }
 
-// fit returns the GEMM over the axes, and false if the strides are those of none.
+// fit returns the GEMM over the axes, and false if no GEMM has these strides.
 func (r roles) fit() (Plan, bool) {
 	p := gemm.Problem{M: r.m.size, N: r.n.size, K: r.k.size, Batch: r.batch.size, DType: r.types.In, Out: r.types.Out,
 		AMajor: gemm.MajorK, BMajor: gemm.MajorN}

@@ -14,7 +14,7 @@ import (
 type Shape struct {
 	Contraction
 	sizes [256]int
-	// strides are those of each tensor's indices in elements, in the order of its letters.
+	// strides are the strides of each tensor's indices in elements, in the order of its letters.
 	strides [3][]int
 }
 

@@ -75,7 +75,7 @@ type Dataset struct {
 	first  map[key]int32
 	finals map[finalKey]bool
 	blocks map[blockKey][]int32
-	// recorded says what there is of a problem, by number. problems are those that have candidates.
+	// recorded has the records of each problem, by its number. problems lists the problems with candidates.
 	recorded  []recorded
 	problems  []gemm.Problem
 	libraries []string
@@ -204,7 +204,7 @@ func has[K comparable, V any](m map[K]V, k K) bool {
 	return there
 }
 
-// recordedOf returns what there is of a problem.
+// recordedOf returns the records of a problem.
 func (d *Dataset) recordedOf(p gemm.Problem) recorded {
 	if n, there := d.problemIDs[p]; there {
 		return d.recorded[n]
@@ -256,7 +256,7 @@ func (d *Dataset) SweepLen(p gemm.Problem) int {
 	return len(r.candidates) + r.libraries
 }
 
-// Count returns how many measurements are like that, those of the finals included.
+// Count returns how many measurements match, finals included.
 func (d *Dataset) Count(like func(*Measurement) bool) int {
 	n := 0
 	for i := range d.measurements {

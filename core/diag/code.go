@@ -1,7 +1,7 @@
 package diag
 
 // Code names a failure, so that a front end can add what its users can do about it: a flag, a command, a function to
-// call. Codes travel between plugins and the host, and one that the receiver does not know adds nothing.
+// call. Codes travel between plugins and the host. A receiver ignores a code that it does not know.
 type Code string
 
 // The codes. A code is added here when a front end has a hint for it.

@@ -11,7 +11,7 @@ import (
 // Runner is an Executor that also runs programs of its caller's, for microbenchmarks.
 type Runner interface {
 	// Run loads a program, fills its buffers, runs it Program.Warmup times and then so many times that are timed. The
-	// errors are those of an Executor: a program that the device refuses is an error of kind Input.
+	// errors are as for an Executor: a program that the device refuses is an error of kind Input.
 	Run(ctx context.Context, device int, p Program, runs int) ([]Reading, error)
 }
 
@@ -20,7 +20,7 @@ type Runner interface {
 type Program struct {
 	// Text is the module (PTX on NVIDIA GPUs), Entry the kernel in it.
 	Text, Entry string
-	// Grid is the number of CTAs, Threads those of a CTA. SharedMemory is the dynamic shared memory of a CTA.
+	// Grid is the number of CTAs, Threads the threads of a CTA. SharedMemory is the dynamic shared memory of a CTA.
 	Grid, Threads int
 	SharedMemory  unit.Bytes
 	// Launches is how many launches, one behind the other on one stream, make a run.

@@ -64,7 +64,7 @@ type Adopted struct {
 
 // Outcome says how well a model predicts problems that its quantities were not fitted to.
 type Outcome struct {
-	// Loss is that of the fit, Error the median over the problems of the median |predicted ÷ measured − 1|.
+	// Loss is the loss of the fit. Error is the median over the problems of the median |predicted ÷ measured − 1|.
 	Loss, Error float64
 	// Efficiency and Worst are the geometric mean and the least, over the problems, of the best time ÷ the time of the
 	// kernel that the model predicts to be the fastest, both of the kernels measured.

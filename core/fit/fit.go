@@ -50,7 +50,7 @@ type Progress struct {
 
 // Result is what a fit found.
 type Result struct {
-	// Values has the fitted quantities and those of Options.Start.
+	// Values has the fitted quantities and the quantities of Options.Start.
 	Values map[string]float64
 	Loss   float64
 	Steps  int

@@ -9,7 +9,7 @@ import (
 
 var identifier = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 
-// Named returns the names in a formula, those of functions too.
+// Named returns the names in a formula, functions included.
 func Named(f string) []string { return identifier.FindAllString(f, -1) }
 
 // Unused returns the parameters that none of the formulas names. A parameter that prose names is used, too.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A parsed formula is written as one that parses to the same operations in the same order.
+// A parsed formula is written so that it parses to the same operations in the same order.
 func TestExprString(t *testing.T) {
 	for f, want := range map[string]string{
 		"(a-b)-c":                      "a - b - c",

@@ -56,7 +56,7 @@ func putConfig(v []float64, c *gemm.Config) {
 
 // Program is formulas compiled into steps over one frame of numbers, so that evaluating them for many configurations
 // parses nothing, looks nothing up and allocates nothing. What no input changes is computed while compiling; what
-// occurs twice is computed once. The results are bit for bit those of Eval.
+// occurs twice is computed once. The results equal the results of Eval bit for bit.
 type Program struct {
 	slots map[string]int32
 	frame []float64 // what a fresh frame holds

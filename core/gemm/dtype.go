@@ -175,7 +175,7 @@ func (d DType) Outputs() []DType {
 	return slices.Clone(outputs[d])
 }
 
-// Output returns the default type of C for operands of this type, the one that vendors' libraries write by default.
+// Output returns the default type of C for operands of this type: vendors' libraries write it by default.
 func (d DType) Output() DType {
 	if !d.Operand() {
 		return 0

@@ -49,7 +49,7 @@ func TestEpilogues(t *testing.T) {
 	}
 }
 
-// The values are those of torch.nn.functional in float64.
+// The values come from torch.nn.functional in float64.
 func TestActivations(t *testing.T) {
 	for _, c := range []struct {
 		a       Activation

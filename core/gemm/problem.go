@@ -34,7 +34,7 @@ const (
 type Problem struct {
 	M, N, K, Batch int
 	AMajor, BMajor Major
-	// DType is the element type of A and B. Out is that of C; its default is DType.Output().
+	// DType is the element type of A and B. Out is the element type of C; its default is DType.Output().
 	DType, Out DType
 	// LDA, LDB and LDC are leading dimensions: the elements from the start of one contiguous row to the start of the
 	// next. By default the rows are dense.
@@ -98,7 +98,7 @@ func (p Problem) Output() DType {
 	return p.Out
 }
 
-// Types returns the type of A and B and that of C.
+// Types returns the type of A and B, and the type of C.
 func (p Problem) Types() Types { return Types{p.DType, p.Output()} }
 
 // Type returns the element type of a matrix.

@@ -19,7 +19,7 @@ type Fitted struct {
 	Model, Kernel string
 	// DataSet names the measurements, Source says how the numbers were fitted, Date when (YYYY-MM-DD).
 	DataSet, Source, Date string
-	// Problems are those of the measurements.
+	// Problems are the measured problems.
 	Problems []gemm.Problem
 	// Values are by the name of the quantity.
 	Values map[string]FittedValue

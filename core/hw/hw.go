@@ -106,8 +106,8 @@ func (p *Param) Live() bool { return p.Source == LiveSource }
 
 const scaledFrom = "scaled from "
 
-// Scaled marks a number as scaled from that of another device. The previous source of the number, the formula, becomes
-// part of the new source.
+// Scaled marks a number as scaled from the number of another device. The previous source of the number, the formula,
+// becomes part of the new source.
 func (n Number) Scaled(device string) Number {
 	n.Source = scaledFrom + device + ": " + n.Source
 	return n

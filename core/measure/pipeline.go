@@ -24,7 +24,7 @@ func (s *Sweep) compile(ctx context.Context, m *dataset.Measurement) built {
 	return built{k, err}
 }
 
-// pipeline compiles kernels in order, a bounded number ahead of the one that is needed next.
+// pipeline compiles kernels in order, a bounded number ahead of the next one needed.
 type pipeline struct {
 	cancel  context.CancelFunc
 	results chan chan built

@@ -32,7 +32,7 @@ type Sweep struct {
 	Input     string
 	// RetryFailed measures again what has failed or did not end in time.
 	RetryFailed bool
-	// Ahead is how many kernels are compiled, and held, ahead of the one that is being measured; at least 1.
+	// Ahead is how many kernels are compiled, and held, ahead of the measured kernel; at least 1.
 	Ahead int
 	// Host is the software that measures, as measurements record it.
 	Host string

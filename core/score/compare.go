@@ -35,7 +35,7 @@ type Comparison struct {
 	Libraries []unit.Seconds
 	// Noise is the larger ÷ the smaller of the pick's two times in the finals − 1, NaN without finals.
 	Noise float64
-	// Candidates counts the model's candidates, Measured those of them that have a time.
+	// Candidates counts the model's candidates, Measured the candidates with a time.
 	Candidates, Measured int
 	// Wrong, NotBuilt and Failed count the candidates that were measured with another status, Missing those that
 	// were not measured. Excluded lists the wrong and the failed ones, libraries included.

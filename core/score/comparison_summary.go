@@ -13,7 +13,7 @@ type ComparisonSummary struct {
 	// PassedOver counts the problems where candidates ranked before the pick have no time, Unfinished those where some
 	// candidates were not measured.
 	PassedOver, Unfinished int
-	// Efficiency is that of the pick. Libraries is each library's time ÷ the time of the pick, over the problems
+	// Efficiency is the efficiency of the pick. Libraries is each library's time ÷ the time of the pick, over the problems
 	// that have the library's time.
 	Efficiency        stats.Quantiles
 	Libraries         []stats.Quantiles

@@ -29,7 +29,7 @@ type Evaluation struct {
 	Bound arch.Bound
 	// Top are the efficiencies of the fastest of the first TopCounts candidates. Those without a time are passed over.
 	Top [len(TopCounts)]float64
-	// Measured counts the configurations with a measured time, Rejected those of them that the model rejects.
+	// Measured counts the configurations with a measured time, Rejected how many of these the model rejects.
 	Measured, Rejected int
 	// Leading are the predicted times of the model's first candidates, best first, and LeadingMeasured their measured
 	// times, 0 for a candidate without one.

@@ -12,7 +12,7 @@ type EvaluationSummary struct {
 	Problems int
 	// Unmeasured counts the picks without a measured time. Their efficiency is 0.
 	Unmeasured int
-	// Efficiency is that of the pick, Top that of the fastest of the first TopCounts candidates.
+	// Efficiency is the efficiency of the pick, Top of the fastest of the first TopCounts candidates.
 	Efficiency        stats.Quantiles
 	Top               [len(TopCounts)]stats.Quantiles
 	TauMean, TauWorst float64
@@ -21,7 +21,7 @@ type EvaluationSummary struct {
 	// Coverage is the share of the points whose interval contains the measured time, PickCoverage the same for the
 	// picks. Both are NaN without intervals.
 	Coverage, PickCoverage float64
-	// AutoEfficiency is that of the fastest of the candidates that are worth measuring, and CandidatesMeasured the mean
+	// AutoEfficiency is the efficiency of the fastest candidate that is worth measuring, and CandidatesMeasured the mean
 	// number of these candidates. Both are 0 without intervals.
 	AutoEfficiency     stats.Quantiles
 	CandidatesMeasured float64

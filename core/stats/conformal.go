@@ -22,7 +22,7 @@ type Band struct{ Low, High float64 }
 // observations. Each cluster has the same weight, shared by its residuals.
 //
 // Residuals of different kinds may have different bands. A kind lists its groups, from the most specific to the most
-// general, and uses the first one that enough clusters have residuals in.
+// general, and uses the first in which enough clusters have residuals.
 type Conformal struct {
 	// groups are the groups of each kind, minClusters the least number of clusters of every group but a kind's last.
 	groups      [][]int

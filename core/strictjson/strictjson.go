@@ -49,7 +49,7 @@ func Unmarshal(text []byte, v any) error {
 	return s.value(shapeOf(reflect.TypeOf(v)))
 }
 
-// shape is what is known of the keys of a type. A nil shape is that of a value whose keys are not known: an interface,
+// shape has the keys of a type. It is nil for a value whose keys are not known: an interface,
 // or a type that reads itself.
 type shape struct {
 	// keys are the indices of a struct's keys in fields; nil for other types.

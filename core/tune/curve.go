@@ -9,7 +9,7 @@ import (
 // Point is a point of the curve of regret by measurements.
 type Point struct {
 	Measurements int
-	// Mean is the geometric mean of the picks' times ÷ those of the fastest candidates − 1, Worst the largest.
+	// Mean is the geometric mean over the sizes of the pick's time ÷ the fastest candidate's time − 1, Worst the largest.
 	Mean, Worst float64
 }
 

@@ -67,7 +67,7 @@ func NewPlan(ctx context.Context, a arch.Architecture, kernel string, f *File, t
 	return p, nil
 }
 
-// bind checks the parameters and configurations of a file against those of the kernel family.
+// bind checks the parameters and configurations of a file against the kernel family.
 func (p *Plan) bind(d *arch.Description) error {
 	axes := d.Axes(p.kernel)
 	for i := range p.File.Types {

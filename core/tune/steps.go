@@ -234,8 +234,8 @@ func (w *walk) join(ctx context.Context, step *Step, sizes []int) error {
 
 func fastest(scores []float64) int { return slices.Index(scores, slices.Min(scores)) }
 
-// times measures configurations at some sizes, and returns the sums of the logarithms of their times: +Inf for one that
-// has no time at some size.
+// times measures configurations at some sizes, and returns the sums of the logarithms of their times: +Inf for a
+// configuration that has no time at some size.
 func (w *walk) times(ctx context.Context, configs []gemm.Config, sizes []int) ([]float64, error) {
 	tasks := make([]Task, 0, len(configs)*len(sizes))
 	for _, c := range configs {

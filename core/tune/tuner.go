@@ -103,7 +103,7 @@ type Tuner struct {
 	blind bool
 }
 
-// The bounds of what a decision looks at.
+// The bounds of a decision.
 const (
 	// leaders is how many candidates are told apart.
 	leaders = 48

@@ -21,7 +21,7 @@ type Definition struct {
 	// Files holds the device files, *.yaml at its root. Files of other vendors than Vendor are ignored.
 	Files  fs.FS
 	Vendor string
-	// Models are those of every architecture, the best first.
+	// Models are the models of every architecture, best first.
 	Models []Model
 	// Archs, if set, replaces Models for each architecture, by id. A device file of another architecture is then an
 	// error.
@@ -59,7 +59,7 @@ type Selection struct {
 	arch.OpenRequest
 	Sheet  *hw.Sheet
 	Params hw.Set
-	// Changed are the parameters whose values differ from those of the device, because of overrides.
+	// Changed are the parameters whose values overrides changed.
 	Changed []string
 }
 

@@ -31,7 +31,7 @@ var sound = func() arch.Provider {
 	return p
 }()
 
-// provider is that of the example, with a function for each answer that a test changes. The function gets the right
+// provider is the example's provider, with a function for each answer that a test changes. The function gets the right
 // answer.
 type provider struct {
 	manifest func(*arch.Manifest)

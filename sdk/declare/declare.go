@@ -78,7 +78,7 @@ type Kernel struct {
 
 // Rule rejects configurations.
 type Rule struct {
-	// Reason is a short snake_case name: one of arch.Reason…, or one that the plugin defines.
+	// Reason is a short snake_case name: one of arch.Reason…, or a name of the plugin's own.
 	Reason arch.Reason
 	// When is a formula that is not zero if the rule applies. If it does not depend on the problem's sizes, the
 	// configuration is not a candidate.

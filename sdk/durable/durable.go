@@ -37,7 +37,7 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// SyncFolder makes the names in a folder survive a power cut: those of files that were created in it or renamed.
+// SyncFolder makes the names of files that were created in a folder, or renamed, survive a power cut.
 func SyncFolder(folder string) error {
 	if runtime.GOOS == "windows" {
 		return nil // a folder cannot be synced there; the file system keeps a journal of names

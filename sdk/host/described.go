@@ -85,8 +85,8 @@ func (h *Host) recall(plugin, path, sha256 string) ([]byte, bool) {
 	return d.Text, err == nil
 }
 
-// keep caches the description of a binary and removes those of binaries that are not trusted any more. An error is
-// only logged: the plugin is asked again next time.
+// keep caches the description of a binary and removes the descriptions of binaries that are no longer trusted. An
+// error is only logged: the plugin is asked again next time.
 func (h *Host) keep(plugin string, file *binary, text []byte, locked map[string]lockEntry) {
 	dir := h.options.DescribeCache
 	if dir == "" {

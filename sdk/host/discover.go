@@ -172,7 +172,7 @@ func manifestsOf(plugins []*found) []arch.Manifest {
 }
 
 // Plugins asks every plugin and lists them, usable or not, in order of precedence. A plugin that does not answer within
-// Options.DescribeTimeout is listed as an error, unless the user named it. The error is that of ctx.
+// Options.DescribeTimeout is listed as an error, unless the user named it. The error is ctx.Err().
 func (h *Host) Plugins(ctx context.Context) ([]PluginInfo, error) {
 	if err := h.askAll(ctx, ""); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func startTied(cmd *exec.Cmd, exited <-chan struct{}) error {
 }
 
 // reap waits until a process has ended, takes the lock, and kills the rest of its group. No other process can get its
-// id or that of its group before cmd.Wait.
+// id, or the id of its group, before cmd.Wait.
 func reap(cmd *exec.Cmd, lock sync.Locker) error {
 	for errors.Is(unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}

@@ -202,7 +202,7 @@ func (x *Executor) Run(ctx context.Context, device int, p exec.Program, runs int
 }
 
 // kernelFault is fault for a call that compiles or runs a kernel. An executor that reports its device context as lost
-// is no better than one that has died.
+// is no better than a dead one.
 func (c *Client) kernelFault(ctx context.Context, op string, err error) error {
 	lost := LostDevice(err)
 	err = c.fault(ctx, op, err)

@@ -48,7 +48,7 @@ func fromOpenRequest(q *pb.OpenRequest) (arch.OpenRequest, error) {
 	return r, c.err
 }
 
-// describes checks that a description is that of what was asked for. A live device may be described as another one.
+// describes checks that a description answers the request. A live device may be described as another one.
 func describes(d *arch.Description, r arch.OpenRequest) error {
 	var c check
 	same := func(what, asked, got string) {

@@ -245,7 +245,7 @@ func (e *comparisonEmitter) compare(got, want ptx.Operand) {
 	e.AddS64(e.index, e.index, e.step)
 }
 
-// reduce combines the verdicts of the threads in shared memory, and those of the CTAs in global memory.
+// reduce combines the verdicts of the threads in shared memory, and of the CTAs in global memory.
 func (e *comparisonEmitter) reduce() {
 	e.Comment("one verdict per CTA, then one of all")
 	some, total, infinity := e.Pred(), e.B64(), e.B32()

@@ -8,14 +8,14 @@ import (
 )
 
 // offsetTable says where the values of a dimension begin in a matrix: a number of 8 bytes for each value, in bytes. The
-// name is that of the kernel's parameter.
+// name is the name of the kernel's parameter.
 type offsetTable struct {
 	name    string
 	operand gemm.Operand
 	along   gemm.Dimension
 }
 
-// offsetTables are those of a problem with a nest, in the order in which they lie in memory.
+// offsetTables are the tables of a problem with a nest, in the order in which they lie in memory.
 var offsetTables = []offsetTable{
 	{"a_m", gemm.A, gemm.DimM}, {"a_k", gemm.A, gemm.DimK}, {"a_batch", gemm.A, gemm.DimBatch},
 	{"b_n", gemm.B, gemm.DimN}, {"b_k", gemm.B, gemm.DimK}, {"b_batch", gemm.B, gemm.DimBatch},

@@ -31,8 +31,8 @@ type HostVerdict struct {
 }
 
 // NewHostReference computes the right values in float64. The slices are what the device's memory holds, from the first
-// element of a tensor to its last; before is C before the launch, bias that of the epilogue, if it has one. If there
-// are more than most products, it computes a sample of C that is spread evenly.
+// element of a tensor to its last; before is C before the launch, bias the bias of the epilogue, if it has one. If
+// there are more than most products, it computes a sample of C that is spread evenly.
 func NewHostReference(p gemm.Problem, inA, inB, before, bias []byte, most int) *HostReference {
 	alpha, beta := p.Scalars()
 	r := &HostReference{problem: p, nest: p.Nest, before: before,

@@ -17,7 +17,7 @@ func floats(v []float64) []byte {
 	return b
 }
 
-// The reference of nests has to agree with that of contractions, which walks the indices one by one.
+// The reference of nests agrees with the reference of contractions, which walks the indices one by one.
 func TestHostReferenceAgreesWithContractions(t *testing.T) {
 	for _, x := range []struct{ text, sizes string }{
 		{"Cijkl_Aonijml_Bonjmkl", "i=5,j=3,k=4,l=2,m=3,n=2,o=2"}, {"Cijk_Ainlkm_Bmjlkn", "i=3,j=4,k=2,l=3,m=2,n=5"},

@@ -23,7 +23,7 @@ type Family interface {
 	Name() string
 	// Axes are what the family's configurations have beyond the numbers that every configuration has; nil is none.
 	Axes() []gemm.Axis
-	// Types are those of operands and results that the family has kernels for.
+	// Types are the pairs of operand and result types that the family has kernels for.
 	Types() []gemm.Types
 	// Groups reports whether the family has kernels for problems in groups.
 	Groups() bool
@@ -68,7 +68,7 @@ type Resident interface {
 
 // Operands are the properties of a problem that a kernel is compiled for.
 type Operands struct {
-	// DType is the type of A and B, Out that of C.
+	// DType is the type of A and B, Out the type of C.
 	DType, Out     gemm.DType
 	AMajor, BMajor gemm.Major
 	// WidthA, WidthB and WidthC are Widths.Width of the matrices. 0 is the widest.
@@ -113,9 +113,9 @@ type Resources struct {
 type Loop struct {
 	// WGMMA: the matrix instruction is wgmma, with operands in shared memory, instead of mma.sync.
 	WGMMA bool
-	// Columns are those of a wgmma.
+	// Columns are the columns of a wgmma.
 	Columns int
-	// Multiplies is the type of the operands of the instruction that multiplies. It is not that of the matrices if they
+	// Multiplies is the operand type of the multiplying instruction. It differs from the type of the matrices if they
 	// are converted in registers. FP32 stands for FMA instructions.
 	Multiplies gemm.DType
 	// Conversions are the instructions that convert a register of operands before it is multiplied.

@@ -9,7 +9,7 @@ import (
 // Operand is anything that an instruction takes: a register, a vector of registers, a constant, a memory address, a
 // label. The zero Operand is invalid everywhere.
 type Operand struct {
-	// form is the form of the operand, or that of its registers if it is a vector.
+	// form is the form of the operand, or of its registers if it is a vector.
 	form inst.Form
 	// vector is the number of registers of a vector, 0 for a single operand.
 	vector uint16

@@ -50,7 +50,7 @@ type assembly struct {
 	*Builder
 	target target.Target
 	blocks []block
-	// number is the printed number of each register within its class, -1 for one that no instruction uses.
+	// number is the printed number of each register within its class, -1 for a register that no instruction uses.
 	number []int32
 	counts [len(classes)]int
 	kernel Kernel

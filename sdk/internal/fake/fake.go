@@ -111,7 +111,7 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 }
 
 // describe returns a description with every field set.
-// groups are those of a problem that the model was fitted to.
+// groups are the groups of a problem that the model was fitted to.
 var groups, _ = gemm.NewGroups(40, 0, 24)
 
 // nest are the indices of that problem.

@@ -40,7 +40,7 @@ type File struct {
 	Text []byte
 }
 
-// Files returns the files: NAME.ptx, NAME.h, NAME.c and NAME.py. NAME is that of the kernel's entry point.
+// Files returns the files: NAME.ptx, NAME.h, NAME.c and NAME.py. NAME is the kernel's entry point.
 func (k Kernel) Files() ([]File, error) {
 	v, text, err := k.view()
 	if err != nil {
@@ -95,7 +95,7 @@ var dynamic = map[string]bool{
 	"a": true, "b": true, "c": true, "bias": true, "partials": true, "counters": true, "alpha": true, "beta": true,
 }
 
-// base is an address that stands for those of matrices and of the workspace. It is aligned as memory from the driver.
+// base is an address that stands for the matrices and the workspace. It is aligned as memory from the driver.
 const base = 1 << 40
 
 // view builds the kernel and its launch.
@@ -179,7 +179,7 @@ func mapOf(m gemmgen.TensorMap, params []ptx.Param) tensorMap {
 	return one
 }
 
-// ctype is the C type of a parameter, pytype that of ctypes.
+// ctype is the C type of a parameter, pytype its type in ctypes.
 func ctype(t ptx.Type) string {
 	return map[ptx.Type]string{
 		ptx.U32: "uint32_t", ptx.S32: "int32_t", ptx.U64: "uint64_t", ptx.S64: "int64_t", ptx.F32: "float",

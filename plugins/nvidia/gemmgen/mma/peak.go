@@ -33,7 +33,7 @@ func EmitPeak(d gemm.DType, t target.Target) (*ptx.Kernel, error) {
 const LatencyChain = 16
 
 // EmitLatency generates a kernel of one warp in which each matrix instruction waits for the sums of the one before. Its
-// parameters are those of EmitPeak.
+// parameters are as for EmitPeak.
 func EmitLatency(d gemm.DType, t target.Target) (*ptx.Kernel, error) {
 	return emitRate("mma_latency_", d, 1, 1, 1, LatencyChain, t)
 }

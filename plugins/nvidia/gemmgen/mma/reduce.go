@@ -2,8 +2,8 @@ package mma
 
 import "github.com/origami-gemm/origami/plugins/nvidia/ptx"
 
-// reduceWarps adds the sums of the warps that share an output tile to those of K slice 0, in the order of the slices.
-// Slices 1 and up pass their sums through shared memory, each register of a slice's threads side by side.
+// reduceWarps adds the sums of the warps that share an output tile to the sums of K slice 0, in the order of the
+// slices. Slices 1 and up pass their sums through shared memory, each register of a slice's threads side by side.
 func (e *emitter) reduceWarps() {
 	g := e.g
 	e.Comment("sum over the K slices of the warps")

@@ -14,8 +14,8 @@ import (
 // Spec is everything that the text of a kernel depends on. Sizes, leading dimensions, strides, alpha, beta, group_m and
 // the number of splits are parameters of the kernel (see gemmgen.Call), so one kernel serves all of them.
 type Spec struct {
-	// DType is the element type of A and B, Out that of C: INT32 if A and B are INT8, else FP16, BF16 or FP32. Sums are
-	// FP32, or INT32 for INT8.
+	// DType is the element type of A and B, Out the element type of C: INT32 if A and B are INT8, else FP16, BF16 or
+	// FP32. Sums are FP32, or INT32 for INT8.
 	DType, Out gemm.DType
 	// AMajor and BMajor say along which dimension A and B are contiguous. C is row-major.
 	AMajor, BMajor gemm.Major

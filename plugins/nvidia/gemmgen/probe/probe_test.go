@@ -10,7 +10,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// types are those of matrix instructions.
+// types are the types of matrix instructions.
 var types = []gemm.DType{gemm.FP16, gemm.BF16, gemm.TF32, gemm.FP8, gemm.FP8E5M2, gemm.INT8}
 
 // all returns every kernel that a target has.

@@ -83,7 +83,7 @@ type choices struct {
 	padA, padB, widthA, widthB      int
 }
 
-// defaults are those of a configuration that names no axis.
+// defaults are the values of a configuration that names no axis.
 var defaults = choices{
 	staging: stagingAsync, math: mathFMA, laneMap: mapCyclic, sharedA: alongM,
 	threadM: 8, lanesM: 4, copyWidth: 4, widthA: 4, widthB: 4,
@@ -140,7 +140,8 @@ func (o *choices) idle() string {
 	return ""
 }
 
-// forBoth reads a value for A and B: "4" is that of both, "a4b1" of each, "a4" of A alone. What has none has the other.
+// forBoth reads a value for A and B: "4" is for both, "a4b1" for each, "a4" for A alone. A missing value is given as
+// other.
 func forBoth(value string, other int) (a, b int) {
 	a, b = other, other
 	for i := range value {

@@ -243,7 +243,7 @@ func (e *emitter) asRead(place ptx.Operand, elements int) ptx.Operand {
 	return e.Add(place, e.Shr(e.k, 31))
 }
 
-// from makes a stage the one that is read.
+// from makes a stage the one to read.
 func (r *reader) from(stage ptx.Operand) {
 	r.AddS32(r.atA, r.a, stage)
 	r.AddS32(r.atB, r.b, stage)

@@ -29,7 +29,7 @@
 // this one is multiplied. With async, num_stages − 1 blocks are.
 //
 // In shared memory, rows of B are contiguous along N. Those of A are contiguous along M or K, as shared_a says. Each
-// row is followed by pad words; pad=a4 pads those of A alone. copy_width is the most elements of a copy from global
+// row is followed by pad words; pad=a4 pads the rows of A alone. copy_width is the most elements of a copy from global
 // memory and of a store to C, read_width that of a read from shared memory; read_width=a1b4 is one of A and four of B.
 // An access is narrower where addresses are not aligned to it: a padded row of 33 words has no aligned groups of four.
 //

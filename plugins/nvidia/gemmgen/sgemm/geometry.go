@@ -196,7 +196,7 @@ func (t *tile) length() int {
 	return t.cols
 }
 
-// chunks is the copies of the tile, copies those of a thread. perLine is the copies of a line.
+// chunks is the copies of the tile, copies the copies of a thread. perLine is the copies of a line.
 func (t *tile) chunks() int  { return t.rows * t.cols / t.width }
 func (t *tile) perLine() int { return t.length() / t.width }
 func (t *tile) copies() int  { return max(1, t.chunks()/t.threads) }
@@ -225,7 +225,7 @@ func (t *tile) word(line, element int) int {
 	return line*t.stride + element
 }
 
-// arithmetic is the integer operations that addresses take. The generator's gives instructions, that of ints numbers.
+// arithmetic is the integer operations of addresses. The generator implements it with instructions, ints with numbers.
 type arithmetic[T any] interface {
 	And(a T, mask int) T
 	Shr(a T, n int) T

@@ -130,8 +130,8 @@ func (s *stages) pipeline(first ptx.Operand) {
 }
 
 // turns is the loop over blocks with several buffers. copies issues the copies of a later block, publish makes the next
-// one visible to all threads. The operands of a step are read while the step before is multiplied; those of the first
-// step before the last step of the block before, so that multiplications hide the barrier.
+// one visible to all threads. The operands of a step are read while the step before is multiplied; the operands of the
+// first step before the last step of the block before, so that multiplications hide the barrier.
 func (s *stages) turns(loop ptx.Operand, copies, publish func()) {
 	r := s.reader
 	set := [2]operands{r.registers(), r.registers()}

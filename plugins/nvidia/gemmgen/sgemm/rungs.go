@@ -20,8 +20,8 @@ const (
 	RungWMMA         = "wmma"
 )
 
-// Rungs returns the ladder from the bottom. Naive to wmma are those of LessUp/sgemm-optimization. The first and the
-// others are those of siboehm/SGEMM_CUDA with its block sizes, with a pipelined kernel at the top.
+// Rungs returns the ladder from the bottom. Naive to wmma come from LessUp/sgemm-optimization. The first and the
+// others come from siboehm/SGEMM_CUDA with its block sizes, with a pipelined kernel at the top.
 func Rungs() []Rung {
 	rungs := make([]Rung, len(ladder))
 	for i, r := range ladder {

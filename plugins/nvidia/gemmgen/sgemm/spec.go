@@ -56,7 +56,7 @@ type Resources struct {
 	// Registers is the expected number of registers per thread. CTAs is how many CTAs of an SM can have as many: the
 	// kernel says so, and the assembler keeps to it.
 	Registers, CTAs int
-	// ThreadM and ThreadN are the rows and columns of a thread, WarpM and WarpN those of a warp.
+	// ThreadM and ThreadN are the rows and columns of a thread, WarpM and WarpN the rows and columns of a warp.
 	ThreadM, ThreadN, WarpM, WarpN int
 }
 

@@ -18,11 +18,11 @@
 // The CTAs stay resident, as many as there are SMs, and take output tiles in turns, in the grouped order of group_m.
 // The copies of the next tile begin while the last is stored.
 //
-// With split_k, the tiles of the first part of K come first, then those of the next. Each warp that multiplies writes
-// its sums to a workspace. The one that arrives last adds them, in the order of the splits, and stores.
+// With split_k, the tiles of the first part of K come first, then the tiles of the next. Each warp that multiplies
+// writes its sums to a workspace. The last to arrive adds them, in the order of the splits, and stores.
 //
 // With stream_k=1, the tiles that fill no wave are shared: all clusters have an equal part of their blocks along
-// K. The parts of a tile are added as those of a split are.
+// K. The parts of a tile are added as the parts of a split are.
 //
 // With few tiles along M or N, the tiles begin at different places along K, as they would otherwise all read the same
 // lines at the same time.
@@ -33,8 +33,8 @@
 // # Synchronisation
 //
 // Each stage has two barriers. The full one counts the bytes of the copies of a block. The empty one counts the
-// consumers, those of the whole cluster, that have multiplied it. A consumer frees a stage when the multiplications of
-// the next block have been issued and those of this one have ended, so that the tensor cores are never without work.
+// consumers of the whole cluster that have multiplied it. A consumer frees a stage when the multiplications of
+// the next block have been issued and this block's have ended, so that the tensor cores are never without work.
 //
 // # Limits
 //

@@ -189,7 +189,7 @@ func (p *params) maps() []ptx.Operand {
 // ring is a thread's place in the ring of stages.
 type ring struct {
 	stage ptx.Operand // from 0
-	// parity is that of the phase of the barriers: it changes when the ring is closed.
+	// parity is the parity of the barriers' phase. It changes when the ring is closed.
 	parity ptx.Operand
 }
 
@@ -234,8 +234,8 @@ type tile struct {
 }
 
 // eachTile emits a loop over the CTA's tiles. The clusters take them in turns, in the grouped order: the tiles of
-// group_m rows are numbered column by column, then those of the next group, so that CTAs that run together share
-// operand tiles in L2. All tiles of a split come before those of the next.
+// group_m rows are numbered column by column, then the tiles of the next group, so that CTAs that run together share
+// operand tiles in L2. All tiles of a split come before the next split.
 func (e *emitter) eachTile(role string, body func(t tile)) {
 	loop, end, none := e.Label(role+"_tile"), e.Label(role+"_end"), e.Pred()
 	tiles, tilesM, tilesN := e.Param32(e.p.tiles), e.Param32(e.p.tilesM), e.Param32(e.p.tilesN)

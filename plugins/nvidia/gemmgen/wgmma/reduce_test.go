@@ -16,7 +16,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// Addresses of what the kernels of reducer use.
+// Addresses for the kernels of reducer.
 const (
 	addressOut      = 1 << 32
 	addressPartials = 2 << 32

@@ -14,7 +14,7 @@ import (
 
 // Spec is everything that the text of a kernel depends on, and the number of SMs to launch it on.
 type Spec struct {
-	// DType is the element type of A and B: FP16, BF16, FP8 or FP8E5M2. Out is that of C: FP16, BF16 or FP32. Sums are
+	// DType is the element type of A and B: FP16, BF16, FP8 or FP8E5M2. Out is the type of C: FP16, BF16 or FP32. Sums are
 	// FP32.
 	DType, Out gemm.DType
 	// AMajor and BMajor say along which dimension A and B are contiguous. C is row-major.
@@ -83,21 +83,21 @@ func (s Spec) key() Spec {
 
 // geometry is how a CTA's work is laid out over warpgroups, registers and shared memory.
 type geometry struct {
-	// turned says that the warpgroups multiply Cᵀ. columns are those of a multiplication.
+	// turned says that the warpgroups multiply Cᵀ. columns are the columns of a multiplication.
 	turned  bool
 	columns int
 	// consumers are the warpgroups that multiply. tiles is how many tiles of 64×columns each of them has, sums the
 	// registers for these.
 	consumers, tiles, sums int
 	threads                int
-	// cluster is the CTAs of a cluster, clusterM those of them that share the copies of B, clusterN those of A.
+	// cluster is the CTAs per cluster. clusterM of them share the copies of B, clusterN the copies of A.
 	cluster, clusterM, clusterN int
 	// slabs is how many rows of 128 bytes make a block's indices along K, for operands that are contiguous along K.
 	slabs int
 	// aBytes and bBytes are the operand tiles of one stage, stageBytes both. The barriers lie behind the stages.
 	aBytes, bBytes, stageBytes, barriers, sharedBytes int
 	// staging is where the warps that multiply put what the copy engine stores, each two buffers. If they multiply Cᵀ, the
-	// buffers are those of a warpgroup.
+	// buffers are the buffers of a warpgroup.
 	staging int
 }
 
@@ -143,13 +143,13 @@ func Columns(c gemm.Config) int {
 // producer gives up most of its own to the consumers.
 type registerSplit struct{ start, producer, consumer int }
 
-// registerSplits are those of two consumers, 128·40 + 256·232 = 384·168, and of three, 128·32 + 384·160 = 512·128.
+// registerSplits: two consumers, 128·40 + 256·232 = 384·168; three consumers, 128·32 + 384·160 = 512·128.
 var registerSplits = map[int]registerSplit{2: {168, 40, 232}, 3: {128, 32, 160}}
 
 const (
 	// otherRegisters is an allowance for addresses, descriptors, counters and predicates.
 	otherRegisters = 36
-	// activationRegisters are those of an activation with an exponential, where no others are free.
+	// activationRegisters is what an activation with an exponential needs, where no other registers are free.
 	activationRegisters = 8
 	// instructionRegisters are those that a multiplication needs besides its sums. Whatever the consumers have later, the
 	// assembler wants them within the registers that a thread has at the start (observed with ptxas 13.0).

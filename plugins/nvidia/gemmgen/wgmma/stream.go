@@ -102,8 +102,8 @@ type parts struct {
 	arrives, all, count ptx.Operand
 }
 
-// streamParts are those of a tile that clusters share. Cluster w has the blocks 2w, for the part that its row begins
-// with, and 2w + 1, for the part that it ends with.
+// streamParts are the parts of a tile that clusters share. Cluster w has the blocks 2w, for the part that its row
+// begins with, and 2w + 1, for the part that it ends with.
 func (e *emitter) streamParts(t tile) parts {
 	blocks, share := e.Param32(e.p.kBlocks), e.Param32(e.p.share)
 	begin, first, last, all := e.B32(), e.B32(), e.B32(), e.B32()
@@ -125,7 +125,8 @@ func (e *emitter) streamParts(t tile) parts {
 	}
 }
 
-// splitParts are those of an output tile whose K is split: the workspace has a block for each output tile and split.
+// splitParts are the parts of an output tile whose K is split: the workspace has a block for each output tile and
+// split.
 func (e *emitter) splitParts(t tile) parts {
 	splits := e.Param32(e.p.splits)
 	count := func(size ptx.Operand, block int) ptx.Operand {

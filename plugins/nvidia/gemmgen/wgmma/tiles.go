@@ -38,7 +38,7 @@ func (e *emitter) newTileWriter(thread, consumer ptx.Operand) *tileWriter {
 	w.row = e.Mad(consumer, tileM*e.g.tiles, e.Shl(warp, 4))
 	e.SetpEqS32(w.first, lane, ptx.Int(0))
 	w.buffer = e.Mad(e.Mad(consumer, 4, warp), 2*storeBytes, e.Add(e.smem, ptx.Int(e.g.staging)))
-	// Lanes 0-15 have the rows of the first 8 of 16 columns, lanes 16-31 those of the others. Of a row, chunk c of 8
+	// Lanes 0-15 have the rows of the first 8 of 16 columns, lanes 16-31 the rows of the others. Of a row, chunk c of 8
 	// columns lies at chunk c xor (row mod 8).
 	row, chunk := e.And(lane, storeM-1), e.B32()
 	e.XorB32(chunk, e.Shr(lane, 4), e.And(row, 7))

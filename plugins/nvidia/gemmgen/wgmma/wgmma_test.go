@@ -188,7 +188,7 @@ func TestLaunchSplits(t *testing.T) {
 	}
 }
 
-// TestLaunchFP8: the maps of A and B have rows of bytes, that of C those of its own type.
+// TestLaunchFP8: the maps of A and B have rows of bytes, the map of C has rows of its own type.
 func TestLaunchFP8(t *testing.T) {
 	s := spec(t, "64x128x128,warps=8,stages=3", "kk", gemm.FP8, gemm.BF16)
 	p := eightBits(false, true)

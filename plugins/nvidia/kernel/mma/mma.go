@@ -88,7 +88,7 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, _ bool)
 	return r
 }
 
-// Width implements kernel.Family: that of the copies and stores of the kernel that the generator has for the problem.
+// Width implements kernel.Family: the width of copies and stores in the kernel that is generated for the problem.
 func (Family) Width(p gemm.Problem, o gemm.Operand) int {
 	s := generator.SpecFor(gemmgen.NewCall(p), p.Output(), gemm.Config{})
 	return [...]int{gemm.A: s.AlignA, gemm.B: s.AlignB, gemm.C: s.AlignC}[o]
@@ -107,7 +107,7 @@ func (Family) Copies(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Cop
 	}
 }
 
-// Reduction implements kernel.Family. The CTAs write whole tiles, and the one that arrives last adds them up.
+// Reduction implements kernel.Family. The CTAs write whole tiles, and the last to arrive adds them up.
 func (Family) Reduction(p gemm.Problem, c gemm.Config) kernel.Reduction {
 	partials, _ := gemmgen.Workspace(p, c)
 	return kernel.Reduction{Workspace: partials}

@@ -26,7 +26,8 @@ func (Family) Axes() []gemm.Axis { return generator.Family{}.Axes() }
 // Types implements kernel.Family.
 func (Family) Types() []gemm.Types { return gemm.Plain(gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2) }
 
-// splits are the values of split_k in the candidate list, splitsTurned those of tiles whose rows 64 does not divide.
+// splits are the values of split_k in the candidate list, splitsTurned the values for tiles whose rows 64 does not
+// divide.
 var splits, splitsTurned = []int{1, 2, 3, 4, 6, 8, 12, 16}, []int{1, 2, 4, 8}
 
 // Groups implements kernel.Family.
@@ -116,7 +117,7 @@ func (Family) Copies(_ *gpu.Device, _ kernel.Operands, _ gemm.Config) kernel.Cop
 	return kernel.Copies{CountA: 1, CountB: 1, BytesA: gemm.MaxVector, BytesB: gemm.MaxVector, AsyncA: true, AsyncB: true}
 }
 
-// Reduction implements kernel.Family. The warps write their sums, and the one that arrives last adds them up.
+// Reduction implements kernel.Family. The warps write their sums, and the last to arrive adds them up.
 func (Family) Reduction(p gemm.Problem, c gemm.Config) kernel.Reduction {
 	partials, _ := gemmgen.Workspace(p, c)
 	return kernel.Reduction{Workspace: partials}

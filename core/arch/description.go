@@ -2,6 +2,7 @@ package arch
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -204,6 +205,14 @@ type Constant struct {
 	Unit   string
 	Doc    string
 	Source string
+	// Low and High are the bounds within which measurements may move the value (core/fit), with 0 < Low ≤ High. Both
+	// are 0 if it is fixed.
+	Low, High float64
+}
+
+// Fits reports whether the constant can be fitted to measurements.
+func (c *Constant) Fits() bool {
+	return c.Low > 0 && c.High >= c.Low && c.Value > 0 && !math.IsInf(c.High, 0)
 }
 
 // Term is one column of a model's breakdown.

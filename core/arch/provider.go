@@ -21,6 +21,9 @@ type Manifest struct {
 	Name, Version string
 	Archs         []ArchEntry
 	Options       []Option
+	// Calibrates and Ladder say which optional interfaces the plugin has beside Provider: calibrate.Planner and
+	// ladder.Provider.
+	Calibrates, Ladder bool
 }
 
 // ArchEntry is one architecture of a manifest.
@@ -29,6 +32,8 @@ type ArchEntry struct {
 	Vendor  string
 	Models  []string // best first
 	Kernels []string // default first; not every model predicts all of them
+	// Fitted are the models whose constants can be fitted to measurements (core/fit.Tunable).
+	Fitted []string
 	// Devices are the devices of this architecture, the default first.
 	Devices []DeviceEntry
 }

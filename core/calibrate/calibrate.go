@@ -14,18 +14,25 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
+// Planner is a plugin (arch.Provider) that has microbenchmarks of its devices. arch.Manifest.Calibrates says so.
+type Planner interface {
+	// Calibration returns the microbenchmarks of a device, by what its driver reports. A device that it has none for is
+	// an error of kind diag.Input.
+	Calibration(ctx context.Context, d exec.Device) (*Plan, error)
+}
+
 // Plan is the microbenchmarks of a device, and what follows from them.
 type Plan struct {
 	Probes []Probe
-	// Numbers computes the numbers of the device. A number whose probes were refused is left out.
-	Numbers func(Values) []Number
-	// Atoms returns the matrix instructions of a device file from these numbers.
-	Atoms func([]Number) []hw.Atom
+	// Numbers computes the numbers of the device, and the matrix instructions of a device file. A number whose probes
+	// were refused is left out.
+	Numbers func(context.Context, Values) ([]Number, []hw.Atom, error)
 }
 
 // Probe is one microbenchmark.
@@ -40,9 +47,10 @@ type Probe struct {
 	// Work is how much of something a run does: bytes, operations, instructions. It is recorded with each round, so that
 	// records outlive changes of programs.
 	Work float64
-	// Value is what a run with so much work says. Clock is the clock during it, 0 if the program does not count it.
-	Value func(r exec.Reading, work float64) float64
-	Clock func(exec.Reading) unit.Hertz
+	// Value is a formula (core/formula) for what a run says, in Unit, and Clock one for the clock during the run, in Hz;
+	// empty, or 0, is the executor's clock. They know the names seconds, work, and counter_0, counter_1, …, the
+	// program's counters.
+	Value, Clock string
 	// Limit is the largest value that the hardware allows, 0 if it is unknown.
 	Limit float64
 }
@@ -207,14 +215,20 @@ func (p *Probe) value(rounds []Round) Value {
 		v.Refused = fmt.Sprintf("%d of %d rounds were measured", len(rounds), MinRounds)
 		return v
 	}
+	f, err := p.compile()
+	if err != nil {
+		v.Refused = err.Error()
+		return v
+	}
 	last := rounds[len(rounds)-MinRounds:]
 	var values []float64
 	var clocks []unit.Hertz
 	for _, r := range last {
 		var of []float64
 		for _, reading := range r.Readings {
-			of = append(of, p.Value(reading, r.Work))
-			if c := p.clock(reading); c > 0 {
+			value, c := f.read(reading, r.Work)
+			of = append(of, value)
+			if c > 0 {
 				clocks = append(clocks, c)
 			}
 		}
@@ -237,13 +251,86 @@ func (p *Probe) value(rounds []Round) Value {
 	return v
 }
 
-func (p *Probe) clock(r exec.Reading) unit.Hertz {
-	if p.Clock != nil {
-		if c := p.Clock(r); c > 0 {
-			return c
+// compiled are the formulas of a probe, with the places of what they use.
+type compiled struct {
+	frame        []float64
+	steps        formula.Steps
+	value, clock int
+	work         int // followed by seconds and the counters
+	counters     int
+}
+
+// compile compiles the formulas of a probe.
+func (p *Probe) compile() (*compiled, error) {
+	program, c := formula.NewProgram(), &compiled{counters: p.Program.Counters}
+	names := []string{"work", "seconds"}
+	for i := range p.Program.Counters {
+		names = append(names, fmt.Sprintf("counter_%d", i))
+	}
+	for i, name := range names {
+		slot, err := program.Input(name, formula.OnConfig)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			c.work = slot
 		}
 	}
-	return r.Clock
+	var err error
+	if c.value, err = program.Compile(p.Value); err != nil {
+		return nil, fmt.Errorf("its value is %q: %w", p.Value, err)
+	}
+	clock := p.Clock
+	if clock == "" {
+		clock = "0"
+	}
+	if c.clock, err = program.Compile(clock); err != nil {
+		return nil, fmt.Errorf("its clock is %q: %w", p.Clock, err)
+	}
+	c.frame, c.steps = program.Frame(), program.Steps(func(formula.Deps) bool { return true })
+	return c, nil
+}
+
+// read returns what a run says, and its clock. A counter that is not recorded counts as 0.
+func (c *compiled) read(r exec.Reading, work float64) (value float64, clock unit.Hertz) {
+	in := c.frame[c.work:]
+	in[0], in[1] = work, float64(r.Time)
+	for i := range c.counters {
+		in[2+i] = 0
+		if i < len(r.Counters) {
+			in[2+i] = float64(r.Counters[i])
+		}
+	}
+	c.steps.Run(c.frame)
+	if clock = unit.Hertz(c.frame[c.clock]); !(clock > 0) || math.IsInf(float64(clock), 0) {
+		clock = r.Clock
+	}
+	return c.frame[c.value], clock
+}
+
+// Check reports a mistake in a plan that does not depend on what is measured.
+func (p *Plan) Check() error {
+	names := map[string]bool{}
+	for i := range p.Probes {
+		probe := &p.Probes[i]
+		if probe.Name == "" || names[probe.Name] {
+			return fmt.Errorf("two probes are named %q, or one has no name", probe.Name)
+		}
+		names[probe.Name] = true
+		err := probe.Program.Validate()
+		if err == nil {
+			_, err = probe.compile()
+		}
+		switch {
+		case err != nil:
+			return fmt.Errorf("probe %s: %w", probe.Name, err)
+		case probe.Runs < 1 || probe.Runs > exec.MaxRuns:
+			return fmt.Errorf("probe %s has %d runs", probe.Name, probe.Runs)
+		case !(probe.Work > 0) || math.IsInf(probe.Work, 0):
+			return fmt.Errorf("probe %s has a work of %v", probe.Name, probe.Work)
+		}
+	}
+	return nil
 }
 
 // slowdowns are the reasons of a driver for a clock that a benchmark should not see.

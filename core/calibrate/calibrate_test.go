@@ -13,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -52,19 +53,63 @@ func (d *device) environment(context.Context, int) (exec.Environment, error) {
 }
 
 func probes(names ...string) *Plan {
-	p := &Plan{Numbers: func(v Values) (list []Number) {
+	p := &Plan{Numbers: func(_ context.Context, v Values) (list []Number, _ []hw.Atom, _ error) {
 		for _, name := range names {
 			if n, ok := v.NewNumber(name, v[name].Value, "s", "as measured", name); ok {
 				list = append(list, n)
 			}
 		}
-		return list
+		return list, nil, nil
 	}}
 	for _, name := range names {
-		p.Probes = append(p.Probes, Probe{Name: name, Unit: "s", Runs: 3, Work: 1, Program: exec.Program{Entry: name},
-			Value: func(r exec.Reading, _ float64) float64 { return float64(r.Time) }})
+		p.Probes = append(p.Probes, Probe{Name: name, Unit: "s", Runs: 3, Work: 1, Value: "seconds",
+			Program: exec.Program{Text: "x", Entry: name, Grid: 1, Threads: 1, Launches: 1}})
 	}
 	return p
+}
+
+// numbersOf computes the numbers of rounds.
+func numbersOf(t *testing.T, p *Plan, rounds map[string][]Round) []Number {
+	t.Helper()
+	numbers, _, err := p.Numbers(t.Context(), p.Values(rounds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return numbers
+}
+
+// A probe says how its value follows from a run: from its time, its work and its counters. The clock is the executor's
+// if the counters have none.
+func TestValueOfProbe(t *testing.T) {
+	p := probes("a")
+	probe := &p.Probes[0]
+	probe.Value, probe.Clock = "work/(counter_0/counter_2)", "counter_0/counter_1*1e9"
+	probe.Program.Counters = 3
+	probe.Program.Arguments = []exec.Argument{{Kind: exec.CountersArgument}}
+	if err := p.Check(); err != nil {
+		t.Fatal(err)
+	}
+	round := Round{Work: 12, Readings: []exec.Reading{
+		{Sample: exec.Sample{Time: 1, Clock: 5}, Counters: []uint64{8, 4, 2}}}}
+	v := p.Values(map[string][]Round{"a": {round, round, round}})["a"]
+	if v.Refused != "" || v.Value != 3 || v.Clock != 2e9 {
+		t.Errorf("%+v", v)
+	}
+	round.Readings[0].Counters = nil // as in records of another program
+	if v = p.Values(map[string][]Round{"a": {round, round, round}})["a"]; v.Refused == "" || v.Clock != 5 {
+		t.Errorf("%+v", v)
+	}
+	for what, change := range map[string]func(*Probe){
+		"unknown name": func(p *Probe) { p.Value = "secs" }, "has 0 runs": func(p *Probe) { p.Runs = 0 },
+		"a work of 0": func(p *Probe) { p.Work = 0 }, "its clock is": func(p *Probe) { p.Clock = "(" },
+		"no text": func(p *Probe) { p.Program.Text = "" }, "has no name": func(p *Probe) { p.Name = "" },
+	} {
+		broken := probes("a")
+		change(&broken.Probes[0])
+		if err := broken.Check(); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }
 
 func steady(s float64) func(int) (float64, float64) {
@@ -112,7 +157,7 @@ func TestUnstable(t *testing.T) {
 		t.Errorf("settles: %+v", got)
 	}
 	var names []string
-	for _, n := range plan.Numbers(v) {
+	for _, n := range numbersOf(t, plan, s.Rounds) {
 		names = append(names, n.Name)
 		if n.Date != "2026-11-22" || n.Clock != 1e9 {
 			t.Errorf("%+v", n)
@@ -175,8 +220,8 @@ func TestContinue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := plan.Numbers(plan.Values(s.Rounds))
-		if got := plan.Numbers(plan.Values(replayed.Rounds)); len(got) != 2 || !reflect.DeepEqual(got, want) {
+		want := numbersOf(t, plan, s.Rounds)
+		if got := numbersOf(t, plan, replayed.Rounds); len(got) != 2 || !reflect.DeepEqual(got, want) {
 			t.Errorf("replayed %+v, measured %+v", got, want)
 		}
 	}
@@ -197,7 +242,7 @@ func TestRefusedByDevice(t *testing.T) {
 	if err != nil || refused["a"] != "too little memory" || len(refused) != 1 || d.calls["a"] != 0 {
 		t.Error(refused, err, d.calls)
 	}
-	if got := plan.Numbers(plan.Values(s.Rounds)); len(got) != 1 || got[0].Name != "b" {
+	if got := numbersOf(t, plan, s.Rounds); len(got) != 1 || got[0].Name != "b" {
 		t.Error(got)
 	}
 }

@@ -13,22 +13,6 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// Tunable is a model whose quantities can have other values.
-type Tunable interface {
-	arch.Architecture
-	// Tunables are the quantities with their values in use.
-	Tunables() []Tuned
-	// Retuned returns the model with other values of quantities, by name.
-	Retuned(values map[string]float64) arch.Architecture
-}
-
-// Tuned is a quantity with its value in use.
-type Tuned struct {
-	Quantity
-	Value     float64
-	Unit, Doc string
-}
-
 // What a sample needs at least: problems, and times.
 const (
 	LeastProblems = 10
@@ -51,7 +35,7 @@ const (
 
 // Adopted is a quantity after Adopt.
 type Adopted struct {
-	Tuned
+	arch.Constant
 	// New is the value to use: Value if Kept says why it is kept.
 	New  float64
 	Kept string
@@ -113,7 +97,7 @@ type Stage struct {
 func Adopt(
 	ctx context.Context, s *Sample, m Tunable, current arch.Architecture, progress func(Stage),
 ) (*Adoption, error) {
-	a := &adopter{ctx: ctx, sample: s, model: m, all: m.Tunables(), progress: progress}
+	a := &adopter{ctx: ctx, sample: s, model: m, progress: progress}
 	times := 0
 	for i := range s.problems {
 		times += len(s.problems[i].configs)
@@ -142,7 +126,6 @@ type adopter struct {
 	ctx      context.Context
 	sample   *Sample
 	model    Tunable
-	all      []Tuned
 	folds    []int
 	progress func(Stage)
 
@@ -162,31 +145,57 @@ func (a *adopter) step(name string) {
 	}
 }
 
-func (a *adopter) with(values map[string]float64) arch.Architecture { return a.model.Retuned(values) }
+// residuals are the weighted errors of log time under sets of values.
+func (a *adopter) residuals(
+	ctx context.Context, values []map[string]float64, use func(int) bool,
+) ([][]float64, error) {
+	times, err := a.model.EstimateWith(ctx, values, a.sample.kernels(use))
+	if err != nil {
+		return nil, err
+	}
+	return a.sample.residuals(times, use)
+}
 
-// minimise fits some of the quantities to the problems that count.
-func (a *adopter) minimise(free []Tuned, use func(int) bool) (map[string]float64, error) {
-	residuals := func(ctx context.Context, values map[string]float64) ([]float64, error) {
-		r, err := a.sample.residuals(ctx, a.with(values), use)
-		if err != nil {
-			return nil, err
-		}
-		for _, q := range free {
-			r = append(r, math.Sqrt(a.scale)*math.Log(values[q.Name]/q.Value)/prior)
-		}
-		return r, nil
+// loss is that of one set of values on all problems.
+func (a *adopter) loss(values map[string]float64) (float64, error) {
+	rows, err := a.residuals(a.ctx, []map[string]float64{values}, nil)
+	if err != nil {
+		return 0, err
 	}
-	start, list := map[string]float64{}, make([]Quantity, len(free))
+	return soften(rows[0]), nil
+}
+
+// bounds are the constants as what Minimise moves.
+func bounds(free []arch.Constant) []Quantity {
+	list := make([]Quantity, len(free))
 	for i, q := range free {
-		start[q.Name], list[i] = q.Value, q.Quantity
+		list[i] = Quantity{q.Name, q.Low, q.High}
 	}
-	found, err := Minimise(a.ctx, residuals, list, Options{Start: start})
+	return list
+}
+
+// minimise fits some of the constants to the problems that count.
+func (a *adopter) minimise(free []arch.Constant, use func(int) bool) (map[string]float64, error) {
+	residuals := func(ctx context.Context, values []map[string]float64) ([][]float64, error) {
+		rows, err := a.residuals(ctx, values, use)
+		for i := range rows {
+			for _, q := range free {
+				rows[i] = append(rows[i], math.Sqrt(a.scale)*math.Log(values[i][q.Name]/q.Value)/prior)
+			}
+		}
+		return rows, err
+	}
+	start := map[string]float64{}
+	for _, q := range free {
+		start[q.Name] = q.Value
+	}
+	found, err := minimise(a.ctx, residuals, bounds(free), Options{Start: start})
 	return found.Values, err
 }
 
-// choose decides which quantities are fitted, and fits them without each fold.
+// choose decides which constants are fitted, and fits them without each fold.
 func (a *adopter) choose(out *Adoption) error {
-	loss, err := a.sample.Loss(a.ctx, a.with(nil), nil)
+	loss, err := a.loss(nil)
 	if err != nil {
 		return err
 	}
@@ -201,7 +210,7 @@ func (a *adopter) choose(out *Adoption) error {
 		return err
 	}
 	a.step("all problems")
-	if loss, err = a.sample.Loss(a.ctx, a.with(all), nil); err != nil {
+	if loss, err = a.loss(all); err != nil {
 		return err
 	}
 	a.scale = min(a.scale, loss/problems)
@@ -219,50 +228,43 @@ func (a *adopter) choose(out *Adoption) error {
 	return a.cross(agreed)
 }
 
-// sensitive returns the quantities that a time depends on, and enters all into out.
-func (a *adopter) sensitive(out *Adoption) (free []Tuned, err error) {
-	base, err := a.sample.residuals(a.ctx, a.with(nil), nil)
+// sensitive returns the constants that a time depends on, and enters all that can be fitted into out.
+func (a *adopter) sensitive(out *Adoption) (free []arch.Constant, err error) {
+	values := make([]map[string]float64, 1)
+	for _, c := range a.model.Describe().Constants {
+		if c.Fits() {
+			out.Quantities = append(out.Quantities, Adopted{Constant: c, New: c.Value, Error: math.Inf(1)})
+			values = append(values, map[string]float64{c.Name: c.Value * math.Exp(difference)})
+		}
+	}
+	rows, err := a.residuals(a.ctx, values, nil)
 	if err != nil {
 		return nil, err
 	}
-	for _, q := range a.all {
-		one := Adopted{Tuned: q, New: q.Value, Error: math.Inf(1)}
-		switch {
-		case !(q.Low > 0) || math.IsInf(q.High, 0) || !(q.Value > 0):
-			one.Kept = "it has no bounds to fit within"
-		default:
-			moved, err := a.sample.residuals(a.ctx, a.with(map[string]float64{q.Name: q.Value * math.Exp(difference)}), nil)
-			if err != nil {
-				return nil, err
-			}
-			if slices.Equal(base, moved) {
-				one.Kept = "no time depends on it"
-			} else {
-				free = append(free, q)
-			}
+	for i := range out.Quantities {
+		if q := &out.Quantities[i]; slices.Equal(rows[0], rows[1+i]) {
+			q.Kept = "no time depends on it"
+		} else {
+			free = append(free, q.Constant)
 		}
-		out.Quantities = append(out.Quantities, one)
 	}
 	return free, nil
 }
 
-// determined returns the quantities whose standard error is small enough, at the values that fit all problems.
-func (a *adopter) determined(out *Adoption, free []Tuned, values map[string]float64) (kept []Tuned, err error) {
+// determined returns the constants whose standard error is small enough, at the values that fit all problems.
+func (a *adopter) determined(
+	out *Adoption, free []arch.Constant, values map[string]float64,
+) (kept []arch.Constant, err error) {
 	if len(free) == 0 {
 		return nil, nil
 	}
-	at := func(ctx context.Context, v map[string]float64) ([]float64, error) {
-		return a.sample.residuals(ctx, a.with(v), nil)
-	}
-	list := make([]Quantity, len(free))
-	for i, q := range free {
-		list[i] = q.Quantity
-	}
-	f, err := newFitter(at, list, Options{Start: values})
+	f, err := newFitter(func(ctx context.Context, v []map[string]float64) ([][]float64, error) {
+		return a.residuals(ctx, v, nil)
+	}, bounds(free), Options{Start: values})
 	if err != nil {
 		return nil, err
 	}
-	if f.r, err = at(a.ctx, values); err != nil {
+	if f.r, err = f.at(a.ctx, values); err != nil {
 		return nil, err
 	}
 	soften(f.r)
@@ -297,7 +299,7 @@ func (a *Adoption) find(name string) *Adopted {
 }
 
 // cross fits quantities without each fold, all folds at a time.
-func (a *adopter) cross(free []Tuned) error {
+func (a *adopter) cross(free []arch.Constant) error {
 	var wg sync.WaitGroup
 	var errs [adoptFolds]error
 	for fold := range adoptFolds {
@@ -320,7 +322,7 @@ func (a *adopter) cross(free []Tuned) error {
 }
 
 // agreed returns the quantities that all folds move in one direction, to about the same value.
-func (a *adopter) agreed(out *Adoption, free []Tuned) (kept []Tuned) {
+func (a *adopter) agreed(out *Adoption, free []arch.Constant) (kept []arch.Constant) {
 	for _, q := range free {
 		one := out.find(q.Name)
 		one.FoldLow, one.FoldHigh = a.span(q.Name)

@@ -10,26 +10,23 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Tunables implements fit.Tunable. No time depends on spare.
-func (l line) Tunables() []fit.Tuned {
-	return []fit.Tuned{
-		{Quantity: quantities[0], Value: l.launch, Unit: "cycles"},
-		{Quantity: quantities[1], Value: l.step, Unit: "cycles"},
-		{Quantity: fit.Quantity{Name: "spare", Low: 1, High: 2}, Value: 1.5, Unit: "1"},
-	}
-}
-
-// Retuned implements fit.Tunable.
-func (l line) Retuned(values map[string]float64) arch.Architecture {
-	if v, ok := values["launch"]; ok {
-		l.launch = v
-	}
-	if v, ok := values["step"]; ok {
-		l.step = v
-	}
-	return l
+// EstimateWith implements fit.Tunable.
+func (l line) EstimateWith(
+	ctx context.Context, values []map[string]float64, sample []fit.Kernels,
+) ([][]unit.Seconds, error) {
+	return fit.EstimateEach(ctx, func(v map[string]float64) (arch.Architecture, error) {
+		moved := l
+		if launch, ok := v["launch"]; ok {
+			moved.launch = launch
+		}
+		if step, ok := v["step"]; ok {
+			moved.step = step
+		}
+		return moved, nil
+	}, values, sample)
 }
 
 // device is a sample of a device with other numbers than the model's, and times that scatter.

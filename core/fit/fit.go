@@ -76,14 +76,14 @@ func Run(ctx context.Context, sample *Sample, model Model, quantities []Quantity
 	if len(sample.problems) == 0 {
 		return Result{}, errNothing
 	}
-	residuals := func(ctx context.Context, values map[string]float64) ([]float64, error) {
-		m, err := model(values)
+	kernels := sample.kernels(o.Use)
+	return minimise(ctx, func(ctx context.Context, values []map[string]float64) ([][]float64, error) {
+		times, err := EstimateEach(ctx, model, values, kernels)
 		if err != nil {
 			return nil, err
 		}
-		return sample.residuals(ctx, m, o.Use)
-	}
-	return Minimise(ctx, residuals, quantities, o)
+		return sample.residuals(times, o.Use)
+	}, quantities, o)
 }
 
 // Residuals returns the errors of log time with values of quantities, by name, each times the root of its weight.
@@ -91,11 +91,27 @@ type Residuals func(ctx context.Context, values map[string]float64) ([]float64, 
 
 // Minimise fits the quantities to residuals. Options.Use is not for it.
 func Minimise(ctx context.Context, residuals Residuals, quantities []Quantity, o Options) (Result, error) {
+	return minimise(ctx, func(ctx context.Context, values []map[string]float64) (rows [][]float64, err error) {
+		for _, v := range values {
+			r, err := residuals(ctx, v)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, r)
+		}
+		return rows, nil
+	}, quantities, o)
+}
+
+// batch is Residuals for many sets of values: a model in another process is asked about all of them at once.
+type batch func(ctx context.Context, values []map[string]float64) ([][]float64, error)
+
+func minimise(ctx context.Context, residuals batch, quantities []Quantity, o Options) (Result, error) {
 	f, err := newFitter(residuals, quantities, o)
 	if err != nil {
 		return Result{}, err
 	}
-	if f.r, err = f.residuals(ctx, f.values); err != nil {
+	if f.r, err = f.at(ctx, f.values); err != nil {
 		return Result{}, err
 	}
 	f.loss = soften(f.r)
@@ -117,7 +133,7 @@ func Minimise(ctx context.Context, residuals Residuals, quantities []Quantity, o
 
 // fitter is the state of a fit.
 type fitter struct {
-	residuals  Residuals
+	residuals  batch
 	quantities []Quantity
 	o          Options
 
@@ -129,7 +145,7 @@ type fitter struct {
 
 var errNothing = errors.New("fit: nothing to fit, or nothing to fit to")
 
-func newFitter(residuals Residuals, quantities []Quantity, o Options) (*fitter, error) {
+func newFitter(residuals batch, quantities []Quantity, o Options) (*fitter, error) {
 	if len(quantities) == 0 {
 		return nil, errNothing
 	}
@@ -156,6 +172,15 @@ func newFitter(residuals Residuals, quantities []Quantity, o Options) (*fitter, 
 	return f, nil
 }
 
+// at returns the residuals of one set of values.
+func (f *fitter) at(ctx context.Context, values map[string]float64) ([]float64, error) {
+	rows, err := f.residuals(ctx, []map[string]float64{values})
+	if err != nil {
+		return nil, err
+	}
+	return rows[0], nil
+}
+
 // step moves the values to a lower loss. It reports whether that brought enough to go on.
 func (f *fitter) step(ctx context.Context) (improved bool, err error) {
 	jacobian, err := f.jacobian(ctx)
@@ -170,7 +195,7 @@ func (f *fitter) step(ctx context.Context) (improved bool, err error) {
 			v := moved[q.Name] * math.Exp(min(max(d, -reach), reach))
 			moved[q.Name] = min(max(v, q.Low), q.High)
 		}
-		r, err := f.residuals(ctx, moved)
+		r, err := f.at(ctx, moved)
 		if err != nil {
 			return false, err
 		}
@@ -186,19 +211,20 @@ func (f *fitter) step(ctx context.Context) (improved bool, err error) {
 
 // jacobian returns the derivatives of the softened residuals by the logarithm of each quantity.
 func (f *fitter) jacobian(ctx context.Context) ([][]float64, error) {
-	out := make([][]float64, len(f.quantities))
+	moved := make([]map[string]float64, len(f.quantities))
 	for i, q := range f.quantities {
-		moved := maps.Clone(f.values)
-		moved[q.Name] *= math.Exp(difference)
-		r, err := f.residuals(ctx, moved)
-		if err != nil {
-			return nil, err
-		}
+		moved[i] = maps.Clone(f.values)
+		moved[i][q.Name] *= math.Exp(difference)
+	}
+	rows, err := f.residuals(ctx, moved)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
 		soften(r)
 		for j := range r {
 			r[j] = (r[j] - f.r[j]) / difference
 		}
-		out[i] = r
 	}
-	return out, nil
+	return rows, nil
 }

@@ -19,7 +19,15 @@ type line struct {
 	launch, step float64
 }
 
-func (l line) Describe() *arch.Description { return &arch.Description{Clock: 1e9} }
+// Describe has the two, and a constant that no time depends on.
+func (l line) Describe() *arch.Description {
+	return &arch.Description{Clock: 1e9, Constants: []arch.Constant{
+		{Name: "fixed", Value: 3, Unit: "1"},
+		{Name: "launch", Value: l.launch, Unit: "cycles", Low: quantities[0].Low, High: quantities[0].High},
+		{Name: "step", Value: l.step, Unit: "cycles", Low: quantities[1].Low, High: quantities[1].High},
+		{Name: "spare", Value: 1.5, Unit: "1", Low: 1, High: 2},
+	}}
+}
 
 func (l line) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
 	for i, c := range cfgs {

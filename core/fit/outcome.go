@@ -1,27 +1,31 @@
 package fit
 
 import (
-	"context"
 	"math"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // judge compares the model on problems left out with what it is now, and fits the quantities to all problems if that is
 // better.
 func (a *adopter) judge(out *Adoption, current arch.Architecture) error {
-	before, err := a.sample.outcomes(a.ctx, current, nil)
+	times, err := estimate(a.ctx, current, a.sample.kernels(nil))
+	if err != nil {
+		return err
+	}
+	before, err := a.sample.outcomes(times, nil)
 	if err != nil {
 		return err
 	}
 	out.Before = summarise(before)
 	out.After = out.Before
-	var free []Tuned
+	var free []arch.Constant
 	for _, q := range out.Quantities {
 		if q.Kept == "" {
-			free = append(free, q.Tuned)
+			free = append(free, q.Constant)
 		}
 	}
 	if len(free) == 0 {
@@ -30,7 +34,12 @@ func (a *adopter) judge(out *Adoption, current arch.Architecture) error {
 	}
 	after := make([]problemOutcome, len(before))
 	for fold := range adoptFolds {
-		held, err := a.sample.outcomes(a.ctx, a.with(a.fitted[fold]), func(i int) bool { return a.folds[i] == fold })
+		out := func(i int) bool { return a.folds[i] == fold }
+		times, err := a.model.EstimateWith(a.ctx, []map[string]float64{a.fitted[fold]}, a.sample.kernels(out))
+		if err != nil {
+			return err
+		}
+		held, err := a.sample.outcomes(times, out)
 		if err != nil {
 			return err
 		}
@@ -89,18 +98,20 @@ func refusal(before, after []problemOutcome, b, f *Outcome) string {
 // problemOutcome is how a model predicts one problem.
 type problemOutcome struct{ loss, efficiency, err float64 }
 
-// outcomes scores a model on the problems that count. The others are zero.
-func (s *Sample) outcomes(ctx context.Context, m arch.Architecture, use func(int) bool) ([]problemOutcome, error) {
-	out := make([]problemOutcome, len(s.problems))
+// outcomes scores the predicted times of kernels(use), which are one row. The problems that do not count are zero.
+func (s *Sample) outcomes(times [][]unit.Seconds, use func(int) bool) ([]problemOutcome, error) {
+	rows, err := s.residuals(times, use)
+	if err != nil {
+		return nil, err
+	}
+	all, out := rows[0], make([]problemOutcome, len(s.problems))
 	for i := range s.problems {
 		if use != nil && !use(i) {
 			continue
 		}
-		r, err := s.residuals(ctx, m, func(j int) bool { return j == i })
-		if err != nil {
-			return nil, err
-		}
 		p := &s.problems[i]
+		r := all[:len(p.configs)]
+		all = all[len(r):]
 		pick, best := 0, slices.Min(p.logs)
 		relative, predicted := make([]float64, len(r)), make([]float64, len(r))
 		for j := range r {

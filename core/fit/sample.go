@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Sample is measured times of kernels on problems.
@@ -57,38 +58,47 @@ func (m *measured) add(configs []gemm.Config, seconds []float64) {
 
 // Loss is the soft L1 loss of a model on the problems that count; nil is all of them.
 func (s *Sample) Loss(ctx context.Context, m arch.Architecture, use func(problem int) bool) (float64, error) {
-	r, err := s.residuals(ctx, m, use)
+	times, err := estimate(ctx, m, s.kernels(use))
 	if err != nil {
 		return 0, err
 	}
-	return soften(r), nil
+	rows, err := s.residuals(times, use)
+	if err != nil {
+		return 0, err
+	}
+	return soften(rows[0]), nil
 }
 
-// residuals returns the weighted errors of log time.
-func (s *Sample) residuals(ctx context.Context, m arch.Architecture, use func(problem int) bool) ([]float64, error) {
-	var out []float64
-	var estimates []arch.Estimate
-	clock := float64(m.Describe().Clock)
+// kernels are those of the problems that count.
+func (s *Sample) kernels(use func(problem int) bool) (list []Kernels) {
 	for i := range s.problems {
-		if use != nil && !use(i) {
-			continue
-		}
-		p := &s.problems[i]
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		estimates = slices.Grow(estimates[:0], len(p.configs))[:len(p.configs)]
-		if err := m.Estimate(ctx, estimates, p.problem, p.configs); err != nil {
-			return nil, err
-		}
-		for j, e := range estimates {
-			if e.Reject != "" || !(e.Cycles > 0) {
-				return nil, fmt.Errorf("fit: no time for %s on %s (%s)", p.configs[j], p.problem, e.Reject)
-			}
-			out = append(out, (math.Log(float64(e.Cycles)/clock)-p.logs[j])*p.weights[j])
+		if use == nil || use(i) {
+			list = append(list, Kernels{s.problems[i].problem, s.problems[i].configs})
 		}
 	}
-	return out, nil
+	return list
+}
+
+// residuals returns the weighted errors of log time of each row of predicted times, those of kernels(use).
+func (s *Sample) residuals(times [][]unit.Seconds, use func(problem int) bool) ([][]float64, error) {
+	rows := make([][]float64, len(times))
+	for row, predicted := range times {
+		rows[row] = make([]float64, 0, len(predicted))
+		for i := range s.problems {
+			if use != nil && !use(i) {
+				continue
+			}
+			p := &s.problems[i]
+			for j, t := range predicted[:len(p.configs)] {
+				if !(t > 0) {
+					return nil, fmt.Errorf("fit: no time for %s on %s", p.configs[j], p.problem)
+				}
+				rows[row] = append(rows[row], (math.Log(float64(t))-p.logs[j])*p.weights[j])
+			}
+			predicted = predicted[len(p.configs):]
+		}
+	}
+	return rows, nil
 }
 
 // softScale is where residuals cease to count by their square.

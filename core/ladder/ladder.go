@@ -4,6 +4,7 @@
 package ladder
 
 import (
+	"context"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -35,11 +36,18 @@ type Time struct {
 	Source string
 }
 
+// Provider is a plugin (arch.Provider) that knows a ladder of kernels. arch.Manifest.Ladder says so.
+type Provider interface {
+	Ladder(ctx context.Context) (*Ladder, error)
+}
+
 // Ladder is the rungs of a kernel family, and what is published of them.
 type Ladder struct {
 	// Family is the kernel family, Types those of its problems.
 	Family string
 	Types  gemm.Types
+	// Device is the device that the claims are about, as "arch@device".
+	Device string
 	// Rungs start at the bottom. Claims are public statements about them.
 	Rungs     []Rung
 	Claims    []Claim

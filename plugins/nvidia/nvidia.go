@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/release"
+	"github.com/origami-gemm/origami/plugins/nvidia/calibration"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -119,6 +120,7 @@ func Provider() (arch.Provider, error) {
 		Name: "nvidia", Version: release.Version,
 		Files: configs.FS, Vendor: Vendor, Archs: archs,
 		Specs: gpu.Specs, Derive: gpu.Derive, Scale: gpu.Scale,
+		Calibration: calibration.New, Ladder: ladder.Ladder,
 	})
 }
 

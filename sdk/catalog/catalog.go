@@ -10,8 +10,11 @@ import (
 	"sort"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/ladder"
 )
 
 // Definition defines a plugin.
@@ -34,6 +37,10 @@ type Definition struct {
 	// parameters of the GPU and those of the default device of its architecture. The source of the number is the
 	// formula. Without Scale such a GPU cannot be opened.
 	Scale func(name string, known, like hw.Set) (hw.Number, bool)
+	// Calibration, if set, returns the microbenchmarks of a device, and Ladder a ladder of kernels: see
+	// calibrate.Planner and ladder.Provider.
+	Calibration func(exec.Device) (*calibrate.Plan, error)
+	Ladder      func() *ladder.Ladder
 }
 
 // Model is a model over some kernel families. A model whose families have different terms has an entry for each group
@@ -73,7 +80,8 @@ type Catalog struct {
 // New reads the names of the devices. It checks that they are unambiguous and that every architecture has exactly one
 // default device. The parameters of a device are read when it is opened.
 func New(def Definition) (*Catalog, error) {
-	c := &Catalog{def: def, manifest: arch.Manifest{Name: def.Name, Version: def.Version}}
+	c := &Catalog{def: def, manifest: arch.Manifest{Name: def.Name, Version: def.Version,
+		Calibrates: def.Calibration != nil, Ladder: def.Ladder != nil}}
 	files, err := fs.Glob(def.Files, "*.yaml")
 	if err != nil {
 		return nil, err
@@ -133,6 +141,22 @@ func New(def Definition) (*Catalog, error) {
 
 // Manifest implements arch.Provider.
 func (c *Catalog) Manifest() arch.Manifest { return c.manifest }
+
+// Calibration implements calibrate.Planner.
+func (c *Catalog) Calibration(_ context.Context, d exec.Device) (*calibrate.Plan, error) {
+	if c.def.Calibration == nil {
+		return nil, diag.Inputf("the plugin %s has no microbenchmarks", c.def.Name)
+	}
+	return c.def.Calibration(d)
+}
+
+// Ladder implements ladder.Provider.
+func (c *Catalog) Ladder(context.Context) (*ladder.Ladder, error) {
+	if c.def.Ladder == nil {
+		return nil, diag.Inputf("the plugin %s has no ladder of kernels", c.def.Name)
+	}
+	return c.def.Ladder(), nil
+}
 
 // Open implements arch.Provider.
 func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture, error) {

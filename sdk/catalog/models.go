@@ -24,6 +24,9 @@ func entryOf(d hw.Header, models []Model) arch.ArchEntry {
 	for i := range models {
 		e.Models = with(e.Models, models[i].Name)
 		e.Kernels = with(e.Kernels, models[i].Kernels...)
+		if models[i].Fitted {
+			e.Fitted = with(e.Fitted, models[i].Name)
+		}
 	}
 	return e
 }

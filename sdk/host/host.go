@@ -15,7 +15,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -198,6 +200,21 @@ func (h *Host) Connection(ctx context.Context, name string) (grpc.ClientConnInte
 	default:
 		return f.program, nil
 	}
+}
+
+// Optional is what a plugin may have beside arch.Provider. Its manifest says what it has.
+type Optional interface {
+	calibrate.Planner
+	ladder.Provider
+}
+
+// Optional returns the optional interfaces of the plugin of this name, in its process.
+func (h *Host) Optional(ctx context.Context, name string) (Optional, error) {
+	conn, err := h.Connection(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return wire.NewClient(name, conn), nil
 }
 
 // Close stops all plugins and waits until their processes have ended. Calls in progress fail.

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
@@ -63,6 +66,22 @@ func TestPluginIsBitEqualToInProcess(t *testing.T) {
 		}
 		compare(t, local, open(t, h, r))
 	}
+	o, err := h.Optional(t.Context(), "fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := fake.Provider{}.Ladder(t.Context())
+	rungs, err := o.Ladder(t.Context())
+	sameError(t, "Ladder", nil, err)
+	equal(t, "Ladder", want, rungs)
+	gpu := exec.Device{Name: "GPU", Arch: "fake", Attributes: map[string]float64{"units": 1}}
+	local, _ := fake.Provider{}.Calibration(t.Context(), gpu)
+	plan, err := o.Calibration(t.Context(), gpu)
+	sameError(t, "Calibration", nil, err)
+	equal(t, "Calibration", local.Probes, plan.Probes)
+	if _, err := h.Optional(t.Context(), "none"); diag.KindOf(err) != diag.Input {
+		t.Errorf("the interfaces of an unknown plugin: %v", err)
+	}
 }
 
 func compare(t *testing.T, local, remote arch.Architecture) {
@@ -91,6 +110,12 @@ func compare(t *testing.T, local, remote arch.Architecture) {
 		err = local.Estimate(ctx, est, p, list.Configs)
 		sameError(t, "Estimate", err, remote.Estimate(ctx, remoteEst, p, list.Configs))
 		equal(t, "Estimate", est, remoteEst)
+
+		values, sample := []map[string]float64{nil, {"e": 2}}, []fit.Kernels{{Problem: p, Configs: list.Configs}}
+		times, err := local.(fit.Tunable).EstimateWith(ctx, values, sample)
+		remoteTimes, remoteErr := remote.(fit.Tunable).EstimateWith(ctx, values, sample)
+		sameError(t, "EstimateWith", err, remoteErr)
+		equal(t, "EstimateWith", times, remoteTimes)
 
 		n := len(list.Configs) * len(local.Describe().Terms)
 		terms, remoteTerms := make([]float64, n), make([]float64, n)

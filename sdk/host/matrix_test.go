@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/sdk/host"
@@ -77,6 +78,10 @@ var columns = []column{
 			return nil, err
 		}
 		return selector.Rank(ctx, a, selector.Request{Problems: []gemm.Problem{problem}, Top: 3})
+	}},
+	{call: "EstimateWith", do: func(ctx context.Context, b *bench) (any, error) {
+		return b.architecture.(fit.Tunable).EstimateWith(ctx, make([]map[string]float64, 2),
+			[]fit.Kernels{{Problem: problem, Configs: configs}})
 	}},
 
 	{executor: true, call: "Manifest", do: func(ctx context.Context, b *bench) (any, error) {

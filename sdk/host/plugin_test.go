@@ -11,7 +11,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -171,4 +173,11 @@ func (f *faulty) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs 
 func (f *faulty) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
 	f.p.act("Mapping")
 	return f.Architecture.Mapping(ctx, p, c)
+}
+
+func (f *faulty) EstimateWith(
+	ctx context.Context, values []map[string]float64, sample []fit.Kernels,
+) ([][]unit.Seconds, error) {
+	f.p.act("EstimateWith")
+	return f.Architecture.(fit.Tunable).EstimateWith(ctx, values, sample)
 }

@@ -32,15 +32,12 @@ func toDescription(d *arch.Description) *pb.Description {
 		})
 	}
 	for _, p := range d.Params {
-		q.Params = append(q.Params, &pb.Param{
-			Name: p.Name, Value: p.Value, Unit: p.Unit, Source: p.Source, Method: string(p.Method), Date: p.Date,
-			Tier: pb.Tier(p.Tier), ClockHz: float64(p.Clock), Spread: p.Spread,
-		})
+		q.Params = append(q.Params, toParam(p))
 	}
 	q.Unused = d.Unused
 	for _, c := range d.Constants {
 		q.Constants = append(q.Constants, &pb.Constant{Name: c.Name, Value: c.Value, Unit: c.Unit, Doc: c.Doc,
-			Source: c.Source})
+			Source: c.Source, Low: c.Low, High: c.High})
 	}
 	for _, t := range d.Terms {
 		q.Terms = append(q.Terms, &pb.Term{
@@ -126,10 +123,14 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 	}
 	d.Unused = q.Unused
 	for _, k := range q.Constants {
-		d.Constants = append(d.Constants, arch.Constant{
+		own := arch.Constant{
 			Name: k.GetName(), Value: c.finite(k.GetName(), k.GetValue()), Unit: k.GetUnit(), Doc: k.GetDoc(),
-			Source: k.GetSource(),
-		})
+			Source: k.GetSource(), Low: k.GetLow(), High: c.finite("a bound of "+k.GetName(), k.GetHigh()),
+		}
+		if (own.Low != 0 || own.High != 0) && !own.Fits() {
+			c.fail("%s is %v, and is fitted between %v and %v", own.Name, own.Value, own.Low, own.High)
+		}
+		d.Constants = append(d.Constants, own)
 	}
 	for _, t := range q.Terms {
 		d.Terms = append(d.Terms, c.term(t))
@@ -164,6 +165,13 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 	return d, c.err
 }
 
+func toParam(p hw.Param) *pb.Param {
+	return &pb.Param{
+		Name: p.Name, Value: p.Value, Unit: p.Unit, Source: p.Source, Method: string(p.Method), Date: p.Date,
+		Tier: pb.Tier(p.Tier), ClockHz: float64(p.Clock), Spread: p.Spread,
+	}
+}
+
 func (c *check) param(p *pb.Param) hw.Param {
 	if p.GetTier() < pb.Tier_TIER_DERIVED || p.GetTier() > pb.Tier_TIER_OVERRIDE {
 		c.fail("%s has the unknown tier %d", p.GetName(), p.GetTier())
@@ -189,7 +197,7 @@ func toFamily(f arch.Family) *pb.Family {
 	q := &pb.Family{Name: f.Name, Doc: f.Doc, Groups: f.Groups, Opaque: f.Opaque,
 		Nests: f.Nests}
 	for _, t := range f.Types {
-		q.Types = append(q.Types, &pb.Types{Operands: pb.ElementType(t.In), Results: pb.ElementType(t.Out)})
+		q.Types = append(q.Types, toTypes(t))
 	}
 	for _, x := range f.Axes {
 		q.Axes = append(q.Axes, &pb.Axis{
@@ -205,11 +213,7 @@ func (c *check) family(q *pb.Family) arch.Family {
 		Nests: q.GetNests(),
 	}
 	for _, t := range q.GetTypes() {
-		types := gemm.Types{In: c.elementType(t.GetOperands()), Out: c.elementType(t.GetResults())}
-		if !types.Valid() {
-			c.fail("the kernel family %s multiplies %s operands into %s results", f.Name, types.In, types.Out)
-		}
-		f.Types = append(f.Types, types)
+		f.Types = append(f.Types, c.types(f.Name, t))
 	}
 	for _, x := range q.GetAxes() {
 		if x.GetType() < pb.AxisType_AXIS_TYPE_ENUMERATION || x.GetType() > pb.AxisType_AXIS_TYPE_INTEGER {
@@ -221,6 +225,19 @@ func (c *check) family(q *pb.Family) arch.Family {
 		})
 	}
 	return f
+}
+
+func toTypes(t gemm.Types) *pb.Types {
+	return &pb.Types{Operands: pb.ElementType(t.In), Results: pb.ElementType(t.Out)}
+}
+
+// types are those of the problems of a kernel family.
+func (c *check) types(family string, q *pb.Types) gemm.Types {
+	t := gemm.Types{In: c.elementType(q.GetOperands()), Out: c.elementType(q.GetResults())}
+	if !t.Valid() {
+		c.fail("the kernel family %s multiplies %s operands into %s results", family, t.In, t.Out)
+	}
+	return t
 }
 
 func toLevels(levels []arch.Level) []*pb.Level {

@@ -23,25 +23,33 @@ func fromExecutorManifest(q *pb.ExecutorManifest) (exec.Manifest, error) {
 func toDevices(devices []exec.Device) *pb.DevicesResponse {
 	q := &pb.DevicesResponse{}
 	for _, d := range devices {
-		q.Devices = append(q.Devices, &pb.Device{
-			Name: valid(d.Name), Arch: d.Arch, Attributes: toAttributes(d.Attributes), Kernels: d.Kernels,
-			Libraries: d.Libraries,
-		})
+		q.Devices = append(q.Devices, toDevice(d))
 	}
 	return q
+}
+
+func toDevice(d exec.Device) *pb.Device {
+	return &pb.Device{
+		Name: valid(d.Name), Arch: d.Arch, Attributes: toAttributes(d.Attributes), Kernels: d.Kernels,
+		Libraries: d.Libraries,
+	}
 }
 
 func fromDevices(q *pb.DevicesResponse) ([]exec.Device, error) {
 	var c check
 	var devices []exec.Device
 	for _, d := range q.GetDevices() {
-		devices = append(devices, exec.Device{
-			Name: c.named("a device", d.GetName()), Arch: c.named("the architecture of "+d.GetName(), d.GetArch()),
-			Attributes: c.attributes(d.GetAttributes()),
-			Kernels:    d.GetKernels(), Libraries: d.GetLibraries(),
-		})
+		devices = append(devices, c.device(d))
 	}
 	return devices, c.err
+}
+
+func (c *check) device(d *pb.Device) exec.Device {
+	return exec.Device{
+		Name: c.named("a device", d.GetName()), Arch: c.named("the architecture of "+d.GetName(), d.GetArch()),
+		Attributes: c.attributes(d.GetAttributes()),
+		Kernels:    d.GetKernels(), Libraries: d.GetLibraries(),
+	}
 }
 
 func toResources(r exec.Resources) *pb.Resources {
@@ -142,14 +150,17 @@ func toProgram(p exec.Program) *pb.Program {
 	return q
 }
 
-// fromRunRequest leaves it to exec.Program.Validate what can be run.
 func fromRunRequest(req *pb.RunRequest) (p exec.Program, runs int, err error) {
 	var c check
 	if req.GetRuns() < 1 || req.GetRuns() > maxRuns {
 		c.fail("%d runs", req.GetRuns())
 	}
-	q := req.GetProgram()
-	p = exec.Program{
+	return c.program(req.GetProgram()), int(req.GetRuns()), c.err
+}
+
+// program leaves it to exec.Program.Validate what can be run.
+func (c *check) program(q *pb.Program) exec.Program {
+	p := exec.Program{
 		Text: q.GetText(), Entry: q.GetEntry(), Grid: c.count("the grid", q.GetGrid()),
 		Threads:      c.count("the threads", q.GetThreads()),
 		SharedMemory: unit.Bytes(c.amount("shared memory", q.GetSharedMemoryBytes())),
@@ -169,7 +180,7 @@ func fromRunRequest(req *pb.RunRequest) (p exec.Program, runs int, err error) {
 		p.Arguments = append(p.Arguments, exec.Argument{Kind: exec.ArgumentKind(kind), Value: a.GetValue(),
 			Bytes: unit.Bytes(c.amount("the size of a buffer", a.GetBytes())), DType: t})
 	}
-	return p, int(req.GetRuns()), c.err
+	return p
 }
 
 func toReadings(readings []exec.Reading) *pb.RunResponse {

@@ -6,14 +6,20 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
@@ -97,6 +103,10 @@ func messages(f testing.TB) []message {
 	environment, _ := x.Environment(ctx, 0)
 	const runs = 3
 	levels := &pb.OpenResponse{Levels: toLevels(a.Hierarchy().Levels())}
+	plan, _ := fake.Provider{}.Calibration(ctx, exec.Device{Name: "GPU", Attributes: map[string]float64{"units": 1}})
+	rungs, _ := fake.Provider{}.Ladder(ctx)
+	value := calibrate.Value{Value: 1, Unit: "s", Spread: 0.01, Clock: 1e9, Rounds: 3, Time: time.Unix(1, 0).UTC()}
+	numbers, atoms, _ := plan.Numbers(ctx, calibrate.Values{"one": value})
 
 	return []message{
 		of(toProblem(p), fromProblem, nil, toProblem),
@@ -227,6 +237,27 @@ func messages(f testing.TB) []message {
 		of(toReadings([]exec.Reading{{Sample: exec.Sample{Time: 1e-5, Clock: 1e9}, Counters: []uint64{1, 2}}}),
 			func(q *pb.RunResponse) ([]exec.Reading, error) { return fromReadings(q, 2, 1) },
 			func(readings []exec.Reading) error { return positive(float64(readings[0].Time)) }, toReadings),
+		of(toTimes([][]unit.Seconds{{1, 0}, {2, 3}}, 2), func(q *pb.EstimateWithResponse) ([][]unit.Seconds, error) {
+			return fromTimes(q, 2, 2)
+		}, func(rows [][]unit.Seconds) error {
+			return finite(float64(rows[0][0]), float64(rows[0][1]), float64(rows[1][0]), float64(rows[1][1]))
+		}, func(rows [][]unit.Seconds) *pb.EstimateWithResponse { return toTimes(rows, 2) }),
+		of(toPlan(plan), fromPlan, (*calibrate.Plan).Check, toPlan),
+		of(&pb.CalibrationNumbersRequest{Values: toValues(calibrate.Values{"one": value})},
+			func(q *pb.CalibrationNumbersRequest) (calibrate.Values, error) { return fromValues(q.Values) }, nil,
+			func(v calibrate.Values) *pb.CalibrationNumbersRequest {
+				return &pb.CalibrationNumbersRequest{Values: toValues(v)}
+			}),
+		of(toNumbers(numbers, atoms), func(q *pb.CalibrationNumbersResponse) (*pb.CalibrationNumbersResponse, error) {
+			numbers, atoms, err := fromNumbers(q)
+			return toNumbers(numbers, atoms), err
+		}, nil, func(q *pb.CalibrationNumbersResponse) *pb.CalibrationNumbersResponse { return q }),
+		of(toLadder(rungs), fromLadder, func(l *ladder.Ladder) error {
+			if !l.Types.Valid() || l.Family == "" {
+				return fmt.Errorf("%+v passed", l)
+			}
+			return nil
+		}, toLadder),
 	}
 }
 
@@ -289,6 +320,9 @@ func FuzzServer(f *testing.F) {
 			Space: toSpace(arch.Space{BlockM: []int{64}})}, &pb.EstimateRequest{Problem: p, Configs: set},
 		&pb.TermsRequest{Problem: p, Configs: set}, &pb.MappingRequest{Problem: p, Config: toConfigs(configs)},
 		&pb.RankRequest{Problems: []*pb.Problem{p, {}}, Top: 2, Map: 1},
+		&pb.EstimateWithRequest{Problems: []*pb.Problem{p}, Counts: []int64{1}, Configs: set, Sets: 1},
+		&pb.CalibrationRequest{Device: &pb.Device{Name: "GPU", Arch: "fake"}}, &pb.CalibrationNumbersRequest{},
+		&pb.LadderRequest{},
 	}
 	for kind, seed := range seeds {
 		data, err := proto.Marshal(seed)
@@ -322,9 +356,18 @@ func FuzzServer(f *testing.F) {
 		case *pb.RankRequest:
 			q.Handle = opened.Handle
 			answer, err = s.Rank(ctx, q)
+		case *pb.EstimateWithRequest:
+			q.Handle = opened.Handle
+			answer, err = s.EstimateWith(ctx, q)
+		case *pb.CalibrationRequest:
+			answer, err = s.Calibration(ctx, q)
+		case *pb.CalibrationNumbersRequest:
+			answer, err = s.CalibrationNumbers(ctx, q)
+		case *pb.LadderRequest:
+			answer, err = s.Ladder(ctx, q)
 		}
 		if err != nil {
-			if !Answered(err) {
+			if !Answered(err) && status.Code(err) != codes.Unimplemented {
 				t.Fatalf("%T %v: %v has no detail", req, req, err)
 			}
 			return

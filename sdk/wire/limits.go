@@ -73,7 +73,8 @@ func boundAnswer(ctx context.Context, method string, req, reply any, conn *grpc.
 	opts ...grpc.CallOption) error {
 	bounded, most := &codec{CodecV2: protobuf, most: MaxShortAnswerMemory}, MaxShortAnswer
 	switch reply.(type) {
-	case *pb.CandidatesResponse, *pb.EstimateResponse, *pb.TermsResponse, *pb.RankResponse:
+	case *pb.CandidatesResponse, *pb.EstimateResponse, *pb.TermsResponse, *pb.RankResponse, *pb.EstimateWithResponse,
+		*pb.CalibrationResponse:
 		bounded.most, most = MaxAnswerMemory, MaxAnswer
 	}
 	err := invoke(ctx, method, req, reply, conn, append(opts[:len(opts):len(opts)],

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -76,9 +77,9 @@ func ParseDescribe(text []byte) (Description, error) {
 }
 
 func toManifest(m arch.Manifest) *pb.Manifest {
-	q := &pb.Manifest{Name: m.Name, Version: m.Version}
+	q := &pb.Manifest{Name: m.Name, Version: m.Version, Calibrates: m.Calibrates, Ladder: m.Ladder}
 	for _, a := range m.Archs {
-		entry := &pb.ArchEntry{Id: a.ID, Vendor: a.Vendor, Models: a.Models, Kernels: a.Kernels}
+		entry := &pb.ArchEntry{Id: a.ID, Vendor: a.Vendor, Models: a.Models, Kernels: a.Kernels, Fitted: a.Fitted}
 		for _, d := range a.Devices {
 			entry.Devices = append(entry.Devices, &pb.DeviceEntry{Id: d.ID, Name: d.Name, Aliases: d.Aliases})
 		}
@@ -91,7 +92,7 @@ func toManifest(m arch.Manifest) *pb.Manifest {
 }
 
 func fromManifest(q *pb.Manifest) (arch.Manifest, error) {
-	m := arch.Manifest{Name: q.GetName(), Version: q.GetVersion()}
+	m := arch.Manifest{Name: q.GetName(), Version: q.GetVersion(), Calibrates: q.GetCalibrates(), Ladder: q.GetLadder()}
 	if m.Name == "" {
 		return m, errors.New("a manifest without a name")
 	}
@@ -99,7 +100,12 @@ func fromManifest(q *pb.Manifest) (arch.Manifest, error) {
 		if a.GetId() == "" || len(a.GetModels()) == 0 || len(a.GetKernels()) == 0 || len(a.GetDevices()) == 0 {
 			return m, fmt.Errorf("the manifest's architecture %q lacks an id, models, kernels or devices", a.GetId())
 		}
-		entry := arch.ArchEntry{ID: a.Id, Vendor: a.Vendor, Models: a.Models, Kernels: a.Kernels}
+		entry := arch.ArchEntry{ID: a.Id, Vendor: a.Vendor, Models: a.Models, Kernels: a.Kernels, Fitted: a.Fitted}
+		for _, model := range a.Fitted {
+			if !slices.Contains(a.Models, model) {
+				return m, fmt.Errorf("%s has no model %q that could be fitted", a.Id, model)
+			}
+		}
 		for _, d := range a.Devices {
 			if d.GetId() == "" {
 				return m, fmt.Errorf("a device of %s without an id", a.Id)

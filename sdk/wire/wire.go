@@ -31,7 +31,8 @@ const ProtocolVersion = 1
 //	1.3.0  output types, leading dimensions, alignments, groups, nests, alpha, beta and epilogues of problems;
 //	       element types after int8;
 //	       types of a kernel family; what a model was fitted to and checked on, and whether it ranks only;
-//	       programs that an executor runs; device files of a user's
+//	       programs that an executor runs; device files of a user's;
+//	       constants with bounds, microbenchmarks and ladders of a plugin
 var APIVersions = []string{"1.0.0", API11, API12, API13}
 
 // API versions after the first, see APIVersions.
@@ -63,6 +64,8 @@ func Requires(request any) (version, what string) {
 		named = len(q.GetSpace().GetAxes()) > 0
 	case *pb.EstimateRequest:
 		named = len(q.GetConfigs().GetConfigs().GetAxes()) > 0
+	case *pb.EstimateWithRequest:
+		named = len(q.GetConfigs().GetConfigs().GetAxes()) > 0
 	case *pb.TermsRequest:
 		named = len(q.GetConfigs().GetConfigs().GetAxes()) > 0
 	case *pb.MappingRequest:
@@ -91,7 +94,7 @@ func problemsInAPI12(request any) bool {
 	switch q := request.(type) {
 	case interface{ GetProblem() *pb.Problem }:
 		return inAPI12(q.GetProblem())
-	case *pb.RankRequest:
+	case interface{ GetProblems() []*pb.Problem }:
 		for _, p := range q.GetProblems() {
 			if !inAPI12(p) {
 				return false

@@ -99,12 +99,8 @@ func measured(t *testing.T, g *madeUp, d exec.Device) (map[string]calibrate.Numb
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := map[string]bool{}
-	for _, p := range plan.Probes {
-		if names[p.Name] {
-			t.Errorf("two probes are named %s", p.Name)
-		}
-		names[p.Name] = true
+	if err := plan.Check(); err != nil {
+		t.Error(err)
 	}
 	s := &calibrate.Session{Plan: plan, Runner: g, Keep: func(*calibrate.Probe, calibrate.Round) error { return nil },
 		Environment: func(context.Context, int) (exec.Environment, error) {
@@ -115,11 +111,12 @@ func measured(t *testing.T, g *madeUp, d exec.Device) (map[string]calibrate.Numb
 	}
 	numbers := map[string]calibrate.Number{}
 	values := plan.Values(s.Rounds)
-	for _, n := range plan.Numbers(values) {
-		numbers[n.Name] = n
+	list, atoms, err := plan.Numbers(t.Context(), values)
+	if err != nil || len(atoms) != 2 {
+		t.Errorf("%d atoms, %v", len(atoms), err)
 	}
-	if atoms := plan.Atoms(plan.Numbers(values)); len(atoms) != 2 {
-		t.Errorf("%d atoms", len(atoms))
+	for _, n := range list {
+		numbers[n.Name] = n
 	}
 	return numbers, values
 }
@@ -157,6 +154,13 @@ func TestNumbers(t *testing.T) {
 	}
 	if _, ok := small["mma_rate_fp8"]; ok {
 		t.Error("fp8 on sm_86")
+	}
+}
+
+// The formulas of the plan name the counters by their numbers.
+func TestCounters(t *testing.T) {
+	if probe.CounterCycles != 0 || probe.CounterNanoseconds != 1 || probe.CounterCTAs != 2 {
+		t.Error("the counters have other numbers than the formulas say")
 	}
 }
 

@@ -4,6 +4,7 @@
 package calibration
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/probe"
@@ -60,38 +62,28 @@ func New(d exec.Device) (*calibrate.Plan, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	return &calibrate.Plan{Probes: p.probes, Numbers: p.numbers, Atoms: atoms}, nil
+	return &calibrate.Plan{Probes: p.probes,
+		Numbers: func(_ context.Context, v calibrate.Values) ([]calibrate.Number, []hw.Atom, error) {
+			numbers := p.numbers(v)
+			return numbers, atoms(numbers), nil
+		}}, nil
 }
 
-// counted returns the mean of a counter over the CTAs.
-func counted(r exec.Reading, counter int) float64 {
-	if len(r.Counters) <= probe.CounterCTAs || r.Counters[probe.CounterCTAs] == 0 {
-		return 0
-	}
-	return float64(r.Counters[counter]) / float64(r.Counters[probe.CounterCTAs])
-}
-
-func cycles(r exec.Reading) float64 { return counted(r, probe.CounterCycles) }
-
-// clock is the clock of the SMs: cycles by time.
-func clock(r exec.Reading) unit.Hertz {
-	ns := counted(r, probe.CounterNanoseconds)
-	if ns == 0 {
-		return 0
-	}
-	return unit.Hertz(cycles(r) / ns * 1e9)
-}
-
-// The values of probes: the work of a CTA per cycle, the cycles of each part of that work, the work of all per second.
-func perCycle(r exec.Reading, work float64) float64   { return work / cycles(r) }
-func cyclesEach(r exec.Reading, work float64) float64 { return cycles(r) / work }
-func perSecond(r exec.Reading, work float64) float64  { return work / float64(r.Time) }
-
-// value is how the value of a probe follows from its work.
-type value func(r exec.Reading, work float64) float64
+// How the values of probes follow from the counters (probe.Counters), which all CTAs add to: cycles and nanoseconds are
+// those of a CTA on average. TestCounters holds the numbers of the counters.
+const (
+	cycles      = "counter_0/counter_2"
+	nanoseconds = "counter_1/counter_2"
+	// clock is that of the SMs.
+	clock = cycles + "/(" + nanoseconds + ")*1e9"
+	// The work of a CTA per cycle, the cycles of each part of that work, the work of all per second.
+	perCycle   = "work/(" + cycles + ")"
+	cyclesEach = cycles + "/work"
+	perSecond  = "work/seconds"
+)
 
 // add adds a probe. The arguments follow the parameters of the kernel: see buffer, word and counters.
-func (p *planner) add(name, unitName string, work float64, of value, k *ptx.Kernel, err error, program exec.Program) {
+func (p *planner) add(name, unitName string, work float64, value string, k *ptx.Kernel, err error, program exec.Program) {
 	if err != nil {
 		p.err = fmt.Errorf("%s: %w", name, err)
 		return
@@ -103,8 +95,11 @@ func (p *planner) add(name, unitName string, work float64, of value, k *ptx.Kern
 			program.Counters = probe.Counters
 		}
 	}
-	p.probes = append(p.probes, calibrate.Probe{Name: name, Unit: unitName, Program: program, Runs: runs, Work: work,
-		Value: of, Clock: clock})
+	one := calibrate.Probe{Name: name, Unit: unitName, Program: program, Runs: runs, Work: work, Value: value}
+	if program.Counters > 0 {
+		one.Clock = clock
+	}
+	p.probes = append(p.probes, one)
 }
 
 // runs is the timed runs of a round. warmup comes before them, and hot where the power limit decides.
@@ -127,8 +122,7 @@ func (p *planner) clocks() {
 	k, err := probe.FMA(p.target)
 	const light, full = 20_000, 10_000 // turns of 2048 cycles
 	in := buffer(8*probe.FMAThreads, gemm.FP32)
-	hertz := func(r exec.Reading, _ float64) float64 { return float64(clock(r)) }
-	p.add("clock", "Hz", 1, hertz, k, err, exec.Program{Grid: 1, Threads: probe.FMAThreads, Warmup: warmup,
+	p.add("clock", "Hz", 1, clock, k, err, exec.Program{Grid: 1, Threads: probe.FMAThreads, Warmup: warmup,
 		Arguments: []exec.Argument{in, counters, word(light)}})
 	p.add("fma/rate", "FLOP/cycle", full*probe.FMAOperations, perCycle, k, err, exec.Program{Grid: p.sms,
 		Threads: probe.FMAThreads, Warmup: warmup, Arguments: []exec.Argument{in, counters, word(full)}})
@@ -177,7 +171,7 @@ func (p *planner) wgmma(d gemm.DType) {
 		{"rate", "FLOP/cycle", p.sms, 2, rateTurns, false}, {"latency", "cycles", 1, 1, latencyTurns, false},
 		{"completion", "cycles", 1, 1, latencyTurns, true},
 	} {
-		work, of, warm := float64(c.turns*probe.WgmmaSteps), value(cyclesEach), warmup
+		work, of, warm := float64(c.turns*probe.WgmmaSteps), cyclesEach, warmup
 		if c.name == "rate" {
 			work, of, warm = work*float64(c.warpgroups*probe.WgmmaOperations(d)), perCycle, hot
 		}
@@ -342,7 +336,6 @@ func largestPower(v float64) (log2 int) {
 // launches measures an empty kernel.
 func (p *planner) launches() {
 	k, err := probe.Empty(p.target)
-	p.add("launch", "s", 1, func(r exec.Reading, _ float64) float64 { return float64(r.Time) }, k, err,
-		exec.Program{Grid: p.sms, Threads: 32, Warmup: 20})
+	p.add("launch", "s", 1, "seconds", k, err, exec.Program{Grid: p.sms, Threads: 32, Warmup: 20})
 	p.probes[len(p.probes)-1].Runs = 101
 }

@@ -192,13 +192,17 @@ type Quantity struct {
 	Unit, Doc, Source string
 }
 
-// Constant returns the quantity as explain shows it.
+// Constant returns the quantity as explain shows it. One that was fitted can be fitted again.
 func (q Quantity) Constant() arch.Constant {
 	source := q.Source + " " + q.Range(q.Low, q.High)
 	if q.Folds != nil {
 		source = q.Source + "; bounds " + q.Range(q.Low, q.High) + "; over folds " + q.Range(q.Folds[0], q.Folds[1])
 	}
-	return arch.Constant{Name: q.Name, Value: q.Value, Unit: q.Unit, Doc: q.Doc, Source: source}
+	c := arch.Constant{Name: q.Name, Value: q.Value, Unit: q.Unit, Doc: q.Doc, Source: source}
+	if q.DataSet != "" {
+		c.Low, c.High = q.Low, q.High
+	}
+	return c
 }
 
 // Range writes two values of the quantity, with a prefix for the unit if they are small.

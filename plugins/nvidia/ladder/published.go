@@ -47,9 +47,9 @@ var claims = []ladder.Claim{
 }
 
 // Ladder returns the rungs of the family, the claims about them, and published times.
-var Ladder = sync.OnceValue(func() ladder.Ladder {
-	l := ladder.Ladder{
-		Family: Family, Types: gemm.Types{In: gemm.FP32, Out: gemm.FP32}, Claims: claims, Costs: costs,
+var Ladder = sync.OnceValue(func() *ladder.Ladder {
+	l := &ladder.Ladder{
+		Family: Family, Device: "sm86@rtx3060-laptop", Types: gemm.Types{In: gemm.FP32, Out: gemm.FP32}, Claims: claims, Costs: costs,
 	}
 	for _, r := range generator.Rungs() {
 		l.Rungs = append(l.Rungs, ladder.Rung{Name: r.Name, Doc: r.Doc, Config: r.Config})

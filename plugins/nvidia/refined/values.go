@@ -1,6 +1,7 @@
 package refined
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined/terms"
@@ -36,21 +38,13 @@ func quantities(families []*family) []kernel.Quantity {
 	return all
 }
 
-// Tunables implements fit.Tunable: the quantities that were fitted, with their values in use.
-func (m *Model) Tunables() (all []fit.Tuned) {
-	for _, q := range m.Quantities() {
-		if q.DataSet == "" { // assumed
-			continue
-		}
-		i := slices.IndexFunc(m.description.Constants, func(c arch.Constant) bool { return c.Name == q.Name })
-		all = append(all, fit.Tuned{Quantity: fit.Quantity{Name: q.Name, Low: q.Low, High: q.High},
-			Value: m.description.Constants[i].Value, Unit: q.Unit, Doc: q.Doc})
-	}
-	return all
+// EstimateWith implements fit.Tunable.
+func (m *Model) EstimateWith(
+	ctx context.Context, values []map[string]float64, sample []fit.Kernels,
+) ([][]unit.Seconds, error) {
+	with := func(v map[string]float64) (arch.Architecture, error) { return m.With(v), nil }
+	return fit.EstimateEach(ctx, with, values, sample)
 }
-
-// Retuned implements fit.Tunable.
-func (m *Model) Retuned(values map[string]float64) arch.Architecture { return m.With(values) }
 
 // fittedOn returns what was fitted to measurements of the device, nil if nothing was.
 func fittedOn(g *gpu.Device) *hw.Fitted {

@@ -31,9 +31,10 @@ func (p Provider) name() string {
 // Manifest implements arch.Provider.
 func (p Provider) Manifest() arch.Manifest {
 	return arch.Manifest{
-		Name: p.name(), Version: "0.3.1",
+		Name: p.name(), Version: "0.3.1", Calibrates: true, Ladder: true,
 		Archs: []arch.ArchEntry{{
 			ID: p.name(), Vendor: "none", Models: []string{"hashed", "other"}, Kernels: []string{"one", "two"},
+			Fitted: []string{"hashed"},
 			Devices: []arch.DeviceEntry{
 				{ID: "small", Name: "Fake Small", Aliases: []string{p.name() + "-s", p.name() + "-122"}},
 				{ID: "large", Name: "Fake Large", Aliases: []string{p.name() + "-l"}},
@@ -131,7 +132,7 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 		},
 		Params:    params,
 		Unused:    []string{"bandwidth"},
-		Constants: []arch.Constant{{Name: "e", Value: math.E, Unit: "1", Doc: "a constant", Source: "Euler"}},
+		Constants: []arch.Constant{{Name: "e", Value: math.E, Unit: "1", Doc: "a constant", Source: "Euler", Low: 1, High: 4}},
 		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Options:   []arch.OptionValue{{Key: "salt", Value: salt}},
 		Uncertainty: []arch.Uncertainty{{

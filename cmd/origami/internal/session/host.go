@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -25,6 +26,8 @@ type Host interface {
 	FindLive(ctx context.Context, archID string, live *arch.LiveDevice) (arch.Match, error)
 	// Open opens an architecture in the plugin that provides it. It may be called from several goroutines.
 	Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error)
+	// Optional returns the optional interfaces of the plugin of that name. Its manifest says what it has.
+	Optional(ctx context.Context, plugin string) (host.Optional, error)
 	// Executor returns the executor of the plugin of that name, or of the first that runs kernels. Without one the
 	// error is of kind diag.Device.
 	Executor(ctx context.Context, name string) (exec.Executor, error)
@@ -81,12 +84,22 @@ func (h InProcess) Open(ctx context.Context, r arch.OpenRequest) (arch.Architect
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range h {
-		if p.Manifest().Name == m.Manifest.Name {
-			return p.Open(ctx, r)
-		}
+	return h.named(m.Manifest.Name).Open(ctx, r)
+}
+
+// named returns the provider of a name that a manifest has.
+func (h InProcess) named(name string) arch.Provider {
+	i := slices.IndexFunc(h, func(p arch.Provider) bool { return p.Manifest().Name == name })
+	return h[i]
+}
+
+// Optional implements Host.
+func (h InProcess) Optional(_ context.Context, plugin string) (host.Optional, error) {
+	o, ok := h.named(plugin).(host.Optional)
+	if !ok {
+		return nil, diag.Inputf("the plugin %s has no optional interfaces", plugin)
 	}
-	return nil, err
+	return o, nil
 }
 
 // Executor implements Host: kernels run in plugins only.

@@ -15,8 +15,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/plugins/builtins"
+	"github.com/origami-gemm/origami/core/hw"
 )
 
 // Options are what the command line says.
@@ -66,6 +65,7 @@ type outcome struct {
 	plan    *calibrate.Plan
 	values  calibrate.Values
 	numbers []calibrate.Number
+	atoms   []hw.Atom
 	// refused is why a probe has no value, by probe.
 	refused map[string]string
 }
@@ -123,7 +123,9 @@ func (r *outcome) missing() (names []string) {
 }
 
 // newOutcome computes everything from records.
-func newOutcome(file string, r *calibrate.Records, plan *calibrate.Plan, refused map[string]string) *outcome {
+func newOutcome(
+	ctx context.Context, file string, r *calibrate.Records, plan *calibrate.Plan, refused map[string]string,
+) (*outcome, error) {
 	out := &outcome{file: file, records: r, plan: plan, values: plan.Values(r.Rounds), refused: maps.Clone(refused)}
 	if out.refused == nil {
 		out.refused = map[string]string{}
@@ -133,9 +135,7 @@ func newOutcome(file string, r *calibrate.Records, plan *calibrate.Plan, refused
 			out.refused[name] = v.Refused
 		}
 	}
-	out.numbers = plan.Numbers(out.values)
-	return out
+	var err error
+	out.numbers, out.atoms, err = plan.Numbers(ctx, out.values)
+	return out, err
 }
-
-// plan returns the microbenchmarks of a device.
-func plan(d exec.Device) (*calibrate.Plan, error) { return builtins.Calibration(d) }

@@ -134,6 +134,6 @@ func (r *outcome) sheet(inUse *arch.Description) *hw.Sheet {
 			s.Calibrated[n.Name] = n.Number
 		}
 	}
-	s.Atoms = slices.Clone(r.plan.Atoms(r.numbers))
+	s.Atoms = r.atoms
 	return s
 }

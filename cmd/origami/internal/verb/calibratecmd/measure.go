@@ -31,11 +31,11 @@ func (o *Options) replay(ctx context.Context) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan(records.Device)
+	p, err := o.Factory.Calibration(ctx, records.Device)
 	if err != nil {
 		return nil, err
 	}
-	return newOutcome(o.Replay, records, p, nil), nil
+	return newOutcome(ctx, o.Replay, records, p, nil)
 }
 
 func read(ctx context.Context, file string) (*calibrate.Records, error) {
@@ -80,7 +80,7 @@ func (o *Options) measure(ctx context.Context) (_ *outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan(device)
+	p, err := o.Factory.Calibration(ctx, device)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (o *Options) measure(ctx context.Context) (_ *outcome, err error) {
 	if err != nil {
 		return nil, measuring.StoppedWith(ctx, err, "what was measured is", file)
 	}
-	return newOutcome(file, records, p, refused), nil
+	return newOutcome(ctx, file, records, p, refused)
 }
 
 // device returns the GPU that --device means, and its number.

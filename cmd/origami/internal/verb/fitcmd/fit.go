@@ -21,7 +21,6 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/plugins/builtins"
 )
 
 // Options are what the command line says.
@@ -99,7 +98,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	tunable, err := open(ctx, targets[0].OpenRequest, sheet)
+	tunable, err := o.open(ctx, targets[0], sheet)
 	if err != nil {
 		return err
 	}
@@ -180,18 +179,24 @@ func (o *Options) sheet(d *arch.Description, t *session.Target) (*hw.Sheet, erro
 	s := hw.SheetOf(h, d.Params, time.Now().UTC().Format(time.DateOnly), "driver, when the model was fitted")
 	if given != nil {
 		s.Atoms, s.Fitted = given.Atoms, given.Fitted
+		return s, nil
+	}
+	for _, a := range d.Atoms {
+		s.Atoms = append(s.Atoms, hw.Atom{Type: a.DType.String(), M: a.M, N: a.N, K: a.K, Cycles: float64(a.Latency),
+			Source: "as of " + d.ID(), Method: hw.Assumed, Date: time.Now().UTC().Format(time.DateOnly)})
 	}
 	return s, nil
 }
 
-// open opens the model with the numbers of a sheet, in this process.
-func open(ctx context.Context, r arch.OpenRequest, sheet *hw.Sheet) (fit.Tunable, error) {
+// open opens the model with the numbers of a sheet.
+func (o *Options) open(ctx context.Context, t session.Target, sheet *hw.Sheet) (fit.Tunable, error) {
 	text, err := hw.EncodeSheet(sheet)
 	if err != nil {
 		return nil, err
 	}
+	r := &t.OpenRequest
 	r.Device, r.DeviceFile, r.Live, r.Overrides = "", text, nil, nil
-	return builtins.Tunable(ctx, r)
+	return o.Factory.Tunable(ctx, &t)
 }
 
 // perProblem is how many kernels of a problem are fitted to. The fastest of a larger sweep count, and of the others as

@@ -16,7 +16,6 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/plugins/builtins"
 )
 
 // Options are what the command line says.
@@ -28,9 +27,6 @@ type Options struct {
 	// Records is the folder of a data set, Report a folder to write.
 	Records, Report string
 }
-
-// seedDevice is the device of the ladder that the claims are about.
-const seedDevice = "sm86@rtx3060-laptop"
 
 // New returns the command. run is Run, or what a test wants to see called.
 func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
@@ -68,7 +64,10 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	l := builtins.Ladder()
+	l, err := o.Factory.Ladder(ctx)
+	if err != nil {
+		return err
+	}
 	p := gemm.New(o.M, o.N, o.K)
 	p.DType, p.Out = l.Types.In, l.Types.Out
 	if err := p.Validate(); err != nil {
@@ -83,7 +82,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	q := question{model: a, desc: a.Describe(), ladder: &l, problem: p, data: data}
+	q := question{model: a, desc: a.Describe(), ladder: l, problem: p, data: data}
 	out, err := q.answer(ctx)
 	if err != nil {
 		return err
@@ -98,9 +97,6 @@ func Run(ctx context.Context, o *Options) error {
 // open opens the model of the family.
 func (o *Options) open(ctx context.Context, family string) (arch.Architecture, error) {
 	s := &o.Factory.Settings
-	if len(s.Arch) == 0 && s.Device == "" && s.DeviceFile == "" {
-		s.Arch = []string{seedDevice}
-	}
 	if s.Kernel != "" && s.Kernel != family {
 		return nil, diag.Inputf("the rungs are kernels of the family %s", family).At("kernel in the settings").
 			Do("leave the setting out")

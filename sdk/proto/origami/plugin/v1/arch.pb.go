@@ -502,11 +502,15 @@ func (x *Describe) GetExecutor() *ExecutorManifest {
 
 // Manifest lists what an architecture plugin provides.
 type Manifest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	Archs         []*ArchEntry           `protobuf:"bytes,3,rep,name=archs,proto3" json:"archs,omitempty"`
-	Options       []*Option              `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Archs   []*ArchEntry           `protobuf:"bytes,3,rep,name=archs,proto3" json:"archs,omitempty"`
+	Options []*Option              `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`
+	// The plugin answers Calibration and CalibrationNumbers. Since API 1.3.0.
+	Calibrates bool `protobuf:"varint,5,opt,name=calibrates,proto3" json:"calibrates,omitempty"`
+	// The plugin answers Ladder. Since API 1.3.0.
+	Ladder        bool `protobuf:"varint,6,opt,name=ladder,proto3" json:"ladder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -569,6 +573,20 @@ func (x *Manifest) GetOptions() []*Option {
 	return nil
 }
 
+func (x *Manifest) GetCalibrates() bool {
+	if x != nil {
+		return x.Calibrates
+	}
+	return false
+}
+
+func (x *Manifest) GetLadder() bool {
+	if x != nil {
+		return x.Ladder
+	}
+	return false
+}
+
 type ArchEntry struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Id     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -576,8 +594,10 @@ type ArchEntry struct {
 	// Best first.
 	Models []string `protobuf:"bytes,3,rep,name=models,proto3" json:"models,omitempty"`
 	// Default first.
-	Kernels       []string       `protobuf:"bytes,4,rep,name=kernels,proto3" json:"kernels,omitempty"`
-	Devices       []*DeviceEntry `protobuf:"bytes,5,rep,name=devices,proto3" json:"devices,omitempty"`
+	Kernels []string       `protobuf:"bytes,4,rep,name=kernels,proto3" json:"kernels,omitempty"`
+	Devices []*DeviceEntry `protobuf:"bytes,5,rep,name=devices,proto3" json:"devices,omitempty"`
+	// The models with constants that can be fitted to measurements. Since API 1.3.0.
+	Fitted        []string `protobuf:"bytes,6,rep,name=fitted,proto3" json:"fitted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -643,6 +663,13 @@ func (x *ArchEntry) GetKernels() []string {
 func (x *ArchEntry) GetDevices() []*DeviceEntry {
 	if x != nil {
 		return x.Devices
+	}
+	return nil
+}
+
+func (x *ArchEntry) GetFitted() []string {
+	if x != nil {
+		return x.Fitted
 	}
 	return nil
 }
@@ -2353,12 +2380,15 @@ func (x *Param) GetSpread() float64 {
 
 // Constant is an empirical number of the model.
 type Constant struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Value         float64                `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
-	Unit          string                 `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
-	Doc           string                 `protobuf:"bytes,4,opt,name=doc,proto3" json:"doc,omitempty"`
-	Source        string                 `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value  float64                `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
+	Unit   string                 `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
+	Doc    string                 `protobuf:"bytes,4,opt,name=doc,proto3" json:"doc,omitempty"`
+	Source string                 `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
+	// The bounds within which measurements may move the value; both 0 if it is fixed. Since API 1.3.0.
+	Low           float64 `protobuf:"fixed64,6,opt,name=low,proto3" json:"low,omitempty"`
+	High          float64 `protobuf:"fixed64,7,opt,name=high,proto3" json:"high,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2426,6 +2456,20 @@ func (x *Constant) GetSource() string {
 		return x.Source
 	}
 	return ""
+}
+
+func (x *Constant) GetLow() float64 {
+	if x != nil {
+		return x.Low
+	}
+	return 0
+}
+
+func (x *Constant) GetHigh() float64 {
+	if x != nil {
+		return x.High
+	}
+	return 0
 }
 
 // Term is one column of the model's breakdown.
@@ -3893,6 +3937,1165 @@ func (x *ReasonCount) GetCount() int64 {
 	return 0
 }
 
+type EstimateWithRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Handle []byte                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
+	// The names of constants, and sets of values: row after row, a value for each. The other constants have theirs.
+	Constants []string  `protobuf:"bytes,2,rep,name=constants,proto3" json:"constants,omitempty"`
+	Values    []float64 `protobuf:"fixed64,3,rep,packed,name=values,proto3" json:"values,omitempty"`
+	// The number of rows.
+	Sets int64 `protobuf:"varint,4,opt,name=sets,proto3" json:"sets,omitempty"`
+	// The kernels of all problems, and how many of them are of each problem, in order.
+	Configs       *ConfigSet `protobuf:"bytes,5,opt,name=configs,proto3" json:"configs,omitempty"`
+	Problems      []*Problem `protobuf:"bytes,6,rep,name=problems,proto3" json:"problems,omitempty"`
+	Counts        []int64    `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EstimateWithRequest) Reset() {
+	*x = EstimateWithRequest{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EstimateWithRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EstimateWithRequest) ProtoMessage() {}
+
+func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EstimateWithRequest.ProtoReflect.Descriptor instead.
+func (*EstimateWithRequest) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *EstimateWithRequest) GetHandle() []byte {
+	if x != nil {
+		return x.Handle
+	}
+	return nil
+}
+
+func (x *EstimateWithRequest) GetConstants() []string {
+	if x != nil {
+		return x.Constants
+	}
+	return nil
+}
+
+func (x *EstimateWithRequest) GetValues() []float64 {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *EstimateWithRequest) GetSets() int64 {
+	if x != nil {
+		return x.Sets
+	}
+	return 0
+}
+
+func (x *EstimateWithRequest) GetConfigs() *ConfigSet {
+	if x != nil {
+		return x.Configs
+	}
+	return nil
+}
+
+func (x *EstimateWithRequest) GetProblems() []*Problem {
+	if x != nil {
+		return x.Problems
+	}
+	return nil
+}
+
+func (x *EstimateWithRequest) GetCounts() []int64 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+type EstimateWithResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Row after row, a time per kernel: finite and positive, or 0 for one that the model rejects.
+	Seconds       []float64 `protobuf:"fixed64,1,rep,packed,name=seconds,proto3" json:"seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EstimateWithResponse) Reset() {
+	*x = EstimateWithResponse{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EstimateWithResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EstimateWithResponse) ProtoMessage() {}
+
+func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EstimateWithResponse.ProtoReflect.Descriptor instead.
+func (*EstimateWithResponse) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *EstimateWithResponse) GetSeconds() []float64 {
+	if x != nil {
+		return x.Seconds
+	}
+	return nil
+}
+
+type CalibrationRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Device        *Device                `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CalibrationRequest) Reset() {
+	*x = CalibrationRequest{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CalibrationRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CalibrationRequest) ProtoMessage() {}
+
+func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CalibrationRequest.ProtoReflect.Descriptor instead.
+func (*CalibrationRequest) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *CalibrationRequest) GetDevice() *Device {
+	if x != nil {
+		return x.Device
+	}
+	return nil
+}
+
+type CalibrationResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Probes []*Probe               `protobuf:"bytes,1,rep,name=probes,proto3" json:"probes,omitempty"`
+	// The texts of the programs, each once.
+	Texts         []string `protobuf:"bytes,2,rep,name=texts,proto3" json:"texts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CalibrationResponse) Reset() {
+	*x = CalibrationResponse{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CalibrationResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CalibrationResponse) ProtoMessage() {}
+
+func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CalibrationResponse.ProtoReflect.Descriptor instead.
+func (*CalibrationResponse) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *CalibrationResponse) GetProbes() []*Probe {
+	if x != nil {
+		return x.Probes
+	}
+	return nil
+}
+
+func (x *CalibrationResponse) GetTexts() []string {
+	if x != nil {
+		return x.Texts
+	}
+	return nil
+}
+
+// Probe is one microbenchmark.
+type Probe struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The unit of the value.
+	Unit string `protobuf:"bytes,2,opt,name=unit,proto3" json:"unit,omitempty"`
+	// Without its text.
+	Program *Program `protobuf:"bytes,3,opt,name=program,proto3" json:"program,omitempty"`
+	// Index into the texts.
+	Text uint32 `protobuf:"varint,4,opt,name=text,proto3" json:"text,omitempty"`
+	// The timed runs of a round.
+	Runs int64 `protobuf:"varint,5,opt,name=runs,proto3" json:"runs,omitempty"`
+	// How much of something a run does.
+	Work float64 `protobuf:"fixed64,6,opt,name=work,proto3" json:"work,omitempty"`
+	// Formulas over seconds, work and counter_0, counter_1, … of a run: its value, and its clock in Hz. An empty clock is
+	// the executor's.
+	Value string `protobuf:"bytes,7,opt,name=value,proto3" json:"value,omitempty"`
+	Clock string `protobuf:"bytes,8,opt,name=clock,proto3" json:"clock,omitempty"`
+	// The largest value that the hardware allows; 0 is unknown.
+	Limit         float64 `protobuf:"fixed64,9,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Probe) Reset() {
+	*x = Probe{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Probe) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Probe) ProtoMessage() {}
+
+func (x *Probe) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Probe.ProtoReflect.Descriptor instead.
+func (*Probe) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *Probe) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Probe) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+func (x *Probe) GetProgram() *Program {
+	if x != nil {
+		return x.Program
+	}
+	return nil
+}
+
+func (x *Probe) GetText() uint32 {
+	if x != nil {
+		return x.Text
+	}
+	return 0
+}
+
+func (x *Probe) GetRuns() int64 {
+	if x != nil {
+		return x.Runs
+	}
+	return 0
+}
+
+func (x *Probe) GetWork() float64 {
+	if x != nil {
+		return x.Work
+	}
+	return 0
+}
+
+func (x *Probe) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *Probe) GetClock() string {
+	if x != nil {
+		return x.Clock
+	}
+	return ""
+}
+
+func (x *Probe) GetLimit() float64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type CalibrationNumbersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Device        *Device                `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
+	Values        []*ProbeValue          `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CalibrationNumbersRequest) Reset() {
+	*x = CalibrationNumbersRequest{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CalibrationNumbersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CalibrationNumbersRequest) ProtoMessage() {}
+
+func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CalibrationNumbersRequest.ProtoReflect.Descriptor instead.
+func (*CalibrationNumbersRequest) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *CalibrationNumbersRequest) GetDevice() *Device {
+	if x != nil {
+		return x.Device
+	}
+	return nil
+}
+
+func (x *CalibrationNumbersRequest) GetValues() []*ProbeValue {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+// ProbeValue is what the rounds of a probe say.
+type ProbeValue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Probe string                 `protobuf:"bytes,1,opt,name=probe,proto3" json:"probe,omitempty"`
+	Value float64                `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
+	Unit  string                 `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
+	// The coefficient of variation of the rounds.
+	Spread float64 `protobuf:"fixed64,4,opt,name=spread,proto3" json:"spread,omitempty"`
+	// 0 is unknown.
+	ClockHz float64 `protobuf:"fixed64,5,opt,name=clock_hz,json=clockHz,proto3" json:"clock_hz,omitempty"`
+	Rounds  int64   `protobuf:"varint,6,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	// Nanoseconds since 1970-01-01 UTC, of the last round.
+	TimeUnixNanoseconds int64 `protobuf:"varint,7,opt,name=time_unix_nanoseconds,json=timeUnixNanoseconds,proto3" json:"time_unix_nanoseconds,omitempty"`
+	// Why the value cannot be used; empty if it can.
+	Refused       string `protobuf:"bytes,8,opt,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProbeValue) Reset() {
+	*x = ProbeValue{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProbeValue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProbeValue) ProtoMessage() {}
+
+func (x *ProbeValue) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProbeValue.ProtoReflect.Descriptor instead.
+func (*ProbeValue) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *ProbeValue) GetProbe() string {
+	if x != nil {
+		return x.Probe
+	}
+	return ""
+}
+
+func (x *ProbeValue) GetValue() float64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *ProbeValue) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+func (x *ProbeValue) GetSpread() float64 {
+	if x != nil {
+		return x.Spread
+	}
+	return 0
+}
+
+func (x *ProbeValue) GetClockHz() float64 {
+	if x != nil {
+		return x.ClockHz
+	}
+	return 0
+}
+
+func (x *ProbeValue) GetRounds() int64 {
+	if x != nil {
+		return x.Rounds
+	}
+	return 0
+}
+
+func (x *ProbeValue) GetTimeUnixNanoseconds() int64 {
+	if x != nil {
+		return x.TimeUnixNanoseconds
+	}
+	return 0
+}
+
+func (x *ProbeValue) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
+type CalibrationNumbersResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Numbers []*CalibrationNumber   `protobuf:"bytes,1,rep,name=numbers,proto3" json:"numbers,omitempty"`
+	// For a device file that is made of the numbers.
+	Atoms         []*DeviceAtom `protobuf:"bytes,2,rep,name=atoms,proto3" json:"atoms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CalibrationNumbersResponse) Reset() {
+	*x = CalibrationNumbersResponse{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CalibrationNumbersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CalibrationNumbersResponse) ProtoMessage() {}
+
+func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CalibrationNumbersResponse.ProtoReflect.Descriptor instead.
+func (*CalibrationNumbersResponse) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *CalibrationNumbersResponse) GetNumbers() []*CalibrationNumber {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
+func (x *CalibrationNumbersResponse) GetAtoms() []*DeviceAtom {
+	if x != nil {
+		return x.Atoms
+	}
+	return nil
+}
+
+// CalibrationNumber is a number of a device. Without its tier.
+type CalibrationNumber struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Number *Param                 `protobuf:"bytes,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The probes that it was computed from.
+	Probes []string `protobuf:"bytes,2,rep,name=probes,proto3" json:"probes,omitempty"`
+	// Models know the number as a parameter of a device.
+	Parameter     bool `protobuf:"varint,3,opt,name=parameter,proto3" json:"parameter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CalibrationNumber) Reset() {
+	*x = CalibrationNumber{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CalibrationNumber) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CalibrationNumber) ProtoMessage() {}
+
+func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CalibrationNumber.ProtoReflect.Descriptor instead.
+func (*CalibrationNumber) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *CalibrationNumber) GetNumber() *Param {
+	if x != nil {
+		return x.Number
+	}
+	return nil
+}
+
+func (x *CalibrationNumber) GetProbes() []string {
+	if x != nil {
+		return x.Probes
+	}
+	return nil
+}
+
+func (x *CalibrationNumber) GetParameter() bool {
+	if x != nil {
+		return x.Parameter
+	}
+	return false
+}
+
+// DeviceAtom is a matrix instruction in a device file.
+type DeviceAtom struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	M             int64                  `protobuf:"varint,2,opt,name=m,proto3" json:"m,omitempty"`
+	N             int64                  `protobuf:"varint,3,opt,name=n,proto3" json:"n,omitempty"`
+	K             int64                  `protobuf:"varint,4,opt,name=k,proto3" json:"k,omitempty"`
+	Cycles        float64                `protobuf:"fixed64,5,opt,name=cycles,proto3" json:"cycles,omitempty"`
+	Source        string                 `protobuf:"bytes,6,opt,name=source,proto3" json:"source,omitempty"`
+	Method        string                 `protobuf:"bytes,7,opt,name=method,proto3" json:"method,omitempty"`
+	Date          string                 `protobuf:"bytes,8,opt,name=date,proto3" json:"date,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeviceAtom) Reset() {
+	*x = DeviceAtom{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeviceAtom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeviceAtom) ProtoMessage() {}
+
+func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeviceAtom.ProtoReflect.Descriptor instead.
+func (*DeviceAtom) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *DeviceAtom) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *DeviceAtom) GetM() int64 {
+	if x != nil {
+		return x.M
+	}
+	return 0
+}
+
+func (x *DeviceAtom) GetN() int64 {
+	if x != nil {
+		return x.N
+	}
+	return 0
+}
+
+func (x *DeviceAtom) GetK() int64 {
+	if x != nil {
+		return x.K
+	}
+	return 0
+}
+
+func (x *DeviceAtom) GetCycles() float64 {
+	if x != nil {
+		return x.Cycles
+	}
+	return 0
+}
+
+func (x *DeviceAtom) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *DeviceAtom) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *DeviceAtom) GetDate() string {
+	if x != nil {
+		return x.Date
+	}
+	return ""
+}
+
+type LadderRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LadderRequest) Reset() {
+	*x = LadderRequest{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LadderRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LadderRequest) ProtoMessage() {}
+
+func (x *LadderRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LadderRequest.ProtoReflect.Descriptor instead.
+func (*LadderRequest) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
+}
+
+type LadderResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The kernel family, and the types of its problems.
+	Family string `protobuf:"bytes,1,opt,name=family,proto3" json:"family,omitempty"`
+	Types  *Types `protobuf:"bytes,2,opt,name=types,proto3" json:"types,omitempty"`
+	// The device that the claims are about, as "arch@device".
+	Device string `protobuf:"bytes,3,opt,name=device,proto3" json:"device,omitempty"`
+	// From the bottom.
+	Rungs         []*LadderRung  `protobuf:"bytes,4,rep,name=rungs,proto3" json:"rungs,omitempty"`
+	Claims        []*LadderClaim `protobuf:"bytes,5,rep,name=claims,proto3" json:"claims,omitempty"`
+	Costs         []*LadderCost  `protobuf:"bytes,6,rep,name=costs,proto3" json:"costs,omitempty"`
+	Published     []*LadderTime  `protobuf:"bytes,7,rep,name=published,proto3" json:"published,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LadderResponse) Reset() {
+	*x = LadderResponse{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LadderResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LadderResponse) ProtoMessage() {}
+
+func (x *LadderResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LadderResponse.ProtoReflect.Descriptor instead.
+func (*LadderResponse) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *LadderResponse) GetFamily() string {
+	if x != nil {
+		return x.Family
+	}
+	return ""
+}
+
+func (x *LadderResponse) GetTypes() *Types {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *LadderResponse) GetDevice() string {
+	if x != nil {
+		return x.Device
+	}
+	return ""
+}
+
+func (x *LadderResponse) GetRungs() []*LadderRung {
+	if x != nil {
+		return x.Rungs
+	}
+	return nil
+}
+
+func (x *LadderResponse) GetClaims() []*LadderClaim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+func (x *LadderResponse) GetCosts() []*LadderCost {
+	if x != nil {
+		return x.Costs
+	}
+	return nil
+}
+
+func (x *LadderResponse) GetPublished() []*LadderTime {
+	if x != nil {
+		return x.Published
+	}
+	return nil
+}
+
+// LadderRung is a kernel of a ladder.
+type LadderRung struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Doc   string                 `protobuf:"bytes,2,opt,name=doc,proto3" json:"doc,omitempty"`
+	// Exactly one.
+	Config        *Configs `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LadderRung) Reset() {
+	*x = LadderRung{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LadderRung) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LadderRung) ProtoMessage() {}
+
+func (x *LadderRung) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LadderRung.ProtoReflect.Descriptor instead.
+func (*LadderRung) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *LadderRung) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LadderRung) GetDoc() string {
+	if x != nil {
+		return x.Doc
+	}
+	return ""
+}
+
+func (x *LadderRung) GetConfig() *Configs {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+// LadderClaim is a public statement about a rung: it is faster than another rung, or a resource limits it.
+type LadderClaim struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Rung  string                 `protobuf:"bytes,1,opt,name=rung,proto3" json:"rung,omitempty"`
+	Text  string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// The rung that it is said to gain on, by at least the factor.
+	Over  string  `protobuf:"bytes,3,opt,name=over,proto3" json:"over,omitempty"`
+	Least float64 `protobuf:"fixed64,4,opt,name=least,proto3" json:"least,omitempty"`
+	// The name of the cost that is said to limit it.
+	Cost          string `protobuf:"bytes,5,opt,name=cost,proto3" json:"cost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LadderClaim) Reset() {
+	*x = LadderClaim{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LadderClaim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LadderClaim) ProtoMessage() {}
+
+func (x *LadderClaim) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LadderClaim.ProtoReflect.Descriptor instead.
+func (*LadderClaim) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *LadderClaim) GetRung() string {
+	if x != nil {
+		return x.Rung
+	}
+	return ""
+}
+
+func (x *LadderClaim) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *LadderClaim) GetOver() string {
+	if x != nil {
+		return x.Over
+	}
+	return ""
+}
+
+func (x *LadderClaim) GetLeast() float64 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
+func (x *LadderClaim) GetCost() string {
+	if x != nil {
+		return x.Cost
+	}
+	return ""
+}
+
+// LadderCost is a resource, or a wait, that can limit a rung.
+type LadderCost struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The term of the model that says for how many cycles one CTA needs it in a K step, or in all if whole is set.
+	Term          string `protobuf:"bytes,2,opt,name=term,proto3" json:"term,omitempty"`
+	Whole         bool   `protobuf:"varint,3,opt,name=whole,proto3" json:"whole,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LadderCost) Reset() {
+	*x = LadderCost{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LadderCost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LadderCost) ProtoMessage() {}
+
+func (x *LadderCost) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LadderCost.ProtoReflect.Descriptor instead.
+func (*LadderCost) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *LadderCost) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LadderCost) GetTerm() string {
+	if x != nil {
+		return x.Term
+	}
+	return ""
+}
+
+func (x *LadderCost) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+// LadderTime is a published time of a rung.
+type LadderTime struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As "arch@device".
+	Device string `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
+	// M, N and K.
+	Size int64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	// The name of the rung, and its name in the source.
+	Rung  string `protobuf:"bytes,3,opt,name=rung,proto3" json:"rung,omitempty"`
+	Stage string `protobuf:"bytes,4,opt,name=stage,proto3" json:"stage,omitempty"`
+	// Exactly one, or none where the family has no such kernel.
+	Config         *Configs `protobuf:"bytes,5,opt,name=config,proto3" json:"config,omitempty"`
+	FlopsPerSecond float64  `protobuf:"fixed64,6,opt,name=flops_per_second,json=flopsPerSecond,proto3" json:"flops_per_second,omitempty"`
+	Source         string   `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *LadderTime) Reset() {
+	*x = LadderTime{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LadderTime) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LadderTime) ProtoMessage() {}
+
+func (x *LadderTime) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LadderTime.ProtoReflect.Descriptor instead.
+func (*LadderTime) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *LadderTime) GetDevice() string {
+	if x != nil {
+		return x.Device
+	}
+	return ""
+}
+
+func (x *LadderTime) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *LadderTime) GetRung() string {
+	if x != nil {
+		return x.Rung
+	}
+	return ""
+}
+
+func (x *LadderTime) GetStage() string {
+	if x != nil {
+		return x.Stage
+	}
+	return ""
+}
+
+func (x *LadderTime) GetConfig() *Configs {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *LadderTime) GetFlopsPerSecond() float64 {
+	if x != nil {
+		return x.FlopsPerSecond
+	}
+	return 0
+}
+
+func (x *LadderTime) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
 var File_origami_plugin_v1_arch_proto protoreflect.FileDescriptor
 
 const file_origami_plugin_v1_arch_proto_rawDesc = "" +
@@ -3905,18 +5108,23 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x04info\x18\x01 \x01(\v2\x17.origami.plugin.v1.InfoR\x04info\x12+\n" +
 	"\x11protocol_versions\x18\x02 \x03(\x05R\x10protocolVersions\x127\n" +
 	"\bmanifest\x18\x03 \x01(\v2\x1b.origami.plugin.v1.ManifestR\bmanifest\x12?\n" +
-	"\bexecutor\x18\x04 \x01(\v2#.origami.plugin.v1.ExecutorManifestR\bexecutor\"\xa1\x01\n" +
+	"\bexecutor\x18\x04 \x01(\v2#.origami.plugin.v1.ExecutorManifestR\bexecutor\"\xd9\x01\n" +
 	"\bManifest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
 	"\x05archs\x18\x03 \x03(\v2\x1c.origami.plugin.v1.ArchEntryR\x05archs\x123\n" +
-	"\aoptions\x18\x04 \x03(\v2\x19.origami.plugin.v1.OptionR\aoptions\"\x9f\x01\n" +
+	"\aoptions\x18\x04 \x03(\v2\x19.origami.plugin.v1.OptionR\aoptions\x12\x1e\n" +
+	"\n" +
+	"calibrates\x18\x05 \x01(\bR\n" +
+	"calibrates\x12\x16\n" +
+	"\x06ladder\x18\x06 \x01(\bR\x06ladder\"\xb7\x01\n" +
 	"\tArchEntry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
 	"\x06models\x18\x03 \x03(\tR\x06models\x12\x18\n" +
 	"\akernels\x18\x04 \x03(\tR\akernels\x128\n" +
-	"\adevices\x18\x05 \x03(\v2\x1e.origami.plugin.v1.DeviceEntryR\adevices\"K\n" +
+	"\adevices\x18\x05 \x03(\v2\x1e.origami.plugin.v1.DeviceEntryR\adevices\x12\x16\n" +
+	"\x06fitted\x18\x06 \x03(\tR\x06fitted\"K\n" +
 	"\vDeviceEntry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -4079,13 +5287,15 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x04date\x18\x06 \x01(\tR\x04date\x12+\n" +
 	"\x04tier\x18\a \x01(\x0e2\x17.origami.plugin.v1.TierR\x04tier\x12\x19\n" +
 	"\bclock_hz\x18\b \x01(\x01R\aclockHz\x12\x16\n" +
-	"\x06spread\x18\t \x01(\x01R\x06spread\"r\n" +
+	"\x06spread\x18\t \x01(\x01R\x06spread\"\x98\x01\n" +
 	"\bConstant\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x12\n" +
 	"\x04unit\x18\x03 \x01(\tR\x04unit\x12\x10\n" +
 	"\x03doc\x18\x04 \x01(\tR\x03doc\x12\x16\n" +
-	"\x06source\x18\x05 \x01(\tR\x06source\"\xbb\x01\n" +
+	"\x06source\x18\x05 \x01(\tR\x06source\x12\x10\n" +
+	"\x03low\x18\x06 \x01(\x01R\x03low\x12\x12\n" +
+	"\x04high\x18\a \x01(\x01R\x04high\"\xbb\x01\n" +
 	"\x04Term\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04unit\x18\x02 \x01(\tR\x04unit\x12\x18\n" +
@@ -4196,7 +5406,96 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05error\x18\t \x01(\v2\x1d.origami.plugin.v1.DiagnosticR\x05error\";\n" +
 	"\vReasonCount\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count*I\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\xff\x01\n" +
+	"\x13EstimateWithRequest\x12\x16\n" +
+	"\x06handle\x18\x01 \x01(\fR\x06handle\x12\x1c\n" +
+	"\tconstants\x18\x02 \x03(\tR\tconstants\x12\x16\n" +
+	"\x06values\x18\x03 \x03(\x01R\x06values\x12\x12\n" +
+	"\x04sets\x18\x04 \x01(\x03R\x04sets\x126\n" +
+	"\aconfigs\x18\x05 \x01(\v2\x1c.origami.plugin.v1.ConfigSetR\aconfigs\x126\n" +
+	"\bproblems\x18\x06 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\x12\x16\n" +
+	"\x06counts\x18\a \x03(\x03R\x06counts\"0\n" +
+	"\x14EstimateWithResponse\x12\x18\n" +
+	"\aseconds\x18\x01 \x03(\x01R\aseconds\"G\n" +
+	"\x12CalibrationRequest\x121\n" +
+	"\x06device\x18\x01 \x01(\v2\x19.origami.plugin.v1.DeviceR\x06device\"]\n" +
+	"\x13CalibrationResponse\x120\n" +
+	"\x06probes\x18\x01 \x03(\v2\x18.origami.plugin.v1.ProbeR\x06probes\x12\x14\n" +
+	"\x05texts\x18\x02 \x03(\tR\x05texts\"\xe3\x01\n" +
+	"\x05Probe\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04unit\x18\x02 \x01(\tR\x04unit\x124\n" +
+	"\aprogram\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ProgramR\aprogram\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\rR\x04text\x12\x12\n" +
+	"\x04runs\x18\x05 \x01(\x03R\x04runs\x12\x12\n" +
+	"\x04work\x18\x06 \x01(\x01R\x04work\x12\x14\n" +
+	"\x05value\x18\a \x01(\tR\x05value\x12\x14\n" +
+	"\x05clock\x18\b \x01(\tR\x05clock\x12\x14\n" +
+	"\x05limit\x18\t \x01(\x01R\x05limit\"\x85\x01\n" +
+	"\x19CalibrationNumbersRequest\x121\n" +
+	"\x06device\x18\x01 \x01(\v2\x19.origami.plugin.v1.DeviceR\x06device\x125\n" +
+	"\x06values\x18\x02 \x03(\v2\x1d.origami.plugin.v1.ProbeValueR\x06values\"\xe5\x01\n" +
+	"\n" +
+	"ProbeValue\x12\x14\n" +
+	"\x05probe\x18\x01 \x01(\tR\x05probe\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x12\n" +
+	"\x04unit\x18\x03 \x01(\tR\x04unit\x12\x16\n" +
+	"\x06spread\x18\x04 \x01(\x01R\x06spread\x12\x19\n" +
+	"\bclock_hz\x18\x05 \x01(\x01R\aclockHz\x12\x16\n" +
+	"\x06rounds\x18\x06 \x01(\x03R\x06rounds\x122\n" +
+	"\x15time_unix_nanoseconds\x18\a \x01(\x03R\x13timeUnixNanoseconds\x12\x18\n" +
+	"\arefused\x18\b \x01(\tR\arefused\"\x91\x01\n" +
+	"\x1aCalibrationNumbersResponse\x12>\n" +
+	"\anumbers\x18\x01 \x03(\v2$.origami.plugin.v1.CalibrationNumberR\anumbers\x123\n" +
+	"\x05atoms\x18\x02 \x03(\v2\x1d.origami.plugin.v1.DeviceAtomR\x05atoms\"{\n" +
+	"\x11CalibrationNumber\x120\n" +
+	"\x06number\x18\x01 \x01(\v2\x18.origami.plugin.v1.ParamR\x06number\x12\x16\n" +
+	"\x06probes\x18\x02 \x03(\tR\x06probes\x12\x1c\n" +
+	"\tparameter\x18\x03 \x01(\bR\tparameter\"\xa6\x01\n" +
+	"\n" +
+	"DeviceAtom\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\f\n" +
+	"\x01m\x18\x02 \x01(\x03R\x01m\x12\f\n" +
+	"\x01n\x18\x03 \x01(\x03R\x01n\x12\f\n" +
+	"\x01k\x18\x04 \x01(\x03R\x01k\x12\x16\n" +
+	"\x06cycles\x18\x05 \x01(\x01R\x06cycles\x12\x16\n" +
+	"\x06source\x18\x06 \x01(\tR\x06source\x12\x16\n" +
+	"\x06method\x18\a \x01(\tR\x06method\x12\x12\n" +
+	"\x04date\x18\b \x01(\tR\x04date\"\x0f\n" +
+	"\rLadderRequest\"\xcf\x02\n" +
+	"\x0eLadderResponse\x12\x16\n" +
+	"\x06family\x18\x01 \x01(\tR\x06family\x12.\n" +
+	"\x05types\x18\x02 \x01(\v2\x18.origami.plugin.v1.TypesR\x05types\x12\x16\n" +
+	"\x06device\x18\x03 \x01(\tR\x06device\x123\n" +
+	"\x05rungs\x18\x04 \x03(\v2\x1d.origami.plugin.v1.LadderRungR\x05rungs\x126\n" +
+	"\x06claims\x18\x05 \x03(\v2\x1e.origami.plugin.v1.LadderClaimR\x06claims\x123\n" +
+	"\x05costs\x18\x06 \x03(\v2\x1d.origami.plugin.v1.LadderCostR\x05costs\x12;\n" +
+	"\tpublished\x18\a \x03(\v2\x1d.origami.plugin.v1.LadderTimeR\tpublished\"f\n" +
+	"\n" +
+	"LadderRung\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03doc\x18\x02 \x01(\tR\x03doc\x122\n" +
+	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\"s\n" +
+	"\vLadderClaim\x12\x12\n" +
+	"\x04rung\x18\x01 \x01(\tR\x04rung\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
+	"\x04over\x18\x03 \x01(\tR\x04over\x12\x14\n" +
+	"\x05least\x18\x04 \x01(\x01R\x05least\x12\x12\n" +
+	"\x04cost\x18\x05 \x01(\tR\x04cost\"J\n" +
+	"\n" +
+	"LadderCost\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\tR\x04term\x12\x14\n" +
+	"\x05whole\x18\x03 \x01(\bR\x05whole\"\xd8\x01\n" +
+	"\n" +
+	"LadderTime\x12\x16\n" +
+	"\x06device\x18\x01 \x01(\tR\x06device\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
+	"\x04rung\x18\x03 \x01(\tR\x04rung\x12\x14\n" +
+	"\x05stage\x18\x04 \x01(\tR\x05stage\x122\n" +
+	"\x06config\x18\x05 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\x12(\n" +
+	"\x10flops_per_second\x18\x06 \x01(\x01R\x0eflopsPerSecond\x12\x16\n" +
+	"\x06source\x18\a \x01(\tR\x06source*I\n" +
 	"\x03Dim\x12\x13\n" +
 	"\x0fDIM_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05DIM_M\x10\x01\x12\t\n" +
@@ -4232,7 +5531,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"BOUND_MALL\x10\x03\x12\x0e\n" +
 	"\n" +
 	"BOUND_DRAM\x10\x04\x12\x11\n" +
-	"\rBOUND_LATENCY\x10\x052\xfd\x05\n" +
+	"\rBOUND_LATENCY\x10\x052\xfe\b\n" +
 	"\vArchService\x12S\n" +
 	"\bManifest\x12\".origami.plugin.v1.ManifestRequest\x1a#.origami.plugin.v1.ManifestResponse\x12G\n" +
 	"\x04Open\x12\x1e.origami.plugin.v1.OpenRequest\x1a\x1f.origami.plugin.v1.OpenResponse\x12J\n" +
@@ -4243,7 +5542,11 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05Terms\x12\x1f.origami.plugin.v1.TermsRequest\x1a .origami.plugin.v1.TermsResponse\x12P\n" +
 	"\aMapping\x12!.origami.plugin.v1.MappingRequest\x1a\".origami.plugin.v1.MappingResponse\x12m\n" +
 	"\x0fMemoryIteration\x12).origami.plugin.v1.MemoryIterationRequest\x1a*.origami.plugin.v1.MemoryIterationResponse\"\x03\x88\x02\x01\x12G\n" +
-	"\x04Rank\x12\x1e.origami.plugin.v1.RankRequest\x1a\x1f.origami.plugin.v1.RankResponseBFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
+	"\x04Rank\x12\x1e.origami.plugin.v1.RankRequest\x1a\x1f.origami.plugin.v1.RankResponse\x12_\n" +
+	"\fEstimateWith\x12&.origami.plugin.v1.EstimateWithRequest\x1a'.origami.plugin.v1.EstimateWithResponse\x12\\\n" +
+	"\vCalibration\x12%.origami.plugin.v1.CalibrationRequest\x1a&.origami.plugin.v1.CalibrationResponse\x12q\n" +
+	"\x12CalibrationNumbers\x12,.origami.plugin.v1.CalibrationNumbersRequest\x1a-.origami.plugin.v1.CalibrationNumbersResponse\x12M\n" +
+	"\x06Ladder\x12 .origami.plugin.v1.LadderRequest\x1a!.origami.plugin.v1.LadderResponseBFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_origami_plugin_v1_arch_proto_rawDescOnce sync.Once
@@ -4258,171 +5561,214 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 }
 
 var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
-	(Dim)(0),                        // 0: origami.plugin.v1.Dim
-	(Rung)(0),                       // 1: origami.plugin.v1.Rung
-	(Tier)(0),                       // 2: origami.plugin.v1.Tier
-	(TermKind)(0),                   // 3: origami.plugin.v1.TermKind
-	(Key)(0),                        // 4: origami.plugin.v1.Key
-	(Bound)(0),                      // 5: origami.plugin.v1.Bound
-	(*ManifestRequest)(nil),         // 6: origami.plugin.v1.ManifestRequest
-	(*ManifestResponse)(nil),        // 7: origami.plugin.v1.ManifestResponse
-	(*Describe)(nil),                // 8: origami.plugin.v1.Describe
-	(*Manifest)(nil),                // 9: origami.plugin.v1.Manifest
-	(*ArchEntry)(nil),               // 10: origami.plugin.v1.ArchEntry
-	(*DeviceEntry)(nil),             // 11: origami.plugin.v1.DeviceEntry
-	(*Option)(nil),                  // 12: origami.plugin.v1.Option
-	(*OpenRequest)(nil),             // 13: origami.plugin.v1.OpenRequest
-	(*LiveDevice)(nil),              // 14: origami.plugin.v1.LiveDevice
-	(*Override)(nil),                // 15: origami.plugin.v1.Override
-	(*OpenResponse)(nil),            // 16: origami.plugin.v1.OpenResponse
-	(*CloseRequest)(nil),            // 17: origami.plugin.v1.CloseRequest
-	(*CloseResponse)(nil),           // 18: origami.plugin.v1.CloseResponse
-	(*Description)(nil),             // 19: origami.plugin.v1.Description
-	(*Fitted)(nil),                  // 20: origami.plugin.v1.Fitted
-	(*Family)(nil),                  // 21: origami.plugin.v1.Family
-	(*Types)(nil),                   // 22: origami.plugin.v1.Types
-	(*Uncertainty)(nil),             // 23: origami.plugin.v1.Uncertainty
-	(*Checked)(nil),                 // 24: origami.plugin.v1.Checked
-	(*Layout)(nil),                  // 25: origami.plugin.v1.Layout
-	(*Range)(nil),                   // 26: origami.plugin.v1.Range
-	(*ErrorRange)(nil),              // 27: origami.plugin.v1.ErrorRange
-	(*PeakRate)(nil),                // 28: origami.plugin.v1.PeakRate
-	(*Atom)(nil),                    // 29: origami.plugin.v1.Atom
-	(*Param)(nil),                   // 30: origami.plugin.v1.Param
-	(*Constant)(nil),                // 31: origami.plugin.v1.Constant
-	(*Term)(nil),                    // 32: origami.plugin.v1.Term
-	(*Order)(nil),                   // 33: origami.plugin.v1.Order
-	(*OptionValue)(nil),             // 34: origami.plugin.v1.OptionValue
-	(*Level)(nil),                   // 35: origami.plugin.v1.Level
-	(*Bandwidth)(nil),               // 36: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                   // 37: origami.plugin.v1.Space
-	(*AxisValues)(nil),              // 38: origami.plugin.v1.AxisValues
-	(*CandidatesRequest)(nil),       // 39: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),      // 40: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),         // 41: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),        // 42: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),            // 43: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),           // 44: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),          // 45: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),         // 46: origami.plugin.v1.MappingResponse
-	(*MemoryIterationRequest)(nil),  // 47: origami.plugin.v1.MemoryIterationRequest
-	(*MemoryIterationResponse)(nil), // 48: origami.plugin.v1.MemoryIterationResponse
-	(*RankRequest)(nil),             // 49: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),            // 50: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                 // 51: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),             // 52: origami.plugin.v1.ReasonCount
-	nil,                             // 53: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                             // 54: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                             // 55: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                    // 56: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),        // 57: origami.plugin.v1.ExecutorManifest
-	(*Problem)(nil),                 // 58: origami.plugin.v1.Problem
-	(*Axis)(nil),                    // 59: origami.plugin.v1.Axis
-	(ElementType)(0),                // 60: origami.plugin.v1.ElementType
-	(Major)(0),                      // 61: origami.plugin.v1.Major
-	(*Configs)(nil),                 // 62: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),               // 63: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),              // 64: origami.plugin.v1.Diagnostic
+	(Dim)(0),                           // 0: origami.plugin.v1.Dim
+	(Rung)(0),                          // 1: origami.plugin.v1.Rung
+	(Tier)(0),                          // 2: origami.plugin.v1.Tier
+	(TermKind)(0),                      // 3: origami.plugin.v1.TermKind
+	(Key)(0),                           // 4: origami.plugin.v1.Key
+	(Bound)(0),                         // 5: origami.plugin.v1.Bound
+	(*ManifestRequest)(nil),            // 6: origami.plugin.v1.ManifestRequest
+	(*ManifestResponse)(nil),           // 7: origami.plugin.v1.ManifestResponse
+	(*Describe)(nil),                   // 8: origami.plugin.v1.Describe
+	(*Manifest)(nil),                   // 9: origami.plugin.v1.Manifest
+	(*ArchEntry)(nil),                  // 10: origami.plugin.v1.ArchEntry
+	(*DeviceEntry)(nil),                // 11: origami.plugin.v1.DeviceEntry
+	(*Option)(nil),                     // 12: origami.plugin.v1.Option
+	(*OpenRequest)(nil),                // 13: origami.plugin.v1.OpenRequest
+	(*LiveDevice)(nil),                 // 14: origami.plugin.v1.LiveDevice
+	(*Override)(nil),                   // 15: origami.plugin.v1.Override
+	(*OpenResponse)(nil),               // 16: origami.plugin.v1.OpenResponse
+	(*CloseRequest)(nil),               // 17: origami.plugin.v1.CloseRequest
+	(*CloseResponse)(nil),              // 18: origami.plugin.v1.CloseResponse
+	(*Description)(nil),                // 19: origami.plugin.v1.Description
+	(*Fitted)(nil),                     // 20: origami.plugin.v1.Fitted
+	(*Family)(nil),                     // 21: origami.plugin.v1.Family
+	(*Types)(nil),                      // 22: origami.plugin.v1.Types
+	(*Uncertainty)(nil),                // 23: origami.plugin.v1.Uncertainty
+	(*Checked)(nil),                    // 24: origami.plugin.v1.Checked
+	(*Layout)(nil),                     // 25: origami.plugin.v1.Layout
+	(*Range)(nil),                      // 26: origami.plugin.v1.Range
+	(*ErrorRange)(nil),                 // 27: origami.plugin.v1.ErrorRange
+	(*PeakRate)(nil),                   // 28: origami.plugin.v1.PeakRate
+	(*Atom)(nil),                       // 29: origami.plugin.v1.Atom
+	(*Param)(nil),                      // 30: origami.plugin.v1.Param
+	(*Constant)(nil),                   // 31: origami.plugin.v1.Constant
+	(*Term)(nil),                       // 32: origami.plugin.v1.Term
+	(*Order)(nil),                      // 33: origami.plugin.v1.Order
+	(*OptionValue)(nil),                // 34: origami.plugin.v1.OptionValue
+	(*Level)(nil),                      // 35: origami.plugin.v1.Level
+	(*Bandwidth)(nil),                  // 36: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                      // 37: origami.plugin.v1.Space
+	(*AxisValues)(nil),                 // 38: origami.plugin.v1.AxisValues
+	(*CandidatesRequest)(nil),          // 39: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),         // 40: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),            // 41: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),           // 42: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),               // 43: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),              // 44: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),             // 45: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),            // 46: origami.plugin.v1.MappingResponse
+	(*MemoryIterationRequest)(nil),     // 47: origami.plugin.v1.MemoryIterationRequest
+	(*MemoryIterationResponse)(nil),    // 48: origami.plugin.v1.MemoryIterationResponse
+	(*RankRequest)(nil),                // 49: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),               // 50: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                    // 51: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),                // 52: origami.plugin.v1.ReasonCount
+	(*EstimateWithRequest)(nil),        // 53: origami.plugin.v1.EstimateWithRequest
+	(*EstimateWithResponse)(nil),       // 54: origami.plugin.v1.EstimateWithResponse
+	(*CalibrationRequest)(nil),         // 55: origami.plugin.v1.CalibrationRequest
+	(*CalibrationResponse)(nil),        // 56: origami.plugin.v1.CalibrationResponse
+	(*Probe)(nil),                      // 57: origami.plugin.v1.Probe
+	(*CalibrationNumbersRequest)(nil),  // 58: origami.plugin.v1.CalibrationNumbersRequest
+	(*ProbeValue)(nil),                 // 59: origami.plugin.v1.ProbeValue
+	(*CalibrationNumbersResponse)(nil), // 60: origami.plugin.v1.CalibrationNumbersResponse
+	(*CalibrationNumber)(nil),          // 61: origami.plugin.v1.CalibrationNumber
+	(*DeviceAtom)(nil),                 // 62: origami.plugin.v1.DeviceAtom
+	(*LadderRequest)(nil),              // 63: origami.plugin.v1.LadderRequest
+	(*LadderResponse)(nil),             // 64: origami.plugin.v1.LadderResponse
+	(*LadderRung)(nil),                 // 65: origami.plugin.v1.LadderRung
+	(*LadderClaim)(nil),                // 66: origami.plugin.v1.LadderClaim
+	(*LadderCost)(nil),                 // 67: origami.plugin.v1.LadderCost
+	(*LadderTime)(nil),                 // 68: origami.plugin.v1.LadderTime
+	nil,                                // 69: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                                // 70: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                                // 71: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                       // 72: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),           // 73: origami.plugin.v1.ExecutorManifest
+	(*Problem)(nil),                    // 74: origami.plugin.v1.Problem
+	(*Axis)(nil),                       // 75: origami.plugin.v1.Axis
+	(ElementType)(0),                   // 76: origami.plugin.v1.ElementType
+	(Major)(0),                         // 77: origami.plugin.v1.Major
+	(*Configs)(nil),                    // 78: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),                  // 79: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),                 // 80: origami.plugin.v1.Diagnostic
+	(*Device)(nil),                     // 81: origami.plugin.v1.Device
+	(*Program)(nil),                    // 82: origami.plugin.v1.Program
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
-	9,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	56, // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
-	9,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	57, // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
-	10, // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
-	12, // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
-	11, // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
-	53, // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	54, // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
-	14, // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
-	1,  // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	55, // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
-	19, // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	35, // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
-	1,  // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
-	1,  // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	28, // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	29, // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	30, // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	31, // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	32, // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	33, // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	34, // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	23, // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
-	0,  // 24: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
-	21, // 25: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
-	20, // 26: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
-	58, // 27: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
-	59, // 28: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
-	22, // 29: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
-	60, // 30: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
-	60, // 31: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
-	27, // 32: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
-	24, // 33: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
-	25, // 34: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
-	26, // 35: origami.plugin.v1.Checked.divisor:type_name -> origami.plugin.v1.Range
-	26, // 36: origami.plugin.v1.Checked.split_k:type_name -> origami.plugin.v1.Range
-	26, // 37: origami.plugin.v1.Checked.m:type_name -> origami.plugin.v1.Range
-	26, // 38: origami.plugin.v1.Checked.n:type_name -> origami.plugin.v1.Range
-	26, // 39: origami.plugin.v1.Checked.k:type_name -> origami.plugin.v1.Range
-	26, // 40: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
-	26, // 41: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
-	22, // 42: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
-	61, // 43: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
-	61, // 44: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
-	5,  // 45: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
-	60, // 46: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	60, // 47: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	2,  // 48: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	3,  // 49: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	4,  // 50: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	36, // 51: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	5,  // 52: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	38, // 53: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
-	58, // 54: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	37, // 55: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	62, // 56: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	62, // 57: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	58, // 58: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	63, // 59: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	58, // 60: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	63, // 61: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	58, // 62: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	62, // 63: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	58, // 64: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	62, // 65: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	58, // 66: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	37, // 67: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	51, // 68: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	62, // 69: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	52, // 70: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	64, // 71: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	15, // 72: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	6,  // 73: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	13, // 74: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	17, // 75: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	39, // 76: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	41, // 77: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	43, // 78: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	45, // 79: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	47, // 80: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	49, // 81: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	7,  // 82: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	16, // 83: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	18, // 84: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	40, // 85: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	42, // 86: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	44, // 87: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	46, // 88: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	48, // 89: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	50, // 90: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	82, // [82:91] is the sub-list for method output_type
-	73, // [73:82] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	9,   // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
+	72,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	9,   // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
+	73,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	10,  // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
+	12,  // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
+	11,  // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
+	69,  // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	70,  // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	14,  // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
+	1,   // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
+	71,  // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	19,  // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
+	35,  // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
+	1,   // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
+	1,   // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
+	28,  // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
+	29,  // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
+	30,  // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
+	31,  // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
+	32,  // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
+	33,  // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
+	34,  // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
+	23,  // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
+	0,   // 24: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
+	21,  // 25: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
+	20,  // 26: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
+	74,  // 27: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
+	75,  // 28: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
+	22,  // 29: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
+	76,  // 30: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
+	76,  // 31: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
+	27,  // 32: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
+	24,  // 33: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
+	25,  // 34: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
+	26,  // 35: origami.plugin.v1.Checked.divisor:type_name -> origami.plugin.v1.Range
+	26,  // 36: origami.plugin.v1.Checked.split_k:type_name -> origami.plugin.v1.Range
+	26,  // 37: origami.plugin.v1.Checked.m:type_name -> origami.plugin.v1.Range
+	26,  // 38: origami.plugin.v1.Checked.n:type_name -> origami.plugin.v1.Range
+	26,  // 39: origami.plugin.v1.Checked.k:type_name -> origami.plugin.v1.Range
+	26,  // 40: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
+	26,  // 41: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
+	22,  // 42: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
+	77,  // 43: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
+	77,  // 44: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
+	5,   // 45: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
+	76,  // 46: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	76,  // 47: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	2,   // 48: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
+	3,   // 49: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
+	4,   // 50: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
+	36,  // 51: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	5,   // 52: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
+	38,  // 53: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
+	74,  // 54: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	37,  // 55: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	78,  // 56: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	78,  // 57: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	74,  // 58: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	79,  // 59: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	74,  // 60: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	79,  // 61: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	74,  // 62: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	78,  // 63: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	74,  // 64: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
+	78,  // 65: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
+	74,  // 66: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	37,  // 67: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	51,  // 68: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	78,  // 69: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	52,  // 70: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	80,  // 71: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	79,  // 72: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	74,  // 73: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
+	81,  // 74: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
+	57,  // 75: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
+	82,  // 76: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
+	81,  // 77: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
+	59,  // 78: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
+	61,  // 79: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
+	62,  // 80: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
+	30,  // 81: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
+	22,  // 82: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
+	65,  // 83: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
+	66,  // 84: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
+	67,  // 85: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
+	68,  // 86: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
+	78,  // 87: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
+	78,  // 88: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
+	15,  // 89: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	6,   // 90: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	13,  // 91: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	17,  // 92: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	39,  // 93: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	41,  // 94: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	43,  // 95: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	45,  // 96: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	47,  // 97: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	49,  // 98: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	53,  // 99: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
+	55,  // 100: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
+	58,  // 101: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
+	63,  // 102: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
+	7,   // 103: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	16,  // 104: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	18,  // 105: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	40,  // 106: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	42,  // 107: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	44,  // 108: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	46,  // 109: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	48,  // 110: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	50,  // 111: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	54,  // 112: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
+	56,  // 113: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
+	60,  // 114: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
+	64,  // 115: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
+	103, // [103:116] is the sub-list for method output_type
+	90,  // [90:103] is the sub-list for method input_type
+	90,  // [90:90] is the sub-list for extension type_name
+	90,  // [90:90] is the sub-list for extension extendee
+	0,   // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -4440,7 +5786,7 @@ func file_origami_plugin_v1_arch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   50,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

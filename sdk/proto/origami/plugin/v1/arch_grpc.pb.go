@@ -19,15 +19,19 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ArchService_Manifest_FullMethodName        = "/origami.plugin.v1.ArchService/Manifest"
-	ArchService_Open_FullMethodName            = "/origami.plugin.v1.ArchService/Open"
-	ArchService_Close_FullMethodName           = "/origami.plugin.v1.ArchService/Close"
-	ArchService_Candidates_FullMethodName      = "/origami.plugin.v1.ArchService/Candidates"
-	ArchService_Estimate_FullMethodName        = "/origami.plugin.v1.ArchService/Estimate"
-	ArchService_Terms_FullMethodName           = "/origami.plugin.v1.ArchService/Terms"
-	ArchService_Mapping_FullMethodName         = "/origami.plugin.v1.ArchService/Mapping"
-	ArchService_MemoryIteration_FullMethodName = "/origami.plugin.v1.ArchService/MemoryIteration"
-	ArchService_Rank_FullMethodName            = "/origami.plugin.v1.ArchService/Rank"
+	ArchService_Manifest_FullMethodName           = "/origami.plugin.v1.ArchService/Manifest"
+	ArchService_Open_FullMethodName               = "/origami.plugin.v1.ArchService/Open"
+	ArchService_Close_FullMethodName              = "/origami.plugin.v1.ArchService/Close"
+	ArchService_Candidates_FullMethodName         = "/origami.plugin.v1.ArchService/Candidates"
+	ArchService_Estimate_FullMethodName           = "/origami.plugin.v1.ArchService/Estimate"
+	ArchService_Terms_FullMethodName              = "/origami.plugin.v1.ArchService/Terms"
+	ArchService_Mapping_FullMethodName            = "/origami.plugin.v1.ArchService/Mapping"
+	ArchService_MemoryIteration_FullMethodName    = "/origami.plugin.v1.ArchService/MemoryIteration"
+	ArchService_Rank_FullMethodName               = "/origami.plugin.v1.ArchService/Rank"
+	ArchService_EstimateWith_FullMethodName       = "/origami.plugin.v1.ArchService/EstimateWith"
+	ArchService_Calibration_FullMethodName        = "/origami.plugin.v1.ArchService/Calibration"
+	ArchService_CalibrationNumbers_FullMethodName = "/origami.plugin.v1.ArchService/CalibrationNumbers"
+	ArchService_Ladder_FullMethodName             = "/origami.plugin.v1.ArchService/Ladder"
 )
 
 // ArchServiceClient is the client API for ArchService service.
@@ -59,6 +63,17 @@ type ArchServiceClient interface {
 	MemoryIteration(ctx context.Context, in *MemoryIterationRequest, opts ...grpc.CallOption) (*MemoryIterationResponse, error)
 	// Rank runs candidates, estimates, ordering and mapping next to the model, for a batch of problems.
 	Rank(ctx context.Context, in *RankRequest, opts ...grpc.CallOption) (*RankResponse, error)
+	// EstimateWith predicts the times of many kernels on many problems under other values of the model's constants. Only
+	// models whose constants have bounds need it. Since API 1.3.0.
+	EstimateWith(ctx context.Context, in *EstimateWithRequest, opts ...grpc.CallOption) (*EstimateWithResponse, error)
+	// Calibration lists the microbenchmarks of a device. Only plugins whose manifest says calibrates need it and
+	// CalibrationNumbers. Since API 1.3.0.
+	Calibration(ctx context.Context, in *CalibrationRequest, opts ...grpc.CallOption) (*CalibrationResponse, error)
+	// CalibrationNumbers computes the numbers of a device from the values of its microbenchmarks. Since API 1.3.0.
+	CalibrationNumbers(ctx context.Context, in *CalibrationNumbersRequest, opts ...grpc.CallOption) (*CalibrationNumbersResponse, error)
+	// Ladder returns a ladder of kernels, each of which does one thing more than the one below. Only plugins whose
+	// manifest says ladder need it. Since API 1.3.0.
+	Ladder(ctx context.Context, in *LadderRequest, opts ...grpc.CallOption) (*LadderResponse, error)
 }
 
 type archServiceClient struct {
@@ -160,6 +175,46 @@ func (c *archServiceClient) Rank(ctx context.Context, in *RankRequest, opts ...g
 	return out, nil
 }
 
+func (c *archServiceClient) EstimateWith(ctx context.Context, in *EstimateWithRequest, opts ...grpc.CallOption) (*EstimateWithResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EstimateWithResponse)
+	err := c.cc.Invoke(ctx, ArchService_EstimateWith_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *archServiceClient) Calibration(ctx context.Context, in *CalibrationRequest, opts ...grpc.CallOption) (*CalibrationResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CalibrationResponse)
+	err := c.cc.Invoke(ctx, ArchService_Calibration_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *archServiceClient) CalibrationNumbers(ctx context.Context, in *CalibrationNumbersRequest, opts ...grpc.CallOption) (*CalibrationNumbersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CalibrationNumbersResponse)
+	err := c.cc.Invoke(ctx, ArchService_CalibrationNumbers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *archServiceClient) Ladder(ctx context.Context, in *LadderRequest, opts ...grpc.CallOption) (*LadderResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LadderResponse)
+	err := c.cc.Invoke(ctx, ArchService_Ladder_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ArchServiceServer is the server API for ArchService service.
 // All implementations must embed UnimplementedArchServiceServer
 // for forward compatibility.
@@ -189,6 +244,17 @@ type ArchServiceServer interface {
 	MemoryIteration(context.Context, *MemoryIterationRequest) (*MemoryIterationResponse, error)
 	// Rank runs candidates, estimates, ordering and mapping next to the model, for a batch of problems.
 	Rank(context.Context, *RankRequest) (*RankResponse, error)
+	// EstimateWith predicts the times of many kernels on many problems under other values of the model's constants. Only
+	// models whose constants have bounds need it. Since API 1.3.0.
+	EstimateWith(context.Context, *EstimateWithRequest) (*EstimateWithResponse, error)
+	// Calibration lists the microbenchmarks of a device. Only plugins whose manifest says calibrates need it and
+	// CalibrationNumbers. Since API 1.3.0.
+	Calibration(context.Context, *CalibrationRequest) (*CalibrationResponse, error)
+	// CalibrationNumbers computes the numbers of a device from the values of its microbenchmarks. Since API 1.3.0.
+	CalibrationNumbers(context.Context, *CalibrationNumbersRequest) (*CalibrationNumbersResponse, error)
+	// Ladder returns a ladder of kernels, each of which does one thing more than the one below. Only plugins whose
+	// manifest says ladder need it. Since API 1.3.0.
+	Ladder(context.Context, *LadderRequest) (*LadderResponse, error)
 	mustEmbedUnimplementedArchServiceServer()
 }
 
@@ -225,6 +291,18 @@ func (UnimplementedArchServiceServer) MemoryIteration(context.Context, *MemoryIt
 }
 func (UnimplementedArchServiceServer) Rank(context.Context, *RankRequest) (*RankResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Rank not implemented")
+}
+func (UnimplementedArchServiceServer) EstimateWith(context.Context, *EstimateWithRequest) (*EstimateWithResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method EstimateWith not implemented")
+}
+func (UnimplementedArchServiceServer) Calibration(context.Context, *CalibrationRequest) (*CalibrationResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Calibration not implemented")
+}
+func (UnimplementedArchServiceServer) CalibrationNumbers(context.Context, *CalibrationNumbersRequest) (*CalibrationNumbersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CalibrationNumbers not implemented")
+}
+func (UnimplementedArchServiceServer) Ladder(context.Context, *LadderRequest) (*LadderResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Ladder not implemented")
 }
 func (UnimplementedArchServiceServer) mustEmbedUnimplementedArchServiceServer() {}
 func (UnimplementedArchServiceServer) testEmbeddedByValue()                     {}
@@ -409,6 +487,78 @@ func _ArchService_Rank_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ArchService_EstimateWith_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EstimateWithRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ArchServiceServer).EstimateWith(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ArchService_EstimateWith_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ArchServiceServer).EstimateWith(ctx, req.(*EstimateWithRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ArchService_Calibration_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CalibrationRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ArchServiceServer).Calibration(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ArchService_Calibration_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ArchServiceServer).Calibration(ctx, req.(*CalibrationRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ArchService_CalibrationNumbers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CalibrationNumbersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ArchServiceServer).CalibrationNumbers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ArchService_CalibrationNumbers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ArchServiceServer).CalibrationNumbers(ctx, req.(*CalibrationNumbersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ArchService_Ladder_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LadderRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ArchServiceServer).Ladder(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ArchService_Ladder_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ArchServiceServer).Ladder(ctx, req.(*LadderRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ArchService_ServiceDesc is the grpc.ServiceDesc for ArchService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -451,6 +601,22 @@ var ArchService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Rank",
 			Handler:    _ArchService_Rank_Handler,
+		},
+		{
+			MethodName: "EstimateWith",
+			Handler:    _ArchService_EstimateWith_Handler,
+		},
+		{
+			MethodName: "Calibration",
+			Handler:    _ArchService_Calibration_Handler,
+		},
+		{
+			MethodName: "CalibrationNumbers",
+			Handler:    _ArchService_CalibrationNumbers_Handler,
+		},
+		{
+			MethodName: "Ladder",
+			Handler:    _ArchService_Ladder_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,65 @@
+package fit
+
+import (
+	"context"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Tunable is a model whose constants can have other values. Those of its description that have bounds can be fitted
+// (arch.Constant.Fits).
+type Tunable interface {
+	arch.Architecture
+	// EstimateWith predicts the times of kernels under each of several sets of values of constants, by name. A constant
+	// that is not in a set has its value in use. A fit also tries values just outside of the bounds. There is a row per
+	// set, with the kernels of all problems in order; the time of a kernel that the model rejects is 0. It may be called
+	// from several goroutines.
+	EstimateWith(ctx context.Context, values []map[string]float64, sample []Kernels) ([][]unit.Seconds, error)
+}
+
+// Kernels are kernels of one problem.
+type Kernels struct {
+	Problem gemm.Problem
+	Configs []gemm.Config
+}
+
+// EstimateEach is EstimateWith for a model that can be made with other values.
+func EstimateEach(
+	ctx context.Context, model Model, values []map[string]float64, sample []Kernels,
+) ([][]unit.Seconds, error) {
+	rows := make([][]unit.Seconds, len(values))
+	kernels := 0
+	for _, k := range sample {
+		kernels += len(k.Configs)
+	}
+	var estimates []arch.Estimate
+	for i, v := range values {
+		rows[i] = make([]unit.Seconds, 0, kernels)
+		m, err := model(v)
+		if err != nil {
+			return nil, err
+		}
+		clock := m.Describe().Clock
+		for _, k := range sample {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			estimates = append(estimates[:0], make([]arch.Estimate, len(k.Configs))...)
+			if err := m.Estimate(ctx, estimates, k.Problem, k.Configs); err != nil {
+				return nil, err
+			}
+			for _, e := range estimates {
+				rows[i] = append(rows[i], e.Cycles.At(clock)) // 0 of a rejected one
+			}
+		}
+	}
+	return rows, nil
+}
+
+// estimate is EstimateWith for a model as it is.
+func estimate(ctx context.Context, m arch.Architecture, sample []Kernels) ([][]unit.Seconds, error) {
+	as := func(map[string]float64) (arch.Architecture, error) { return m, nil }
+	return EstimateEach(ctx, as, make([]map[string]float64, 1), sample)
+}

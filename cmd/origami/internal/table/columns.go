@@ -112,6 +112,12 @@ func (c Column[T]) CSV(cell func(*T) string) Column[T] {
 	return c
 }
 
+// Same has CSV and TSV show what people see.
+func (c Column[T]) Same() Column[T] {
+	c.cells = c.text
+	return c
+}
+
 // In leaves a column out of all formats but one. CSV includes TSV.
 func (c Column[T]) In(f Format) Column[T] {
 	if f != JSON {
@@ -288,4 +294,12 @@ func Positive[F ~float64](v F) F {
 		return v
 	}
 	return F(math.NaN())
+}
+
+// Known is a number that is unknown without a value.
+func Known[F ~float64](v *F) F {
+	if v == nil {
+		return F(math.NaN())
+	}
+	return *v
 }

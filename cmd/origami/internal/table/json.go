@@ -21,6 +21,16 @@ func JSONLine(s *iostreams.Streams, v any) error {
 	return err
 }
 
+// JSONLines writes each value as a line of JSON.
+func JSONLines[T any](s *iostreams.Streams, values []T) error {
+	for i := range values {
+		if err := JSONLine(s, &values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Labels names the labels of a problem.
 func Labels(names, values []string) (fields Fields) {
 	for i, name := range names {

@@ -14,26 +14,13 @@ import (
 // The JSON of `calibrate`.
 type (
 	object struct {
-		Device  string       `json:"driver_device_name"`
-		Arch    string       `json:"arch"`
-		InUse   string       `json:"in_use"`
-		Records string       `json:"records"`
-		Numbers []number     `json:"numbers"`
-		Probes  []probeValue `json:"probes"`
-		Picks   picksJSON    `json:"picks"`
-	}
-	number struct {
-		Name      string   `json:"name"`
-		Value     float64  `json:"value"`
-		Unit      string   `json:"unit"`
-		Parameter bool     `json:"parameter"`
-		InUse     *float64 `json:"in_use"`
-		Tier      string   `json:"in_use_tier,omitempty"`
-		Method    string   `json:"method"`
-		Date      string   `json:"date"`
-		Clock     float64  `json:"clock_hz,omitempty"`
-		Spread    float64  `json:"spread"`
-		Probes    []string `json:"probes"`
+		Device  string         `json:"driver_device_name"`
+		Arch    string         `json:"arch"`
+		InUse   string         `json:"in_use"`
+		Records string         `json:"records"`
+		Numbers []table.Object `json:"numbers"`
+		Probes  []probeValue   `json:"probes"`
+		Picks   picksJSON      `json:"picks"`
 	}
 	probeValue struct {
 		Name    string   `json:"name"`
@@ -60,31 +47,44 @@ type (
 	}
 )
 
+// columns are the columns of the numbers. The methods are too long for people; they are in the device file and in docs.
+func (c *comparison) columns() table.Columns[calibrate.Number] {
+	type number = calibrate.Number
+	used := func(n *number) *float64 {
+		if p, ok := c.used(n); ok {
+			return &p.Value
+		}
+		return nil
+	}
+	clock := func(n *number) float64 { return float64(n.Clock) }
+	method := func(n *number) string { return n.Source }
+	return table.Columns[number]{
+		table.Col("name|number", func(n *number) string { return n.Name }),
+		table.Col("value", func(n *number) float64 { return n.Value }, table.SixDigits).Same(),
+		table.Col("unit", func(n *number) string { return n.Unit }),
+		table.Col("parameter|-", func(n *number) bool { return n.Parameter }),
+		table.Opt("in_use", func(n *number) float64 { return table.Known(used(n)) }, table.SixDigits).Same(),
+		table.Col("in_use_tier|tier", func(n *number) string {
+			if p, ok := c.used(n); ok {
+				return p.Tier.String()
+			}
+			return ""
+		}).Omit(),
+		table.Col("method|-", method),
+		table.Col("date|-", func(n *number) string { return n.Date }),
+		table.Col("clock_hz|-", clock).Omit(),
+		table.Col("spread", func(n *number) float64 { return n.Spread }, table.Percent).Same(),
+		table.Col("probes|-", func(n *number) []string { return n.Probes }),
+		table.Opt("-|clock_ghz", func(n *number) float64 { return table.Positive(clock(n) / 1e9) }, table.SixDigits).Same(),
+		table.Col("-|method|-", method),
+	}
+}
+
 func (o *Options) write(r *outcome, c *comparison, format table.Format) error {
 	if format == table.JSON {
 		return table.JSONLine(o.Factory.Streams, newObject(r, c))
 	}
-	header := []string{"number", "value", "unit", "in_use", "tier", "spread", "clock_ghz", "method"}
-	var rows [][]string
-	for i := range r.numbers {
-		n := &r.numbers[i]
-		inUse, tier, clock := "", "", ""
-		if p, ok := c.used(n); ok {
-			inUse, tier = table.SixDigits(p.Value), p.Tier.String()
-		}
-		if n.Clock > 0 {
-			clock = table.SixDigits(float64(n.Clock) / 1e9)
-		}
-		rows = append(rows, []string{n.Name, table.SixDigits(n.Value), n.Unit, inUse, tier, table.Percent(n.Spread), clock,
-			n.Source})
-	}
-	if format == table.Table { // the methods are in the device file and in docs
-		header = header[:len(header)-1]
-		for i := range rows {
-			rows[i] = rows[i][:len(header)]
-		}
-	}
-	if err := table.WriteRows(o.Factory.Streams, format, header, rows); err != nil {
+	if err := c.columns().Write(o.Factory.Streams, format, r.numbers); err != nil {
 		return err
 	}
 	o.notes(c)
@@ -106,18 +106,10 @@ func (o *Options) notes(c *comparison) {
 
 func newObject(r *outcome, c *comparison) object {
 	out := object{Device: r.records.Device.Name, Arch: r.records.Device.Arch, InUse: c.inUse.ID(), Records: r.file,
-		Picks: picksJSON{Model: c.inUse.Model, Rung: c.rung, Sizes: len(c.picks), Changed: []pickJSON{}}}
+		Numbers: c.columns().Objects(r.numbers),
+		Picks:   picksJSON{Model: c.inUse.Model, Rung: c.rung, Sizes: len(c.picks), Changed: []pickJSON{}}}
 	if len(c.inUse.Kernels) > 0 {
 		out.Picks.Kernel = c.inUse.Kernels[0]
-	}
-	for i := range r.numbers {
-		n := &r.numbers[i]
-		j := number{Name: n.Name, Value: n.Value, Unit: n.Unit, Parameter: n.Parameter, Method: n.Source, Date: n.Date,
-			Clock: float64(n.Clock), Spread: n.Spread, Probes: n.Probes}
-		if p, ok := c.used(n); ok {
-			j.InUse, j.Tier = &p.Value, p.Tier.String()
-		}
-		out.Numbers = append(out.Numbers, j)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.values)) {
 		out.Probes = append(out.Probes, newProbeValue(name, r.values[name], r.refused[name]))

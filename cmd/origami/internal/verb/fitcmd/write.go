@@ -26,7 +26,7 @@ type (
 		Refused    string         `json:"refused,omitempty"`
 		Before     outcomeJSON    `json:"before"`
 		After      outcomeJSON    `json:"after"`
-		Quantities []quantityJSON `json:"quantities"`
+		Quantities []table.Object `json:"quantities"`
 		File       string         `json:"file,omitempty"`
 	}
 	outcomeJSON struct {
@@ -35,32 +35,36 @@ type (
 		Efficiency float64 `json:"efficiency"`
 		Worst      float64 `json:"worst_efficiency"`
 	}
-	quantityJSON struct {
-		Name    string       `json:"name"`
-		Unit    string       `json:"unit"`
-		Doc     string       `json:"doc"`
-		Before  float64      `json:"before"`
-		After   float64      `json:"after"`
-		Low     table.Number `json:"fold_low"`
-		High    table.Number `json:"fold_high"`
-		Error   table.Number `json:"relative_standard_error"`
-		Adopted bool         `json:"adopted"`
-		Kept    string       `json:"kept_because,omitempty"`
-	}
 )
+
+// columns are the columns of the constants.
+var columns = table.Columns[fit.Adopted]{
+	table.Col("name|constant", func(q *fit.Adopted) string { return q.Name }),
+	table.Col("unit", func(q *fit.Adopted) string { return q.Unit }),
+	table.Col("doc|-", func(q *fit.Adopted) string { return q.Doc }),
+	table.Col("before", func(q *fit.Adopted) float64 { return q.Value }, table.SixDigits).Same(),
+	table.Col("after", func(q *fit.Adopted) float64 { return q.New }, table.SixDigits).Same(),
+	table.Opt("fold_low|-", func(q *fit.Adopted) float64 { low, _ := folds(q); return low }),
+	table.Opt("fold_high|-", func(q *fit.Adopted) float64 { _, high := folds(q); return high }),
+	table.Col("-|over_folds", func(q *fit.Adopted) string {
+		if low, high := folds(q); table.Finite(low) {
+			return table.SixDigits(low) + " to " + table.SixDigits(high)
+		}
+		return "–"
+	}),
+	table.Opt("relative_standard_error|standard_error", func(q *fit.Adopted) float64 { return math.Expm1(q.Error) },
+		table.Percent).Or("–").Same(),
+	table.Col("adopted|-", func(q *fit.Adopted) bool { return q.Kept == "" }),
+	table.Col("kept_because", func(q *fit.Adopted) string { return q.Kept }).Omit(),
+}
 
 func newObject(a *answer) object {
 	out := object{Device: a.arch.ID(), Model: a.arch.Model, Kernel: a.sets[0].Kernel, Problems: a.adoption.Problems,
 		Times: a.adoption.Times, Adopted: a.adoption.Refused == "", Refused: a.adoption.Refused, File: a.file,
-		Before: outcomeJSON(a.adoption.Before), After: outcomeJSON(a.adoption.After)}
+		Before: outcomeJSON(a.adoption.Before), After: outcomeJSON(a.adoption.After),
+		Quantities: columns.Objects(a.adoption.Quantities)}
 	for _, s := range a.sets {
 		out.Records = append(out.Records, s.Name)
-	}
-	for i := range a.adoption.Quantities {
-		q := &a.adoption.Quantities[i]
-		low, high := folds(q)
-		out.Quantities = append(out.Quantities, quantityJSON{q.Name, q.Unit, q.Doc, q.Value, q.New, table.Number(low),
-			table.Number(high), table.Number(math.Expm1(q.Error)), q.Kept == "", q.Kept})
 	}
 	return out
 }
@@ -75,28 +79,14 @@ func folds(q *fit.Adopted) (low, high float64) {
 
 // write writes the answer. asked says that a device file was to be written.
 func (a *answer) write(s *iostreams.Streams, format table.Format, asked bool) error {
+	var err error
 	if format == table.JSON {
-		if err := table.JSONLine(s, newObject(a)); err != nil {
-			return err
-		}
+		err = table.JSONLine(s, newObject(a))
 	} else {
-		header := []string{"constant", "unit", "before", "after", "over_folds", "standard_error", "kept_because"}
-		var rows [][]string
-		for i := range a.adoption.Quantities {
-			q := &a.adoption.Quantities[i]
-			span, deviation := "–", "–"
-			if low, high := folds(q); table.Finite(low) {
-				span = table.SixDigits(low) + " to " + table.SixDigits(high)
-			}
-			if table.Finite(q.Error) {
-				deviation = table.Percent(math.Expm1(q.Error))
-			}
-			rows = append(rows, []string{q.Name, q.Unit, table.SixDigits(q.Value), table.SixDigits(q.New), span, deviation,
-				q.Kept})
-		}
-		if err := table.WriteRows(s, format, header, rows); err != nil {
-			return err
-		}
+		err = columns.Write(s, format, a.adoption.Quantities)
+	}
+	if err != nil {
+		return err
 	}
 	a.notes(s, asked)
 	return nil

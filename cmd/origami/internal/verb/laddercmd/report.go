@@ -23,7 +23,7 @@ func (w *writer) report(folder string, args []string) error {
 	var page report.Page
 	page.Heading(1, fmt.Sprintf("SGEMM ladder on %s, %s", w.desc.DeviceName, w.problem))
 	all := writer{w.outcome, true}
-	page.Table(all.rungs())
+	page.Table(all.columns().Text(w.entries))
 	if err := w.figures(report.PlaceOf(folder, w.desc.DeviceName, args), &page); err != nil {
 		return report.Unwritable(folder, err)
 	}

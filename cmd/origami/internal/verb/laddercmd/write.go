@@ -2,6 +2,7 @@ package laddercmd
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/ladder"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // writer writes an outcome.
@@ -20,29 +22,13 @@ type writer struct {
 // The JSON of `ladder`.
 type (
 	object struct {
-		Arch    string        `json:"arch"`
-		Device  string        `json:"device"`
-		Model   string        `json:"model"`
-		Kernel  string        `json:"kernel"`
-		Problem gemm.Record   `json:"problem"`
-		Rungs   []rungJSON    `json:"rungs"`
-		Claims  []verdictJSON `json:"claims"`
-	}
-	rungJSON struct {
-		Rung      string             `json:"rung"`
-		Doc       string             `json:"doc"`
-		Config    *gemm.Config       `json:"config"`
-		Rejected  string             `json:"rejected,omitempty"`
-		Requested *float64           `json:"flop_per_requested_byte"`
-		L2        *float64           `json:"flop_per_l2_byte"`
-		DRAM      *float64           `json:"flop_per_dram_byte"`
-		Conflicts *float64           `json:"conflict_degree"`
-		Costs     map[string]float64 `json:"cost_seconds,omitempty"`
-		Predicted *float64           `json:"predicted_seconds"`
-		Limit     string             `json:"limited_by,omitempty"`
-		Measured  *float64           `json:"measured_seconds"`
-		Ratio     *float64           `json:"predicted_over_measured"`
-		Source    string             `json:"source,omitempty"`
+		Arch    string         `json:"arch"`
+		Device  string         `json:"device"`
+		Model   string         `json:"model"`
+		Kernel  string         `json:"kernel"`
+		Problem gemm.Record    `json:"problem"`
+		Rungs   []table.Object `json:"rungs"`
+		Claims  []verdictJSON  `json:"claims"`
 	}
 	verdictJSON struct {
 		Rung     string `json:"rung"`
@@ -60,8 +46,7 @@ func (w *writer) write(s *iostreams.Streams, f table.Format) error {
 		w.table(s)
 		return nil
 	default:
-		header, rows := w.numbers()
-		return table.WriteRows(s, f, header, rows)
+		return w.columns().Write(s, f, w.entries)
 	}
 }
 
@@ -69,10 +54,9 @@ func (w *writer) write(s *iostreams.Streams, f table.Format) error {
 func (w *writer) table(s *iostreams.Streams) {
 	s.Printf("device      %s (%s)\n", w.desc.DeviceName, w.desc.ID())
 	s.Printf("problem     %s\n\n", w.problem)
-	header, rows := w.rungs()
-	table.WriteTable(s, header, rows)
+	_ = w.columns().Write(s, table.Table, w.entries) // an error of the screen shows when it is flushed
 	s.Printf("\n")
-	header, rows = w.claims()
+	header, rows := w.claims()
 	table.WriteTable(s, header, rows)
 	for _, source := range w.sources() {
 		s.Note("measured: " + source)
@@ -97,52 +81,108 @@ const (
 	conflicts = "conflict_degree"
 )
 
-// rungs is the table for readers.
-func (w *writer) rungs() (header []string, rows [][]string) {
-	header = []string{"rung", "FLOP/B asked", "at L2", "at DRAM", "conflicts", "predicted", "rate", "limited by",
-		"measured", "predicted ÷ measured"}
-	fixed := len(header)
-	if w.terms {
-		for _, c := range w.ladder.Costs {
-			header = append(header, c.Name)
-		}
-	}
-	for i := range w.entries {
-		e := &w.entries[i]
-		row := make([]string, len(header))
-		row[0] = e.Rung.Name
-		if e.Rejected != "" {
-			row[7] = "does not fit: " + e.Rejected
-		}
-		if e.Measured > 0 {
-			row[8] = e.Measured.String()
-		}
-		if e.Values == nil {
-			rows = append(rows, row)
-			continue
-		}
-		row[1], row[2], row[3] = three(e.Values[requested]), three(e.Values[atL2]), three(e.Values[atDRAM])
-		if degree := e.Values[conflicts]; degree > 0 {
-			row[4] = three(degree)
-		}
-		row[5] = e.Predicted.String()
-		row[6] = table.Rate(w.rate(e.Predicted), w.problem.DType)
-		most, share := ladder.Dominant(w.ladder.Costs, e.Values)
-		row[7] = fmt.Sprintf("%s (%s)", most.Name, table.Percent(share))
-		if e.Measured > 0 {
-			row[9] = fmt.Sprintf("%.2f", float64(e.Predicted/e.Measured))
-		}
-		if w.terms {
-			for j, c := range w.ladder.Costs {
-				row[fixed+j] = table.Percent(c.Seconds(e.Values, w.desc.Clock) / float64(e.Predicted))
+// columns are the columns of the rungs: for programs full numbers in base units, each line with its problem and device.
+func (w *writer) columns() table.Columns[ladder.Entry] {
+	type entry = ladder.Entry
+	three := func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+	number := func(names string, of func(*entry) float64, people func(float64) string) table.Column[entry] {
+		c := table.Opt(names, of, people)
+		return c.CSV(func(e *entry) string {
+			if v := of(e); table.Finite(v) {
+				return table.SixDigits(v)
 			}
-		}
-		rows = append(rows, row)
+			return ""
+		})
 	}
-	return header, rows
-}
+	// value is a number that follows from the terms, if there are any.
+	value := func(of func(*entry) float64) func(*entry) float64 {
+		return func(e *entry) float64 {
+			if e.Values == nil {
+				return math.NaN()
+			}
+			return of(e)
+		}
+	}
+	term := func(name string) func(*entry) float64 { return value(func(e *entry) float64 { return e.Values[name] }) }
+	measured := func(e *entry) float64 { return table.Positive(float64(e.Measured)) }
+	predicted := value(func(e *entry) float64 { return float64(e.Predicted) })
+	seconds := func(v float64) string { return unit.Seconds(v).String() }
+	ratio := func(e *entry) float64 { return predicted(e) / measured(e) }
+	limit := func(e *entry) string {
+		if e.Values == nil {
+			return ""
+		}
+		most, _ := ladder.Dominant(w.ladder.Costs, e.Values)
+		return most.Column()
+	}
 
-func three(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+	c := table.Columns[entry]{table.Group(gemm.Columns, func(*entry) []string { return w.problem.Cells() }).In(table.CSV),
+		table.Const[entry]("-|arch|-", w.desc.Arch), table.Const[entry]("-|device|-", w.desc.Device),
+		table.Const[entry]("-|model|-", w.desc.Model), table.Const[entry]("-|kernel|-", w.ladder.Family),
+		table.Col("rung", func(e *entry) string { return e.Rung.Name }),
+		table.Col("doc|-", func(e *entry) string { return e.Rung.Doc }),
+		table.Col("config||-", func(e *entry) *gemm.Config {
+			if e.Rung.Config == (gemm.Config{}) {
+				return nil
+			}
+			return &e.Rung.Config
+		}).CSV(func(e *entry) string {
+			if e.Values == nil {
+				return ""
+			}
+			return e.Rung.Config.String()
+		}),
+		table.Col("rejected|-", func(e *entry) string { return e.Rejected }).Omit(),
+		number("flop_per_requested_byte||FLOP/B asked", term(requested), three),
+		number("flop_per_l2_byte||at L2", term(atL2), three),
+		number("flop_per_dram_byte||at DRAM", term(atDRAM), three),
+		number("conflict_degree||-", term(conflicts), nil),
+		table.Opt("-|-|conflicts", func(e *entry) float64 { return table.Positive(term(conflicts)(e)) }, three),
+	}
+	for _, cost := range w.ladder.Costs {
+		c = append(c, number("-|"+cost.Column()+"_seconds|-",
+			value(func(e *entry) float64 { return cost.Seconds(e.Values, w.desc.Clock) }), nil))
+	}
+	c = append(c,
+		table.Col("cost_seconds|-", func(e *entry) map[string]float64 {
+			if e.Values == nil {
+				return nil
+			}
+			costs := map[string]float64{}
+			for _, c := range w.ladder.Costs {
+				costs[c.Column()] = c.Seconds(e.Values, w.desc.Clock)
+			}
+			return costs
+		}).Omit(),
+		number("predicted_seconds||predicted", predicted, seconds),
+		table.Opt("-|-|rate", func(e *entry) float64 { return float64(w.rate(e.Predicted)) }, func(v float64) string {
+			return table.Rate(unit.FlopsPerSecond(v), w.problem.DType)
+		}),
+		table.Col("limited_by||-", limit).Omit(),
+		table.Text("limited by", func(e *entry) string {
+			switch {
+			case e.Rejected != "":
+				return "does not fit: " + e.Rejected
+			case e.Values == nil:
+				return ""
+			}
+			most, share := ladder.Dominant(w.ladder.Costs, e.Values)
+			return fmt.Sprintf("%s (%s)", most.Name, table.Percent(share))
+		}),
+		number("measured_seconds||measured", measured, seconds),
+		table.Opt("predicted_over_measured|-|predicted ÷ measured", ratio, func(v float64) string {
+			return fmt.Sprintf("%.2f", v)
+		}),
+		table.Col("source||-", func(e *entry) string { return e.Source }).Omit())
+	if w.terms {
+		for _, cost := range w.ladder.Costs {
+			c = append(c, table.Opt("-|-|"+cost.Name, value(func(e *entry) float64 {
+				return cost.Seconds(e.Values, w.desc.Clock) / float64(e.Predicted)
+			}), table.Percent))
+		}
+	}
+	return c
+}
 
 // claims is the table of verdicts.
 func (w *writer) claims() (header []string, rows [][]string) {
@@ -152,68 +192,9 @@ func (w *writer) claims() (header []string, rows [][]string) {
 	return []string{"verdict", "claim", "evidence"}, rows
 }
 
-// numbers is the table for programs: full numbers, in base units. Each line says of which problem and device it is.
-func (w *writer) numbers() (header []string, rows [][]string) {
-	header = slices.Concat(gemm.Columns, []string{"arch", "device", "model", "kernel", "rung", "config",
-		"flop_per_requested_byte", "flop_per_l2_byte", "flop_per_dram_byte", "conflict_degree"})
-	about := append(w.problem.Cells(), w.desc.Arch, w.desc.Device, w.desc.Model, w.ladder.Family)
-	for _, c := range w.ladder.Costs {
-		header = append(header, c.Column()+"_seconds")
-	}
-	header = append(header, "predicted_seconds", "limited_by", "measured_seconds", "source")
-	for i := range w.entries {
-		e := &w.entries[i]
-		row := []string{e.Rung.Name, "", "", "", "", ""}
-		limited, predicted, measured := "", "", ""
-		if e.Values != nil {
-			row = []string{e.Rung.Name, e.Rung.Config.String(), table.SixDigits(e.Values[requested]),
-				table.SixDigits(e.Values[atL2]), table.SixDigits(e.Values[atDRAM]), table.SixDigits(e.Values[conflicts])}
-			most, _ := ladder.Dominant(w.ladder.Costs, e.Values)
-			limited, predicted = most.Column(), table.SixDigits(float64(e.Predicted))
-		}
-		for _, c := range w.ladder.Costs {
-			cell := ""
-			if e.Values != nil {
-				cell = table.SixDigits(c.Seconds(e.Values, w.desc.Clock))
-			}
-			row = append(row, cell)
-		}
-		if e.Measured > 0 {
-			measured = table.SixDigits(float64(e.Measured))
-		}
-		rows = append(rows, slices.Concat(about, row, []string{predicted, limited, measured, e.Source}))
-	}
-	return header, rows
-}
-
 func (w *writer) object() object {
 	out := object{Arch: w.desc.Arch, Device: w.desc.Device, Model: w.desc.Model, Kernel: w.ladder.Family,
-		Problem: w.problem.Record()}
-	for i := range w.entries {
-		e := &w.entries[i]
-		r := rungJSON{Rung: e.Rung.Name, Doc: e.Rung.Doc, Rejected: e.Rejected, Source: e.Source}
-		if e.Rung.Config != (gemm.Config{}) {
-			r.Config = &e.Rung.Config
-		}
-		number := func(v float64) *float64 { return &v }
-		if e.Measured > 0 {
-			r.Measured = number(float64(e.Measured))
-		}
-		if v := e.Values; v != nil {
-			r.Requested, r.L2, r.DRAM = number(v[requested]), number(v[atL2]), number(v[atDRAM])
-			r.Conflicts = number(v[conflicts])
-			r.Predicted, r.Costs = number(float64(e.Predicted)), map[string]float64{}
-			for _, c := range w.ladder.Costs {
-				r.Costs[c.Column()] = c.Seconds(v, w.desc.Clock)
-			}
-			most, _ := ladder.Dominant(w.ladder.Costs, v)
-			r.Limit = most.Column()
-			if e.Measured > 0 {
-				r.Ratio = number(float64(e.Predicted / e.Measured))
-			}
-		}
-		out.Rungs = append(out.Rungs, r)
-	}
+		Problem: w.problem.Record(), Rungs: w.columns().Objects(w.entries)}
 	for _, j := range w.verdicts {
 		out.Claims = append(out.Claims, verdictJSON{j.Rung, j.Text, j.Verdict.String(), j.Evidence})
 	}

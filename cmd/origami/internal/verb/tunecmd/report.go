@@ -38,6 +38,8 @@ type row struct {
 	Known     *float64     `json:"known_regret,omitempty"`
 	Why       tune.Reason  `json:"why"`
 	Steps     []step       `json:"steps"`
+
+	size gemm.Problem
 }
 
 // step is a measurement in JSON.
@@ -92,18 +94,16 @@ func (s *tuning) report(ctx context.Context, t *tune.Tuner) error {
 	streams := s.o.Factory.Streams
 	switch format := s.o.Factory.Format(); format {
 	case table.JSON:
-		for i := range rows {
-			if err := table.JSONLine(streams, &rows[i]); err != nil {
-				return err
-			}
+		if err := table.JSONLines(streams, rows); err != nil {
+			return err
 		}
 		return table.JSONLine(streams, map[string]*summary{"summary": &sum})
 	case table.Table:
 		s.heading(&sum)
 		streams.Printf("\n")
-		return s.table(format, rows)
+		fallthrough
 	default:
-		return s.table(format, rows)
+		return s.columns().Write(streams, format, rows)
 	}
 }
 
@@ -132,8 +132,9 @@ func (s *tuning) rows(t *tune.Tuner) []row {
 	for i := range t.Sizes {
 		size, p := &t.Sizes[i], &t.Picks[i]
 		r := &rows[i]
-		*r = row{Problem: size.Problem.Record(), Sets: size.Sets, Measured: p.Measured, Usable: size.Usable,
-			Expected: table.Number(p.Expected), Why: p.Why, Steps: []step{}, Model: &size.Candidates[0].Config}
+		*r = row{size: size.Problem, Problem: size.Problem.Record(), Sets: size.Sets, Measured: p.Measured,
+			Usable: size.Usable, Expected: table.Number(p.Expected), Why: p.Why, Steps: []step{},
+			Model: &size.Candidates[0].Config}
 		if p.Candidate < 0 {
 			continue
 		}
@@ -257,54 +258,21 @@ func rounded(seconds float64) time.Duration {
 	return d.Round(10 * time.Millisecond)
 }
 
-// table writes a row per size.
-func (s *tuning) table(format table.Format, rows []row) error {
-	header := []string{"problem", "pick", "seconds", "tflops", "predicted_seconds", "measured", "candidates",
-		"expected_regret"}
-	number, share := table.Exact, table.Exact
-	if format == table.Table {
-		header = []string{"problem", "pick", "time", "TFLOP/s", "predicted", "measured", "candidates", "expected regret"}
-		number, share = table.SixDigits, table.Percent
+// columns are the columns of the sizes in a table, CSV and TSV.
+func (s *tuning) columns() table.Columns[row] {
+	seconds := func(v float64) string { return unit.Seconds(v).String() }
+	return table.Columns[row]{
+		table.Col("problem", func(r *row) gemm.Problem { return r.size }),
+		table.Col("pick", func(r *row) string { return r.Config }),
+		table.Opt("seconds||time", func(r *row) float64 { return table.Positive(r.Seconds) }, seconds),
+		table.Opt("tflops||TFLOP/s", func(r *row) float64 { return math.Round(table.Positive(r.TFLOPS)*100) / 100 },
+			table.SixDigits),
+		table.Opt("predicted_seconds||predicted", func(r *row) float64 { return table.Positive(r.Predicted) }, seconds),
+		table.Col("measured", func(r *row) int { return r.Measured }),
+		table.Col("candidates", func(r *row) int { return r.Usable }),
+		table.Opt("expected_regret||expected regret", func(r *row) float64 { return float64(r.Expected) }, table.Percent),
+		table.Opt("known_regret||known regret", func(r *row) float64 { return table.Known(r.Known) }, table.Percent).
+			If(s.known),
+		table.Col("why", func(r *row) tune.Reason { return r.Why }),
 	}
-	if s.known {
-		header = append(header, map[bool]string{true: "known regret", false: "known_regret"}[format == table.Table])
-	}
-	header = append(header, "why")
-	seconds := func(v float64) string {
-		switch {
-		case v == 0:
-			return ""
-		case format == table.Table:
-			return unit.Seconds(v).String()
-		default:
-			return table.Exact(v)
-		}
-	}
-	cells := make([][]string, len(rows))
-	for i := range rows {
-		r := &rows[i]
-		p, err := r.Problem.Problem()
-		if err != nil {
-			return err
-		}
-		rate := ""
-		if r.TFLOPS > 0 {
-			rate = number(math.Round(r.TFLOPS*100) / 100)
-		}
-		expected := ""
-		if v := float64(r.Expected); !math.IsNaN(v) {
-			expected = share(v)
-		}
-		cells[i] = []string{p.String(), r.Config, seconds(r.Seconds), rate, seconds(r.Predicted), strconv.Itoa(r.Measured),
-			strconv.Itoa(r.Usable), expected}
-		if s.known {
-			known := ""
-			if r.Known != nil {
-				known = share(*r.Known)
-			}
-			cells[i] = append(cells[i], known)
-		}
-		cells[i] = append(cells[i], string(r.Why))
-	}
-	return table.WriteRows(s.o.Factory.Streams, format, header, cells)
 }

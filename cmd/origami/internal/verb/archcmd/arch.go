@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -61,17 +62,30 @@ func New(f *session.Factory) *cobra.Command {
 	return cmd
 }
 
-// listed is a line of `arch ls --json`.
+// listed is a device of an architecture in a plugin.
 type listed struct {
-	Arch    string   `json:"arch"`
-	Device  string   `json:"device"`
-	Default bool     `json:"default"`
-	Name    string   `json:"name"`
-	Vendor  string   `json:"vendor"`
-	Aliases []string `json:"aliases"`
-	Models  []string `json:"models"`
-	Kernels []string `json:"kernels"`
-	Plugin  string   `json:"plugin"`
+	*arch.ArchEntry
+	device *arch.DeviceEntry
+	plugin string
+}
+
+var listColumns = table.Columns[listed]{
+	table.Col("arch", func(l *listed) string { return l.ID }),
+	table.Col("device", func(l *listed) string { return l.device.ID }),
+	table.Col("default", func(l *listed) bool { return l.device == &l.Devices[0] }, yes).Same(),
+	table.Col("name", func(l *listed) string { return l.device.Name }),
+	table.Col("vendor", func(l *listed) string { return l.Vendor }),
+	table.Col("aliases", func(l *listed) []string { return append([]string{}, l.device.Aliases...) }),
+	table.Col("models", func(l *listed) []string { return l.Models }),
+	table.Col("kernels", func(l *listed) []string { return l.Kernels }),
+	table.Col("plugin", func(l *listed) string { return l.plugin }),
+}
+
+func yes(v bool) string {
+	if v {
+		return "yes"
+	}
+	return ""
 }
 
 func list(ctx context.Context, f *session.Factory) error {
@@ -81,34 +95,13 @@ func list(ctx context.Context, f *session.Factory) error {
 	}
 	var all []listed
 	for _, m := range manifests {
-		for _, e := range m.Archs {
-			for i, d := range e.Devices {
-				all = append(all, listed{e.ID, d.ID, i == 0, d.Name, e.Vendor,
-					append([]string{}, d.Aliases...), e.Models,
-					e.Kernels, m.Name})
+		for i := range m.Archs {
+			for j := range m.Archs[i].Devices {
+				all = append(all, listed{&m.Archs[i], &m.Archs[i].Devices[j], m.Name})
 			}
 		}
 	}
-	if f.Format() == table.JSON {
-		for _, l := range all {
-			if err := table.JSONLine(f.Streams, l); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	header := []string{"arch", "device", "default", "name", "vendor", "aliases", "models", "kernels", "plugin"}
-	rows := make([][]string, len(all))
-	for i, l := range all {
-		first := ""
-		if l.Default {
-			first = "yes"
-		}
-		rows[i] = []string{l.Arch, l.Device, first, l.Name, l.Vendor, strings.Join(l.Aliases, " "),
-			strings.Join(l.Models, " "), strings.Join(l.Kernels, " "), l.Plugin}
-	}
-	return table.WriteRows(f.Streams, f.Format(), header, rows,
-		"plugin", "kernels", "vendor", "default", "models", "aliases")
+	return listColumns.Write(f.Streams, f.Format(), all, "plugin", "kernels", "vendor", "default", "models", "aliases")
 }
 
 func show(ctx context.Context, f *session.Factory, args []string, deviceFlag string) error {

@@ -1,6 +1,7 @@
 package archcmd
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // view is what `arch show` shows.
@@ -19,244 +22,209 @@ type view struct {
 	Plugin     string
 }
 
-// The JSON of `arch show`.
-type (
-	object struct {
-		Arch               string       `json:"arch"`
-		Device             string       `json:"device"`
-		Name               string       `json:"name"`
-		Vendor             string       `json:"vendor"`
-		Aliases            []string     `json:"aliases"`
-		Plugin             string       `json:"plugin"`
-		Model              string       `json:"model"`
-		Models             []string     `json:"models"`
-		Kernels            []string     `json:"kernels"`
-		Axes               []axis       `json:"axes,omitempty"`
-		Types              []types      `json:"types,omitempty"`
-		Rung               arch.Rung    `json:"rung"`
-		RungReason         string       `json:"rung_reason,omitempty"`
-		RanksOnly          bool         `json:"ranks_only,omitempty"`
-		Live               *render.Live `json:"live,omitempty"`
-		UnitName           string       `json:"unit_name"`
-		Units              int          `json:"units"`
-		Partitions         int          `json:"partitions"`
-		ClockHz            float64      `json:"clock_hz"`
-		ClockRung          arch.Rung    `json:"clock_rung"`
-		SharedMemory       float64      `json:"shared_memory_bytes"`
-		RegisterFile       int          `json:"register_file"`
-		RegistersPerThread int          `json:"registers_per_thread"`
-		Peak               []peak       `json:"peak"`
-		Atoms              []atom       `json:"atoms"`
-		Levels             []level      `json:"levels"`
-		Parameters         []parameter  `json:"parameters"`
-		Constants          []constant   `json:"constants"`
-		Options            []option     `json:"options"`
-		Terms              []termSchema `json:"terms"`
-		Monotone           []string     `json:"monotone,omitempty"`
+// object are the keys of `arch show --json`.
+var object = table.Columns[view]{
+	table.Col("arch", func(v *view) string { return v.Arch }),
+	table.Col("device", func(v *view) string { return v.Device }),
+	table.Col("name", func(v *view) string { return v.DeviceName }),
+	table.Col("vendor", func(v *view) string { return v.Vendor }),
+	table.Col("aliases", func(v *view) []string { return append([]string{}, v.Aliases...) }),
+	table.Col("plugin", func(v *view) string { return v.Plugin }),
+	table.Col("model", func(v *view) string { return v.Model }),
+	table.Col("models", func(v *view) []string { return v.Models }),
+	table.Col("kernels", func(v *view) []string { return v.Kernels }),
+	table.Col("axes", func(v *view) []table.Object { return axes.Objects(of(v, familyAxes)) }).Omit(),
+	table.Col("types", func(v *view) []table.Object { return types.Objects(of(v, familyTypes)) }).Omit(),
+	table.Col("rung", func(v *view) arch.Rung { return v.Rung }),
+	table.Col("rung_reason", func(v *view) string { return v.RungReason }).Omit(),
+	table.Col("ranks_only", func(v *view) bool { return v.RanksOnly }).Omit(),
+	table.Col("live", func(v *view) *render.Live { return render.LiveJSON(v.Description) }).Omit(),
+	table.Col("unit_name", func(v *view) string { return v.UnitName }),
+	table.Col("units", func(v *view) int { return v.Units }),
+	table.Col("partitions", func(v *view) int { return v.Partitions }),
+	table.Col("clock_hz", func(v *view) unit.Hertz { return v.Clock }),
+	table.Col("clock_rung", func(v *view) arch.Rung { return v.ClockRung }),
+	table.Col("shared_memory_bytes", func(v *view) unit.Bytes { return v.SharedMemory }),
+	table.Col("register_file", func(v *view) int { return v.RegisterFile }),
+	table.Col("registers_per_thread", func(v *view) int { return v.RegistersPerThread }),
+	table.Col("peak", func(v *view) []table.Object { return peaks.Objects(v.Peak) }),
+	table.Col("atoms", func(v *view) []table.Object { return v.atoms().Objects(v.Atoms) }),
+	table.Col("levels", func(v *view) []table.Object { return v.levels().Objects(v.Levels) }),
+	table.Col("parameters", func(v *view) []table.Object { return v.parameters().Objects(v.Params) }),
+	table.Col("constants", func(v *view) []table.Object { return constants.Objects(v.Constants) }),
+	table.Col("options", func(v *view) []table.Object { return v.options().Objects(v.Options) }),
+	table.Col("terms", func(v *view) []table.Object { return terms.Objects(v.Terms) }),
+	table.Col("monotone", func(v *view) []string {
+		var names []string
+		for _, dim := range v.Monotone {
+			names = append(names, dim.String())
+		}
+		return names
+	}).Omit(),
+	table.Col("uncertainty", func(v *view) []arch.UncertaintyRecord {
+		var records []arch.UncertaintyRecord
+		for i := range v.Uncertainty {
+			records = append(records, v.Uncertainty[i].Record())
+		}
+		return records
+	}).Omit(),
+	table.Col("fitted", func(v *view) []table.Object { return fitted.Objects(v.Fitted) }).Omit(),
+}
 
-		Uncertainty []arch.UncertaintyRecord `json:"uncertainty,omitempty"`
-		Fitted      []fitted                 `json:"fitted,omitempty"`
+// ofFamily is something that a kernel family has.
+type ofFamily[T any] struct {
+	kernel string
+	it     T
+}
+
+func of[T any](v *view, list func(*arch.Family) []T) (all []ofFamily[T]) {
+	for i := range v.Families {
+		for _, x := range list(&v.Families[i]) {
+			all = append(all, ofFamily[T]{v.Families[i].Name, x})
+		}
 	}
-	axis struct {
-		Kernel  string   `json:"kernel"`
-		Name    string   `json:"name"`
-		Type    string   `json:"type"`
-		Values  []string `json:"values"`
-		Default string   `json:"default"`
-		Unit    string   `json:"unit,omitempty"`
-		Doc     string   `json:"doc"`
+	return all
+}
+
+func familyAxes(f *arch.Family) []gemm.Axis   { return f.Axes }
+func familyTypes(f *arch.Family) []gemm.Types { return f.Types }
+
+// axes are what configurations have beyond the numbers that all have.
+var axes = table.Columns[ofFamily[gemm.Axis]]{
+	table.Col("kernel", func(x *ofFamily[gemm.Axis]) string { return x.kernel }),
+	table.Col("name|-|axis", func(x *ofFamily[gemm.Axis]) string { return x.it.Name }),
+	table.Col("type|-", func(x *ofFamily[gemm.Axis]) string { return x.it.Type.String() }),
+	table.Col("values", func(x *ofFamily[gemm.Axis]) []string { return append([]string{}, x.it.Values...) },
+		func(values []string) string {
+			return cmp.Or(strings.Join(values, ", "), fmt.Sprintf("0 to %d", gemm.MaxConfigNumber))
+		}),
+	table.Col("default", func(x *ofFamily[gemm.Axis]) string { return x.it.Default }),
+	table.Col("unit", func(x *ofFamily[gemm.Axis]) string { return x.it.Unit }).Omit(),
+	table.Col("doc|-|what", func(x *ofFamily[gemm.Axis]) string { return x.it.Doc }),
+}
+
+var types = table.Columns[ofFamily[gemm.Types]]{
+	table.Col("kernel", func(x *ofFamily[gemm.Types]) string { return x.kernel }),
+	table.Col("operands", func(x *ofFamily[gemm.Types]) string { return x.it.In.String() }),
+	table.Col("results", func(x *ofFamily[gemm.Types]) string { return x.it.Out.String() }),
+}
+
+var peaks = table.Columns[arch.PeakRate]{
+	table.Col("dtype", func(p *arch.PeakRate) string { return p.DType.String() }),
+	table.Col("flops_per_second", func(p *arch.PeakRate) unit.FlopsPerSecond { return p.Rate }),
+}
+
+func (v *view) atoms() table.Columns[arch.Atom] {
+	return table.Columns[arch.Atom]{
+		table.Col("dtype", func(a *arch.Atom) string { return a.DType.String() }),
+		table.Text("shape", func(a *arch.Atom) string { return fmt.Sprintf("%dx%dx%d", a.M, a.N, a.K) }),
+		table.Col("m|-", func(a *arch.Atom) int { return a.M }),
+		table.Col("n|-", func(a *arch.Atom) int { return a.N }),
+		table.Col("k|-", func(a *arch.Atom) int { return a.K }),
+		table.Col("latency_cycles|-|cycles", func(a *arch.Atom) float64 { return float64(a.Latency) }, table.SixDigits),
+		table.Col("per_unit|-|per "+v.UnitName, func(a *arch.Atom) int { return a.PerUnit }),
 	}
-	types struct {
-		Kernel   string `json:"kernel"`
-		Operands string `json:"operands"`
-		Results  string `json:"results"`
+}
+
+func (v *view) levels() table.Columns[arch.Level] {
+	return table.Columns[arch.Level]{
+		table.Col("name|-|level", func(l *arch.Level) string { return l.Name }),
+		table.Col("capacity_bytes|-|bytes", func(l *arch.Level) float64 { return float64(l.Capacity) },
+			func(capacity float64) string {
+				if capacity > 0 {
+					return table.SixDigits(capacity)
+				}
+				return "all"
+			}),
+		table.Col("partitions", func(l *arch.Level) int { return l.Partitions }),
+		table.Col("latency_cycles|-|latency (cycles)", func(l *arch.Level) float64 { return float64(l.Latency) },
+			table.SixDigits),
+		table.Col("peak_bytes_per_cycle|-|peak (B/cycle)", func(l *arch.Level) float64 { return float64(l.Bandwidth.Peak) },
+			table.SixDigits),
+		table.Col("fraction|-|share of peak, a = active "+v.UnitName+"s", func(l *arch.Level) string {
+			return fraction(l.Bandwidth)
+		}),
+		table.Col("bound|-", func(l *arch.Level) string { return l.Bound.String() }),
 	}
-	peak struct {
-		DType string  `json:"dtype"`
-		Rate  float64 `json:"flops_per_second"`
+}
+
+// parameters are the columns of the hardware numbers, which CSV and TSV have alone.
+func (v *view) parameters() table.Columns[hw.Param] {
+	return table.Columns[hw.Param]{
+		table.Const[hw.Param]("-|arch|-", v.Arch), table.Const[hw.Param]("-|device|-", v.Device),
+		table.Col("name", func(p *hw.Param) string { return p.Name }),
+		table.Col("value||-", func(p *hw.Param) float64 { return p.Value }),
+		table.Text("value", func(p *hw.Param) string { return table.Parameter(p.Value, p.Unit) }),
+		table.Col("unit||-", func(p *hw.Param) string { return p.Unit }),
+		table.Col("tier", func(p *hw.Param) string { return p.Tier.String() }),
+		table.Col("method", func(p *hw.Param) string { return string(p.Method) }),
+		table.Col("source||-", func(p *hw.Param) string { return p.Source }),
+		table.Col("date", func(p *hw.Param) string { return p.Date }).Omit(),
+		table.Text("source", func(p *hw.Param) string { return render.SourceOf(v.Description, p) }),
+		table.Col("used||-", func(p *hw.Param) *bool { return render.Used(v.Description, p.Name) }).Omit().
+			CSV(func(p *hw.Param) string {
+				if v.Ignores(p.Name) {
+					return "false"
+				}
+				return ""
+			}),
 	}
-	atom struct {
-		DType   string  `json:"dtype"`
-		M       int     `json:"m"`
-		N       int     `json:"n"`
-		K       int     `json:"k"`
-		Latency float64 `json:"latency_cycles"`
-		PerUnit int     `json:"per_unit"`
+}
+
+var constants = table.Columns[arch.Constant]{
+	table.Col("name", func(c *arch.Constant) string { return c.Name }),
+	table.Col("value|-", func(c *arch.Constant) float64 { return c.Value }),
+	table.Text("value", func(c *arch.Constant) string { return table.Quantity(c.Value, c.Unit) }),
+	table.Col("unit|-", func(c *arch.Constant) string { return c.Unit }),
+	table.Col("doc|-|what", func(c *arch.Constant) string { return c.Doc }),
+	table.Col("source", func(c *arch.Constant) string { return c.Source }),
+}
+
+func (v *view) options() table.Columns[arch.OptionValue] {
+	return table.Columns[arch.OptionValue]{
+		table.Col("key", func(o *arch.OptionValue) string { return o.Key }),
+		table.Col("value", func(o *arch.OptionValue) string { return o.Value }),
+		table.Col("doc|-|what", func(o *arch.OptionValue) string { return v.OptionDocs[o.Key] }),
 	}
-	level struct {
-		Name       string  `json:"name"`
-		Capacity   float64 `json:"capacity_bytes"`
-		Partitions int     `json:"partitions"`
-		Latency    float64 `json:"latency_cycles"`
-		Peak       float64 `json:"peak_bytes_per_cycle"`
-		Fraction   string  `json:"fraction"`
-		Bound      string  `json:"bound"`
-	}
-	parameter struct {
-		Name   string  `json:"name"`
-		Value  float64 `json:"value"`
-		Unit   string  `json:"unit"`
-		Tier   string  `json:"tier"`
-		Method string  `json:"method"`
-		Source string  `json:"source"`
-		Date   string  `json:"date,omitempty"`
-		Used   *bool   `json:"used,omitempty"`
-	}
-	constant struct {
-		Name   string  `json:"name"`
-		Value  float64 `json:"value"`
-		Unit   string  `json:"unit"`
-		Doc    string  `json:"doc"`
-		Source string  `json:"source"`
-	}
-	option struct {
-		Key   string `json:"key"`
-		Value string `json:"value"`
-		Doc   string `json:"doc"`
-	}
-	termSchema struct {
-		Name    string `json:"name"`
-		Unit    string `json:"unit"`
-		Kind    string `json:"kind"`
-		Formula string `json:"formula"`
-		Doc     string `json:"doc"`
-		Source  string `json:"source"`
-		Common  string `json:"common,omitempty"`
-	}
-)
+}
+
+var terms = table.Columns[arch.Term]{
+	table.Col("name", func(t *arch.Term) string { return t.Name }),
+	table.Col("unit", func(t *arch.Term) string { return t.Unit }),
+	table.Col("kind", func(t *arch.Term) string { return render.TermKind(t.Kind) }),
+	table.Col("formula", func(t *arch.Term) string { return t.Formula }),
+	table.Col("doc", func(t *arch.Term) string { return t.Doc }),
+	table.Col("source", func(t *arch.Term) string { return t.Source }),
+	table.Col("common", func(t *arch.Term) string { return t.Common }).Omit(),
+}
 
 func write(s *iostreams.Streams, f table.Format, v *view) error {
 	switch f {
 	case table.JSON:
-		return table.JSONLine(s, v.object())
+		return table.JSONLine(s, object.Object(v))
 	case table.CSV, table.TSV:
-		return writeRecords(s, f, v)
-	default:
-		writeText(s, v)
-		return nil
+		return v.parameters().Write(s, f, v.Params)
 	}
-}
-
-func (v *view) object() object {
-	o := object{
-		Arch: v.Arch, Device: v.Device, Name: v.DeviceName, Vendor: v.Vendor, Aliases: append([]string{}, v.Aliases...),
-		Plugin: v.Plugin,
-		Model:  v.Model, Models: v.Models, Kernels: v.Kernels, Rung: v.Rung, RungReason: v.RungReason, RanksOnly: v.RanksOnly,
-		Live:     render.LiveJSON(v.Description),
-		UnitName: v.UnitName, Units: v.Units, Partitions: v.Partitions, ClockHz: float64(v.Clock),
-		ClockRung:    v.ClockRung,
-		SharedMemory: float64(v.SharedMemory), RegisterFile: v.RegisterFile, RegistersPerThread: v.RegistersPerThread,
-		Peak: []peak{}, Atoms: []atom{}, Levels: []level{}, Parameters: []parameter{}, Constants: []constant{},
-		Options: []option{}, Terms: []termSchema{},
-	}
-	for _, f := range v.Families {
-		for _, t := range f.Types {
-			o.Types = append(o.Types, types{f.Name, t.In.String(), t.Out.String()})
-		}
-		for _, x := range f.Axes {
-			o.Axes = append(o.Axes, axis{f.Name, x.Name, x.Type.String(), append([]string{}, x.Values...),
-				x.Default, x.Unit,
-				x.Doc})
-		}
-	}
-	for _, p := range v.Peak {
-		o.Peak = append(o.Peak, peak{p.DType.String(), float64(p.Rate)})
-	}
-	for _, a := range v.Atoms {
-		o.Atoms = append(o.Atoms, atom{a.DType.String(), a.M, a.N, a.K, float64(a.Latency), a.PerUnit})
-	}
-	for _, l := range v.Levels {
-		o.Levels = append(o.Levels, level{l.Name, float64(l.Capacity), l.Partitions, float64(l.Latency),
-			float64(l.Bandwidth.Peak), fraction(l.Bandwidth), l.Bound.String()})
-	}
-	for _, p := range v.Params {
-		o.Parameters = append(o.Parameters, parameter{p.Name, p.Value, p.Unit, p.Tier.String(),
-			string(p.Method), p.Source,
-			p.Date, render.Used(v.Description, p.Name)})
-	}
-	for _, c := range v.Constants {
-		o.Constants = append(o.Constants, constant{c.Name, c.Value, c.Unit, c.Doc, c.Source})
-	}
-	for _, opt := range v.Options {
-		o.Options = append(o.Options, option{opt.Key, opt.Value, v.OptionDocs[opt.Key]})
-	}
-	for _, dim := range v.Monotone {
-		o.Monotone = append(o.Monotone, dim.String())
-	}
-	for i := range v.Uncertainty {
-		o.Uncertainty = append(o.Uncertainty, v.Uncertainty[i].Record())
-	}
-	o.Fitted = fittedJSON(v.Fitted)
-	for _, t := range v.Terms {
-		o.Terms = append(o.Terms, termSchema{t.Name, t.Unit, render.TermKind(t.Kind), t.Formula, t.Doc,
-			t.Source, t.Common})
-	}
-	return o
-}
-
-// writeRecords writes the hardware numbers, a row each.
-func writeRecords(s *iostreams.Streams, f table.Format, v *view) error {
-	rows := [][]string{}
-	for _, p := range v.Params {
-		used := ""
-		if v.Ignores(p.Name) {
-			used = "false"
-		}
-		rows = append(rows, []string{v.Arch, v.Device, p.Name, table.Exact(p.Value), p.Unit, p.Tier.String(),
-			string(p.Method), p.Source, p.Date, used})
-	}
-	return table.WriteRows(s, f, []string{"arch", "device", "name", "value", "unit", "tier", "method",
-		"source", "date",
-		"used"}, rows)
-}
-
-func writeText(s *iostreams.Streams, v *view) {
 	writeCard(s, v)
-	t := tables{s}
-	var rows [][]string
-	for _, p := range v.Params {
-		rows = append(rows, []string{p.Name, table.Parameter(p.Value, p.Unit), p.Tier.String(),
-			string(p.Method), p.Date,
-			render.SourceOf(v.Description, &p)})
-	}
-	t.write("Hardware numbers", []string{"name", "value", "tier", "method", "date", "source"}, rows)
-	rows = nil
-	for _, a := range v.Atoms {
-		rows = append(rows, []string{
-			a.DType.String(), fmt.Sprintf("%dx%dx%d", a.M, a.N, a.K), table.SixDigits(float64(a.Latency)),
-			fmt.Sprint(a.PerUnit),
-		})
-	}
-	t.writeIfAny("Matrix instructions", []string{"dtype", "shape", "cycles", "per " + v.UnitName}, rows)
-	rows = nil
-	for _, l := range v.Levels {
-		capacity := "all"
-		if l.Capacity > 0 {
-			capacity = table.SixDigits(float64(l.Capacity))
-		}
-		rows = append(rows, []string{
-			l.Name, capacity, fmt.Sprint(l.Partitions), table.SixDigits(float64(l.Latency)),
-			table.SixDigits(float64(l.Bandwidth.Peak)), fraction(l.Bandwidth),
-		})
-	}
-	t.write("Memory levels, near to far",
-		[]string{"level", "bytes", "partitions", "latency (cycles)", "peak (B/cycle)",
-			"share of peak, a = active " + v.UnitName + "s"}, rows)
-	rows = nil
-	for _, c := range v.Constants {
-		rows = append(rows, []string{c.Name, table.Quantity(c.Value, c.Unit), c.Doc, c.Source})
-	}
-	t.writeIfAny("Constants of the model", []string{"name", "value", "what", "source"}, rows)
+	section(s, "Hardware numbers", v.parameters(), v.Params)
+	section(s, "Matrix instructions", v.atoms(), v.Atoms)
+	section(s, "Memory levels, near to far", v.levels(), v.Levels)
+	section(s, "Constants of the model", constants, v.Constants)
 	for i := range v.Uncertainty {
-		t.writeUncertainty(&v.Uncertainty[i])
+		writeUncertainty(s, &v.Uncertainty[i])
 	}
-	t.writeFitted(v.Fitted)
-	t.writeAxes(v.Families)
-	rows = nil
-	for _, o := range v.Options {
-		rows = append(rows, []string{o.Key, o.Value, v.OptionDocs[o.Key]})
+	section(s, "Fitted to", fitted, v.Fitted)
+	section(s, "Axes of kernel families", axes, of(v, familyAxes))
+	section(s, "Options (--option key=value)", v.options(), v.Options)
+	return nil
+}
+
+// section writes a table with a title, if it has rows.
+func section[T any](s *iostreams.Streams, title string, c table.Columns[T], rows []T) {
+	if len(rows) > 0 {
+		s.Printf("\n%s\n", s.Bold(title))
+		_ = c.Write(s, table.Table, rows) // an error of the screen shows when it is flushed
 	}
-	t.writeIfAny("Options (--option key=value)", []string{"key", "value", "what"}, rows)
 }
 
 // writeCard writes the lines above the tables.
@@ -287,35 +255,6 @@ func writeCard(s *iostreams.Streams, v *view) {
 		}
 		line(label, "%-5s %s", p.DType, table.Rate(p.Rate, p.DType))
 	}
-}
-
-// tables writes tables with titles.
-type tables struct{ s *iostreams.Streams }
-
-func (t tables) write(title string, header []string, rows [][]string) {
-	t.s.Printf("\n%s\n", t.s.Bold(title))
-	table.WriteTable(t.s, header, rows)
-}
-
-func (t tables) writeIfAny(title string, header []string, rows [][]string) {
-	if len(rows) > 0 {
-		t.write(title, header, rows)
-	}
-}
-
-// writeAxes writes what the configurations of the kernel families have beyond the numbers that all have.
-func (t tables) writeAxes(families []arch.Family) {
-	var rows [][]string
-	for _, f := range families {
-		for _, x := range f.Axes {
-			values := strings.Join(x.Values, ", ")
-			if values == "" {
-				values = fmt.Sprintf("0 to %d", gemm.MaxConfigNumber)
-			}
-			rows = append(rows, []string{f.Name, x.Name, values, x.Default, x.Unit, x.Doc})
-		}
-	}
-	t.writeIfAny("Axes of kernel families", []string{"kernel", "axis", "values", "default", "unit", "what"}, rows)
 }
 
 // fraction says how a level's bandwidth depends on the number of active units, as a formula over a.

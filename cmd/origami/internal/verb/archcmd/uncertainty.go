@@ -1,44 +1,50 @@
 package archcmd
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-func (t tables) writeUncertainty(u *arch.Uncertainty) {
-	var rows [][]string
-	for _, r := range u.Ranges {
-		bound, below := r.Bound.String(), r.Below.String()
-		if r.Bound == arch.BoundUnknown {
-			bound = "any"
-		}
-		if r.Below == 0 {
-			below = ""
-		}
-		rows = append(rows, []string{bound, below, fmt.Sprintf("%.3f", r.Low), fmt.Sprintf("%.3f", r.High)})
-	}
-	t.write(fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, table.Level(u.Level)),
-		[]string{"bound", "predicted below", "from", "to"}, rows)
-	table.Line(t.s, "sigma",
+func writeUncertainty(s *iostreams.Streams, u *arch.Uncertainty) {
+	section(s, fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, table.Level(u.Level)),
+		ranges, u.Ranges)
+	table.Line(s, "sigma",
 		"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
 		u.Sigma, u.PlanSigma)
 	if u.MedianError > 0 {
-		table.Line(t.s, "error", "%s at the median", table.Percent(u.MedianError))
+		table.Line(s, "error", "%s at the median", table.Percent(u.MedianError))
 	}
 	if len(u.Checked.Layouts) > 0 {
-		table.Line(t.s, "found on", "%s", checkedText(&u.Checked))
+		table.Line(s, "found on", "%s", checkedText(&u.Checked))
 	}
 	if u.Widening > 0 {
-		table.Line(t.s, "elsewhere", "for other sizes, the widest range, %.3f times as far out at both ends", u.Widening)
+		table.Line(s, "elsewhere", "for other sizes, the widest range, %.3f times as far out at both ends", u.Widening)
 	}
-	table.Line(t.s, "source", "%s", u.Source)
+	table.Line(s, "source", "%s", u.Source)
+}
+
+var ranges = table.Columns[arch.ErrorRange]{
+	table.Text("bound", func(r *arch.ErrorRange) string {
+		if r.Bound == arch.BoundUnknown {
+			return "any"
+		}
+		return r.Bound.String()
+	}),
+	table.Text("predicted below", func(r *arch.ErrorRange) string {
+		if r.Below == 0 {
+			return ""
+		}
+		return r.Below.String()
+	}),
+	table.Text("from", func(r *arch.ErrorRange) string { return fmt.Sprintf("%.3f", r.Low) }),
+	table.Text("to", func(r *arch.ErrorRange) string { return fmt.Sprintf("%.3f", r.High) }),
 }
 
 // checkedText says what the error of a model was found on.
@@ -58,32 +64,21 @@ func checkedText(c *arch.Checked) string {
 		ends(c.M), ends(c.N), ends(c.K), ends(c.Batch), ends(c.Flops), ends(c.Split), c.Divisor.Low)
 }
 
-// fitted is a data set that the model was fitted to, in JSON.
-type fitted struct {
-	DataSet  string        `json:"data_set"`
-	Kernel   string        `json:"kernel,omitempty"`
-	Problems []gemm.Record `json:"problems"`
-}
-
-func fittedJSON(list []arch.Fitted) (out []fitted) {
-	for _, f := range list {
-		one := fitted{DataSet: f.DataSet, Kernel: f.Kernel, Problems: []gemm.Record{}}
+// fitted are the columns of the data sets that the model was fitted to.
+var fitted = table.Columns[arch.Fitted]{
+	table.Col("data_set|-|data set", func(f *arch.Fitted) string { return f.DataSet }),
+	table.Col("kernel", func(f *arch.Fitted) string { return f.Kernel }).Omit().Or("all"),
+	table.Col("problems|-", func(f *arch.Fitted) []gemm.Record {
+		records := []gemm.Record{}
 		for _, p := range f.Problems {
-			one.Problems = append(one.Problems, p.Record())
+			records = append(records, p.Record())
 		}
-		out = append(out, one)
-	}
-	return out
-}
-
-func (t tables) writeFitted(list []arch.Fitted) {
-	var rows [][]string
-	for _, f := range list {
-		problems := "not listed"
-		if len(f.Problems) > 0 {
-			problems = strconv.Itoa(len(f.Problems))
+		return records
+	}),
+	table.Text("problems", func(f *arch.Fitted) string {
+		if len(f.Problems) == 0 {
+			return "not listed"
 		}
-		rows = append(rows, []string{f.DataSet, cmp.Or(f.Kernel, "all"), problems})
-	}
-	t.writeIfAny("Fitted to", []string{"data set", "kernel", "problems"}, rows)
+		return strconv.Itoa(len(f.Problems))
+	}),
 }

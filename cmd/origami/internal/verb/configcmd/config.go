@@ -2,7 +2,7 @@
 package configcmd
 
 import (
-	"strings"
+	"cmp"
 
 	"github.com/spf13/cobra"
 
@@ -12,13 +12,21 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 )
 
-// setting is a line of `config --json`.
-type setting struct {
-	Key    string   `json:"key"`
-	Value  string   `json:"value"`
-	Source string   `json:"source"`
-	Flag   string   `json:"flag,omitempty"`
-	Env    []string `json:"env"`
+// columns are the columns of the settings.
+func columns(f *session.Factory) table.Columns[config.Setting] {
+	type setting = config.Setting
+	return table.Columns[setting]{
+		table.Col("key", func(s *setting) string { return s.Key }),
+		table.Col("value", func(s *setting) string { return f.Settings.Value(s.Key) }),
+		table.Col("source", func(s *setting) string { return cmp.Or(f.Settings.Sources[s.Key], "default") }),
+		table.Col("flag", func(s *setting) string {
+			if s.Flag == "" {
+				return ""
+			}
+			return "--" + s.Flag
+		}).Omit(),
+		table.Col("env", func(s *setting) []string { return s.Env }),
+	}
 }
 
 // New returns the command.
@@ -36,26 +44,5 @@ func New(f *session.Factory) *cobra.Command {
 
 // Run lists the settings.
 func Run(f *session.Factory) error {
-	format := f.Format()
-	var rows [][]string
-	for _, s := range config.All() {
-		one := setting{Key: s.Key, Value: f.Settings.Value(s.Key), Source: f.Settings.Sources[s.Key], Env: s.Env}
-		if one.Source == "" {
-			one.Source = "default"
-		}
-		if s.Flag != "" {
-			one.Flag = "--" + s.Flag
-		}
-		if format == table.JSON {
-			if err := table.JSONLine(f.Streams, one); err != nil {
-				return err
-			}
-			continue
-		}
-		rows = append(rows, []string{one.Key, one.Value, one.Source, one.Flag, strings.Join(one.Env, " ")})
-	}
-	if format == table.JSON {
-		return nil
-	}
-	return table.WriteRows(f.Streams, format, []string{"key", "value", "source", "flag", "env"}, rows, "env", "flag")
+	return columns(f).Write(f.Streams, f.Format(), config.All(), "env", "flag")
 }

@@ -155,58 +155,27 @@ func predicted(ctx context.Context, a arch.Architecture, base gemm.Problem, t *l
 	return out, nil
 }
 
-// trialJSON is a way of answering with so many kernels.
-type trialJSON struct {
-	Most       int          `json:"most"`
-	Kernels    float64      `json:"kernels"`
-	Way        logic.Way    `json:"way"`
-	Sizes      int          `json:"sizes"`
-	Unanswered int          `json:"unanswered"`
-	Mean       table.Number `json:"mean"`
-	Worst      table.Number `json:"worst"`
-}
-
-func (o *evalOptions) writeTrials(d *arch.Description, data *dataset.Dataset, t *logic.Table,
-	trials []logic.Trial,
+func (o *evalOptions) writeTrials(d *arch.Description, data *dataset.Dataset, t *logic.Table, trials []logic.Trial,
 ) error {
 	f := o.factory
 	format := f.Format()
-	if format == table.JSON {
-		for _, x := range trials {
-			line := trialJSON{x.Most, x.Kernels, x.Way, x.Regret.Sizes, x.Regret.Unanswered, table.Number(x.Regret.Mean),
-				table.Number(x.Regret.Worst)}
-			if err := table.JSONLine(f.Streams, line); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	share := table.Exact
 	if format == table.Table {
-		share = table.Percent
 		table.Line(f.Streams, "times", "%s: %d sizes, %d kernels of family %s on %s", data.Name, len(t.Sizes),
 			len(t.Kernels), data.Kernel, d.ID())
 		table.Line(f.Streams, "model", "%s, rung %s", d.Model, d.Rung)
 		table.Line(f.Streams, "left out", "each of %d parts of the sizes", o.folds)
 		f.Streams.Printf("\n")
 	}
-	rows := make([][]string, len(trials))
-	for i, x := range trials {
-		most := strconv.Itoa(x.Most)
-		if x.Most == 0 && format == table.Table {
-			most = "all"
-		}
-		rows[i] = []string{most, strconv.FormatFloat(x.Kernels, 'f', 1, 64), string(x.Way), strconv.Itoa(x.Regret.Sizes),
-			strconv.Itoa(x.Regret.Unanswered), cell(x.Regret.Mean, share), cell(x.Regret.Worst, share)}
-	}
-	header := []string{"most", "kernels", "answered by", "sizes", "unanswered", "mean regret", "worst regret"}
-	return table.WriteRows(f.Streams, format, header, rows)
-}
-
-// cell writes a regret, and nothing for one that is unknown.
-func cell(v float64, write func(float64) string) string {
-	if !table.Finite(v) {
-		return ""
-	}
-	return write(v)
+	return append(table.Columns[logic.Trial]{
+		table.Col("most", func(x *logic.Trial) int { return x.Most }, func(n int) string {
+			if n == 0 {
+				return "all"
+			}
+			return strconv.Itoa(n)
+		}),
+		table.Col("kernels", func(x *logic.Trial) float64 { return x.Kernels }, func(n float64) string {
+			return strconv.FormatFloat(n, 'f', 1, 64)
+		}).Same(),
+		table.Col("way|answered by", func(x *logic.Trial) logic.Way { return x.Way }),
+	}, regretColumns(func(x *logic.Trial) *logic.Regret { return &x.Regret })...).Write(f.Streams, format, trials)
 }

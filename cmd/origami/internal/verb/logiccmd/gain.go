@@ -175,69 +175,54 @@ func (g *gain) ratios(choice int) (ratios []float64) {
 	return ratios
 }
 
-// gainJSON is a choice against the fastest kernels.
-type gainJSON struct {
-	Against string       `json:"against"`
-	Sizes   int          `json:"sizes"`
-	Mean    table.Number `json:"mean"`
-	Median  table.Number `json:"median"`
-	Least   table.Number `json:"least"`
-	Most    table.Number `json:"most"`
+// choice is a choice against the fastest kernels: the times ÷ those of the fastest.
+type choice struct {
+	name   string
+	ratios []float64
 }
 
-func (g *gain) summary() (rows []gainJSON) {
+var choices = table.Columns[choice]{
+	table.Col("against|-|time ÷ that of the fastest kernel", func(c *choice) string { return c.name }),
+	table.Col("sizes|-|sizes", func(c *choice) int { return len(c.ratios) }),
+	table.Opt("mean|-|mean", func(c *choice) float64 { return geomean(c.ratios) }, thousandths),
+	table.Opt("median|-|median", func(c *choice) float64 { return stats.Median(c.ratios) }, thousandths),
+	table.Opt("least|-|least", func(c *choice) float64 { return slices.Min(c.ratios) }, thousandths),
+	table.Opt("most|-|most", func(c *choice) float64 { return slices.Max(c.ratios) }, thousandths),
+}
+
+func thousandths(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+
+func (g *gain) summary() (list []choice) {
 	for i, name := range g.others {
 		if r := g.ratios(i); len(r) > 0 {
-			rows = append(rows, gainJSON{name, len(r), table.Number(geomean(r)), table.Number(stats.Median(r)),
-				table.Number(slices.Min(r)), table.Number(slices.Max(r))})
+			list = append(list, choice{name, r})
 		}
 	}
-	return rows
+	return list
 }
 
 func (g *gain) write(s *iostreams.Streams, format table.Format) error {
 	switch format {
-	case table.JSON:
-		for _, row := range g.summary() {
-			if err := table.JSONLine(s, row); err != nil {
-				return err
-			}
-		}
-		return nil
 	case table.Table:
 		for _, line := range g.lines() {
 			table.Line(s, line[0], "%s", line[1])
 		}
 		s.Printf("\n")
-		header, rows := g.table()
-		table.WriteTable(s, header, rows)
-		return nil
-	case table.CSV, table.TSV:
+		fallthrough
+	case table.JSON:
+		return choices.Write(s, format, g.summary())
 	}
-	header := append(slices.Clone(gemm.Columns), "best", "pick", "seconds")
-	header = append(header, g.others...)
-	var rows [][]string
-	for i := range g.sizes {
-		x := &g.sizes[i]
-		row := append(x.problem.Cells(), x.best.String(), x.pick.String())
-		for _, t := range x.seconds[:1+len(g.others)] {
-			row = append(row, cell(t, table.Exact))
-		}
-		rows = append(rows, row)
+	sizes := append(table.Problem(func(x *tuned) gemm.Problem { return x.problem }),
+		table.Col("-|best", func(x *tuned) string { return x.best.String() }),
+		table.Col("-|pick", func(x *tuned) string { return x.pick.String() }))
+	for i, name := range append([]string{"seconds"}, g.others...) {
+		sizes = append(sizes, table.Opt("-|"+name, func(x *tuned) float64 { return x.seconds[i] }))
 	}
-	return table.WriteRows(s, format, header, rows)
+	return sizes.Write(s, format, g.sizes)
 }
 
 func (g *gain) lines() [][2]string {
 	return [][2]string{{"times", g.subject}, {"sizes", strconv.Itoa(len(g.sizes))}, {"one kernel", g.one.String()}}
-}
-
-func (g *gain) table() (header []string, rows [][]string) {
-	two := func(v table.Number) string { return strconv.FormatFloat(float64(v), 'f', 3, 64) }
-	for _, r := range g.summary() {
-		rows = append(rows, []string{r.Against, strconv.Itoa(r.Sizes), two(r.Mean), two(r.Median), two(r.Least), two(r.Most)})
-	}
-	return []string{"time ÷ that of the fastest kernel", "sizes", "mean", "median", "least", "most"}, rows
 }
 
 // page writes gain.md with a figure, gain.csv and gain.json.
@@ -272,8 +257,7 @@ func (g *gain) page(folder string, args []string) error {
 		lines = append(lines, line[0]+": "+line[1])
 	}
 	p.List(lines)
-	header, rows := g.table()
-	p.Table(header, rows)
+	p.Table(choices.Text(g.summary()))
 	p.Image("times of other choices over those of the fastest kernel", files.SVG)
 	return to.Page("gain.md", &p)
 }

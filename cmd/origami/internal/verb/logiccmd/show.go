@@ -2,7 +2,6 @@ package logiccmd
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -38,11 +37,11 @@ func show(f *session.Factory, l *tensile.Logic) error {
 	if format == table.Table {
 		heading(f, l)
 	}
-	rows := make([][]string, len(order))
-	for i, k := range order {
-		rows[i] = []string{strconv.Itoa(k), l.Kernels[k].Name, strconv.Itoa(counts[k])}
-	}
-	return table.WriteRows(f.Streams, format, []string{"number", "kernel", "used"}, rows)
+	return table.Columns[int]{
+		table.Col("number", func(k *int) int { return *k }),
+		table.Col("kernel", func(k *int) string { return l.Kernels[*k].Name }),
+		table.Col("used", func(k *int) int { return counts[*k] }),
+	}.Write(f.Streams, format, order)
 }
 
 // summaryJSON says what a logic is.
@@ -60,15 +59,7 @@ type summaryJSON struct {
 	Library  string `json:"library_type,omitempty"`
 	Metric   string `json:"metric,omitempty"`
 
-	Regret []regretJSON `json:"regret,omitempty"`
-}
-
-type regretJSON struct {
-	Layer      string       `json:"layer"`
-	Sizes      int          `json:"sizes"`
-	Unanswered int          `json:"unanswered"`
-	Mean       table.Number `json:"mean"`
-	Worst      table.Number `json:"worst"`
+	Regret []table.Object `json:"regret,omitempty"`
 }
 
 func summary(l *tensile.Logic) *summaryJSON {
@@ -112,28 +103,29 @@ func regrets(l *tensile.Logic, t *logic.Table) []regret {
 		{"nearest other size", l.Regret(t, logic.NearestOther)}}
 }
 
+// regretColumns are the columns of a regret.
+func regretColumns[T any](of func(*T) *logic.Regret) table.Columns[T] {
+	return table.Columns[T]{
+		table.Col("sizes", func(x *T) int { return of(x).Sizes }),
+		table.Col("unanswered", func(x *T) int { return of(x).Unanswered }),
+		table.Opt("mean|mean regret", func(x *T) float64 { return of(x).Mean }, table.Percent),
+		table.Opt("worst|worst regret", func(x *T) float64 { return of(x).Worst }, table.Percent),
+	}
+}
+
 // report writes the regret of a logic.
 func report(f *session.Factory, l *tensile.Logic, list []regret) error {
+	columns := append(table.Columns[regret]{table.Col("layer", func(r *regret) string { return r.layer })},
+		regretColumns(func(r *regret) *logic.Regret { return &r.Regret })...)
 	format := f.Format()
-	if format == table.JSON {
+	switch format {
+	case table.JSON:
 		s := summary(l)
-		for _, r := range list {
-			s.Regret = append(s.Regret, regretJSON{r.layer, r.Sizes, r.Unanswered, table.Number(r.Mean),
-				table.Number(r.Worst)})
-		}
+		s.Regret = columns.Objects(list)
 		return table.JSONLine(f.Streams, s)
-	}
-	share := table.Exact
-	if format == table.Table {
+	case table.Table:
 		heading(f, l)
 		f.Streams.Printf("\n")
-		share = table.Percent
 	}
-	rows := make([][]string, len(list))
-	for i, r := range list {
-		rows[i] = []string{r.layer, strconv.Itoa(r.Sizes), strconv.Itoa(r.Unanswered), cell(r.Mean, share),
-			cell(r.Worst, share)}
-	}
-	header := []string{"layer", "sizes", "unanswered", "mean regret", "worst regret"}
-	return table.WriteRows(f.Streams, format, header, rows)
+	return columns.Write(f.Streams, format, list)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,24 +29,51 @@ func newList(f *session.Factory) *cobra.Command {
 	}
 }
 
-// listed is a line of `plugin ls --json`.
+// listed is a plugin in the list.
 type listed struct {
-	Name     string   `json:"name"`
-	Source   string   `json:"source"`
-	Version  string   `json:"version"`
-	State    string   `json:"state"`
-	Archs    []string `json:"archs"`
-	Executor bool     `json:"executor"`
-	Path     string   `json:"path,omitempty"`
-	Reason   string   `json:"reason,omitempty"`
-	// Devices are the devices of the architectures, as arch@device. Models and Kernels are those of all architectures.
-	Devices     []string `json:"devices"`
-	Models      []string `json:"models"`
-	Kernels     []string `json:"kernels"`
-	APIVersions []string `json:"api_versions"`
-	Protocols   []int    `json:"protocols"`
-	SHA256      string   `json:"sha256,omitempty"`
+	host.PluginInfo
+	source, reason string
+	// devices are the devices of the architectures, as arch@device. models and kernels are those of all architectures.
+	devices, models, kernels []string
 }
+
+// columns are the columns of the list. A table has only those that fit a terminal.
+var columns = table.Columns[listed]{
+	table.Col("name", func(l *listed) string { return l.Name }),
+	table.Col("source", func(l *listed) string { return l.source }),
+	table.Col("version", func(l *listed) string { return l.Version }),
+	table.Text("API", func(l *listed) string {
+		if len(l.APIVersions) == 0 {
+			return ""
+		}
+		return l.APIVersions[len(l.APIVersions)-1]
+	}),
+	table.Col("state", func(l *listed) host.State { return l.State }),
+	table.Col("archs||-", func(l *listed) []string { return append([]string{}, l.Archs...) }),
+	table.Col("executor||-", func(l *listed) bool { return l.Executor }).CSV(func(l *listed) string {
+		if l.Executor {
+			return "yes"
+		}
+		return ""
+	}),
+	table.Text("provides", (*listed).provides),
+	table.Col("path||-", func(l *listed) string { return l.Path }).Omit(),
+	table.Text("path", func(l *listed) string {
+		if l.source == builtin {
+			return ""
+		}
+		return l.Path
+	}),
+	table.Col("reason", func(l *listed) string { return l.reason }).Omit(),
+	table.Col("devices||-", func(l *listed) []string { return append([]string{}, l.devices...) }),
+	table.Col("models||-", func(l *listed) []string { return append([]string{}, l.models...) }),
+	table.Col("kernels||-", func(l *listed) []string { return append([]string{}, l.kernels...) }),
+	table.Col("api_versions||-", func(l *listed) []string { return append([]string{}, l.APIVersions...) }),
+	table.Col("protocols||-", func(l *listed) []int { return append([]int{}, l.Protocols...) }),
+	table.Col("sha256||-", func(l *listed) string { return l.SHA256 }).Omit(),
+}
+
+const builtin = "builtin" // a source
 
 func list(ctx context.Context, f *session.Factory) error {
 	plugins, err := f.Plugins(ctx)
@@ -58,50 +84,24 @@ func list(ctx context.Context, f *session.Factory) error {
 	if err != nil {
 		return err
 	}
-	var rows [][]string
-	write := func(l listed) error {
-		if f.Format() != table.JSON {
-			rows = append(rows, l.row(f.Format()))
-			return nil
-		}
-		for _, list := range []*[]string{&l.Archs, &l.Devices, &l.Models, &l.Kernels, &l.APIVersions} {
-			*list = append([]string{}, *list...) // [] rather than null
-		}
-		l.Protocols = append([]int{}, l.Protocols...)
-		return table.JSONLine(f.Streams, l)
-	}
+	var all []listed
 	if err := f.LockError(); err != nil {
 		// A refused lock file hides plugins, so it is listed like one.
-		if err := write(listed{Name: filepath.Base(f.Settings.LockFile), Source: "lock file", State: string(host.Error),
-			Path: f.Settings.LockFile, Reason: err.Error()}); err != nil {
-			return err
-		}
+		all = append(all, listed{PluginInfo: host.PluginInfo{Name: filepath.Base(f.Settings.LockFile), State: host.Error,
+			Path: f.Settings.LockFile}, source: "lock file", reason: err.Error()})
 	}
 	for _, p := range plugins {
-		l := listed{
-			Name: p.Name, Source: "external", Version: p.Version, State: string(p.State), Archs: p.Archs,
-			Executor: p.Executor,
-			Path:     p.Path, Reason: reason(f, &p),
-			APIVersions: p.APIVersions, Protocols: p.Protocols, SHA256: p.SHA256,
-		}
+		l := listed{PluginInfo: p, source: "external", reason: reason(f, &p)}
 		if p.Builtin {
-			l.Source = "builtin"
+			l.source = builtin
 		}
-		if i := slices.IndexFunc(manifests, func(m arch.Manifest) bool {
-			return m.Name == p.Name &&
-				p.State == host.OK
-		}); i >= 0 {
+		if i := slices.IndexFunc(manifests, func(m arch.Manifest) bool { return m.Name == p.Name }); i >= 0 &&
+			p.State == host.OK {
 			l.provide(manifests[i])
 		}
-		if err := write(l); err != nil {
-			return err
-		}
+		all = append(all, l)
 	}
-	if f.Format() == table.JSON {
-		return nil
-	}
-	return table.WriteRows(f.Streams, f.Format(), header(f.Format()), rows,
-		"API", "version", "path", "source")
+	return columns.Write(f.Streams, f.Format(), all, "API", "version", "path", "source")
 }
 
 // reason says why a plugin cannot be used, or what another plugin provides instead.
@@ -123,46 +123,10 @@ func (l *listed) provide(m arch.Manifest) {
 	}
 	for _, entry := range m.Archs {
 		for _, d := range entry.Devices {
-			add(&l.Devices, entry.ID+"@"+d.ID)
+			add(&l.devices, entry.ID+"@"+d.ID)
 		}
-		add(&l.Models, entry.Models...)
-		add(&l.Kernels, entry.Kernels...)
-	}
-}
-
-// header names the columns. A table has only those that fit a terminal.
-func header(f table.Format) []string {
-	if f == table.Table {
-		return []string{"name", "source", "version", "API", "state", "provides", "path", "reason"}
-	}
-	return []string{"name", "source", "version", "state", "archs", "executor", "path", "reason", "devices", "models",
-		"kernels", "api_versions", "protocols", "sha256"}
-}
-
-func (l *listed) row(f table.Format) []string {
-	if f == table.Table {
-		path := l.Path
-		if l.Source == "builtin" {
-			path = ""
-		}
-		api := ""
-		if n := len(l.APIVersions); n > 0 {
-			api = l.APIVersions[n-1]
-		}
-		return []string{l.Name, l.Source, l.Version, api, l.State, l.provides(), path, l.Reason}
-	}
-	executor := ""
-	if l.Executor {
-		executor = "yes"
-	}
-	protocols := make([]string, len(l.Protocols))
-	for i, p := range l.Protocols {
-		protocols[i] = strconv.Itoa(p)
-	}
-	words := func(list []string) string { return strings.Join(list, " ") }
-	return []string{
-		l.Name, l.Source, l.Version, l.State, words(l.Archs), executor, l.Path, l.Reason,
-		words(l.Devices), words(l.Models), words(l.Kernels), words(l.APIVersions), words(protocols), l.SHA256,
+		add(&l.models, entry.Models...)
+		add(&l.kernels, entry.Kernels...)
 	}
 }
 
@@ -174,7 +138,7 @@ func (l *listed) provides() string {
 	var archs []string
 	for _, id := range l.Archs {
 		var devices []string
-		for _, d := range l.Devices {
+		for _, d := range l.devices {
 			if device, ok := strings.CutPrefix(d, id+"@"); ok {
 				devices = append(devices, device)
 			}

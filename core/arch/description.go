@@ -27,11 +27,9 @@ type Description struct {
 	// Families describes the kernel families that declare named axes.
 	Families []Family
 	Rung     Rung
-	// RungReason says why the model does not stand on a higher rung that it has for this device, as a clause. It is empty
-	// if it does.
+	// RungReason is why a lower rung is used than the model has for this device, as a clause. It is empty on the highest.
 	RungReason string
-	// RanksOnly says that the predicted totals put configurations in order and are no times: nobody should read a duration
-	// or a rate out of them.
+	// RanksOnly: totals order configurations; they are not times.
 	RanksOnly bool
 
 	// UnitName is what the vendor calls a compute unit ("SM", "CU"); Units is how many there are, Partitions how many

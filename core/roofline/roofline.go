@@ -199,7 +199,7 @@ func (b *builder) shared() {
 			}
 		}
 	}
-	// The load path of SMs: what they ask global memory for passes it.
+	// L1: all global loads pass through it.
 	l1, n := b.perUnit("l1_bandwidth")
 	b.list = append(b.list, c, Ceiling{Name: "L1", Level: Requested, Reached: l1, Source: n.Source})
 }

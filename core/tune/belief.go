@@ -12,18 +12,19 @@ import (
 // A predicted time is wrong by a factor. Its logarithm is the residual log(measured ÷ predicted). Residuals are a
 // Gaussian process over sizes s and configurations c, with the covariance
 //
-//	k((s,c),(s',c')) = size · S + own · [s=s'] + C · (config + local · S + here · [s=s']) + alone · [s=s', c=c']
+//	k((s,c),(s',c')) = nearSizes · S + oneSize · [s=s'] + C · (allSizes + nearBoth · S + oneSizeLike · [s=s']) + pair · [s=s', c=c']
 //
-// S = exp(−d²/2) falls with the distance d of two sizes, C with that of two configurations. So a measurement says
-// something of the same size, of like configurations at all sizes, and most of like configurations at like sizes.
+// S = exp(−d²/2) falls with the distance d of two sizes, C with the distance of two configurations. So a measurement
+// says something of the same size, of similar configurations at all sizes, and most of similar configurations at nearby
+// sizes.
 type variances struct {
-	// size and own are of errors that all configurations of a size share. They do not change the choice.
-	size, own float64
-	// config is of errors that a configuration has at all sizes, local of those that it has at like sizes, here of those
-	// that like configurations share at one size.
-	config, local, here float64
-	// alone is of errors of one configuration at one size. noise is of measurements.
-	alone, noise float64
+	// nearSizes: errors that all configurations share at nearby sizes. oneSize: at one size. Neither changes the choice.
+	nearSizes, oneSize float64
+	// allSizes: errors of a configuration at all sizes. nearBoth: shared by similar configurations at nearby sizes.
+	// oneSizeLike: shared by similar configurations at one size.
+	allSizes, nearBoth, oneSizeLike float64
+	// pair: errors of one configuration at one size. noise: errors of measurements.
+	pair, noise float64
 }
 
 // lengths are the distances, in powers of two, at which S and C have fallen to exp(−½).
@@ -31,7 +32,7 @@ type lengths struct {
 	size float64 // of m, n and k
 	tile float64 // of block_m and block_n
 	deep float64 // of block_k
-	// launch is that of num_warps, num_stages and split_k. Stages count as they are.
+	// Of num_warps and split_k in powers of two, of num_stages in stages.
 	warps, stages, split float64
 	// axis is the C of two configurations that differ in one named axis, kind the S of two problem types.
 	axis, kind float64
@@ -41,13 +42,13 @@ type lengths struct {
 // sweeps of one H200 (h200-triton, h200-mma, sweeps/split/h200-fit), by maximum likelihood over random samples of 8
 // sizes and 16 candidates (2026-11-22). axis and kind are assumed: no sweep has several values.
 var (
-	fittedVariances = variances{size: 14e-4, own: 3e-4, config: 8e-4, local: 53e-4, here: 15e-4, alone: 12e-4,
-		noise: 0.5e-4}
+	fittedVariances = variances{nearSizes: 14e-4, oneSize: 3e-4, allSizes: 8e-4, nearBoth: 53e-4, oneSizeLike: 15e-4,
+		pair: 12e-4, noise: 0.5e-4}
 	fittedLengths = lengths{size: 3, tile: 1.1, deep: 1.1, warps: 1.5, stages: 3, split: 1.1, axis: 0.5, kind: 0.5}
 )
 
 // The candidates that are measured are fewer than those the variances were fitted to, and better predicted. So all
-// variances but that of the noise are multiplied by a scale, the mean square of standardised errors of the predictions
+// variances except the noise are multiplied by a scale, the mean square of standardised errors of the predictions
 // that were made before each measurement. It begins as startScale, which counts as much as startCount measurements.
 // Replays of the same sweeps ended with 0.3 to 0.6.
 const (
@@ -171,16 +172,16 @@ func (b *belief) compare(x, y *features) float64 {
 	return like
 }
 
-// covariance is that of two residuals, without the noise of measuring. like is likeSizes of their sizes.
+// covariance returns the covariance of two residuals, without the noise of measuring. like is likeSizes of their sizes.
 func (b *belief) covariance(s, c, t, d int, like float64) float64 {
 	v := &b.v
-	k := float64(v.size * like)
-	shared := v.config + float64(v.local*like)
+	k := float64(v.nearSizes * like)
+	shared := v.allSizes + float64(v.nearBoth*like)
 	if s == t {
-		k += v.own
-		shared += v.here
+		k += v.oneSize
+		shared += v.oneSizeLike
 		if c == d {
-			k += v.alone
+			k += v.pair
 		}
 	}
 	return k + float64(shared*b.likeConfigs(c, d))

@@ -41,8 +41,8 @@ type Measured struct {
 	// Time is 0 if the candidate has none: it does not build, or fails.
 	Time unit.Seconds
 	// Chance is how likely it seemed that the candidate is the fastest, and faster than what was measured of the size.
-	// Gain is the expected gain: the time of the fastest one measured ÷ the candidate's − 1 where it is the fastest, and
-	// otherwise 0. Both are 0 for a size's first measurement, that of the least expected time, and without a model.
+	// Gain is the expected speed-up over the fastest measured candidate; a candidate that turns out slower counts 0.
+	// Both are 0 for a size's first measurement, and without a model.
 	Chance, Gain float64
 }
 
@@ -58,7 +58,7 @@ const (
 	Stepped   Reason = "steps"     // the steps are done
 )
 
-// Pick is what came out for a size.
+// Pick is the result for one size.
 type Pick struct {
 	// Candidate is the place of the pick, −1 if there is none.
 	Candidate int
@@ -89,13 +89,13 @@ type Tuner struct {
 	// Progress, if set, is told after each batch how many sizes are still open.
 	Progress func(open int)
 
-	// Log are the measurements in their order, Picks what came out so far, by size.
+	// Log has the measurements in their order, Picks the results so far, by size.
 	Log   []Measured
 	Picks []Pick
 
 	belief *belief
-	// done tells which candidates of a size were measured. failed counts the failures of a configuration that never ran,
-	// in any launch order, and is −1 for one that did.
+	// done tells which candidates of a size were measured. failed counts the failures of a configuration, in any launch
+	// order, until it runs once: then it is −1.
 	done   [][]bool
 	failed map[gemm.Config]int
 	over   bool
@@ -109,8 +109,8 @@ const (
 	leaders = 48
 	// draws is how many times the true times are drawn.
 	draws = 256
-	// hopeless is how many failures of a configuration that never ran rule it out everywhere.
-	hopeless = 2
+	// mostFailures rule out a configuration that never ran, at all sizes.
+	mostFailures = 2
 )
 
 // Run measures until it is not worth it. Sizes with a large expected regret come first, so that a budget is spent where
@@ -316,7 +316,7 @@ func (t *Tuner) leading(s int) (b *conditional, left []int, means []float64) {
 
 func (t *Tuner) hopeless(c gemm.Config) bool {
 	c.GroupM = 0
-	return t.failed[c] >= hopeless
+	return t.failed[c] >= mostFailures
 }
 
 // finish enters the reasons, and the expected regret of all sizes by all that is known.

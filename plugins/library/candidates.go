@@ -16,27 +16,27 @@ type kernels struct {
 	// A tile has at least one side of at least leastSide, and at most mostSums sums.
 	leastSide, mostSums int
 	splits              []int
-	// whole are the types for which no kernel splits K.
-	whole []gemm.DType
+	// unsplit lists the types without kernels that split K.
+	unsplit []gemm.DType
 }
 
 // kernelsOf returns the kernels of a generation for a scheme of scales.
 func kernelsOf(g terms.Generation, scheme string) kernels {
 	k := kernels{
 		sides: []int{16, 32, 64, 128, 256}, leastSide: 64, mostSums: 128 * 256,
-		splits: []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64},
-		whole:  []gemm.DType{gemm.INT8, gemm.FP4}, // cuBLAS; TensorRT-LLM
+		splits:  []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64},
+		unsplit: []gemm.DType{gemm.INT8, gemm.FP4}, // cuBLAS; TensorRT-LLM
 	}
 	switch g {
 	case terms.CDNA1, terms.CDNA2, terms.CDNA3, terms.CDNA4: // 512 registers per lane, half of them for sums
 		k.mostSums = 256 * 256
-		k.whole = nil
+		k.unsplit = nil
 	case terms.GCN5:
-		k.whole = nil
+		k.unsplit = nil
 	default:
 	}
 	if strings.TrimSuffix(scheme, quantises) == "block128" { // DeepGEMM, TensorRT-LLM, Composable Kernel
-		k.whole = append(slices.Clone(k.whole), gemm.FP8, gemm.FP8E5M2)
+		k.unsplit = append(slices.Clone(k.unsplit), gemm.FP8, gemm.FP8E5M2)
 	}
 	return k
 }
@@ -44,7 +44,7 @@ func kernelsOf(g terms.Generation, scheme string) kernels {
 // of returns the kernels for a type.
 func (k *kernels) of(t gemm.DType) kernels {
 	out := *k
-	if slices.Contains(k.whole, t) {
+	if slices.Contains(k.unsplit, t) {
 		out.splits = k.splits[:1]
 	}
 	return out

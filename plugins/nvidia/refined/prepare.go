@@ -32,8 +32,8 @@ type inputs struct {
 }
 
 // prepare fills pc, except for its kernel, and k. If the configuration cannot be used, pc.reject says why, and the
-// detail puts it in numbers. What it computes from is left in both elements of in, which belong to the elements of
-// variants.
+// detail puts it in numbers. in[i] keeps the inputs of
+// variants[i].
 func (m *Model) prepare(
 	pc *preparedConfig, k *preparedKernel, in *[2]inputs, p *gemm.Problem, c *gemm.Config,
 ) (detail string) {

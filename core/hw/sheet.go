@@ -169,9 +169,12 @@ func DecodeHeader(file string, data []byte) (Header, error) {
 	for _, section := range []string{"\nderived:", "\ncalibrated:", "\natoms:", "\nfitted:"} {
 		head, _, _ = bytes.Cut(head, []byte(section))
 	}
-	var h Header
-	if err := decodeStrictly(file, head, &h); err != nil {
-		return Header{}, err
+	h, plain := plainHeader(string(head))
+	if !plain {
+		h = Header{}
+		if err := decodeStrictly(file, head, &h); err != nil {
+			return Header{}, err
+		}
 	}
 	if err := h.check(); err != nil {
 		return Header{}, err.At("%s", file)

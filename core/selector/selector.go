@@ -172,7 +172,7 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 		return err
 	}
 
-	s.ranked = s.ranked[:0]
+	s.ranked = slices.Grow(s.ranked[:0], len(list.Configs))
 	into.Rejected = append(into.Rejected, list.static...)
 	for i := range s.est {
 		e := &s.est[i]

@@ -46,6 +46,21 @@ type Family interface {
 	Overhead() Overhead
 }
 
+// OneForSplits is a Family whose kernels do not depend on the split of K: what Check, Resources, Loop and Copies return
+// for a configuration holds for those that differ from it in the split alone.
+type OneForSplits interface {
+	Family
+	OneForSplits()
+}
+
+// IsOneForSplits reports whether two configurations are one kernel of a family, with the same or another split of K.
+func IsOneForSplits(f Family, a, b *gemm.Config) bool {
+	c := *a
+	c.SplitK = b.SplitK
+	_, one := f.(OneForSplits)
+	return one && c == *b
+}
+
 // Uneven is a Family whose list of candidates depends on block_m: the product of all values of Space has many
 // configurations that are no kernel.
 type Uneven interface {

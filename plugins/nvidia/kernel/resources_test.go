@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel/wgmma"
 )
 
 // compiledKernel is a compiler's report on a kernel.
@@ -306,7 +307,7 @@ func TestResourcesBearAnyConfiguration(t *testing.T) {
 			for _, k := range numbers {
 				for _, w := range numbers {
 					c := gemm.Config{BlockM: m, BlockN: n, BlockK: k, NumWarps: w, NumStages: 1, SplitK: 1}
-					for _, f := range []kernel.Family{triton.Family{}, mma.Family{}} {
+					for _, f := range []kernel.Family{triton.Family{}, mma.Family{}, wgmma.Family{}} {
 						for _, d := range devices {
 							bears(t, f, d, kernel.OperandsOf(&p), c)
 						}
@@ -324,15 +325,26 @@ func TestResourcesBearAnyConfiguration(t *testing.T) {
 	}
 }
 
-// bears calls every method of a family for a configuration.
+// bears calls every method of a family for a configuration. Of a family that says so, they do not depend on the split.
 func bears(t *testing.T, f kernel.Family, d *gpu.Device, o kernel.Operands, c gemm.Config) {
 	t.Helper()
+	split := c
+	if _, one := f.(kernel.OneForSplits); one {
+		split.SplitK = 3
+	}
+	if f.Loop(d, o, c) != f.Loop(d, o, split) || f.Copies(d, o, c) != f.Copies(d, o, split) {
+		t.Errorf("%s: the kernel depends on the split of K", c)
+	}
 	for _, masked := range []bool{false, true} {
 		r := f.Resources(d, o, c, masked)
+		reason, detail := f.Check(d, o, c, r)
+		if again, too := f.Check(d, o, split, r); r != f.Resources(d, o, split, masked) || again != reason || too != detail {
+			t.Errorf("%s: what the kernel needs depends on the split of K", c)
+		}
 		if r.Registers < 0 || r.Registers > d.RegistersPerThread || r.SpillBytes < 0 || r.SharedMemory < 0 {
 			t.Errorf("%s: %+v", c, r)
 		}
-		if reason, detail := f.Check(d, o, c, r); (reason == "") != (detail == "") {
+		if (reason == "") != (detail == "") {
 			t.Errorf("%s: %q, %q", c, reason, detail)
 		}
 	}

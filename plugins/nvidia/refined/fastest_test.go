@@ -42,6 +42,9 @@ func TestFastestAreThoseOfAllEstimates(t *testing.T) {
 				if err := a.Estimate(t.Context(), all, p, list.Configs); err != nil {
 					t.Fatal(err)
 				}
+				if i == 0 {
+					wantSameAlone(t, a, p, list.Configs, all)
+				}
 				top := []int{1, 2, 16, 17}[i%4]
 				if err := fast.EstimateFastest(t.Context(), some, p, list.Configs, top); err != nil {
 					t.Fatal(err)
@@ -67,5 +70,22 @@ func TestFastestAreThoseOfAllEstimates(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// wantSameAlone requires of the estimates of a list that they are those of short lists, in which nothing is shared
+// between configurations.
+func wantSameAlone(t *testing.T, a arch.Architecture, p gemm.Problem, cfgs []gemm.Config, all []arch.Estimate) {
+	t.Helper()
+	at := 0
+	for some := range slices.Chunk(cfgs, 64) {
+		alone := make([]arch.Estimate, len(some))
+		if err := a.Estimate(t.Context(), alone, p, some); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(alone, all[at:at+len(some)]) {
+			t.Fatalf("%s %s: the estimates of %v and the next 63 depend on the list", a.Describe().ID(), p, some[0])
+		}
+		at += len(some)
 	}
 }

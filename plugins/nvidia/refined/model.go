@@ -185,11 +185,20 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if err != nil {
 		return nil, err
 	}
-	out := &arch.Candidates{}
+	out := &arch.Candidates{Configs: all[:0], Rejected: make([]arch.Rejection, 0, len(all)/2)}
 	p = aligned(&p)
 	operands := kernel.OperandsOf(&p).WithWidths(f, &p)
+	var (
+		checked gemm.Config // of which reason and detail are
+		reason  arch.Reason
+		detail  string
+	)
 	for position, c := range all {
-		if reason, detail := f.reject(m.gpu, operands, &c, f.needs(m.gpu, operands, &c)); reason == "" {
+		if position == 0 || !kernel.IsOneForSplits(f.Family, &c, &checked) {
+			checked = c
+			reason, detail = f.reject(m.gpu, operands, &c, f.needs(m.gpu, operands, &c))
+		}
+		if reason == "" {
 			out.Configs = append(out.Configs, c)
 		} else {
 			r := arch.Rejection{Config: c, Position: position, Reason: reason, Detail: detail}
@@ -274,7 +283,7 @@ func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error)
 }
 
 // prepareAll prepares the configurations of a list. Those that follow each other and differ in the split of K alone
-// share a kernel.
+// share a kernel, if their sums are added up in the same way.
 func (m *Model) prepareAll(list *preparedList, p *gemm.Problem) {
 	var (
 		in, last [2]inputs
@@ -283,6 +292,10 @@ func (m *Model) prepareAll(list *preparedList, p *gemm.Problem) {
 	)
 	for i := range list.configs {
 		c := &list.prepared[i]
+		if i > 0 && m.prepareSplit(c, &list.prepared[i-1], &in, p, &list.configs[i], &list.configs[i-1]) {
+			in[0].splitInputs, in[1].splitInputs = splitInputs{}, splitInputs{}
+			continue
+		}
 		c.kernel = next
 		m.prepare(c, next, &in, p, &list.configs[i])
 		in[0].splitInputs, in[1].splitInputs = splitInputs{}, splitInputs{}

@@ -71,16 +71,40 @@ func (m *Model) prepare(
 		in[masked].variantInputs = variantInputs{
 			registers: float64(r.Registers), spillBytes: float64(r.SpillBytes), sharedBytes: float64(r.SharedMemory),
 		}
-		in[masked].splitK = float64(c.SplitK)
 		k.variants[masked].compute(&in[masked], &m.device, &k.kernelTerms)
-		pc.splits[masked].compute(&in[masked], &m.device, &k.kernelTerms, &k.variants[masked])
 	}
+	pc.compute(&m.device, k, in, c.SplitK)
 	if pc.reject, detail = f.reject(m.gpu, operands, c, needs); pc.reject == "" && operands.Narrow() {
 		// What does not fit with the widest accesses is no candidate, whatever the problem.
 		widest := kernel.OperandsOf(p)
 		pc.reject, detail = f.Check(m.gpu, widest, *c, f.resources(m.gpu, widest, c, true))
 	}
 	return detail
+}
+
+// prepareSplit prepares a configuration that differs from the one before it in the split of K alone, and shares its
+// kernel. in has the inputs of the one before. It reports false if they differ in more: the sums of a split are added up
+// by launches that a kernel without one does not need, and only kernels without one were timed.
+func (m *Model) prepareSplit(
+	pc, other *preparedConfig, in *[2]inputs, p *gemm.Problem, c, before *gemm.Config,
+) bool {
+	f, err := m.family(c)
+	if err != nil || other.reject != "" || min(c.SplitK, before.SplitK) <= 1 ||
+		!kernel.IsOneForSplits(f.Family, c, before) ||
+		float64(f.Reduction(*p, *c).Launches) != in[0].reduceLaunches {
+		return false
+	}
+	pc.kernel, pc.depth = other.kernel, float64(c.BlockK*c.SplitK)
+	pc.compute(&m.device, pc.kernel, in, c.SplitK)
+	return true
+}
+
+// compute fills splits.
+func (pc *preparedConfig) compute(d *device, k *preparedKernel, in *[2]inputs, splitK int) {
+	for masked := range pc.splits {
+		in[masked].splitK = float64(splitK)
+		pc.splits[masked].compute(&in[masked], d, &k.kernelTerms, &k.variants[masked])
+	}
 }
 
 // needs is what a kernel needs without and with masks along K.

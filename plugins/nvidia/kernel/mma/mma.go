@@ -64,6 +64,9 @@ func check(d *gpu.Device, o kernel.Operands, c gemm.Config) (generator.Resources
 	})
 }
 
+// OneForSplits implements kernel.OneForSplits.
+func (Family) OneForSplits() {}
+
 // Check implements kernel.Family.
 func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
 	if _, reason, detail := check(d, o, c); reason != "" {

@@ -48,6 +48,9 @@ func (f Family) Space() arch.Space {
 	}
 }
 
+// OneForSplits implements kernel.OneForSplits.
+func (Family) OneForSplits() {}
+
 // Check implements kernel.Family. Above two stages, num_stages times the operands of a K step must fit into the
 // shared memory of a CTA. mma.sync would need one buffer less, but the sweep chose its kernels by this rule.
 func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {

@@ -50,7 +50,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"k is negative", func(p *gemm.Problem) { p.K = math.MinInt }},
 		{"batch is missing or zero", func(p *gemm.Problem) { p.Batch = 0 }},
 		{"dtype is missing", func(p *gemm.Problem) { p.DType = 0 }},
-		{"dtype is missing", func(p *gemm.Problem) { p.DType = gemm.FP4 + 1 }},
+		{"dtype is missing", func(p *gemm.Problem) { p.DType = 99 }},
 		{"dtype int32 is a type of results only", func(p *gemm.Problem) { p.DType = gemm.INT32 }},
 		{"no hardware multiplies fp16 operands into bf16 results; use an output type of fp16, fp32",
 			func(p *gemm.Problem) { p.Out = gemm.BF16 }},

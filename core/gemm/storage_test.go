@@ -98,10 +98,12 @@ func problems(t *rapid.T) gemm.Problem {
 	p.Batch = rapid.IntRange(1, 9).Draw(t, "batch")
 	p.SetTrans(rapid.Bool().Draw(t, "trans_a"), rapid.Bool().Draw(t, "trans_b"))
 	p.DType = rapid.SampledFrom(gemm.DTypes()).Draw(t, "dtype")
-	even := 1
-	if p.DType == gemm.FP4 { // rows are whole bytes
-		even = 2
-		p.K, p.N = 2*p.K, 2*p.N
+	even := 1 // rows are whole bytes
+	for even*p.DType.Bits()%8 != 0 {
+		even++
+	}
+	if even > 1 {
+		p.K, p.N = even*p.K, even*p.N
 		p.SetTrans(false, p.TransB())
 	}
 	p.Out = rapid.SampledFrom(append(p.DType.Outputs(), 0)).Draw(t, "out")

@@ -71,6 +71,9 @@ func (p *picture) add(ctx context.Context, o *Options, s *side, list []problems.
 	p.sides = append(p.sides, placedSide{side: *s})
 	at := len(p.sides) - 1
 	p.sides[at].of(p.dtype)
+	if s.desc.PeakFor(p.dtype) == 0 {
+		p.notes = append(p.notes, fmt.Sprintf("no rate of %s for %s is known: there is no ceiling of it", s.label, p.dtype))
+	}
 	if o.measured() {
 		return p.addMeasured(ctx, o, at, list)
 	}

@@ -45,7 +45,9 @@ enum {
 	ORIGAMI_INT8 = 6,
 	ORIGAMI_FP8_E5M2 = 7,
 	ORIGAMI_INT32 = 8, /* of C only */
-	ORIGAMI_FP4 = 9 /* e2m1 */
+	ORIGAMI_FP4 = 9, /* e2m1 */
+	ORIGAMI_FP6 = 10, /* e2m3 */
+	ORIGAMI_FP6_E3M2 = 11
 };
 
 /* What limits a kernel. */

@@ -22,6 +22,8 @@ const (
 	FP8E5M2
 	INT32
 	FP4
+	FP6
+	FP6E3M2
 	end
 )
 
@@ -63,6 +65,10 @@ var table = [...]row{
 	{dtype: INT32, name: "int32", note: "of C only", bits: 32, sums: INT32, aliases: []string{"i32", "s32"}},
 	{dtype: FP4, name: "fp4", note: "e2m1", bits: 4, sums: FP32, scaled: []DType{FP16, BF16, FP32},
 		aliases: []string{"fp4_e2m1", "e2m1", "fp4e2m1", "f4e2m1", "float4_e2m1", "float4_e2m1fn", "float4_e2m1fn_x2"}},
+	{dtype: FP6, name: "fp6", note: "e2m3", bits: 6, sums: FP32, scaled: []DType{FP16, BF16, FP32},
+		aliases: []string{"fp6_e2m3", "e2m3", "fp6e2m3", "f6e2m3", "e2m3fn", "f6e2m3fn", "float6_e2m3", "float6_e2m3fn"}},
+	{dtype: FP6E3M2, name: "fp6_e3m2", bits: 6, sums: FP32, scaled: []DType{FP16, BF16, FP32}, like: FP6,
+		aliases: []string{"e3m2", "fp6e3m2", "f6e3m2", "e3m2fn", "f6e3m2fn", "float6_e3m2", "float6_e3m2fn"}},
 }
 
 // A type without a row does not compile.

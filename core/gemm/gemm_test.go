@@ -64,6 +64,9 @@ func TestValidateRefuses(t *testing.T) {
 		{"a row of A has 63 elements of fp4, which are no whole number of bytes", func(p *gemm.Problem) {
 			p.DType, p.K = gemm.FP4, 63
 		}},
+		{"a row of A has 66 elements of fp6, which are no whole number of bytes; use rows of a multiple of 4 elements",
+			func(p *gemm.Problem) { p.DType, p.K = gemm.FP6, 66 }},
+		{"a row of B has 70 elements of fp6_e3m2", func(p *gemm.Problem) { p.DType, p.LDB = gemm.FP6E3M2, 70 }},
 		{"a row of B has 65 elements of fp4", func(p *gemm.Problem) { p.DType, p.LDB = gemm.FP4, 65 }},
 		{"lda is 63, and a row of A has 64 elements; give at least 64", func(p *gemm.Problem) { p.LDA = 63 }},
 		{"ldb is -1", func(p *gemm.Problem) { p.LDB = -1 }},
@@ -136,7 +139,7 @@ func TestDTypes(t *testing.T) {
 	bits := map[gemm.DType][2]int{ // input, output
 		gemm.FP16: {16, 16}, gemm.BF16: {16, 16}, gemm.FP32: {32, 32}, gemm.TF32: {32, 32}, gemm.FP8: {8, 16},
 		gemm.INT8: {8, 32}, gemm.FP8E5M2: {8, 16},
-		gemm.FP4: {4, 16},
+		gemm.FP4: {4, 16}, gemm.FP6: {6, 16}, gemm.FP6E3M2: {6, 16},
 	}
 	for _, d := range gemm.DTypes() {
 		back, err := gemm.ParseDType(d.String())

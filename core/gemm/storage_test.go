@@ -21,6 +21,8 @@ func TestNamesOfTypes(t *testing.T) {
 		"fp8_e5m2": "e5m2 float8_e5m2 fp8e5 f8e5m2 FP8_E5M2",
 		"int8":     "i8 s8 INT8",
 		"int32":    "i32 s32 INT32",
+		"fp6":      "e2m3 fp6_e2m3 float6_e2m3fn FP6 E2M3",
+		"fp6_e3m2": "e3m2 float6_e3m2fn f6e3m2 FP6_E3M2",
 	} {
 		for _, name := range append(strings.Fields(names), want) {
 			if d, err := gemm.ParseDType(name); err != nil || d.String() != want {
@@ -37,7 +39,7 @@ func TestOutputTypes(t *testing.T) {
 	for in, outputs := range map[gemm.DType]string{
 		gemm.FP16: "fp16, fp32", gemm.BF16: "bf16, fp32", gemm.FP32: "fp32", gemm.TF32: "fp32",
 		gemm.FP8: "fp16, bf16, fp32", gemm.FP8E5M2: "fp16, bf16, fp32", gemm.INT8: "int32, fp16, bf16", gemm.INT32: "",
-		gemm.FP4: "fp16, bf16, fp32",
+		gemm.FP4: "fp16, bf16, fp32", gemm.FP6: "fp16, bf16, fp32", gemm.FP6E3M2: "fp16, bf16, fp32",
 	} {
 		if got := gemm.TypeNames(in.Outputs()); got != outputs {
 			t.Errorf("%s gives %s", in, got)
@@ -69,6 +71,7 @@ func TestVectorBytes(t *testing.T) {
 		{"64x64x64 fp16 align 2", func(p *gemm.Problem) { p.AlignA, p.AlignB, p.AlignC = 2, 2, 2 }, 2, 2, 2},
 		{"64x64x64 fp16 align 16,4,16", func(p *gemm.Problem) { p.AlignB = 4 }, 16, 4, 16},
 		{"64x64x65 int8", func(p *gemm.Problem) { p.DType, p.K = gemm.INT8, 65 }, 1, 16, 16},
+		{"64x64x68 fp6", func(p *gemm.Problem) { p.DType, p.K = gemm.FP6, 68 }, 1, 16, 16}, // 51 bytes
 		{"64x66x64 fp8 out fp32", func(p *gemm.Problem) { p.DType, p.Out, p.N = gemm.FP8, gemm.FP32, 66 }, 16, 2, 8},
 		// What is the default is not shown.
 		{"64x64x64 fp16", func(p *gemm.Problem) {

@@ -14,6 +14,8 @@ DTYPES = {
     "fp8_e5m2": 7,
     "int32": 8,  # of C only
     "fp4": 9,  # e2m1
+    "fp6": 10,  # e2m3
+    "fp6_e3m2": 11,
 }
 
 # The names of PyTorch, Triton, CUDA and papers.
@@ -27,6 +29,8 @@ _ALIASES = {
     7: "e5m2 fp8e5m2 f8e5m2 float8_e5m2 fp8e5",
     8: "i32 s32",
     9: "fp4_e2m1 e2m1 fp4e2m1 f4e2m1 float4_e2m1 float4_e2m1fn float4_e2m1fn_x2",
+    10: "fp6_e2m3 e2m3 fp6e2m3 f6e2m3 e2m3fn f6e2m3fn float6_e2m3 float6_e2m3fn",
+    11: "e3m2 fp6e3m2 f6e3m2 e3m2fn f6e3m2fn float6_e3m2 float6_e3m2fn",
 }
 _NUMBERS = DTYPES | {alias: number for number, aliases in _ALIASES.items() for alias in aliases.split()}
 

@@ -12,10 +12,12 @@ BITS = {
     "fp32": 32,
     "tf32": 32,
     "fp8": 8,
-    "int8": 8,
     "fp8_e5m2": 8,
+    "int8": 8,
     "int32": 32,
     "fp4": 4,
+    "fp6": 6,
+    "fp6_e3m2": 6,
 }
 OUTPUTS = {
     "fp16": ("fp16", "fp32"),
@@ -23,9 +25,11 @@ OUTPUTS = {
     "fp32": ("fp32",),
     "tf32": ("fp32",),
     "fp8": ("fp16", "bf16", "fp32"),
-    "int8": ("int32", "fp16", "bf16"),
     "fp8_e5m2": ("fp16", "bf16", "fp32"),
+    "int8": ("int32", "fp16", "bf16"),
     "fp4": ("fp16", "bf16", "fp32"),
+    "fp6": ("fp16", "bf16", "fp32"),
+    "fp6_e3m2": ("fp16", "bf16", "fp32"),
 }
 
 # The widest access of a thread to memory, in bytes.

@@ -87,23 +87,27 @@ const (
 	ElementType_ELEMENT_TYPE_FP8         ElementType = 5 // e4m3
 	ElementType_ELEMENT_TYPE_INT8        ElementType = 6
 	ElementType_ELEMENT_TYPE_FP8_E5M2    ElementType = 7
-	ElementType_ELEMENT_TYPE_INT32       ElementType = 8 // of C only
-	ElementType_ELEMENT_TYPE_FP4         ElementType = 9 // e2m1
+	ElementType_ELEMENT_TYPE_INT32       ElementType = 8  // of C only
+	ElementType_ELEMENT_TYPE_FP4         ElementType = 9  // e2m1
+	ElementType_ELEMENT_TYPE_FP6         ElementType = 10 // e2m3
+	ElementType_ELEMENT_TYPE_FP6_E3M2    ElementType = 11
 )
 
 // Enum value maps for ElementType.
 var (
 	ElementType_name = map[int32]string{
-		0: "ELEMENT_TYPE_UNSPECIFIED",
-		1: "ELEMENT_TYPE_FP16",
-		2: "ELEMENT_TYPE_BF16",
-		3: "ELEMENT_TYPE_FP32",
-		4: "ELEMENT_TYPE_TF32",
-		5: "ELEMENT_TYPE_FP8",
-		6: "ELEMENT_TYPE_INT8",
-		7: "ELEMENT_TYPE_FP8_E5M2",
-		8: "ELEMENT_TYPE_INT32",
-		9: "ELEMENT_TYPE_FP4",
+		0:  "ELEMENT_TYPE_UNSPECIFIED",
+		1:  "ELEMENT_TYPE_FP16",
+		2:  "ELEMENT_TYPE_BF16",
+		3:  "ELEMENT_TYPE_FP32",
+		4:  "ELEMENT_TYPE_TF32",
+		5:  "ELEMENT_TYPE_FP8",
+		6:  "ELEMENT_TYPE_INT8",
+		7:  "ELEMENT_TYPE_FP8_E5M2",
+		8:  "ELEMENT_TYPE_INT32",
+		9:  "ELEMENT_TYPE_FP4",
+		10: "ELEMENT_TYPE_FP6",
+		11: "ELEMENT_TYPE_FP6_E3M2",
 	}
 	ElementType_value = map[string]int32{
 		"ELEMENT_TYPE_UNSPECIFIED": 0,
@@ -116,6 +120,8 @@ var (
 		"ELEMENT_TYPE_FP8_E5M2":    7,
 		"ELEMENT_TYPE_INT32":       8,
 		"ELEMENT_TYPE_FP4":         9,
+		"ELEMENT_TYPE_FP6":         10,
+		"ELEMENT_TYPE_FP6_E3M2":    11,
 	}
 )
 
@@ -784,7 +790,7 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\x11MAJOR_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aMAJOR_K\x10\x01\x12\v\n" +
 	"\aMAJOR_M\x10\x02\x12\v\n" +
-	"\aMAJOR_N\x10\x03*\xfd\x01\n" +
+	"\aMAJOR_N\x10\x03*\xae\x02\n" +
 	"\vElementType\x12\x1c\n" +
 	"\x18ELEMENT_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11ELEMENT_TYPE_FP16\x10\x01\x12\x15\n" +
@@ -795,7 +801,10 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\x11ELEMENT_TYPE_INT8\x10\x06\x12\x19\n" +
 	"\x15ELEMENT_TYPE_FP8_E5M2\x10\a\x12\x16\n" +
 	"\x12ELEMENT_TYPE_INT32\x10\b\x12\x14\n" +
-	"\x10ELEMENT_TYPE_FP4\x10\t*W\n" +
+	"\x10ELEMENT_TYPE_FP4\x10\t\x12\x14\n" +
+	"\x10ELEMENT_TYPE_FP6\x10\n" +
+	"\x12\x19\n" +
+	"\x15ELEMENT_TYPE_FP6_E3M2\x10\v*W\n" +
 	"\bAxisType\x12\x19\n" +
 	"\x15AXIS_TYPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15AXIS_TYPE_ENUMERATION\x10\x01\x12\x15\n" +

@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/versioncmd"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
@@ -41,6 +40,6 @@ func system() cli.System {
 		},
 		Export:      builtins.Export,
 		KillPlugins: host.KillAll,
-		Protocol:    versioncmd.Protocol{Wire: wire.ProtocolVersion, API: wire.APIVersions},
+		Protocol:    cli.Protocol{Wire: wire.ProtocolVersion, API: wire.APIVersions},
 	}
 }

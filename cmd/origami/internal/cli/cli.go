@@ -18,7 +18,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/benchcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/calibratecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/configcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/exportcmd"
@@ -33,7 +32,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/servecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/tunecmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/versioncmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -50,7 +48,7 @@ type System struct {
 	// KillPlugins kills the plugins of this process that still run. It is nil if there are none.
 	KillPlugins func()
 	// Protocol is the version that `origami version` prints.
-	Protocol versioncmd.Protocol
+	Protocol Protocol
 }
 
 // Main runs one command line and returns its exit code.
@@ -147,7 +145,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case *showVersion:
-			return versioncmd.Run(f, sys.Protocol)
+			return printVersion(f, sys.Protocol)
 		case cmd.Flags().NFlag() > 0:
 			return diag.Inputf("no command is given").
 				Do("`origami help` lists the commands, as in origami --arch sm89 select -m 4096 -n 4096 -k 4096")
@@ -175,7 +173,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	look := []*cobra.Command{
 		archcmd.New(f), calibratecmd.New(f, calibratecmd.Run), fitcmd.New(f, fitcmd.Run),
 		logiccmd.New(f), plugincmd.New(f, sys.Plugins),
-		configcmd.New(f), versioncmd.New(f, sys.Protocol),
+		newConfig(f), newVersion(f, sys.Protocol),
 	}
 	for _, c := range ask {
 		c.GroupID = groupAsk

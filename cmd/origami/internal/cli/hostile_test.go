@@ -23,7 +23,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/versioncmd"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
@@ -215,7 +214,7 @@ func runOn(streams *iostreams.Streams, args ...string) {
 			},
 			Connect: func(config.Settings, string, func(string)) *host.Host { return host.New(host.Options{}) },
 		},
-		Protocol: versioncmd.Protocol{Wire: 7, API: []string{"1.0.0" + evil}},
+		Protocol: cli.Protocol{Wire: 7, API: []string{"1.0.0" + evil}},
 	})
 }
 

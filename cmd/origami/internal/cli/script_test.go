@@ -20,7 +20,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/versioncmd"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/exec/exectest"
@@ -45,7 +44,7 @@ func TestMain(m *testing.M) {
 				Distrust: func(_ context.Context, _ config.Settings, name string) (string, error) { return name, nil },
 				Serve:    func(string) error { return nil },
 			},
-			Protocol: versioncmd.Protocol{Wire: 7, API: []string{"1.0.0", "2.0.0"}},
+			Protocol: cli.Protocol{Wire: 7, API: []string{"1.0.0", "2.0.0"}},
 		}))
 	}})
 }

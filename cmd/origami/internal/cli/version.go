@@ -1,5 +1,4 @@
-// Package versioncmd is `origami version`.
-package versioncmd
+package cli
 
 import (
 	"runtime/debug"
@@ -20,7 +19,7 @@ type Protocol struct {
 	API  []string
 }
 
-type object struct {
+type versionObject struct {
 	Version  string   `json:"version"`
 	Go       string   `json:"go"`
 	Revision string   `json:"revision,omitempty"`
@@ -29,8 +28,8 @@ type object struct {
 	API      []string `json:"plugin_api"`
 }
 
-// New returns the command.
-func New(f *session.Factory, p Protocol) *cobra.Command {
+// newVersion returns `origami version`.
+func newVersion(f *session.Factory, p Protocol) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of origami, Go and the plugin protocol",
@@ -38,18 +37,18 @@ func New(f *session.Factory, p Protocol) *cobra.Command {
 			"and of the protocol spoken with plugins.",
 		Example: "  origami version\n  origami version --json",
 		Args:    verb.NoArguments,
-		RunE:    func(*cobra.Command, []string) error { return Run(f, p) },
+		RunE:    func(*cobra.Command, []string) error { return printVersion(f, p) },
 	}
 }
 
-// Run prints the versions.
-func Run(f *session.Factory, p Protocol) error {
+// printVersion prints the versions.
+func printVersion(f *session.Factory, p Protocol) error {
 	build, toolchain := release.Build{Version: release.Version}, "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		build, toolchain = release.BuildOf(info), info.GoVersion
 	}
 	if f.Format() == table.JSON {
-		return table.JSONLine(f.Streams, object{
+		return table.JSONLine(f.Streams, versionObject{
 			Version: build.Version, Go: toolchain, Revision: build.Revision, Modified: build.Modified,
 			Wire: p.Wire, API: p.API,
 		})

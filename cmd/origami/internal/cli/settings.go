@@ -1,5 +1,4 @@
-// Package configcmd is `origami config`: the settings in force, and where each comes from.
-package configcmd
+package cli
 
 import (
 	"cmp"
@@ -12,8 +11,8 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 )
 
-// columns are the columns of the settings.
-func columns(f *session.Factory) table.Columns[config.Setting] {
+// settingColumns are the columns of the settings.
+func settingColumns(f *session.Factory) table.Columns[config.Setting] {
 	type setting = config.Setting
 	return table.Columns[setting]{
 		table.Col("key", func(s *setting) string { return s.Key }),
@@ -29,8 +28,8 @@ func columns(f *session.Factory) table.Columns[config.Setting] {
 	}
 }
 
-// New returns the command.
-func New(f *session.Factory) *cobra.Command {
+// newConfig returns `origami config`: the settings in force, and where each comes from.
+func newConfig(f *session.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "config",
 		Short: "Show the settings in force, and where each comes from",
@@ -38,11 +37,11 @@ func New(f *session.Factory) *cobra.Command {
 			"file, or is the default. `origami help environment` says what they mean.",
 		Example: "  origami config\n  origami config --arch h200 --json",
 		Args:    verb.NoArguments,
-		RunE:    func(*cobra.Command, []string) error { return Run(f) },
+		RunE:    func(*cobra.Command, []string) error { return printSettings(f) },
 	}
 }
 
-// Run lists the settings.
-func Run(f *session.Factory) error {
-	return columns(f).Write(f.Streams, f.Format(), config.All(), "env", "flag")
+// printSettings lists the settings.
+func printSettings(f *session.Factory) error {
+	return settingColumns(f).Write(f.Streams, f.Format(), config.All(), "env", "flag")
 }

@@ -12,8 +12,8 @@ import (
 
 // Scope says what a model knows of the error of a prediction.
 type Scope struct {
-	// Uncertainty applies to this kind of problem. It is nil, and there is no interval, unless the model was checked on the
-	// type and layout.
+	// Uncertainty applies to this kind of problem. It is nil, and there is no interval, unless the model was checked on
+	// the type and layout.
 	Uncertainty *Uncertainty
 	// Wide: only the sizes are outside. The interval is WideInterval.
 	Wide bool

@@ -12,7 +12,8 @@ import (
 // A predicted time is wrong by a factor. Its logarithm is the residual log(measured ÷ predicted). Residuals are a
 // Gaussian process over sizes s and configurations c, with the covariance
 //
-//	k((s,c),(s',c')) = nearSizes · S + oneSize · [s=s'] + C · (allSizes + nearBoth · S + oneSizeLike · [s=s']) + pair · [s=s', c=c']
+//	k((s,c),(s',c')) = nearSizes · S + oneSize · [s=s'] + pair · [s=s', c=c'] +
+//	                   C · (allSizes + nearBoth · S + oneSizeLike · [s=s'])
 //
 // S = exp(−d²/2) falls with the distance d of two sizes, C with the distance of two configurations. So a measurement
 // says something of the same size, of similar configurations at all sizes, and most of similar configurations at nearby

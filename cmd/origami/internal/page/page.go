@@ -188,10 +188,9 @@ func classOf(rows [][]string, column int) string {
 // startsWithDigit tells numbers from words and from sizes such as 64x64x64.
 var startsWithDigit = regexp.MustCompile(`^[<-]?[0-9][0-9.]*( |$)`)
 
-// Assets are the style and the scripts of a page that a server sends, in the folder assets. Libraries are as their
-// authors published them; assets/README.md says where and under which licence.
+// Assets are the style and the script of a page that a server sends, in the folder assets.
 //
-//go:embed assets/page.css assets/page.js assets/d3.min.js assets/plot.umd.min.js
+//go:embed assets/page.css assets/page.js
 var Assets embed.FS
 
 //go:embed assets/page.html
@@ -201,31 +200,24 @@ var layout = template.Must(template.New("page").Parse(source))
 
 // File writes the page as one file that needs no other.
 func (p *Page) File(w io.Writer) error {
-	var style template.CSS
-	var scripts []template.JS
-	for _, name := range []string{"page.css", "d3.min.js", "plot.umd.min.js", "page.js"} {
-		text, err := Assets.ReadFile("assets/" + name)
-		if err != nil {
-			return err
-		}
-		if name == "page.css" {
-			style = template.CSS(text) //nolint:gosec // ours
-		} else {
-			scripts = append(scripts, template.JS(text)) //nolint:gosec // ours, and libraries that are pinned
-		}
+	style, err := Assets.ReadFile("assets/page.css")
+	if err != nil {
+		return err
 	}
-	return layout.Execute(w, struct {
-		*Page
-		Style   template.CSS
-		Scripts []template.JS
-	}{p, style, scripts})
+	script, err := Assets.ReadFile("assets/page.js")
+	if err != nil {
+		return err
+	}
+	return p.write(w, template.CSS(style), template.JS(script)) //nolint:gosec // ours
 }
 
 // Served writes the page with links to Assets.
-func (p *Page) Served(w io.Writer) error {
+func (p *Page) Served(w io.Writer) error { return p.write(w, "", "") }
+
+func (p *Page) write(w io.Writer, style template.CSS, script template.JS) error {
 	return layout.Execute(w, struct {
 		*Page
-		Style   template.CSS
-		Scripts []template.JS
-	}{Page: p})
+		Style  template.CSS
+		Script template.JS
+	}{p, style, script})
 }

@@ -1,14 +1,13 @@
 package page
 
 import (
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 )
 
 func written(t *testing.T, p *Page) string {
@@ -42,43 +41,41 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// data finds what the scripts read.
-var data = regexp.MustCompile(`(?s)<script type="application/json">(.*?)</script>`)
-
-// A figure cannot end its script, and has no numbers that JSON or a logarithm lacks.
+// A figure is drawn into the page, its texts are text, and the table behind it has all numbers.
 func TestFigure(t *testing.T) {
 	p := &Page{}
-	p.Section("s").Figure(&Figure{
-		Title: "</script><b>", X: Axis{Label: "x", Log: true}, Y: Axis{Names: []string{"</script>"}},
-		Marks: []Mark{{Kind: Dots, Rows: []Row{
-			{X: 1.0, Y: "</script>", Tip: "<!--"}, {X: 0.0, Y: "a"}, {X: math.NaN(), Y: "a"}, {X: 1.0, Y: "a", X2: math.Inf(1)},
-		}}},
+	p.Section("s").Figure(&figure.Figure{Title: "</figcaption><b>", Y: figure.Axis{Names: []string{"</svg><b>"}},
+		Marks:  []figure.Mark{{Kind: figure.Dots, Rows: []figure.Row{{X: 1.0, Y: "</svg><b>", Tip: "<!--"}}}},
 		Header: []string{"x"}, Rows: [][]string{{"1"}},
 	})
 	text := written(t, p)
-	found := data.FindAllStringSubmatch(text, -1)
-	if len(found) != 1 {
-		t.Fatalf("%d data scripts", len(found))
-	}
-	var s struct {
-		Title string
-		Marks []struct {
-			Kind string
-			Rows []struct {
-				X   float64
-				Y   string
-				Tip string
-			}
+	for _, want := range []string{`<svg viewBox="0 0 `, `aria-labelledby="caption-1"`, "<title>&lt;!--</title>",
+		`fill="var(--c0)"`, "<td>1</td>", "&lt;/figcaption&gt;&lt;b&gt;", `class="slim"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s", want)
 		}
 	}
-	if err := json.Unmarshal([]byte(found[0][1]), &s); err != nil {
-		t.Fatal(err, found[0][1])
+	if strings.Contains(text, "<b>") {
+		t.Error("a text is markup")
 	}
-	if s.Title != "</script><b>" || len(s.Marks) != 1 || len(s.Marks[0].Rows) != 1 || s.Marks[0].Rows[0].Tip != "<!--" {
-		t.Errorf("%+v", s)
+}
+
+// The colours of the page's style are those that files have.
+func TestColours(t *testing.T) {
+	style, err := Assets.ReadFile("assets/page.css")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if strings.Contains(text, "</script><b>") {
-		t.Error("a title is markup")
+	f := &figure.Figure{X: figure.Axis{Label: "x"}}
+	for i := range 7 {
+		f.Marks = append(f.Marks, figure.Mark{Kind: figure.Dots, Series: i, Rows: []figure.Row{{X: 1.0, Y: 1.0}}})
+	}
+	svg := string(f.SVG("source"))
+	for _, name := range []string{"text", "faint", "line", "c0", "c1", "c2", "c3", "c4", "c5", "c6"} {
+		colour := regexp.MustCompile(`--` + name + `: (#[0-9a-f]{6});`).FindSubmatch(style)
+		if colour == nil || !strings.Contains(svg, `"`+string(colour[1])+`"`) {
+			t.Errorf("files lack the page's colour %s, %s", name, colour)
+		}
 	}
 }
 
@@ -103,26 +100,6 @@ func TestFileNeedsNothing(t *testing.T) {
 			t.Errorf("two parts are called %s", found[1])
 		}
 		ids[found[1]] = true
-	}
-}
-
-// The libraries are those that were published.
-func TestVendored(t *testing.T) {
-	readme, err := os.ReadFile("assets/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"d3.min.js", "plot.umd.min.js"} {
-		file, err := Assets.ReadFile("assets/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sum := fmt.Sprintf("%x", sha256.Sum256(file)); !strings.Contains(string(readme), sum) {
-			t.Errorf("%s is not what assets/README.md says: %s", name, sum)
-		}
-		if strings.Contains(string(file), "</script") {
-			t.Errorf("%s ends its own element", name)
-		}
 	}
 }
 

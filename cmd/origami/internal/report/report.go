@@ -8,14 +8,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	pretty "github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/printable"
+	"github.com/origami-gemm/origami/core/score"
 )
 
 // Folder is where a report is written. Files of an earlier report are replaced.
@@ -142,6 +146,40 @@ func (f Folder) Page(name string, p *Page) error {
 		return Unwritable(path, err)
 	}
 	return nil
+}
+
+// Figure writes a figure as name.svg and name.png, with a line below that says where it comes from. It returns the name
+// of the first.
+func (f Folder) Figure(name string, picture *figure.Figure, source string) (svg string, err error) {
+	svg = name + ".svg"
+	pixels, err := picture.PNG(source)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(string(f), name+".png"), pixels, 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(string(f), svg), picture.SVG(source), 0o644)
+	}
+	if err != nil {
+		return "", Unwritable(string(f), err)
+	}
+	return svg, nil
+}
+
+// Agreement writes predicted-measured.svg and .png, if there is a time, and shows the figure on a page.
+func (f Folder) Agreement(p *Page, title string, times []score.Point, source string) error {
+	picture := figure.Agreement(title, times)
+	if picture == nil {
+		return nil
+	}
+	svg, err := f.Figure("predicted-measured", picture, source)
+	p.Image("predicted against measured times", svg)
+	return err
+}
+
+// Source says where figures about a device come from: the device, the day, the version and the words of the command.
+func Source(device string, args []string) string {
+	return fmt.Sprintf("%s · %s · %s · origami %s", device, time.Now().UTC().Format(time.DateOnly), session.Software(),
+		strings.Join(args, " "))
 }
 
 // HTML writes a page into a file.

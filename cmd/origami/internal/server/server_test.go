@@ -302,7 +302,7 @@ func TestPage(t *testing.T) {
 		!strings.Contains(w.Body.String(), `role="alert"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	for _, name := range []string{"page.css", "page.js", "d3.min.js", "plot.umd.min.js"} {
+	for _, name := range []string{"page.css", "page.js"} {
 		if w := get(s, "/assets/"+name); w.Code != http.StatusOK || w.Body.Len() == 0 {
 			t.Errorf("%s: %d", name, w.Code)
 		}

@@ -2,12 +2,15 @@ package benchcmd
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // report writes the outcome into a folder: bench.md with the table and the plots, bench.csv and bench.json with the
@@ -25,19 +28,49 @@ func (w *writer) report(folder string, args []string) error {
 	for i := range w.rows {
 		points = append(points, w.rows[i].Points...)
 	}
-	place := report.PlaceOf(folder, w.arch.DeviceName, args)
-	scatter, err := report.Scatter(place, "predicted-measured", title, points)
+	source := report.Source(w.arch.DeviceName, args)
+	bars, err := to.Figure("three-ways", threeWays(title, w.data.Libraries(), w.comparisons()), source)
 	if err != nil {
-		return report.Unwritable(folder, err)
-	}
-	bars, err := report.ThreeWays(place, "three-ways", title, w.data.Libraries(), w.comparisons())
-	if err != nil {
-		return report.Unwritable(folder, err)
+		return err
 	}
 	if err := to.Numbers("bench", w.again); err != nil {
 		return err
 	}
-	return to.Page("bench.md", w.page(title, bars.SVG, scatter.SVG))
+	p := w.page(title, bars)
+	if err := to.Agreement(p, title, points, source); err != nil {
+		return err
+	}
+	if excluded := w.excluded(); len(excluded) > 0 {
+		p.Heading(2, "Left out")
+		p.List(excluded)
+	}
+	return to.Page("bench.md", p)
+}
+
+// threeWays shows the speed of the pick and of the vendor's libraries per problem, relative to the fastest candidate,
+// which is 100 %: a few percent would not be seen on an axis of rates. Problems without a measured candidate are empty.
+func threeWays(title string, libraries []string, rows []score.Comparison) *figure.Figure {
+	f := &figure.Figure{Title: title, Series: append([]string{"pick"}, libraries...),
+		X: figure.Axis{Label: "speed, fastest candidate = 100 %", Unit: "%", Reference: 1}}
+	dots, joints := make([]figure.Mark, len(f.Series)), []figure.Mark(nil)
+	for i := range rows {
+		r := &rows[i]
+		name := fmt.Sprintf("%d. %dx%dx%d", i+1, r.Problem.M, r.Problem.N, r.Problem.K)
+		f.Y.Names = append(f.Y.Names, name)
+		joint := figure.Mark{Kind: figure.Line, Series: figure.Neutral, Rows: []figure.Row{{X: 1.0, Y: name}}}
+		for k, t := range append([]unit.Seconds{r.Pick.Time}, r.Libraries...) {
+			if dots[k].Kind, dots[k].Series = figure.Dots, k; t > 0 && r.Best.Time > 0 {
+				row := figure.Row{X: float64(r.Best.Time / t), Y: name}
+				joint.Rows = append(joint.Rows, row)
+				row.Tip = figure.Tip("%s\n%s: %s, the fastest candidate %s", r.Problem, f.Series[k], t, r.Best.Time)
+				dots[k].Rows = append(dots[k].Rows, row)
+			}
+		}
+		joints = append(joints, joint)
+	}
+	slices.Reverse(dots) // the pick is on top
+	f.Marks = append(joints, dots...)
+	return f
 }
 
 // again writes all rows to another stream, in another format.
@@ -51,7 +84,7 @@ func (w *writer) again(s *iostreams.Streams, format table.Format) error {
 	return other.close()
 }
 
-func (w *writer) page(title, bars, scatter string) *report.Page {
+func (w *writer) page(title, bars string) *report.Page {
 	s := w.summarised()
 	var p report.Page
 	p.Heading(1, title)
@@ -59,11 +92,6 @@ func (w *writer) page(title, bars, scatter string) *report.Page {
 	p.Table(w.columns(&s).Text(w.rows))
 	p.List(w.below(&s))
 	p.Image("speed of the pick and of the libraries, relative to the fastest candidate", bars)
-	p.Image("predicted against measured times", scatter)
-	if excluded := w.excluded(); len(excluded) > 0 {
-		p.Heading(2, "Left out")
-		p.List(excluded)
-	}
 	return &p
 }
 

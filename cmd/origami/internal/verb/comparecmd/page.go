@@ -2,12 +2,12 @@ package comparecmd
 
 import (
 	"context"
+	"fmt"
 	"math"
-	"slices"
 	"strings"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -44,116 +44,133 @@ func (c *comparison) page(p *page.Page) {
 	s.List(c.allNotes())
 	header, rows := c.standings()
 	s.Table("Who is fastest", header, rows)
-	clouds := c.ratioClouds()
-	if len(clouds) > 0 && len(c.rows) >= fewestBars {
-		s.Figure(c.speedFigure())
-	}
-	if len(clouds) > 0 && len(c.rows) >= fewestDots {
-		s.Figure(c.ratioFigure(clouds))
-	}
-	for _, t := range c.types() {
-		if roofs := c.roofs(t); len(roofs) > 0 {
-			s.Figure(c.roofFigure(t, roofs))
-		}
+	for _, f := range c.figures() {
+		s.Figure(f.Figure)
 	}
 	header, rows = c.table(true)
 	p.Section("Problems").Table("Predicted times of each side", header, rows)
 }
 
-// speedFigure shows the speed of each side per class of shape.
-func (c *comparison) speedFigure() *page.Figure {
-	groups, speeds := c.speeds()
-	for i := range groups {
-		groups[i] = strings.Replace(groups[i], "\n", " (", 1) + ")"
+// namedFigure is a figure with the name of its files.
+type namedFigure struct {
+	*figure.Figure
+	name string
+}
+
+// The fewest problems that a figure says something about: means of classes, and dots over the intensity.
+const fewestBars, fewestDots = 2, 3
+
+// figures shows what there are times for.
+func (c *comparison) figures() (all []namedFigure) {
+	ratios := c.ratioFigure()
+	if ratios != nil && len(c.rows) >= fewestBars {
+		all = append(all, namedFigure{c.speedFigure(), "classes"})
 	}
-	f := &page.Figure{Title: "Speed relative to " + c.sides[0].name(),
-		Caption: "Higher is faster: the geometric mean per class of shape, and how many problems of a class have both times.",
-		X:       page.Axis{Label: "speed ÷ speed of " + c.sides[0].name(), Unit: "÷"}, Y: page.Axis{Names: groups},
-		Header: append([]string{"class"}, c.namesOf(speeds)...)}
-	for k, group := range groups {
-		row := []string{group}
-		for i := range speeds {
-			row = append(row, ratioCell(speeds[i].Values[k], !math.IsNaN(speeds[i].Values[k])))
+	if ratios != nil && len(c.rows) >= fewestDots {
+		all = append(all, namedFigure{ratios, "ratio"})
+	}
+	for _, t := range c.types() {
+		if f := c.roofFigure(t); f != nil {
+			all = append(all, namedFigure{f, "rooflines-" + t.String()})
 		}
-		f.Rows = append(f.Rows, row)
 	}
-	for i := range speeds {
-		f.Series = append(f.Series, speeds[i].Name)
-		m := page.Mark{Kind: page.Groups, Series: i}
-		for k, v := range speeds[i].Values {
-			m.Rows = append(m.Rows, page.Row{X: v, Y: groups[k],
-				Tip: page.Tip("%s, %s: %.3f", speeds[i].Name, groups[k], v)})
+	return all
+}
+
+// speedFigure shows the geometric mean of the speed of each side relative to the first, per class of shape.
+func (c *comparison) speedFigure() *figure.Figure {
+	summary, classes := c.summaries()
+	if len(classes) > 1 {
+		classes = append(classes, summary)
+	}
+	first := c.sides[0].name()
+	f := &figure.Figure{Title: "Speed relative to " + first,
+		Caption: "Higher is faster: the geometric mean per class of shape, and how many problems of a class have both times.",
+		X:       figure.Axis{Label: "speed ÷ speed of " + first, Unit: "÷", Reference: 1}, Header: []string{"class"},
+		Series: c.names()}
+	f.Rows = make([][]string, len(classes))
+	for k := range classes {
+		f.Y.Names = append(f.Y.Names, fmt.Sprintf("%s (%s)", classes[k].name, classes[k].of(classes[k].compared)))
+		f.Rows[k] = []string{f.Y.Names[k]}
+	}
+	for i := range c.sides {
+		if !c.sides[i].timed() {
+			continue
+		}
+		name := c.sides[i].name()
+		f.Header = append(f.Header, name)
+		m := figure.Mark{Kind: figure.Groups, Series: i}
+		for k, group := range f.Y.Names {
+			v := 1 / classes[k].sides[i].ratio.mean()
+			f.Rows[k] = append(f.Rows[k], ratioCell(v, !math.IsNaN(v)))
+			m.Rows = append(m.Rows, figure.Row{X: v, Y: group, Tip: figure.Tip("%s, %s: %.3f", name, group, v)})
 		}
 		f.Marks = append(f.Marks, m)
 	}
 	return f
 }
 
-func (c *comparison) namesOf(series []report.Series) []string {
-	names := make([]string, len(series))
-	for i := range series {
-		names[i] = series[i].Name
-	}
-	return names
-}
-
-// ratioFigure shows the time of each side relative to the first over the intensity.
-func (c *comparison) ratioFigure(clouds []report.Cloud) *page.Figure {
+// ratioFigure shows the time of each side relative to the first over the intensity, nil without a time.
+func (c *comparison) ratioFigure() *figure.Figure {
 	first := c.sides[0].name()
-	f := &page.Figure{Title: "Time relative to " + first,
+	f := &figure.Figure{Title: "Time relative to " + first,
 		Caption: "Below 1 is faster than " + first + ". Intensity counts the operands and the output once. " +
 			"The times are in the table of all problems.",
-		X:      page.Axis{Label: "arithmetic intensity (FLOP/B)", Log: true},
-		Y:      page.Axis{Label: "time ÷ time of " + first, Log: true},
+		X:      figure.Axis{Label: "arithmetic intensity (FLOP/B)", Log: true},
+		Y:      figure.Axis{Label: "time ÷ time of " + first, Log: true, Reference: 1},
 		Series: c.names()}
-	low, high := 0.0, 0.0
-	for _, cloud := range clouds {
-		m := page.Mark{Kind: page.Dots, Series: cloud.Side}
-		for _, point := range cloud.Points {
-			if low == 0 || point.X < low {
-				low = point.X
+	for i := 1; i < len(c.sides); i++ {
+		m := figure.Mark{Kind: figure.Dots, Series: i}
+		for j := range c.rows {
+			r := &c.rows[j]
+			if ratio, ok := r.ratio(i); ok {
+				a, e := r.best(i)
+				m.Rows = append(m.Rows, figure.Row{X: a.Roofline(e).Intensity, Y: ratio,
+					Tip: figure.Tip("%s\n%s\n%.3f times the time of %s", r, c.sides[i].name(), ratio, first)})
 			}
-			high = max(high, point.X)
-			m.Rows = append(m.Rows, page.Row{X: point.X, Y: point.Y,
-				Tip: page.Tip("%s\n%s\n%.3f times the time of %s", point.Name, cloud.Name, point.Y, first)})
 		}
-		f.Marks = append(f.Marks, m)
+		if len(m.Rows) > 0 {
+			f.Marks = append(f.Marks, m)
+		}
 	}
-	one := page.Mark{Kind: page.Line, Series: page.Neutral, Dashed: true,
-		Rows: []page.Row{{X: low / 1.2, Y: 1.0}, {X: high * 1.2, Y: 1.0}}}
-	f.Marks = slices.Insert(f.Marks, 0, one)
+	if len(f.Marks) == 0 {
+		return nil
+	}
 	return f
 }
 
-// roofFigure shows the picks under the roofs of their devices.
-func (c *comparison) roofFigure(t gemm.DType, roofs []report.Roof) *page.Figure {
-	f := &page.Figure{Title: "Rates under the roofs, " + t.String(),
-		Caption: "Roofs are the data sheet's dense peak and bandwidth of DRAM. Operands that stay in a cache put a point " +
-			"above the sloping one.",
-		X:      page.Axis{Label: "arithmetic intensity (FLOP/B)", Log: true},
-		Y:      page.Axis{Label: "predicted rate", Unit: strings.TrimPrefix(table.TeraRate(t), "T"), Log: true},
-		Series: c.names(), Header: []string{"side", "problem", "FLOP/B", "rate", "of the roof"}}
-	low, high := roofs[0].Peak/roofs[0].DRAM/8, 0.0
-	for _, r := range roofs {
-		low, high = min(low, r.Peak/r.DRAM/8), max(high, r.Peak/r.DRAM*8)
-		for _, point := range r.Points {
-			low, high = min(low, point.X), max(high, point.X)
+// roofFigure shows the picks under the roofs of their devices, nil where no roof is known.
+func (c *comparison) roofFigure(t gemm.DType) *figure.Figure {
+	var roofs []figure.Roof
+	var rows [][]string
+	rateUnit := strings.TrimPrefix(table.TeraRate(t), "T")
+	for i := range c.sides {
+		if !c.sides[i].timed() {
+			continue
+		}
+		roof := figure.Roof{Name: c.sides[i].name(), Series: i, Peak: float64(c.sides[i].desc.PeakFor(t))}
+		var mine [][]string
+		for j := range c.rows {
+			r := &c.rows[j]
+			if a, e := r.best(i); a != nil && r.DType == t {
+				roof.DRAM = a.DRAMPeak
+				x, y := a.Roofline(e).Intensity, float64(a.Rate(e))
+				rate := table.Quantity(y, rateUnit)
+				roof.Points = append(roof.Points, figure.Row{X: x, Y: y, Tip: figure.Tip("%s\n%s, %s", r, roof.Name, rate)})
+				mine = append(mine, []string{roof.Name, r.String(), table.ThreeDigits(x), rate,
+					table.Percent(y / min(roof.Peak, x*roof.DRAM))})
+			}
+		}
+		if roof.Peak > 0 && roof.DRAM > 0 {
+			roofs, rows = append(roofs, roof), append(rows, mine...)
 		}
 	}
-	for _, r := range roofs {
-		f.Marks = append(f.Marks, page.Mark{Kind: page.Line, Series: r.Side, Rows: []page.Row{
-			{X: low, Y: low * r.DRAM}, {X: r.Peak / r.DRAM, Y: r.Peak}, {X: high, Y: r.Peak},
-		}})
+	if len(roofs) == 0 {
+		return nil
 	}
-	for _, r := range roofs {
-		m := page.Mark{Kind: page.Dots, Series: r.Side}
-		for _, point := range r.Points {
-			rate := table.Quantity(point.Y, f.Y.Unit)
-			m.Rows = append(m.Rows, page.Row{X: point.X, Y: point.Y, Tip: page.Tip("%s\n%s, %s", point.Name, r.Name, rate)})
-			f.Rows = append(f.Rows, []string{r.Name, point.Name, table.ThreeDigits(point.X), rate,
-				table.Percent(point.Y / min(r.Peak, point.X*r.DRAM))})
-		}
-		f.Marks = append(f.Marks, m)
-	}
+	f := figure.Roofs("Predicted rates under the roofs, "+t.String(), rateUnit, roofs)
+	f.Caption = "Roofs are the data sheet's dense peak and bandwidth of DRAM. Operands that stay in a cache put a point " +
+		"above the sloping one."
+	f.Header, f.Rows = []string{"side", "problem", "FLOP/B", "rate", "of the roof"}, rows
 	return f
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/score"
@@ -21,15 +22,11 @@ func (o *publishedOutcome) report(folder string, args []string) error {
 		return err
 	}
 	title := "Predicted against published times, kernel family " + o.kernel
-	place := report.PlaceOf(folder, "all devices of the times", args)
-	scatter, err := report.Scatter(place, "predicted-measured", title, o.points())
+	source := report.Source("all devices of the times", args)
+	curves, err := to.Figure("agreement", figure.Sorted(title, "share of the times",
+		"the smaller ÷ the larger of predicted and published time", o.curves()), source)
 	if err != nil {
-		return report.Unwritable(folder, err)
-	}
-	curves, err := report.Sorted(place, "agreement", title, "share of the times",
-		"the smaller ÷ the larger of predicted and published time", o.curves())
-	if err != nil {
-		return report.Unwritable(folder, err)
+		return err
 	}
 	scores := *o
 	scores.pairs = false // they have a file of their own
@@ -45,8 +42,10 @@ func (o *publishedOutcome) report(folder string, args []string) error {
 	t := o.text()
 	p := t.page(title)
 	p.Table(publishedPairHeader, o.pairCells())
-	p.Image("agreement by class of shape", curves.SVG)
-	p.Image("predicted against published times", scatter.SVG)
+	p.Image("agreement by class of shape", curves)
+	if err := to.Agreement(p, title, o.points(), source); err != nil {
+		return err
+	}
 	return to.Page("published.md", p)
 }
 
@@ -62,7 +61,7 @@ func (o *publishedOutcome) points() []score.Point {
 }
 
 // curves are the agreement of predicted and published times by class of shape.
-func (o *publishedOutcome) curves() []report.Series {
+func (o *publishedOutcome) curves() []figure.Curve {
 	values := map[score.Layer][]float64{}
 	for i := range o.times {
 		if t := &o.times[i]; t.Err == nil {
@@ -70,14 +69,14 @@ func (o *publishedOutcome) curves() []report.Series {
 			values[l] = append(values[l], min(t.ratio(), 1/t.ratio()))
 		}
 	}
-	var out []report.Series
+	var out []figure.Curve
 	for _, l := range score.Layers() {
 		if len(values[l]) == 0 {
 			continue
 		}
 		slices.Sort(values[l])
 		n := min(mostOnCurve, len(values[l]))
-		s := report.Series{Name: l.String()}
+		s := figure.Curve{Name: l.String()}
 		for i := range n {
 			s.Values = append(s.Values, stats.Quantile(values[l], float64(i+1)/float64(n)))
 		}

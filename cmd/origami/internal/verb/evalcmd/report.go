@@ -3,6 +3,7 @@ package evalcmd
 import (
 	"fmt"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/core/score"
 )
@@ -20,7 +21,7 @@ func (o *outcome) report(folder string, args []string) error {
 	title := fmt.Sprintf("%s, %s model on rung %s, kernel family %s", o.arch.ID(), o.arch.Model, o.arch.Rung,
 		o.data.Kernel)
 	var points []score.Point
-	efficiency := make([]report.Series, 1+len(score.TopCounts))
+	efficiency := make([]figure.Curve, 1+len(score.TopCounts))
 	efficiency[0].Name = "pick"
 	for i, n := range score.TopCounts {
 		efficiency[1+i].Name = fmt.Sprintf("best of the first %d", n)
@@ -33,21 +34,20 @@ func (o *outcome) report(folder string, args []string) error {
 			efficiency[1+t].Values = append(efficiency[1+t].Values, r.Top[t])
 		}
 	}
-	place := report.PlaceOf(folder, o.arch.DeviceName, args)
-	scatter, err := report.Scatter(place, "predicted-measured", title, points)
+	source := report.Source(o.arch.DeviceName, args)
+	curves, err := to.Figure("efficiency",
+		figure.Sorted(title, "share of the problems", "best time ÷ time", efficiency), source)
 	if err != nil {
-		return report.Unwritable(folder, err)
-	}
-	curves, err := report.Sorted(place, "efficiency", title, "share of the problems", "best time ÷ time", efficiency)
-	if err != nil {
-		return report.Unwritable(folder, err)
+		return err
 	}
 	if err := to.Numbers("eval", o.write); err != nil {
 		return err
 	}
 	t := o.text()
 	p := t.page(title)
-	p.Image("efficiency over the problems, worst first", curves.SVG)
-	p.Image("predicted against measured times", scatter.SVG)
+	p.Image("efficiency over the problems, worst first", curves)
+	if err := to.Agreement(p, title, points, source); err != nil {
+		return err
+	}
 	return to.Page("eval.md", p)
 }

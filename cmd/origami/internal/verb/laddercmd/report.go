@@ -3,7 +3,10 @@ package laddercmd
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -24,8 +27,8 @@ func (w *writer) report(folder string, args []string) error {
 	page.Heading(1, fmt.Sprintf("SGEMM ladder on %s, %s", w.desc.DeviceName, w.problem))
 	all := writer{w.outcome, true}
 	page.Table(all.columns().Text(w.entries))
-	if err := w.figures(report.PlaceOf(folder, w.desc.DeviceName, args), &page); err != nil {
-		return report.Unwritable(folder, err)
+	if err := w.figures(to, report.Source(w.desc.DeviceName, args), &page); err != nil {
+		return err
 	}
 	page.Heading(2, "Claims")
 	page.Table(w.claims())
@@ -37,55 +40,54 @@ func (w *writer) report(folder string, args []string) error {
 }
 
 // figures draws the rates of the rungs, and the rungs under the roof of DRAM at each of their three intensities.
-func (w *writer) figures(to report.Place, page *report.Page) error {
+func (w *writer) figures(to report.Folder, source string, page *report.Page) error {
 	peak, dram := float64(w.desc.PeakFor(w.problem.DType)), session.DRAMPeak(w.model)
 	if peak <= 0 || dram <= 0 {
 		return nil // no roof to draw them under
 	}
 	title := fmt.Sprintf("%s, %s", w.desc.DeviceName, w.problem)
-	predicted, measured := report.Series{Name: "predicted", Side: 0}, report.Series{Name: "measured", Side: 1}
-	var names []string
-	clouds := []report.Cloud{{Name: "bytes that threads ask for", Side: 0}, {Name: "bytes from the L2", Side: 1},
-		{Name: "bytes of DRAM", Side: 2}}
+	rates := &figure.Figure{Title: title, Series: []string{"predicted", "measured"},
+		X: figure.Axis{Label: fmt.Sprintf("rate ÷ %s peak", w.problem.DType), Unit: "%", Reference: 1}}
+	predicted, measured := figure.Mark{Kind: figure.Groups}, figure.Mark{Kind: figure.Groups, Series: 1}
+	roofs := []figure.Roof{{Name: "bytes that threads ask for"}, {Name: "bytes from the L2", Series: 1},
+		{Name: "bytes of DRAM", Series: 2}}
 	for i := range w.entries {
 		e := &w.entries[i]
 		t, _ := e.Time()
 		if t <= 0 {
 			continue
 		}
-		names = append(names, e.Rung.Name)
-		predicted.Values = append(predicted.Values, float64(w.rate(e.Predicted))/peak)
-		measured.Values = append(measured.Values, float64(w.rate(e.Measured))/peak)
-		for j, name := range []string{requested, atL2, atDRAM} {
-			if x := e.Values[name]; x > 0 {
-				clouds[j].Points = append(clouds[j].Points, report.Point{X: x, Y: float64(w.rate(t))})
+		name := e.Rung.Name
+		rates.Y.Names = append(rates.Y.Names, name)
+		predicted.Rows = append(predicted.Rows, figure.Row{X: float64(w.rate(e.Predicted)) / peak, Y: name})
+		measured.Rows = append(measured.Rows, figure.Row{X: float64(w.rate(e.Measured)) / peak, Y: name})
+		for j, bytes := range []string{requested, atL2, atDRAM} {
+			roofs[j].Peak, roofs[j].DRAM = peak, dram
+			if x := e.Values[bytes]; x > 0 {
+				roofs[j].Points = append(roofs[j].Points, figure.Row{X: x, Y: float64(w.rate(t)), Tip: figure.Tip("%s", name)})
 			}
 		}
 	}
-	if len(names) == 0 {
+	if len(rates.Y.Names) == 0 {
 		return nil
 	}
-	y := fmt.Sprintf("rate ÷ %s peak", w.problem.DType)
-	files, err := report.Bars(to, "rates", title, y, names, []report.Series{predicted, measured})
+	rates.Marks = []figure.Mark{predicted, measured}
+	svg, err := to.Figure("rates", rates, source)
 	if err != nil {
 		return err
 	}
-	page.Image("Rates of the rungs", files.SVG)
-	var roofs []report.Roof
-	for _, c := range clouds {
-		if len(c.Points) > 0 {
-			roofs = append(roofs, report.Roof{Cloud: c, Peak: peak, DRAM: dram})
-		}
-	}
+	page.Image("Rates of the rungs", svg)
+	roofs = slices.DeleteFunc(roofs, func(r figure.Roof) bool { return len(r.Points) == 0 })
 	if len(roofs) == 0 {
 		return nil
 	}
-	files, err = report.Rooflines(to, "roofline", title, table.TeraRate(w.problem.DType), roofs)
+	svg, err = to.Figure("roofline", figure.Roofs(title, strings.TrimPrefix(table.TeraRate(w.problem.DType), "T"), roofs),
+		source)
 	if err != nil {
 		return err
 	}
 	page.Image("A rung has three intensities. One that is above the roof of DRAM at the bytes that its threads ask for "+
-		"is served by the caches", files.SVG)
+		"is served by the caches", svg)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	out "github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -231,21 +232,19 @@ func (g *gain) page(folder string, args []string) error {
 	if err := to.Make(); err != nil {
 		return err
 	}
-	var clouds []out.Cloud
+	f := &figure.Figure{Title: g.subject, Series: g.others, X: figure.Axis{Label: "GFLOP of the product", Log: true},
+		Y: figure.Axis{Label: "time ÷ time of the fastest kernel", Log: true, Reference: 1}}
 	for i, name := range g.others {
-		c := out.Cloud{Name: name, Side: i}
+		m := figure.Mark{Kind: figure.Dots, Series: i}
 		for j := range g.sizes {
-			if s := g.sizes[j].seconds; !math.IsNaN(s[1+i]) {
-				c.Points = append(c.Points, out.Point{X: g.sizes[j].problem.Flops() / 1e9, Y: s[1+i] / s[0]})
-			}
+			p, s := g.sizes[j].problem, g.sizes[j].seconds
+			m.Rows = append(m.Rows, figure.Row{X: p.Flops() / 1e9, Y: s[1+i] / s[0], Tip: figure.Tip("%s\n%s", p, name)})
 		}
-		clouds = append(clouds, c)
+		f.Marks = append(f.Marks, m)
 	}
-	files, err := out.Ratios(out.PlaceOf(folder, g.subject, args), "gain", g.subject,
-		"GFLOP of the product", "time ÷ time of the fastest kernel",
-		clouds)
+	svg, err := to.Figure("gain", f, out.Source(g.subject, args))
 	if err != nil {
-		return out.Unwritable(folder, err)
+		return err
 	}
 	if err := to.Numbers("gain", g.write); err != nil {
 		return err
@@ -258,7 +257,7 @@ func (g *gain) page(folder string, args []string) error {
 	}
 	p.List(lines)
 	p.Table(choices.Text(g.summary()))
-	p.Image("times of other choices over those of the fastest kernel", files.SVG)
+	p.Image("times of other choices over those of the fastest kernel", svg)
 	return to.Page("gain.md", &p)
 }
 

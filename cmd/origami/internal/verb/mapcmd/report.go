@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 )
 
@@ -18,7 +19,6 @@ func (out *outcome) report(folder string, args []string) error {
 	if err := to.Make(); err != nil {
 		return err
 	}
-	place := report.PlaceOf(folder, out.subject, args)
 	var page report.Page
 	page.Heading(1, out.subject)
 	lines := make([]string, len(out.heading))
@@ -26,16 +26,13 @@ func (out *outcome) report(folder string, args []string) error {
 		lines[i] = line[0] + ": " + line[1]
 	}
 	page.List(lines)
-	for _, draw := range []func(report.Place) (string, report.Files, error){
-		out.rateMap, out.winnerMap, out.pickMap, out.intensityMap, out.splitMap, out.regretMap,
-	} {
-		what, files, err := draw(place)
+	source := report.Source(out.subject, args)
+	for _, m := range out.maps() {
+		svg, err := to.Figure(m.name, m.Figure, source)
 		if err != nil {
-			return report.Unwritable(folder, err)
+			return err
 		}
-		if what != "" {
-			page.Image(what, files.SVG)
-		}
+		page.Image(m.what, svg)
 	}
 	if header, rows := out.winners(); len(rows) > 0 {
 		page.Table(header, rows)
@@ -46,125 +43,171 @@ func (out *outcome) report(folder string, args []string) error {
 	return to.Page("map.md", &page)
 }
 
-// blank is a map with its title and sizes.
-func (out *outcome) blank(what string) *report.Map {
-	return &report.Map{
-		Title: fmt.Sprintf("%s: %s, %s = %d", what, out.subject, letters[out.fixed()], out.sizes[out.fixed()][0]),
-		X:     letters[out.column], Y: letters[out.row], Columns: out.columns(), Rows: out.rows(),
-	}
+// drawn is a map with the name of its files, and what it shows.
+type drawn struct {
+	*figure.Figure
+	name, what string
 }
 
-// values returns a number of each place of the grid, NaN where there is none.
-func (out *outcome) values(of func(c *cell) float64) (values []float64, some bool) {
-	values = make([]float64, len(out.laid))
-	for i, c := range out.laid {
-		if values[i] = math.NaN(); c != nil {
-			values[i] = of(c)
-		}
-		some = some || !math.IsNaN(values[i])
-	}
-	return values, some
-}
-
-func (out *outcome) rateMap(to report.Place) (string, report.Files, error) {
-	values, some := out.values(func(c *cell) float64 { return c.best.gflops })
-	if !some {
-		return "", report.Files{}, nil
-	}
-	unit := "GFLOP/s"
-	if slices.Max(numbers(values)) >= 2e4 {
-		unit = "TFLOP/s"
-		for i := range values {
-			values[i] /= 1e3
+// maps are the maps that there are numbers for.
+func (out *outcome) maps() (all []drawn) {
+	add := func(name, what string, f *figure.Figure) {
+		if f != nil {
+			all = append(all, drawn{f, name, what})
 		}
 	}
-	m := out.blank(unit + " of the fastest kernel")
-	m.Texts = texts(values)
-	files, err := m.Colours(to, "gflops", report.Scale{Values: values, Format: report.Digits})
-	return unit + " of the fastest kernel", files, err
-}
-
-func texts(values []float64) []string {
-	all := make([]string, len(values))
-	for i, v := range values {
-		all[i] = report.Digits(v)
+	rates, unit := out.rates()
+	add("gflops", unit+" of the fastest kernel", rates)
+	const kernel = ": the tile as colour, the number of the kernel as text"
+	add("winner", "fastest kernel"+kernel, out.kernelMap("fastest kernel", func(c *cell) *choice { return &c.best }))
+	if out.picks {
+		add("pick", "the model's pick"+kernel, out.kernelMap("the model's pick", func(c *cell) *choice { return c.pick }))
 	}
+	add("flop-per-byte", intensity, out.orderedMap(intensity, func(c *cell) float64 { return c.best.perByte }))
+	add("split", split, out.orderedMap(split, func(c *cell) float64 {
+		if c.best.split == 0 {
+			return math.NaN()
+		}
+		return float64(c.best.split)
+	}))
+	add("regret", "regret of the model's pick", out.numberMap("regret of the model's pick (%)",
+		figure.Scale{Label: "regret", Unit: "%", High: mostRegret, Reversed: true},
+		func(c *cell) float64 { return c.regret }, func(v float64) string { return strconv.FormatFloat(v*100, 'f', 0, 64) }))
 	return all
 }
 
-func numbers(values []float64) []float64 {
-	return slices.DeleteFunc(slices.Clone(values), math.IsNaN)
-}
+// What the maps of few, ordered numbers show.
+const (
+	intensity = "FLOP/B of the fastest kernel's tile"
+	split     = "split of K of the fastest kernel"
+)
 
-func (out *outcome) winnerMap(to report.Place) (string, report.Files, error) {
-	return out.kernelMap(to, "winner", "fastest kernel", func(c *cell) *choice { return &c.best })
-}
+// mostRegret is the regret from which on the colour of a map is the same.
+const mostRegret = 0.2
 
-func (out *outcome) pickMap(to report.Place) (string, report.Files, error) {
-	if !out.picks {
-		return "", report.Files{}, nil
+// blank is a map with its title and sizes.
+func (out *outcome) blank(what string) *figure.Figure {
+	names := func(sizes []int) (names []string) {
+		for _, v := range sizes {
+			names = append(names, strconv.Itoa(v))
+		}
+		return names
 	}
-	return out.kernelMap(to, "pick", "the model's pick", func(c *cell) *choice { return c.pick })
+	return &figure.Figure{
+		Title: fmt.Sprintf("%s: %s, %s = %d", what, out.subject, letters[out.fixed()], out.sizes[out.fixed()][0]),
+		X:     figure.Axis{Label: letters[out.column], Names: names(out.columns())},
+		Y:     figure.Axis{Label: letters[out.row], Names: names(out.rows())},
+	}
+}
+
+// place is a place of the grid on a map, with the kernel that it shows.
+func place(f *figure.Figure, i int, text string, kernel *choice) figure.Row {
+	columns := len(f.X.Names)
+	return figure.Row{X: f.X.Names[i%columns], Y: f.Y.Names[i/columns], Text: text,
+		Tip: figure.Tip("%s = %s, %s = %s\n%s", f.Y.Label, f.Y.Names[i/columns], f.X.Label, f.X.Names[i%columns],
+			kernel.name)}
+}
+
+// rates is the map of rates, and their unit.
+func (out *outcome) rates() (f *figure.Figure, unit string) {
+	most, scale := 0.0, 1.0
+	for _, c := range out.laid {
+		if c != nil && c.best.gflops > most {
+			most = c.best.gflops
+		}
+	}
+	if unit = "GFLOP/s"; most >= 2e4 {
+		unit, scale = "TFLOP/s", 1e3
+	}
+	return out.numberMap(unit+" of the fastest kernel", figure.Scale{Label: unit},
+		func(c *cell) float64 { return c.best.gflops / scale }, digits), unit
+}
+
+// digits writes a number with about three digits.
+func digits(v float64) string {
+	switch {
+	case v >= 99.5:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 9.95:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// numberMap colours places by a number, nil where none has one.
+func (out *outcome) numberMap(what string, s figure.Scale, of func(c *cell) float64, text func(float64) string) *figure.Figure {
+	f, m := out.blank(what), figure.Mark{Kind: figure.Cells}
+	f.Scale = &s
+	for i, c := range out.laid {
+		if c == nil {
+			continue
+		}
+		if v := of(c); !math.IsNaN(v) {
+			row := place(f, i, text(v), &c.best)
+			row.Value = v
+			m.Rows = append(m.Rows, row)
+		}
+	}
+	if len(m.Rows) == 0 {
+		return nil
+	}
+	f.Marks = []figure.Mark{m}
+	return f
 }
 
 // mostTiles is how many tiles have a colour and a texture of their own. Others are white.
 const mostTiles = 24
 
-// kernelMap draws the tiles of kernels as colours and their numbers as text. A tile has the same colour in each map:
-// the tiles that win most have colours without a texture.
-func (out *outcome) kernelMap(to report.Place, name, what string, of func(c *cell) *choice) (
-	string, report.Files, error,
-) {
-	tiles, place := out.tiles()
+// kernelMap shows the tiles of kernels as colours and their numbers as text, nil without a tile. A tile has the same
+// colour in each map: the tiles that win most have colours without a texture.
+func (out *outcome) kernelMap(what string, of func(c *cell) *choice) *figure.Figure {
+	tiles := out.tiles()
 	if len(tiles) == 0 {
-		return "", report.Files{}, nil
+		return nil
 	}
-	k := report.Classes{Of: make([]int, len(out.laid))}
-	m := out.blank(what)
-	others, counts := len(tiles), make([]int, len(tiles)+1)
-	for i, c := range out.laid {
-		k.Of[i] = -1
-		text := ""
-		if c != nil && of(c) != nil {
-			x := of(c)
-			if k.Of[i] = slices.Index(tiles, x.tile); k.Of[i] < 0 && x.tile != "" {
-				k.Of[i] = others
-			}
-			if k.Of[i] >= 0 {
-				counts[k.Of[i]]++
-			}
-			text = whole(x.number, 0)
-		}
-		m.Texts = append(m.Texts, text)
-	}
+	f := out.blank(what)
+	f.Series = tiles
+	others := figure.Mark{Kind: figure.Cells, Series: figure.Neutral}
+	marks := map[string]*figure.Mark{}
 	for i, tile := range tiles {
-		k.Names = append(k.Names, fmt.Sprintf("%s (%d)", strings.Replace(tile, "x", "×", 1), counts[i]))
-		k.Place = append(k.Place, place[tile])
+		marks[tile] = &figure.Mark{Kind: figure.Cells, Series: i}
 	}
-	if counts[others] > 0 {
-		k.Names, k.Place = append(k.Names, fmt.Sprintf("other tiles (%d)", counts[others])), append(k.Place, -1)
+	for i, c := range out.laid {
+		if c == nil || of(c) == nil || of(c).tile == "" {
+			continue
+		}
+		m := marks[of(c).tile]
+		if m == nil {
+			m = &others
+		}
+		m.Rows = append(m.Rows, place(f, i, whole(of(c).number, 0), of(c)))
 	}
-	files, err := m.Classes(to, name, k)
-	return what + ": the tile as colour, the number of the kernel as text", files, err
+	named := func(m *figure.Mark, name string) {
+		m.Name = fmt.Sprintf("%s (%d)", strings.Replace(name, "x", "×", 1), len(m.Rows))
+		f.Marks = append(f.Marks, *m)
+	}
+	bySize := slices.Clone(tiles)
+	slices.SortFunc(bySize, func(x, y string) int { return cmp.Or(cmp.Compare(area(x), area(y)), cmp.Compare(x, y)) })
+	for _, tile := range bySize {
+		named(marks[tile], tile)
+	}
+	if len(others.Rows) > 0 {
+		named(&others, "other tiles")
+	}
+	return f
 }
 
-// tiles returns the tiles that win most, from small to large, and the place of each by the sizes that it wins.
-func (out *outcome) tiles() (tiles []string, place map[string]int) {
+// tiles lists the tiles that win most, in the order of the sizes that they win.
+func (out *outcome) tiles() []string {
 	wins := map[string]int{}
 	for i := range out.kernels {
 		wins[out.kernels[i].tile] += out.kernels[i].wins
 	}
 	delete(wins, "")
-	tiles = slices.SortedFunc(maps.Keys(wins), func(x, y string) int {
+	tiles := slices.SortedFunc(maps.Keys(wins), func(x, y string) int {
 		return cmp.Or(cmp.Compare(wins[y], wins[x]), cmp.Compare(x, y))
 	})
-	tiles = tiles[:min(len(tiles), mostTiles)]
-	place = map[string]int{}
-	for i, tile := range tiles {
-		place[tile] = i
-	}
-	slices.SortFunc(tiles, func(x, y string) int { return cmp.Or(cmp.Compare(area(x), area(y)), cmp.Compare(x, y)) })
-	return tiles, place
+	return tiles[:min(len(tiles), mostTiles)]
 }
 
 func area(tile string) int {
@@ -175,67 +218,29 @@ func area(tile string) int {
 	return m * n
 }
 
-func (out *outcome) intensityMap(to report.Place) (string, report.Files, error) {
-	return out.orderedMap(to, "flop-per-byte", "FLOP/B of the fastest kernel's tile",
-		func(c *cell) float64 { return c.best.perByte })
-}
-
-func (out *outcome) splitMap(to report.Place) (string, report.Files, error) {
-	return out.orderedMap(to, "split", "split of K of the fastest kernel", func(c *cell) float64 {
-		if c.best.split == 0 {
-			return math.NaN()
+// orderedMap shows few numbers as steps of one colour, nil without one.
+func (out *outcome) orderedMap(what string, of func(c *cell) float64) *figure.Figure {
+	f := out.blank(what)
+	f.Ordered = true
+	var distinct []float64
+	for _, c := range out.laid {
+		if c != nil && !math.IsNaN(of(c)) {
+			distinct = append(distinct, of(c))
 		}
-		return float64(c.best.split)
-	})
-}
-
-// orderedMap draws few values as classes from light to dark.
-func (out *outcome) orderedMap(to report.Place, name, what string, of func(c *cell) float64) (
-	string, report.Files, error,
-) {
-	values, some := out.values(of)
-	if !some {
-		return "", report.Files{}, nil
 	}
-	distinct := numbers(values)
 	slices.Sort(distinct)
-	distinct = slices.Compact(distinct)
-	k := report.Classes{Ordered: true, Of: make([]int, len(values))}
-	m := out.blank(what)
-	for _, v := range distinct {
-		k.Names = append(k.Names, short(v))
-	}
-	for i, v := range values {
-		m.Texts = append(m.Texts, "")
-		if k.Of[i] = slices.Index(distinct, v); k.Of[i] >= 0 {
-			m.Texts[i] = short(v)
+	for k, v := range slices.Compact(distinct) {
+		f.Series = append(f.Series, figure.Number(v, ""))
+		m := figure.Mark{Kind: figure.Cells, Series: k}
+		for i, c := range out.laid {
+			if c != nil && of(c) == v {
+				m.Rows = append(m.Rows, place(f, i, f.Series[k], &c.best))
+			}
 		}
+		f.Marks = append(f.Marks, m)
 	}
-	files, err := m.Classes(to, name, k)
-	return what, files, err
-}
-
-// short writes a number with at most one decimal.
-func short(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }
-
-// mostRegret is the regret from which on the colour of a map is the same.
-const mostRegret = 0.2
-
-func (out *outcome) regretMap(to report.Place) (string, report.Files, error) {
-	values, some := out.values(func(c *cell) float64 { return c.regret })
-	if !some {
-		return "", report.Files{}, nil
+	if len(f.Marks) == 0 {
+		return nil
 	}
-	m := out.blank("regret of the model's pick (%)")
-	for i, v := range values {
-		values[i] = v * 100
-		text := ""
-		if !math.IsNaN(v) {
-			text = strconv.FormatFloat(v*100, 'f', 0, 64)
-		}
-		m.Texts = append(m.Texts, text)
-	}
-	files, err := m.Colours(to, "regret", report.Scale{Values: values, Most: mostRegret * 100, Reversed: true,
-		Format: func(v float64) string { return short(v) + " %" }})
-	return "regret of the model's pick", files, err
+	return f
 }

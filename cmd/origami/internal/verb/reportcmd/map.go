@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -39,7 +40,7 @@ func (b *builder) maps(ctx context.Context, like gemm.Problem) error {
 }
 
 // mapOf asks a model about a grid of sizes. It is nil for a model that does not predict times.
-func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*page.Figure, error) {
+func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*figure.Figure, error) {
 	if s.desc.RanksOnly || s.desc.PeakFor(like.DType) <= 0 {
 		return nil, nil
 	}
@@ -47,13 +48,13 @@ func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*pa
 	for i, v := range mapSizes {
 		names[i] = strconv.Itoa(v)
 	}
-	f := &page.Figure{Title: fmt.Sprintf("%s: share of the roof over M and N, at K = %d, %s", s.name(), like.K,
+	f := &figure.Figure{Title: fmt.Sprintf("%s: share of the roof over M and N, at K = %d, %s", s.name(), like.K,
 		like.DType),
 		Caption: "The shortest time that the data sheet's dense peak and bandwidth of DRAM allow ÷ the predicted " +
-			"time of the pick, in percent. A size without a colour has no answer.",
-		X: page.Axis{Label: "N", Names: names}, Y: page.Axis{Label: "M", Names: names},
-		Scale: &page.Scale{Label: "share of the roof", Unit: "%", High: 1}, Header: append([]string{"M \\ N"}, names...)}
-	cells := page.Mark{Kind: page.Cells}
+			"time of the pick, in percent. A size that is crossed out has no answer.",
+		X: figure.Axis{Label: "N", Names: names}, Y: figure.Axis{Label: "M", Names: names},
+		Scale: &figure.Scale{Label: "share of the roof", Unit: "%", High: 1}, Header: append([]string{"M \\ N"}, names...)}
+	cells := figure.Mark{Kind: figure.Cells}
 	for _, m := range mapSizes {
 		var row []gemm.Problem
 		for _, n := range mapSizes {
@@ -78,8 +79,9 @@ func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*pa
 			e := &a.Entries[0]
 			share := a.Roofline(e).RoofShare
 			text = append(text, table.Percent(share))
-			cells.Rows = append(cells.Rows, page.Row{X: names[i], Y: strconv.Itoa(m), Value: share,
-				Tip: page.Tip("%s\n%s, %s of the roof\n%s, %s-bound", a.Problem, render.RateCell(a, e), table.Percent(share),
+			cells.Rows = append(cells.Rows, figure.Row{X: names[i], Y: strconv.Itoa(m), Value: share,
+				Text: strconv.FormatFloat(share*100, 'g', 2, 64),
+				Tip: figure.Tip("%s\n%s, %s of the roof\n%s, %s-bound", a.Problem, render.RateCell(a, e), table.Percent(share),
 					e.Config, e.Estimate.Bound)})
 		}
 		f.Rows = append(f.Rows, text)

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -85,22 +86,22 @@ func facts(to *page.Section, a *session.Answer) {
 }
 
 // candidates shows the predicted times of all candidates, by rank and by what limits them.
-func candidates(a, all *session.Answer) *page.Figure {
-	axis := page.Axis{Label: "predicted time", Unit: "s", Log: true}
+func candidates(a, all *session.Answer) *figure.Figure {
+	axis := figure.Axis{Label: "predicted time", Unit: "s", Log: true}
 	value := func(e *session.Entry) float64 { return float64(a.Seconds(e)) }
 	if a.Arch.RanksOnly {
-		axis = page.Axis{Label: "predicted cycles (not a time)", Log: true}
+		axis = figure.Axis{Label: "predicted cycles (not a time)", Log: true}
 		value = func(e *session.Entry) float64 { return float64(e.Estimate.Cycles) }
 	}
-	f := &page.Figure{Title: "The pick and the other candidates",
+	f := &figure.Figure{Title: "The pick and the other candidates",
 		Caption: fmt.Sprintf("Each dot is one of %d candidates, in the order of the model. The large dot is the pick.",
 			len(all.Entries)),
-		X: page.Axis{Label: "rank", Log: true}, Y: axis,
+		X: figure.Axis{Label: "rank", Log: true}, Y: axis,
 		Header: []string{"rank", "configuration", render.TimeHeader(a.Arch), "÷ pick", "bound"}}
 	best := &all.Entries[0]
 	if low, high, ok := a.Interval(best); ok && !a.Arch.RanksOnly {
 		f.Caption += " The band is the interval of the pick's time: a candidate below its upper end may be as fast."
-		f.Marks = append(f.Marks, page.Mark{Kind: page.Band, Series: page.Neutral, Rows: []page.Row{
+		f.Marks = append(f.Marks, figure.Mark{Kind: figure.Band, Series: figure.Neutral, Rows: []figure.Row{
 			{X: 1.0, Y: float64(low), Y2: float64(high)}, {X: float64(len(all.Entries)), Y: float64(low), Y2: float64(high)}}})
 	}
 	bounds := map[arch.Bound]int{}
@@ -120,16 +121,16 @@ func candidates(a, all *session.Answer) *page.Figure {
 			series = len(f.Series)
 			bounds[e.Estimate.Bound] = series
 			f.Series = append(f.Series, e.Estimate.Bound.String()+"-bound")
-			f.Marks = append(f.Marks, page.Mark{Kind: page.Dots, Series: series})
+			f.Marks = append(f.Marks, figure.Mark{Kind: figure.Dots, Series: series})
 		}
 		m := &f.Marks[len(f.Marks)-len(f.Series)+series]
-		m.Rows = append(m.Rows, page.Row{X: float64(i + 1), Y: value(e),
-			Tip: page.Tip("%d. %s\n%s", i+1, e.Config, render.TimeCell(a, e))})
+		m.Rows = append(m.Rows, figure.Row{X: float64(i + 1), Y: value(e),
+			Tip: figure.Tip("%d. %s\n%s", i+1, e.Config, render.TimeCell(a, e))})
 	}
-	f.Marks = append(f.Marks, page.Mark{Kind: page.Dots, Series: bounds[best.Estimate.Bound], Large: true,
-		Rows: []page.Row{{X: 1.0, Y: value(best), Tip: page.Tip("the pick: %s\n%s", best.Config, render.TimeCell(a, best))}}})
+	f.Marks = append(f.Marks, figure.Mark{Kind: figure.Dots, Series: bounds[best.Estimate.Bound], Large: true,
+		Rows: []figure.Row{{X: 1.0, Y: value(best), Tip: figure.Tip("the pick: %s\n%s", best.Config, render.TimeCell(a, best))}}})
 	if more := len(all.Entries) - mostListed; more > 0 {
-		f.More = fmt.Sprintf("The first %d of %d; origami rank --top 0 lists all.", mostListed, len(all.Entries))
+		f.More = fmt.Sprintf("The first %d of %d; origami rank --all lists all.", mostListed, len(all.Entries))
 	}
 	return f
 }
@@ -138,20 +139,20 @@ func candidates(a, all *session.Answer) *page.Figure {
 const leastShare = 0.02
 
 // shares shows where the time of the pick and of the runners-up goes, nil for a model that does not say.
-func shares(a *session.Answer) *page.Figure {
-	f := &page.Figure{Title: "Where the time goes",
+func shares(a *session.Answer) *figure.Figure {
+	f := &figure.Figure{Title: "Where the time goes",
 		Caption: "The parts of the predicted time of the pick and of the runners-up. Parts that are small " +
-			"everywhere are added up.",
-		X: page.Axis{Label: "predicted time", Unit: "s"}, Header: []string{"configuration", render.TimeHeader(a.Arch)}}
+			"everywhere are added up. A part left of 0 takes time away. The number is the sum.",
+		X: figure.Axis{Label: "predicted time", Unit: "s"}, Header: []string{"configuration", render.TimeHeader(a.Arch)}}
 	seconds := func(cycles float64) float64 { return float64(unit.Cycles(cycles).At(a.Arch.Clock)) }
 	if a.Arch.RanksOnly {
-		f.X = page.Axis{Label: "predicted cycles (not a time)"}
+		f.X = figure.Axis{Label: "predicted cycles (not a time)"}
 		seconds = func(cycles float64) float64 { return cycles }
 	}
 	var terms []int
 	for j := range a.Arch.Terms {
 		for i := range a.Entries {
-			if v, ok := a.Share(&a.Entries[i], j); ok && v >= leastShare {
+			if v, ok := a.Share(&a.Entries[i], j); ok && math.Abs(v) >= leastShare {
 				terms = append(terms, j)
 				break
 			}
@@ -160,33 +161,43 @@ func shares(a *session.Answer) *page.Figure {
 	if len(terms) == 0 {
 		return nil
 	}
-	for k, j := range terms {
-		f.Series, f.Header = append(f.Series, a.Arch.Terms[j].CommonName()), append(f.Header, a.Arch.Terms[j].CommonName())
-		f.Marks = append(f.Marks, page.Mark{Kind: page.Bars, Series: k})
+	for _, j := range terms {
+		f.Series = append(f.Series, a.Arch.Terms[j].CommonName())
 	}
-	f.Series, f.Header = append(f.Series, "other"), append(f.Header, "other")
-	f.Marks = append(f.Marks, page.Mark{Kind: page.Bars, Series: len(terms)})
+	f.Series = append(f.Series, "other")
+	f.Header = append(f.Header, f.Series...)
+	f.Marks = make([]figure.Mark, len(f.Series)+1)
+	for k := range f.Marks {
+		f.Marks[k] = figure.Mark{Kind: figure.Bars, Series: k}
+	}
+	totals := &f.Marks[len(f.Series)]
+	totals.Kind, totals.Series = figure.Texts, figure.Neutral
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		name := fmt.Sprintf("%d. %s", i+1, e.Config)
 		f.Y.Names = append(f.Y.Names, name)
 		row := []string{name, render.TimeCell(a, e)}
 		total, _ := a.Total(e)
-		at := 0.0
-		bar := func(k int, cycles float64) {
-			from := at
-			at += cycles
-			share := table.Percent(cycles / total)
-			row = append(row, share)
-			if cycles > 0 {
-				f.Marks[k].Rows = append(f.Marks[k].Rows, page.Row{X: seconds(from), X2: seconds(at), Y: name,
-					Tip: page.Tip("%s\n%s: %s", name, f.Series[k], share)})
+		rest, left, right := total, 0.0, 0.0
+		for k := range f.Series {
+			cycles := rest
+			if k < len(terms) {
+				cycles = e.Terms[terms[k]]
+				rest -= cycles
 			}
+			from := &right
+			if cycles < 0 { // what a term takes away is left of 0
+				from = &left
+			}
+			r := figure.Row{X: seconds(*from), X2: seconds(*from + cycles), Y: name,
+				Tip: figure.Tip("%s\n%s: %s", name, f.Series[k], table.Percent(cycles/total))}
+			*from += cycles
+			if cycles != 0 {
+				f.Marks[k].Rows = append(f.Marks[k].Rows, r)
+			}
+			row = append(row, table.Percent(cycles/total))
 		}
-		for k, j := range terms {
-			bar(k, e.Terms[j])
-		}
-		bar(len(terms), max(0, total-at))
+		totals.Rows = append(totals.Rows, figure.Row{X: seconds(right), Y: name, Text: render.TimeCell(a, e)})
 		f.Rows = append(f.Rows, row)
 	}
 	return f

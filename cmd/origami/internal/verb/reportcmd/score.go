@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -116,7 +117,11 @@ func scoreOf(to *page.Section, s *subject) {
 		page.Fact{Label: "Measured times inside their interval", Value: known(sum.Coverage, table.Percent)},
 	)
 	to.Figure(efficiencies(s, kept))
-	if f := agreement(s, kept); f != nil {
+	var points []score.Point
+	for i := range kept {
+		points = append(points, kept[i].Points...)
+	}
+	if f := figure.Agreement(s.name()+": predicted against measured times", points); f != nil {
 		to.Figure(f)
 	}
 }
@@ -145,15 +150,15 @@ func checked(s *subject) (lines []string) {
 const mostShown = 60
 
 // efficiencies shows what each pick is worth, the worst first.
-func efficiencies(s *subject, rows []score.Evaluation) *page.Figure {
+func efficiencies(s *subject, rows []score.Evaluation) *figure.Figure {
 	sorted := slices.Clone(rows)
 	slices.SortStableFunc(sorted, func(x, y score.Evaluation) int { return cmp.Compare(x.Efficiency(), y.Efficiency()) })
-	f := &page.Figure{Title: s.name() + ": speed of the pick beside the fastest kernel, per problem",
+	f := &figure.Figure{Title: s.name() + ": speed of the pick beside the fastest kernel, per problem",
 		Caption: "100 % is the fastest of all kernels that were measured. The worst are first. The other dot is what " +
 			"measuring the model's first 8 would find.",
-		X: page.Axis{Label: "speed ÷ speed of the fastest", Unit: "%"}, Series: []string{"pick", "best of the first 8"},
+		X: figure.Axis{Label: "speed ÷ speed of the fastest", Unit: "%"}, Series: []string{"pick", "best of the first 8"},
 		Header: []string{"problem", "pick", "measured", "predicted", "fastest", "measured", "speed", "first 8"}}
-	picks, top := page.Mark{Kind: page.Dots}, page.Mark{Kind: page.Dots, Series: 1, Hollow: true}
+	picks, top := figure.Mark{Kind: figure.Dots}, figure.Mark{Kind: figure.Dots, Series: 1, Hollow: true}
 	for i := range sorted {
 		r := &sorted[i]
 		name := r.Problem.String()
@@ -161,83 +166,14 @@ func efficiencies(s *subject, rows []score.Evaluation) *page.Figure {
 			r.Best.Config.String(), r.Best.Time.String(), table.Percent(r.Efficiency()), table.Percent(r.Top[1])})
 		if i < mostShown {
 			f.Y.Names = append(f.Y.Names, name)
-			top.Rows = append(top.Rows, page.Row{X: r.Top[1], Y: name})
-			picks.Rows = append(picks.Rows, page.Row{X: r.Efficiency(), Y: name,
-				Tip: page.Tip("%s\npick %s: %s\nfastest %s: %s", name, r.Pick.Config, r.Pick.Time, r.Best.Config, r.Best.Time)})
+			top.Rows = append(top.Rows, figure.Row{X: r.Top[1], Y: name})
+			picks.Rows = append(picks.Rows, figure.Row{X: r.Efficiency(), Y: name,
+				Tip: figure.Tip("%s\npick %s: %s\nfastest %s: %s", name, r.Pick.Config, r.Pick.Time, r.Best.Config, r.Best.Time)})
 		}
 	}
 	if len(sorted) > mostShown {
 		f.Caption += fmt.Sprintf(" The figure has the worst %d of %d, the table all.", mostShown, len(sorted))
 	}
-	f.Marks = []page.Mark{top, picks}
+	f.Marks = []figure.Mark{top, picks}
 	return f
-}
-
-// binsPerDecade is how fine the figure of thousands of times is.
-const binsPerDecade = 16
-
-// agreement shows predicted against measured times, as counts: there are too many for a dot each.
-func agreement(s *subject, rows []score.Evaluation) *page.Figure {
-	type bin struct{ x, y int }
-	counts := map[bin]int{}
-	low, high, total := math.Inf(1), math.Inf(-1), 0
-	place := func(v float64) int { return int(math.Floor(math.Log10(v) * binsPerDecade)) }
-	edge := func(i int) float64 { return math.Pow(10, float64(i)/binsPerDecade) }
-	for i := range rows {
-		for _, p := range rows[i].Points {
-			if p.Predicted <= 0 || p.Measured <= 0 {
-				continue
-			}
-			b := bin{place(float64(p.Measured)), place(float64(p.Predicted))}
-			counts[b]++
-			total++
-			low, high = min(low, edge(min(b.x, b.y))), max(high, edge(max(b.x, b.y)+1))
-		}
-	}
-	if total == 0 {
-		return nil
-	}
-	f := &page.Figure{Title: s.name() + ": predicted against measured times",
-		Caption: fmt.Sprintf("All %d kernels that were measured and predicted. On the line the two are equal; the dashed "+
-			"lines are 1.5 times off.", total),
-		X: page.Axis{Label: "measured", Unit: "s", Log: true, Low: low, High: high},
-		Y: page.Axis{Label: "predicted", Unit: "s", Log: true, Low: low, High: high}, Square: true,
-		Scale:  &page.Scale{Label: "kernels", Log: true},
-		Header: []string{"predicted ÷ measured", "kernels", "share"}}
-	boxes := page.Mark{Kind: page.Boxes}
-	for b, n := range counts {
-		boxes.Rows = append(boxes.Rows, page.Row{X: edge(b.x), Y: edge(b.y), X2: edge(b.x + 1), Y2: edge(b.y + 1),
-			Value: float64(n),
-			Tip: page.Tip("measured %s to %s\npredicted %s to %s\n%s", table.Quantity(edge(b.x), "s"),
-				table.Quantity(edge(b.x+1), "s"), table.Quantity(edge(b.y), "s"), table.Quantity(edge(b.y+1), "s"),
-				table.Plural(n, "kernel", "kernels"))})
-	}
-	slices.SortFunc(boxes.Rows, func(x, y page.Row) int {
-		return cmp.Or(cmp.Compare(x.X.(float64), y.X.(float64)), cmp.Compare(x.Y.(float64), y.Y.(float64)))
-	})
-	f.Marks = []page.Mark{boxes}
-	for _, factor := range []float64{1 / 1.5, 1, 1.5} {
-		f.Marks = append(f.Marks, page.Mark{Kind: page.Line, Series: page.Neutral, Dashed: factor != 1, Rows: []page.Row{
-			{X: low * max(1, 1/factor), Y: low * max(1, factor)}, {X: high * min(1, 1/factor), Y: high * min(1, factor)}}})
-	}
-	f.Rows = ratios(rows, total)
-	return f
-}
-
-// ratios counts predicted ÷ measured in steps: the table behind the figure.
-func ratios(rows []score.Evaluation, total int) (counted [][]string) {
-	limits := []float64{0.5, 1 / 1.5, 1 / 1.1, 1.1, 1.5, 2, math.Inf(1)}
-	counts := make([]int, len(limits))
-	for i := range rows {
-		for _, p := range rows[i].Points {
-			if p.Predicted > 0 && p.Measured > 0 {
-				counts[slices.IndexFunc(limits, func(l float64) bool { return float64(p.Predicted/p.Measured) <= l })]++
-			}
-		}
-	}
-	names := []string{"below 0.5", "0.5 to 0.67", "0.67 to 0.91", "0.91 to 1.1", "1.1 to 1.5", "1.5 to 2", "above 2"}
-	for i, name := range names {
-		counted = append(counted, []string{name, fmt.Sprint(counts[i]), table.Percent(float64(counts[i]) / float64(total))})
-	}
-	return counted
 }

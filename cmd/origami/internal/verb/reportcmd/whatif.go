@@ -199,7 +199,7 @@ func (g *whatIfGrid) add(to *page.Section, problem int, ask string) {
 		to.Text(g.why)
 		return
 	}
-	w := &page.WhatIf{Sliders: g.sliders}
+	w := &page.WhatIf{Sliders: g.sliders, Rung: string(g.rung)}
 	for i := range g.sliders {
 		w.Base = w.Base*len(g.sliders[i].Values) + g.sliders[i].At
 	}

@@ -2,15 +2,16 @@ package rooflinecmd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/core/roofline"
 )
 
@@ -35,16 +36,16 @@ func (p *picture) report(folder string, args []string) error {
 	for i := range p.sides {
 		labels[i] = p.sides[i].label
 	}
-	place := report.PlaceOf(folder, strings.Join(labels, ", "), args)
+	source := report.Source(strings.Join(labels, ", "), args)
 	page := &report.Page{}
 	page.Heading(1, "Kernels under the roofs")
 	for _, t := range p.types() {
 		title := "Kernels under the roofs, " + t.String()
-		files, err := report.Roofline(place, "roofline-"+t.String(), title, p.figure(t))
+		svg, err := to.Figure("roofline-"+t.String(), figure.Roofline(title, p.under(t)), source)
 		if err != nil {
-			return report.Unwritable(folder, err)
+			return err
 		}
-		page.Image(title, files.SVG)
+		page.Image(title, svg)
 	}
 	page.List([]string{
 		"A line is the roof of instructions or of a memory: what a microbenchmark reached or, where none was run, the " +
@@ -88,22 +89,24 @@ func (p *picture) types() (types []gemm.DType) {
 	return used
 }
 
-// figure is the picture of one type.
-func (p *picture) figure(t gemm.DType) (sides []report.RoofSide) {
+// under are the devices with their kernels of one type.
+func (p *picture) under(t gemm.DType) (sides []figure.RoofSide) {
 	for i := range p.sides {
 		s := &p.sides[i]
-		one := report.RoofSide{Name: printable.Line(s.desc.DeviceName + " (" + s.label + ")"), Device: s.of(t)}
+		one := figure.RoofSide{Name: s.desc.DeviceName + " (" + s.label + ")", Device: s.of(t)}
 		for k := range p.kernels {
 			kernel := &p.kernels[k]
 			if kernel.side != i || kernel.problem.DType != t {
 				continue
 			}
-			for _, point := range kernel.Points {
-				if point.Level != roofline.Shared || len(p.sides) == 1 {
-					one.Points = append(one.Points, report.RoofPoint{Level: point.Level, X: point.Intensity, Y: kernel.Rate,
-						Measured: kernel.measured})
-				}
+			shown := figure.RoofKernel{Kernel: kernel.Kernel, Measured: kernel.measured,
+				Name: fmt.Sprintf("%s %s of %s", kernel.name, kernel.config, kernel.problem)}
+			if len(p.sides) > 1 { // the roof of shared memory is not drawn
+				shown.Points = slices.DeleteFunc(slices.Clone(shown.Points), func(p roofline.Point) bool {
+					return p.Level == roofline.Shared
+				})
 			}
+			one.Kernels = append(one.Kernels, shown)
 		}
 		sides = append(sides, one)
 	}

@@ -135,7 +135,9 @@ func digits(v float64) string {
 }
 
 // numberMap colours places by a number, nil where none has one.
-func (out *outcome) numberMap(what string, s figure.Scale, of func(c *cell) float64, text func(float64) string) *figure.Figure {
+func (out *outcome) numberMap(
+	what string, s figure.Scale, of func(c *cell) float64, text func(float64) string,
+) *figure.Figure {
 	f, m := out.blank(what), figure.Mark{Kind: figure.Cells}
 	f.Scale = &s
 	for i, c := range out.laid {

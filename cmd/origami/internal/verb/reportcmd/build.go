@@ -211,11 +211,16 @@ func (b *builder) details(ctx context.Context, problems []problems.Problem) erro
 		s.Text(fmt.Sprintf("Details of the first %d of %d problems. `origami serve` answers for any.", len(problems),
 			len(b.problems)))
 	}
-	var titles []string
+	var titles, families []string
 	for i := range b.subjects {
+		families = append(families, fmt.Sprintf("%s (%s)", b.subjects[i].kernel, b.subjects[i].name()))
 		for j := range problems {
 			titles = append(titles, fmt.Sprintf("%s, %s", problems[j].Problem, b.subjects[i].name()))
 		}
+	}
+	if len(families) > 1 {
+		s.Text(fmt.Sprintf("These picks are of the kernel families %s. The families of the times side by side are in the table "+
+			"of the sides: other kernels take other times.", strings.Join(families, ", ")))
 	}
 	panels := s.Choice("Problem and device", titles)
 	for i := range b.subjects {

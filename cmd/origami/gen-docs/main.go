@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
-	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 )
@@ -152,9 +151,9 @@ func exitCodes() string {
 	b.WriteString(mark + "# Exit codes\n\nThe exit code says whose problem a failure is. Treat a code that is not " +
 		"listed as a failure.\n\n")
 	b.WriteString("| code | kind | meaning |\n| --- | --- | --- |\n")
-	for _, c := range exitcode.All() {
+	for _, c := range cli.ExitCodes() {
 		fmt.Fprintf(&b, "| %d | %s | %s |\n", c.Code, c.Name, c.Meaning)
 	}
-	b.WriteString("\n" + exitcode.HelpOnErrors + "\n")
+	b.WriteString("\n" + cli.HelpOnErrors + "\n")
 	return b.String()
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
@@ -77,7 +76,7 @@ func Main(sys System) int {
 		err = flushed
 	}
 	if errors.Is(err, syscall.EPIPE) {
-		return int(exitcode.OK)
+		return int(exitOK)
 	}
 	if ctx.Err() != nil && (err != nil || g.killed.Load()) {
 		if !errors.Is(err, session.ErrInterrupted) {
@@ -88,10 +87,10 @@ func Main(sys System) int {
 		}
 		return int(codeOf(ctx))
 	}
-	if err != nil && !exitcode.IsReported(err) {
+	if err != nil && !iostreams.IsReported(err) {
 		f.Streams.Report(err)
 	}
-	return int(exitcode.Of(err))
+	return int(codeOfError(err))
 }
 
 func run(ctx context.Context, f *session.Factory, sys System) error {

@@ -11,14 +11,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 )
 
 // topics are the help pages that are no commands.
 func topics() []*cobra.Command {
 	return []*cobra.Command{
-		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitcode.Help()},
+		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp()},
 		{Use: "environment", Short: "Settings, environment variables and the settings file", Long: config.Help()},
 	}
 }
@@ -104,8 +103,8 @@ func writeUsage(w io.Writer, cmd *cobra.Command, width int) {
 	}
 	writeCommands(w, "Topics (origami help …):", cmd, (*cobra.Command).IsAdditionalHelpTopicCommand)
 	writeFlags(w, cmd, width)
-	codes := make([]string, 0, len(exitcode.All()))
-	for _, c := range exitcode.All() {
+	codes := make([]string, 0, len(ExitCodes()))
+	for _, c := range ExitCodes() {
 		codes = append(codes, fmt.Sprintf("%d %s", c.Code, c.Name))
 	}
 	status := fmt.Sprintf("Exit status: %s; see `origami help exit-codes`.", strings.Join(codes, ", "))

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -21,10 +20,10 @@ type interruption struct{ signal os.Signal }
 func (i interruption) Error() string { return i.signal.String() }
 
 // codeOf returns the exit code for an interrupted command.
-func codeOf(ctx context.Context) exitcode.Code {
+func codeOf(ctx context.Context) ExitCode {
 	var i interruption
 	_ = errors.As(context.Cause(ctx), &i)
-	return exitcode.OfSignal(i.signal)
+	return codeOfSignal(i.signal)
 }
 
 // untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP cancels. The second one has its default

@@ -188,3 +188,18 @@ func AsJSON(err error) JSONError {
 	}
 	return out
 }
+
+// Reported is an error that was already written to stderr. It only carries the exit code.
+type Reported struct{ Err error }
+
+// Error implements error.
+func (r *Reported) Error() string { return r.Err.Error() }
+
+// Unwrap returns the error that was reported.
+func (r *Reported) Unwrap() error { return r.Err }
+
+// IsReported reports whether an error was already written to stderr.
+func IsReported(err error) bool {
+	var r *Reported
+	return errors.As(err, &r)
+}

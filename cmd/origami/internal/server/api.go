@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
@@ -112,7 +111,7 @@ func (s *Server) run(ctx context.Context, out io.Writer, e endpoint, r *http.Req
 	if err = cmd.RunE(cmd, nil); err == nil {
 		err = f.Streams.Flush()
 	}
-	if reported := (*exitcode.Reported)(nil); errors.As(err, &reported) {
+	if reported := (*iostreams.Reported)(nil); errors.As(err, &reported) {
 		if err = f.Streams.Flush(); err == nil && (!e.partial || out.(*buffer).Len() == 0) {
 			err = reported.Err
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/origami-gemm/origami/ask/problems"
-	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -169,5 +168,5 @@ func (f *Failures) Err() error {
 	if f.first == nil {
 		return nil
 	}
-	return &exitcode.Reported{Err: f.first}
+	return &iostreams.Reported{Err: f.first}
 }

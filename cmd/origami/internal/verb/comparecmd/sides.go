@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/origami-gemm/origami/ask/problems"
-	"github.com/origami-gemm/origami/cmd/origami/internal/exitcode"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
@@ -200,7 +199,7 @@ func (c *comparison) reportFailures(s *iostreams.Streams, rows *session.Failures
 	if failure == nil {
 		return unread
 	}
-	return &exitcode.Reported{Err: failure}
+	return &iostreams.Reported{Err: failure}
 }
 
 // faults tells which sides failed, and where they have no answer.

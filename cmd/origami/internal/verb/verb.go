@@ -3,11 +3,22 @@
 package verb
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/sdk/durable"
 )
 
 // Place names a command in an error, without the program: every error line begins with "origami:" anyway.
@@ -86,4 +97,84 @@ func Names(cmd *cobra.Command) []string {
 		}
 	}
 	return names
+}
+
+// UntilCancelled returns what compute does, or the context's error as soon as it is cancelled: for arithmetic and
+// drawing that take seconds and do not look at a context. After a cancellation the process ends, and compute with it.
+func UntilCancelled[T any](ctx context.Context, compute func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := compute()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// Subset returns what of the measurements that read returns can be scored, or the context's error as soon as it is
+// cancelled.
+func Subset(ctx context.Context, read func() (*dataset.Dataset, error)) (*score.Subset, error) {
+	return UntilCancelled(ctx, func() (*score.Subset, error) {
+		data, err := read()
+		if err != nil {
+			return nil, err
+		}
+		return score.SubsetOf(data), nil
+	})
+}
+
+// Report writes a report to the folder that --report names, and says so. Without a folder it does nothing. write also
+// gets the words of the command.
+func Report(ctx context.Context, f *session.Factory, folder string, write func(folder string, args []string) error,
+) error {
+	if folder == "" {
+		return nil
+	}
+	_, err := UntilCancelled(ctx, func() (struct{}, error) { return struct{}{}, write(folder, f.Args) })
+	if err != nil {
+		return err
+	}
+	f.Streams.Note("the report is in " + folder)
+	return nil
+}
+
+// Replace writes a file that a flag names, whole or not at all.
+func Replace(file string, text []byte) error {
+	return unwritable(file, durable.Replace(file, 0o644, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}))
+}
+
+// Writable checks that Replace can write a file: before long work, so that its result is not lost. Without a name it
+// does nothing.
+func Writable(file string) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	return unwritable(file, err)
+}
+
+func unwritable(file string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &diag.Error{What: fmt.Sprintf("it cannot be written: %v", err), Where: file, Fix: "name another file", Err: err}
 }

@@ -49,6 +49,9 @@ type Description struct {
 	Peak []PeakRate
 	// Atoms are the matrix instructions that the model uses by default, one per type it takes.
 	Atoms []Atom
+	// Ceilings are the roofs of the device that the plugin knows: of its instructions and of its memories. Where it gives
+	// none of a level, the roofline takes the data sheet's peak, or the bandwidth of the model's memory level.
+	Ceilings []Ceiling
 	// Params are the resolved hardware numbers.
 	Params []hw.Param
 	// Unused are the names of the Params that no prediction depends on: no candidate list, rejection, time or launch

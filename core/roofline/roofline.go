@@ -13,7 +13,7 @@
 package roofline
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"slices"
 
@@ -23,54 +23,20 @@ import (
 )
 
 // Level is where bytes are counted, or Compute for operations.
-type Level uint8
+type Level = arch.Place
 
 // The levels, near to far.
 const (
-	Compute Level = iota
-	Shared
-	Requested
-	L2
-	MALL
-	DRAM
+	Compute   = arch.AtCompute
+	Shared    = arch.AtShared
+	Requested = arch.AtRequested
+	L2        = arch.AtL2
+	MALL      = arch.AtMALL
+	DRAM      = arch.AtDRAM
 )
 
-var levelNames = [...]string{"compute", "shared memory", "requested", "L2", "MALL", "DRAM"}
-
-// String returns the name in tables and JSON.
-func (l Level) String() string {
-	if int(l) < len(levelNames) {
-		return levelNames[l]
-	}
-	return fmt.Sprintf("level(%d)", uint8(l))
-}
-
-// Ceiling is a limit of a device: operations per second at the level Compute, bytes per second at the others.
-type Ceiling struct {
-	Name  string
-	Level Level
-	// Limit is the peak of the data sheet, or the width of the unit times the clock; no kernel can exceed it. Reached is
-	// the best of a microbenchmark. Either is 0 if it is unknown.
-	Limit, Reached float64
-	// Source says where both come from.
-	Source string
-}
-
-// Unit is the unit of the ceiling.
-func (c *Ceiling) Unit() string {
-	if c.Level == Compute {
-		return "FLOP/s"
-	}
-	return "B/s"
-}
-
-// Roof is the lower of the two: what a kernel can be expected to reach.
-func (c *Ceiling) Roof() float64 {
-	if c.Reached > 0 && (c.Limit == 0 || c.Reached < c.Limit) {
-		return c.Reached
-	}
-	return c.Limit
-}
+// Ceiling is a limit of a device.
+type Ceiling = arch.Ceiling
 
 // Device is a device's ceilings for one type of operands.
 type Device struct {
@@ -83,24 +49,18 @@ type Device struct {
 
 // New returns the ceilings of an opened architecture for operands of a type.
 func New(a arch.Architecture, t gemm.DType) *Device {
-	b := builder{d: a.Describe(), params: a.Describe().Params, dtype: t}
-	b.compute()
-	b.shared()
-	b.memory(a.Hierarchy().Levels())
-	out := &Device{ID: b.d.ID(), Name: b.d.DeviceName, DType: t}
-	for i := range b.list {
-		if b.list[i].Roof() > 0 {
-			out.Ceilings = append(out.Ceilings, b.list[i])
+	d := a.Describe()
+	out := &Device{ID: d.ID(), Name: d.DeviceName, DType: t}
+	for _, c := range slices.Concat(compute(d, t), near(d), memory(d, a.Hierarchy().Levels())) {
+		if c.Roof() > 0 {
+			out.Ceilings = append(out.Ceilings, c)
 		}
 	}
 	slices.SortStableFunc(out.Ceilings, func(x, y Ceiling) int {
 		if x.Level != y.Level {
 			return int(x.Level) - int(y.Level)
 		}
-		if x.Roof() > y.Roof() {
-			return -1
-		}
-		return 1
+		return cmp.Compare(y.Roof(), x.Roof())
 	})
 	return out
 }
@@ -127,115 +87,74 @@ func (d *Device) roof(l Level) float64 {
 	return 0
 }
 
-// builder collects ceilings.
-type builder struct {
-	d      *arch.Description
-	params hw.Set
-	dtype  gemm.DType
-	list   []Ceiling
+// compute are the rates of the matrix instructions of a type, and of FMA.
+func compute(d *arch.Description, t gemm.DType) []Ceiling {
+	like := t.CostsLike()
+	list := instructions(d, like, t)
+	if like == gemm.FP32 {
+		return list
+	}
+	return append(list, instructions(d, gemm.FP32, gemm.FP32)...)
 }
 
-// perUnit returns a measured number of one SM or CU as a rate of all, at the clock that it was measured at or, if that
-// is unknown, at the device's.
-func (b *builder) perUnit(name string) (rate float64, n hw.Number) {
-	p, ok := b.params.Lookup(name)
+// instructions are the ceilings of the instructions of an element type, for operands of a type that costs the same.
+func instructions(d *arch.Description, like, t gemm.DType) (list []Ceiling) {
+	for _, c := range d.Ceilings {
+		if c.Level == Compute && c.DType == like {
+			c.Name, c.DType = t.String()+" "+c.Name, 0
+			list = append(list, c)
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	p, ok := hw.Set(d.Params).Lookup("peak_" + like.String())
+	if like == gemm.FP32 {
+		return []Ceiling{{Name: "fp32 FMA", Limit: p.Value, Source: p.Source}}
+	}
 	if !ok {
-		return 0, hw.Number{}
+		p.Source = "peak of " + d.DeviceName
 	}
-	return p.Value * float64(b.d.Units) * b.clock(p), p.Number
+	return []Ceiling{{Name: t.String() + " matrix", Limit: float64(d.PeakFor(t)), Source: p.Source}}
 }
 
-func (b *builder) clock(p hw.Param) float64 {
-	if p.Clock > 0 {
-		return float64(p.Clock)
-	}
-	return float64(b.d.Clock)
-}
-
-// compute adds the matrix instructions of the type, and FMA.
-func (b *builder) compute() {
-	peak, sheet := float64(b.d.PeakFor(b.dtype)), "peak of "+b.d.DeviceName
-	if p, ok := b.params.Lookup("peak_" + b.dtype.CostsLike().String()); ok {
-		sheet = p.Source
-	}
-	fma := b.dtype.CostsLike() == gemm.FP32
-	for _, instruction := range []string{"wgmma", "mma"} {
-		reached, n := b.perUnit(instruction + "_rate_" + b.dtype.CostsLike().String())
-		if reached == 0 || fma {
-			continue
-		}
-		// A clock above that of the data sheet's peak is possible until the power limit lowers it.
-		limit := max(peak, n.Value*float64(b.d.Units)*float64(b.d.Clock))
-		name := map[string]string{"wgmma": "wgmma", "mma": "mma.sync"}[instruction]
-		b.list = append(b.list, Ceiling{Name: b.dtype.String() + " " + name, Limit: limit, Reached: reached,
-			Source: "limit: " + sheet + "; reached: " + n.Source})
-	}
-	if len(b.list) == 0 && !fma {
-		b.list = append(b.list, Ceiling{Name: b.dtype.String() + " matrix", Limit: peak, Source: sheet})
-	}
-	limit, source := 0.0, ""
-	if p, ok := b.params.Lookup("peak_fp32"); ok {
-		limit, source = p.Value, p.Source
-	}
-	reached, n := b.perUnit("fma_rate")
-	if reached > 0 {
-		limit, source = max(limit, reached), "limit: "+source+"; reached: "+n.Source
-	}
-	b.list = append(b.list, Ceiling{Name: "fp32 FMA", Limit: limit, Reached: reached, Source: source})
-}
-
-// shared adds shared memory, or LDS.
-func (b *builder) shared() {
-	reached, n := b.perUnit("shared_bandwidth")
-	c := Ceiling{Name: "shared memory", Level: Shared, Reached: reached, Source: n.Source}
-	for _, width := range []struct{ constant, name string }{{"shared_width", "shared memory"}, {"lds_width", "LDS"}} {
-		i := slices.IndexFunc(b.d.Constants, func(c arch.Constant) bool { return c.Name == width.constant })
-		if i >= 0 {
-			w := &b.d.Constants[i]
-			c.Name, c.Limit = width.name, w.Value*float64(b.d.Units)*float64(b.d.Clock)
-			c.Source = w.Source
-			if reached > 0 {
-				c.Source = "limit: " + w.Source + "; reached: " + n.Source
-			}
+// near are the memories of an SM or CU.
+func near(d *arch.Description) (list []Ceiling) {
+	for _, c := range d.Ceilings {
+		if c.Level == Shared || c.Level == Requested {
+			list = append(list, c)
 		}
 	}
-	// L1: all global loads pass through it.
-	l1, n := b.perUnit("l1_bandwidth")
-	b.list = append(b.list, c, Ceiling{Name: "L1", Level: Requested, Reached: l1, Source: n.Source})
+	return list
 }
 
-// memory adds what all SMs share: by parameters where the device has them, and otherwise as the model has the level.
-func (b *builder) memory(levels []arch.Level) {
-	clock := float64(b.d.Clock)
-	l2 := Ceiling{Name: "L2", Level: L2}
-	if p, ok := b.params.Lookup("l2_perf_ratio"); ok {
-		l2.set(p.Value*b.clock(p), p)
-	}
-	dram := Ceiling{Name: "DRAM", Level: DRAM}
-	if p, ok := b.params.Lookup("dram_bandwidth"); ok {
+// memory is what all SMs or CUs share: as the plugin states it, and otherwise as the model has the level.
+func memory(d *arch.Description, levels []arch.Level) (list []Ceiling) {
+	l2, dram := Ceiling{Name: "L2", Level: L2}, Ceiling{Name: "DRAM", Level: DRAM}
+	if p, ok := hw.Set(d.Params).Lookup("dram_bandwidth"); ok {
 		dram.Limit, dram.Source = p.Value, "limit: "+p.Source
 	}
-	reached := ""
-	for _, name := range []string{"dram_read", "dram_triad", "dram_perf_ratio"} {
-		p, ok := b.params.Lookup(name)
-		rate := p.Value
-		if name == "dram_perf_ratio" {
-			rate *= b.clock(p)
-		}
-		if ok && p.Tier >= hw.Calibrated && rate > dram.Reached {
-			dram.Reached, reached = rate, "; reached: "+p.Source
+	for _, c := range d.Ceilings {
+		switch c.Level {
+		case L2:
+			l2 = c
+		case DRAM:
+			dram = c
+		case MALL:
+			list = append(list, c)
+		default:
 		}
 	}
-	dram.Source += reached
+	stated := len(list) > 0
 	for i := range levels {
 		l := &levels[i]
-		rate := float64(l.Bandwidth.Peak) * clock
+		rate := float64(l.Bandwidth.Peak) * float64(d.Clock)
 		of := "the model's " + l.Name
 		switch {
 		case l.Bound == arch.BoundL2 && l2.Roof() == 0:
 			l2.Limit, l2.Source = rate, of
-		case l.Bound == arch.BoundMALL:
-			b.list = append(b.list, Ceiling{Name: l.Name, Level: MALL, Limit: rate, Source: of})
+		case l.Bound == arch.BoundMALL && !stated:
+			list = append(list, Ceiling{Name: l.Name, Level: MALL, Limit: rate, Source: of})
 		case l.Bound == arch.BoundDRAM:
 			dram.Name = l.Name
 			if dram.Roof() == 0 {
@@ -243,17 +162,7 @@ func (b *builder) memory(levels []arch.Level) {
 			}
 		}
 	}
-	b.list = append(b.list, l2, dram)
-}
-
-// set sets the limit or what was reached, by where the number comes from.
-func (c *Ceiling) set(rate float64, p hw.Param) {
-	c.Source = p.Source
-	if p.Method == hw.Microbenchmark || p.Tier == hw.Override {
-		c.Reached = rate
-	} else {
-		c.Limit = rate
-	}
+	return append(list, l2, dram)
 }
 
 // Kernel is a kernel under the roofs of a device.
@@ -318,7 +227,7 @@ func (d *Device) Place(m *arch.Description, p gemm.Problem, c gemm.Config, terms
 		b.Intensity, b.Bandwidth = k.Flops/b.Bytes, b.Bytes/seconds
 		if ceiling := d.Ceiling(b.Level); ceiling != nil {
 			roof := ceiling.Roof()
-			b.Share, b.Above = b.Bandwidth/roof, ceiling.above(b.Bandwidth)
+			b.Share, b.Above = b.Bandwidth/roof, above(ceiling, b.Bandwidth)
 			if attainable := roof * b.Intensity; attainable < k.Attainable {
 				k.Attainable, k.Bound = attainable, b.Level
 			}
@@ -331,12 +240,12 @@ func (d *Device) Place(m *arch.Description, p gemm.Problem, c gemm.Config, terms
 // Compute says what the rate of a kernel is above.
 func (d *Device) Compute(k *Kernel) Above {
 	if c := d.Ceiling(Compute); c != nil {
-		return c.above(k.Rate)
+		return above(c, k.Rate)
 	}
 	return Nothing
 }
 
-func (c *Ceiling) above(rate float64) Above {
+func above(c *Ceiling, rate float64) Above {
 	switch {
 	case c.Limit > 0 && rate > c.Limit*(1+rounding):
 		return AboveLimit

@@ -8,7 +8,6 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/roofline"
-	"github.com/origami-gemm/origami/core/unit"
 )
 
 // gpu is a made-up device with 100 units at 1 GHz.
@@ -30,10 +29,10 @@ func made() *gpu {
 		d: arch.Description{
 			Arch: "x1", Device: "made", DeviceName: "Made-up", Units: 100, Clock: 1e9,
 			Peak:      []arch.PeakRate{{DType: gemm.FP16, Rate: 400e12}},
-			Constants: []arch.Constant{{Name: "shared_width", Value: 128, Unit: "B/cycle", Source: "banks"}},
+			Constants: []arch.Constant{{Name: "scratch_width", Value: 128, Unit: "B/cycle", Source: "banks"}},
+			Ceilings:  []arch.Ceiling{{Name: "L2", Level: arch.AtL2, Reached: 5e12, Source: "made up"}},
 			Params: hw.Set{
 				{Name: "dram_bandwidth", Number: number(2e12, "B/s", hw.Datasheet), Tier: hw.Derived},
-				{Name: "l2_perf_ratio", Number: number(5000, "B/cycle", hw.Microbenchmark), Tier: hw.Calibrated},
 				{Name: "peak_fp32", Number: number(20e12, "FLOP/s", hw.Datasheet), Tier: hw.Derived},
 			},
 			Terms: []arch.Term{
@@ -53,7 +52,7 @@ func TestCeilings(t *testing.T) {
 	want := []roofline.Ceiling{
 		{Name: "fp16 matrix", Level: roofline.Compute, Limit: 400e12},
 		{Name: "fp32 FMA", Level: roofline.Compute, Limit: 20e12},
-		{Name: "shared memory", Level: roofline.Shared, Limit: 12.8e12},
+		{Name: "scratch", Level: roofline.Shared, Limit: 12.8e12},
 		{Name: "L2", Level: roofline.L2, Reached: 5e12},
 		{Name: "HBM", Level: roofline.DRAM, Limit: 2e12},
 	}
@@ -73,20 +72,19 @@ func TestCeilings(t *testing.T) {
 			}
 		}
 	}
+	g.d.Widen("scratch", arch.AtShared, "scratch_width")
 	check()
-	// What calibration measures comes beside the limits, at the clock that it was measured at.
-	reached := func(name string, v float64, clock unit.Hertz) {
-		g.d.Params = append(g.d.Params, hw.Param{Name: name, Tier: hw.Calibrated,
-			Number: hw.Number{Value: v, Source: "measured", Method: hw.Microbenchmark, Clock: clock}})
-	}
-	reached("mma_rate_fp16", 2000, 0.8e9)
-	reached("wgmma_rate_fp16", 4100, 0.8e9)
-	reached("shared_bandwidth", 120, 0)
-	reached("dram_read", 1.9e12, 0)
+	// What a plugin states replaces what is known otherwise. A memory has the name of the model's level.
+	g.d.Ceilings = append(g.d.Ceilings,
+		arch.Ceiling{Name: "slow multiply", DType: gemm.FP16, Limit: 400e12, Reached: 160e12, Source: "measured"},
+		arch.Ceiling{Name: "fast multiply", DType: gemm.FP16, Limit: 410e12, Reached: 328e12, Source: "measured"},
+		arch.Ceiling{Name: "wrong multiply", DType: gemm.INT8, Limit: 900e12, Source: "measured"},
+		arch.Ceiling{Name: "memory", Level: arch.AtDRAM, Limit: 2e12, Reached: 1.9e12, Source: "measured"},
+		arch.Ceiling{Name: "port", Level: arch.AtRequested, Limit: 9e12, Source: "measured"})
 	want = []roofline.Ceiling{
-		{Name: "fp16 wgmma", Level: roofline.Compute, Limit: 410e12, Reached: 328e12},
-		{Name: "fp16 mma.sync", Level: roofline.Compute, Limit: 400e12, Reached: 160e12}, want[1],
-		{Name: "shared memory", Level: roofline.Shared, Limit: 12.8e12, Reached: 12e12}, want[3],
+		{Name: "fp16 fast multiply", Level: roofline.Compute, Limit: 410e12, Reached: 328e12},
+		{Name: "fp16 slow multiply", Level: roofline.Compute, Limit: 400e12, Reached: 160e12}, want[1], want[2],
+		{Name: "port", Level: roofline.Requested, Limit: 9e12}, want[3],
 		{Name: "HBM", Level: roofline.DRAM, Limit: 2e12, Reached: 1.9e12},
 	}
 	check()

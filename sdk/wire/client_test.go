@@ -147,6 +147,8 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 	open("rung", func(m *pb.OpenResponse) { m.Description.Rung = 77 })
 	open("clock rung", func(m *pb.OpenResponse) { m.Description.ClockRung = -1 })
 	open("peak type", func(m *pb.OpenResponse) { m.Description.Peaks[0].ElementType = 0 })
+	open("ceiling place", func(m *pb.OpenResponse) { m.Description.Ceilings[0].Place = 0 })
+	open("ceiling type", func(m *pb.OpenResponse) { m.Description.Ceilings[0].ElementType = 0 })
 	open("peak infinite", func(m *pb.OpenResponse) { m.Description.Peaks[0].FlopsPerSecond = math.Inf(1) })
 	open("atom type", func(m *pb.OpenResponse) { m.Description.Atoms[0].ElementType = 40 })
 	open("atom size", func(m *pb.OpenResponse) { m.Description.Atoms[0].M = -16 })

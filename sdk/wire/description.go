@@ -31,6 +31,12 @@ func toDescription(d *arch.Description) *pb.Description {
 			LatencyCycles: float64(a.Latency), PerUnit: int64(a.PerUnit),
 		})
 	}
+	for _, c := range d.Ceilings {
+		q.Ceilings = append(q.Ceilings, &pb.Ceiling{
+			Name: c.Name, Place: pb.Place(c.Level) + pb.Place_PLACE_COMPUTE, ElementType: pb.ElementType(c.DType),
+			Limit: c.Limit, Reached: c.Reached, Source: c.Source,
+		})
+	}
 	for _, p := range d.Params {
 		q.Params = append(q.Params, toParam(p))
 	}
@@ -113,6 +119,9 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 				a.GetPerUnit()),
 		})
 	}
+	for _, x := range q.Ceilings {
+		d.Ceilings = append(d.Ceilings, c.ceiling(x))
+	}
 	for _, p := range q.Params {
 		d.Params = append(d.Params, c.param(p))
 	}
@@ -181,6 +190,21 @@ func (c *check) param(p *pb.Param) hw.Param {
 		Method: hw.Method(p.GetMethod()), Date: p.GetDate(),
 		Clock: unit.Hertz(c.amount("a clock", p.GetClockHz())), Spread: c.amount("a spread", p.GetSpread()),
 	}}
+}
+
+func (c *check) ceiling(q *pb.Ceiling) arch.Ceiling {
+	if q.GetPlace() < pb.Place_PLACE_COMPUTE || q.GetPlace() > pb.Place_PLACE_DRAM {
+		c.fail("the ceiling %s is at the unknown place %d", q.GetName(), q.GetPlace())
+	}
+	x := arch.Ceiling{
+		Name: c.named("ceiling", q.GetName()), Level: arch.Place(q.GetPlace() - pb.Place_PLACE_COMPUTE),
+		Limit: c.amount("a limit", q.GetLimit()), Reached: c.amount("a rate that was reached", q.GetReached()),
+		Source: q.GetSource(),
+	}
+	if x.Level == arch.AtCompute {
+		x.DType = c.elementType(q.GetElementType())
+	}
+	return x
 }
 
 func (c *check) term(t *pb.Term) arch.Term {

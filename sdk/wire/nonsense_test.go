@@ -28,6 +28,8 @@ func TestExtremeNumbersAreRefused(t *testing.T) {
 	for name, set := range map[string]func(*pb.OpenResponse, float64){
 		"clock":        func(m *pb.OpenResponse, v float64) { m.Description.ClockHz = v },
 		"peak":         func(m *pb.OpenResponse, v float64) { m.Description.Peaks[0].FlopsPerSecond = v },
+		"ceiling":      func(m *pb.OpenResponse, v float64) { m.Description.Ceilings[0].Limit = v },
+		"reached":      func(m *pb.OpenResponse, v float64) { m.Description.Ceilings[0].Reached = v },
 		"spread":       func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Spread = v },
 		"plan spread":  func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].PlanSpread = v },
 		"level":        func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Level = v },

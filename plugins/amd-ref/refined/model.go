@@ -106,6 +106,7 @@ func (m *Model) describe(values map[string]float64) {
 		m.Description.Constants = append(m.Description.Constants, q.Constant(q.On(arch.RungSpec, m.generation.Name)))
 	}
 	tabled.Override(m.Description.Constants, values)
+	m.Description.Widen("LDS", arch.AtShared, "lds_width")
 	m.Description.Atoms, m.Description.Uncertainty = m.atoms(), uncertainty(m.sheet.Device)
 	m.Description.Fitted = []arch.Fitted{{DataSet: fittedTo}}
 	used := []string{"lds_bytes", "registers_per_thread"}

@@ -97,6 +97,7 @@ func (d *Device) Description() arch.Description {
 		SharedMemory: d.SharedMemory, RegisterFile: d.RegisterFile, RegistersPerThread: d.RegistersPerThread,
 		Params: d.Params, Peak: arch.PeakRates(d.Params),
 	}
+	description.Ceilings = d.ceilings(&description)
 	if p, ok := d.Params.Lookup("clock"); ok && p.Tier == hw.Calibrated {
 		description.ClockRung = arch.RungCalibrated
 	}

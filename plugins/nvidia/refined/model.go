@@ -64,6 +64,7 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 	}
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
+	m.description.Widen("shared memory", arch.AtShared, "shared_width")
 	m.description.Unused = unused(g)
 
 	numbers := valuesOf(&m.description)

@@ -130,6 +130,10 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 			{DType: gemm.FP16, M: 16, N: 8, K: 16, Latency: 32.5, PerUnit: 4},
 			{DType: gemm.BF16, M: 16, N: 8, K: 8, Latency: 17, PerUnit: 2},
 		},
+		Ceilings: []arch.Ceiling{
+			{Name: "multiply", DType: gemm.FP16, Limit: 160e12, Reached: 150e12, Source: "a benchmark"},
+			{Name: "scratch", Level: arch.AtShared, Limit: 20e12, Source: "its width"},
+		},
 		Params:    params,
 		Unused:    []string{"bandwidth"},
 		Constants: []arch.Constant{{Name: "e", Value: math.E, Unit: "1", Doc: "a constant", Source: "Euler", Low: 1, High: 4}},

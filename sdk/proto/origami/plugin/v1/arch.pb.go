@@ -21,6 +21,69 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Place is where a ceiling counts operations or bytes.
+type Place int32
+
+const (
+	Place_PLACE_UNSPECIFIED Place = 0
+	Place_PLACE_COMPUTE     Place = 1
+	Place_PLACE_SHARED      Place = 2
+	// What SMs or CUs ask global memory for.
+	Place_PLACE_REQUESTED Place = 3
+	Place_PLACE_L2        Place = 4
+	Place_PLACE_MALL      Place = 5
+	Place_PLACE_DRAM      Place = 6
+)
+
+// Enum value maps for Place.
+var (
+	Place_name = map[int32]string{
+		0: "PLACE_UNSPECIFIED",
+		1: "PLACE_COMPUTE",
+		2: "PLACE_SHARED",
+		3: "PLACE_REQUESTED",
+		4: "PLACE_L2",
+		5: "PLACE_MALL",
+		6: "PLACE_DRAM",
+	}
+	Place_value = map[string]int32{
+		"PLACE_UNSPECIFIED": 0,
+		"PLACE_COMPUTE":     1,
+		"PLACE_SHARED":      2,
+		"PLACE_REQUESTED":   3,
+		"PLACE_L2":          4,
+		"PLACE_MALL":        5,
+		"PLACE_DRAM":        6,
+	}
+)
+
+func (x Place) Enum() *Place {
+	p := new(Place)
+	*p = x
+	return p
+}
+
+func (x Place) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Place) Descriptor() protoreflect.EnumDescriptor {
+	return file_origami_plugin_v1_arch_proto_enumTypes[0].Descriptor()
+}
+
+func (Place) Type() protoreflect.EnumType {
+	return &file_origami_plugin_v1_arch_proto_enumTypes[0]
+}
+
+func (x Place) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Place.Descriptor instead.
+func (Place) EnumDescriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{0}
+}
+
 // Dim is a dimension of a problem.
 type Dim int32
 
@@ -61,11 +124,11 @@ func (x Dim) String() string {
 }
 
 func (Dim) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[0].Descriptor()
+	return file_origami_plugin_v1_arch_proto_enumTypes[1].Descriptor()
 }
 
 func (Dim) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[0]
+	return &file_origami_plugin_v1_arch_proto_enumTypes[1]
 }
 
 func (x Dim) Number() protoreflect.EnumNumber {
@@ -74,7 +137,7 @@ func (x Dim) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Dim.Descriptor instead.
 func (Dim) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{0}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{1}
 }
 
 // Rung says what an answer stands on, low to high.
@@ -117,11 +180,11 @@ func (x Rung) String() string {
 }
 
 func (Rung) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[1].Descriptor()
+	return file_origami_plugin_v1_arch_proto_enumTypes[2].Descriptor()
 }
 
 func (Rung) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[1]
+	return &file_origami_plugin_v1_arch_proto_enumTypes[2]
 }
 
 func (x Rung) Number() protoreflect.EnumNumber {
@@ -130,7 +193,7 @@ func (x Rung) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Rung.Descriptor instead.
 func (Rung) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{1}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{2}
 }
 
 type Tier int32
@@ -169,11 +232,11 @@ func (x Tier) String() string {
 }
 
 func (Tier) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[2].Descriptor()
+	return file_origami_plugin_v1_arch_proto_enumTypes[3].Descriptor()
 }
 
 func (Tier) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[2]
+	return &file_origami_plugin_v1_arch_proto_enumTypes[3]
 }
 
 func (x Tier) Number() protoreflect.EnumNumber {
@@ -182,7 +245,7 @@ func (x Tier) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Tier.Descriptor instead.
 func (Tier) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{2}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{3}
 }
 
 type TermKind int32
@@ -224,11 +287,11 @@ func (x TermKind) String() string {
 }
 
 func (TermKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[3].Descriptor()
+	return file_origami_plugin_v1_arch_proto_enumTypes[4].Descriptor()
 }
 
 func (TermKind) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[3]
+	return &file_origami_plugin_v1_arch_proto_enumTypes[4]
 }
 
 func (x TermKind) Number() protoreflect.EnumNumber {
@@ -237,7 +300,7 @@ func (x TermKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TermKind.Descriptor instead.
 func (TermKind) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{3}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{4}
 }
 
 type Key int32
@@ -273,11 +336,11 @@ func (x Key) String() string {
 }
 
 func (Key) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[4].Descriptor()
+	return file_origami_plugin_v1_arch_proto_enumTypes[5].Descriptor()
 }
 
 func (Key) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[4]
+	return &file_origami_plugin_v1_arch_proto_enumTypes[5]
 }
 
 func (x Key) Number() protoreflect.EnumNumber {
@@ -286,7 +349,7 @@ func (x Key) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Key.Descriptor instead.
 func (Key) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{4}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{5}
 }
 
 // Bound names what limits a kernel. Its numbers also stand in the bytes fields called bounds.
@@ -332,11 +395,11 @@ func (x Bound) String() string {
 }
 
 func (Bound) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[5].Descriptor()
+	return file_origami_plugin_v1_arch_proto_enumTypes[6].Descriptor()
 }
 
 func (Bound) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[5]
+	return &file_origami_plugin_v1_arch_proto_enumTypes[6]
 }
 
 func (x Bound) Number() protoreflect.EnumNumber {
@@ -345,7 +408,7 @@ func (x Bound) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Bound.Descriptor instead.
 func (Bound) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{5}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{6}
 }
 
 type ManifestRequest struct {
@@ -1233,7 +1296,10 @@ type Description struct {
 	// Why the rung is below that which the model has for this device, as a clause. Since API 1.3.0.
 	RungReason string `protobuf:"bytes,30,opt,name=rung_reason,json=rungReason,proto3" json:"rung_reason,omitempty"`
 	// The totals put configurations in order and are no times. Since API 1.3.0.
-	RanksOnly     bool `protobuf:"varint,31,opt,name=ranks_only,json=ranksOnly,proto3" json:"ranks_only,omitempty"`
+	RanksOnly bool `protobuf:"varint,31,opt,name=ranks_only,json=ranksOnly,proto3" json:"ranks_only,omitempty"`
+	// The roofs of the device that the plugin knows. Where it gives none of a place, the host takes the peak rate of the
+	// element type, or the bandwidth of the memory level. Since API 1.3.0.
+	Ceilings      []*Ceiling `protobuf:"bytes,32,rep,name=ceilings,proto3" json:"ceilings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1485,6 +1551,103 @@ func (x *Description) GetRanksOnly() bool {
 	return false
 }
 
+func (x *Description) GetCeilings() []*Ceiling {
+	if x != nil {
+		return x.Ceilings
+	}
+	return nil
+}
+
+// Ceiling is a limit of the device: operations per second of an instruction, bytes per second of a memory.
+type Ceiling struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the instruction, the unit or the memory.
+	Name  string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Place Place  `protobuf:"varint,2,opt,name=place,proto3,enum=origami.plugin.v1.Place" json:"place,omitempty"`
+	// The type of the operands of an instruction. Types that cost the same have its ceilings too.
+	ElementType ElementType `protobuf:"varint,3,opt,name=element_type,json=elementType,proto3,enum=origami.plugin.v1.ElementType" json:"element_type,omitempty"`
+	// No kernel can exceed it. 0 is unknown.
+	Limit float64 `protobuf:"fixed64,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The best of a microbenchmark. 0 is unknown.
+	Reached float64 `protobuf:"fixed64,5,opt,name=reached,proto3" json:"reached,omitempty"`
+	// Where both come from.
+	Source        string `protobuf:"bytes,6,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ceiling) Reset() {
+	*x = Ceiling{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ceiling) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ceiling) ProtoMessage() {}
+
+func (x *Ceiling) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ceiling.ProtoReflect.Descriptor instead.
+func (*Ceiling) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Ceiling) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Ceiling) GetPlace() Place {
+	if x != nil {
+		return x.Place
+	}
+	return Place_PLACE_UNSPECIFIED
+}
+
+func (x *Ceiling) GetElementType() ElementType {
+	if x != nil {
+		return x.ElementType
+	}
+	return ElementType_ELEMENT_TYPE_UNSPECIFIED
+}
+
+func (x *Ceiling) GetLimit() float64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *Ceiling) GetReached() float64 {
+	if x != nil {
+		return x.Reached
+	}
+	return 0
+}
+
+func (x *Ceiling) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
 // Fitted is a data set that numbers of a model were fitted to.
 type Fitted struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -1498,7 +1661,7 @@ type Fitted struct {
 
 func (x *Fitted) Reset() {
 	*x = Fitted{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1673,7 @@ func (x *Fitted) String() string {
 func (*Fitted) ProtoMessage() {}
 
 func (x *Fitted) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1686,7 @@ func (x *Fitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fitted.ProtoReflect.Descriptor instead.
 func (*Fitted) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Fitted) GetDataSet() string {
@@ -1569,7 +1732,7 @@ type Family struct {
 
 func (x *Family) Reset() {
 	*x = Family{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1744,7 @@ func (x *Family) String() string {
 func (*Family) ProtoMessage() {}
 
 func (x *Family) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1757,7 @@ func (x *Family) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Family.ProtoReflect.Descriptor instead.
 func (*Family) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Family) GetName() string {
@@ -1657,7 +1820,7 @@ type Types struct {
 
 func (x *Types) Reset() {
 	*x = Types{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1832,7 @@ func (x *Types) String() string {
 func (*Types) ProtoMessage() {}
 
 func (x *Types) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1845,7 @@ func (x *Types) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Types.ProtoReflect.Descriptor instead.
 func (*Types) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Types) GetOperands() ElementType {
@@ -1725,7 +1888,7 @@ type Uncertainty struct {
 
 func (x *Uncertainty) Reset() {
 	*x = Uncertainty{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1737,7 +1900,7 @@ func (x *Uncertainty) String() string {
 func (*Uncertainty) ProtoMessage() {}
 
 func (x *Uncertainty) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1750,7 +1913,7 @@ func (x *Uncertainty) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Uncertainty.ProtoReflect.Descriptor instead.
 func (*Uncertainty) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Uncertainty) GetKernel() string {
@@ -1841,7 +2004,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1853,7 +2016,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1866,7 +2029,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Checked) GetDataSet() string {
@@ -1958,7 +2121,7 @@ type Layout struct {
 
 func (x *Layout) Reset() {
 	*x = Layout{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2133,7 @@ func (x *Layout) String() string {
 func (*Layout) ProtoMessage() {}
 
 func (x *Layout) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2146,7 @@ func (x *Layout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Layout.ProtoReflect.Descriptor instead.
 func (*Layout) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Layout) GetTypes() *Types {
@@ -2018,7 +2181,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2193,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2206,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Range) GetLow() float64 {
@@ -2075,7 +2238,7 @@ type ErrorRange struct {
 
 func (x *ErrorRange) Reset() {
 	*x = ErrorRange{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2250,7 @@ func (x *ErrorRange) String() string {
 func (*ErrorRange) ProtoMessage() {}
 
 func (x *ErrorRange) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2263,7 @@ func (x *ErrorRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorRange.ProtoReflect.Descriptor instead.
 func (*ErrorRange) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ErrorRange) GetBound() Bound {
@@ -2141,7 +2304,7 @@ type PeakRate struct {
 
 func (x *PeakRate) Reset() {
 	*x = PeakRate{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2153,7 +2316,7 @@ func (x *PeakRate) String() string {
 func (*PeakRate) ProtoMessage() {}
 
 func (x *PeakRate) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2166,7 +2329,7 @@ func (x *PeakRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeakRate.ProtoReflect.Descriptor instead.
 func (*PeakRate) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PeakRate) GetElementType() ElementType {
@@ -2198,7 +2361,7 @@ type Atom struct {
 
 func (x *Atom) Reset() {
 	*x = Atom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2210,7 +2373,7 @@ func (x *Atom) String() string {
 func (*Atom) ProtoMessage() {}
 
 func (x *Atom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2223,7 +2386,7 @@ func (x *Atom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Atom.ProtoReflect.Descriptor instead.
 func (*Atom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Atom) GetElementType() ElementType {
@@ -2287,7 +2450,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2299,7 +2462,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2312,7 +2475,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Param) GetName() string {
@@ -2395,7 +2558,7 @@ type Constant struct {
 
 func (x *Constant) Reset() {
 	*x = Constant{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2407,7 +2570,7 @@ func (x *Constant) String() string {
 func (*Constant) ProtoMessage() {}
 
 func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2420,7 +2583,7 @@ func (x *Constant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constant.ProtoReflect.Descriptor instead.
 func (*Constant) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Constant) GetName() string {
@@ -2489,7 +2652,7 @@ type Term struct {
 
 func (x *Term) Reset() {
 	*x = Term{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2501,7 +2664,7 @@ func (x *Term) String() string {
 func (*Term) ProtoMessage() {}
 
 func (x *Term) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2514,7 +2677,7 @@ func (x *Term) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Term.ProtoReflect.Descriptor instead.
 func (*Term) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Term) GetName() string {
@@ -2577,7 +2740,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2589,7 +2752,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2602,7 +2765,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Order) GetWindow() float64 {
@@ -2629,7 +2792,7 @@ type OptionValue struct {
 
 func (x *OptionValue) Reset() {
 	*x = OptionValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2641,7 +2804,7 @@ func (x *OptionValue) String() string {
 func (*OptionValue) ProtoMessage() {}
 
 func (x *OptionValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2654,7 +2817,7 @@ func (x *OptionValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OptionValue.ProtoReflect.Descriptor instead.
 func (*OptionValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OptionValue) GetKey() string {
@@ -2686,7 +2849,7 @@ type Level struct {
 
 func (x *Level) Reset() {
 	*x = Level{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2698,7 +2861,7 @@ func (x *Level) String() string {
 func (*Level) ProtoMessage() {}
 
 func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2711,7 +2874,7 @@ func (x *Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Level.ProtoReflect.Descriptor instead.
 func (*Level) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Level) GetName() string {
@@ -2772,7 +2935,7 @@ type Bandwidth struct {
 
 func (x *Bandwidth) Reset() {
 	*x = Bandwidth{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +2947,7 @@ func (x *Bandwidth) String() string {
 func (*Bandwidth) ProtoMessage() {}
 
 func (x *Bandwidth) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +2960,7 @@ func (x *Bandwidth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bandwidth.ProtoReflect.Descriptor instead.
 func (*Bandwidth) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Bandwidth) GetPeakBytesPerCycle() float64 {
@@ -2860,7 +3023,7 @@ type Space struct {
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2872,7 +3035,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2885,7 +3048,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Space) GetKernel() string {
@@ -2955,7 +3118,7 @@ type AxisValues struct {
 
 func (x *AxisValues) Reset() {
 	*x = AxisValues{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2967,7 +3130,7 @@ func (x *AxisValues) String() string {
 func (*AxisValues) ProtoMessage() {}
 
 func (x *AxisValues) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2980,7 +3143,7 @@ func (x *AxisValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AxisValues.ProtoReflect.Descriptor instead.
 func (*AxisValues) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AxisValues) GetName() string {
@@ -3008,7 +3171,7 @@ type CandidatesRequest struct {
 
 func (x *CandidatesRequest) Reset() {
 	*x = CandidatesRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3183,7 @@ func (x *CandidatesRequest) String() string {
 func (*CandidatesRequest) ProtoMessage() {}
 
 func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3196,7 @@ func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesRequest.ProtoReflect.Descriptor instead.
 func (*CandidatesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CandidatesRequest) GetHandle() []byte {
@@ -3073,7 +3236,7 @@ type CandidatesResponse struct {
 
 func (x *CandidatesResponse) Reset() {
 	*x = CandidatesResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +3248,7 @@ func (x *CandidatesResponse) String() string {
 func (*CandidatesResponse) ProtoMessage() {}
 
 func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +3261,7 @@ func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesResponse.ProtoReflect.Descriptor instead.
 func (*CandidatesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CandidatesResponse) GetConfigs() *Configs {
@@ -3154,7 +3317,7 @@ type EstimateRequest struct {
 
 func (x *EstimateRequest) Reset() {
 	*x = EstimateRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3166,7 +3329,7 @@ func (x *EstimateRequest) String() string {
 func (*EstimateRequest) ProtoMessage() {}
 
 func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3179,7 +3342,7 @@ func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateRequest.ProtoReflect.Descriptor instead.
 func (*EstimateRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *EstimateRequest) GetHandle() []byte {
@@ -3219,7 +3382,7 @@ type EstimateResponse struct {
 
 func (x *EstimateResponse) Reset() {
 	*x = EstimateResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +3394,7 @@ func (x *EstimateResponse) String() string {
 func (*EstimateResponse) ProtoMessage() {}
 
 func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +3407,7 @@ func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateResponse.ProtoReflect.Descriptor instead.
 func (*EstimateResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *EstimateResponse) GetCycles() []float64 {
@@ -3293,7 +3456,7 @@ type TermsRequest struct {
 
 func (x *TermsRequest) Reset() {
 	*x = TermsRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3305,7 +3468,7 @@ func (x *TermsRequest) String() string {
 func (*TermsRequest) ProtoMessage() {}
 
 func (x *TermsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3318,7 +3481,7 @@ func (x *TermsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsRequest.ProtoReflect.Descriptor instead.
 func (*TermsRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TermsRequest) GetHandle() []byte {
@@ -3352,7 +3515,7 @@ type TermsResponse struct {
 
 func (x *TermsResponse) Reset() {
 	*x = TermsResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3364,7 +3527,7 @@ func (x *TermsResponse) String() string {
 func (*TermsResponse) ProtoMessage() {}
 
 func (x *TermsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3377,7 +3540,7 @@ func (x *TermsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsResponse.ProtoReflect.Descriptor instead.
 func (*TermsResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TermsResponse) GetValues() []float64 {
@@ -3399,7 +3562,7 @@ type MappingRequest struct {
 
 func (x *MappingRequest) Reset() {
 	*x = MappingRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3411,7 +3574,7 @@ func (x *MappingRequest) String() string {
 func (*MappingRequest) ProtoMessage() {}
 
 func (x *MappingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3424,7 +3587,7 @@ func (x *MappingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingRequest.ProtoReflect.Descriptor instead.
 func (*MappingRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MappingRequest) GetHandle() []byte {
@@ -3459,7 +3622,7 @@ type MappingResponse struct {
 
 func (x *MappingResponse) Reset() {
 	*x = MappingResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3471,7 +3634,7 @@ func (x *MappingResponse) String() string {
 func (*MappingResponse) ProtoMessage() {}
 
 func (x *MappingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3484,7 +3647,7 @@ func (x *MappingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingResponse.ProtoReflect.Descriptor instead.
 func (*MappingResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MappingResponse) GetGroupM() int64 {
@@ -3522,7 +3685,7 @@ type MemoryIterationRequest struct {
 
 func (x *MemoryIterationRequest) Reset() {
 	*x = MemoryIterationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3534,7 +3697,7 @@ func (x *MemoryIterationRequest) String() string {
 func (*MemoryIterationRequest) ProtoMessage() {}
 
 func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3547,7 +3710,7 @@ func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationRequest.ProtoReflect.Descriptor instead.
 func (*MemoryIterationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MemoryIterationRequest) GetHandle() []byte {
@@ -3592,7 +3755,7 @@ type MemoryIterationResponse struct {
 
 func (x *MemoryIterationResponse) Reset() {
 	*x = MemoryIterationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3604,7 +3767,7 @@ func (x *MemoryIterationResponse) String() string {
 func (*MemoryIterationResponse) ProtoMessage() {}
 
 func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3617,7 +3780,7 @@ func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationResponse.ProtoReflect.Descriptor instead.
 func (*MemoryIterationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MemoryIterationResponse) GetLatencyCycles() float64 {
@@ -3663,7 +3826,7 @@ type RankRequest struct {
 
 func (x *RankRequest) Reset() {
 	*x = RankRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3675,7 +3838,7 @@ func (x *RankRequest) String() string {
 func (*RankRequest) ProtoMessage() {}
 
 func (x *RankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3688,7 +3851,7 @@ func (x *RankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRequest.ProtoReflect.Descriptor instead.
 func (*RankRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RankRequest) GetHandle() []byte {
@@ -3736,7 +3899,7 @@ type RankResponse struct {
 
 func (x *RankResponse) Reset() {
 	*x = RankResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3748,7 +3911,7 @@ func (x *RankResponse) String() string {
 func (*RankResponse) ProtoMessage() {}
 
 func (x *RankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3761,7 +3924,7 @@ func (x *RankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankResponse.ProtoReflect.Descriptor instead.
 func (*RankResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RankResponse) GetRankings() []*Ranking {
@@ -3794,7 +3957,7 @@ type Ranking struct {
 
 func (x *Ranking) Reset() {
 	*x = Ranking{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3806,7 +3969,7 @@ func (x *Ranking) String() string {
 func (*Ranking) ProtoMessage() {}
 
 func (x *Ranking) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3819,7 +3982,7 @@ func (x *Ranking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranking.ProtoReflect.Descriptor instead.
 func (*Ranking) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Ranking) GetIndex() []int64 {
@@ -3895,7 +4058,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3907,7 +4070,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3920,7 +4083,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -3955,7 +4118,7 @@ type EstimateWithRequest struct {
 
 func (x *EstimateWithRequest) Reset() {
 	*x = EstimateWithRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3967,7 +4130,7 @@ func (x *EstimateWithRequest) String() string {
 func (*EstimateWithRequest) ProtoMessage() {}
 
 func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3980,7 +4143,7 @@ func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithRequest.ProtoReflect.Descriptor instead.
 func (*EstimateWithRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *EstimateWithRequest) GetHandle() []byte {
@@ -4042,7 +4205,7 @@ type EstimateWithResponse struct {
 
 func (x *EstimateWithResponse) Reset() {
 	*x = EstimateWithResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4054,7 +4217,7 @@ func (x *EstimateWithResponse) String() string {
 func (*EstimateWithResponse) ProtoMessage() {}
 
 func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4067,7 +4230,7 @@ func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithResponse.ProtoReflect.Descriptor instead.
 func (*EstimateWithResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *EstimateWithResponse) GetSeconds() []float64 {
@@ -4086,7 +4249,7 @@ type CalibrationRequest struct {
 
 func (x *CalibrationRequest) Reset() {
 	*x = CalibrationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4098,7 +4261,7 @@ func (x *CalibrationRequest) String() string {
 func (*CalibrationRequest) ProtoMessage() {}
 
 func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4111,7 +4274,7 @@ func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationRequest.ProtoReflect.Descriptor instead.
 func (*CalibrationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CalibrationRequest) GetDevice() *Device {
@@ -4132,7 +4295,7 @@ type CalibrationResponse struct {
 
 func (x *CalibrationResponse) Reset() {
 	*x = CalibrationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4144,7 +4307,7 @@ func (x *CalibrationResponse) String() string {
 func (*CalibrationResponse) ProtoMessage() {}
 
 func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4157,7 +4320,7 @@ func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationResponse.ProtoReflect.Descriptor instead.
 func (*CalibrationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CalibrationResponse) GetProbes() []*Probe {
@@ -4200,7 +4363,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4212,7 +4375,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4225,7 +4388,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Probe) GetName() string {
@@ -4301,7 +4464,7 @@ type CalibrationNumbersRequest struct {
 
 func (x *CalibrationNumbersRequest) Reset() {
 	*x = CalibrationNumbersRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4313,7 +4476,7 @@ func (x *CalibrationNumbersRequest) String() string {
 func (*CalibrationNumbersRequest) ProtoMessage() {}
 
 func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4326,7 +4489,7 @@ func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumbersRequest.ProtoReflect.Descriptor instead.
 func (*CalibrationNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CalibrationNumbersRequest) GetDevice() *Device {
@@ -4364,7 +4527,7 @@ type ProbeValue struct {
 
 func (x *ProbeValue) Reset() {
 	*x = ProbeValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4376,7 +4539,7 @@ func (x *ProbeValue) String() string {
 func (*ProbeValue) ProtoMessage() {}
 
 func (x *ProbeValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4389,7 +4552,7 @@ func (x *ProbeValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeValue.ProtoReflect.Descriptor instead.
 func (*ProbeValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ProbeValue) GetProbe() string {
@@ -4459,7 +4622,7 @@ type CalibrationNumbersResponse struct {
 
 func (x *CalibrationNumbersResponse) Reset() {
 	*x = CalibrationNumbersResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4471,7 +4634,7 @@ func (x *CalibrationNumbersResponse) String() string {
 func (*CalibrationNumbersResponse) ProtoMessage() {}
 
 func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4484,7 +4647,7 @@ func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumbersResponse.ProtoReflect.Descriptor instead.
 func (*CalibrationNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CalibrationNumbersResponse) GetNumbers() []*CalibrationNumber {
@@ -4515,7 +4678,7 @@ type CalibrationNumber struct {
 
 func (x *CalibrationNumber) Reset() {
 	*x = CalibrationNumber{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4527,7 +4690,7 @@ func (x *CalibrationNumber) String() string {
 func (*CalibrationNumber) ProtoMessage() {}
 
 func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4540,7 +4703,7 @@ func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumber.ProtoReflect.Descriptor instead.
 func (*CalibrationNumber) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CalibrationNumber) GetNumber() *Param {
@@ -4581,7 +4744,7 @@ type DeviceAtom struct {
 
 func (x *DeviceAtom) Reset() {
 	*x = DeviceAtom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4593,7 +4756,7 @@ func (x *DeviceAtom) String() string {
 func (*DeviceAtom) ProtoMessage() {}
 
 func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4606,7 +4769,7 @@ func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceAtom.ProtoReflect.Descriptor instead.
 func (*DeviceAtom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DeviceAtom) GetType() string {
@@ -4673,7 +4836,7 @@ type LadderRequest struct {
 
 func (x *LadderRequest) Reset() {
 	*x = LadderRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4685,7 +4848,7 @@ func (x *LadderRequest) String() string {
 func (*LadderRequest) ProtoMessage() {}
 
 func (x *LadderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4698,7 +4861,7 @@ func (x *LadderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRequest.ProtoReflect.Descriptor instead.
 func (*LadderRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
 }
 
 type LadderResponse struct {
@@ -4719,7 +4882,7 @@ type LadderResponse struct {
 
 func (x *LadderResponse) Reset() {
 	*x = LadderResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4731,7 +4894,7 @@ func (x *LadderResponse) String() string {
 func (*LadderResponse) ProtoMessage() {}
 
 func (x *LadderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4744,7 +4907,7 @@ func (x *LadderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderResponse.ProtoReflect.Descriptor instead.
 func (*LadderResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *LadderResponse) GetFamily() string {
@@ -4809,7 +4972,7 @@ type LadderRung struct {
 
 func (x *LadderRung) Reset() {
 	*x = LadderRung{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4821,7 +4984,7 @@ func (x *LadderRung) String() string {
 func (*LadderRung) ProtoMessage() {}
 
 func (x *LadderRung) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4834,7 +4997,7 @@ func (x *LadderRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRung.ProtoReflect.Descriptor instead.
 func (*LadderRung) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *LadderRung) GetName() string {
@@ -4874,7 +5037,7 @@ type LadderClaim struct {
 
 func (x *LadderClaim) Reset() {
 	*x = LadderClaim{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4886,7 +5049,7 @@ func (x *LadderClaim) String() string {
 func (*LadderClaim) ProtoMessage() {}
 
 func (x *LadderClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4899,7 +5062,7 @@ func (x *LadderClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderClaim.ProtoReflect.Descriptor instead.
 func (*LadderClaim) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *LadderClaim) GetRung() string {
@@ -4950,7 +5113,7 @@ type LadderCost struct {
 
 func (x *LadderCost) Reset() {
 	*x = LadderCost{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4962,7 +5125,7 @@ func (x *LadderCost) String() string {
 func (*LadderCost) ProtoMessage() {}
 
 func (x *LadderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4975,7 +5138,7 @@ func (x *LadderCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderCost.ProtoReflect.Descriptor instead.
 func (*LadderCost) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LadderCost) GetName() string {
@@ -5019,7 +5182,7 @@ type LadderTime struct {
 
 func (x *LadderTime) Reset() {
 	*x = LadderTime{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5031,7 +5194,7 @@ func (x *LadderTime) String() string {
 func (*LadderTime) ProtoMessage() {}
 
 func (x *LadderTime) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5044,7 +5207,7 @@ func (x *LadderTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderTime.ProtoReflect.Descriptor instead.
 func (*LadderTime) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LadderTime) GetDevice() string {
@@ -5176,7 +5339,8 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06levels\x18\x03 \x03(\v2\x18.origami.plugin.v1.LevelR\x06levels\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x0f\n" +
-	"\rCloseResponse\"\xce\t\n" +
+	"\rCloseResponse\"\x86\n" +
+	"\n" +
 	"\vDescription\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
@@ -5215,7 +5379,15 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\vrung_reason\x18\x1e \x01(\tR\n" +
 	"rungReason\x12\x1d\n" +
 	"\n" +
-	"ranks_only\x18\x1f \x01(\bR\tranksOnly\"s\n" +
+	"ranks_only\x18\x1f \x01(\bR\tranksOnly\x126\n" +
+	"\bceilings\x18  \x03(\v2\x1a.origami.plugin.v1.CeilingR\bceilings\"\xd8\x01\n" +
+	"\aCeiling\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
+	"\x05place\x18\x02 \x01(\x0e2\x18.origami.plugin.v1.PlaceR\x05place\x12A\n" +
+	"\felement_type\x18\x03 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\velementType\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x01R\x05limit\x12\x18\n" +
+	"\areached\x18\x05 \x01(\x01R\areached\x12\x16\n" +
+	"\x06source\x18\x06 \x01(\tR\x06source\"s\n" +
 	"\x06Fitted\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x126\n" +
 	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\x12\x16\n" +
@@ -5495,7 +5667,17 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05stage\x18\x04 \x01(\tR\x05stage\x122\n" +
 	"\x06config\x18\x05 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\x12(\n" +
 	"\x10flops_per_second\x18\x06 \x01(\x01R\x0eflopsPerSecond\x12\x16\n" +
-	"\x06source\x18\a \x01(\tR\x06source*I\n" +
+	"\x06source\x18\a \x01(\tR\x06source*\x86\x01\n" +
+	"\x05Place\x12\x15\n" +
+	"\x11PLACE_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rPLACE_COMPUTE\x10\x01\x12\x10\n" +
+	"\fPLACE_SHARED\x10\x02\x12\x13\n" +
+	"\x0fPLACE_REQUESTED\x10\x03\x12\f\n" +
+	"\bPLACE_L2\x10\x04\x12\x0e\n" +
+	"\n" +
+	"PLACE_MALL\x10\x05\x12\x0e\n" +
+	"\n" +
+	"PLACE_DRAM\x10\x06*I\n" +
 	"\x03Dim\x12\x13\n" +
 	"\x0fDIM_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05DIM_M\x10\x01\x12\t\n" +
@@ -5560,215 +5742,220 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 	return file_origami_plugin_v1_arch_proto_rawDescData
 }
 
-var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
-	(Dim)(0),                           // 0: origami.plugin.v1.Dim
-	(Rung)(0),                          // 1: origami.plugin.v1.Rung
-	(Tier)(0),                          // 2: origami.plugin.v1.Tier
-	(TermKind)(0),                      // 3: origami.plugin.v1.TermKind
-	(Key)(0),                           // 4: origami.plugin.v1.Key
-	(Bound)(0),                         // 5: origami.plugin.v1.Bound
-	(*ManifestRequest)(nil),            // 6: origami.plugin.v1.ManifestRequest
-	(*ManifestResponse)(nil),           // 7: origami.plugin.v1.ManifestResponse
-	(*Describe)(nil),                   // 8: origami.plugin.v1.Describe
-	(*Manifest)(nil),                   // 9: origami.plugin.v1.Manifest
-	(*ArchEntry)(nil),                  // 10: origami.plugin.v1.ArchEntry
-	(*DeviceEntry)(nil),                // 11: origami.plugin.v1.DeviceEntry
-	(*Option)(nil),                     // 12: origami.plugin.v1.Option
-	(*OpenRequest)(nil),                // 13: origami.plugin.v1.OpenRequest
-	(*LiveDevice)(nil),                 // 14: origami.plugin.v1.LiveDevice
-	(*Override)(nil),                   // 15: origami.plugin.v1.Override
-	(*OpenResponse)(nil),               // 16: origami.plugin.v1.OpenResponse
-	(*CloseRequest)(nil),               // 17: origami.plugin.v1.CloseRequest
-	(*CloseResponse)(nil),              // 18: origami.plugin.v1.CloseResponse
-	(*Description)(nil),                // 19: origami.plugin.v1.Description
-	(*Fitted)(nil),                     // 20: origami.plugin.v1.Fitted
-	(*Family)(nil),                     // 21: origami.plugin.v1.Family
-	(*Types)(nil),                      // 22: origami.plugin.v1.Types
-	(*Uncertainty)(nil),                // 23: origami.plugin.v1.Uncertainty
-	(*Checked)(nil),                    // 24: origami.plugin.v1.Checked
-	(*Layout)(nil),                     // 25: origami.plugin.v1.Layout
-	(*Range)(nil),                      // 26: origami.plugin.v1.Range
-	(*ErrorRange)(nil),                 // 27: origami.plugin.v1.ErrorRange
-	(*PeakRate)(nil),                   // 28: origami.plugin.v1.PeakRate
-	(*Atom)(nil),                       // 29: origami.plugin.v1.Atom
-	(*Param)(nil),                      // 30: origami.plugin.v1.Param
-	(*Constant)(nil),                   // 31: origami.plugin.v1.Constant
-	(*Term)(nil),                       // 32: origami.plugin.v1.Term
-	(*Order)(nil),                      // 33: origami.plugin.v1.Order
-	(*OptionValue)(nil),                // 34: origami.plugin.v1.OptionValue
-	(*Level)(nil),                      // 35: origami.plugin.v1.Level
-	(*Bandwidth)(nil),                  // 36: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                      // 37: origami.plugin.v1.Space
-	(*AxisValues)(nil),                 // 38: origami.plugin.v1.AxisValues
-	(*CandidatesRequest)(nil),          // 39: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),         // 40: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),            // 41: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),           // 42: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),               // 43: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),              // 44: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),             // 45: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),            // 46: origami.plugin.v1.MappingResponse
-	(*MemoryIterationRequest)(nil),     // 47: origami.plugin.v1.MemoryIterationRequest
-	(*MemoryIterationResponse)(nil),    // 48: origami.plugin.v1.MemoryIterationResponse
-	(*RankRequest)(nil),                // 49: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),               // 50: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                    // 51: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),                // 52: origami.plugin.v1.ReasonCount
-	(*EstimateWithRequest)(nil),        // 53: origami.plugin.v1.EstimateWithRequest
-	(*EstimateWithResponse)(nil),       // 54: origami.plugin.v1.EstimateWithResponse
-	(*CalibrationRequest)(nil),         // 55: origami.plugin.v1.CalibrationRequest
-	(*CalibrationResponse)(nil),        // 56: origami.plugin.v1.CalibrationResponse
-	(*Probe)(nil),                      // 57: origami.plugin.v1.Probe
-	(*CalibrationNumbersRequest)(nil),  // 58: origami.plugin.v1.CalibrationNumbersRequest
-	(*ProbeValue)(nil),                 // 59: origami.plugin.v1.ProbeValue
-	(*CalibrationNumbersResponse)(nil), // 60: origami.plugin.v1.CalibrationNumbersResponse
-	(*CalibrationNumber)(nil),          // 61: origami.plugin.v1.CalibrationNumber
-	(*DeviceAtom)(nil),                 // 62: origami.plugin.v1.DeviceAtom
-	(*LadderRequest)(nil),              // 63: origami.plugin.v1.LadderRequest
-	(*LadderResponse)(nil),             // 64: origami.plugin.v1.LadderResponse
-	(*LadderRung)(nil),                 // 65: origami.plugin.v1.LadderRung
-	(*LadderClaim)(nil),                // 66: origami.plugin.v1.LadderClaim
-	(*LadderCost)(nil),                 // 67: origami.plugin.v1.LadderCost
-	(*LadderTime)(nil),                 // 68: origami.plugin.v1.LadderTime
-	nil,                                // 69: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                                // 70: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                                // 71: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                       // 72: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),           // 73: origami.plugin.v1.ExecutorManifest
-	(*Problem)(nil),                    // 74: origami.plugin.v1.Problem
-	(*Axis)(nil),                       // 75: origami.plugin.v1.Axis
+	(Place)(0),                         // 0: origami.plugin.v1.Place
+	(Dim)(0),                           // 1: origami.plugin.v1.Dim
+	(Rung)(0),                          // 2: origami.plugin.v1.Rung
+	(Tier)(0),                          // 3: origami.plugin.v1.Tier
+	(TermKind)(0),                      // 4: origami.plugin.v1.TermKind
+	(Key)(0),                           // 5: origami.plugin.v1.Key
+	(Bound)(0),                         // 6: origami.plugin.v1.Bound
+	(*ManifestRequest)(nil),            // 7: origami.plugin.v1.ManifestRequest
+	(*ManifestResponse)(nil),           // 8: origami.plugin.v1.ManifestResponse
+	(*Describe)(nil),                   // 9: origami.plugin.v1.Describe
+	(*Manifest)(nil),                   // 10: origami.plugin.v1.Manifest
+	(*ArchEntry)(nil),                  // 11: origami.plugin.v1.ArchEntry
+	(*DeviceEntry)(nil),                // 12: origami.plugin.v1.DeviceEntry
+	(*Option)(nil),                     // 13: origami.plugin.v1.Option
+	(*OpenRequest)(nil),                // 14: origami.plugin.v1.OpenRequest
+	(*LiveDevice)(nil),                 // 15: origami.plugin.v1.LiveDevice
+	(*Override)(nil),                   // 16: origami.plugin.v1.Override
+	(*OpenResponse)(nil),               // 17: origami.plugin.v1.OpenResponse
+	(*CloseRequest)(nil),               // 18: origami.plugin.v1.CloseRequest
+	(*CloseResponse)(nil),              // 19: origami.plugin.v1.CloseResponse
+	(*Description)(nil),                // 20: origami.plugin.v1.Description
+	(*Ceiling)(nil),                    // 21: origami.plugin.v1.Ceiling
+	(*Fitted)(nil),                     // 22: origami.plugin.v1.Fitted
+	(*Family)(nil),                     // 23: origami.plugin.v1.Family
+	(*Types)(nil),                      // 24: origami.plugin.v1.Types
+	(*Uncertainty)(nil),                // 25: origami.plugin.v1.Uncertainty
+	(*Checked)(nil),                    // 26: origami.plugin.v1.Checked
+	(*Layout)(nil),                     // 27: origami.plugin.v1.Layout
+	(*Range)(nil),                      // 28: origami.plugin.v1.Range
+	(*ErrorRange)(nil),                 // 29: origami.plugin.v1.ErrorRange
+	(*PeakRate)(nil),                   // 30: origami.plugin.v1.PeakRate
+	(*Atom)(nil),                       // 31: origami.plugin.v1.Atom
+	(*Param)(nil),                      // 32: origami.plugin.v1.Param
+	(*Constant)(nil),                   // 33: origami.plugin.v1.Constant
+	(*Term)(nil),                       // 34: origami.plugin.v1.Term
+	(*Order)(nil),                      // 35: origami.plugin.v1.Order
+	(*OptionValue)(nil),                // 36: origami.plugin.v1.OptionValue
+	(*Level)(nil),                      // 37: origami.plugin.v1.Level
+	(*Bandwidth)(nil),                  // 38: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                      // 39: origami.plugin.v1.Space
+	(*AxisValues)(nil),                 // 40: origami.plugin.v1.AxisValues
+	(*CandidatesRequest)(nil),          // 41: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),         // 42: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),            // 43: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),           // 44: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),               // 45: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),              // 46: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),             // 47: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),            // 48: origami.plugin.v1.MappingResponse
+	(*MemoryIterationRequest)(nil),     // 49: origami.plugin.v1.MemoryIterationRequest
+	(*MemoryIterationResponse)(nil),    // 50: origami.plugin.v1.MemoryIterationResponse
+	(*RankRequest)(nil),                // 51: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),               // 52: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                    // 53: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),                // 54: origami.plugin.v1.ReasonCount
+	(*EstimateWithRequest)(nil),        // 55: origami.plugin.v1.EstimateWithRequest
+	(*EstimateWithResponse)(nil),       // 56: origami.plugin.v1.EstimateWithResponse
+	(*CalibrationRequest)(nil),         // 57: origami.plugin.v1.CalibrationRequest
+	(*CalibrationResponse)(nil),        // 58: origami.plugin.v1.CalibrationResponse
+	(*Probe)(nil),                      // 59: origami.plugin.v1.Probe
+	(*CalibrationNumbersRequest)(nil),  // 60: origami.plugin.v1.CalibrationNumbersRequest
+	(*ProbeValue)(nil),                 // 61: origami.plugin.v1.ProbeValue
+	(*CalibrationNumbersResponse)(nil), // 62: origami.plugin.v1.CalibrationNumbersResponse
+	(*CalibrationNumber)(nil),          // 63: origami.plugin.v1.CalibrationNumber
+	(*DeviceAtom)(nil),                 // 64: origami.plugin.v1.DeviceAtom
+	(*LadderRequest)(nil),              // 65: origami.plugin.v1.LadderRequest
+	(*LadderResponse)(nil),             // 66: origami.plugin.v1.LadderResponse
+	(*LadderRung)(nil),                 // 67: origami.plugin.v1.LadderRung
+	(*LadderClaim)(nil),                // 68: origami.plugin.v1.LadderClaim
+	(*LadderCost)(nil),                 // 69: origami.plugin.v1.LadderCost
+	(*LadderTime)(nil),                 // 70: origami.plugin.v1.LadderTime
+	nil,                                // 71: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                                // 72: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                                // 73: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                       // 74: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),           // 75: origami.plugin.v1.ExecutorManifest
 	(ElementType)(0),                   // 76: origami.plugin.v1.ElementType
-	(Major)(0),                         // 77: origami.plugin.v1.Major
-	(*Configs)(nil),                    // 78: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),                  // 79: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),                 // 80: origami.plugin.v1.Diagnostic
-	(*Device)(nil),                     // 81: origami.plugin.v1.Device
-	(*Program)(nil),                    // 82: origami.plugin.v1.Program
+	(*Problem)(nil),                    // 77: origami.plugin.v1.Problem
+	(*Axis)(nil),                       // 78: origami.plugin.v1.Axis
+	(Major)(0),                         // 79: origami.plugin.v1.Major
+	(*Configs)(nil),                    // 80: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),                  // 81: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),                 // 82: origami.plugin.v1.Diagnostic
+	(*Device)(nil),                     // 83: origami.plugin.v1.Device
+	(*Program)(nil),                    // 84: origami.plugin.v1.Program
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
-	9,   // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	72,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
-	9,   // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	73,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
-	10,  // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
-	12,  // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
-	11,  // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
-	69,  // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	70,  // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
-	14,  // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
-	1,   // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	71,  // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
-	19,  // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	35,  // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
-	1,   // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
-	1,   // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	28,  // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	29,  // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	30,  // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	31,  // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	32,  // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	33,  // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	34,  // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	23,  // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
-	0,   // 24: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
-	21,  // 25: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
-	20,  // 26: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
-	74,  // 27: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
-	75,  // 28: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
-	22,  // 29: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
-	76,  // 30: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
-	76,  // 31: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
-	27,  // 32: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
-	24,  // 33: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
-	25,  // 34: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
-	26,  // 35: origami.plugin.v1.Checked.divisor:type_name -> origami.plugin.v1.Range
-	26,  // 36: origami.plugin.v1.Checked.split_k:type_name -> origami.plugin.v1.Range
-	26,  // 37: origami.plugin.v1.Checked.m:type_name -> origami.plugin.v1.Range
-	26,  // 38: origami.plugin.v1.Checked.n:type_name -> origami.plugin.v1.Range
-	26,  // 39: origami.plugin.v1.Checked.k:type_name -> origami.plugin.v1.Range
-	26,  // 40: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
-	26,  // 41: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
-	22,  // 42: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
-	77,  // 43: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
-	77,  // 44: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
-	5,   // 45: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
-	76,  // 46: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	76,  // 47: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	2,   // 48: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	3,   // 49: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	4,   // 50: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	36,  // 51: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	5,   // 52: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	38,  // 53: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
-	74,  // 54: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	37,  // 55: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	78,  // 56: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	78,  // 57: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	74,  // 58: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	79,  // 59: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	74,  // 60: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	79,  // 61: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	74,  // 62: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	78,  // 63: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	74,  // 64: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	78,  // 65: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	74,  // 66: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	37,  // 67: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	51,  // 68: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	78,  // 69: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	52,  // 70: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	80,  // 71: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	79,  // 72: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	74,  // 73: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
-	81,  // 74: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
-	57,  // 75: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
-	82,  // 76: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
-	81,  // 77: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
-	59,  // 78: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
-	61,  // 79: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
-	62,  // 80: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
-	30,  // 81: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
-	22,  // 82: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
-	65,  // 83: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
-	66,  // 84: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
-	67,  // 85: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
-	68,  // 86: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
-	78,  // 87: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
-	78,  // 88: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
-	15,  // 89: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	6,   // 90: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	13,  // 91: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	17,  // 92: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	39,  // 93: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	41,  // 94: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	43,  // 95: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	45,  // 96: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	47,  // 97: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	49,  // 98: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	53,  // 99: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
-	55,  // 100: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
-	58,  // 101: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
-	63,  // 102: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
-	7,   // 103: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	16,  // 104: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	18,  // 105: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	40,  // 106: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	42,  // 107: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	44,  // 108: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	46,  // 109: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	48,  // 110: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	50,  // 111: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	54,  // 112: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
-	56,  // 113: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
-	60,  // 114: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
-	64,  // 115: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
-	103, // [103:116] is the sub-list for method output_type
-	90,  // [90:103] is the sub-list for method input_type
-	90,  // [90:90] is the sub-list for extension type_name
-	90,  // [90:90] is the sub-list for extension extendee
-	0,   // [0:90] is the sub-list for field type_name
+	10,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
+	74,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	10,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
+	75,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	11,  // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
+	13,  // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
+	12,  // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
+	71,  // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	72,  // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	15,  // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
+	2,   // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
+	73,  // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	20,  // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
+	37,  // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
+	2,   // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
+	2,   // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
+	30,  // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
+	31,  // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
+	32,  // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
+	33,  // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
+	34,  // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
+	35,  // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
+	36,  // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
+	25,  // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
+	1,   // 24: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
+	23,  // 25: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
+	22,  // 26: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
+	21,  // 27: origami.plugin.v1.Description.ceilings:type_name -> origami.plugin.v1.Ceiling
+	0,   // 28: origami.plugin.v1.Ceiling.place:type_name -> origami.plugin.v1.Place
+	76,  // 29: origami.plugin.v1.Ceiling.element_type:type_name -> origami.plugin.v1.ElementType
+	77,  // 30: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
+	78,  // 31: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
+	24,  // 32: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
+	76,  // 33: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
+	76,  // 34: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
+	29,  // 35: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
+	26,  // 36: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
+	27,  // 37: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
+	28,  // 38: origami.plugin.v1.Checked.divisor:type_name -> origami.plugin.v1.Range
+	28,  // 39: origami.plugin.v1.Checked.split_k:type_name -> origami.plugin.v1.Range
+	28,  // 40: origami.plugin.v1.Checked.m:type_name -> origami.plugin.v1.Range
+	28,  // 41: origami.plugin.v1.Checked.n:type_name -> origami.plugin.v1.Range
+	28,  // 42: origami.plugin.v1.Checked.k:type_name -> origami.plugin.v1.Range
+	28,  // 43: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
+	28,  // 44: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
+	24,  // 45: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
+	79,  // 46: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
+	79,  // 47: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
+	6,   // 48: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
+	76,  // 49: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	76,  // 50: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	3,   // 51: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
+	4,   // 52: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
+	5,   // 53: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
+	38,  // 54: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	6,   // 55: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
+	40,  // 56: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
+	77,  // 57: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	39,  // 58: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	80,  // 59: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	80,  // 60: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	77,  // 61: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	81,  // 62: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	77,  // 63: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	81,  // 64: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	77,  // 65: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	80,  // 66: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	77,  // 67: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
+	80,  // 68: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
+	77,  // 69: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	39,  // 70: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	53,  // 71: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	80,  // 72: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	54,  // 73: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	82,  // 74: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	81,  // 75: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	77,  // 76: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
+	83,  // 77: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
+	59,  // 78: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
+	84,  // 79: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
+	83,  // 80: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
+	61,  // 81: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
+	63,  // 82: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
+	64,  // 83: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
+	32,  // 84: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
+	24,  // 85: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
+	67,  // 86: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
+	68,  // 87: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
+	69,  // 88: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
+	70,  // 89: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
+	80,  // 90: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
+	80,  // 91: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
+	16,  // 92: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	7,   // 93: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	14,  // 94: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	18,  // 95: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	41,  // 96: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	43,  // 97: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	45,  // 98: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	47,  // 99: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	49,  // 100: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	51,  // 101: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	55,  // 102: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
+	57,  // 103: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
+	60,  // 104: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
+	65,  // 105: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
+	8,   // 106: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	17,  // 107: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	19,  // 108: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	42,  // 109: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	44,  // 110: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	46,  // 111: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	48,  // 112: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	50,  // 113: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	52,  // 114: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	56,  // 115: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
+	58,  // 116: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
+	62,  // 117: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
+	66,  // 118: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
+	106, // [106:119] is the sub-list for method output_type
+	93,  // [93:106] is the sub-list for method input_type
+	93,  // [93:93] is the sub-list for extension type_name
+	93,  // [93:93] is the sub-list for extension extendee
+	0,   // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -5785,8 +5972,8 @@ func file_origami_plugin_v1_arch_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   66,
+			NumEnums:      7,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -47,8 +47,10 @@ endif
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
+# As a release has it: without symbols, which make the file larger, and without C and the traces of gRPC, which make
+# every start slower.
 build: ## bin/origami
-	go build -trimpath -o $(BIN)/ ./cmd/origami
+	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w' -o $(BIN)/ ./cmd/origami
 
 lib: ## bin/liborigami.so and bin/origami.h, the models as a C library (needs a C compiler)
 	CGO_ENABLED=1 go build -trimpath -buildmode=c-shared -ldflags '-s -w $(LIB_LINK)' -o $(BIN)/liborigami.so ./bindings/c
@@ -83,7 +85,7 @@ wheel-%: wheel-ready $(BIN)/release/LICENSES-third-party.txt
 	CGO_ENABLED=1 CC="$(ZIG) cc -target $(ZIG_$*)" GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
 		go build -trimpath -buildmode=c-shared -ldflags '-s -w -buildid=' -o $(BIN)/wheel/$*/liborigami.so ./bindings/c
 	CGO_ENABLED=0 GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
-		go build -trimpath -ldflags '-s -w' -o $(BIN)/wheel/$*/origami ./cmd/origami
+		go build -trimpath -tags grpcnotrace -ldflags '-s -w' -o $(BIN)/wheel/$*/origami ./cmd/origami
 	rm -f $(BIN)/wheels/origami_gemm-*-$(TAG_$*).whl
 	cd $(BIN)/wheel/$* && SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_LIB=$(BIN)/wheel/$*/liborigami.so \
 		ORIGAMI=$(BIN)/wheel/$*/origami PYTHONPATH=$(TOOLS)/wheel python3 -m pip wheel --quiet \

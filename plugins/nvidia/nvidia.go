@@ -67,7 +67,7 @@ func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 				m, err := refined.New(d, families, refined.Known{
 					Rung: s.Rung, Given: refined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
 					Changed: s.Changed,
-					Shipped: func(family string) refined.KernelFiles { return shippedKernels(d, family) },
+					Shipped: func(family string) (kernel.Table, kernel.Timings) { return shippedKernels(d, family) },
 				})
 				if err != nil {
 					return nil, err
@@ -134,17 +134,17 @@ func compared(opened arch.Architecture, fitted []arch.Fitted) arch.Architecture 
 	return opened
 }
 
-// shippedKernels returns the shipped kernel files of a family. Compiler reports apply to every device of the
+// shippedKernels returns what is shipped about the kernels of a family. Compiler reports apply to every device of the
 // architecture, times only to the measured device.
-func shippedKernels(d *gpu.Device, family string) (files refined.KernelFiles) {
+func shippedKernels(d *gpu.Device, family string) (compiled kernel.Table, timings kernel.Timings) {
 	for _, k := range data.AllKernels {
 		if k.Family != family || k.Arch != d.SM.ID {
 			continue
 		}
-		files.Compiled = k.Compiled
+		compiled = k.PackedCompiled
 		if k.Device == d.Sheet.Device {
-			files.Timings = k.Timings
+			timings = k.PackedTimings
 		}
 	}
-	return files
+	return compiled, timings
 }

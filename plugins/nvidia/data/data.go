@@ -34,10 +34,14 @@ type Kernels struct {
 	Compiled []byte
 	// Timings is a timing pass over the kernels, as plugins/triton/tools/triton_characterize.py writes it.
 	Timings []byte
+	// PackedCompiled and PackedTimings are the same as kernel.Table and kernel.Timings, which `go test ./plugins/nvidia -run
+	// Packed -update` makes of the files.
+	PackedCompiled, PackedTimings []byte
 }
 
 // TritonH200 are the kernels of the data set h200-triton.
-var TritonH200 = Kernels{"triton", "sm90", "h200", tritonH200Compiled, tritonH200Timings}
+var TritonH200 = Kernels{"triton", "sm90", "h200", tritonH200Compiled, tritonH200Timings, tritonH200PackedCompiled,
+	tritonH200PackedTimings}
 
 // AllKernels lists them.
 var AllKernels = []Kernels{TritonH200}
@@ -47,3 +51,9 @@ var tritonH200Compiled []byte
 
 //go:embed h200-triton/characterization.csv
 var tritonH200Timings []byte
+
+//go:embed packed/h200-triton.compiled
+var tritonH200PackedCompiled []byte
+
+//go:embed packed/h200-triton.timings
+var tritonH200PackedTimings []byte

@@ -27,11 +27,9 @@ func FuzzCompiled(f *testing.F) {
 			}
 			return
 		}
-		for key, k := range table {
-			if min(key.blockM, key.blockN, key.blockK, key.stages, key.warps) < 0 ||
-				min(k.Registers, k.SpillBytes) < 0 ||
-				!(k.SharedMemory >= 0) {
-				t.Errorf("%+v: %+v", key, k)
+		for v := range all(table, resourceNumbers) {
+			if k := resourcesOf(v); min(k.Registers, k.SpillBytes) < 0 || !(k.SharedMemory >= 0) {
+				t.Errorf("%+v", k)
 			}
 		}
 	})
@@ -47,10 +45,10 @@ func FuzzTimings(f *testing.F) {
 		if (err == nil) != (len(table) > 0) {
 			t.Errorf("%d kernels, %v", len(table), err)
 		}
-		for key, k := range table {
+		for k := range table.All() {
 			for _, times := range [][2]float64{k.One, k.Chip, k.Full} {
 				if !(min(times[0], times[1]) >= 0) || !(k.CTAs > 0) {
-					t.Errorf("%+v: %+v", key, k)
+					t.Errorf("%+v", k)
 				}
 			}
 		}

@@ -7,24 +7,22 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
-// Table has a compiler's report on the kernels of one family for one architecture.
-type Table map[tableKey]Resources
+// Table has a compiler's report on the kernels of one family for one architecture, packed.
+type Table []byte
 
-// tableKey has all properties that the code of a kernel depends on.
-type tableKey struct {
-	blockM, blockN, blockK, stages, warps int16
-	dtype                                 gemm.DType
-	masked                                bool
+// resourceNumbers is the length of Resources.numbers.
+const resourceNumbers = 3
+
+func (r Resources) numbers() []float64 {
+	return []float64{float64(r.Registers), float64(r.SpillBytes), float64(r.SharedMemory)}
 }
 
-func newTableKey(t gemm.DType, c *gemm.Config, masked bool) tableKey {
-	return tableKey{
-		int16(c.BlockM), int16(c.BlockN), int16(c.BlockK), int16(c.NumStages), int16(c.NumWarps),
-		SameKernels(t), masked,
-	}
+func resourcesOf(v []float64) Resources {
+	return Resources{Registers: int(v[0]), SpillBytes: int(v[1]), SharedMemory: unit.Bytes(v[2])}
 }
 
 // SameKernels returns the element type under which the kernels of a type are compiled and timed. For bf16 it is fp16,
@@ -45,13 +43,11 @@ func (t Table) Find(o Operands, c *gemm.Config, masked bool) (Resources, bool) {
 	if t == nil || o.Narrow() || c.Axes != (gemm.Axes{}) { // the file has no columns for axes: all are at their default
 		return Resources{}, false
 	}
-	key := newTableKey(o.DType, c, masked)
-	r, ok := t[key]
-	if !ok {
-		key.masked = !masked
-		r, ok = t[key]
+	var v [resourceNumbers]float64
+	if !find(t, keyOf(o.DType, c, masked), v[:]) && !find(t, keyOf(o.DType, c, !masked), v[:]) {
+		return Resources{}, false
 	}
-	return r, ok
+	return resourcesOf(v[:]), true
 }
 
 // compiledPlace is the name of a file of compiled kernels in errors.
@@ -61,10 +57,10 @@ const compiledPlace = "the file of compiled kernels"
 // the architecture count. If it has trans_a or trans_b, only the rows of row-major operands count.
 func ReadTable(data []byte, sm *gpu.SM) (Table, error) {
 	only := map[string]string{"target": strconv.Itoa(sm.Target.CC), "trans_a": "0", "trans_b": "0"}
-	out := Table{}
+	out := map[key]Resources{}
 	err := dataset.EachCompiled(bytes.NewReader(data), compiledPlace, only, func(c *dataset.Compiled) error {
 		r := &c.Resources
-		out[newTableKey(fileType, &c.Config, !c.EvenK)] =
+		out[keyOf(fileType, &c.Config, !c.EvenK)] =
 			Resources{Registers: r.Registers, SpillBytes: int(r.SpillBytes), SharedMemory: r.SharedMemory}
 		return nil
 	})
@@ -75,5 +71,5 @@ func ReadTable(data []byte, sm *gpu.SM) (Table, error) {
 		return nil, diag.Inputf("no kernel of %s", sm.ID).At("%s", compiledPlace).
 			Do("give the kernels of the architecture that is opened")
 	}
-	return out, nil
+	return pack(out), nil
 }

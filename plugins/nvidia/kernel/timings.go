@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"iter"
 	"math"
 	"strconv"
 
@@ -9,13 +10,8 @@ import (
 )
 
 // Timings has the result of a timing pass over the kernels of one family on one device. The pass times each kernel
-// alone, independent of problems.
-type Timings map[timingKey]Timing
-
-type timingKey struct {
-	tableKey
-	transB bool
-}
+// alone, independent of problems. It is packed.
+type Timings []byte
 
 // Timing has the times of one kernel in seconds, for the two lengths of K: ShortK and LongK.
 type Timing struct {
@@ -36,8 +32,33 @@ func (t Timings) Find(o Operands, c *gemm.Config) (Timing, bool) {
 	if t == nil || o.AMajor != gemm.MajorK || o.Narrow() || c.SplitK != 1 || c.Axes != (gemm.Axes{}) {
 		return Timing{}, false
 	}
-	one, ok := t[timingKey{newTableKey(o.DType, c, false), o.BMajor == gemm.MajorK}]
-	return one, ok
+	var v [timingNumbers]float64
+	if !find(t, keyOf(o.DType, c, o.BMajor == gemm.MajorK), v[:]) {
+		return Timing{}, false
+	}
+	return timingOf(v[:]), true
+}
+
+// All returns the times of every kernel.
+func (t Timings) All() iter.Seq[Timing] {
+	return func(yield func(Timing) bool) {
+		for v := range all(t, timingNumbers) {
+			if !yield(timingOf(v)) {
+				return
+			}
+		}
+	}
+}
+
+// timingNumbers is the length of Timing.numbers.
+const timingNumbers = 7
+
+func (t Timing) numbers() []float64 {
+	return []float64{t.CTAs, t.One[0], t.One[1], t.Chip[0], t.Chip[1], t.Full[0], t.Full[1]}
+}
+
+func timingOf(v []float64) Timing {
+	return Timing{CTAs: v[0], One: [2]float64(v[1:3]), Chip: [2]float64(v[3:5]), Full: [2]float64(v[5:7])}
 }
 
 // timingsFile is a file that plugins/triton/tools/triton_characterize.py writes.
@@ -54,7 +75,7 @@ const timingsIntegers = 7
 
 // ReadTimings reads the times of a pass.
 func ReadTimings(data []byte) (Timings, error) {
-	out := Timings{}
+	out := map[key]Timing{}
 	err := timingsFile.each(data, func(r *row) error {
 		var v [13]float64
 		for i, name := range timingsFile.columns {
@@ -72,9 +93,7 @@ func ReadTimings(data []byte) (Timings, error) {
 		for i := timingsIntegers; i < len(v); i++ {
 			v[i] *= 1e-6
 		}
-		out[timingKey{newTableKey(fileType, &c, false), v[5] == 1}] = Timing{
-			CTAs: v[6], One: [2]float64(v[7:9]), Chip: [2]float64(v[9:11]), Full: [2]float64(v[11:13]),
-		}
+		out[keyOf(fileType, &c, v[5] == 1)] = timingOf(v[6:])
 		return nil
 	})
 	if err != nil {
@@ -83,5 +102,5 @@ func ReadTimings(data []byte) (Timings, error) {
 	if len(out) == 0 {
 		return nil, diag.Inputf("no kernels").At("%s", timingsFile.place).Do("%s", timingsFile.remedy)
 	}
-	return out, nil
+	return pack(out), nil
 }

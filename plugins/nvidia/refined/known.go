@@ -20,9 +20,9 @@ type Known struct {
 	Rung arch.Rung
 	// Given are the user's files. They are about the default family and replace its shipped files.
 	Given KernelFiles
-	// Shipped returns the shipped files of a family for the device. They count only where the device's bandwidths are
+	// Shipped returns what is shipped about a family for the device. It counts only where the device's bandwidths are
 	// measured, because each rung builds on the one below.
-	Shipped func(family string) KernelFiles
+	Shipped func(family string) (kernel.Table, kernel.Timings)
 	// Changed are the parameters whose values are not those of the device. The shipped times are about the device as it
 	// is: with another value of a parameter that the model uses, they do not count.
 	Changed []string
@@ -37,22 +37,22 @@ func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 	)
 	for i, f := range families {
 		one := &family{Family: f}
-		var given, shipped KernelFiles
+		var given KernelFiles
 		if i == 0 {
 			given = known.Given
 		}
 		if g.BandwidthsMeasured() {
-			shipped = known.Shipped(f.Name())
+			one.compiled, one.timed = known.Shipped(f.Name())
 		}
-		if shipped.Timings != nil && other {
-			shipped.Timings = nil
+		if one.timed != nil && other {
+			one.timed = nil
 			passed = given.Timings == nil && (known.Rung == "" || known.Rung == arch.RungCharacterized)
 		}
 		var err error
-		if one.compiled, err = compiledKernels(g, known.Rung, given.Compiled, shipped.Compiled); err != nil {
+		if one.compiled, err = compiledKernels(g, known.Rung, given.Compiled, one.compiled); err != nil {
 			return nil, err
 		}
-		if one.timed, err = timedKernels(known.Rung, given.Timings, shipped.Timings); err != nil {
+		if one.timed, err = timedKernels(known.Rung, given.Timings, one.timed); err != nil {
 			return nil, err
 		}
 		all = append(all, one)
@@ -76,19 +76,17 @@ func isOther(g *gpu.Device, changed []string) bool {
 	return slices.ContainsFunc(changed, func(name string) bool { return !slices.Contains(ignored, name) })
 }
 
-func compiledKernels(g *gpu.Device, rung arch.Rung, given, shipped []byte) (kernel.Table, error) {
+func compiledKernels(g *gpu.Device, rung arch.Rung, given []byte, shipped kernel.Table) (kernel.Table, error) {
 	switch {
 	case rung == arch.RungSpec || rung == arch.RungCalibrated:
 		return nil, nil
 	case given != nil:
 		return kernel.ReadTable(given, g.SM)
-	case shipped != nil:
-		return kernel.ReadTable(shipped, g.SM)
 	}
-	return nil, nil
+	return shipped, nil
 }
 
-func timedKernels(rung arch.Rung, given, shipped []byte) (kernel.Timings, error) {
+func timedKernels(rung arch.Rung, given []byte, shipped kernel.Timings) (kernel.Timings, error) {
 	switch {
 	case rung != "" && rung != arch.RungCharacterized:
 		if given != nil {
@@ -98,10 +96,8 @@ func timedKernels(rung arch.Rung, given, shipped []byte) (kernel.Timings, error)
 		return nil, nil
 	case given != nil:
 		return kernel.ReadTimings(given)
-	case shipped != nil:
-		return kernel.ReadTimings(shipped)
 	}
-	return nil, nil
+	return shipped, nil
 }
 
 // rungOf is the rung that a model with these families stands on.

@@ -21,7 +21,7 @@ func FuzzPaces(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for key, times := range table {
+		for times := range table.All() {
 			for _, blockK := range []int{1, 64, 1 << 14} {
 				p := gemm.New(64, 64, 4096)
 				c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: blockK, NumWarps: 4, SplitK: 1}
@@ -43,7 +43,7 @@ func FuzzPaces(f *testing.F) {
 					if term.Name == "timed_fixed" || strings.HasSuffix(term.Name, "_pace") {
 						paces++
 						if !(row[i] >= 0) {
-							t.Errorf("%+v: %s is %v", key, term.Name, row[i])
+							t.Errorf("%+v: %s is %v", times, term.Name, row[i])
 						}
 					}
 				}

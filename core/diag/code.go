@@ -14,6 +14,8 @@ const (
 	CodeMissingParameter Code = "missing_parameter"
 	// CodeNothingFits is a problem that every candidate was rejected for.
 	CodeNothingFits Code = "nothing_fits"
+	// CodeOtherLayout is a problem that every candidate was rejected for, while there are some for another layout.
+	CodeOtherLayout Code = "other_layout"
 	// CodeUnknownPlugin is the name of a plugin that is not installed.
 	CodeUnknownPlugin Code = "unknown_plugin"
 	// CodeUnusablePlugins is a name that was not found while some plugins cannot be used.

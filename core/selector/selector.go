@@ -187,7 +187,7 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 	}
 	into.Feasible = len(s.ranked)
 	if into.Feasible == 0 {
-		return noFit(s.arch.Describe(), p, into)
+		return s.noFit(ctx, p, list, into)
 	}
 
 	if top <= 0 || top > len(s.ranked) {
@@ -248,8 +248,9 @@ func count(counts []ReasonCount, r arch.Reason) []ReasonCount {
 	return append(counts, ReasonCount{r, 1})
 }
 
-// noFit is the error if no candidate is feasible. It lists the counts by reason, most frequent first.
-func noFit(d *arch.Description, p gemm.Problem, r *Result) error {
+// noFit is the error if no candidate is feasible. It lists the counts by reason, most frequent first. If all have one
+// reason in detail, it says that, and which layout would do if another one does.
+func (s *Selector) noFit(ctx context.Context, p gemm.Problem, list *candidateList, r *Result) error {
 	counts := slices.Clone(r.Rejected)
 	sort.SliceStable(counts, func(i, j int) bool { return counts[i].Count > counts[j].Count })
 	parts := make([]string, len(counts))
@@ -260,8 +261,54 @@ func noFit(d *arch.Description, p gemm.Problem, r *Result) error {
 	if why == "" {
 		why = "the space is empty"
 	}
-	return diag.Inputf("no configuration of %s fits %s (rejected: %s)", d.ID(), p, why).
-		Coded(diag.CodeNothingFits, "")
+	text := fmt.Sprintf("no configuration of %s fits %s", s.arch.Describe().ID(), p)
+	detail := list.shared()
+	if detail != "" {
+		text += ": " + detail
+	}
+	err := diag.Inputf("%s (rejected: %s)", text, why)
+	if detail != "" {
+		if layout := s.otherLayout(ctx, p); layout != "" {
+			return err.Do("let %s", layout).Coded(diag.CodeOtherLayout, "")
+		}
+	}
+	return err.Coded(diag.CodeNothingFits, "")
+}
+
+// shared is the detail of all rejections, empty if there are several, or candidates that were not rejected at once.
+func (l *candidateList) shared() string {
+	if len(l.Configs) > 0 || len(l.Rejected) == 0 {
+		return ""
+	}
+	detail := l.Rejected[0].Detail
+	if slices.ContainsFunc(l.Rejected, func(r arch.Rejection) bool { return r.Detail != detail }) {
+		return ""
+	}
+	return detail
+}
+
+// otherLayout says what is different in a layout that has candidates, empty if none has. It changes B rather than A.
+func (s *Selector) otherLayout(ctx context.Context, p gemm.Problem) string {
+	for _, flip := range [...]struct{ a, b bool }{{b: true}, {a: true}, {a: true, b: true}} {
+		q := p
+		q.SetTrans(p.TransA() != flip.a, p.TransB() != flip.b)
+		q.LDA, q.LDB = 0, 0
+		if q.Validate() != nil {
+			continue
+		}
+		if list, err := s.candidates(ctx, q); err != nil || len(list.Configs) == 0 {
+			continue
+		}
+		var parts []string
+		if flip.a {
+			parts = append(parts, fmt.Sprintf("A be contiguous along %c", q.AMajor))
+		}
+		if flip.b {
+			parts = append(parts, fmt.Sprintf("B be contiguous along %c", q.BMajor))
+		}
+		return strings.Join(parts, " and ")
+	}
+	return ""
 }
 
 // sort moves the best top elements of s.ranked to the front, in order.

@@ -15,6 +15,7 @@ var hints = map[diag.Code]string{
 	diag.CodeUnknownParameter: "`origami arch show {}` lists all",
 	diag.CodeMissingParameter: "--hw-params FILE gives overrides",
 	diag.CodeNothingFits:      "`origami rank --all --include-rejected` lists each with its reason",
+	diag.CodeOtherLayout:      "--trans-b says that B is along k, --trans-a that A is along m",
 	diag.CodeUnknownPlugin:    "`origami plugin ls` lists them",
 	diag.CodeUnusablePlugins:  "`origami plugin ls` says why",
 	diag.CodeUntrustedPlugin:  "`origami plugin trust {}` trusts it",

@@ -301,3 +301,17 @@ const (
 	// KindTotal is the total itself.
 	KindTotal
 )
+
+// String names the kind.
+func (k TermKind) String() string {
+	switch k {
+	case KindStep:
+		return "step"
+	case KindShare:
+		return "share"
+	case KindTotal:
+		return "total"
+	default:
+		return "intermediate"
+	}
+}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -29,7 +29,7 @@ func Folder(ctx context.Context, d *arch.Description, kernel, flag, folder strin
 func File(
 	ctx context.Context, d *arch.Description, kernel, flag, file string, base gemm.Problem,
 ) (*dataset.Dataset, error) {
-	family, err := session.KernelFamily(d, kernel)
+	family, err := ask.KernelFamily(d, kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func check(d *arch.Description, kernel, place string, data *dataset.Dataset) err
 	if kernel == "" {
 		kernel = data.Kernel
 	}
-	kernel, err := session.KernelFamily(d, kernel)
+	kernel, err := ask.KernelFamily(d, kernel)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func of(data *dataset.Dataset, d *arch.Description) bool {
 // Shipped reads the data set of an architecture on a device that is part of this binary. flag is the flag that can
 // name another data set.
 func Shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error) {
-	kernel, err := session.KernelFamily(d, kernel)
+	kernel, err := ask.KernelFamily(d, kernel)
 	if err != nil {
 		return nil, err
 	}

@@ -6,23 +6,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
 )
 
 // Heading names the device and the model that an answer comes from, and says whether the model was checked on the
 // likes of an entry.
-func Heading(a *session.Answer, e *session.Entry) []string {
+func Heading(a *ask.Ranking, e *ask.Entry) []string {
 	return append(DeviceLines(a.Arch), ModelLine(a.Arch, a.Kernel),
 		fmt.Sprintf("%-11s %s", "validated", Validated(a, e)))
 }
 
 // Validated says whether the model was checked on the likes of an entry: "yes", "in part" (the sizes are others) or
 // "no", and why.
-func Validated(a *session.Answer, e *session.Entry) string {
+func Validated(a *ask.Ranking, e *ask.Entry) string {
 	answer, outside := validated(a, e)
 	switch scope := a.Scope(e); {
 	case !a.Arch.HasUncertainty(a.Kernel):
@@ -35,7 +35,7 @@ func Validated(a *session.Answer, e *session.Entry) string {
 }
 
 // CheckedCell says in few words what predictions like that of an entry were checked on, and how the entry differs.
-func CheckedCell(a *session.Answer, e *session.Entry) string {
+func CheckedCell(a *ask.Ranking, e *ask.Entry) string {
 	u := a.Nearest(e)
 	if u == nil {
 		return NeverChecked
@@ -54,17 +54,17 @@ const NeverChecked = "never checked"
 func CheckedOn(u *arch.Uncertainty) string {
 	s := "on " + SizesOf(&u.Checked)
 	if u.Checked.Times > 0 {
-		s = fmt.Sprintf("on %s of this device", table.Plural(u.Checked.Times, "published time", "published times"))
+		s = fmt.Sprintf("on %s of this device", digits.Plural(u.Checked.Times, "published time", "published times"))
 	}
 	if u.MedianError > 0 {
-		s += ", median error " + table.Percent(u.MedianError)
+		s += ", median error " + digits.Percent(u.MedianError)
 	}
 	return s
 }
 
 // SizesOf says how many sizes and times were measured: "40 sizes of h200-triton", "3187 sizes (6557 times) of …".
 func SizesOf(c *arch.Checked) string {
-	s := table.Plural(c.Sizes, "size", "sizes")
+	s := digits.Plural(c.Sizes, "size", "sizes")
 	if c.Times > c.Sizes {
 		s += fmt.Sprintf(" (%d times)", c.Times)
 	}
@@ -72,7 +72,7 @@ func SizesOf(c *arch.Checked) string {
 }
 
 // ValidatedCell is Validated in few words.
-func ValidatedCell(a *session.Answer, e *session.Entry) string {
+func ValidatedCell(a *ask.Ranking, e *ask.Entry) string {
 	answer, outside := validated(a, e)
 	if outside != "" {
 		answer += ": " + outside
@@ -80,7 +80,7 @@ func ValidatedCell(a *session.Answer, e *session.Entry) string {
 	return answer
 }
 
-func validated(a *session.Answer, e *session.Entry) (answer, outside string) {
+func validated(a *ask.Ranking, e *ask.Entry) (answer, outside string) {
 	answer = "yes"
 	if scope := a.Scope(e); scope.Uncertainty == nil {
 		answer = "no"
@@ -97,7 +97,7 @@ func DeviceLines(d *arch.Description) []string {
 		units += fmt.Sprintf(" on %d dies", d.Partitions)
 	}
 	lines := []string{fmt.Sprintf("%-11s %s (%s), %s at %s", "device", d.DeviceName, d.ID(), units, d.Clock)}
-	if live := LiveJSON(d); live != nil {
+	if live := ask.LiveOf(d); live != nil {
 		lines = append(lines, fmt.Sprintf("%-11s %s", "derived", liveSources(d, live)))
 	}
 	return lines
@@ -105,7 +105,7 @@ func DeviceLines(d *arch.Description) []string {
 
 // liveSources says how many numbers of a GPU of this machine come from its driver, and where the others come from. A
 // device file of the user's has no numbers from the driver, and can have scaled ones.
-func liveSources(d *arch.Description, live *Live) string {
+func liveSources(d *arch.Description, live *ask.Live) string {
 	if len(live.Driver) == 0 {
 		return fmt.Sprintf("%d of %d numbers scaled from %s (%s): origami arch show %s", len(live.Scaled), len(d.Params),
 			live.ScaledFrom, lastFive(live.Scaled), d.ID())
@@ -152,8 +152,8 @@ func Model(d *arch.Description, kernel string) string {
 const NotATime = "not a time: this model ranks"
 
 // Prediction is a predicted time with its cycles, or the cycles alone of a model that ranks.
-func Prediction(a *session.Answer, e *session.Entry) string {
-	cycles := table.SixDigits(float64(e.Estimate.Cycles)) + " cycles"
+func Prediction(a *ask.Ranking, e *ask.Entry) string {
+	cycles := digits.SixDigits(float64(e.Estimate.Cycles)) + " cycles"
 	if a.Arch.RanksOnly {
 		return cycles + ", " + NotATime
 	}
@@ -161,9 +161,9 @@ func Prediction(a *session.Answer, e *session.Entry) string {
 }
 
 // TimeCell is a predicted time in a table, or the cycles of a model that ranks.
-func TimeCell(a *session.Answer, e *session.Entry) string {
+func TimeCell(a *ask.Ranking, e *ask.Entry) string {
 	if a.Arch.RanksOnly {
-		return table.SixDigits(float64(e.Estimate.Cycles)) + " cycles"
+		return digits.SixDigits(float64(e.Estimate.Cycles)) + " cycles"
 	}
 	return a.Seconds(e).String()
 }
@@ -177,11 +177,11 @@ func TimeHeader(d *arch.Description) string {
 }
 
 // RateCell is a predicted rate in a table, and empty for a model that ranks.
-func RateCell(a *session.Answer, e *session.Entry) string {
+func RateCell(a *ask.Ranking, e *ask.Entry) string {
 	if a.Arch.RanksOnly {
 		return ""
 	}
-	return table.Rate(a.Rate(e), a.Problem.DType)
+	return digits.Rate(a.Rate(e), a.Problem.DType)
 }
 
 // Unused says that a model does not use a parameter. It is empty where the model does, or says nothing about it.
@@ -200,18 +200,10 @@ func SourceOf(d *arch.Description, p *hw.Param) string {
 	return p.Source
 }
 
-// Used is Unused in JSON: false, or nothing.
-func Used(d *arch.Description, param string) *bool {
-	if !d.Ignores(param) {
-		return nil
-	}
-	return new(bool)
-}
-
 // LaunchOrder says how workgroups are distributed to dies.
 func LaunchOrder(m arch.Mapping) string {
-	s := fmt.Sprintf("launch order: groups of %s, distributed to %s", table.Plural(m.GroupM, "row", "rows"),
-		table.Plural(m.XCDs, "XCD", "XCDs"))
+	s := fmt.Sprintf("launch order: groups of %s, distributed to %s", digits.Plural(m.GroupM, "row", "rows"),
+		digits.Plural(m.XCDs, "XCD", "XCDs"))
 	if m.Chunk > 0 {
 		s += fmt.Sprintf(" in chunks of %d", m.Chunk)
 	}
@@ -233,18 +225,4 @@ func CandidateCounts(feasible int, rejected []selector.ReasonCount) string {
 		parts[i] = fmt.Sprintf("%d %s", r.Count, r.Reason)
 	}
 	return fmt.Sprintf("%s, %d rejected (%s)", s, total, strings.Join(parts, ", "))
-}
-
-// TermKind names how a term relates to the total.
-func TermKind(k arch.TermKind) string {
-	switch k {
-	case arch.KindStep:
-		return "step"
-	case arch.KindShare:
-		return "share"
-	case arch.KindTotal:
-		return "total"
-	default:
-		return "intermediate"
-	}
 }

@@ -1,25 +1,11 @@
 package render
 
 import (
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/logic"
 )
-
-// LogicJSON is what a library logic says in JSON. Kernel is empty if it leaves the answer to the model.
-type LogicJSON struct {
-	File   string `json:"file"`
-	Layer  string `json:"layer"`
-	Kernel string `json:"kernel"`
-}
-
-func logicJSON(p *session.LogicPick) *LogicJSON {
-	if p == nil {
-		return nil
-	}
-	return &LogicJSON{p.File, string(p.Layer), p.Kernel}
-}
 
 // layers are how a line names what answered.
 var layers = map[logic.Layer]string{
@@ -28,6 +14,6 @@ var layers = map[logic.Layer]string{
 }
 
 // LogicLine says which part of a library logic answered.
-func LogicLine(s *iostreams.Streams, p *session.LogicPick) {
+func LogicLine(s *iostreams.Streams, p *ask.LogicPick) {
 	table.Line(s, "logic", "%s, answered by %s", p.File, layers[p.Layer])
 }

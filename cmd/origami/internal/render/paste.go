@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -17,7 +17,7 @@ import (
 type pasteForm struct {
 	families []string // that the program's kernels belong to
 	comment  string
-	write    func(s *iostreams.Streams, e *session.Entry)
+	write    func(s *iostreams.Streams, e *ask.Entry)
 }
 
 var pasteForms = map[table.Format]pasteForm{
@@ -27,7 +27,7 @@ var pasteForms = map[table.Format]pasteForm{
 }
 
 // Paste writes the first configurations of an answer as a program has them.
-func Paste(s *iostreams.Streams, f table.Format, a *session.Answer, top int) error {
+func Paste(s *iostreams.Streams, f table.Format, a *ask.Ranking, top int) error {
 	form := pasteForms[f]
 	if !slices.Contains(form.families, a.Kernel) {
 		return diag.Inputf("this is a kernel of the family %s, and --format %s writes kernels of %s", a.Kernel, f,
@@ -47,7 +47,7 @@ func Paste(s *iostreams.Streams, f table.Format, a *session.Answer, top int) err
 	return nil
 }
 
-func pasteTriton(s *iostreams.Streams, e *session.Entry) {
+func pasteTriton(s *iostreams.Streams, e *ask.Entry) {
 	c := &e.Config
 	s.Printf("triton.Config({'BLOCK_SIZE_M': %d, 'BLOCK_SIZE_N': %d, 'BLOCK_SIZE_K': %d, 'GROUP_SIZE_M': %d", c.BlockM,
 		c.BlockN, c.BlockK, c.GroupM)
@@ -61,13 +61,13 @@ func pasteTriton(s *iostreams.Streams, e *session.Entry) {
 }
 
 // pasteInductor writes the class of torch/_inductor/template_heuristics.
-func pasteInductor(s *iostreams.Streams, e *session.Entry) {
+func pasteInductor(s *iostreams.Streams, e *ask.Entry) {
 	c := &e.Config
 	s.Printf("GemmConfig(block_m=%d, block_n=%d, block_k=%d, num_stages=%d, num_warps=%d, group_m=%d),\n", c.BlockM,
 		c.BlockN, c.BlockK, c.NumStages, c.NumWarps, c.GroupM)
 }
 
-func pasteCUDA(s *iostreams.Streams, e *session.Entry) {
+func pasteCUDA(s *iostreams.Streams, e *ask.Entry) {
 	c := &e.Config
 	s.Printf("struct Config%d {\n", e.Rank)
 	for _, v := range []struct {

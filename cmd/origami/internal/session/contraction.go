@@ -3,10 +3,10 @@ package session
 import (
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/formats/tensile"
 )
 
@@ -29,15 +29,8 @@ func (f *ContractFlags) Register(flags *pflag.FlagSet) {
 			"them, as in a=4096,64,1; without gaps otherwise")
 }
 
-// Contraction is a contraction and the ways to compute it: with GEMMs, and with one kernel that walks nested indices.
-// The latter is the last one, unless a single GEMM does.
-type Contraction struct {
-	*contract.Shape
-	Plans []contract.Plan
-}
-
 // Contraction returns the contraction that the flags describe. A name of Tensile gives the types as well.
-func (f *ProblemFlags) Contraction(dtype string) (*Contraction, error) {
+func (f *ProblemFlags) Contraction(dtype string) (*ask.Plans, error) {
 	base, err := f.Base(dtype)
 	if err != nil {
 		return nil, err
@@ -45,7 +38,7 @@ func (f *ProblemFlags) Contraction(dtype string) (*Contraction, error) {
 	return f.contraction(base)
 }
 
-func (f *ProblemFlags) contraction(base gemm.Problem) (*Contraction, error) {
+func (f *ProblemFlags) contraction(base gemm.Problem) (*ask.Plans, error) {
 	types := base.Types()
 	if err := f.checkContract(); err != nil {
 		return nil, err
@@ -96,7 +89,7 @@ func (f *ProblemFlags) contraction(base gemm.Problem) (*Contraction, error) {
 			*p = p.Canonical()
 		}
 	}
-	return &Contraction{shape, plans}, nil
+	return &ask.Plans{Shape: shape, List: plans}, nil
 }
 
 // checkContract refuses flags that say what a contraction says.
@@ -143,43 +136,5 @@ func (f *ProblemFlags) singleLaunch(base gemm.Problem) (p gemm.Problem, err erro
 	if err != nil {
 		return p, err
 	}
-	return c.Plans[len(c.Plans)-1].Problem, nil
-}
-
-// Contracted is what an answer for a GEMM means for the contraction that it is a part of.
-type Contracted struct {
-	*Contraction
-	Plan *contract.Plan
-	// Seconds is the predicted time of all GEMMs in turn, of what is moved besides, at the bandwidth of DRAM, and of the
-	// launches of copies.
-	Seconds unit.Seconds
-	// Kernel is the kernel family.
-	Kernel string
-	// Instead are the other ways to compute it, the fastest first.
-	Instead []*Contracted
-}
-
-// copyLaunch is what a copy costs besides its bytes. Source: torch.einsum on an H200 took at least as much longer than
-// its GEMM and its bytes, per copy, for eleven contractions (docs/contractions.md).
-const copyLaunch unit.Seconds = 2.4e-6
-
-// Contract returns what an answer for the GEMM of a plan means for the contraction.
-func (a *Answer) Contract(c *Contraction, plan *contract.Plan) (*Contracted, error) {
-	seconds := a.Seconds(&a.Entries[0])
-	if !plan.Direct() {
-		switch {
-		case a.Arch.RanksOnly:
-			return nil, diag.Inputf("the contraction is no single GEMM, and the model %s gives no times to add up",
-				a.Arch.Model).Do("use a model that predicts times")
-		case plan.Moved > 0 && a.DRAMPeak <= 0:
-			return nil, diag.Inputf("the contraction is no single GEMM, and %s has no bandwidth of DRAM", a.Arch.ID()).
-				Do("use another device")
-		}
-		seconds *= unit.Seconds(plan.Calls)
-		if plan.Moved > 0 {
-			seconds += unit.Seconds(plan.Moved / a.DRAMPeak)
-		}
-		seconds += copyLaunch * unit.Seconds(len(plan.Copied))
-	}
-	return &Contracted{Contraction: c, Plan: plan, Seconds: seconds, Kernel: a.Kernel}, nil
+	return c.List[len(c.List)-1].Problem, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
@@ -19,14 +20,14 @@ const chunk = 64
 // for their answers. An error in one problem does not stop the others: it is reported when it occurs. The error that
 // AskEach returns then only carries the exit code. The only problem of a command line fails with its own error.
 func (f *Factory) AskEach(
-	ctx context.Context, a arch.Architecture, list *Problems, q Question, write func(*Answer) error,
+	ctx context.Context, a arch.Architecture, list *Problems, q ask.Question, write func(*ask.Ranking) error,
 ) error {
 	done := make(chan struct{})
 	defer close(done)
 	rows := list.ahead(done)
 	for {
 		part, last := list.chunk(rows)
-		if err := f.askAll(ctx, a, part, list.Failures, q, write); err != nil {
+		if err := f.askAll(ctx, a, list, part, q, write); err != nil {
 			return err
 		}
 		if err := f.Streams.Flush(); err != nil {
@@ -83,18 +84,19 @@ func (p *Problems) chunk(rows <-chan problems.Row) (part []problems.Problem, las
 
 // askAll answers a few problems.
 func (f *Factory) askAll(
-	ctx context.Context, a arch.Architecture, part []problems.Problem, failures *Failures, q Question,
-	write func(*Answer) error,
+	ctx context.Context, a arch.Architecture, list *Problems, part []problems.Problem, q ask.Question,
+	write func(*ask.Ranking) error,
 ) error {
 	if len(part) == 0 {
 		return nil
 	}
-	answers, err := Ask(ctx, a, problems.Shapes(part), q)
+	q.Problems = problems.Shapes(part)
+	answers, err := ask.Rank(ctx, a, q)
 	if err != nil {
 		return err
 	}
 	for i := range answers {
-		answers[i].Labels = part[i].Labels
+		answers[i].Labels = ask.Labels(list.Labels(), part[i].Labels)
 		switch err := answers[i].Err; {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -105,7 +107,7 @@ func (f *Factory) askAll(
 		case part[i].Where == "":
 			return err
 		default:
-			failures.Add(part[i].Where, err)
+			list.Failures.Add(part[i].Where, err)
 		}
 	}
 	return nil

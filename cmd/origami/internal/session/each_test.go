@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -50,7 +51,7 @@ func TestInterruptIsNoRowsError(t *testing.T) {
 	}
 	problems.Failures.ctx = ctx
 	cancelling := &interruptedArch{Architecture: toy, cancel: cancel}
-	err = f.AskEach(ctx, cancelling, problems, Question{}, func(*Answer) error { return nil })
+	err = f.AskEach(ctx, cancelling, problems, ask.Question{}, func(*ask.Ranking) error { return nil })
 	if !errors.Is(err, context.Canceled) || strings.Contains(stderr.String(), "canceled") {
 		t.Errorf("got %v, %q", err, stderr.String())
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
@@ -51,7 +52,7 @@ func (f *SearchFlags) Restrict(
 		return nil, diag.Inputf("--space and --candidates contradict each other").Do("leave one of them out")
 	}
 	d := a.Describe()
-	first, err := KernelFamily(d, kernel)
+	first, err := ask.KernelFamily(d, kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -173,16 +174,4 @@ type searched struct {
 // Candidates implements arch.Architecture.
 func (s *searched) Candidates(ctx context.Context, p gemm.Problem, _ arch.Space) (*arch.Candidates, error) {
 	return s.Architecture.Candidates(ctx, p, s.space)
-}
-
-// PickAmong returns a model's answer about a problem, with its pick among a list of configurations as the first entry.
-// A problem without a pick has its error in the answer.
-func PickAmong(ctx context.Context, a arch.Architecture, kernel string, p gemm.Problem, list []gemm.Config) (
-	*Answer, error,
-) {
-	answers, err := Ask(ctx, arch.WithCandidates(a, list), []gemm.Problem{p}, Question{Kernel: kernel, Top: 1})
-	if err != nil {
-		return nil, err
-	}
-	return &answers[0], nil
 }

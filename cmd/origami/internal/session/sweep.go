@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -119,7 +120,7 @@ func (f *Factory) FamiliesToMeasure(ctx context.Context, s *measure.Sweep) ([]st
 func (f *Factory) familiesToMeasure(executor string, device exec.Device, d *arch.Description) ([]string, error) {
 	wanted := d.Kernels
 	if f.Settings.Kernel != "" {
-		family, err := KernelFamily(d, f.Settings.Kernel)
+		family, err := ask.KernelFamily(d, f.Settings.Kernel)
 		if err != nil {
 			return nil, err
 		}

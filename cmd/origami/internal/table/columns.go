@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/core/digits"
 )
 
 // Column is one quantity of rows of type T: its names, and its value in each format.
@@ -40,11 +42,11 @@ func Col[T, V any](names string, value func(*T) V, people ...func(V) string) Col
 
 // Opt is Col for a number that may be unknown, which is NaN: then it is null in JSON and nothing elsewhere.
 func Opt[T any, F ~float64](names string, value func(*T) F, people ...func(F) string) Column[T] {
-	c := Col(names, func(row *T) Number { return Number(value(row)) })
+	c := Col(names, func(row *T) ask.Number { return ask.Number(value(row)) })
 	if len(people) > 0 {
 		c.text = func(row *T) []string {
 			v := value(row)
-			if !Finite(float64(v)) {
+			if !digits.Finite(float64(v)) {
 				return []string{""}
 			}
 			return []string{people[0](v)}
@@ -174,22 +176,22 @@ func (c Columns[T]) Text(rows []T) (header []string, cells [][]string) {
 }
 
 // Object is a row in JSON.
-func (c Columns[T]) Object(row *T) Object {
-	var out Object
+func (c Columns[T]) Object(row *T) ask.Object {
+	var out ask.Object
 	for i := range c {
 		if c[i].key == "" {
 			continue
 		}
 		if v := c[i].value(row); !c[i].omit || !empty(reflect.ValueOf(v)) {
-			out = out.with(strings.Split(c[i].key, "."), v)
+			out = out.With(strings.Split(c[i].key, "."), v)
 		}
 	}
 	return out
 }
 
 // Objects are rows in JSON, which is [] without any.
-func (c Columns[T]) Objects(rows []T) []Object {
-	out := make([]Object, len(rows))
+func (c Columns[T]) Objects(rows []T) []ask.Object {
+	out := make([]ask.Object, len(rows))
 	for i := range rows {
 		out[i] = c.Object(&rows[i])
 	}
@@ -221,24 +223,6 @@ func (c Columns[T]) Write(s *iostreams.Streams, f Format, rows []T, least ...str
 	return nil
 }
 
-// Object is a JSON object that keeps the order of its keys, and the letters of its texts.
-type Object []Field
-
-// with puts a value at the end of an object, at a path of keys.
-func (o Object) with(path []string, v any) Object {
-	if len(path) == 1 {
-		return append(o, Field{path[0], v})
-	}
-	if last := len(o) - 1; last >= 0 && o[last].Name == path[0] {
-		o[last].Value = o[last].Value.(Object).with(path[1:], v)
-		return o
-	}
-	return append(o, Field{path[0], Object{}.with(path[1:], v)})
-}
-
-// MarshalJSON implements json.Marshaler.
-func (o Object) MarshalJSON() ([]byte, error) { return marshalled(o, false) }
-
 // empty reports whether encoding/json calls a value empty.
 func empty(v reflect.Value) bool {
 	switch v.Kind() {
@@ -263,10 +247,10 @@ func cellOf(v reflect.Value) string {
 	case reflect.Invalid:
 		return ""
 	case reflect.Float64:
-		if n, ok := v.Interface().(Number); ok && !Finite(float64(n)) {
+		if n, ok := v.Interface().(ask.Number); ok && !digits.Finite(float64(n)) {
 			return ""
 		}
-		return Exact(v.Float())
+		return digits.Exact(v.Float())
 	default:
 	}
 	if text, ok := v.Interface().(fmt.Stringer); ok {

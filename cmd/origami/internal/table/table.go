@@ -7,6 +7,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/printable"
@@ -22,6 +23,26 @@ const (
 	CSV   Format = config.CSV
 	TSV   Format = config.TSV
 )
+
+// JSONLine writes v as one line of JSON.
+func JSONLine(s *iostreams.Streams, v any) error {
+	line, err := ask.Encode(v)
+	if err != nil {
+		return err
+	}
+	_, err = s.Data().Write(line)
+	return err
+}
+
+// JSONLines writes each value as a line of JSON.
+func JSONLines[T any](s *iostreams.Streams, values []T) error {
+	for i := range values {
+		if err := JSONLine(s, &values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Delimited writes a header and rows as CSV or TSV.
 type Delimited struct {

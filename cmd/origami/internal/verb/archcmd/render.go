@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
@@ -33,12 +35,12 @@ var object = table.Columns[view]{
 	table.Col("model", func(v *view) string { return v.Model }),
 	table.Col("models", func(v *view) []string { return v.Models }),
 	table.Col("kernels", func(v *view) []string { return v.Kernels }),
-	table.Col("axes", func(v *view) []table.Object { return axes.Objects(of(v, familyAxes)) }).Omit(),
-	table.Col("types", func(v *view) []table.Object { return types.Objects(of(v, familyTypes)) }).Omit(),
+	table.Col("axes", func(v *view) []ask.Object { return axes.Objects(of(v, familyAxes)) }).Omit(),
+	table.Col("types", func(v *view) []ask.Object { return types.Objects(of(v, familyTypes)) }).Omit(),
 	table.Col("rung", func(v *view) arch.Rung { return v.Rung }),
 	table.Col("rung_reason", func(v *view) string { return v.RungReason }).Omit(),
 	table.Col("ranks_only", func(v *view) bool { return v.RanksOnly }).Omit(),
-	table.Col("live", func(v *view) *render.Live { return render.LiveJSON(v.Description) }).Omit(),
+	table.Col("live", func(v *view) *ask.Live { return ask.LiveOf(v.Description) }).Omit(),
 	table.Col("unit_name", func(v *view) string { return v.UnitName }),
 	table.Col("units", func(v *view) int { return v.Units }),
 	table.Col("partitions", func(v *view) int { return v.Partitions }),
@@ -47,13 +49,13 @@ var object = table.Columns[view]{
 	table.Col("shared_memory_bytes", func(v *view) unit.Bytes { return v.SharedMemory }),
 	table.Col("register_file", func(v *view) int { return v.RegisterFile }),
 	table.Col("registers_per_thread", func(v *view) int { return v.RegistersPerThread }),
-	table.Col("peak", func(v *view) []table.Object { return peaks.Objects(v.Peak) }),
-	table.Col("atoms", func(v *view) []table.Object { return v.atoms().Objects(v.Atoms) }),
-	table.Col("levels", func(v *view) []table.Object { return v.levels().Objects(v.Levels) }),
-	table.Col("parameters", func(v *view) []table.Object { return v.parameters().Objects(v.Params) }),
-	table.Col("constants", func(v *view) []table.Object { return constants.Objects(v.Constants) }),
-	table.Col("options", func(v *view) []table.Object { return v.options().Objects(v.Options) }),
-	table.Col("terms", func(v *view) []table.Object { return terms.Objects(v.Terms) }),
+	table.Col("peak", func(v *view) []ask.Object { return peaks.Objects(v.Peak) }),
+	table.Col("atoms", func(v *view) []ask.Object { return v.atoms().Objects(v.Atoms) }),
+	table.Col("levels", func(v *view) []ask.Object { return v.levels().Objects(v.Levels) }),
+	table.Col("parameters", func(v *view) []ask.Object { return v.parameters().Objects(v.Params) }),
+	table.Col("constants", func(v *view) []ask.Object { return constants.Objects(v.Constants) }),
+	table.Col("options", func(v *view) []ask.Object { return v.options().Objects(v.Options) }),
+	table.Col("terms", func(v *view) []ask.Object { return terms.Objects(v.Terms) }),
 	table.Col("monotone", func(v *view) []string {
 		var names []string
 		for _, dim := range v.Monotone {
@@ -68,7 +70,7 @@ var object = table.Columns[view]{
 		}
 		return records
 	}).Omit(),
-	table.Col("fitted", func(v *view) []table.Object { return fitted.Objects(v.Fitted) }).Omit(),
+	table.Col("fitted", func(v *view) []ask.Object { return fitted.Objects(v.Fitted) }).Omit(),
 }
 
 // ofFamily is something that a kernel family has.
@@ -121,7 +123,7 @@ func (v *view) atoms() table.Columns[arch.Atom] {
 		table.Col("m|-", func(a *arch.Atom) int { return a.M }),
 		table.Col("n|-", func(a *arch.Atom) int { return a.N }),
 		table.Col("k|-", func(a *arch.Atom) int { return a.K }),
-		table.Col("latency_cycles|-|cycles", func(a *arch.Atom) float64 { return float64(a.Latency) }, table.SixDigits),
+		table.Col("latency_cycles|-|cycles", func(a *arch.Atom) float64 { return float64(a.Latency) }, digits.SixDigits),
 		table.Col("per_unit|-|per "+v.UnitName, func(a *arch.Atom) int { return a.PerUnit }),
 	}
 }
@@ -132,15 +134,15 @@ func (v *view) levels() table.Columns[arch.Level] {
 		table.Col("capacity_bytes|-|bytes", func(l *arch.Level) float64 { return float64(l.Capacity) },
 			func(capacity float64) string {
 				if capacity > 0 {
-					return table.SixDigits(capacity)
+					return digits.SixDigits(capacity)
 				}
 				return "all"
 			}),
 		table.Col("partitions", func(l *arch.Level) int { return l.Partitions }),
 		table.Col("latency_cycles|-|latency (cycles)", func(l *arch.Level) float64 { return float64(l.Latency) },
-			table.SixDigits),
+			digits.SixDigits),
 		table.Col("peak_bytes_per_cycle|-|peak (B/cycle)", func(l *arch.Level) float64 { return float64(l.Bandwidth.Peak) },
-			table.SixDigits),
+			digits.SixDigits),
 		table.Col("fraction|-|share of peak, a = active "+v.UnitName+"s", func(l *arch.Level) string {
 			return fraction(l.Bandwidth)
 		}),
@@ -154,14 +156,14 @@ func (v *view) parameters() table.Columns[hw.Param] {
 		table.Const[hw.Param]("-|arch|-", v.Arch), table.Const[hw.Param]("-|device|-", v.Device),
 		table.Col("name", func(p *hw.Param) string { return p.Name }),
 		table.Col("value||-", func(p *hw.Param) float64 { return p.Value }),
-		table.Text("value", func(p *hw.Param) string { return table.Parameter(p.Value, p.Unit) }),
+		table.Text("value", func(p *hw.Param) string { return digits.Parameter(p.Value, p.Unit) }),
 		table.Col("unit||-", func(p *hw.Param) string { return p.Unit }),
 		table.Col("tier", func(p *hw.Param) string { return p.Tier.String() }),
 		table.Col("method", func(p *hw.Param) string { return string(p.Method) }),
 		table.Col("source||-", func(p *hw.Param) string { return p.Source }),
 		table.Col("date", func(p *hw.Param) string { return p.Date }).Omit(),
 		table.Text("source", func(p *hw.Param) string { return render.SourceOf(v.Description, p) }),
-		table.Col("used||-", func(p *hw.Param) *bool { return render.Used(v.Description, p.Name) }).Omit().
+		table.Col("used||-", func(p *hw.Param) *bool { return ask.Used(v.Description, p.Name) }).Omit().
 			CSV(func(p *hw.Param) string {
 				if v.Ignores(p.Name) {
 					return "false"
@@ -174,7 +176,7 @@ func (v *view) parameters() table.Columns[hw.Param] {
 var constants = table.Columns[arch.Constant]{
 	table.Col("name", func(c *arch.Constant) string { return c.Name }),
 	table.Col("value|-", func(c *arch.Constant) float64 { return c.Value }),
-	table.Text("value", func(c *arch.Constant) string { return table.Quantity(c.Value, c.Unit) }),
+	table.Text("value", func(c *arch.Constant) string { return digits.Quantity(c.Value, c.Unit) }),
 	table.Col("unit|-", func(c *arch.Constant) string { return c.Unit }),
 	table.Col("doc|-|what", func(c *arch.Constant) string { return c.Doc }),
 	table.Col("source", func(c *arch.Constant) string { return c.Source }),
@@ -191,7 +193,7 @@ func (v *view) options() table.Columns[arch.OptionValue] {
 var terms = table.Columns[arch.Term]{
 	table.Col("name", func(t *arch.Term) string { return t.Name }),
 	table.Col("unit", func(t *arch.Term) string { return t.Unit }),
-	table.Col("kind", func(t *arch.Term) string { return render.TermKind(t.Kind) }),
+	table.Col("kind", func(t *arch.Term) string { return t.Kind.String() }),
 	table.Col("formula", func(t *arch.Term) string { return t.Formula }),
 	table.Col("doc", func(t *arch.Term) string { return t.Doc }),
 	table.Col("source", func(t *arch.Term) string { return t.Source }),
@@ -242,7 +244,7 @@ func writeCard(s *iostreams.Streams, v *view) {
 			line("types", "%s: %s", f.Name, gemm.TypesText(f.Types))
 		}
 	}
-	limits := fmt.Sprintf("%s B of shared memory per CTA", table.SixDigits(float64(v.SharedMemory)))
+	limits := fmt.Sprintf("%s B of shared memory per CTA", digits.SixDigits(float64(v.SharedMemory)))
 	if v.RegisterFile > 0 {
 		limits += fmt.Sprintf(", %d registers per %s, at most %d per thread", v.RegisterFile, v.UnitName,
 			v.RegistersPerThread)
@@ -253,7 +255,7 @@ func writeCard(s *iostreams.Streams, v *view) {
 		if i == 0 {
 			label = "peak"
 		}
-		line(label, "%-5s %s", p.DType, table.Rate(p.Rate, p.DType))
+		line(label, "%-5s %s", p.DType, digits.Rate(p.Rate, p.DType))
 	}
 }
 
@@ -268,7 +270,7 @@ func fraction(b arch.Bandwidth) string {
 		power string
 	}{{b.C0, "*a*a"}, {b.C1, "*a"}, {b.C2, ""}} {
 		if p.value != 0 {
-			parts = append(parts, table.Exact(p.value)+p.power)
+			parts = append(parts, digits.Exact(p.value)+p.power)
 		}
 	}
 	if len(parts) == 0 {

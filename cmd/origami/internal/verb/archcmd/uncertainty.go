@@ -9,17 +9,18 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
 func writeUncertainty(s *iostreams.Streams, u *arch.Uncertainty) {
-	section(s, fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, table.Level(u.Level)),
+	section(s, fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, digits.Level(u.Level)),
 		ranges, u.Ranges)
 	table.Line(s, "sigma",
 		"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
 		u.Sigma, u.PlanSigma)
 	if u.MedianError > 0 {
-		table.Line(s, "error", "%s at the median", table.Percent(u.MedianError))
+		table.Line(s, "error", "%s at the median", digits.Percent(u.MedianError))
 	}
 	if len(u.Checked.Layouts) > 0 {
 		table.Line(s, "found on", "%s", checkedText(&u.Checked))

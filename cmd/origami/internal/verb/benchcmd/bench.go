@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/score"
@@ -165,7 +166,7 @@ func (o *Options) compare(
 	}
 	if n := data.Count(datastore.WronglyFailed); n > 0 {
 		o.Factory.Streams.Warn(fmt.Sprintf("%s the executor's fault, not a kernel's; --mend takes %s out",
-			table.Plural(n, "failure was", "failures were"), them(n)))
+			digits.Plural(n, "failure was", "failures were"), them(n)))
 	}
 	if missing := w.unfinished(&s); missing != "" {
 		o.Factory.Streams.Warn("the sweep is unfinished: " + missing)
@@ -208,8 +209,8 @@ func listed(shapes []gemm.Problem) []problems.Problem {
 	return list
 }
 
-// recorded reads the measurements of an architecture on a device, for a list of problems or, if it is nil, for all that are
-// recorded.
+// recorded reads the measurements of an architecture on a device, for a list of problems or, if it is nil, for all
+// that are recorded.
 func (o *Options) recorded(ctx context.Context, d *arch.Description, list []problems.Problem) ([]group, error) {
 	data, err := verb.UntilCancelled(ctx, func() (*dataset.Dataset, error) {
 		if o.Records != "" {

@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
@@ -57,7 +59,7 @@ func tflops(r *row, t unit.Seconds) float64       { return float64(r.Rate(t)) / 
 func of(names string, time func(*row) unit.Seconds, number func(*row, unit.Seconds) float64) table.Column[row] {
 	return table.Col(names, func(r *row) float64 { return number(r, time(r)) }).CSV(func(r *row) string {
 		if t := time(r); t > 0 {
-			return table.Exact(number(r, t))
+			return digits.Exact(number(r, t))
 		}
 		return ""
 	})
@@ -93,7 +95,7 @@ func (w *writer) columns(s *score.ComparisonSummary) table.Columns[row] {
 	}
 	c = append(c, table.Problem(problem)...)
 	c = append(c, kernel,
-		table.Col("labels|-", func(r *row) table.Fields { return table.Labels(w.labels, r.labels) }).Omit(),
+		table.Col("labels|-", func(r *row) ask.Fields { return ask.Labels(w.labels, r.labels) }).Omit(),
 		table.Col("pick|-", func(r *row) gemm.Config { return r.Pick.Config }),
 		table.Col("best|-", func(r *row) gemm.Config { return r.Best.Config }),
 		table.Const[row]("library|-", name).Omit(),
@@ -153,13 +155,13 @@ func (w *writer) columns(s *score.ComparisonSummary) table.Columns[row] {
 	for i, name := range libraries {
 		c = append(c, speed(name, vendor(i)))
 	}
-	c = append(c, table.Text("of best", func(r *row) string { return table.Percent(r.Efficiency()) }))
+	c = append(c, table.Text("of best", func(r *row) string { return digits.Percent(r.Efficiency()) }))
 	for i, name := range libraries {
 		c = append(c, table.Opt("-|-|of "+name, func(r *row) float64 { return table.Positive(r.VersusLibrary(i)) },
-			table.Percent).Or(none))
+			digits.Percent).Or(none))
 	}
 	return append(c,
-		table.Opt("-|-|noise", func(r *row) float64 { return r.Noise }, table.Percent).Or(none).If(s.Finals > 0),
+		table.Opt("-|-|noise", func(r *row) float64 { return r.Noise }, digits.Percent).Or(none).If(s.Finals > 0),
 		table.Text("tau", func(r *row) string { return fmt.Sprintf("%.3f", r.Tau) }),
 		table.Text("pick's place", func(r *row) string { return fmt.Sprintf("%d of %d", r.PickRank, r.Measured) }),
 		table.Text("best's place", func(r *row) string { return fmt.Sprintf("%d of %d", r.BestRank, r.Measured) }),
@@ -186,7 +188,7 @@ func registers(r *row) string {
 		return ""
 	}
 	if spill := float64(r.Pick.Resources.SpillBytes); spill > 0 {
-		return fmt.Sprintf("%d + %s B spilled", n, table.SixDigits(spill))
+		return fmt.Sprintf("%d + %s B spilled", n, digits.SixDigits(spill))
 	}
 	return strconv.Itoa(n)
 }
@@ -224,8 +226,8 @@ func (w *writer) object(s *score.ComparisonSummary) map[string]any {
 	}
 	return map[string]any{
 		"kernel": w.data.Kernel, "problems": s.Problems, "passed_over": s.PassedOver, "efficiency": spread(s.Efficiency),
-		"versus_library": spread(first), "tau_mean": table.Number(s.TauMean), "tau_worst": table.Number(s.TauWorst),
-		"libraries": libraries, "noise_floor": table.Number(s.Noise), "measured": s.Measured, "wrong": s.Wrong,
+		"versus_library": spread(first), "tau_mean": ask.Number(s.TauMean), "tau_worst": ask.Number(s.TauWorst),
+		"libraries": libraries, "noise_floor": ask.Number(s.Noise), "measured": s.Measured, "wrong": s.Wrong,
 		"not_built": s.NotBuilt, "failed": s.Failed, "missing": s.Missing, "unfinished": s.Unfinished,
 		"clock_moved": s.ClockMoved, "finals": s.Finals,
 	}

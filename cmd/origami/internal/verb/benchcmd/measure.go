@@ -7,14 +7,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 )
@@ -76,8 +77,8 @@ func byFamily(
 ) (groups []group, err error) {
 	of := map[string][]problems.Problem{families[0]: list}
 	if len(families) > 1 {
-		answers, err := session.Ask(ctx, a, problems.Shapes(list),
-			session.Question{Kernel: families[0], Others: families[1:], Top: 1})
+		answers, err := ask.Rank(ctx, a, ask.Question{Problems: problems.Shapes(list), Kernel: families[0],
+			Fallbacks: families[1:], Top: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +128,7 @@ func some(problems []problems.Problem) string {
 	if len(problems) == 1 {
 		return problems[0].String()
 	}
-	return fmt.Sprintf("%s and %s", problems[0].Problem, table.Plural(len(problems)-1, "other problem", "other problems"))
+	return fmt.Sprintf("%s and %s", problems[0].Problem, digits.Plural(len(problems)-1, "other problem", "other problems"))
 }
 
 func isAre(n int) string {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 )
 
 // shownRemoved is how many of the measurements that were taken out are listed one by one.
@@ -37,7 +37,7 @@ func (o *Options) mend() error {
 		return nil
 	}
 	o.Factory.Streams.Note(fmt.Sprintf("%s taken out of %s; the next run with --executor measures %s again",
-		table.Plural(len(removed), "failure is", "failures are"), o.Records, them(len(removed))))
+		digits.Plural(len(removed), "failure is", "failures are"), o.Records, them(len(removed))))
 	return nil
 }
 

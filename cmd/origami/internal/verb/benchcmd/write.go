@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
@@ -102,9 +103,9 @@ func (w *writer) below(s *score.ComparisonSummary) []string {
 	}
 	quantiles := func(label string, v stats.Quantiles) {
 		if v.Count > 0 {
-			line(label, "median %s, geomean %s, p10 %s, worst %s over %s", table.Percent(v.Median),
-				table.Percent(v.Geomean),
-				table.Percent(v.P10), table.Percent(v.Worst), table.Plural(v.Count, "problem", "problems"))
+			line(label, "median %s, geomean %s, p10 %s, worst %s over %s", digits.Percent(v.Median),
+				digits.Percent(v.Geomean),
+				digits.Percent(v.P10), digits.Percent(v.Worst), digits.Plural(v.Count, "problem", "problems"))
 		}
 	}
 	quantiles("of best", s.Efficiency)
@@ -114,29 +115,29 @@ func (w *writer) below(s *score.ComparisonSummary) []string {
 	if s.PassedOver > 0 {
 		line("passed over", "in %s the model's first choices have no time (they do not compile, or are not recorded); "+
 			"\"after N\" counts them",
-			table.Plural(s.PassedOver, "problem", "problems"))
+			digits.Plural(s.PassedOver, "problem", "problems"))
 	}
 	if !math.IsNaN(s.TauMean) {
 		line("tau", "mean %.3f, worst %.3f", s.TauMean, s.TauWorst)
 	}
 	if s.Finals > 0 {
 		line("finals", "the times of %s are from runs in turns; the sweep's rank and correlate",
-			table.Plural(s.Finals, "problem", "problems"))
+			digits.Plural(s.Finals, "problem", "problems"))
 	}
 	if !math.IsNaN(s.Noise) {
-		line("noise floor", "median %s between two measurements of the same pick", table.Percent(s.Noise))
+		line("noise floor", "median %s between two measurements of the same pick", digits.Percent(s.Noise))
 	}
 	if s.Wrong+s.Failed > 0 {
 		line("left out", "%s", leftOut(s.Wrong, s.Failed))
 	}
 	if s.NotBuilt > 0 {
-		line("not built", "%s", table.Plural(s.NotBuilt, "candidate", "candidates"))
+		line("not built", "%s", digits.Plural(s.NotBuilt, "candidate", "candidates"))
 	}
 	if missing := w.unfinished(s); missing != "" {
 		line("unfinished", "%s", missing)
 	}
 	if s.ClockMoved > 0 {
-		line("clock", "it moved by more than 2 %% during %s", table.Plural(s.ClockMoved, "measurement",
+		line("clock", "it moved by more than 2 %% during %s", digits.Plural(s.ClockMoved, "measurement",
 			"measurements"))
 	}
 	return lines
@@ -148,18 +149,18 @@ func (w *writer) unfinished(s *score.ComparisonSummary) string {
 	if s.Unfinished == 0 || w.data.Executor == "" {
 		return ""
 	}
-	return fmt.Sprintf("in %s %s not recorded", table.Plural(s.Unfinished, "problem", "problems"),
-		table.Plural(s.Missing, "candidate is", "candidates are"))
+	return fmt.Sprintf("in %s %s not recorded", digits.Plural(s.Unfinished, "problem", "problems"),
+		digits.Plural(s.Missing, "candidate is", "candidates are"))
 }
 
 // leftOut counts the measurements that have no valid time.
 func leftOut(wrong, failed int) string {
 	var parts []string
 	if wrong > 0 {
-		parts = append(parts, table.Plural(wrong, "wrong result", "wrong results"))
+		parts = append(parts, digits.Plural(wrong, "wrong result", "wrong results"))
 	}
 	if failed > 0 {
-		parts = append(parts, table.Plural(failed, "failure", "failures"))
+		parts = append(parts, digits.Plural(failed, "failure", "failures"))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -5,22 +5,24 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // The JSON of `calibrate`.
 type (
 	object struct {
-		Device  string         `json:"driver_device_name"`
-		Arch    string         `json:"arch"`
-		InUse   string         `json:"in_use"`
-		Records string         `json:"records"`
-		Numbers []table.Object `json:"numbers"`
-		Probes  []probeValue   `json:"probes"`
-		Picks   picksJSON      `json:"picks"`
+		Device  string       `json:"driver_device_name"`
+		Arch    string       `json:"arch"`
+		InUse   string       `json:"in_use"`
+		Records string       `json:"records"`
+		Numbers []ask.Object `json:"numbers"`
+		Probes  []probeValue `json:"probes"`
+		Picks   picksJSON    `json:"picks"`
 	}
 	probeValue struct {
 		Name    string   `json:"name"`
@@ -60,10 +62,10 @@ func (c *comparison) columns() table.Columns[calibrate.Number] {
 	method := func(n *number) string { return n.Source }
 	return table.Columns[number]{
 		table.Col("name|number", func(n *number) string { return n.Name }),
-		table.Col("value", func(n *number) float64 { return n.Value }, table.SixDigits).Same(),
+		table.Col("value", func(n *number) float64 { return n.Value }, digits.SixDigits).Same(),
 		table.Col("unit", func(n *number) string { return n.Unit }),
 		table.Col("parameter|-", func(n *number) bool { return n.Parameter }),
-		table.Opt("in_use", func(n *number) float64 { return table.Known(used(n)) }, table.SixDigits).Same(),
+		table.Opt("in_use", func(n *number) float64 { return table.Known(used(n)) }, digits.SixDigits).Same(),
 		table.Col("in_use_tier|tier", func(n *number) string {
 			if p, ok := c.used(n); ok {
 				return p.Tier.String()
@@ -73,9 +75,9 @@ func (c *comparison) columns() table.Columns[calibrate.Number] {
 		table.Col("method|-", method),
 		table.Col("date|-", func(n *number) string { return n.Date }),
 		table.Col("clock_hz|-", clock).Omit(),
-		table.Col("spread", func(n *number) float64 { return n.Spread }, table.Percent).Same(),
+		table.Col("spread", func(n *number) float64 { return n.Spread }, digits.Percent).Same(),
 		table.Col("probes|-", func(n *number) []string { return n.Probes }),
-		table.Opt("-|clock_ghz", func(n *number) float64 { return table.Positive(clock(n) / 1e9) }, table.SixDigits).Same(),
+		table.Opt("-|clock_ghz", func(n *number) float64 { return table.Positive(clock(n) / 1e9) }, digits.SixDigits).Same(),
 		table.Col("-|method|-", method),
 	}
 }
@@ -99,7 +101,7 @@ func (o *Options) notes(c *comparison) {
 	for _, p := range c.picks {
 		if p.before != p.after {
 			s.Note(fmt.Sprintf("%s: %s, was %s, which takes %s longer by these numbers", p.problem, p.after, p.before,
-				table.Percent(float64(p.predictedBefore/p.predictedAfter)-1)))
+				digits.Percent(float64(p.predictedBefore/p.predictedAfter)-1)))
 		}
 	}
 }

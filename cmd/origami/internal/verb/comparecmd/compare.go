@@ -74,7 +74,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	done, stop := iostreams.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
-	all, err := ask(ctx, o, sides, list, done)
+	all, err := askSides(ctx, o, sides, list, done)
 	stop()
 	if err != nil {
 		return err

@@ -5,8 +5,8 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/score"
@@ -28,11 +28,11 @@ type comparison struct {
 type row struct {
 	problems.Problem
 	sides   []side
-	answers []session.Answer
+	answers []ask.Ranking
 }
 
 // best returns the i-th side's pick with its answer, nil if it has none.
-func (r *row) best(i int) (*session.Answer, *session.Entry) {
+func (r *row) best(i int) (*ask.Ranking, *ask.Entry) {
 	if a := &r.answers[i]; a.Err == nil {
 		return a, &a.Entries[0]
 	}

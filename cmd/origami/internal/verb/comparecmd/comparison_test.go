@@ -5,9 +5,9 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -16,7 +16,7 @@ import (
 
 // answered is a side that predicts a time in µs, on a clock of 1 GHz. A width makes it one whose model was checked: the
 // interval is from time ÷ width to time · width.
-func answered(p gemm.Problem, micros, width float64) session.Answer {
+func answered(p gemm.Problem, micros, width float64) ask.Ranking {
 	d := &arch.Description{Arch: "a", Device: "d", Clock: 1e9, Kernels: []string{"one"}, Units: 1,
 		Terms: []arch.Term{{Name: "start", Common: arch.CommonLaunch, Kind: arch.KindShare, Unit: "cycles"}}}
 	if width > 0 {
@@ -27,11 +27,11 @@ func answered(p gemm.Problem, micros, width float64) session.Answer {
 		d.Uncertainty = []arch.Uncertainty{u}
 	}
 	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, SplitK: 1}
-	return session.Answer{Arch: d, Kernel: "one", Problem: p, Entries: []session.Entry{{Config: c, Candidate: c,
+	return ask.Ranking{Arch: d, Kernel: "one", Problem: p, Entries: []ask.Entry{{Config: c, Candidate: c,
 		Estimate: arch.Estimate{Cycles: unit.Cycles(micros * 1000)}, Terms: []float64{250}}}}
 }
 
-func rowOf(answers ...session.Answer) row {
+func rowOf(answers ...ask.Ranking) row {
 	return row{Problem: problems.Problem{Problem: gemm.New(256, 256, 256)}, sides: make([]side, len(answers)),
 		answers: answers}
 }
@@ -41,7 +41,7 @@ func TestVerdict(t *testing.T) {
 	p := gemm.New(256, 256, 256)
 	ranks := answered(p, 1, 1.1)
 	ranks.Arch.RanksOnly = true
-	fails := session.Answer{Err: diag.Inputf("no")}
+	fails := ask.Ranking{Err: diag.Inputf("no")}
 	for name, c := range map[string]struct {
 		row   row
 		side  int
@@ -69,7 +69,7 @@ func TestVerdict(t *testing.T) {
 // The means are over the problems where both sides have a time; wins over those where at least two have.
 func TestSummarise(t *testing.T) {
 	p := gemm.New(256, 256, 256)
-	fails := session.Answer{Err: diag.Inputf("no")}
+	fails := ask.Ranking{Err: diag.Inputf("no")}
 	rows := []row{
 		rowOf(answered(p, 10, 1.1), answered(p, 20, 1.1), fails), rowOf(answered(p, 10, 1.1), answered(p, 5, 0), fails),
 		rowOf(fails, answered(p, 7, 0), fails),
@@ -95,7 +95,7 @@ func TestSummarise(t *testing.T) {
 // A class says of how many of its problems it knows something, and a side that knows fewer says so too.
 func TestStandingsCountAnswers(t *testing.T) {
 	small, large := gemm.New(256, 256, 256), gemm.New(4096, 4096, 4096)
-	fails := session.Answer{Err: diag.Inputf("no")}
+	fails := ask.Ranking{Err: diag.Inputf("no")}
 	c := &comparison{sides: make([]side, 3), rows: []row{
 		rowOf(answered(small, 10, 0), answered(small, 20, 0), answered(small, 40, 0)),
 		rowOf(answered(small, 10, 0), answered(small, 20, 0), fails), rowOf(fails, answered(small, 20, 0), fails),
@@ -113,7 +113,7 @@ func TestStandingsCountAnswers(t *testing.T) {
 
 // The share of the launch is found under the name that models have in common, and work is per second of cost.
 func TestLaunchAndWork(t *testing.T) {
-	r := rowOf(answered(gemm.New(1000, 1000, 500), 10, 0), session.Answer{Err: diag.Inputf("no")})
+	r := rowOf(answered(gemm.New(1000, 1000, 500), 10, 0), ask.Ranking{Err: diag.Inputf("no")})
 	r.M, r.N, r.K = 1000, 1000, 500 // 1e9 operations in 10 µs: 1e14 per second
 	if launch, ok := r.launch(0); !ok || math.Abs(float64(launch)-250e-9) > 1e-15 {
 		t.Errorf("launch %v, %v", launch, ok)
@@ -137,7 +137,7 @@ func TestCheckedCells(t *testing.T) {
 	other.DType = gemm.BF16
 	inside, unlike, never := answered(p, 10, 1.1), answered(p, 10, 1.1), answered(p, 10, 0)
 	unlike.Problem = other
-	for want, a := range map[string]*session.Answer{
+	for want, a := range map[string]*ask.Ranking{
 		"on 7 published times of this device, median error 5.00 %":                         &inside,
 		"on 7 published times of this device, median error 5.00 %; outside of these: bf16": &unlike,
 		"never checked": &never,

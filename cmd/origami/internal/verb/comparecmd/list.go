@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 )
 
 // list writes a row per problem, and who wins how often and by how much.
@@ -79,7 +80,7 @@ func (c *comparison) checked(i int) string {
 	case inside == len(c.rows):
 		return most
 	default:
-		return fmt.Sprintf("%s; %d of %s are like these", most, inside, table.Plural(len(c.rows), "problem", "problems"))
+		return fmt.Sprintf("%s; %d of %s are like these", most, inside, digits.Plural(len(c.rows), "problem", "problems"))
 	}
 }
 
@@ -148,7 +149,7 @@ func (c *comparison) standings() (header []string, rows [][]string) {
 			return cell
 		}, s)
 	}
-	problems := table.Plural(all.problems, "problem", "problems")
+	problems := digits.Plural(all.problems, "problem", "problems")
 	if all.decided < all.problems {
 		problems = fmt.Sprintf("%d of %s", all.decided, problems)
 	}

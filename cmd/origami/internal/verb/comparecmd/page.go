@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -23,7 +23,7 @@ func AddTo(ctx context.Context, p *page.Page, f *session.Factory, search *sessio
 	if err != nil {
 		return err
 	}
-	c, err := ask(ctx, o, sides, list.Problems, func(int) {}) // the caller has a bar
+	c, err := askSides(ctx, o, sides, list.Problems, func(int) {}) // the caller has a bar
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (c *comparison) ratioFigure() *figure.Figure {
 func (c *comparison) roofFigure(t gemm.DType) *figure.Figure {
 	var roofs []figure.Roof
 	var rows [][]string
-	rateUnit := strings.TrimPrefix(table.TeraRate(t), "T")
+	rateUnit := strings.TrimPrefix(digits.TeraRate(t), "T")
 	for i := range c.sides {
 		if !c.sides[i].timed() {
 			continue
@@ -155,10 +155,10 @@ func (c *comparison) roofFigure(t gemm.DType) *figure.Figure {
 			if a, e := r.best(i); a != nil && r.DType == t {
 				roof.DRAM = a.DRAMPeak
 				x, y := a.Roofline(e).Intensity, float64(a.Rate(e))
-				rate := table.Quantity(y, rateUnit)
+				rate := digits.Quantity(y, rateUnit)
 				roof.Points = append(roof.Points, figure.Row{X: x, Y: y, Tip: figure.Tip("%s\n%s, %s", r, roof.Name, rate)})
-				mine = append(mine, []string{roof.Name, r.String(), table.ThreeDigits(x), rate,
-					table.Percent(y / min(roof.Peak, x*roof.DRAM))})
+				mine = append(mine, []string{roof.Name, r.String(), digits.ThreeDigits(x), rate,
+					digits.Percent(y / min(roof.Peak, x*roof.DRAM))})
 			}
 		}
 		if roof.Peak > 0 && roof.DRAM > 0 {

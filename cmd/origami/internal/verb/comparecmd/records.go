@@ -5,9 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -15,30 +16,30 @@ import (
 type object struct {
 	Problem gemm.Record `json:"problem"`
 	// Labels are the columns of the problems file that are passed through.
-	Labels  table.Fields    `json:"labels,omitempty"`
-	Model   string          `json:"model"`
-	Entries []any           `json:"entries"`
-	Ratio   []*table.Number `json:"ratio_to_first"`
+	Labels  ask.Fields    `json:"labels,omitempty"`
+	Model   string        `json:"model"`
+	Entries []any         `json:"entries"`
+	Ratio   []*ask.Number `json:"ratio_to_first"`
 	// Fastest is the entry with the shortest time, null if there is none, or more than one.
 	Fastest *fastest `json:"fastest"`
 }
 
 type fastest struct {
-	Entry int          `json:"entry"`
-	Lead  table.Number `json:"lead"`
-	Clear bool         `json:"clear"`
+	Entry int        `json:"entry"`
+	Lead  ask.Number `json:"lead"`
+	Clear bool       `json:"clear"`
 }
 
 // entry is the JSON of a side that answered, failed that of one with an error.
 type entry struct {
-	render.Object
-	WhatIf    string        `json:"what_if,omitempty"`
-	Checked   *checked      `json:"checked"`
-	Roofline  roofline      `json:"roofline"`
-	Launch    *table.Number `json:"launch_seconds"`
-	PerDollar *table.Number `json:"flop_per_dollar,omitempty"`
-	PerJoule  *table.Number `json:"flop_per_joule,omitempty"`
-	Terms     table.Fields  `json:"terms"`
+	ask.Answer
+	WhatIf    string      `json:"what_if,omitempty"`
+	Checked   *checked    `json:"checked"`
+	Roofline  roofline    `json:"roofline"`
+	Launch    *ask.Number `json:"launch_seconds"`
+	PerDollar *ask.Number `json:"flop_per_dollar,omitempty"`
+	PerJoule  *ask.Number `json:"flop_per_joule,omitempty"`
+	Terms     ask.Fields  `json:"terms"`
 }
 
 // checked is what the likes of a prediction were checked on. What is unknown is left out.
@@ -51,11 +52,11 @@ type checked struct {
 
 // roofline is where a pick is under the roofs. What is unknown is null, as are the shares of a model that ranks.
 type roofline struct {
-	Intensity *table.Number `json:"flop_per_byte"`
-	Ridge     *table.Number `json:"ridge_flop_per_byte"`
-	Peak      *table.Number `json:"of_peak"`
-	DRAM      *table.Number `json:"of_dram_peak"`
-	Roof      *table.Number `json:"of_roof"`
+	Intensity *ask.Number `json:"flop_per_byte"`
+	Ridge     *ask.Number `json:"ridge_flop_per_byte"`
+	Peak      *ask.Number `json:"of_peak"`
+	DRAM      *ask.Number `json:"of_dram_peak"`
+	Roof      *ask.Number `json:"of_roof"`
 }
 
 type failed struct {
@@ -78,7 +79,7 @@ func (w *writer) json(s *iostreams.Streams) error {
 }
 
 func (c *comparison) object(streams *iostreams.Streams, r *row) object {
-	o := object{Problem: r.Record(), Labels: table.Labels(c.labels, r.Labels), Model: c.model()}
+	o := object{Problem: r.Record(), Labels: ask.Labels(c.labels, r.Labels), Model: c.model()}
 	for i := range r.sides {
 		s := &r.sides[i]
 		if err := r.answers[i].Err; err != nil {
@@ -89,7 +90,7 @@ func (c *comparison) object(streams *iostreams.Streams, r *row) object {
 		o.Ratio = append(o.Ratio, number(r.ratio(i)))
 	}
 	if v, ok := r.verdict(); ok {
-		o.Fastest = &fastest{v.side, table.Number(v.lead), v.clear}
+		o.Fastest = &fastest{v.side, ask.Number(v.lead), v.clear}
 	}
 	return o
 }
@@ -98,13 +99,13 @@ func (r *row) entry(i int) entry {
 	a, e := r.best(i)
 	roofs, timed := a.Roofline(e), !a.Arch.RanksOnly
 	out := entry{
-		Object: render.ObjectOf(a, e), WhatIf: r.sides[i].WhatIf,
+		Answer: a.Answer(e), WhatIf: r.sides[i].WhatIf,
 		Roofline: roofline{
 			number(roofs.Intensity, true), number(roofs.Ridge, roofs.Ridge > 0),
 			number(roofs.PeakShare, timed && roofs.PeakShare > 0), number(roofs.DRAMShare, timed && roofs.DRAMShare > 0),
 			number(roofs.RoofShare, timed && roofs.RoofShare > 0),
 		},
-		PerDollar: number(r.perDollar(i)), PerJoule: number(r.perJoule(i)), Terms: render.TermsJSON(a, e),
+		PerDollar: number(r.perDollar(i)), PerJoule: number(r.perJoule(i)), Terms: a.NamedTerms(e),
 	}
 	if t, ok := r.launch(i); ok {
 		out.Launch = number(float64(t), true)
@@ -115,11 +116,11 @@ func (r *row) entry(i int) entry {
 	return out
 }
 
-func number(v float64, ok bool) *table.Number {
+func number(v float64, ok bool) *ask.Number {
 	if !ok {
 		return nil
 	}
-	n := table.Number(v)
+	n := ask.Number(v)
 	return &n
 }
 
@@ -141,13 +142,13 @@ func (c *comparison) model() (model string) {
 // summaryJSON is the last object of many problems.
 func (c *comparison) summaryJSON() any {
 	type one struct {
-		Side   string        `json:"side"`
-		Wins   int           `json:"fastest"`
-		Clear  int           `json:"clear"`
-		Ratio  *table.Number `json:"ratio_to_first"`
-		Count  int           `json:"ratios"`
-		Dollar *table.Number `json:"flop_per_dollar,omitempty"`
-		Joule  *table.Number `json:"flop_per_joule,omitempty"`
+		Side   string      `json:"side"`
+		Wins   int         `json:"fastest"`
+		Clear  int         `json:"clear"`
+		Ratio  *ask.Number `json:"ratio_to_first"`
+		Count  int         `json:"ratios"`
+		Dollar *ask.Number `json:"flop_per_dollar,omitempty"`
+		Joule  *ask.Number `json:"flop_per_joule,omitempty"`
 	}
 	type class struct {
 		Class    string `json:"class"`
@@ -213,8 +214,8 @@ func (r *row) quantities(i int, write func([]string) error) error {
 	for _, cells := range slices.Concat([][3]string{
 		{"model", o.Model, ""}, {"kernel", o.Kernel, ""}, {"rung", string(o.Rung), ""},
 		{"config", best.Config.String(), ""},
-		{"cycles", table.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", table.Exact(o.Predicted.Seconds), "s"},
-		{"tflops", table.Exact(o.Predicted.TFLOPS), table.TeraRate(r.DType)}, {"bound", o.Predicted.Bound, ""},
+		{"cycles", digits.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", digits.Exact(o.Predicted.Seconds), "s"},
+		{"tflops", digits.Exact(o.Predicted.TFLOPS), digits.TeraRate(r.DType)}, {"bound", o.Predicted.Bound, ""},
 		{"outside", strings.Join(o.Outside, "; "), ""},
 	}, o.cells()) {
 		if cells[1] != "" {
@@ -222,25 +223,25 @@ func (r *row) quantities(i int, write func([]string) error) error {
 		}
 	}
 	if ratio, ok := r.ratio(i); ok {
-		row("answer", "ratio_to_first", "", table.Exact(ratio), "1", "")
+		row("answer", "ratio_to_first", "", digits.Exact(ratio), "1", "")
 	}
 	for j, t := range a.Arch.Terms {
 		share := ""
 		if v, ok := a.Share(best, j); ok {
-			share = table.Exact(v)
+			share = digits.Exact(v)
 		}
-		row("term", t.Name, t.CommonName(), table.Exact(best.Terms[j]), t.Unit, share)
+		row("term", t.Name, t.CommonName(), digits.Exact(best.Terms[j]), t.Unit, share)
 	}
 	return err
 }
 
 // cells are the quantities that only comparisons have, by name, value and unit.
 func (o *entry) cells() [][3]string {
-	exact := func(n *table.Number) string {
+	exact := func(n *ask.Number) string {
 		if n == nil {
 			return ""
 		}
-		return table.Exact(float64(*n))
+		return digits.Exact(float64(*n))
 	}
 	c := checked{}
 	if o.Checked != nil {
@@ -254,7 +255,7 @@ func (o *entry) cells() [][3]string {
 	}
 	median := ""
 	if c.MedianError > 0 {
-		median = table.Exact(c.MedianError)
+		median = digits.Exact(c.MedianError)
 	}
 	return [][3]string{
 		{"ranks_only", table.Flag(o.RanksOnly), ""}, {"checked_on", c.DataSet, ""}, {"checked_sizes", count(c.Sizes), ""},
@@ -300,13 +301,13 @@ func (r *row) wide(i int) []string {
 	o := r.entry(i)
 	ratio, fastest, clear := "", "", ""
 	if v, ok := r.ratio(i); ok {
-		ratio = table.Exact(v)
+		ratio = digits.Exact(v)
 	}
 	if v, ok := r.verdict(); ok {
 		fastest, clear = table.Flag(v.side == i), table.Flag(v.side == i && v.clear)
 	}
-	cells = append(cells, o.Model, o.Kernel, string(o.Rung), best.Config.String(), table.Exact(o.Predicted.Cycles),
-		table.Exact(o.Predicted.Seconds), table.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, ratio, fastest, clear, "")
+	cells = append(cells, o.Model, o.Kernel, string(o.Rung), best.Config.String(), digits.Exact(o.Predicted.Cycles),
+		digits.Exact(o.Predicted.Seconds), digits.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, ratio, fastest, clear, "")
 	for _, one := range o.cells() {
 		cells = append(cells, one[1])
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -106,7 +107,7 @@ func (s *side) open(ctx context.Context, o *Options) {
 		return
 	}
 	s.desc = s.model.Describe()
-	if s.kernel, s.err = session.KernelFamily(s.desc, s.OpenRequest.Kernel); s.err == nil {
+	if s.kernel, s.err = ask.KernelFamily(s.desc, s.OpenRequest.Kernel); s.err == nil {
 		search := o.search
 		if search == nil {
 			search = &o.Query.Search
@@ -140,8 +141,8 @@ func (s *side) name() string {
 // timed reports whether a side predicts times.
 func (s *side) timed() bool { return s.err == nil && !s.desc.RanksOnly }
 
-// ask asks all sides at once. done is told how many predictions are made.
-func ask(
+// askSides asks all sides at once. done is told how many predictions are made.
+func askSides(
 	ctx context.Context, o *Options, sides []side, list []problems.Problem, done func(predictions int),
 ) (*comparison, error) {
 	c := &comparison{sides: sides, rows: make([]row, len(list))}
@@ -153,7 +154,7 @@ func ask(
 	problems := make([]gemm.Problem, len(list))
 	for i := range list {
 		problems[i] = list[i].Problem
-		c.rows[i] = row{Problem: list[i], sides: sides, answers: make([]session.Answer, len(sides))}
+		c.rows[i] = row{Problem: list[i], sides: sides, answers: make([]ask.Ranking, len(sides))}
 	}
 	var wg sync.WaitGroup
 	for i := range sides {
@@ -170,9 +171,9 @@ func (c *comparison) fill(ctx context.Context, i int, problems []gemm.Problem, d
 	s := &c.sides[i]
 	for from := 0; from < len(problems); from += atOnce {
 		part := problems[from:min(from+atOnce, len(problems))]
-		var answers []session.Answer
+		var answers []ask.Ranking
 		if s.err == nil {
-			answers, s.err = session.Ask(ctx, s.model, part, session.Question{Kernel: s.kernel, Top: 1, Terms: true})
+			answers, s.err = ask.Rank(ctx, s.model, ask.Question{Problems: part, Kernel: s.kernel, Top: 1, Terms: true})
 		}
 		done(len(part))
 		for j := range part {

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -19,7 +19,7 @@ const (
 // shares adds where the time goes: the largest shares, and the others in one line.
 func (g *grid) shares() {
 	largest := map[string]float64{}
-	g.eachTerm(func(_ int, a *session.Answer, e *session.Entry, j int) {
+	g.eachTerm(func(_ int, a *ask.Ranking, e *ask.Entry, j int) {
 		if v, ok := a.Share(e, j); ok {
 			name := a.Arch.Terms[j].CommonName()
 			largest[name] = max(largest[name], v)
@@ -36,7 +36,7 @@ func (g *grid) shares() {
 	for _, name := range names {
 		g.term(name, arch.KindShare)
 	}
-	g.add("  other", func(_ int, a *session.Answer, e *session.Entry) string {
+	g.add("  other", func(_ int, a *ask.Ranking, e *ask.Entry) string {
 		cycles, share := 0.0, 0.0
 		for j := range a.Arch.Terms {
 			if v, ok := a.Share(e, j); ok && !slices.Contains(names, a.Arch.Terms[j].CommonName()) {
@@ -46,7 +46,7 @@ func (g *grid) shares() {
 		if cycles == 0 {
 			return ""
 		}
-		return termValue(a, cycles, "cycles") + " (" + table.Percent(share) + ")"
+		return termValue(a, cycles, "cycles") + " (" + digits.Percent(share) + ")"
 	})
 }
 
@@ -77,7 +77,7 @@ func (g *grid) allTerms() {
 
 // term adds a line for a term by the name that all models have for it.
 func (g *grid) term(name string, kind arch.TermKind) {
-	g.add("  "+name, func(_ int, a *session.Answer, e *session.Entry) string {
+	g.add("  "+name, func(_ int, a *ask.Ranking, e *ask.Entry) string {
 		j := slices.IndexFunc(a.Arch.Terms, func(t arch.Term) bool { return t.CommonName() == name && t.Kind == kind })
 		if j < 0 || e.Terms[j] == 0 {
 			return ""
@@ -87,18 +87,18 @@ func (g *grid) term(name string, kind arch.TermKind) {
 		}
 		text := termValue(a, e.Terms[j], a.Arch.Terms[j].Unit)
 		if share, ok := a.Share(e, j); ok {
-			text += " (" + table.Percent(share) + ")"
+			text += " (" + digits.Percent(share) + ")"
 		}
 		return text
 	})
 }
 
 // termValue writes the value of a term in the unit in which people speak of it.
-func termValue(a *session.Answer, v float64, of string) string {
+func termValue(a *ask.Ranking, v float64, of string) string {
 	switch of {
 	case "cycles":
 		if a.Arch.RanksOnly {
-			return table.SixDigits(v) + " cycles"
+			return digits.SixDigits(v) + " cycles"
 		}
 		return unit.Cycles(v).At(a.Arch.Clock).String()
 	case "B":
@@ -106,12 +106,12 @@ func termValue(a *session.Answer, v float64, of string) string {
 	case "B/cycle":
 		return unit.SI(v*float64(a.Arch.Clock), "B/s")
 	default:
-		return table.Quantity(v, of)
+		return digits.Quantity(v, of)
 	}
 }
 
 // eachTerm calls f for every term of every side.
-func (g *grid) eachTerm(f func(i int, a *session.Answer, e *session.Entry, j int)) {
+func (g *grid) eachTerm(f func(i int, a *ask.Ranking, e *ask.Entry, j int)) {
 	for i := range g.r.sides {
 		if a, e := g.r.best(i); a != nil {
 			for j := range a.Arch.Terms {
@@ -126,7 +126,7 @@ func (g *grid) eachTerm(f func(i int, a *session.Answer, e *session.Entry, j int
 func (g *grid) termNames(kind arch.TermKind) []string {
 	sides := make([][]string, len(g.r.sides))
 	count := map[string]int{}
-	g.eachTerm(func(i int, a *session.Answer, _ *session.Entry, j int) {
+	g.eachTerm(func(i int, a *ask.Ranking, _ *ask.Entry, j int) {
 		if t := &a.Arch.Terms[j]; t.Kind == kind {
 			sides[i] = append(sides[i], t.CommonName())
 			count[t.CommonName()]++

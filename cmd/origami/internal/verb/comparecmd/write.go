@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -45,7 +46,7 @@ type grid struct {
 }
 
 // add adds a row, unless no side has anything in it. Only sides with an answer are asked.
-func (g *grid) add(name string, cell func(i int, a *session.Answer, e *session.Entry) string) {
+func (g *grid) add(name string, cell func(i int, a *ask.Ranking, e *ask.Entry) string) {
 	cells, found := []string{name}, false
 	for i := range g.r.sides {
 		text := absent
@@ -109,58 +110,58 @@ func (w *writer) failed(g *grid) {
 
 // identity adds who answers, and what the answer was checked on.
 func (w *writer) identity(g *grid) {
-	g.add("device", func(_ int, a *session.Answer, _ *session.Entry) string { return a.Arch.DeviceName })
-	g.add("units", func(_ int, a *session.Answer, _ *session.Entry) string {
+	g.add("device", func(_ int, a *ask.Ranking, _ *ask.Entry) string { return a.Arch.DeviceName })
+	g.add("units", func(_ int, a *ask.Ranking, _ *ask.Entry) string {
 		return fmt.Sprintf("%d %ss at %s", a.Arch.Units, a.Arch.UnitName, a.Arch.Clock)
 	})
-	g.add("model", func(_ int, a *session.Answer, _ *session.Entry) string {
+	g.add("model", func(_ int, a *ask.Ranking, _ *ask.Entry) string {
 		if a.Arch.RanksOnly {
 			return a.Arch.Model + ", ranks only"
 		}
 		return a.Arch.Model
 	})
-	g.add("family", func(_ int, a *session.Answer, _ *session.Entry) string { return a.Kernel })
-	g.add("rung", func(_ int, a *session.Answer, _ *session.Entry) string { return string(a.Arch.Rung) })
-	g.add("options", func(_ int, a *session.Answer, _ *session.Entry) string {
+	g.add("family", func(_ int, a *ask.Ranking, _ *ask.Entry) string { return a.Kernel })
+	g.add("rung", func(_ int, a *ask.Ranking, _ *ask.Entry) string { return string(a.Arch.Rung) })
+	g.add("options", func(_ int, a *ask.Ranking, _ *ask.Entry) string {
 		var words []string
 		for _, o := range a.Arch.Options {
 			words = append(words, o.Key+"="+o.Value)
 		}
 		return strings.Join(words, ", ")
 	})
-	g.add("checked", func(_ int, a *session.Answer, e *session.Entry) string { return render.CheckedCell(a, e) })
-	g.add("pick", func(_ int, _ *session.Answer, e *session.Entry) string { return e.Config.String() })
+	g.add("checked", func(_ int, a *ask.Ranking, e *ask.Entry) string { return render.CheckedCell(a, e) })
+	g.add("pick", func(_ int, _ *ask.Ranking, e *ask.Entry) string { return e.Config.String() })
 }
 
 // times adds what is predicted.
 func (w *writer) times(g *grid) {
-	g.add("time", func(_ int, a *session.Answer, e *session.Entry) string {
+	g.add("time", func(_ int, a *ask.Ranking, e *ask.Entry) string {
 		if a.Arch.RanksOnly {
 			return "not a time: " + render.TimeCell(a, e)
 		}
 		return render.TimeCell(a, e)
 	})
-	g.add("interval", func(_ int, a *session.Answer, e *session.Entry) string {
+	g.add("interval", func(_ int, a *ask.Ranking, e *ask.Entry) string {
 		low, high, ok := a.Interval(e)
 		if !ok || a.Arch.RanksOnly {
 			return ""
 		}
-		return fmt.Sprintf("%s (%s)", table.Span(low, high), table.Level(a.Scope(e).Uncertainty.Level))
+		return fmt.Sprintf("%s (%s)", digits.Span(low, high), digits.Level(a.Scope(e).Uncertainty.Level))
 	})
-	g.add("time ÷ first", func(i int, _ *session.Answer, _ *session.Entry) string {
+	g.add("time ÷ first", func(i int, _ *ask.Ranking, _ *ask.Entry) string {
 		if ratio, ok := g.r.ratio(i); ok {
 			return fmt.Sprintf("%.3f", ratio)
 		}
 		return ""
 	})
 	fastest, decided := g.r.verdict()
-	g.add(table.FastestColumn, func(i int, _ *session.Answer, _ *session.Entry) string {
+	g.add(table.FastestColumn, func(i int, _ *ask.Ranking, _ *ask.Entry) string {
 		if !decided || i != fastest.side {
 			return ""
 		}
 		return "lead " + fastest.leadCell()
 	})
-	g.add("launch cost", func(i int, a *session.Answer, _ *session.Entry) string {
+	g.add("launch cost", func(i int, a *ask.Ranking, _ *ask.Entry) string {
 		switch t, ok := g.r.launch(i); {
 		case a.Arch.RanksOnly:
 			return ""
@@ -170,37 +171,37 @@ func (w *writer) times(g *grid) {
 			return t.String() + " of the time"
 		}
 	})
-	g.add("rate", func(_ int, a *session.Answer, e *session.Entry) string { return render.RateCell(a, e) })
+	g.add("rate", func(_ int, a *ask.Ranking, e *ask.Entry) string { return render.RateCell(a, e) })
 }
 
 // roofs adds where the picks are under the roofs.
 func (w *writer) roofs(g *grid) {
-	timed := func(name string, cell func(*session.Answer, session.Roofline) string) {
-		g.add(name, func(_ int, a *session.Answer, e *session.Entry) string {
+	timed := func(name string, cell func(*ask.Ranking, ask.Roofline) string) {
+		g.add(name, func(_ int, a *ask.Ranking, e *ask.Entry) string {
 			if a.Arch.RanksOnly {
 				return ""
 			}
 			return cell(a, a.Roofline(e))
 		})
 	}
-	g.add("bound", func(_ int, _ *session.Answer, e *session.Entry) string { return e.Estimate.Bound.String() })
-	timed("of peak", func(a *session.Answer, r session.Roofline) string {
-		return shareOf(r.PeakShare, table.Rate(a.Arch.PeakFor(a.Problem.DType), a.Problem.DType))
+	g.add("bound", func(_ int, _ *ask.Ranking, e *ask.Entry) string { return e.Estimate.Bound.String() })
+	timed("of peak", func(a *ask.Ranking, r ask.Roofline) string {
+		return shareOf(r.PeakShare, digits.Rate(a.Arch.PeakFor(a.Problem.DType), a.Problem.DType))
 	})
-	timed("of DRAM's peak", func(_ *session.Answer, r session.Roofline) string {
+	timed("of DRAM's peak", func(_ *ask.Ranking, r ask.Roofline) string {
 		return shareOf(r.DRAMShare, unit.SI(r.DRAMPeak, "B/s"))
 	})
-	timed("of the roof", func(_ *session.Answer, r session.Roofline) string { return shareOf(r.RoofShare, "") })
-	g.add("intensity", func(_ int, a *session.Answer, e *session.Entry) string {
+	timed("of the roof", func(_ *ask.Ranking, r ask.Roofline) string { return shareOf(r.RoofShare, "") })
+	g.add("intensity", func(_ int, a *ask.Ranking, e *ask.Entry) string {
 		r := a.Roofline(e)
-		text := render.Intensity(a, r.Intensity)
+		text := a.Intensity(r.Intensity)
 		if r.Ridge > 0 {
-			text += ", ridge " + table.ThreeDigits(r.Ridge)
+			text += ", ridge " + digits.ThreeDigits(r.Ridge)
 		}
 		return text
 	})
-	g.add("occupancy", func(_ int, a *session.Answer, e *session.Entry) string {
-		return render.Waves(a, a.Roofline(e))
+	g.add("occupancy", func(_ int, a *ask.Ranking, e *ask.Entry) string {
+		return a.Waves(a.Roofline(e))
 	})
 }
 
@@ -210,19 +211,19 @@ func shareOf(share float64, of string) string {
 	case share <= 0:
 		return ""
 	case of == "":
-		return table.Percent(share)
+		return digits.Percent(share)
 	default:
-		return table.Percent(share) + " of " + of
+		return digits.Percent(share) + " of " + of
 	}
 }
 
 // costs adds the work per dollar and per joule.
 func (w *writer) costs(g *grid) {
 	if w.all.dollars {
-		g.add("per dollar", func(i int, _ *session.Answer, _ *session.Entry) string { return work(g.r.perDollar(i)) })
+		g.add("per dollar", func(i int, _ *ask.Ranking, _ *ask.Entry) string { return work(g.r.perDollar(i)) })
 	}
 	if w.all.joules {
-		g.add("per joule", func(i int, _ *session.Answer, _ *session.Entry) string { return work(g.r.perJoule(i)) })
+		g.add("per joule", func(i int, _ *ask.Ranking, _ *ask.Entry) string { return work(g.r.perJoule(i)) })
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 )
@@ -147,7 +147,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if n := len(data.Partial); n > 0 && o.Query.Problems == "" {
-		o.Factory.Streams.Note(table.Plural(n, "problem is", "problems are") +
+		o.Factory.Streams.Note(digits.Plural(n, "problem is", "problems are") +
 			" left out, of which fewer than half of the configurations were recorded: " + shapesOf(data.Partial))
 	}
 	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {

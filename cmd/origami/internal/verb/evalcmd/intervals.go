@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/score"
 )
 
@@ -19,7 +21,7 @@ type intervals struct {
 	Model       string                 `json:"model"`
 	Rung        arch.Rung              `json:"rung"`
 	Uncertainty arch.UncertaintyRecord `json:"uncertainty"`
-	LeaveOneOut table.Fields           `json:"leave_one_out"`
+	LeaveOneOut ask.Fields             `json:"leave_one_out"`
 	coverage    score.Coverage         // behind LeaveOneOut
 	desc        *arch.Description
 }
@@ -28,21 +30,22 @@ type intervals struct {
 func (o *outcome) intervals(done func(int)) (*intervals, error) {
 	u, ok := score.Calibrate(o.data.Kernel, o.rows)
 	if !ok || len(o.rows) <= score.MinSizes { // one is left out in turn
-		return nil, diag.Inputf("intervals cannot be found on %s", table.Plural(len(o.rows), "size", "sizes")).
+		return nil, diag.Inputf("intervals cannot be found on %s", digits.Plural(len(o.rows), "size", "sizes")).
 			At("--intervals").Do("give records of at least %d sizes", score.MinSizes+1)
 	}
 	c := score.LeaveOneOut(o.rows, done)
 	u.Checked, u.Widening = score.CheckedOn(o.data.Name, o.rows), score.Widening(o.rows)
 	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows),
-		o.data.Name, table.Percent(c.Points))
+		o.data.Name, digits.Percent(c.Points))
 	out := &intervals{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch,
 		Uncertainty: u.Record(),
-		LeaveOneOut: table.Fields{
+		LeaveOneOut: ask.Fields{
 			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks},
 			{Name: "interval_coverage_worst", Value: c.Worst},
-			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_loss_mean", Value: c.ExpectedRegret},
-			{Name: "recorded_loss_mean", Value: c.Regret},
+			{Name: "high_over_low_median", Value: c.Width}, {Name: "expected_regret_mean", Value: c.ExpectedRegret},
+			{Name: "recorded_regret_mean", Value: c.Regret}, {Name: "auto_regret_mean", Value: c.RegretLeft},
+			{Name: "expected_loss_mean", Value: c.ExpectedRegret}, {Name: "recorded_loss_mean", Value: c.Regret},
 			{Name: "auto_loss_mean", Value: c.RegretLeft}, {Name: "auto_measured_mean", Value: c.CandidatesMeasured},
 		},
 	}
@@ -57,7 +60,7 @@ func rangeCells(u *arch.UncertaintyRecord, number func(float64) string) [][]stri
 			rows[i][0] = *r.Bound
 		}
 		if r.Below != nil {
-			rows[i][1] = table.Exact(*r.Below)
+			rows[i][1] = digits.Exact(*r.Below)
 		}
 	}
 	return rows
@@ -68,12 +71,12 @@ func (v *intervals) write(s *iostreams.Streams, f table.Format) error {
 		return table.JSONLine(s, v)
 	}
 	header := []string{"bound", "below_seconds", "low", "high"}
-	number := table.Exact
+	number := digits.Exact
 	if f == table.Table {
 		number = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 		header = []string{"bound", "predicted below", "low", "high"}
 		table.Lines(s, append(render.DeviceLines(v.desc), render.ModelLine(v.desc, v.Uncertainty.Kernel))...)
-		table.Line(s, "intervals", "%s, of measured ÷ predicted time\n", table.Level(v.Uncertainty.Level))
+		table.Line(s, "intervals", "%s, of measured ÷ predicted time\n", digits.Level(v.Uncertainty.Level))
 	}
 	if err := table.WriteRows(s, f, header, rangeCells(&v.Uncertainty, number)); err != nil || f != table.Table {
 		return err
@@ -86,13 +89,13 @@ func (v *intervals) write(s *iostreams.Streams, f table.Format) error {
 		v.Uncertainty.Spread, v.Uncertainty.Plan)
 	line("coverage", "of sizes left out in turn: %s of the times (worst size %s), %s of the picks' times; median high "+
 		"÷ low %.2f",
-		table.Percent(c.Points), table.Percent(c.Worst), table.Percent(c.Picks), c.Width)
+		digits.Percent(c.Points), digits.Percent(c.Worst), digits.Percent(c.Picks), c.Width)
 	line("regret", "without measuring: mean expected %s, mean %s; after measuring as many as are worth it, %.1f on "+
 		"average: mean %s",
-		table.Percent(c.ExpectedRegret), table.Percent(c.Regret), c.CandidatesMeasured, table.Percent(c.RegretLeft))
+		digits.Percent(c.ExpectedRegret), digits.Percent(c.Regret), c.CandidatesMeasured, digits.Percent(c.RegretLeft))
 	if w := v.Uncertainty.Widening; w != nil {
 		line("widening", "%.3f, for sizes outside of those measured: the widest range times it holds %s of the times of "+
-			"every class of shape left out in turn", *w, table.Level(v.Uncertainty.Level))
+			"every class of shape left out in turn", *w, digits.Level(v.Uncertainty.Level))
 	}
 	line("source", "%s", v.Uncertainty.Source)
 	return nil

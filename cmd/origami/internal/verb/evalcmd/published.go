@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -369,7 +370,7 @@ func (o *Options) predict(ctx context.Context, j publishedJob) (*arch.Descriptio
 	if err != nil {
 		return nil, refused(ctx, j.times, err)
 	}
-	kernel, err := session.KernelFamily(a.Describe(), o.Factory.Settings.Kernel)
+	kernel, err := ask.KernelFamily(a.Describe(), o.Factory.Settings.Kernel)
 	if err != nil {
 		return nil, refused(ctx, j.times, err)
 	}

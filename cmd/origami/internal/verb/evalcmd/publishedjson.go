@@ -1,7 +1,7 @@
 package evalcmd
 
 import (
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/score"
 )
 
@@ -12,23 +12,23 @@ type publishedObject struct {
 	RanksOnly bool                  `json:"ranks_only,omitempty"`
 	Times     int                   `json:"times"`
 	Groups    []publishedGroupJSON  `json:"groups"`
-	Classes   []table.Fields        `json:"classes"`
-	Pairs     []table.Fields        `json:"pairs"`
-	AllPairs  table.Fields          `json:"all_pairs"`
+	Classes   []ask.Fields          `json:"classes"`
+	Pairs     []ask.Fields          `json:"pairs"`
+	AllPairs  ask.Fields            `json:"all_pairs"`
 	Sources   []publishedSourceJSON `json:"sources"`
 	Without   []string              `json:"without_model"`
 	Doubtful  []publishedDoubt      `json:"not_scored"`
 }
 
 type publishedGroupJSON struct {
-	Device  string         `json:"device"`
-	Part    string         `json:"part"`
-	DType   string         `json:"dtype"`
-	Scheme  string         `json:"scheme"`
-	Score   table.Fields   `json:"score"`
-	Refused int            `json:"not_modelled"`
-	Reason  string         `json:"reason,omitempty"`
-	Classes []table.Fields `json:"classes"`
+	Device  string       `json:"device"`
+	Part    string       `json:"part"`
+	DType   string       `json:"dtype"`
+	Scheme  string       `json:"scheme"`
+	Score   ask.Fields   `json:"score"`
+	Refused int          `json:"not_modelled"`
+	Reason  string       `json:"reason,omitempty"`
+	Classes []ask.Fields `json:"classes"`
 }
 
 type publishedSourceJSON struct {
@@ -43,7 +43,7 @@ func (o *publishedOutcome) object() publishedObject {
 	pairs, together := o.comparisons()
 	out := publishedObject{
 		Kernel: o.kernel, Models: o.models, RanksOnly: o.ranksOnly, Times: len(o.times),
-		Groups: []publishedGroupJSON{}, Classes: classesJSON(all), Pairs: []table.Fields{},
+		Groups: []publishedGroupJSON{}, Classes: classesJSON(all), Pairs: []ask.Fields{},
 		AllPairs: comparabilityJSON(together), Sources: []publishedSourceJSON{}, Without: append([]string{}, o.without...),
 		Doubtful: append([]publishedDoubt{}, o.doubts()...),
 	}
@@ -56,7 +56,7 @@ func (o *publishedOutcome) object() publishedObject {
 		out.Groups = append(out.Groups, group)
 	}
 	for _, p := range pairs {
-		out.Pairs = append(out.Pairs, append(table.Fields{{Name: "first", Value: p.first},
+		out.Pairs = append(out.Pairs, append(ask.Fields{{Name: "first", Value: p.first},
 			{Name: "second", Value: p.second}, {Name: "dtype", Value: p.dtype}, {Name: "scheme", Value: p.scheme}},
 			comparabilityJSON(p.Comparability)...))
 	}
@@ -66,24 +66,24 @@ func (o *publishedOutcome) object() publishedObject {
 	return out
 }
 
-func classesJSON(classes []publishedClass) []table.Fields {
-	out := []table.Fields{}
+func classesJSON(classes []publishedClass) []ask.Fields {
+	out := []ask.Fields{}
 	for _, c := range classes {
-		out = append(out, append(table.Fields{{Name: "class", Value: c.String()}},
+		out = append(out, append(ask.Fields{{Name: "class", Value: c.String()}},
 			accuracyJSON(c.Accuracy, c.ceiling)...))
 	}
 	return out
 }
 
 // accuracyJSON has null for what is undefined without times, or with one stack.
-func accuracyJSON(a score.Accuracy, c score.Ceiling) table.Fields {
+func accuracyJSON(a score.Accuracy, c score.Ceiling) ask.Fields {
 	some := func(v float64, n int) any {
 		if n == 0 {
 			return nil
 		}
 		return v
 	}
-	return table.Fields{
+	return ask.Fields{
 		{Name: "times", Value: a.Count}, {Name: "geomean", Value: some(a.Geomean, a.Count)},
 		{Name: "p10", Value: some(a.P10, a.Count)}, {Name: "p90", Value: some(a.P90, a.Count)},
 		{Name: "within", Value: some(a.Within, a.Count)}, {Name: "error_median", Value: some(a.Error, a.Count)},
@@ -91,8 +91,8 @@ func accuracyJSON(a score.Accuracy, c score.Ceiling) table.Fields {
 	}
 }
 
-func comparabilityJSON(c score.Comparability) table.Fields {
-	f := table.Fields{{Name: "shapes", Value: c.Count}, {Name: "within", Value: nil},
+func comparabilityJSON(c score.Comparability) ask.Fields {
+	f := ask.Fields{{Name: "shapes", Value: c.Count}, {Name: "within", Value: nil},
 		{Name: "decided", Value: c.Decided}, {Name: "winner", Value: nil}}
 	if c.Count > 0 {
 		f[1].Value = c.Within

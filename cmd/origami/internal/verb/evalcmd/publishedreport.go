@@ -6,7 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
 )
@@ -96,11 +96,11 @@ func (o *publishedOutcome) timeRows() [][]string {
 		t := &o.times[i]
 		cells := []string{t.Device, t.Part, t.DType, t.Out, t.Scheme, strconv.Itoa(t.M), strconv.Itoa(t.N),
 			strconv.Itoa(t.K), bit(t.TransA), bit(t.TransB), "", string(t.Cache), t.Library,
-			table.SixDigits(float64(t.Median) * 1e6),
-			table.SixDigits(float64(t.Overhead) * 1e6), "", "", "", t.Source.ID, t.Source.Licence}
+			digits.SixDigits(float64(t.Median) * 1e6),
+			digits.SixDigits(float64(t.Overhead) * 1e6), "", "", "", t.Source.ID, t.Source.Licence}
 		if t.Err == nil {
 			cells[10] = score.LayerOf(t.problem).String()
-			cells[15], cells[16] = table.SixDigits(float64(t.Prediction.Time)*1e6), table.SixDigits(t.ratio())
+			cells[15], cells[16] = digits.SixDigits(float64(t.Prediction.Time)*1e6), digits.SixDigits(t.ratio())
 		} else {
 			cells[17] = t.Err.Error()
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
@@ -39,11 +40,11 @@ func (o *publishedOutcome) groupRows() [][]string {
 				strconv.Itoa(c.Count), "", refused}
 			if a.Count > 0 {
 				for i, v := range []float64{a.Geomean, a.P10, a.P90, a.Within, a.Error} {
-					cells[6+i] = table.Exact(v)
+					cells[6+i] = digits.Exact(v)
 				}
 			}
 			if c.Count > 0 {
-				cells[12] = table.Exact(c.Share)
+				cells[12] = digits.Exact(c.Share)
 			}
 			rows = append(rows, cells)
 		}
@@ -61,10 +62,10 @@ func (o *publishedOutcome) pairRows() [][]string {
 	pairs, _ := o.comparisons()
 	rows := make([][]string, len(pairs))
 	for i, p := range pairs {
-		rows[i] = []string{p.first, p.second, p.dtype, p.scheme, strconv.Itoa(p.Count), table.Exact(p.Within),
+		rows[i] = []string{p.first, p.second, p.dtype, p.scheme, strconv.Itoa(p.Count), digits.Exact(p.Within),
 			strconv.Itoa(p.Decided), ""}
 		if p.Decided > 0 {
-			rows[i][7] = table.Exact(p.Winner)
+			rows[i][7] = digits.Exact(p.Winner)
 		}
 	}
 	return rows
@@ -94,7 +95,7 @@ func (o *publishedOutcome) text() text {
 	total, ceiling, byClass := o.all()
 	line(&out.above, "model", "%s, kernel family %s", strings.Join(o.models, ", "), o.kernel)
 	line(&out.above, "published", "%d times of %s; docs/published.md names their sources", len(o.times),
-		table.Plural(o.devices(), "device", "devices"))
+		digits.Plural(o.devices(), "device", "devices"))
 	if o.ranksOnly {
 		line(&out.above, "not a time", "a model here ranks configurations and predicts no times: its ratios show where "+
 			"it is off")
@@ -103,10 +104,10 @@ func (o *publishedOutcome) text() text {
 		cells := []string{strconv.Itoa(a.Count), none, none, none, none, none, none}
 		if a.Count > 0 {
 			cells[1], cells[2], cells[3] = ratioText(a.Geomean), ratioText(a.P10), ratioText(a.P90)
-			cells[4] = table.Percent(a.Within)
+			cells[4] = digits.Percent(a.Within)
 		}
 		if a.Count > 0 && c.Count > 0 {
-			cells[5], cells[6] = table.Percent(c.Share), table.Percent(a.Within/c.Share)
+			cells[5], cells[6] = digits.Percent(c.Share), digits.Percent(a.Within/c.Share)
 		}
 		return cells
 	}
@@ -125,7 +126,7 @@ func (o *publishedOutcome) text() text {
 
 	if _, c := o.comparisons(); c.Count > 0 {
 		line(&out.below, "pairs", "%s of times on two devices: %s within 20 %%; of the %d measured ratios over 1.1, "+
-			"%s have the right winner", table.Plural(c.Count, "ratio", "ratios"), table.Percent(c.Within), c.Decided,
+			"%s have the right winner", digits.Plural(c.Count, "ratio", "ratios"), digits.Percent(c.Within), c.Decided,
 			percent(winner(c)))
 	}
 	line(&out.below, "stacks agree", "the share of the pairs of software stacks whose times of one problem on one GPU "+
@@ -134,7 +135,7 @@ func (o *publishedOutcome) text() text {
 		line(&out.below, "not modelled", "%s", r)
 	}
 	for _, d := range o.doubts() {
-		line(&out.below, "not scored", "%s of %s: %s; docs/published.md says why", table.Plural(d.Times, "time", "times"),
+		line(&out.below, "not scored", "%s of %s: %s; docs/published.md says why", digits.Plural(d.Times, "time", "times"),
 			d.Device, d.Reason)
 	}
 	if len(o.without) > 0 {
@@ -160,7 +161,7 @@ func (o *publishedOutcome) pairCells() [][]string {
 	rows := make([][]string, len(pairs))
 	for i := range pairs {
 		p := &pairs[i]
-		rows[i] = []string{p.first, p.second, p.name(), strconv.Itoa(p.Count), table.Percent(p.Within),
+		rows[i] = []string{p.first, p.second, p.name(), strconv.Itoa(p.Count), digits.Percent(p.Within),
 			strconv.Itoa(p.Decided), percent(winner(p.Comparability))}
 	}
 	return rows
@@ -194,7 +195,7 @@ func reasons(groups []publishedGroup) []string {
 	}
 	for i, text := range texts {
 		name, reason, _ := strings.Cut(text, "\n")
-		texts[i] = fmt.Sprintf("%s, %s of %s: %s", name, table.Plural(counts[text], "time", "times"),
+		texts[i] = fmt.Sprintf("%s, %s of %s: %s", name, digits.Plural(counts[text], "time", "times"),
 			strings.Join(devices[text], ", "), reason)
 	}
 	return texts

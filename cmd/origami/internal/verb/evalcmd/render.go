@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 )
@@ -96,10 +97,10 @@ func (o *outcome) axes() []gemm.Axis { return o.arch.Axes(o.data.Kernel) }
 
 func (o *outcome) cells(r *score.Evaluation) []string {
 	number := func(v float64) string {
-		if !table.Finite(v) {
+		if !digits.Finite(v) {
 			return ""
 		}
-		return table.Exact(v)
+		return digits.Exact(v)
 	}
 	rank := func(n int) string {
 		if n == 0 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/score"
 )
 
@@ -54,7 +54,7 @@ func (o *outcome) inSampleText() string {
 		return fmt.Sprintf("yes: the model was fitted to measurements of these problems, in %s", to)
 	}
 	return fmt.Sprintf("in part: the model was fitted to measurements of %d of the %s, in %s", n,
-		table.Plural(of, "problem", "problems"), to)
+		digits.Plural(of, "problem", "problems"), to)
 }
 
 func (o *outcome) inSampleWord(r *score.Evaluation) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 )
@@ -108,11 +109,11 @@ func (o *singles) write(s *iostreams.Streams, f table.Format) error {
 		rows := make([][]string, len(o.rows))
 		for i := range o.rows {
 			r := &o.rows[i]
-			cells := []string{"", "", table.Exact(milliseconds(r.Measured)), "", strconv.Itoa(int(r.SpillBytes)),
+			cells := []string{"", "", digits.Exact(milliseconds(r.Measured)), "", strconv.Itoa(int(r.SpillBytes)),
 				string(r.Reject), table.Flag(o.arch.RanksOnly)}
 			if r.Reject == "" {
-				cells[0], cells[1] = r.Bound.String(), table.Exact(milliseconds(r.Predicted))
-				cells[3] = table.Exact(r.Ratio())
+				cells[0], cells[1] = r.Bound.String(), digits.Exact(milliseconds(r.Predicted))
+				cells[3] = digits.Exact(r.Ratio())
 			}
 			rows[i] = slices.Concat(table.KeyCells(r.Problem, r.Config), table.LaunchCells(r.Config, axes), cells)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
@@ -68,9 +68,9 @@ func (o *outcome) text() text {
 	for i, name := range names {
 		c := &summaries[i]
 		out.classes = append(out.classes, []string{
-			name, strconv.Itoa(c.Problems), table.Percent(c.Efficiency.Geomean), table.Percent(c.Efficiency.P10),
-			table.Percent(c.Efficiency.Worst),
-			table.Percent(c.Top[1].Geomean), table.Percent(c.Top[1].Worst), tau(c.TauMean), tau(c.TauWorst),
+			name, strconv.Itoa(c.Problems), digits.Percent(c.Efficiency.Geomean), digits.Percent(c.Efficiency.P10),
+			digits.Percent(c.Efficiency.Worst),
+			digits.Percent(c.Top[1].Geomean), digits.Percent(c.Top[1].Worst), tau(c.TauMean), tau(c.TauWorst),
 			percent(c.Error),
 		})
 	}
@@ -78,21 +78,21 @@ func (o *outcome) text() text {
 		out.below = append(out.below, fmt.Sprintf("%-11s %s", label, fmt.Sprintf(format, args...)))
 	}
 	spread := func(label string, v stats.Quantiles) {
-		line(label, "geomean %s, median %s, p10 %s, worst %s", table.Percent(v.Geomean), table.Percent(v.Median),
-			table.Percent(v.P10), table.Percent(v.Worst))
+		line(label, "geomean %s, median %s, p10 %s, worst %s", digits.Percent(v.Geomean), digits.Percent(v.Median),
+			digits.Percent(v.P10), digits.Percent(v.Worst))
 	}
 	spread("of best", s.Efficiency)
 	for i, n := range score.TopCounts {
 		spread(fmt.Sprintf("top %d", n), s.Top[i])
 	}
 	if s.Unmeasured > 0 {
-		line("unrecorded", "%s no recorded time and count 0", table.Plural(s.Unmeasured, "pick has", "picks have"))
+		line("unrecorded", "%s no recorded time and count 0", digits.Plural(s.Unmeasured, "pick has", "picks have"))
 	}
 	line("tau", "mean %s, worst %s", tau(s.TauMean), tau(s.TauWorst))
 	line("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
 	if o.hasIntervals() {
 		line("coverage", "the %s intervals cover %s of the times, and %s of the picks' times",
-			table.Level(o.level()), percent(s.Coverage), percent(s.PickCoverage))
+			digits.Level(o.level()), percent(s.Coverage), percent(s.PickCoverage))
 		line("unmeasured", "mean expected regret %s, mean regret %s", percent(s.ExpectedRegret), percent(s.Regret))
 		spread("auto", s.AutoEfficiency)
 		line("", "the fastest of as many candidates as are worth measuring, %.1f on average", s.CandidatesMeasured)
@@ -105,7 +105,7 @@ func (o *outcome) text() text {
 	}
 	if n := o.outside(); n > 0 && o.arch.HasUncertainty(o.data.Kernel) {
 		line("outside", "%s outside of what the intervals were found on: they are wider, or missing",
-			table.Plural(n, "problem is", "problems are"))
+			digits.Plural(n, "problem is", "problems are"))
 	}
 	for _, c := range []struct {
 		name     string
@@ -116,10 +116,10 @@ func (o *outcome) text() text {
 			constant := ""
 			if c.constant > 0 {
 				constant = fmt.Sprintf("; a constant %d geomean %s, worst %s", c.constant,
-					table.Percent(c.choice.Constant.Geomean), table.Percent(c.choice.Constant.Worst))
+					digits.Percent(c.choice.Constant.Geomean), digits.Percent(c.choice.Constant.Worst))
 			}
-			line(c.name, "the model's is geomean %s, worst %s of the best over %s%s", table.Percent(v.Geomean),
-				table.Percent(v.Worst), table.Plural(v.Count, "configuration", "configurations"), constant)
+			line(c.name, "the model's is geomean %s, worst %s of the best over %s%s", digits.Percent(v.Geomean),
+				digits.Percent(v.Worst), digits.Plural(v.Count, "configuration", "configurations"), constant)
 		}
 	}
 	return out
@@ -151,7 +151,7 @@ func percent(v float64) string {
 	if math.IsNaN(v) {
 		return none
 	}
-	return table.Percent(v)
+	return digits.Percent(v)
 }
 
 // short writes a configuration without what the sweep holds constant.
@@ -176,8 +176,8 @@ func (o *outcome) tableCells(r *score.Evaluation) []string {
 	out := []string{
 		r.Problem.String(), r.Class.String(), o.short(r.Pick.Config), time, o.short(r.Best.Config),
 		r.Best.Time.String(),
-		table.Percent(r.Efficiency()),
-		table.Percent(r.Top[0]), table.Percent(r.Top[1]), table.Percent(r.Top[2]), tau(r.Tau), pickPlace, bestPlace,
+		digits.Percent(r.Efficiency()),
+		digits.Percent(r.Top[0]), digits.Percent(r.Top[1]), digits.Percent(r.Top[2]), tau(r.Tau), pickPlace, bestPlace,
 		percent(r.Error),
 	}
 	if o.hasIntervals() {

@@ -4,30 +4,31 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/digits"
 )
 
 // writeDiff sets two configurations of a problem beside each other. all asks a page for the intermediate terms too.
-func writeDiff(s *iostreams.Streams, f table.Format, first, second *Explanation, all bool) error {
+func writeDiff(s *iostreams.Streams, f table.Format, first, second *ask.Explained, all bool) error {
 	switch {
 	case f == table.JSON:
 		return table.JSONLine(s, struct {
-			First  object `json:"first"`
-			Second object `json:"second"`
-		}{objectOf(first), objectOf(second)})
+			First  ask.Explanation `json:"first"`
+			Second ask.Explanation `json:"second"`
+		}{first.Explanation(), second.Explanation()})
 	case f != table.Table:
 		rows := [][]string{{"config", "config", "", first.Config.String(), second.Config.String()}}
 		for i, t := range first.Arch.Terms {
-			rows = append(rows, []string{render.TermKind(t.Kind), t.Name, t.Unit, termCell(first, i, table.Exact),
-				termCell(second, i, table.Exact)})
+			rows = append(rows, []string{t.Kind.String(), t.Name, t.Unit, termCell(first, i, digits.Exact),
+				termCell(second, i, digits.Exact)})
 		}
 		return table.WriteRows(s, f, []string{"kind", "name", "unit", "first", "second"}, rows)
 	}
-	table.Lines(s, render.Heading(first.Answer, &first.Entry)...)
+	table.Lines(s, render.Heading(first.Ranking, &first.Entry)...)
 	table.Line(s, "problem", "%s", first.Problem)
 	rows := [][]string{
 		{"predicted", predicted(first), predicted(second), difference(float64(first.Estimate.Cycles),
@@ -59,20 +60,20 @@ var diffTitles = map[arch.TermKind]string{
 }
 
 // diffOf lists the terms of a kind that are not zero in both, and of intermediate terms those that differ.
-func diffOf(first, second *Explanation, kind arch.TermKind) (rows [][]string) {
+func diffOf(first, second *ask.Explained, kind arch.TermKind) (rows [][]string) {
 	for i, t := range first.Arch.Terms {
 		a, b := first.Terms[i], second.Terms[i]
 		if t.Kind != kind || a == 0 && b == 0 || kind == arch.KindIntermediate && a == b {
 			continue
 		}
-		rows = append(rows, []string{"  " + t.Name, table.WithUnit(termCell(first, i, table.SixDigits), t.Unit),
-			table.WithUnit(termCell(second, i, table.SixDigits), t.Unit), difference(a, b, t.Unit)})
+		rows = append(rows, []string{"  " + t.Name, digits.WithUnit(termCell(first, i, digits.SixDigits), t.Unit),
+			digits.WithUnit(termCell(second, i, digits.SixDigits), t.Unit), difference(a, b, t.Unit)})
 	}
 	return rows
 }
 
-func termCell(e *Explanation, i int, number func(float64) string) string {
-	if session.IsRejectedTotal(e.Arch.Terms[i], e.Terms[i]) {
+func termCell(e *ask.Explained, i int, number func(float64) string) string {
+	if ask.IsRejectedTotal(e.Arch.Terms[i], e.Terms[i]) {
 		return "rejected"
 	}
 	return number(e.Terms[i])
@@ -84,28 +85,28 @@ func difference(first, second float64, unit string) string {
 	if d == 0 || math.IsNaN(d) || math.IsInf(d, 0) {
 		return ""
 	}
-	text := table.WithUnit(fmt.Sprintf("%+.6g", d), unit)
+	text := digits.WithUnit(fmt.Sprintf("%+.6g", d), unit)
 	if first != 0 {
 		text += fmt.Sprintf(" (%+.3g %%)", 100*d/first)
 	}
 	return text
 }
 
-func predicted(e *Explanation) string {
+func predicted(e *ask.Explained) string {
 	if e.Estimate.Reject != "" {
 		return "rejected: " + string(e.Estimate.Reject)
 	}
-	return render.TimeCell(e.Answer, &e.Entry)
+	return render.TimeCell(e.Ranking, &e.Entry)
 }
 
-func bound(e *Explanation) string {
+func bound(e *ask.Explained) string {
 	if e.Estimate.Reject != "" {
 		return ""
 	}
 	return e.Estimate.Bound.String()
 }
 
-func rankOf(e *Explanation) string {
+func rankOf(e *ask.Explained) string {
 	if e.Rank == 0 {
 		return "none"
 	}

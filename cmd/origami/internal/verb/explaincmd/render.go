@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -26,54 +26,11 @@ var sections = []struct {
 	{"Total", []arch.TermKind{arch.KindTotal}},
 }
 
-// term is one explained number.
-type term struct {
-	render.TermJSON
-	Kind        string `json:"kind"`
-	Formula     string `json:"formula,omitempty"`
-	Substituted string `json:"substituted,omitempty"`
-	Doc         string `json:"doc,omitempty"`
-	Source      string `json:"source,omitempty"`
-
-	name string
-	kind arch.TermKind
-	text string // the value as text
-}
-
-// parameter is one number that the terms are computed from.
-type parameter struct {
-	Name   string       `json:"name"`
-	Value  table.Number `json:"value"`
-	Unit   string       `json:"unit"`
-	Tier   string       `json:"tier,omitempty"`
-	Doc    string       `json:"doc,omitempty"`
-	Method string       `json:"method,omitempty"`
-	Source string       `json:"source"`
-	Date   string       `json:"date,omitempty"`
-	Used   *bool        `json:"used,omitempty"`
-
-	unused string // the note for a parameter that the model does not use
-}
-
-// object is `explain --json`.
-type object struct {
-	render.Object
-	Rank       *int              `json:"rank"`
-	Status     string            `json:"status"`
-	Reason     arch.Reason       `json:"reason,omitempty"`
-	Detail     string            `json:"detail,omitempty"`
-	Parameters []parameter       `json:"parameters"`
-	Constants  []parameter       `json:"constants"`
-	Options    map[string]string `json:"options"`
-	Terms      table.Fields      `json:"terms"`
-	Besides    table.Fields      `json:"besides,omitempty"`
-}
-
 // write writes an explanation. all asks a page for every number.
-func write(s *iostreams.Streams, f table.Format, e *Explanation, all bool) error {
+func write(s *iostreams.Streams, f table.Format, e *ask.Explained, all bool) error {
 	switch f {
 	case table.JSON:
-		return writeJSON(s, e)
+		return table.JSONLine(s, e.Explanation())
 	case table.CSV, table.TSV:
 		return writeRecords(s, f, e)
 	default:
@@ -87,78 +44,8 @@ func write(s *iostreams.Streams, f table.Format, e *Explanation, all bool) error
 	}
 }
 
-// terms explains every term, in the order in which the model computes them.
-func terms(e *Explanation, number func(float64) string) []term {
-	values := formula.Values(e.Arch, e.Problem, e.Candidate, e.Terms)
-	out := make([]term, len(e.Arch.Terms))
-	entering := e.Entering(&e.Entry)
-	for i, t := range e.Arch.Terms {
-		explained := term{
-			TermJSON: render.TermJSONOf(e.Answer, &e.Entry, i), Kind: render.TermKind(t.Kind),
-			Formula: t.Formula, Doc: t.Doc,
-			Source: t.Source, name: t.Name, kind: t.Kind, text: number(e.Terms[i]),
-		}
-		if session.IsRejectedTotal(t, e.Terms[i]) {
-			explained.text = "rejected"
-		}
-		if entering != nil && !entering[i] {
-			explained.Used = new(bool)
-		}
-		if t.Formula != "" && !formula.IsRule(t.Formula) {
-			explained.Substituted = formula.Substitute(t.Formula, values, number)
-		}
-		out[i] = explained
-	}
-	return out
-}
-
-func parameters(d *arch.Description) []parameter {
-	out := make([]parameter, len(d.Params))
-	for i, p := range d.Params {
-		out[i] = parameter{Name: p.Name, Value: table.Number(p.Value), Unit: p.Unit, Tier: p.Tier.String(),
-			Method: string(p.Method), Source: p.Source, Date: p.Date,
-			Used: render.Used(d, p.Name), unused: render.Unused(d, p.Name)}
-	}
-	return out
-}
-
-func constants(d *arch.Description) []parameter {
-	out := make([]parameter, len(d.Constants))
-	for i, c := range d.Constants {
-		out[i] = parameter{Name: c.Name, Value: table.Number(c.Value), Unit: c.Unit, Doc: c.Doc, Source: c.Source}
-	}
-	return out
-}
-
-func writeJSON(s *iostreams.Streams, e *Explanation) error {
-	return table.JSONLine(s, objectOf(e))
-}
-
-func objectOf(e *Explanation) object {
-	o := object{
-		Object: render.ObjectOf(e.Answer, &e.Entry), Status: "ok", Reason: e.Estimate.Reject, Detail: e.Detail,
-		Parameters: parameters(e.Arch), Constants: constants(e.Arch), Options: map[string]string{},
-	}
-	if e.Rank > 0 {
-		o.Rank = &e.Rank
-	}
-	if o.Reason != "" {
-		o.Status = "rejected"
-	}
-	for _, option := range e.Arch.Options {
-		o.Options[option.Key] = option.Value
-	}
-	for _, t := range terms(e, table.Exact) {
-		o.Terms = append(o.Terms, table.Field{Name: t.name, Value: t})
-	}
-	for _, b := range e.Besides {
-		o.Besides = append(o.Besides, table.Field{Name: b.Name, Value: table.Number(b.Cycles)})
-	}
-	return o
-}
-
 // writeRecords writes a row per number. All rows have the same columns; a column that does not apply is empty.
-func writeRecords(s *iostreams.Streams, f table.Format, e *Explanation) error {
+func writeRecords(s *iostreams.Streams, f table.Format, e *ask.Explained) error {
 	r := table.NewDelimited(s, f, []string{"kind", "name", "value", "unit", "share", "tier", "formula", "substituted",
 		"doc", "source"})
 	row := func(cells ...string) error { return r.Write(cells) }
@@ -191,24 +78,25 @@ func writeRecords(s *iostreams.Streams, f table.Format, e *Explanation) error {
 	for _, outside := range e.Outside(&e.Entry) {
 		keep(row("outside", outside, "", "", "", "", "", "", "", ""))
 	}
-	for _, p := range parameters(e.Arch) {
-		keep(row("parameter", p.Name, table.Exact(float64(p.Value)), p.Unit, "", p.Tier, "", "", p.unused, p.Source))
+	for _, p := range ask.Parameters(e.Arch) {
+		keep(row("parameter", p.Name, digits.Exact(float64(p.Value)), p.Unit, "", p.Tier, "", "",
+			render.Unused(e.Arch, p.Name), p.Source))
 	}
-	for _, c := range constants(e.Arch) {
-		keep(row("constant", c.Name, table.Exact(float64(c.Value)), c.Unit, "", "", "", "", c.Doc, c.Source))
+	for _, c := range ask.Constants(e.Arch) {
+		keep(row("constant", c.Name, digits.Exact(float64(c.Value)), c.Unit, "", "", "", "", c.Doc, c.Source))
 	}
-	for _, t := range terms(e, table.Exact) {
+	for _, t := range e.ExplainTerms(digits.Exact) {
 		share := ""
 		if t.Share != nil {
-			share = table.Exact(float64(*t.Share))
+			share = digits.Exact(float64(*t.Share))
 		}
 		if t.Used != nil {
 			t.Doc = "does not enter the total; " + t.Doc
 		}
-		keep(row(t.Kind, t.name, t.text, t.Unit, share, "", t.Formula, t.Substituted, t.Doc, t.Source))
+		keep(row(t.Kind, t.Name, t.Text, t.Unit, share, "", t.Formula, t.Substituted, t.Doc, t.Source))
 	}
 	for _, b := range e.Besides {
-		keep(row("besides", b.Name, table.Exact(float64(b.Cycles)), "cycles", "", "", "", "", b.Doc, ""))
+		keep(row("besides", b.Name, digits.Exact(float64(b.Cycles)), "cycles", "", "", "", "", b.Doc, ""))
 	}
 	if err != nil {
 		return err
@@ -217,11 +105,11 @@ func writeRecords(s *iostreams.Streams, f table.Format, e *Explanation) error {
 }
 
 // writeSummary writes what the prediction is and where the time goes.
-func writeSummary(s *iostreams.Streams, e *Explanation) {
+func writeSummary(s *iostreams.Streams, e *ask.Explained) {
 	line := func(label, format string, args ...any) {
 		table.Line(s, label, format, args...)
 	}
-	table.Lines(s, render.Heading(e.Answer, &e.Entry)...)
+	table.Lines(s, render.Heading(e.Ranking, &e.Entry)...)
 	line("problem", "%s", e.Problem)
 	line("config", "%s", s.Bold(e.Config.String()))
 	switch {
@@ -230,8 +118,8 @@ func writeSummary(s *iostreams.Streams, e *Explanation) {
 	case e.Estimate.Reject != "":
 		line("rejected", "%s", e.Estimate.Reject)
 	default:
-		line("predicted", "%s", render.Prediction(e.Answer, &e.Entry))
-		line("why", "%s", render.Why(e.Answer, &e.Entry))
+		line("predicted", "%s", render.Prediction(e.Ranking, &e.Entry))
+		line("why", "%s", e.Ranking.Why(&e.Entry))
 	}
 	if e.Rank > 0 {
 		line("rank", "%d of %d", e.Rank, e.Feasible)
@@ -254,10 +142,10 @@ const mostNamed = 5
 
 // largest names the largest terms of a kind: a share with its part of the total, a step with its cycles. One that takes
 // time off says so.
-func largest(e *Explanation, kind arch.TermKind) []string {
+func largest(e *ask.Explained, kind arch.TermKind) []string {
 	var found []int
 	for i, t := range e.Arch.Terms {
-		if t.Kind == kind && e.Terms[i] != 0 && !session.IsRejectedTotal(t, e.Terms[i]) {
+		if t.Kind == kind && e.Terms[i] != 0 && !ask.IsRejectedTotal(t, e.Terms[i]) {
 			found = append(found, i)
 		}
 	}
@@ -265,9 +153,9 @@ func largest(e *Explanation, kind arch.TermKind) []string {
 	var parts []string
 	for _, i := range found[:min(mostNamed, len(found))] {
 		t := &e.Arch.Terms[i]
-		value := table.WithUnit(table.SixDigits(e.Terms[i]), t.Unit)
+		value := digits.WithUnit(digits.SixDigits(e.Terms[i]), t.Unit)
 		if share, ok := e.Share(&e.Entry, i); ok {
-			value = table.Percent(share)
+			value = digits.Percent(share)
 		}
 		if e.Terms[i] < 0 { // "pass -1.85 %" is no share of anything
 			parts = append(parts, "less "+strings.TrimPrefix(value, "-")+" ("+t.Name+": "+t.Doc+")")
@@ -279,21 +167,21 @@ func largest(e *Explanation, kind arch.TermKind) []string {
 }
 
 // writeText writes every number.
-func writeText(s *iostreams.Streams, e *Explanation) {
+func writeText(s *iostreams.Streams, e *ask.Explained) {
 	section := func(title string) { s.Printf("\n%s\n", s.Bold(title)) }
 	section("Hardware parameters")
 	rows := [][]string{}
 	for i := range e.Arch.Params {
 		p := &e.Arch.Params[i]
-		rows = append(rows, []string{"  " + p.Name, table.Parameter(p.Value, p.Unit), p.Tier.String(),
+		rows = append(rows, []string{"  " + p.Name, digits.Parameter(p.Value, p.Unit), p.Tier.String(),
 			render.SourceOf(e.Arch, p)})
 	}
 	table.WriteColumns(s, rows)
-	if list := constants(e.Arch); len(list) > 0 {
+	if list := ask.Constants(e.Arch); len(list) > 0 {
 		section("Constants of the model")
 		rows = rows[:0]
 		for _, c := range list {
-			rows = append(rows, []string{"  " + c.Name, table.Quantity(float64(c.Value), c.Unit), meaning(c.Doc, c.Source)})
+			rows = append(rows, []string{"  " + c.Name, digits.Quantity(float64(c.Value), c.Unit), meaning(c.Doc, c.Source)})
 		}
 		table.WriteColumns(s, rows)
 	}
@@ -306,11 +194,11 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 		table.WriteColumns(s, rows)
 	}
 
-	all := terms(e, table.SixDigits)
+	all := e.ExplainTerms(digits.SixDigits)
 	whole := len(all)
-	all = slices.DeleteFunc(all, func(t term) bool { return t.Used != nil })
+	all = slices.DeleteFunc(all, func(t ask.ExplainedTerm) bool { return t.Used != nil })
 	for _, group := range sections {
-		in := func(t term) bool { return slices.Contains(group.kinds, t.kind) }
+		in := func(t ask.ExplainedTerm) bool { return slices.Contains(group.kinds, t.Of) }
 		if !slices.ContainsFunc(all, in) {
 			continue
 		}
@@ -325,14 +213,14 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 	if e.Besides != nil {
 		section("Besides the terms")
 		for _, b := range e.Besides {
-			writeTerm(s, &term{name: b.Name, text: table.SixDigits(float64(b.Cycles)),
-				TermJSON: render.TermJSON{Unit: "cycles"}, Doc: b.Doc})
+			writeTerm(s, &ask.ExplainedTerm{Name: b.Name, Text: digits.SixDigits(float64(b.Cycles)),
+				Term: ask.Term{Unit: "cycles"}, Doc: b.Doc})
 		}
 	}
 
 	if unused := whole - len(all); unused > 0 {
 		s.Printf("\n%s not enter the total of this kernel; --json has them\n",
-			table.Plural(unused, "other term does", "other terms do"))
+			digits.Plural(unused, "other term does", "other terms do"))
 	}
 
 	section("Launch order")
@@ -349,15 +237,15 @@ func writeText(s *iostreams.Streams, e *Explanation) {
 
 // writeTerm prints a term in up to four lines, or more where the screen is narrow: value, formula, formula with
 // numbers, meaning and source.
-func writeTerm(s *iostreams.Streams, t *term) {
-	value := table.WithUnit(t.text, t.Unit)
-	if t.text == "rejected" {
-		value = t.text
+func writeTerm(s *iostreams.Streams, t *ask.ExplainedTerm) {
+	value := digits.WithUnit(t.Text, t.Unit)
+	if t.Text == "rejected" {
+		value = t.Text
 	}
 	if t.Share != nil {
-		value += "   " + table.Percent(float64(*t.Share)) + " of the total"
+		value += "   " + digits.Percent(float64(*t.Share)) + " of the total"
 	}
-	s.Printf("  %s = %s\n", s.Bold(t.name), value)
+	s.Printf("  %s = %s\n", s.Bold(t.Name), value)
 	if t.Formula != "" {
 		table.Hanging(s, 8, "      = "+strings.TrimSpace(strings.TrimPrefix(t.Formula, "rule:")))
 	}

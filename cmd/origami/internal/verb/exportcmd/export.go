@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -78,7 +78,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	e, err := explaincmd.Explain(ctx, a, problem, o.Factory.Settings.Kernel, o.Config)
+	e, err := ask.Explain(ctx, a, problem, o.Factory.Settings.Kernel, o.Config)
 	if err != nil {
 		return err
 	}

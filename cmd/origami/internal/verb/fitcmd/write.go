@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/hw"
 )
@@ -16,18 +18,18 @@ import (
 // The JSON of `fit`.
 type (
 	object struct {
-		Device     string         `json:"device"`
-		Model      string         `json:"model"`
-		Kernel     string         `json:"kernel"`
-		Records    []string       `json:"records"`
-		Problems   int            `json:"problems"`
-		Times      int            `json:"times"`
-		Adopted    bool           `json:"adopted"`
-		Refused    string         `json:"refused,omitempty"`
-		Before     outcomeJSON    `json:"before"`
-		After      outcomeJSON    `json:"after"`
-		Quantities []table.Object `json:"quantities"`
-		File       string         `json:"file,omitempty"`
+		Device     string       `json:"device"`
+		Model      string       `json:"model"`
+		Kernel     string       `json:"kernel"`
+		Records    []string     `json:"records"`
+		Problems   int          `json:"problems"`
+		Times      int          `json:"times"`
+		Adopted    bool         `json:"adopted"`
+		Refused    string       `json:"refused,omitempty"`
+		Before     outcomeJSON  `json:"before"`
+		After      outcomeJSON  `json:"after"`
+		Quantities []ask.Object `json:"quantities"`
+		File       string       `json:"file,omitempty"`
 	}
 	outcomeJSON struct {
 		Loss       float64 `json:"loss"`
@@ -42,18 +44,18 @@ var columns = table.Columns[fit.Adopted]{
 	table.Col("name|constant", func(q *fit.Adopted) string { return q.Name }),
 	table.Col("unit", func(q *fit.Adopted) string { return q.Unit }),
 	table.Col("doc|-", func(q *fit.Adopted) string { return q.Doc }),
-	table.Col("before", func(q *fit.Adopted) float64 { return q.Value }, table.SixDigits).Same(),
-	table.Col("after", func(q *fit.Adopted) float64 { return q.New }, table.SixDigits).Same(),
+	table.Col("before", func(q *fit.Adopted) float64 { return q.Value }, digits.SixDigits).Same(),
+	table.Col("after", func(q *fit.Adopted) float64 { return q.New }, digits.SixDigits).Same(),
 	table.Opt("fold_low|-", func(q *fit.Adopted) float64 { low, _ := folds(q); return low }),
 	table.Opt("fold_high|-", func(q *fit.Adopted) float64 { _, high := folds(q); return high }),
 	table.Col("-|over_folds", func(q *fit.Adopted) string {
-		if low, high := folds(q); table.Finite(low) {
-			return table.SixDigits(low) + " to " + table.SixDigits(high)
+		if low, high := folds(q); digits.Finite(low) {
+			return digits.SixDigits(low) + " to " + digits.SixDigits(high)
 		}
 		return "–"
 	}),
 	table.Opt("relative_standard_error|standard_error", func(q *fit.Adopted) float64 { return math.Expm1(q.Error) },
-		table.Percent).Or("–").Same(),
+		digits.Percent).Or("–").Same(),
 	table.Col("adopted|-", func(q *fit.Adopted) bool { return q.Kept == "" }),
 	table.Col("kept_because", func(q *fit.Adopted) string { return q.Kept }).Omit(),
 }
@@ -96,12 +98,12 @@ func (a *answer) write(s *iostreams.Streams, format table.Format, asked bool) er
 func (a *answer) notes(s *iostreams.Streams, asked bool) {
 	b, f := a.adoption.Before, a.adoption.After
 	s.Note(fmt.Sprintf("fitted to %d times of %s, in %s", a.adoption.Times,
-		table.Plural(a.adoption.Problems, "problem", "problems"), a.names()))
+		digits.Plural(a.adoption.Problems, "problem", "problems"), a.names()))
 	if b != f {
 		s.Note(fmt.Sprintf("on problems left out of the fit: times are off by %s at the median, were %s; "+
 			"picks reach %s of the fastest measured kernel, worst %s, were %s, worst %s",
-			table.Percent(f.Error), table.Percent(b.Error), table.Percent(f.Efficiency), table.Percent(f.Worst),
-			table.Percent(b.Efficiency), table.Percent(b.Worst)))
+			digits.Percent(f.Error), digits.Percent(b.Error), digits.Percent(f.Efficiency), digits.Percent(f.Worst),
+			digits.Percent(b.Efficiency), digits.Percent(b.Worst)))
 	}
 	switch {
 	case a.adoption.Refused != "" && asked:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
@@ -229,7 +230,8 @@ func (q *question) recordedLibrary() (e ladder.Entry, ok bool) {
 
 // library takes the fastest kernel of the family for the library's, which nobody knows.
 func (q *question) library(ctx context.Context, e *ladder.Entry) error {
-	answers, err := session.Ask(ctx, q.model, []gemm.Problem{q.problem}, session.Question{Kernel: q.ladder.Family, Top: 1})
+	answers, err := ask.Rank(ctx, q.model,
+		ask.Question{Problems: []gemm.Problem{q.problem}, Kernel: q.ladder.Family, Top: 1})
 	if err != nil {
 		return err
 	}

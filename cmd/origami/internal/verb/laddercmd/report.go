@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -41,7 +41,7 @@ func (w *writer) report(folder string, args []string) error {
 
 // figures draws the rates of the rungs, and the rungs under the roof of DRAM at each of their three intensities.
 func (w *writer) figures(to report.Folder, source string, page *report.Page) error {
-	peak, dram := float64(w.desc.PeakFor(w.problem.DType)), session.DRAMPeak(w.model)
+	peak, dram := float64(w.desc.PeakFor(w.problem.DType)), ask.DRAMPeak(w.model)
 	if peak <= 0 || dram <= 0 {
 		return nil // no roof to draw them under
 	}
@@ -81,7 +81,7 @@ func (w *writer) figures(to report.Folder, source string, page *report.Page) err
 	if len(roofs) == 0 {
 		return nil
 	}
-	svg, err = to.Figure("roofline", figure.Roofs(title, strings.TrimPrefix(table.TeraRate(w.problem.DType), "T"), roofs),
+	svg, err = to.Figure("roofline", figure.Roofs(title, strings.TrimPrefix(digits.TeraRate(w.problem.DType), "T"), roofs),
 		source)
 	if err != nil {
 		return err

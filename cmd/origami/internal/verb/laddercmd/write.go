@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
@@ -22,13 +24,13 @@ type writer struct {
 // The JSON of `ladder`.
 type (
 	object struct {
-		Arch    string         `json:"arch"`
-		Device  string         `json:"device"`
-		Model   string         `json:"model"`
-		Kernel  string         `json:"kernel"`
-		Problem gemm.Record    `json:"problem"`
-		Rungs   []table.Object `json:"rungs"`
-		Claims  []verdictJSON  `json:"claims"`
+		Arch    string        `json:"arch"`
+		Device  string        `json:"device"`
+		Model   string        `json:"model"`
+		Kernel  string        `json:"kernel"`
+		Problem gemm.Record   `json:"problem"`
+		Rungs   []ask.Object  `json:"rungs"`
+		Claims  []verdictJSON `json:"claims"`
 	}
 	verdictJSON struct {
 		Rung     string `json:"rung"`
@@ -88,8 +90,8 @@ func (w *writer) columns() table.Columns[ladder.Entry] {
 	number := func(names string, of func(*entry) float64, people func(float64) string) table.Column[entry] {
 		c := table.Opt(names, of, people)
 		return c.CSV(func(e *entry) string {
-			if v := of(e); table.Finite(v) {
-				return table.SixDigits(v)
+			if v := of(e); digits.Finite(v) {
+				return digits.SixDigits(v)
 			}
 			return ""
 		})
@@ -156,7 +158,7 @@ func (w *writer) columns() table.Columns[ladder.Entry] {
 		}).Omit(),
 		number("predicted_seconds||predicted", predicted, seconds),
 		table.Opt("-|-|rate", func(e *entry) float64 { return float64(w.rate(e.Predicted)) }, func(v float64) string {
-			return table.Rate(unit.FlopsPerSecond(v), w.problem.DType)
+			return digits.Rate(unit.FlopsPerSecond(v), w.problem.DType)
 		}),
 		table.Col("limited_by||-", limit).Omit(),
 		table.Text("limited by", func(e *entry) string {
@@ -167,7 +169,7 @@ func (w *writer) columns() table.Columns[ladder.Entry] {
 				return ""
 			}
 			most, share := ladder.Dominant(w.ladder.Costs, e.Values)
-			return fmt.Sprintf("%s (%s)", most.Name, table.Percent(share))
+			return fmt.Sprintf("%s (%s)", most.Name, digits.Percent(share))
 		}),
 		number("measured_seconds||measured", measured, seconds),
 		table.Opt("predicted_over_measured|-|predicted ÷ measured", ratio, func(v float64) string {
@@ -178,7 +180,7 @@ func (w *writer) columns() table.Columns[ladder.Entry] {
 		for _, cost := range w.ladder.Costs {
 			c = append(c, table.Opt("-|-|"+cost.Name, value(func(e *entry) float64 {
 				return cost.Seconds(e.Values, w.desc.Clock) / float64(e.Predicted)
-			}), table.Percent))
+			}), digits.Percent))
 		}
 	}
 	return c

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -125,7 +126,7 @@ func (g *gain) add(ctx context.Context, a arch.Architecture, data *dataset.Datas
 		}
 		x.best = slices.MinFunc(list, func(c, d gemm.Config) int { return cmp.Compare(x.times[c], x.times[d]) })
 		pick := math.NaN()
-		answer, err := session.PickAmong(ctx, a, data.Kernel, p, list)
+		answer, err := ask.RankAmong(ctx, a, data.Kernel, p, list)
 		if err != nil {
 			return err
 		}

@@ -5,8 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/formats/tensile"
 )
@@ -59,7 +61,7 @@ type summaryJSON struct {
 	Library  string `json:"library_type,omitempty"`
 	Metric   string `json:"metric,omitempty"`
 
-	Regret []table.Object `json:"regret,omitempty"`
+	Regret []ask.Object `json:"regret,omitempty"`
 }
 
 func summary(l *tensile.Logic) *summaryJSON {
@@ -79,8 +81,8 @@ func heading(f *session.Factory, l *tensile.Logic) {
 	}
 	table.Line(s, "logic", "%s on %s, kernel family %s", l.Type, on, l.Family)
 	table.Line(s, "source", "%s", l.Source)
-	table.Line(s, "layers", "%s, %s, then the %s", table.Plural(len(l.Exact), "exact size", "exact sizes"),
-		table.Plural(l.Leaves(), "leaf of ranges", "leaves of ranges"),
+	table.Line(s, "layers", "%s, %s, then the %s", digits.Plural(len(l.Exact), "exact size", "exact sizes"),
+		digits.Plural(l.Leaves(), "leaf of ranges", "leaves of ranges"),
 		map[logic.Fallback]string{logic.Nearest: "nearest size", logic.Model: "model"}[l.Fallback])
 	table.Line(s, "kernels", "%d", len(l.Kernels))
 	unit := l.Unit
@@ -108,8 +110,8 @@ func regretColumns[T any](of func(*T) *logic.Regret) table.Columns[T] {
 	return table.Columns[T]{
 		table.Col("sizes", func(x *T) int { return of(x).Sizes }),
 		table.Col("unanswered", func(x *T) int { return of(x).Unanswered }),
-		table.Opt("mean|mean regret", func(x *T) float64 { return of(x).Mean }, table.Percent),
-		table.Opt("worst|worst regret", func(x *T) float64 { return of(x).Worst }, table.Percent),
+		table.Opt("mean|mean regret", func(x *T) float64 { return of(x).Mean }, digits.Percent),
+		table.Opt("worst|worst regret", func(x *T) float64 { return of(x).Worst }, digits.Percent),
 	}
 }
 

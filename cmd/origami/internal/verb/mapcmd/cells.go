@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -60,7 +60,7 @@ func predicted(
 	ctx context.Context, a arch.Architecture, kernel string, problems []gemm.Problem, done func(int),
 ) (cells []cell, bad []error, err error) {
 	for part := range slices.Chunk(problems, chunk) {
-		answers, err := session.Ask(ctx, a, part, session.Question{Kernel: kernel, Top: 1})
+		answers, err := ask.Rank(ctx, a, ask.Question{Problems: part, Kernel: kernel, Top: 1})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -100,7 +100,7 @@ func measured(ctx context.Context, a arch.Architecture, data *dataset.Dataset, b
 			continue
 		}
 		best := slices.MinFunc(list, func(x, y gemm.Config) int { return cmp.Compare(times[x], times[y]) })
-		x, err := session.PickAmong(ctx, a, data.Kernel, p, list)
+		x, err := ask.RankAmong(ctx, a, data.Kernel, p, list)
 		if err != nil {
 			return nil, err
 		}

@@ -9,14 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
 )
@@ -157,7 +158,7 @@ func source(d *dataset.Dataset) string {
 
 func (o *Options) predict(ctx context.Context, a arch.Architecture, base gemm.Problem, out *outcome) error {
 	d := a.Describe()
-	family, err := session.KernelFamily(d, o.Factory.Settings.Kernel)
+	family, err := ask.KernelFamily(d, o.Factory.Settings.Kernel)
 	if err != nil {
 		return err
 	}
@@ -176,7 +177,7 @@ func (o *Options) predict(ctx context.Context, a arch.Architecture, base gemm.Pr
 	}
 	if n := len(bad); n > 0 {
 		o.Factory.Streams.Warn(fmt.Sprintf("%s no kernel, for instance: %v",
-			table.Plural(n, "size has", "sizes have"), bad[0]))
+			digits.Plural(n, "size has", "sizes have"), bad[0]))
 	}
 	out.cells = cells
 	out.named(d, family, base.DType.String(), "predicted")
@@ -219,7 +220,7 @@ func (out *outcome) summarise() {
 	}
 	if len(logs) > 0 {
 		out.heading = append(out.heading, [2]string{"regret", fmt.Sprintf("of the model's pick: mean %s, worst %s, %s",
-			table.Percent(math.Expm1(mean(logs))), table.Percent(worst), table.Plural(len(logs), "size", "sizes"))})
+			digits.Percent(math.Expm1(mean(logs))), digits.Percent(worst), digits.Plural(len(logs), "size", "sizes"))})
 	}
 	if out.ours {
 		out.heading = append(out.heading, [2]string{"validated",
@@ -227,7 +228,7 @@ func (out *outcome) summarise() {
 	}
 }
 
-func rate(gflops float64) string { return table.Quantity(gflops*1e9, "FLOP/s") }
+func rate(gflops float64) string { return digits.Quantity(gflops*1e9, "FLOP/s") }
 
 func mean(v []float64) float64 {
 	sum := 0.0

@@ -120,11 +120,11 @@ func (out *outcome) rates() (f *figure.Figure, unit string) {
 		unit, scale = "TFLOP/s", 1e3
 	}
 	return out.numberMap(unit+" of the fastest kernel", figure.Scale{Label: unit},
-		func(c *cell) float64 { return c.best.gflops / scale }, digits), unit
+		func(c *cell) float64 { return c.best.gflops / scale }, threeDigits), unit
 }
 
-// digits writes a number with about three digits.
-func digits(v float64) string {
+// threeDigits writes a number with about three digits.
+func threeDigits(v float64) string {
 	switch {
 	case v >= 99.5:
 		return fmt.Sprintf("%.0f", v)

@@ -4,8 +4,10 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -31,7 +33,7 @@ func (out *outcome) winners() (header []string, rows [][]string) {
 	for i := range out.kernels {
 		k := &out.kernels[i]
 		rows = append(rows, []string{strconv.Itoa(k.number), k.label(), strconv.Itoa(k.wins),
-			table.Percent(float64(k.wins) / float64(len(out.cells))), number(k.perByte, table.SixDigits), whole(k.split, 1)})
+			digits.Percent(float64(k.wins) / float64(len(out.cells))), number(k.perByte, digits.SixDigits), whole(k.split, 1)})
 	}
 	return []string{"kernel", "configuration", "sizes", "share", "FLOP/B", "split"}, rows
 }
@@ -54,10 +56,10 @@ func (out *outcome) records() [][]string {
 	for i := range out.cells {
 		c := &out.cells[i]
 		row := append(c.problem.Cells(), whole(c.best.number, 0), c.best.name, c.best.tile, whole(c.best.split, 1),
-			number(c.best.perByte, table.Exact), number(c.best.seconds, table.Exact), number(c.best.gflops, table.Exact))
+			number(c.best.perByte, digits.Exact), number(c.best.seconds, digits.Exact), number(c.best.gflops, digits.Exact))
 		if c.pick != nil {
-			row = append(row, whole(c.pick.number, 0), c.pick.name, number(c.pick.seconds, table.Exact),
-				number(c.regret, table.Exact))
+			row = append(row, whole(c.pick.number, 0), c.pick.name, number(c.pick.seconds, digits.Exact),
+				number(c.regret, digits.Exact))
 		} else {
 			row = append(row, "", "", "", "")
 		}
@@ -84,34 +86,34 @@ func whole(v, least int) string {
 
 // cellJSON is a size in JSON. What is unknown is null.
 type cellJSON struct {
-	Problem   gemm.Record  `json:"problem"`
-	Winner    *int         `json:"winner"`
-	Config    string       `json:"config"`
-	Tile      string       `json:"tile"`
-	Split     *int         `json:"split"`
-	PerByte   table.Number `json:"flop_per_byte"`
-	Seconds   table.Number `json:"seconds"`
-	GFLOPS    table.Number `json:"gflops"`
-	Pick      *pickJSON    `json:"pick,omitempty"`
-	Validated bool         `json:"validated"`
+	Problem   gemm.Record `json:"problem"`
+	Winner    *int        `json:"winner"`
+	Config    string      `json:"config"`
+	Tile      string      `json:"tile"`
+	Split     *int        `json:"split"`
+	PerByte   ask.Number  `json:"flop_per_byte"`
+	Seconds   ask.Number  `json:"seconds"`
+	GFLOPS    ask.Number  `json:"gflops"`
+	Pick      *pickJSON   `json:"pick,omitempty"`
+	Validated bool        `json:"validated"`
 }
 
 // pickJSON is the model's pick among what was measured.
 type pickJSON struct {
-	Kernel  *int         `json:"kernel"`
-	Config  string       `json:"config"`
-	Seconds table.Number `json:"seconds"`
-	Regret  table.Number `json:"regret"`
+	Kernel  *int       `json:"kernel"`
+	Config  string     `json:"config"`
+	Seconds ask.Number `json:"seconds"`
+	Regret  ask.Number `json:"regret"`
 }
 
 func (out *outcome) json(s *iostreams.Streams) error {
 	for i := range out.cells {
 		c := &out.cells[i]
 		line := cellJSON{Problem: c.problem.Record(), Winner: known(c.best.number, 0), Config: c.best.name, Tile: c.best.tile,
-			Split: known(c.best.split, 1), PerByte: table.Number(c.best.perByte), Seconds: table.Number(c.best.seconds),
-			GFLOPS: table.Number(c.best.gflops), Validated: c.validated}
+			Split: known(c.best.split, 1), PerByte: ask.Number(c.best.perByte), Seconds: ask.Number(c.best.seconds),
+			GFLOPS: ask.Number(c.best.gflops), Validated: c.validated}
 		if c.pick != nil {
-			line.Pick = &pickJSON{known(c.pick.number, 0), c.pick.name, table.Number(c.pick.seconds), table.Number(c.regret)}
+			line.Pick = &pickJSON{known(c.pick.number, 0), c.pick.name, ask.Number(c.pick.seconds), ask.Number(c.regret)}
 		}
 		if err := table.JSONLine(s, line); err != nil {
 			return err

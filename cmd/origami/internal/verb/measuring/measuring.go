@@ -10,9 +10,9 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
@@ -81,7 +81,7 @@ func Words(s dataset.Status) string {
 func Stopped(ctx context.Context, err error, measurements int, folder string) error {
 	kept := ""
 	if measurements > 0 {
-		kept = table.Plural(measurements, "measurement is", "measurements are") + " kept"
+		kept = digits.Plural(measurements, "measurement is", "measurements are") + " kept"
 	}
 	return StoppedWith(ctx, err, kept, folder)
 }

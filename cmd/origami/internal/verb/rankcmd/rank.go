@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -70,7 +71,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	question := session.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Terms: true, Rejected: o.Rejected}
+	question := ask.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Terms: true, Rejected: o.Rejected}
 	if o.All {
 		question.Top = 0
 	}
@@ -78,10 +79,10 @@ func Run(ctx context.Context, o *Options) error {
 	listOrder := o.Rejected || o.All && (w.format == table.CSV || w.format == table.TSV)
 	bar := iostreams.NewListBar(o.Factory.Streams, "ranking", o.Query.Problems)
 	defer bar.Stop()
-	return o.Factory.AskEach(ctx, a, problems, question, func(ranking *session.Answer) error {
+	return o.Factory.AskEach(ctx, a, problems, question, func(ranking *ask.Ranking) error {
 		bar.SetShare(problems.Share())
 		if listOrder {
-			slices.SortFunc(ranking.Entries, func(a, b session.Entry) int { return a.Position - b.Position })
+			slices.SortFunc(ranking.Entries, func(a, b ask.Entry) int { return a.Position - b.Position })
 		}
 		return w.write(ranking)
 	})

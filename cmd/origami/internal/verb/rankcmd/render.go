@@ -5,27 +5,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
-)
-
-// object is a line of `rank --json`.
-type object struct {
-	render.Object
-	Rank *int `json:"rank"`
-	// Status and Reason are there with --include-rejected.
-	Status string       `json:"status,omitempty"`
-	Reason arch.Reason  `json:"reason,omitempty"`
-	Detail string       `json:"detail,omitempty"`
-	Terms  table.Fields `json:"terms"`
-}
-
-const (
-	statusOK       = "ok"
-	statusRejected = "rejected"
+	"github.com/origami-gemm/origami/core/digits"
 )
 
 // writer writes one ranking after the other in the chosen format.
@@ -57,7 +43,7 @@ func newWriter(o *Options, f table.Format, d *arch.Description, problems *sessio
 	return w
 }
 
-func (w *writer) write(a *session.Answer) error {
+func (w *writer) write(a *ask.Ranking) error {
 	switch {
 	case w.format == table.JSON:
 		return w.json(a)
@@ -71,34 +57,25 @@ func (w *writer) write(a *session.Answer) error {
 	}
 }
 
-func (w *writer) json(a *session.Answer) error {
+func (w *writer) json(a *ask.Ranking) error {
 	for i := range a.Entries {
-		e := &a.Entries[i]
-		line := object{Object: render.ObjectOf(a, e), Terms: render.TermsJSON(a, e), Detail: e.Detail}
-		line.Labels = table.Labels(w.labels, a.Labels)
-		if e.Rank > 0 {
-			line.Rank = &e.Rank
-		}
-		if w.rejected {
-			line.Status, line.Reason = status(e), e.Estimate.Reject
-		}
-		if err := table.JSONLine(w.s, line); err != nil {
+		if err := table.JSONLine(w.s, a.Ranked(&a.Entries[i], w.rejected)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) csv(a *session.Answer) error {
+func (w *writer) csv(a *ask.Ranking) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		row := slices.Concat(table.KeyCells(a.Problem, e.Config), table.LaunchCells(e.Config, a.Arch.Axes(a.Kernel)),
-			[]string{rank(e), status(e), string(e.Estimate.Reject)}, answered(a, e))
+			[]string{rank(e), e.Status(), string(e.Estimate.Reject)}, answered(a, e))
 		for j, v := range e.Terms {
-			row = append(row, cell(a.Arch.Terms[j], v, table.Exact))
+			row = append(row, cell(a.Arch.Terms[j], v, digits.Exact))
 		}
 		row = append(row, strings.Join(a.Outside(e), "; "))
-		row = append(row, a.Labels...)
+		row = append(row, a.Labels.Texts()...)
 		if err := w.delimited.Write(append(row, table.MoreCells(a.Problem, w.more)...)); err != nil {
 			return err
 		}
@@ -107,13 +84,13 @@ func (w *writer) csv(a *session.Answer) error {
 }
 
 // table shows what a terminal has room for: the steps and the shares of the total. `explain` shows everything.
-func (w *writer) table(a *session.Answer) {
+func (w *writer) table(a *ask.Ranking) {
 	if w.tables > 0 {
 		w.s.Printf("\n")
 	}
 	w.tables++
 	table.Lines(w.s, render.Heading(a, &a.Entries[0])...)
-	table.Line(w.s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels...), "  "))
+	table.Line(w.s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels.Texts()...), "  "))
 	table.Line(w.s, "candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
 	header := []string{"rank", "config", render.TimeHeader(a.Arch), "rate", "bound"}
 	if w.rejected {
@@ -144,9 +121,9 @@ func (w *writer) table(a *session.Answer) {
 		}
 		for _, j := range shown {
 			if share, ok := a.Share(e, j); ok {
-				row = append(row, table.Percent(share))
+				row = append(row, digits.Percent(share))
 			} else {
-				row = append(row, cell(a.Arch.Terms[j], e.Terms[j], table.SixDigits))
+				row = append(row, cell(a.Arch.Terms[j], e.Terms[j], digits.SixDigits))
 			}
 		}
 		rows[i] = row
@@ -159,33 +136,26 @@ func (w *writer) table(a *session.Answer) {
 }
 
 // answered says who predicts what, without the terms. A configuration that cannot be used has no prediction.
-func answered(a *session.Answer, e *session.Entry) []string {
+func answered(a *ask.Ranking, e *ask.Entry) []string {
 	cells := []string{a.Arch.Arch, a.Arch.Device, a.Arch.Model, a.Kernel, string(a.Arch.Rung), "", "", "", ""}
 	if e.Estimate.Reject == "" {
-		copy(cells[5:], []string{table.Exact(float64(e.Estimate.Cycles)), table.Exact(float64(a.Seconds(e))),
-			table.Exact(float64(a.Rate(e)) / 1e12), e.Estimate.Bound.String()})
+		copy(cells[5:], []string{digits.Exact(float64(e.Estimate.Cycles)), digits.Exact(float64(a.Seconds(e))),
+			digits.Exact(float64(a.Rate(e)) / 1e12), e.Estimate.Bound.String()})
 	}
 	return cells
 }
 
-func rank(e *session.Entry) string {
+func rank(e *ask.Entry) string {
 	if e.Rank == 0 {
 		return ""
 	}
 	return strconv.Itoa(e.Rank)
 }
 
-func status(e *session.Entry) string {
-	if e.Estimate.Reject != "" {
-		return statusRejected
-	}
-	return statusOK
-}
-
 // cell writes a term's value; the total of a candidate that the model rejects is a word, not a number.
 func cell(t arch.Term, v float64, number func(float64) string) string {
-	if session.IsRejectedTotal(t, v) {
-		return statusRejected
+	if ask.IsRejectedTotal(t, v) {
+		return ask.StatusRejected
 	}
 	return number(v)
 }

@@ -8,16 +8,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/core/score"
@@ -114,7 +115,7 @@ func (b *builder) open(ctx context.Context) error {
 		}
 		s.desc = s.model.Describe()
 		f.WarnUnused(&s.Target, s.desc)
-		if s.kernel, err = session.KernelFamily(s.desc, f.Settings.Kernel); err != nil {
+		if s.kernel, err = ask.KernelFamily(s.desc, f.Settings.Kernel); err != nil {
 			return err
 		}
 		if s.model, err = b.Query.Search.Restrict(ctx, s.model, s.kernel, f.Streams.In); err != nil {
@@ -192,7 +193,7 @@ func (b *builder) begin() {
 			names[i] += " with " + b.subjects[i].WhatIf
 		}
 	}
-	about := table.Plural(len(b.problems), "problem", "problems")
+	about := digits.Plural(len(b.problems), "problem", "problems")
 	if len(b.problems) == 1 {
 		about = b.problems[0].String()
 	}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -62,7 +62,7 @@ func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*fi
 				BMajor: like.BMajor}
 			row = append(row, p.Canonical())
 		}
-		answers, err := session.Ask(ctx, s.model, row, session.Question{Kernel: s.kernel, Top: 1})
+		answers, err := ask.Rank(ctx, s.model, ask.Question{Problems: row, Kernel: s.kernel, Top: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -78,10 +78,10 @@ func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*fi
 			}
 			e := &a.Entries[0]
 			share := a.Roofline(e).RoofShare
-			text = append(text, table.Percent(share))
+			text = append(text, digits.Percent(share))
 			cells.Rows = append(cells.Rows, figure.Row{X: names[i], Y: strconv.Itoa(m), Value: share,
 				Text: strconv.FormatFloat(share*100, 'g', 2, 64),
-				Tip: figure.Tip("%s\n%s, %s of the roof\n%s, %s-bound", a.Problem, render.RateCell(a, e), table.Percent(share),
+				Tip: figure.Tip("%s\n%s, %s of the roof\n%s, %s-bound", a.Problem, render.RateCell(a, e), digits.Percent(share),
 					e.Config, e.Estimate.Bound)})
 		}
 		f.Rows = append(f.Rows, text)

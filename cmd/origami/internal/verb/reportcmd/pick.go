@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -29,8 +29,8 @@ const (
 // detail adds what a model says of one problem.
 func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, problem *problems.Problem) error {
 	p := problem.Problem
-	leading, err := session.Ask(ctx, s.model, []gemm.Problem{p},
-		session.Question{Kernel: s.kernel, Top: runnersUp, Terms: true, Regret: true})
+	leading, err := ask.Rank(ctx, s.model, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.kernel, Top: runnersUp,
+		Terms: true, Regret: true})
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, prob
 		to.Note(fmt.Sprintf("%s has no answer for %s: %v", s.name(), p, a.Err))
 		return nil
 	}
-	everyone, err := session.Ask(ctx, s.model, []gemm.Problem{p}, session.Question{Kernel: s.kernel})
+	everyone, err := ask.Rank(ctx, s.model, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.kernel})
 	if err != nil {
 		return err
 	}
@@ -59,14 +59,14 @@ func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, prob
 }
 
 // facts adds the pick in words and numbers.
-func facts(to *page.Section, a *session.Answer) {
+func facts(to *page.Section, a *ask.Ranking) {
 	best := &a.Entries[0]
 	interval, regret := "none: the model states no error", ""
 	if low, high, ok := a.Interval(best); ok {
-		interval = fmt.Sprintf("%s (%s)", table.Span(low, high), table.Level(a.Scope(best).Uncertainty.Level))
+		interval = fmt.Sprintf("%s (%s)", digits.Span(low, high), digits.Level(a.Scope(best).Uncertainty.Level))
 	}
 	if a.Regret != nil {
-		regret = fmt.Sprintf("%s; measure the first %d", table.Percent(a.Regret.Expected), a.Regret.WorthMeasuring)
+		regret = fmt.Sprintf("%s; measure the first %d", digits.Percent(a.Regret.Expected), a.Regret.WorthMeasuring)
 	}
 	label := "Predicted time"
 	if a.Arch.RanksOnly {
@@ -82,16 +82,16 @@ func facts(to *page.Section, a *session.Answer) {
 		page.Fact{Label: "Checked", Value: render.Validated(a, best)},
 		page.Fact{Label: "Candidates", Value: render.CandidateCounts(a.Feasible, a.Rejected)},
 	)
-	to.Text("Why: " + render.Why(a, best) + ".")
+	to.Text("Why: " + a.Why(best) + ".")
 }
 
 // candidates shows the predicted times of all candidates, by rank and by what limits them.
-func candidates(a, all *session.Answer) *figure.Figure {
+func candidates(a, all *ask.Ranking) *figure.Figure {
 	axis := figure.Axis{Label: "predicted time", Unit: "s", Log: true}
-	value := func(e *session.Entry) float64 { return float64(a.Seconds(e)) }
+	value := func(e *ask.Entry) float64 { return float64(a.Seconds(e)) }
 	if a.Arch.RanksOnly {
 		axis = figure.Axis{Label: "predicted cycles (not a time)", Log: true}
-		value = func(e *session.Entry) float64 { return float64(e.Estimate.Cycles) }
+		value = func(e *ask.Entry) float64 { return float64(e.Estimate.Cycles) }
 	}
 	f := &figure.Figure{Title: "The pick and the other candidates",
 		Caption: fmt.Sprintf("Each dot is one of %d candidates, in the order of the model. The large dot is the pick.",
@@ -139,7 +139,7 @@ func candidates(a, all *session.Answer) *figure.Figure {
 const leastShare = 0.02
 
 // shares shows where the time of the pick and of the runners-up goes, nil for a model that does not say.
-func shares(a *session.Answer) *figure.Figure {
+func shares(a *ask.Ranking) *figure.Figure {
 	f := &figure.Figure{Title: "Where the time goes",
 		Caption: "The parts of the predicted time of the pick and of the runners-up. Parts that are small " +
 			"everywhere are added up. A part left of 0 takes time away. The number is the sum.",
@@ -190,12 +190,12 @@ func shares(a *session.Answer) *figure.Figure {
 				from = &left
 			}
 			r := figure.Row{X: seconds(*from), X2: seconds(*from + cycles), Y: name,
-				Tip: figure.Tip("%s\n%s: %s", name, f.Series[k], table.Percent(cycles/total))}
+				Tip: figure.Tip("%s\n%s: %s", name, f.Series[k], digits.Percent(cycles/total))}
 			*from += cycles
 			if cycles != 0 {
 				f.Marks[k].Rows = append(f.Marks[k].Rows, r)
 			}
-			row = append(row, table.Percent(cycles/total))
+			row = append(row, digits.Percent(cycles/total))
 		}
 		totals.Rows = append(totals.Rows, figure.Row{X: seconds(right), Y: name, Text: render.TimeCell(a, e)})
 		f.Rows = append(f.Rows, row)

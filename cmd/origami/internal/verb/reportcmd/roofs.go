@@ -1,16 +1,16 @@
 package reportcmd
 
 import (
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/roofline"
 )
 
 // rooflines shows the pick and the runners-up under the roofs of the device, at each level of memory. It is nil for a
 // model that does not predict times, and where no peak is known.
-func rooflines(s *subject, a *session.Answer) *figure.Figure {
+func rooflines(s *subject, a *ask.Ranking) *figure.Figure {
 	d := roofline.New(s.model, a.Problem.DType)
 	if a.Arch.RanksOnly || d.Peak() <= 0 {
 		return nil
@@ -21,17 +21,17 @@ func rooflines(s *subject, a *session.Answer) *figure.Figure {
 		c := &d.Ceilings[k]
 		ridge := ""
 		if c.Level != roofline.Compute {
-			ridge = table.ThreeDigits(d.Peak()/c.Roof()) + " (ridge)"
+			ridge = digits.ThreeDigits(d.Peak()/c.Roof()) + " (ridge)"
 		}
-		rows = append(rows, []string{"roof: " + c.Name, c.Level.String(), ridge, table.Quantity(c.Roof(), c.Unit()), "", ""})
+		rows = append(rows, []string{"roof: " + c.Name, c.Level.String(), ridge, digits.Quantity(c.Roof(), c.Unit()), "", ""})
 	}
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		k := d.Place(a.Arch, a.Problem, e.Candidate, e.Terms, float64(a.Seconds(e)))
 		side.Kernels = append(side.Kernels, figure.RoofKernel{Kernel: k, Name: e.Config.String(), Large: i == 0})
 		for _, p := range k.Points {
-			rows = append(rows, []string{e.Config.String(), p.Level.String(), table.ThreeDigits(p.Intensity),
-				table.Quantity(p.Bandwidth, "B/s"), shareCell(p.Share), render.RateCell(a, e)})
+			rows = append(rows, []string{e.Config.String(), p.Level.String(), digits.ThreeDigits(p.Intensity),
+				digits.Quantity(p.Bandwidth, "B/s"), shareCell(p.Share), render.RateCell(a, e)})
 		}
 	}
 	f := figure.Roofline("Hierarchical roofline", []figure.RoofSide{side})
@@ -45,5 +45,5 @@ func shareCell(share float64) string {
 	if share <= 0 {
 		return "–"
 	}
-	return table.Percent(share)
+	return digits.Percent(share)
 }

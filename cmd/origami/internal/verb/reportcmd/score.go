@@ -12,8 +12,8 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 )
@@ -109,12 +109,12 @@ func scoreOf(to *page.Section, s *subject) {
 		page.Fact{Label: "Measurements", Value: fmt.Sprintf("%s, %s kernels", s.records.Name, s.kernel)},
 		page.Fact{Label: "Problems", Value: fmt.Sprintf("%d, of which the model was fitted to %d", len(kept), inSample)},
 		page.Fact{Label: "Speed of the pick ÷ the fastest", Value: fmt.Sprintf("%s geometric mean, %s worst",
-			table.Percent(sum.Efficiency.Geomean), table.Percent(sum.Efficiency.Worst))},
+			digits.Percent(sum.Efficiency.Geomean), digits.Percent(sum.Efficiency.Worst))},
 		page.Fact{Label: "Best of the first 8", Value: fmt.Sprintf("%s geometric mean, %s worst",
-			table.Percent(sum.Top[1].Geomean), table.Percent(sum.Top[1].Worst))},
-		page.Fact{Label: "Error of predicted times", Value: known(sum.Error, table.Percent) + " median"},
-		page.Fact{Label: "Order (Kendall's tau-b)", Value: known(sum.TauMean, table.ThreeDigits) + " mean"},
-		page.Fact{Label: "Measured times inside their interval", Value: known(sum.Coverage, table.Percent)},
+			digits.Percent(sum.Top[1].Geomean), digits.Percent(sum.Top[1].Worst))},
+		page.Fact{Label: "Error of predicted times", Value: known(sum.Error, digits.Percent) + " median"},
+		page.Fact{Label: "Order (Kendall's tau-b)", Value: known(sum.TauMean, digits.ThreeDigits) + " mean"},
+		page.Fact{Label: "Measured times inside their interval", Value: known(sum.Coverage, digits.Percent)},
 	)
 	to.Figure(efficiencies(s, kept))
 	var points []score.Point
@@ -163,7 +163,7 @@ func efficiencies(s *subject, rows []score.Evaluation) *figure.Figure {
 		r := &sorted[i]
 		name := r.Problem.String()
 		f.Rows = append(f.Rows, []string{name, r.Pick.Config.String(), r.Pick.Time.String(), r.Predicted.String(),
-			r.Best.Config.String(), r.Best.Time.String(), table.Percent(r.Efficiency()), table.Percent(r.Top[1])})
+			r.Best.Config.String(), r.Best.Time.String(), digits.Percent(r.Efficiency()), digits.Percent(r.Top[1])})
 		if i < mostShown {
 			f.Y.Names = append(f.Y.Names, name)
 			top.Rows = append(top.Rows, figure.Row{X: r.Top[1], Y: name})

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
@@ -162,7 +162,7 @@ func (g *whatIfGrid) ask(ctx context.Context, b *builder, s *subject, shapes []g
 	if err != nil {
 		return err
 	}
-	answers, err := session.Ask(ctx, model, shapes, session.Question{Kernel: s.kernel, Top: 1})
+	answers, err := ask.Rank(ctx, model, ask.Question{Problems: shapes, Kernel: s.kernel, Top: 1})
 	if err != nil {
 		return err
 	}

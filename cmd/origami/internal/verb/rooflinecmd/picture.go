@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/roofline"
 )
@@ -85,7 +85,7 @@ func (p *picture) add(ctx context.Context, o *Options, s *side, list []problems.
 			s.desc.Model, s.label))
 		return nil
 	}
-	answers, err := session.Ask(ctx, s.model, shapes, session.Question{Kernel: s.kernel, Top: 1, Terms: true})
+	answers, err := ask.Rank(ctx, s.model, ask.Question{Problems: shapes, Kernel: s.kernel, Top: 1, Terms: true})
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (p *picture) add(ctx context.Context, o *Options, s *side, list []problems.
 		}
 		p.place(at, &list[i], &a.Entries[0], pickName, float64(a.Seconds(&a.Entries[0])))
 		for _, text := range o.Configs {
-			e, err := explaincmd.Explain(ctx, s.model, a.Problem, s.kernel, text)
+			e, err := ask.Explain(ctx, s.model, a.Problem, s.kernel, text)
 			if err == nil && e.Estimate.Reject != "" {
 				p.notes = append(p.notes, fmt.Sprintf("%s is not placed for %s: %s", text, a.Problem, e.Estimate.Reject))
 				continue
@@ -113,7 +113,7 @@ func (p *picture) add(ctx context.Context, o *Options, s *side, list []problems.
 }
 
 // place places a predicted kernel.
-func (p *picture) place(at int, problem *problems.Problem, e *session.Entry, name string, seconds float64) {
+func (p *picture) place(at int, problem *problems.Problem, e *ask.Entry, name string, seconds float64) {
 	p.put(placed{side: at, problem: problem.Problem, labels: problem.Labels, config: e.Config, name: name}, e.Terms,
 		seconds)
 }
@@ -140,7 +140,7 @@ func (p *picture) addMeasured(ctx context.Context, o *Options, at int, list []pr
 		}
 		s.model = arch.Whole(s.model, data.Problems()...)
 	}
-	answers, err := session.Ask(ctx, s.model, problems.Shapes(list), session.Question{Kernel: data.Kernel, Top: 1})
+	answers, err := ask.Rank(ctx, s.model, ask.Question{Problems: problems.Shapes(list), Kernel: data.Kernel, Top: 1})
 	if err != nil {
 		return err
 	}
@@ -242,11 +242,11 @@ func (p *picture) warn(s *iostreams.Streams) {
 		}
 	}
 	if len(limits) > 0 {
-		s.Warn(table.Plural(len(limits), "kernel is", "kernels are") + " above a limit of the hardware, so a number of " +
+		s.Warn(digits.Plural(len(limits), "kernel is", "kernels are") + " above a limit of the hardware, so a number of " +
 			"the device or the model's count of bytes is wrong; the first: " + limits[0])
 	}
 	if len(reached) > 0 {
-		s.Warn(table.Plural(len(reached), "kernel is", "kernels are") + " above what a microbenchmark reached: " +
+		s.Warn(digits.Plural(len(reached), "kernel is", "kernels are") + " above what a microbenchmark reached: " +
 			"the microbenchmark is not the fastest kernel, or the model counts too many bytes; the first: " + reached[0])
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
@@ -134,7 +135,7 @@ func (o *Options) open(ctx context.Context) ([]side, error) {
 		s := &sides[i]
 		s.label, s.desc = targets[i].Label(), a.Describe()
 		f.WarnUnused(&targets[i], s.desc)
-		if s.kernel, err = session.KernelFamily(s.desc, f.Settings.Kernel); err != nil {
+		if s.kernel, err = ask.KernelFamily(s.desc, f.Settings.Kernel); err != nil {
 			return nil, err
 		}
 		if s.model, err = o.Query.Search.Restrict(ctx, a, s.kernel, f.Streams.In); err != nil {

@@ -3,8 +3,10 @@ package rooflinecmd
 import (
 	"math"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/roofline"
 	"github.com/origami-gemm/origami/core/unit"
@@ -25,17 +27,17 @@ type (
 		Ceilings []ceilingJSON `json:"ceilings"`
 	}
 	ceilingJSON struct {
-		Name    string       `json:"name"`
-		Level   string       `json:"level"`
-		Limit   table.Number `json:"limit"`
-		Reached table.Number `json:"reached"`
-		Unit    string       `json:"unit"`
-		Source  string       `json:"source"`
+		Name    string     `json:"name"`
+		Level   string     `json:"level"`
+		Limit   ask.Number `json:"limit"`
+		Reached ask.Number `json:"reached"`
+		Unit    string     `json:"unit"`
+		Source  string     `json:"source"`
 	}
 	kernelJSON struct {
 		Device     string       `json:"device"`
 		Problem    gemm.Record  `json:"problem"`
-		Labels     table.Fields `json:"labels,omitempty"`
+		Labels     ask.Fields   `json:"labels,omitempty"`
 		Name       string       `json:"name"`
 		Config     *gemm.Config `json:"config"`
 		Measured   bool         `json:"measured"`
@@ -48,22 +50,22 @@ type (
 		Levels     []levelJSON  `json:"levels"`
 	}
 	levelJSON struct {
-		Level     string       `json:"level"`
-		Bytes     float64      `json:"bytes"`
-		Counted   bool         `json:"counted_by_model"`
-		Intensity float64      `json:"flop_per_byte"`
-		Bandwidth float64      `json:"bytes_per_second"`
-		Share     table.Number `json:"of_roof"`
-		Above     string       `json:"above,omitempty"`
+		Level     string     `json:"level"`
+		Bytes     float64    `json:"bytes"`
+		Counted   bool       `json:"counted_by_model"`
+		Intensity float64    `json:"flop_per_byte"`
+		Bandwidth float64    `json:"bytes_per_second"`
+		Share     ask.Number `json:"of_roof"`
+		Above     string     `json:"above,omitempty"`
 	}
 )
 
 // known returns a number that is 0 if it is unknown as one that JSON writes as null then.
-func known(v float64) table.Number {
+func known(v float64) ask.Number {
 	if v == 0 {
-		return table.Number(math.NaN())
+		return ask.Number(math.NaN())
 	}
-	return table.Number(v)
+	return ask.Number(v)
 }
 
 func (p *picture) object() object {
@@ -166,11 +168,11 @@ func (p *picture) table() (header []string, rows [][]string) {
 			name += ", measured"
 		}
 		row := []string{p.sides[k.side].label, k.problem.String(), name, k.configText(), unit.SI(k.Seconds, "s"),
-			unit.SI(k.Rate, "FLOP/s"), table.Percent(k.Share()), k.Bound.String()}
+			unit.SI(k.Rate, "FLOP/s"), digits.Percent(k.Share()), k.Bound.String()}
 		for _, l := range levels {
 			cell := "–"
 			if point := k.at(l); point != nil {
-				cell = table.ThreeDigits(point.Intensity)
+				cell = digits.ThreeDigits(point.Intensity)
 				if point.Above != roofline.Nothing {
 					cell += " (above)"
 				}
@@ -183,11 +185,11 @@ func (p *picture) table() (header []string, rows [][]string) {
 }
 
 // fields are the labels by name, none for a problem of a data set.
-func (k *placed) fields(names []string) table.Fields {
+func (k *placed) fields(names []string) ask.Fields {
 	if len(k.labels) == 0 {
 		return nil
 	}
-	return table.Labels(names, k.labels)
+	return ask.Labels(names, k.labels)
 }
 
 // cells are the labels, empty for a problem of a data set.
@@ -214,10 +216,10 @@ func (p *picture) records() (header []string, rows [][]string) {
 	}
 	for i := range p.kernels {
 		k := &p.kernels[i]
-		row := []string{p.sides[k.side].label, table.Exact(float64(k.problem.M)), table.Exact(float64(k.problem.N)),
-			table.Exact(float64(k.problem.K)), table.Exact(float64(k.problem.Batch)), k.problem.DType.String(),
-			k.problem.String(), k.name, table.Flag(k.measured), k.configText(), table.Exact(k.Seconds),
-			table.Exact(k.Rate), table.Exact(k.Attainable), table.Exact(k.Share()), k.Bound.String(), k.compute.String()}
+		row := []string{p.sides[k.side].label, digits.Exact(float64(k.problem.M)), digits.Exact(float64(k.problem.N)),
+			digits.Exact(float64(k.problem.K)), digits.Exact(float64(k.problem.Batch)), k.problem.DType.String(),
+			k.problem.String(), k.name, table.Flag(k.measured), k.configText(), digits.Exact(k.Seconds),
+			digits.Exact(k.Rate), digits.Exact(k.Attainable), digits.Exact(k.Share()), k.Bound.String(), k.compute.String()}
 		for _, l := range levels {
 			point := k.at(l)
 			if point == nil {
@@ -226,9 +228,9 @@ func (p *picture) records() (header []string, rows [][]string) {
 			}
 			share := ""
 			if point.Share > 0 {
-				share = table.Exact(point.Share)
+				share = digits.Exact(point.Share)
 			}
-			row = append(row, table.Exact(point.Bytes), table.Exact(point.Intensity), table.Exact(point.Bandwidth), share,
+			row = append(row, digits.Exact(point.Bytes), digits.Exact(point.Intensity), digits.Exact(point.Bandwidth), share,
 				point.Above.String())
 		}
 		rows = append(rows, append(row, k.cells(p.labels)...))

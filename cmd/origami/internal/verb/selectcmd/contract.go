@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
@@ -44,18 +45,18 @@ func runContract(ctx context.Context, o *Options) error {
 // askPlans returns an answer for each way to compute a contraction, the fastest first. The kernel for nested indices is
 // of the family that has such, and left out if none has.
 func (o *Options) askPlans(
-	ctx context.Context, a arch.Architecture, c *session.Contraction,
-) ([]*session.Answer, error) {
-	var all []*session.Answer
-	for i := range c.Plans {
-		plan, kernel := &c.Plans[i], o.Factory.Settings.Kernel
+	ctx context.Context, a arch.Architecture, c *ask.Plans,
+) ([]*ask.Ranking, error) {
+	var all []*ask.Ranking
+	for i := range c.List {
+		plan, kernel := &c.List[i], o.Factory.Settings.Kernel
 		if plan.Problem.Nest != (gemm.Nest{}) {
-			if kernel = a.Describe().NestFamily(); kernel == "" && len(c.Plans) > 1 {
+			if kernel = a.Describe().NestFamily(); kernel == "" && len(c.List) > 1 {
 				continue
 			}
 		}
-		answers, err := session.Ask(ctx, a, []gemm.Problem{plan.Problem},
-			session.Question{Kernel: kernel, Top: 2, Terms: true, Regret: o.Regret})
+		answers, err := ask.Rank(ctx, a, ask.Question{Problems: []gemm.Problem{plan.Problem}, Kernel: kernel, Top: 2,
+			Terms: true, Regret: o.Regret})
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +69,7 @@ func (o *Options) askPlans(
 		}
 		all = append(all, one)
 	}
-	slices.SortStableFunc(all, func(x, y *session.Answer) int {
+	slices.SortStableFunc(all, func(x, y *ask.Ranking) int {
 		return cmp.Compare(x.Contraction.Seconds, y.Contraction.Seconds)
 	})
 	return all, nil

@@ -3,11 +3,13 @@ package selectcmd
 import (
 	"context"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/formats/tensile"
@@ -35,15 +37,15 @@ func (o *Options) runLogic(ctx context.Context) error {
 		return err
 	}
 	kernel, layer := l.Lookup(logic.SizeOf(&p))
-	pick := &session.LogicPick{File: o.Logic, Layer: layer}
+	pick := &ask.LogicPick{File: o.Logic, Layer: layer}
 	if kernel >= 0 {
 		pick.Kernel = l.Kernels[kernel].Name
 		if l.Kernels[kernel].Config.BlockM == 0 {
 			return o.writeForeign(l, kernel, pick, p)
 		}
 	}
-	answers, err := session.Ask(ctx, a, []gemm.Problem{p},
-		session.Question{Kernel: o.family(l), Top: 2, Terms: true, Regret: o.Regret})
+	answers, err := ask.Rank(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: o.family(l), Top: 2, Terms: true,
+		Regret: o.Regret})
 	if err != nil {
 		return err
 	}
@@ -57,7 +59,7 @@ func (o *Options) runLogic(ctx context.Context) error {
 		if err != nil {
 			return diag.Within(o.Logic, err)
 		}
-		answer.Entries, answer.Regret = []session.Entry{e, answer.Entries[0]}, nil
+		answer.Entries, answer.Regret = []ask.Entry{e, answer.Entries[0]}, nil
 	}
 	w := newWriter(o.Factory.Streams, o.Factory.Format(), false, session.Single(p),
 		table.AxesOf(a.Describe(), answer.Kernel), 1)
@@ -91,45 +93,31 @@ func (o *Options) checkLogic(l *tensile.Logic, d *arch.Description, p *gemm.Prob
 	return diag.Within(place, l.Type.Answers(p))
 }
 
-// entryOf asks the model about one configuration.
-func entryOf(ctx context.Context, a arch.Architecture, p gemm.Problem, c gemm.Config) (session.Entry, error) {
-	estimates, configs := make([]arch.Estimate, 1), []gemm.Config{c}
-	if err := a.Estimate(ctx, estimates, p, configs); err != nil {
-		return session.Entry{}, err
+// entryOf asks the model about the logic's kernel.
+func entryOf(ctx context.Context, a arch.Architecture, p gemm.Problem, c gemm.Config) (ask.Entry, error) {
+	e, err := ask.EntryOf(ctx, a, p, c)
+	if err == nil && e.Estimate.Reject != "" {
+		return e, diag.Inputf("the model rejects the logic's kernel %s: %s", c, e.Estimate.Reject).Do("build the logic again")
 	}
-	if r := estimates[0].Reject; r != "" {
-		return session.Entry{}, diag.Inputf("the model rejects the logic's kernel %s: %s", c, r).Do("build the logic again")
-	}
-	terms := make([]float64, len(a.Describe().Terms))
-	if err := a.Terms(ctx, terms, p, configs); err != nil {
-		return session.Entry{}, err
-	}
-	mapping, err := a.Mapping(ctx, p, c)
-	if err != nil {
-		return session.Entry{}, err
-	}
-	e := session.Entry{Config: c, Candidate: c, Estimate: estimates[0], Terms: terms, Mapping: mapping}
-	if c.GroupM == 0 {
-		e.Config.GroupM = mapping.GroupM
-	} else {
+	if c.GroupM != 0 {
 		e.Mapping.GroupM = c.GroupM
 	}
-	return e, nil
+	return e, err
 }
 
 // foreignJSON is the answer with a kernel that no model here knows.
 type foreignJSON struct {
-	Arch       string           `json:"arch"`
-	MadeFor    string           `json:"made_for,omitempty"`
-	Problem    gemm.Record      `json:"problem"`
-	Logic      render.LogicJSON `json:"logic"`
-	Speed      table.Number     `json:"speed"`
-	Unit       string           `json:"unit"`
-	Parameters map[string]any   `json:"parameters"`
+	Arch       string         `json:"arch"`
+	MadeFor    string         `json:"made_for,omitempty"`
+	Problem    gemm.Record    `json:"problem"`
+	Logic      ask.LogicPick  `json:"logic"`
+	Speed      ask.Number     `json:"speed"`
+	Unit       string         `json:"unit"`
+	Parameters map[string]any `json:"parameters"`
 }
 
 // writeForeign writes the answer with a kernel of Tensile: its name, and what the file says of its speed.
-func (o *Options) writeForeign(l *tensile.Logic, kernel int, pick *session.LogicPick, p gemm.Problem) error {
+func (o *Options) writeForeign(l *tensile.Logic, kernel int, pick *ask.LogicPick, p gemm.Problem) error {
 	speed := 0.0
 	if pick.Layer == logic.LayerExact {
 		speed = l.Speed(logic.SizeOf(&p))
@@ -138,8 +126,8 @@ func (o *Options) writeForeign(l *tensile.Logic, kernel int, pick *session.Logic
 	switch format := o.Factory.Format(); format {
 	case table.JSON:
 		return table.JSONLine(s, foreignJSON{Arch: l.Arch, MadeFor: l.Device, Problem: p.Record(),
-			Logic: render.LogicJSON{File: pick.File, Layer: string(pick.Layer), Kernel: pick.Kernel},
-			Speed: table.Number(speed), Unit: l.Unit, Parameters: k.Parameters})
+			Logic: *pick,
+			Speed: ask.Number(speed), Unit: l.Unit, Parameters: k.Parameters})
 	case table.Table:
 	default:
 		return diag.Inputf("a row of %s has no place for kernels of Tensile", format).At("--format %s", format).
@@ -156,7 +144,7 @@ func (o *Options) writeForeign(l *tensile.Logic, kernel int, pick *session.Logic
 		if unit == "" {
 			unit = "(the file does not say the unit)"
 		}
-		table.Line(s, "speed", "%s %s", table.SixDigits(speed), unit)
+		table.Line(s, "speed", "%s %s", digits.SixDigits(speed), unit)
 	}
 	table.Line(s, "predicted", "nothing: no model here knows the kernels of this file")
 	return nil

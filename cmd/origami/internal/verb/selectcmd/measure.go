@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -62,7 +62,7 @@ func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer,
 func (m *measurer) close() { _ = m.sweep.Executor.Close() }
 
 // measure measures the first candidates of an answer, if that is worth it, and puts the one to use first.
-func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
+func (m *measurer) measure(ctx context.Context, a *ask.Ranking) error {
 	n := m.count
 	if n == 0 {
 		if a.Regret == nil {
@@ -74,7 +74,7 @@ func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 			n = 0 // the pick stays whatever its time is
 		}
 	}
-	measured := &session.Measured{Executor: m.executor, Device: m.device, Auto: m.count == 0, Noise: math.NaN()}
+	measured := &ask.Measurements{Executor: m.executor, Device: m.device, Auto: m.count == 0, Noise: math.NaN()}
 	a.Measured = measured
 	if n == 0 {
 		return nil
@@ -95,7 +95,7 @@ func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 	}
 	measured.Noise = noise
 	for i := range configs {
-		measured.Candidates = append(measured.Candidates, session.Candidate{Entry: a.Entries[i], Measurement: block[i],
+		measured.Candidates = append(measured.Candidates, ask.Timed{Entry: a.Entries[i], Measurement: block[i],
 			Chosen: i == choice})
 	}
 	chosen := a.Entries[choice]
@@ -105,7 +105,7 @@ func (m *measurer) measure(ctx context.Context, a *session.Answer) error {
 }
 
 // measuredTable returns a row per measured candidate, and the verdict in words.
-func measuredTable(a *session.Answer) (header []string, rows [][]string, verdict string) {
+func measuredTable(a *ask.Ranking) (header []string, rows [][]string, verdict string) {
 	m := a.Measured
 	if len(m.Candidates) == 0 {
 		return nil, nil,
@@ -113,7 +113,7 @@ func measuredTable(a *session.Answer) (header []string, rows [][]string, verdict
 				percent(measure.AssumedNoise))
 	}
 	header = []string{"candidate", "predicted", "measured", "spread", "of the choice", ""}
-	var chosen *session.Candidate
+	var chosen *ask.Timed
 	for i := range m.Candidates {
 		if m.Candidates[i].Chosen {
 			chosen = &m.Candidates[i]

@@ -101,7 +101,7 @@ type reply struct {
 	} `json:"measured"`
 }
 
-func ask(t *testing.T, spread float64, x *exectest.Executor, set func(*Options)) reply {
+func askOne(t *testing.T, spread float64, x *exectest.Executor, set func(*Options)) reply {
 	t.Helper()
 	out, err := answers(t, spread, x, "json", set)
 	if err != nil {
@@ -116,7 +116,7 @@ func ask(t *testing.T, spread float64, x *exectest.Executor, set func(*Options))
 
 func TestDoubtWithoutMeasuring(t *testing.T) {
 	withRegret := func(o *Options) { o.Regret = true }
-	r := ask(t, 0.1, &exectest.Executor{}, withRegret)
+	r := askOne(t, 0.1, &exectest.Executor{}, withRegret)
 	if r.Loss == nil || *r.Loss <= 0 || r.Worth < 2 || r.Measured != nil {
 		t.Errorf("%+v", r)
 	}
@@ -125,11 +125,11 @@ func TestDoubtWithoutMeasuring(t *testing.T) {
 		t.Errorf("%+v", r.Predicted)
 	}
 	// It takes longer than the selection, so it has to be asked for.
-	if r := ask(t, 0.1, &exectest.Executor{}, func(*Options) {}); r.Loss != nil || r.Worth != 0 {
+	if r := askOne(t, 0.1, &exectest.Executor{}, func(*Options) {}); r.Loss != nil || r.Worth != 0 {
 		t.Errorf("%+v", r)
 	}
 	// A model that states no uncertainty gets none.
-	if r := ask(t, 0, &exectest.Executor{}, withRegret); r.Loss != nil || r.Worth != 0 ||
+	if r := askOne(t, 0, &exectest.Executor{}, withRegret); r.Loss != nil || r.Worth != 0 ||
 		r.Predicted.Interval != nil {
 		t.Errorf("%+v", r)
 	}
@@ -138,7 +138,7 @@ func TestDoubtWithoutMeasuring(t *testing.T) {
 // The answer is the candidate with the shortest measured time.
 func TestMeasure(t *testing.T) {
 	auto := func(o *Options) { o.Measure = "auto" }
-	pick := ask(t, 0.1, &exectest.Executor{}, func(*Options) {}).Raw
+	pick := askOne(t, 0.1, &exectest.Executor{}, func(*Options) {}).Raw
 	slowPick := func(_ gemm.Problem, c gemm.Config) unit.Seconds {
 		if c.BlockM == 64 && c.BlockN == 64 {
 			return 2e-3 // as the model's pick is
@@ -146,7 +146,7 @@ func TestMeasure(t *testing.T) {
 		return unit.Seconds(1e-3) + unit.Seconds(c.BlockK)*1e-6
 	}
 	x := &exectest.Executor{Noise: 0.01, Time: slowPick}
-	r := ask(t, 0.1, x, auto)
+	r := askOne(t, 0.1, x, auto)
 	if !r.Measured.Auto || len(r.Measured.Candidates) != r.Worth || r.Measured.Noise <= 0 || r.Measured.Noise > 0.02 {
 		t.Fatalf("%+v", r)
 	}
@@ -168,12 +168,12 @@ func TestMeasure(t *testing.T) {
 	}
 
 	// As many as are asked for.
-	if r := ask(t, 0, &exectest.Executor{Noise: 0.01},
+	if r := askOne(t, 0, &exectest.Executor{Noise: 0.01},
 		func(o *Options) { o.Measure = "3" }); len(r.Measured.Candidates) != 3 || r.Measured.Auto {
 		t.Errorf("%+v", r)
 	}
 	// No difference that a measurement could show.
-	if r := ask(t, 1e-9, &exectest.Executor{}, auto); r.Measured == nil || len(r.Measured.Candidates) != 0 ||
+	if r := askOne(t, 1e-9, &exectest.Executor{}, auto); r.Measured == nil || len(r.Measured.Candidates) != 0 ||
 		r.Worth != 1 || !equal(r.Raw, pick) {
 		t.Errorf("%+v", r)
 	}
@@ -185,7 +185,7 @@ func TestMeasure(t *testing.T) {
 			}
 			return exectest.Fine
 		}}
-		if r := ask(t, 0.3, broken, auto); r.Measured.Candidates[0].Median != nil ||
+		if r := askOne(t, 0.3, broken, auto); r.Measured.Candidates[0].Median != nil ||
 			r.Measured.Candidates[0].Status == "ok" || equal(r.Raw, pick) {
 			t.Errorf("fate %d: %+v", fate, r)
 		}

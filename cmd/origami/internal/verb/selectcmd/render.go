@@ -6,10 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -37,7 +39,8 @@ func newWriter(
 			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
 				"rejected",
 				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds",
-				"noise_floor", "measured", "outside", "ranks_only"}, w.rankColumn(), w.labels, table.MoreColumns(w.more))
+				"noise_floor", "measured", "outside", "ranks_only", "expected_regret"}, w.rankColumn(), w.labels,
+			table.MoreColumns(w.more))
 		w.delimited = table.NewDelimited(s, f, header)
 	}
 	return w
@@ -51,13 +54,7 @@ func (w *writer) rankColumn() []string {
 	return nil
 }
 
-// ranked is an entry of a list in JSON.
-type ranked struct {
-	render.Object
-	Rank int `json:"rank,omitempty"`
-}
-
-func (w *writer) write(a *session.Answer) error {
+func (w *writer) write(a *ask.Ranking) error {
 	if w.format.Pasted() {
 		return render.Paste(w.s, w.format, a, w.top)
 	}
@@ -74,34 +71,34 @@ func (w *writer) write(a *session.Answer) error {
 }
 
 // entry writes a configuration of an answer as a line or a row.
-func (w *writer) entry(a *session.Answer, best *session.Entry, rank int) error {
+func (w *writer) entry(a *ask.Ranking, best *ask.Entry, rank int) error {
 	var ranks []string
 	if w.top > 1 {
 		ranks = []string{strconv.Itoa(rank)}
 	}
 	switch {
 	case w.format == table.JSON:
-		o := ranked{Object: render.ObjectOf(a, best)}
-		o.Labels = table.Labels(w.labels, a.Labels)
+		o := a.Answer(best)
 		if w.top > 1 {
 			o.Rank = rank
 		}
 		return table.JSONLine(w.s, o)
 	case w.delimited != nil:
-		o := render.ObjectOf(a, best)
+		o := a.Answer(best)
+		uncertain := uncertaintyCells(&o)
 		axes := a.Arch.Axes(a.Kernel)
-		if a.Instead != "" { // the header has the axes of the family that was asked for
-			axes = a.Arch.Axes(a.Instead)
+		if a.Requested != "" { // the header has the axes of the family that was asked for
+			axes = a.Arch.Axes(a.Requested)
 		}
 		return w.delimited.Write(slices.Concat(table.KeyCells(a.Problem, best.Config),
 			table.LaunchCells(best.Config, axes),
 			[]string{
-				o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), table.Exact(o.Predicted.Cycles),
-				table.Exact(o.Predicted.Seconds),
-				table.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates),
+				o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), digits.Exact(o.Predicted.Cycles),
+				digits.Exact(o.Predicted.Seconds),
+				digits.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates),
 				strconv.Itoa(o.Rejected),
-			}, uncertaintyCells(&o), []string{strings.Join(o.Outside, "; "), table.Flag(o.RanksOnly)},
-			ranks, a.Labels, table.MoreCells(a.Problem, w.more)))
+			}, uncertain, []string{strings.Join(o.Outside, "; "), table.Flag(o.RanksOnly), uncertain[regretCell]},
+			ranks, a.Labels.Texts(), table.MoreCells(a.Problem, w.more)))
 	default:
 		if w.rows == nil {
 			heading := render.Heading(a, best)
@@ -115,7 +112,7 @@ func (w *writer) entry(a *session.Answer, best *session.Entry, rank int) error {
 			w.s.Printf("\n")
 		}
 		w.time = render.TimeHeader(a.Arch)
-		row := slices.Concat([]string{a.Problem.String()}, a.Labels, ranks)
+		row := slices.Concat([]string{a.Problem.String()}, a.Labels.Texts(), ranks)
 		row = append(row, best.Config.String(), render.TimeCell(a, best), render.RateCell(a, best), peakShare(a, best),
 			best.Estimate.Bound.String())
 		if a.Arch.HasUncertainty(a.Kernel) {
@@ -126,24 +123,28 @@ func (w *writer) entry(a *session.Answer, best *session.Entry, rank int) error {
 	}
 }
 
+// regretCell is the place of the expected regret in uncertaintyCells. The column
+// expected_regret has it again.
+const regretCell = 2
+
 // uncertaintyCells fills the columns from interval_low_seconds to measured. A column is empty if the model states no
 // uncertainty, or if nothing was measured.
-func uncertaintyCells(o *render.Object) []string {
+func uncertaintyCells(o *ask.Answer) []string {
 	cells := make([]string, 7)
 	if i := o.Predicted.Interval; i != nil {
-		cells[0], cells[1] = table.Exact(i[0]), table.Exact(i[1])
+		cells[0], cells[1] = digits.Exact(i[0]), digits.Exact(i[1])
 	}
 	if o.ExpectedRegret != nil {
-		cells[2], cells[3] = table.Exact(*o.ExpectedRegret), strconv.Itoa(o.WorthMeasuring)
+		cells[regretCell], cells[3] = digits.Exact(*o.ExpectedRegret), strconv.Itoa(o.WorthMeasuring)
 	}
 	if m := o.Measured; m != nil {
 		for _, c := range m.Candidates {
 			if c.Chosen {
-				cells[4] = table.Exact(*c.Median)
+				cells[4] = digits.Exact(*c.Median)
 			}
 		}
-		if noise := float64(m.Noise); table.Finite(noise) {
-			cells[5] = table.Exact(noise)
+		if noise := float64(m.Noise); digits.Finite(noise) {
+			cells[5] = digits.Exact(noise)
 		}
 		cells[6] = strconv.Itoa(len(m.Candidates))
 	}
@@ -168,7 +169,7 @@ func (w *writer) table() {
 }
 
 // card writes the answer for one problem for a reader.
-func (w *writer) card(a *session.Answer) {
+func (w *writer) card(a *ask.Ranking) {
 	best := &a.Entries[0]
 	line := func(label, format string, args ...any) { table.Line(w.s, label, format, args...) }
 	table.Lines(w.s, render.Heading(a, best)...)
@@ -189,9 +190,9 @@ func (w *writer) card(a *session.Answer) {
 		if widened, ok := a.Widened(best); ok {
 			wider = fmt.Sprintf(", %.2g times as wide as inside of what was checked", widened)
 		}
-		line("", "%s interval %s%s", table.Level(a.Scope(best).Uncertainty.Level), table.Span(low, high), wider)
+		line("", "%s interval %s%s", digits.Level(a.Scope(best).Uncertainty.Level), digits.Span(low, high), wider)
 	}
-	line("why", "%s", render.Why(a, best))
+	line("why", "%s", a.Why(best))
 	switch {
 	case a.Logic != nil && a.Logic.Kernel != "":
 		line("model", "%s", beside(best, &a.Entries[1]))
@@ -226,33 +227,33 @@ func (w *writer) card(a *session.Answer) {
 }
 
 // best lists the best configurations of an answer.
-func (w *writer) best(a *session.Answer) {
+func (w *writer) best(a *ask.Ranking) {
 	first := float64(a.Entries[0].Estimate.Cycles)
 	var rows [][]string
 	for i := range a.Entries[:min(w.top, len(a.Entries))] {
 		e := &a.Entries[i]
 		rows = append(rows, []string{strconv.Itoa(i + 1), e.Config.String(), render.TimeCell(a, e),
-			render.RateCell(a, e), table.Percent(float64(e.Estimate.Cycles)/first - 1), e.Estimate.Bound.String()})
+			render.RateCell(a, e), digits.Percent(float64(e.Estimate.Cycles)/first - 1), e.Estimate.Bound.String()})
 	}
 	table.WriteTable(w.s, []string{"rank", "config", render.TimeHeader(a.Arch), "rate", "slower by", "bound"}, rows)
 }
 
 func percent(v float64) string {
-	if !table.Finite(v) {
+	if !digits.Finite(v) {
 		return "–"
 	}
-	return table.Percent(v)
+	return digits.Percent(v)
 }
 
-func peakShare(a *session.Answer, e *session.Entry) string {
+func peakShare(a *ask.Ranking, e *ask.Entry) string {
 	if share, ok := a.PeakShare(e); ok && !a.Arch.RanksOnly {
-		return table.Percent(share)
+		return digits.Percent(share)
 	}
 	return ""
 }
 
 // beside says what the model picks beside a library logic.
-func beside(e, model *session.Entry) string {
+func beside(e, model *ask.Entry) string {
 	if e.Config == model.Config {
 		return "picks the same"
 	}
@@ -260,7 +261,7 @@ func beside(e, model *session.Entry) string {
 	if share < 0 {
 		return fmt.Sprintf("picks %s, within its tie window", model.Config)
 	}
-	return fmt.Sprintf("picks %s, predicted to take %s less", model.Config, table.Percent(share))
+	return fmt.Sprintf("picks %s, predicted to take %s less", model.Config, digits.Percent(share))
 }
 
 // slower says how much slower the runner-up is.
@@ -269,7 +270,7 @@ func slower(second, best float64) string {
 		return "predicted to be equally fast"
 	}
 	if second < best {
-		return table.Percent((best-second)/best) + " faster in the prediction, but within the model's tie window"
+		return digits.Percent((best-second)/best) + " faster in the prediction, but within the model's tie window"
 	}
-	return table.Percent((second-best)/best) + " slower"
+	return digits.Percent((second-best)/best) + " slower"
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -105,7 +106,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	question := session.Question{Kernel: o.Factory.Settings.Kernel, Top: max(1, o.Top),
+	question := ask.Question{Kernel: o.Factory.Settings.Kernel, Top: max(1, o.Top),
 		Regret: o.Regret || o.Measure == auto}
 	many := o.Query.Problems != ""
 	var m *measurer
@@ -118,7 +119,7 @@ func Run(ctx context.Context, o *Options) error {
 		if err != nil {
 			return err
 		}
-		question.Kernel, question.Others = families[0], families[1:]
+		question.Kernel, question.Fallbacks = families[0], families[1:]
 	}
 	w := newWriter(o.Factory.Streams, o.Factory.Format(), many, problems,
 		table.AxesOf(a.Describe(), question.Kernel), max(1, o.Top))
@@ -128,10 +129,10 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	bar := iostreams.NewListBar(o.Factory.Streams, "selecting", o.Query.Problems)
 	defer bar.Stop()
-	write := func(one *session.Answer) error {
+	write := func(one *ask.Ranking) error {
 		bar.SetShare(problems.Share())
-		if one.Instead != "" {
-			o.Factory.Streams.Note(fmt.Sprintf("there is no %s kernel for %s: the answer is one of the family %s", one.Instead,
+		if one.Requested != "" {
+			o.Factory.Streams.Note(fmt.Sprintf("there is no %s kernel for %s: the answer is one of the family %s", one.Requested,
 				one.Problem, one.Kernel))
 		}
 		return w.write(one)
@@ -139,7 +140,7 @@ func Run(ctx context.Context, o *Options) error {
 	written := write
 	if m != nil {
 		question.Top = max(question.Top, m.count)
-		write = func(one *session.Answer) error {
+		write = func(one *ask.Ranking) error {
 			err := m.measure(ctx, one)
 			switch {
 			case err == nil:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/tune"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -71,11 +72,11 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 	}
 	if format == table.Table {
 		table.Line(streams, "sizes", "%d", plan.Sizes)
-		table.Line(streams, "brute force", "%s, about %v", table.Plural(plan.BruteForce, "measurement", "measurements"),
+		table.Line(streams, "brute force", "%s, about %v", digits.Plural(plan.BruteForce, "measurement", "measurements"),
 			rounded(plan.BruteForceSeconds))
 		table.Line(streams, "expected", "about %s (%s), about %v",
-			table.Plural(plan.Expected, "measurement", "measurements"),
-			table.Percent(float64(plan.Expected)/float64(plan.BruteForce)), rounded(plan.ExpectedSeconds))
+			digits.Plural(plan.Expected, "measurement", "measurements"),
+			digits.Percent(float64(plan.Expected)/float64(plan.BruteForce)), rounded(plan.ExpectedSeconds))
 		streams.Printf("\n")
 	}
 	return table.WriteRows(streams, format, []string{"type", "set", "sizes", "brute force"}, rows)

@@ -12,9 +12,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tune"
 	"github.com/origami-gemm/origami/core/unit"
@@ -34,7 +36,7 @@ type row struct {
 	Model     *gemm.Config `json:"model_pick"`
 	Measured  int          `json:"measured"`
 	Usable    int          `json:"candidates"`
-	Expected  table.Number `json:"expected_regret"`
+	Expected  ask.Number   `json:"expected_regret"`
 	Known     *float64     `json:"known_regret,omitempty"`
 	Why       tune.Reason  `json:"why"`
 	Steps     []step       `json:"steps"`
@@ -52,23 +54,23 @@ type step struct {
 
 // summary is what came out for all sizes, in JSON.
 type summary struct {
-	Arch         string       `json:"arch"`
-	Device       string       `json:"device"`
-	Model        string       `json:"model"`
-	Kernel       string       `json:"kernel"`
-	Strategy     string       `json:"strategy"`
-	Regret       float64      `json:"regret"`
-	Sizes        int          `json:"sizes"`
-	Measurements int          `json:"measurements"`
-	Fresh        int          `json:"fresh_measurements"`
-	FreshSeconds float64      `json:"fresh_seconds"`
-	BruteForce   int          `json:"brute_force_measurements"`
-	Kernels      int          `json:"kernels"`
-	Expected     table.Number `json:"expected_regret"`
-	Known        *float64     `json:"known_regret,omitempty"`
-	KnownWorst   *float64     `json:"known_regret_worst,omitempty"`
-	Unfinished   int          `json:"unfinished"`
-	Curve        []point      `json:"curve,omitempty"`
+	Arch         string     `json:"arch"`
+	Device       string     `json:"device"`
+	Model        string     `json:"model"`
+	Kernel       string     `json:"kernel"`
+	Strategy     string     `json:"strategy"`
+	Regret       float64    `json:"regret"`
+	Sizes        int        `json:"sizes"`
+	Measurements int        `json:"measurements"`
+	Fresh        int        `json:"fresh_measurements"`
+	FreshSeconds float64    `json:"fresh_seconds"`
+	BruteForce   int        `json:"brute_force_measurements"`
+	Kernels      int        `json:"kernels"`
+	Expected     ask.Number `json:"expected_regret"`
+	Known        *float64   `json:"known_regret,omitempty"`
+	KnownWorst   *float64   `json:"known_regret_worst,omitempty"`
+	Unfinished   int        `json:"unfinished"`
+	Curve        []point    `json:"curve,omitempty"`
 }
 
 // point is a point of the curve of regret, in JSON.
@@ -133,7 +135,7 @@ func (s *tuning) rows(t *tune.Tuner) []row {
 		size, p := &t.Sizes[i], &t.Picks[i]
 		r := &rows[i]
 		*r = row{size: size.Problem, Problem: size.Problem.Record(), Sets: size.Sets, Measured: p.Measured,
-			Usable: size.Usable, Expected: table.Number(p.Expected), Why: p.Why, Steps: []step{},
+			Usable: size.Usable, Expected: ask.Number(p.Expected), Why: p.Why, Steps: []step{},
 			Model: &size.Candidates[0].Config}
 		if p.Candidate < 0 {
 			continue
@@ -191,7 +193,7 @@ func (s *tuning) summarise(t *tune.Tuner, rows []row, sum *summary) {
 			known = append(known, *r.Known)
 		}
 	}
-	sum.Kernels, sum.Expected = len(kernels), table.Number(geomean(expected))
+	sum.Kernels, sum.Expected = len(kernels), ask.Number(geomean(expected))
 	if len(known) == 0 {
 		return
 	}
@@ -212,7 +214,7 @@ func (s *tuning) summarise(t *tune.Tuner, rows []row, sum *summary) {
 // heading prints the summary as text.
 func (s *tuning) heading(sum *summary) {
 	streams := s.o.Factory.Streams
-	share := func(n int) string { return table.Percent(float64(n) / float64(sum.BruteForce)) }
+	share := func(n int) string { return digits.Percent(float64(n) / float64(sum.BruteForce)) }
 	table.Lines(streams, render.DeviceLines(s.arch.Describe())...)
 	table.Lines(streams, render.ModelLine(s.arch.Describe(), s.kernel))
 	took := ""
@@ -226,17 +228,17 @@ func (s *tuning) heading(sum *summary) {
 	if s.data != nil && s.sweep == nil && s.o.Executor == "" {
 		table.Line(streams, "times", "recorded in %s", s.data.Name)
 	}
-	table.Line(streams, "kernels", "%d for %s", sum.Kernels, table.Plural(sum.Sizes, "size", "sizes"))
+	table.Line(streams, "kernels", "%d for %s", sum.Kernels, digits.Plural(sum.Sizes, "size", "sizes"))
 	if s.o.Strategy == byModel {
 		table.Line(streams, "regret", "%s expected, as a geometric mean; the limit of a size is %s",
-			table.Percent(float64(sum.Expected)), table.Percent(sum.Regret))
+			digits.Percent(float64(sum.Expected)), digits.Percent(sum.Regret))
 	}
 	if sum.Known != nil {
-		table.Line(streams, "known", "%s, as a geometric mean; %s at the worst size", table.Percent(*sum.Known),
-			table.Percent(*sum.KnownWorst))
+		table.Line(streams, "known", "%s, as a geometric mean; %s at the worst size", digits.Percent(*sum.Known),
+			digits.Percent(*sum.KnownWorst))
 	}
 	if sum.Unfinished > 0 {
-		table.Line(streams, "unfinished", "%s", table.Plural(sum.Unfinished, "size", "sizes"))
+		table.Line(streams, "unfinished", "%s", digits.Plural(sum.Unfinished, "size", "sizes"))
 	}
 	if len(sum.Curve) == 0 {
 		return
@@ -244,8 +246,8 @@ func (s *tuning) heading(sum *summary) {
 	streams.Printf("\n")
 	rows := make([][]string, len(sum.Curve))
 	for i, p := range sum.Curve {
-		rows[i] = []string{strconv.Itoa(p.Measurements), share(p.Measurements), table.Percent(p.Mean),
-			table.Percent(p.Worst)}
+		rows[i] = []string{strconv.Itoa(p.Measurements), share(p.Measurements), digits.Percent(p.Mean),
+			digits.Percent(p.Worst)}
 	}
 	table.WriteTable(streams, []string{"measurements", "of brute force", "regret", "worst size"}, rows)
 }
@@ -266,12 +268,12 @@ func (s *tuning) columns() table.Columns[row] {
 		table.Col("pick", func(r *row) string { return r.Config }),
 		table.Opt("seconds||time", func(r *row) float64 { return table.Positive(r.Seconds) }, seconds),
 		table.Opt("tflops||TFLOP/s", func(r *row) float64 { return math.Round(table.Positive(r.TFLOPS)*100) / 100 },
-			table.SixDigits),
+			digits.SixDigits),
 		table.Opt("predicted_seconds||predicted", func(r *row) float64 { return table.Positive(r.Predicted) }, seconds),
 		table.Col("measured", func(r *row) int { return r.Measured }),
 		table.Col("candidates", func(r *row) int { return r.Usable }),
-		table.Opt("expected_regret||expected regret", func(r *row) float64 { return float64(r.Expected) }, table.Percent),
-		table.Opt("known_regret||known regret", func(r *row) float64 { return table.Known(r.Known) }, table.Percent).
+		table.Opt("expected_regret||expected regret", func(r *row) float64 { return float64(r.Expected) }, digits.Percent),
+		table.Opt("known_regret||known regret", func(r *row) float64 { return table.Known(r.Known) }, digits.Percent).
 			If(s.known),
 		table.Col("why", func(r *row) tune.Reason { return r.Why }),
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
@@ -59,7 +60,7 @@ func (o *Options) open(ctx context.Context, a arch.Architecture, file *tune.File
 			return nil, err
 		}
 		s.kernel = s.sweep.Space.Kernel
-	} else if s.kernel, err = session.KernelFamily(a.Describe(), o.Factory.Settings.Kernel); err != nil {
+	} else if s.kernel, err = ask.KernelFamily(a.Describe(), o.Factory.Settings.Kernel); err != nil {
 		return nil, err
 	}
 	if err == nil {

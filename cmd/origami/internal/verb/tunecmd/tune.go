@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/tune"
 	"github.com/origami-gemm/origami/formats/tensile"
@@ -184,8 +184,8 @@ func (s *tuning) writeLogics(t *tune.Tuner) error {
 		if err := session.WriteFile(name, "--logic", text); err != nil {
 			return err
 		}
-		s.o.Factory.Streams.Note(l.Type.String() + ": " + table.Plural(len(l.Exact), "size", "sizes") + ", " +
-			table.Plural(len(l.Kernels), "kernel", "kernels") + " in " + name)
+		s.o.Factory.Streams.Note(l.Type.String() + ": " + digits.Plural(len(l.Exact), "size", "sizes") + ", " +
+			digits.Plural(len(l.Kernels), "kernel", "kernels") + " in " + name)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package session
+package ask
 
 import (
 	"math"
@@ -25,7 +25,7 @@ type Roofline struct {
 }
 
 // Roofline returns where an entry is under the roofs. Without terms, it counts with one CTA per SM or CU.
-func (a *Answer) Roofline(e *Entry) Roofline {
+func (a *Ranking) Roofline(e *Entry) Roofline {
 	p, c := &a.Problem, &e.Config
 	least := roofline.Compulsory(*p)
 	tilesM, tilesN, steps := float64(p.TilesM(max(c.BlockM, 1))), ceilDiv(p.N, c.BlockN), ceilDiv(p.K, c.BlockK)
@@ -58,7 +58,7 @@ func (a *Answer) Roofline(e *Entry) Roofline {
 func ceilDiv(size, block int) float64 { return float64((size + block - 1) / max(block, 1)) }
 
 // common returns a term of an entry by the name that all models have for it.
-func (a *Answer) common(e *Entry, name string) (float64, bool) { return a.Arch.Common(e.Terms, name) }
+func (a *Ranking) common(e *Entry, name string) (float64, bool) { return a.Arch.Common(e.Terms, name) }
 
 // DRAMPeak is the data sheet's bandwidth of DRAM in B/s, and that of the model's last level where a device has none. It
 // is 0 if it is unknown.

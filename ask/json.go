@@ -1,34 +1,23 @@
-package table
+package ask
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/printable"
 )
 
-// JSONLine writes v as one line of JSON.
-func JSONLine(s *iostreams.Streams, v any) error {
+// Encode returns v as one line of JSON. The error of a number that JSON cannot hold names its key.
+func Encode(v any) ([]byte, error) {
 	var line bytes.Buffer
 	e := json.NewEncoder(&line)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return notFinite(v, err)
+		return nil, notFinite(v, err)
 	}
-	_, err := s.Data().Write(printable.JSON(line.Bytes()))
-	return err
-}
-
-// JSONLines writes each value as a line of JSON.
-func JSONLines[T any](s *iostreams.Streams, values []T) error {
-	for i := range values {
-		if err := JSONLine(s, &values[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return printable.JSON(line.Bytes()), nil
 }
 
 // Labels names the labels of a problem.
@@ -74,12 +63,39 @@ func marshalled(fields []Field, escaped bool) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// Object is a JSON object that keeps the order of its keys, and the letters of its texts.
+type Object []Field
+
+// With puts a value at the end of an object, at a path of keys.
+func (o Object) With(path []string, v any) Object {
+	if len(path) == 1 {
+		return append(o, Field{path[0], v})
+	}
+	if last := len(o) - 1; last >= 0 && o[last].Name == path[0] {
+		o[last].Value = o[last].Value.(Object).With(path[1:], v)
+		return o
+	}
+	return append(o, Field{path[0], Object{}.With(path[1:], v)})
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o Object) MarshalJSON() ([]byte, error) { return marshalled(o, false) }
+
+// Texts returns the values of labels.
+func (f Fields) Texts() []string {
+	texts := make([]string, len(f))
+	for i := range f {
+		texts[i] = fmt.Sprint(f[i].Value)
+	}
+	return texts
+}
+
 // Number is a float64 that JSON can always hold: NaN and the infinities become null.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.
 func (n Number) MarshalJSON() ([]byte, error) {
-	if !Finite(float64(n)) {
+	if !digits.Finite(float64(n)) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(float64(n))

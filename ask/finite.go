@@ -1,4 +1,4 @@
-package table
+package ask
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 )
 
 // notFinite names the number for which v cannot be encoded, if that is why: JSON holds neither NaN nor infinities.
@@ -49,7 +50,7 @@ func findNotFinite(v reflect.Value) (path string, found bool) {
 	}
 	switch v.Kind() {
 	case reflect.Float64:
-		return "", !Finite(v.Float())
+		return "", !digits.Finite(v.Float())
 	case reflect.Pointer, reflect.Interface:
 		return findNotFinite(v.Elem())
 	case reflect.Slice, reflect.Array:

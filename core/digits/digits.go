@@ -1,6 +1,6 @@
-// Package table writes rows of answers: as a table for people, as CSV and TSV, and as lines of JSON; with the numbers,
-// for people and for machines, that stand in them.
-package table
+// Package digits writes numbers: for programs so that they read back to the same bits, for people in as many digits as
+// mean something.
+package digits
 
 import (
 	"math"

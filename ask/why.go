@@ -1,12 +1,11 @@
-package render
+package ask
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -25,18 +24,18 @@ var boundWords = map[arch.Bound]string{
 // Why says in one sentence what limits a kernel and how far it is from the roofs: "compute-bound: 655 TFLOP/s, 66.2 %
 // of the fp16 peak (989); 12.1 % of DRAM's 4.80 TB/s; 1.94 waves of 2 CTAs per SM; 1365 FLOP/B". It is empty
 // for a configuration that cannot be used.
-func Why(a *session.Answer, e *session.Entry) string {
+func (a *Ranking) Why(e *Entry) string {
 	if e.Estimate.Reject != "" {
 		return ""
 	}
 	r := a.Roofline(e)
 	if a.Arch.RanksOnly {
-		return bound(e.Estimate.Bound, session.Roofline{}) + strings.Join(occupancy(a, r), "; ")
+		return bound(e.Estimate.Bound, Roofline{}) + strings.Join(occupancy(a, r), "; ")
 	}
-	rate := table.Rate(a.Rate(e), a.Problem.DType)
+	rate := digits.Rate(a.Rate(e), a.Problem.DType)
 	parts := []string{rate + peakOf(a, rate, r)}
 	if r.DRAMShare > 0 {
-		dram := DRAMShare(r)
+		dram := dramShare(r)
 		if e.Estimate.Bound == arch.BoundDRAM {
 			parts = append([]string{unit.SI(r.DRAM, "B/s") + ", " + dram}, parts...)
 		} else {
@@ -47,17 +46,17 @@ func Why(a *session.Answer, e *session.Entry) string {
 }
 
 // occupancy is what a sentence says without a time.
-func occupancy(a *session.Answer, r session.Roofline) []string {
-	parts := []string{Waves(a, r), Intensity(a, r.Intensity)}
+func occupancy(a *Ranking, r Roofline) []string {
+	parts := []string{a.Waves(r), a.Intensity(r.Intensity)}
 	if r.Padding >= muchPadding {
-		parts = append(parts, table.Percent(r.Padding)+" padding")
+		parts = append(parts, digits.Percent(r.Padding)+" padding")
 	}
 	return parts
 }
 
 // bound says what limits a kernel. A model may find that the K loop waits for a resource that is idle for most of the
 // time, because it starts late or has much else to do: then the kernel is not at its roof.
-func bound(b arch.Bound, r session.Roofline) string {
+func bound(b arch.Bound, r Roofline) string {
 	switch {
 	case b == arch.BoundDRAM && r.DRAMShare > 0 && r.DRAMShare < nearRoof:
 		return "waits for DRAM: "
@@ -70,7 +69,7 @@ func bound(b arch.Bound, r session.Roofline) string {
 }
 
 // peakOf is the share of the peak, with the unit of the peak where it is not that of the rate.
-func peakOf(a *session.Answer, rate string, r session.Roofline) string {
+func peakOf(a *Ranking, rate string, r Roofline) string {
 	if r.PeakShare <= 0 {
 		return ""
 	}
@@ -79,40 +78,40 @@ func peakOf(a *session.Answer, rate string, r session.Roofline) string {
 		estimated = "estimated "
 	}
 	t := a.Problem.DType
-	peak := table.Rate(a.Arch.PeakFor(t), t)
+	peak := digits.Rate(a.Arch.PeakFor(t), t)
 	if number, unitOfPeak, _ := strings.Cut(peak, " "); strings.HasSuffix(rate, " "+unitOfPeak) {
 		peak = number
 	}
-	return fmt.Sprintf(", %s of the %s%s peak (%s)", table.Percent(r.PeakShare), estimated, t, peak)
+	return fmt.Sprintf(", %s of the %s%s peak (%s)", digits.Percent(r.PeakShare), estimated, t, peak)
 }
 
-// DRAMShare says how near a kernel is to the bandwidth of DRAM: "12.1 % of DRAM's 4.80 TB/s".
-func DRAMShare(r session.Roofline) string {
-	return fmt.Sprintf("%s of DRAM's %s", table.Percent(r.DRAMShare), unit.SI(r.DRAMPeak, "B/s"))
+// dramShare says how near a kernel is to the bandwidth of DRAM: "12.1 % of DRAM's 4.80 TB/s".
+func dramShare(r Roofline) string {
+	return fmt.Sprintf("%s of DRAM's %s", digits.Percent(r.DRAMShare), unit.SI(r.DRAMPeak, "B/s"))
 }
 
 // Waves says how a launch fills the device: "1.94 waves of 2 CTAs per SM", or "1.94 waves" if the model does not say
 // how many fit. Nobody knows how many of a vendor's kernels run at once: "128 CTAs on 132 SMs".
-func Waves(a *session.Answer, r session.Roofline) string {
+func (a *Ranking) Waves(r Roofline) string {
 	if a.Arch.Opaque(a.Kernel) {
-		return fmt.Sprintf("%s on %s", table.Plural(int(r.CTAs), "CTA", "CTAs"),
-			table.Plural(a.Arch.Units, a.Arch.UnitName, a.Arch.UnitName+"s"))
+		return fmt.Sprintf("%s on %s", digits.Plural(int(r.CTAs), "CTA", "CTAs"),
+			digits.Plural(a.Arch.Units, a.Arch.UnitName, a.Arch.UnitName+"s"))
 	}
-	s := table.ThreeDigits(r.Waves) + " waves"
+	s := digits.ThreeDigits(r.Waves) + " waves"
 	if r.Waves == 1 {
 		s = "1 wave"
 	}
 	if r.CTAsPerUnit > 0 {
-		s += fmt.Sprintf(" of %s per %s", table.Plural(int(r.CTAsPerUnit), "CTA", "CTAs"), a.Arch.UnitName)
+		s += fmt.Sprintf(" of %s per %s", digits.Plural(int(r.CTAsPerUnit), "CTA", "CTAs"), a.Arch.UnitName)
 	}
 	return s
 }
 
 // Intensity writes an arithmetic intensity: "1365 FLOP/B".
-func Intensity(a *session.Answer, v float64) string {
-	return table.ThreeDigits(v) + " " + intensityUnit(a)
+func (a *Ranking) Intensity(v float64) string {
+	return digits.ThreeDigits(v) + " " + intensityUnit(a)
 }
 
-func intensityUnit(a *session.Answer) string {
-	return strings.TrimSuffix(table.TeraRate(a.Problem.DType)[1:], "/s") + "/B"
+func intensityUnit(a *Ranking) string {
+	return strings.TrimSuffix(digits.TeraRate(a.Problem.DType)[1:], "/s") + "/B"
 }

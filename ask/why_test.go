@@ -1,9 +1,8 @@
-package render
+package ask
 
 import (
 	"testing"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
@@ -15,7 +14,7 @@ func whyOf(p gemm.Problem, block int, e arch.Estimate, terms map[string]float64)
 		Units: 100, UnitName: "SM", Clock: 1e9,
 		Peak: []arch.PeakRate{{DType: gemm.FP16, Rate: 1e15}, {DType: gemm.INT8, Rate: 2e15}},
 	}
-	entry := session.Entry{
+	entry := Entry{
 		Config:   gemm.Config{BlockM: block, BlockN: block, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1},
 		Estimate: e,
 	}
@@ -23,7 +22,7 @@ func whyOf(p gemm.Problem, block int, e arch.Estimate, terms map[string]float64)
 		d.Terms = append(d.Terms, arch.Term{Name: name, Common: name})
 		entry.Terms = append(entry.Terms, v)
 	}
-	return Why(&session.Answer{Arch: d, Problem: p, DRAMPeak: 4e12}, &entry)
+	return (&Ranking{Arch: d, Problem: p, DRAMPeak: 4e12}).Why(&entry)
 }
 
 func TestWhy(t *testing.T) {

@@ -1,0 +1,300 @@
+package ask
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/contract"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/logic"
+)
+
+// Answer is a configuration for a problem, and what a model predicts for it. The other answers of this package have its
+// keys too.
+type Answer struct {
+	// ids, as in `--arch arch@device`
+	Arch   string `json:"arch"`
+	Device string `json:"device"`
+	// the model and its kernel family
+	Model  string `json:"model"`
+	Kernel string `json:"kernel"`
+	// how much the model knows: `spec`, `calibrated`, `compiled`, `characterized`
+	Rung arch.Rung `json:"rung"`
+	// only if the model has a higher rung for the device, and overridden numbers rule it out: why, as a clause
+	RungReason string `json:"rung_reason,omitempty"`
+	// `true` if the model puts configurations in order and does not time them: `seconds`, `tflops` and what follows from
+	// them are no predictions of a time. Absent otherwise
+	RanksOnly bool `json:"ranks_only,omitempty"`
+	// whether the model's error was measured on similar problems. If not, there is no interval
+	Validated bool `json:"validated"`
+	// how the answer lies [outside of what the model was checked on](evaluating.md#where-the-intervals-hold), as texts for
+	// people. Empty inside. If only sizes are outside, `validated` is `true` and the interval wider
+	Outside []string `json:"outside"`
+	// only for a GPU of this machine (`--device auto`). A GPU without a device file has `device` `auto`. A GPU that a file
+	// describes exactly has no `live`
+	Live *Live `json:"live,omitempty"`
+	// the product that was asked about
+	Problem gemm.Record `json:"problem"`
+	// with `--problems`: the further columns of the file, by name, if there are any
+	Labels Fields `json:"labels,omitempty"`
+	// `block_m`, `block_n`, `block_k`, `group_m`, `num_warps`, `num_stages`, `split_k`. Of the kernel family `library`
+	// nobody knows the launch order, warps and stages: they are `null`. If the kernel family declares axes, `axes`: the
+	// values, as text by name, that are not the default
+	Config gemm.Config `json:"config"`
+	// what the model predicts; absent for a configuration that cannot be used
+	Predicted *Predicted `json:"predicted,omitempty"`
+	// only if the device has several dies
+	Mapping *Mapping `json:"mapping,omitempty"`
+	// the numbers of usable and of rejected configurations
+	Candidates int `json:"candidates"`
+	Rejected   int `json:"rejected"`
+	// with `--regret` or `--measure auto`, if the model has an interval: the
+	// [expected regret](evaluating.md#what-measuring-is-worth) of the pick
+	ExpectedRegret *float64 `json:"expected_regret,omitempty"`
+	// the old name of `expected_regret`, kept until the next major version
+	ExpectedLoss *float64 `json:"expected_loss,omitempty"`
+	// with `expected_regret`: the number of candidates that are worth measuring
+	WorthMeasuring int `json:"worth_measuring,omitempty"`
+	// with `--measure`: what was measured. `config` and `predicted` above are then those of the chosen candidate
+	Measured *Measured `json:"measured,omitempty"`
+	// with `--contract`: the contraction, and how GEMMs compute it
+	Contraction *Contraction `json:"contraction,omitempty"`
+	// with `--logic`: what the library logic says. For kernels that no model here knows, the object has `arch`,
+	// `made_for`, `problem`, `logic`, `speed` (0 if unknown), `unit` and `parameters` only
+	Logic *LogicPick `json:"logic,omitempty"`
+	// with `--top`: 1 for the best
+	Rank int `json:"rank,omitempty"`
+}
+
+// Live says where the hardware numbers of a GPU of this machine come from.
+type Live struct {
+	// the name of the product
+	Name string `json:"name"`
+	// the parameters that the driver reports and that no file has
+	Driver []string `json:"driver"`
+	// the parameters that are computed from another device
+	Scaled []string `json:"scaled"`
+	// that device, as `arch@device`
+	ScaledFrom string `json:"scaled_from,omitempty"`
+}
+
+// Predicted is what a model predicts for a configuration.
+type Predicted struct {
+	// the predicted total in cycles
+	Cycles float64 `json:"cycles"`
+	// cycles ÷ `clock_hz`
+	Seconds float64 `json:"seconds"`
+	// 2·m·n·k·batch ÷ seconds ÷ 10¹² (tera-operations per second, also of integers)
+	TFLOPS float64 `json:"tflops"`
+	// what limits the kernel: `compute`, `l2`, `mall`, `dram`, `latency` or `unknown`
+	Bound string `json:"bound" enum:"unknown,compute,l2,mall,dram,latency"`
+	// the sentence of the text output, for one problem
+	Why string `json:"why,omitempty"`
+	// the clock of the model's cycles
+	ClockHz float64 `json:"clock_hz"`
+	// the rung of the clock
+	ClockRung arch.Rung `json:"clock_rung"`
+	// the low and the high end of the time, if the answer is `validated` ([how](evaluating.md#intervals))
+	Interval *[2]float64 `json:"interval_seconds,omitempty"`
+	// the probability that the measured time lies in the interval
+	IntervalLevel float64 `json:"interval_level,omitempty"`
+	// the width of the interval relative to a validated problem's, if the sizes are outside
+	IntervalWidened float64 `json:"interval_widened,omitempty"`
+}
+
+// Mapping is a launch order over several dies.
+type Mapping struct {
+	// the rows of tiles that are walked before the next column
+	GroupM int `json:"group_m"`
+	// the dies over which consecutive workgroups are distributed
+	XCDs int `json:"xcds"`
+	// the workgroups per die at a time, 0 for the default
+	Chunk int `json:"chunk"`
+}
+
+// Measured is what was measured to choose among the leading candidates.
+type Measured struct {
+	// the executor's name
+	Executor string `json:"executor,omitempty"`
+	// the device as its driver names it
+	Device string `json:"device_name"`
+	// whether the model's uncertainty decided how many were measured
+	Auto bool `json:"auto"`
+	// the larger ÷ the smaller of two measurements of the model's pick − 1, or `null`
+	Noise Number `json:"noise_floor"`
+	// in predicted order. With `auto`, it is empty if nothing was worth measuring
+	Candidates []MeasuredCandidate `json:"candidates"`
+}
+
+// MeasuredCandidate is one measured configuration.
+type MeasuredCandidate struct {
+	// the configuration
+	Config gemm.Config `json:"config"`
+	// the predicted time
+	Predicted float64 `json:"predicted_seconds"`
+	// the measured time; `null` without one
+	Median *float64 `json:"median_seconds"`
+	// the relative median absolute deviation of the samples; `null` without a time
+	Spread *float64 `json:"spread"`
+	// how often the kernel was timed
+	Runs int `json:"runs"`
+	// how the measurement ended
+	Status dataset.Status `json:"status"`
+	// why there is no time
+	Detail string `json:"detail,omitempty"`
+	// whether it is the choice
+	Chosen bool `json:"chosen"`
+}
+
+// LogicPick is what a library logic says about a problem.
+type LogicPick struct {
+	// the file of the logic
+	File string `json:"file"`
+	// what answered: `exact`, `range`, `nearest` or `model`
+	Layer logic.Layer `json:"layer"`
+	// the name of the kernel, empty if the logic leaves the answer to the model
+	Kernel string `json:"kernel"`
+}
+
+// Contraction is a contraction, and how GEMMs compute it. Indices are listed with the longest stride first.
+type Contraction struct {
+	// the contraction in einsum's letters
+	Einsum string `json:"einsum"`
+	// the indices by class
+	FreeA string `json:"free_a"`
+	FreeB string `json:"free_b"`
+	Batch string `json:"batch"`
+	Sum   string `json:"sum"`
+	ContractionPlan
+	// the other ways to compute it, the fastest first
+	Instead []*ContractionPlan `json:"instead,omitempty"`
+}
+
+// ContractionPlan is one way to compute a contraction.
+type ContractionPlan struct {
+	// whether one kernel on the tensors as they are is all
+	Direct bool `json:"direct"`
+	// only if the kernel looks elements up: the nested indices
+	Nest string `json:"nest,omitempty"`
+	// the kernel's family
+	Kernel string `json:"kernel"`
+	// the indices that the dimensions of the kernel consist of
+	M     string `json:"m"`
+	N     string `json:"n"`
+	K     string `json:"k"`
+	GEMMs string `json:"batch_of_gemm"`
+	// whether A and B change places
+	Swapped bool `json:"swapped"`
+	// the indices outside of the GEMM
+	Loop string `json:"loop"`
+	// the GEMMs in turn
+	Calls int `json:"calls"`
+	// how many of these GEMMs add up in one part of C
+	Adding int `json:"adding"`
+	// the tensors that are copied
+	Copied []string `json:"copied"`
+	// the bytes that copies move, and of C that are read again
+	Moved float64 `json:"moved_bytes"`
+	// the predicted time of all of it (`predicted` is one GEMM)
+	Seconds float64 `json:"seconds"`
+}
+
+// Answer returns an entry as a plain value.
+func (a *Ranking) Answer(e *Entry) Answer {
+	o := Answer{
+		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
+		RungReason: a.Arch.RungReason, RanksOnly: a.Arch.RanksOnly,
+		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
+		Live: LiveOf(a.Arch), Problem: a.Problem.Record(), Labels: a.Labels, Config: e.Config,
+		Candidates: a.Feasible, Rejected: a.RejectedTotal(),
+		Measured: a.Measured.measured(a), Contraction: a.Contraction.contraction(), Logic: a.Logic,
+	}
+	if a.Regret != nil {
+		o.ExpectedRegret, o.WorthMeasuring = &a.Regret.Expected, a.Regret.WorthMeasuring
+		o.ExpectedLoss = o.ExpectedRegret
+	}
+	if e.Estimate.Reject == "" {
+		o.Predicted = a.predicted(e)
+	}
+	if m := e.Mapping; m.XCDs > 0 {
+		o.Mapping = &Mapping{m.GroupM, m.XCDs, m.Chunk}
+	}
+	return o
+}
+
+func (a *Ranking) predicted(e *Entry) *Predicted {
+	p := &Predicted{
+		Cycles: float64(e.Estimate.Cycles), Seconds: float64(a.Seconds(e)), TFLOPS: float64(a.Rate(e)) / 1e12,
+		Bound: e.Estimate.Bound.String(), ClockHz: float64(a.Arch.Clock), ClockRung: a.Arch.ClockRung,
+	}
+	if e.Terms != nil {
+		p.Why = a.Why(e)
+	}
+	if low, high, ok := a.Interval(e); ok {
+		p.Interval, p.IntervalLevel = &[2]float64{float64(low), float64(high)}, a.Scope(e).Uncertainty.Level
+		p.IntervalWidened, _ = a.Widened(e)
+	}
+	return p
+}
+
+// LiveOf returns where the numbers of a GPU of this machine come from, and nil for a device with a file.
+func LiveOf(d *arch.Description) *Live {
+	live := &Live{Name: d.DeviceName, Driver: []string{}, Scaled: []string{}}
+	for i := range d.Params {
+		p := &d.Params[i]
+		if p.Live() {
+			live.Driver = append(live.Driver, p.Name)
+		} else if from := p.ScaledFrom(); from != "" {
+			live.Scaled, live.ScaledFrom = append(live.Scaled, p.Name), from
+		}
+	}
+	if len(live.Driver)+len(live.Scaled) == 0 {
+		return nil
+	}
+	return live
+}
+
+// measured returns measurements as a plain value, nil for none.
+func (m *Measurements) measured(a *Ranking) *Measured {
+	if m == nil {
+		return nil
+	}
+	out := &Measured{Executor: m.Executor, Device: m.Device, Auto: m.Auto, Noise: Number(m.Noise),
+		Candidates: []MeasuredCandidate{}}
+	for i := range m.Candidates {
+		c := &m.Candidates[i]
+		one := MeasuredCandidate{
+			Config: c.Entry.Config, Predicted: float64(a.Seconds(&c.Entry)), Runs: c.Measurement.Runs,
+			Status: c.Measurement.Status, Detail: c.Measurement.Detail, Chosen: c.Chosen,
+		}
+		if median := float64(c.Measurement.Median); median > 0 {
+			one.Median, one.Spread = &median, &c.Measurement.RelativeMAD
+		}
+		out.Candidates = append(out.Candidates, one)
+	}
+	return out
+}
+
+func (c *Contracted) contraction() *Contraction {
+	if c == nil {
+		return nil
+	}
+	of := func(class contract.Class) string { return contract.Slowest(c.Of(class)) }
+	out := &Contraction{Einsum: c.String(), FreeA: of(contract.FreeA), FreeB: of(contract.FreeB),
+		Batch: of(contract.Batch), Sum: of(contract.Sum), ContractionPlan: *c.plan()}
+	for _, other := range c.Instead {
+		out.Instead = append(out.Instead, other.plan())
+	}
+	return out
+}
+
+func (c *Contracted) plan() *ContractionPlan {
+	p := c.Plan
+	out := &ContractionPlan{Direct: p.Direct(), Nest: p.Problem.Nest.String(), Kernel: c.Kernel,
+		M: contract.Slowest(p.M), N: contract.Slowest(p.N), K: contract.Slowest(p.K),
+		GEMMs: contract.Slowest(p.Batch), Swapped: p.Swapped, Loop: contract.Slowest(p.Loop), Calls: p.Calls,
+		Adding: p.Nested, Copied: []string{}, Moved: p.Moved, Seconds: float64(c.Seconds)}
+	for _, o := range p.Copied {
+		out.Copied = append(out.Copied, o.String())
+	}
+	return out
+}

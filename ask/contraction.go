@@ -1,0 +1,51 @@
+package ask
+
+import (
+	"github.com/origami-gemm/origami/core/contract"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Plans are a contraction and the ways to compute it: with GEMMs, and with one kernel that walks nested indices.
+// The latter is the last one, unless a single GEMM does.
+type Plans struct {
+	*contract.Shape
+	List []contract.Plan
+}
+
+// Contracted is what an answer for a GEMM means for the contraction that it is a part of.
+type Contracted struct {
+	*Plans
+	Plan *contract.Plan
+	// Seconds is the predicted time of all GEMMs in turn, plus the copies at the bandwidth of DRAM and their launches.
+	Seconds unit.Seconds
+	// Kernel is the kernel family.
+	Kernel string
+	// Instead are the other ways to compute it, the fastest first.
+	Instead []*Contracted
+}
+
+// copyLaunch is what a copy costs besides its bytes. Source: torch.einsum on an H200 took at least as much longer than
+// its GEMM and its bytes, per copy, for eleven contractions (docs/contractions.md).
+const copyLaunch unit.Seconds = 2.4e-6
+
+// Contract returns what an answer for the GEMM of a plan means for the contraction.
+func (a *Ranking) Contract(c *Plans, plan *contract.Plan) (*Contracted, error) {
+	seconds := a.Seconds(&a.Entries[0])
+	if !plan.Direct() {
+		switch {
+		case a.Arch.RanksOnly:
+			return nil, diag.Inputf("the contraction is no single GEMM, and the model %s gives no times to add up",
+				a.Arch.Model).Do("use a model that predicts times")
+		case plan.Moved > 0 && a.DRAMPeak <= 0:
+			return nil, diag.Inputf("the contraction is no single GEMM, and %s has no bandwidth of DRAM", a.Arch.ID()).
+				Do("use another device")
+		}
+		seconds *= unit.Seconds(plan.Calls)
+		if plan.Moved > 0 {
+			seconds += unit.Seconds(plan.Moved / a.DRAMPeak)
+		}
+		seconds += copyLaunch * unit.Seconds(len(plan.Copied))
+	}
+	return &Contracted{Plans: c, Plan: plan, Seconds: seconds, Kernel: a.Kernel}, nil
+}

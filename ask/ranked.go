@@ -1,0 +1,89 @@
+package ask
+
+import "github.com/origami-gemm/origami/core/arch"
+
+// Ranked is one entry of a ranking.
+type Ranked struct {
+	Answer
+	// 1 for the best; `null` for a rejected configuration
+	Rank *int `json:"rank"`
+	// with `--include-rejected`: `ok` or `rejected`
+	Status string `json:"status,omitempty" enum:"ok,rejected"`
+	// with `--include-rejected`: the reason, one of `shared_memory`, `registers`, `atom_shape`, `warps`, `model_rule`.
+	// Plugins may have others, such as `stages` of family `mma`
+	Reason arch.Reason `json:"reason,omitempty"`
+	// with `--include-rejected`: the reason in numbers, if the model gives it. A rejected entry has no `predicted`
+	Detail string `json:"detail,omitempty"`
+	// by name, in the order of the model's schema
+	Terms Fields `json:"terms" of:"Term"`
+}
+
+// Term is one number behind a prediction.
+type Term struct {
+	// `null` for a value that does not exist, such as the total of a rejected configuration
+	Value *Number `json:"value"`
+	// the unit of the value
+	Unit string `json:"unit"`
+	// the part of the total, for its parts
+	Share *Number `json:"share,omitempty"`
+	// the name that all models share, if it differs
+	Common string `json:"common,omitempty"`
+	// `false` for a term that does not enter the total of this kernel, such as the terms of a last wave that does not
+	// exist; absent otherwise
+	Used *bool `json:"used,omitempty"`
+}
+
+// The states of an entry.
+const (
+	StatusOK       = "ok"
+	StatusRejected = "rejected"
+)
+
+// Status says whether the configuration can be used.
+func (e *Entry) Status() string {
+	if e.Estimate.Reject != "" {
+		return StatusRejected
+	}
+	return StatusOK
+}
+
+// Ranked returns an entry with its terms as a plain value. rejected says that the question asked for the configurations
+// that cannot be used.
+func (a *Ranking) Ranked(e *Entry, rejected bool) Ranked {
+	out := Ranked{Answer: a.Answer(e), Rank: e.rank(), Detail: e.Detail, Terms: a.NamedTerms(e)}
+	if rejected {
+		out.Status, out.Reason = e.Status(), e.Estimate.Reject
+	}
+	return out
+}
+
+// rank is the entry's rank, nil if it has none.
+func (e *Entry) rank() *int {
+	if e.Rank == 0 {
+		return nil
+	}
+	return &e.Rank
+}
+
+// NamedTerms returns the terms of an entry by name, in the order of the schema.
+func (a *Ranking) NamedTerms(e *Entry) Fields {
+	fields := make(Fields, 0, len(e.Terms))
+	for i := range e.Terms {
+		fields = append(fields, Field{Name: a.Arch.Terms[i].Name, Value: a.Term(e, i)})
+	}
+	return fields
+}
+
+// Term returns the i-th term of an entry.
+func (a *Ranking) Term(e *Entry, i int) Term {
+	schema := a.Arch.Terms[i]
+	t := Term{Unit: schema.Unit, Common: schema.Common}
+	if v := Number(e.Terms[i]); !IsRejectedTotal(schema, e.Terms[i]) {
+		t.Value = &v
+	}
+	if s, ok := a.Share(e, i); ok {
+		n := Number(s)
+		t.Share = &n
+	}
+	return t
+}

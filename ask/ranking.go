@@ -1,0 +1,177 @@
+package ask
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Ranking is what a model says about one problem: its candidates in order. An Answer is made of one of its entries.
+type Ranking struct {
+	Arch    *arch.Description
+	Kernel  string
+	Problem gemm.Problem
+	// Labels are the further cells of the problem's row in a file, by column.
+	Labels Fields
+	// DRAMPeak is the bandwidth of the device's DRAM in bytes per second, 0 if it is unknown.
+	DRAMPeak float64
+	// Entries are the ranked candidates, best first.
+	Entries []Entry
+	// Feasible counts the usable candidates, Rejected the others by reason.
+	Feasible int
+	Rejected []selector.ReasonCount
+	// Err says why there is no answer.
+	Err error
+	// Requested is the kernel family that was asked for, if Kernel is a fallback.
+	Requested string
+	// Regret is what the model's uncertainty means for the pick. It is nil unless asked for, and nil for a model that
+	// states no uncertainty.
+	Regret *Regret
+	// Measured are the measurements that the first entry was chosen by, nil if there are none.
+	Measured *Measurements
+	// Contraction is what the answer means for the contraction that was asked about, nil if a GEMM was.
+	Contraction *Contracted
+	// Logic says which part of a library logic chose the first entry, nil if none was asked.
+	Logic *LogicPick
+}
+
+// Measurements are what was measured to choose among the leading candidates.
+type Measurements struct {
+	Executor, Device string
+	// Auto says that the model's uncertainty decided how many there are. It can decide that none is worth measuring.
+	Auto bool
+	// Candidates are in predicted order.
+	Candidates []Timed
+	// Noise is the larger ÷ the smaller of two measurements of the first candidate − 1, NaN if there are none.
+	Noise float64
+}
+
+// Timed is an entry with its measurement.
+type Timed struct {
+	Entry       Entry
+	Measurement dataset.Measurement
+	Chosen      bool
+}
+
+// Regret is what the uncertainty of predicted times means for a pick that was not measured.
+type Regret struct {
+	// Expected is the expected regret: the time of the pick ÷ the time of the fastest candidate − 1, on average.
+	Expected float64
+	// WorthMeasuring is how many candidates are worth measuring before one takes the fastest of them. It counts the
+	// pick.
+	WorthMeasuring int
+}
+
+// RejectedTotal returns how many candidates were rejected.
+func (a *Ranking) RejectedTotal() int {
+	r := selector.Result{Rejected: a.Rejected}
+	return r.RejectedTotal()
+}
+
+// Entry is one configuration and what the model predicts for it.
+type Entry struct {
+	// Rank is 1 for the best, 0 for a configuration that cannot be used.
+	Rank int
+	// Position is the entry's place in the candidate list; with Question.Rejected in the whole enumeration.
+	Position int
+	// Config has GroupM from the mapping where phase two has run.
+	Config   gemm.Config
+	Estimate arch.Estimate
+	Mapping  arch.Mapping
+	// Detail says in numbers why the configuration was rejected, where the model does.
+	Detail string
+	// Terms is the row of the model's terms, nil unless asked for. It belongs to Candidate: the configuration as the
+	// model ranked it, before phase two chose its launch order.
+	Terms     []float64
+	Candidate gemm.Config
+}
+
+// Seconds returns the predicted time.
+func (a *Ranking) Seconds(e *Entry) unit.Seconds { return e.Estimate.Cycles.At(a.Arch.Clock) }
+
+// Scope says what the model knows of the error of an entry's predicted time.
+func (a *Ranking) Scope(e *Entry) arch.Scope {
+	return a.Arch.Scope(a.Kernel, &a.Problem, e.Config.SplitK)
+}
+
+// Nearest returns the uncertainty that was found on the problems most similar to an entry's, nil if there is none.
+func (a *Ranking) Nearest(e *Entry) *arch.Uncertainty {
+	return a.Arch.Nearest(a.Kernel, &a.Problem, e.Config.SplitK)
+}
+
+// Outside lists how an entry lies outside of what the model was checked on. It is empty inside.
+func (a *Ranking) Outside(e *Entry) []string {
+	return a.Arch.Outside(a.Kernel, &a.Problem, e.Config.SplitK)
+}
+
+// Interval returns the interval of an entry's predicted time, and false where the model has none.
+func (a *Ranking) Interval(e *Entry) (low, high unit.Seconds, ok bool) {
+	if e.Estimate.Reject != "" {
+		return 0, 0, false
+	}
+	return a.Scope(e).Interval(e.Estimate.Bound, a.Seconds(e))
+}
+
+// Widened returns the width of an entry's interval relative to a validated problem's. It returns false if the entry lies
+// inside of what the model was checked on, or has no interval.
+func (a *Ranking) Widened(e *Entry) (float64, bool) {
+	scope := a.Scope(e)
+	low, high, ok := a.Interval(e)
+	if !ok || !scope.Wide {
+		return 0, false
+	}
+	insideLow, insideHigh, ok := scope.Uncertainty.Interval(e.Estimate.Bound, a.Seconds(e))
+	return float64((high - low) / (insideHigh - insideLow)), ok && insideHigh > insideLow
+}
+
+// Rate returns the predicted arithmetic rate, 2·m·n·k·batch over the predicted time.
+func (a *Ranking) Rate(e *Entry) unit.FlopsPerSecond {
+	return unit.FlopsPerSecond(a.Problem.Flops() / float64(a.Seconds(e)))
+}
+
+// PeakShare returns Rate over the data sheet's peak, and false where no peak is known.
+func (a *Ranking) PeakShare(e *Entry) (float64, bool) {
+	peak := a.Arch.PeakFor(a.Problem.DType)
+	if peak <= 0 {
+		return 0, false
+	}
+	return float64(a.Rate(e) / peak), true
+}
+
+// Share returns the i-th term as a part of the total, and false for a term that is not a part of it.
+func (a *Ranking) Share(e *Entry, i int) (float64, bool) {
+	if e.Terms == nil || a.Arch.Terms[i].Kind != arch.KindShare {
+		return 0, false
+	}
+	total, ok := a.Total(e)
+	return e.Terms[i] / total, ok
+}
+
+// Total returns the total that the shares of an entry add up to, and false if it has none.
+func (a *Ranking) Total(e *Entry) (float64, bool) {
+	if e.Estimate.Reject == "" && e.Estimate.Cycles > 0 {
+		return float64(e.Estimate.Cycles), true
+	}
+	for i, t := range a.Arch.Terms {
+		if e.Terms != nil && t.Kind == arch.KindTotal && e.Terms[i] > 0 && e.Terms[i] < arch.RejectedTotal {
+			return e.Terms[i], true
+		}
+	}
+	return 0, false
+}
+
+// Entering reports which terms of an entry enter its total, nil if the model does not say so.
+func (a *Ranking) Entering(e *Entry) []bool {
+	if e.Terms == nil {
+		return nil
+	}
+	return formula.Entering(a.Arch, formula.Values(a.Arch, a.Problem, e.Candidate, e.Terms))
+}
+
+// IsRejectedTotal reports whether a term's value stands for "the model rejects this".
+func IsRejectedTotal(t arch.Term, v float64) bool {
+	return t.Kind == arch.KindTotal && v == arch.RejectedTotal
+}

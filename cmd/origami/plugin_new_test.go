@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -116,6 +117,8 @@ func TestNewPlugin(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 
+	fitNewPlugin(t, w)
+
 	// A changed plugin does not run before it is trusted again. A deleted plugin is reported and can be distrusted.
 	if err := os.WriteFile(filepath.Join(w.dir, "origami-plugin-gfx-new"), []byte("another"), 0o755); err != nil {
 		t.Fatal(err)
@@ -132,6 +135,65 @@ func TestNewPlugin(t *testing.T) {
 	if out := w.run("origami plugin ls"); strings.Contains(out, "gfx-new") {
 		t.Errorf("%s", out)
 	}
+}
+
+// fitNewPlugin follows docs/fitting.md: the constants of the scaffold's simulator, which its model does not have, are
+// found from times that the simulator makes, both in their processes.
+func fitNewPlugin(t *testing.T, w *walk) {
+	t.Helper()
+	w.run("go build ./cmd/origami-plugin-gfx-new-simulator")
+	w.run("origami plugin trust ./origami-plugin-gfx-new-simulator")
+	w.run("origami --arch gfx-new bench --executor gfx-new-simulator --records sweep")
+	var fitted struct {
+		Adopted    bool
+		Problems   int
+		Quantities []struct {
+			Name          string
+			Before, After float64
+		}
+	}
+	out := w.run("origami --arch gfx-new fit --records sweep --write mine.yaml --json 2> notes")
+	if err := json.Unmarshal([]byte(out), &fitted); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	const tolerance = 0.01
+	hidden := map[string]float64{"compute_efficiency": 0.82, "memory_efficiency": 0.57}
+	for _, q := range fitted.Quantities {
+		if want := hidden[q.Name]; q.Before != 1 || math.Abs(q.After-want) > tolerance*want {
+			t.Errorf("%s is %v, and was %v, want %v", q.Name, q.After, q.Before, want)
+		}
+	}
+	if !fitted.Adopted || fitted.Problems < 20 || len(fitted.Quantities) != len(hidden) {
+		t.Errorf("%+v", fitted)
+	}
+	// The device file has the constants in every command: what waits for memory takes 1 ÷ 0.57 times as long.
+	out = w.run("origami --device-file mine.yaml select -m 4096 -n 4096 -k 4096 --json")
+	var pick struct{ Predicted struct{ Cycles float64 } }
+	if err := json.Unmarshal([]byte(out), &pick); err != nil || math.Abs(pick.Predicted.Cycles*0.57/8388608-1) > tolerance {
+		t.Errorf("%v: %s", err, out)
+	}
+	out = w.run("origami --device-file mine.yaml explain -m 64 -n 64 -k 64 --json")
+	if !strings.Contains(out, "fitted to sweep (") {
+		t.Errorf("%s", out)
+	}
+	if err := os.WriteFile(filepath.Join(w.dir, "sizes.yaml"), []byte("problems:\n  - dtype: fp16\n    sets:\n"+
+		"      - {name: two, sizes: [{exact: [1024, 1024, 1024]}, {exact: [4096, 64, 16384]}]}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out = w.run("origami --device-file mine.yaml tune sizes.yaml --executor gfx-new-simulator --records tuned --json")
+	if !strings.Contains(out, `"sizes":2,`) {
+		t.Errorf("%s", out)
+	}
+	// What the plugin does not have is said.
+	for command, says := range map[string]string{
+		"ladder --arch gfx-new":                  "there is no ladder of kernels for gfx-new; the plugin",
+		"calibrate --executor gfx-new-simulator": "there are no microbenchmarks for abstract machine of 16 units",
+	} {
+		if out, err := w.try("origami " + command); err == nil || !strings.Contains(out, says) {
+			t.Errorf("%s: %v: %s", command, err, out)
+		}
+	}
+	w.run("origami plugin distrust gfx-new-simulator")
 }
 
 // Without --sdk the checkout is that around the working directory. A module may have any name.

@@ -2,9 +2,14 @@ package fit
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -62,4 +67,28 @@ func EstimateEach(
 func estimate(ctx context.Context, m arch.Architecture, sample []Kernels) ([][]unit.Seconds, error) {
 	as := func(map[string]float64) (arch.Architecture, error) { return m, nil }
 	return EstimateEach(ctx, as, make([]map[string]float64, 1), sample)
+}
+
+// Use gives constants the values that a device file has for a model. The file may have none, or those of another model.
+// A value that the model cannot have is an error of kind diag.Input.
+func Use(constants []arch.Constant, sheet *hw.Sheet, model string) error {
+	if sheet == nil || sheet.Fitted == nil || sheet.Fitted.Model != model {
+		return nil
+	}
+	f := sheet.Fitted
+	for _, name := range slices.Sorted(maps.Keys(f.Values)) {
+		v := f.Values[name]
+		i := slices.IndexFunc(constants, func(c arch.Constant) bool { return c.Name == name && c.Fits() })
+		if i < 0 {
+			return diag.Inputf("fitted: the %s model of %s has no quantity %q", model, sheet.Arch, name).
+				At("%s", sheet.File).Do("fit the model again")
+		}
+		c := &constants[i]
+		if v.Unit != c.Unit || v.Value < c.Low || v.Value > c.High {
+			return diag.Inputf("fitted: %s is %v %s, and the model takes %v to %v %s", name, v.Value, v.Unit, c.Low, c.High,
+				c.Unit).At("%s", sheet.File).Do("fit the model again")
+		}
+		c.Value, c.Source = v.Value, fmt.Sprintf("%s; over folds %.4g–%.4g", f.Source, v.Low, v.High)
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
@@ -20,6 +21,8 @@ type architecture struct {
 	desc   arch.Description
 	memory []arch.Level
 	bounds []arch.Bound // by term
+	// with opens the model with other values of constants.
+	with fit.Model
 
 	// Steps to run once per problem, once per configuration, and for candidates (whose problem has no sizes).
 	perProblem, perConfig, static formula.Steps
@@ -171,6 +174,13 @@ func (a *architecture) Estimate(_ context.Context, dst []arch.Estimate, p gemm.P
 		dst[i] = arch.Estimate{Cycles: unit.Cycles(total), Bound: a.bounds[largest]}
 	}
 	return nil
+}
+
+// EstimateWith implements fit.Tunable.
+func (a *architecture) EstimateWith(
+	ctx context.Context, values []map[string]float64, sample []fit.Kernels,
+) ([][]unit.Seconds, error) {
+	return fit.EstimateEach(ctx, a.with, values, sample)
 }
 
 // fault is the error for an impossible value of the model.

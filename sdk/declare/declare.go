@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/sdk/catalog"
@@ -43,7 +44,8 @@ type Model struct {
 	// supports only the types that have one.
 	AtomsPerUnit string
 
-	// Constants are the empirical numbers of the model. Device files do not set them.
+	// Constants are the empirical numbers of the model. `origami fit` moves those with bounds to measured times, and
+	// device files have them under fitted:.
 	Constants []arch.Constant
 	// Kernels are the kernel families that the model predicts. The first is the default.
 	Kernels []Kernel
@@ -130,7 +132,15 @@ func Provider(def catalog.Definition, models ...Model) (arch.Provider, error) {
 		m := &models[i]
 		one := catalog.Model{
 			Name: m.Name, Kernels: m.kernels(),
-			Open: func(s catalog.Selection) (arch.Architecture, error) { return m.open(def.Specs, s) },
+			Fitted: slices.ContainsFunc(m.Constants, func(c arch.Constant) bool { return c.Fits() }),
+			Open: func(s catalog.Selection) (arch.Architecture, error) {
+				own := *m
+				own.Constants = slices.Clone(m.Constants)
+				if err := fit.Use(own.Constants, s.Sheet, m.Name); err != nil {
+					return nil, err
+				}
+				return own.open(def.Specs, s)
+			},
 		}
 		if m.Name == "" || slices.ContainsFunc(def.Models, func(o catalog.Model) bool { return o.Name == m.Name }) {
 			return nil, fmt.Errorf("plugin %s: model %d has no unique name", def.Name, i+1)
@@ -152,6 +162,11 @@ func (m *Model) check(specs []hw.Spec) error {
 	params := make(hw.Set, len(specs))
 	for i, s := range specs {
 		params[i] = hw.Param{Name: s.Name, Number: hw.Number{Value: 1, Unit: s.Unit}}
+	}
+	for _, c := range m.Constants {
+		if (c.Low != 0 || c.High != 0) && (!c.Fits() || c.Value < c.Low || c.Value > c.High) {
+			return fmt.Errorf("constant %s is %v, and its bounds are %v and %v", c.Name, c.Value, c.Low, c.High)
+		}
 	}
 	_, err := m.compile(params)
 	return err

@@ -3,12 +3,14 @@ package declare
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
@@ -49,7 +51,12 @@ func (m *Model) open(specs []hw.Spec, s catalog.Selection) (arch.Architecture, e
 			At("%s", sheet.File).Do("give the numbers that it needs, or correct the plugin")
 	}
 	check := checker{model: m.Name, file: sheet.File}
-	a := &architecture{compiled: c, desc: arch.Description{
+	a := &architecture{compiled: c, with: func(values map[string]float64) (arch.Architecture, error) {
+		other := *m
+		other.Constants = slices.Clone(m.Constants)
+		tabled.Override(other.Constants, values)
+		return other.open(specs, s)
+	}, desc: arch.Description{
 		Arch:   sheet.Arch,
 		Vendor: sheet.Vendor,
 		Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
@@ -66,6 +73,9 @@ func (m *Model) open(specs []hw.Spec, s catalog.Selection) (arch.Architecture, e
 		RanksOnly: m.RanksOnly,
 		Families:  m.families(),
 	}}
+	if f := sheet.Fitted; f != nil && f.Model == m.Name {
+		a.desc.Fitted = []arch.Fitted{{DataSet: f.DataSet, Kernel: f.Kernel, Problems: f.Problems}}
+	}
 	if params.Calibrated(specs) {
 		a.desc.Rung = arch.RungCalibrated
 	}

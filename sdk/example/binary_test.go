@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/sdk/example"
@@ -69,6 +70,82 @@ func TestAsPluginBinary(t *testing.T) {
 			}
 		}
 	}
+}
+
+// fitting is the first candidates on some problems, and sets of values of both constants as a fit tries them.
+func fitting(tb testing.TB, a arch.Architecture, problems, sets int) ([]map[string]float64, []fit.Kernels) {
+	tb.Helper()
+	values := []map[string]float64{nil}
+	for i := range sets - 1 {
+		values = append(values, map[string]float64{"compute_efficiency": 0.3 + float64(i)/97,
+			"memory_efficiency": 1.2 - float64(i)/131})
+	}
+	var sample []fit.Kernels
+	for i := range problems {
+		p := gemm.New(64*(1+i), 1024, 4096)
+		list, err := a.Candidates(tb.Context(), p, arch.Space{})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		sample = append(sample, fit.Kernels{Problem: p, Configs: list.Configs})
+	}
+	return values, sample
+}
+
+// A fit sees the same times from a plugin binary as in process.
+func TestFittingAsPluginBinary(t *testing.T) {
+	remote := plugin(t).(fit.Tunable)
+	provider, err := example.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, sample := fitting(t, local, 10, 20)
+	want, err1 := local.(fit.Tunable).EstimateWith(t.Context(), values, sample)
+	got, err2 := remote.EstimateWith(t.Context(), values, sample)
+	if err1 != nil || err2 != nil || len(want) != len(values) || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v\nwant %v, %v", got, err2, want, err1)
+	}
+}
+
+// BenchmarkFitting predicts 40 problems of 18 kernels under 40 sets of values: the derivatives of one step of a fit.
+func BenchmarkFitting(b *testing.B) {
+	remote := plugin(b).(fit.Tunable)
+	provider, err := example.Provider()
+	if err != nil {
+		b.Fatal(err)
+	}
+	local, err := provider.Open(b.Context(), arch.OpenRequest{Arch: "example"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	values, sample := fitting(b, local, 40, 40)
+	all := func(m fit.Tunable) func(*testing.B) {
+		return func(b *testing.B) {
+			for b.Loop() {
+				if _, err := m.EstimateWith(b.Context(), values, sample); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	b.Run("process", all(remote))
+	b.Run("in process", all(local.(fit.Tunable)))
+	b.Run("a call per problem", func(b *testing.B) { // what a fit would take without the batch
+		for b.Loop() {
+			for range values {
+				for _, k := range sample {
+					if err := remote.Estimate(b.Context(), make([]arch.Estimate, len(k.Configs)), k.Problem,
+						k.Configs); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		}
+	})
 }
 
 // BenchmarkPlugin selects from 1,000 candidates in the process of the plugin.

@@ -37,6 +37,18 @@ var roofline = declare.Model{
 	Name:     "roofline",
 	UnitName: "unit", Units: "units", AtomsPerUnit: "macs_per_cycle", Clock: "clock", SharedMemory: "shared_memory",
 
+	// What no data sheet says. `origami fit` moves the values between the bounds, to measured times of a device.
+	Constants: []arch.Constant{
+		{
+			Name: "compute_efficiency", Value: 1, Unit: "1", Low: 0.1, High: 1.5, Source: "assumed",
+			Doc: "share of macs_per_cycle that a tile reaches",
+		},
+		{
+			Name: "memory_efficiency", Value: 1, Unit: "1", Low: 0.1, High: 1.5, Source: "assumed",
+			Doc: "share of memory_bandwidth that loads reach",
+		},
+	},
+
 	// The configurations, and the rules that reject some of them.
 	Kernels: []declare.Kernel{{
 		Name:  "tiled",
@@ -69,7 +81,7 @@ var roofline = declare.Model{
 		},
 		{
 			Name: "compute", Unit: "cycles", Common: arch.CommonComputeStep, Doc: "arithmetic of one K step",
-			Formula: "block_m*block_n*block_k/macs_per_cycle", Kind: arch.KindStep, Bound: arch.BoundCompute,
+			Formula: "block_m*block_n*block_k/(macs_per_cycle*compute_efficiency)", Kind: arch.KindStep, Bound: arch.BoundCompute,
 		},
 		{
 			Name: "traffic", Unit: "B", Common: arch.CommonDRAMTraffic, Doc: "loads of all active units in one K step",
@@ -77,7 +89,7 @@ var roofline = declare.Model{
 		},
 		{
 			Name: "memory", Unit: "cycles", Common: arch.CommonMemoryStep, Doc: "time of these loads",
-			Formula: "traffic/memory_bandwidth", Kind: arch.KindStep, Bound: arch.BoundDRAM,
+			Formula: "traffic/(memory_bandwidth*memory_efficiency)", Kind: arch.KindStep, Bound: arch.BoundDRAM,
 		},
 		{
 			Name: "total", Unit: "cycles", Common: arch.CommonTotal, Doc: "predicted time",

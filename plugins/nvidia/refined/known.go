@@ -57,7 +57,7 @@ func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 		}
 		all = append(all, one)
 	}
-	if err := checkFitted(g, all); err != nil {
+	if _, err := constants(g, all, nil); err != nil {
 		return nil, err
 	}
 	m := newModel(g, all, nil)

@@ -63,7 +63,8 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 		_, m.description.Families[i].Nests = f.Family.(kernel.Nester)
 	}
 	m.description.Rung = rungOf(g, families)
-	m.description.Constants, m.description.Terms = constants(g, families, values), terms.Schema()
+	m.description.Constants, _ = constants(g, families, values) // New has checked the device file
+	m.description.Terms = terms.Schema()
 	m.description.Widen("shared memory", arch.AtShared, "shared_width")
 	m.description.Unused = unused(g)
 

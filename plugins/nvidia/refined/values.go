@@ -2,14 +2,11 @@ package refined
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/fit"
-	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -46,40 +43,9 @@ func (m *Model) EstimateWith(
 	return fit.EstimateEach(ctx, with, values, sample)
 }
 
-// fittedOn returns what was fitted to measurements of the device, nil if nothing was.
-func fittedOn(g *gpu.Device) *hw.Fitted {
-	if g.Sheet != nil && g.Sheet.Fitted != nil && g.Sheet.Fitted.Model == Name {
-		return g.Sheet.Fitted
-	}
-	return nil
-}
-
-// checkFitted reports numbers of the device file that the model cannot have.
-func checkFitted(g *gpu.Device, families []*family) error {
-	f := fittedOn(g)
-	if f == nil {
-		return nil
-	}
-	all := quantities(families)
-	for _, name := range slices.Sorted(maps.Keys(f.Values)) {
-		v := f.Values[name]
-		i := slices.IndexFunc(all, func(q kernel.Quantity) bool { return q.Name == name })
-		if i < 0 {
-			return diag.Inputf("fitted: the %s model of %s has no quantity %q", Name, g.Sheet.Arch, name).
-				At("%s", g.Sheet.File).Do("fit the model again")
-		}
-		if q := &all[i]; v.Unit != q.Unit || v.Value < q.Low || v.Value > q.High {
-			return diag.Inputf("fitted: %s is %v %s, and the model takes %v to %v %s", name, v.Value, v.Unit, q.Low, q.High,
-				q.Unit).At("%s", g.Sheet.File).Do("fit the model again")
-		}
-	}
-	return nil
-}
-
 // constants are the model's numbers that no device file sets one by one. What was fitted to measurements of the device
 // replaces what is shipped, and values replace both, by name.
-func constants(g *gpu.Device, families []*family, values map[string]float64) []arch.Constant {
-	fitted := fittedOn(g)
+func constants(g *gpu.Device, families []*family, values map[string]float64) ([]arch.Constant, error) {
 	var all []arch.Constant
 	if _, known := g.Params.Lookup("tdp"); !known {
 		all = append(all, arch.Constant{Name: "tdp", Unit: "W", Doc: "power limit of the board", Source: "unknown"})
@@ -90,19 +56,11 @@ func constants(g *gpu.Device, families []*family, values map[string]float64) []a
 	for _, q := range quantities(families) {
 		all = append(all, q.Constant())
 	}
-	for i := range all {
-		c := &all[i]
-		if fitted != nil {
-			if v, ok := fitted.Values[c.Name]; ok {
-				c.Value = v.Value
-				c.Source = fmt.Sprintf("%s; over folds %.4g–%.4g", fitted.Source, v.Low, v.High)
-			}
-		}
-		if v, ok := values[c.Name]; ok {
-			c.Value = v
-		}
+	if err := fit.Use(all, g.Sheet, Name); err != nil {
+		return nil, err
 	}
-	return all
+	tabled.Override(all, values)
+	return all, nil
 }
 
 // valuesOf returns the parameters of a description and its constants, by name.

@@ -186,8 +186,8 @@ func checkNewName(ctx context.Context, f *session.Factory, name string) error {
 // packageName makes a Go package name from an id, different from the imports of the source.
 func packageName(id string) string {
 	name := strings.NewReplacer("-", "", "_", "").Replace(id)
-	imported := []string{"main", "embed", "fmt", "os", "slices", "testing", "arch", "gemm", "hw", "catalog",
-		"conformance", "declare", "serve"}
+	imported := []string{"main", "context", "embed", "fmt", "fnv", "math", "os", "rand", "slices", "testing", "time",
+		"arch", "diag", "exec", "fit", "gemm", "hw", "unit", "catalog", "conformance", "declare", "serve"}
 	if token.IsKeyword(name) || slices.Contains(imported, name) {
 		name += "plugin"
 	}
@@ -207,6 +207,7 @@ func (c *created) source() (map[string][]byte, error) {
 		host.Prefix+"example", host.Prefix+c.Name,
 		"ackage example", "ackage "+pkg, // also package example_test
 		"example.Provider", pkg+".Provider",
+		"example.Simulator", pkg+".Simulator",
 		"example", c.Name,
 	)
 	files := map[string][]byte{}

@@ -109,6 +109,20 @@ var brokenCases = []brokenCase{
 		broken:  provider{describe: func(d *arch.Description) { d.Unused = []string{"clock"} }}},
 	{check: "unused", what: "a limit that counts", finding: "shared_memory is said to be unused, but 0.5 times its",
 		broken: provider{describe: func(d *arch.Description) { d.Unused = []string{"shared_memory"} }}},
+	{check: "constants", what: "a model that is not listed", finding: "the manifest does not say that roofline is fitted",
+		broken: provider{manifest: func(m *arch.Manifest) { m.Archs[0].Fitted = nil }}},
+	{check: "constants", what: "other times with the values in use", finding: "gives other times than Estimate",
+		broken: provider{with: func(rows [][]unit.Seconds) { rows[0][0] *= 2 }}},
+	{check: "constants", what: "sets that change each other", finding: "other times alone than among others",
+		broken: provider{with: func(rows [][]unit.Seconds) {
+			if len(rows) > 2 {
+				rows[len(rows)-1][0] *= 2
+			}
+		}}},
+	{check: "calibration", what: "microbenchmarks that are only said to be there", finding: "Unimplemented",
+		broken: provider{manifest: func(m *arch.Manifest) { m.Calibrates = true }}},
+	{check: "ladder", what: "a ladder that is only said to be there", finding: "Unimplemented",
+		broken: provider{manifest: func(m *arch.Manifest) { m.Ladder = true }}},
 	{check: "schema", what: "no explanation", finding: "lacks its formula, explanation or unit",
 		broken: provider{describe: func(d *arch.Description) { d.Terms[1].Doc = "" }}},
 	{check: "schema", what: "two totals", finding: "2 terms are the total",
@@ -157,7 +171,7 @@ var brokenCases = []brokenCase{
 			if _, again := brokenLast.LoadOrStore([2]any{p, len(cfgs)}, true); again && len(cfgs) > 1 && p == tiny {
 				nudge(&est[0])
 			}
-		}}, also: []string{"order", "concurrent"}},
+		}}, also: []string{"order", "concurrent", "constants"}},
 	{check: "order", what: "another answer alone", finding: "alone, it is",
 		broken: provider{estimate: func(est []arch.Estimate, _ gemm.Problem, cfgs []gemm.Config) {
 			if len(cfgs) == 1 {

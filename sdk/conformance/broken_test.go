@@ -17,9 +17,15 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/calibrate"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/example"
+	"github.com/origami-gemm/origami/sdk/internal/fake"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -42,6 +48,7 @@ type provider struct {
 	estimate func(est []arch.Estimate, p gemm.Problem, cfgs []gemm.Config)
 	before   func(ctx context.Context, cfgs []gemm.Config) // an estimate begins
 	terms    func(rows []float64, d *arch.Description)
+	with     func(rows [][]unit.Seconds)
 	mapping  func(*arch.Mapping)
 	problem  func(p gemm.Problem) gemm.Problem // before the model sees it
 }
@@ -116,6 +123,33 @@ func (m *model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Proble
 		m.provider.estimate(dst, p, cfgs)
 	}
 	return err
+}
+
+// EstimateWith implements fit.Tunable, with the model's own estimates for the values in use.
+func (m *model) EstimateWith(
+	ctx context.Context, values []map[string]float64, sample []fit.Kernels,
+) (rows [][]unit.Seconds, err error) {
+	for _, v := range values {
+		other := false
+		for _, c := range m.desc.Constants {
+			other = other || v[c.Name] != 0 && v[c.Name] != c.Value
+		}
+		var row [][]unit.Seconds
+		if other {
+			row, err = m.Architecture.(fit.Tunable).EstimateWith(ctx, []map[string]float64{v}, sample)
+		} else {
+			own := func(map[string]float64) (arch.Architecture, error) { return m, nil }
+			row, err = fit.EstimateEach(ctx, own, []map[string]float64{v}, sample)
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row...)
+	}
+	if m.provider.with != nil {
+		m.provider.with(rows)
+	}
+	return rows, nil
 }
 
 func (m *model) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
@@ -245,7 +279,7 @@ func TestSoundArchitecture(t *testing.T) {
 	}
 	o.UpdateGolden = false
 	names, text, skipped := failing(t, wire.ArchService(&rejecting), ArchitectureChecks(), o)
-	if len(names) > 0 || !slices.Equal(skipped, []string{"speed"}) {
+	if len(names) > 0 || !slices.Equal(skipped, []string{"calibration", "ladder", "speed"}) {
 		t.Errorf("the checks %v fail, %v are skipped: %s", names, skipped, text)
 	}
 	// A changed total is found.
@@ -262,6 +296,69 @@ func TestSoundArchitecture(t *testing.T) {
 		!strings.Contains(text, "golden.jsonl:1: example@abstract roofline, 2048x2048x2048 fp16: "+
 			"place 1 is") {
 		t.Errorf("with another golden file, the checks %v fail: %s", names, text)
+	}
+}
+
+// rungs is a plugin with a ladder, and a function that changes it.
+type rungs struct {
+	fake.Provider
+	change func(*ladder.Ladder)
+	plan   func(*calibrate.Plan)
+}
+
+func (r rungs) Ladder(ctx context.Context) (*ladder.Ladder, error) {
+	l, err := r.Provider.Ladder(ctx)
+	if err == nil && r.change != nil {
+		r.change(l)
+	}
+	return l, err
+}
+
+func (r rungs) Calibration(ctx context.Context, d exec.Device) (*calibrate.Plan, error) {
+	if d.Arch == "fake" {
+		d.Attributes = map[string]float64{"units": 3}
+	}
+	p, err := r.Provider.Calibration(ctx, d)
+	if err == nil && r.plan != nil {
+		r.plan(p)
+	}
+	return p, err
+}
+
+// Microbenchmarks and a ladder that are in order pass, and mistakes in them are found.
+func TestOptionalInterfaces(t *testing.T) {
+	two := slices.DeleteFunc(slices.Clone(ArchitectureChecks()), func(c Check) bool {
+		return c.Name != "calibration" && c.Name != "ladder"
+	})
+	number := func(change func(*calibrate.Number)) func(*calibrate.Plan) {
+		return func(p *calibrate.Plan) {
+			numbers := p.Numbers
+			p.Numbers = func(ctx context.Context, v calibrate.Values) ([]calibrate.Number, []hw.Atom, error) {
+				list, atoms, err := numbers(ctx, v)
+				for i := range list {
+					change(&list[i])
+				}
+				return list, atoms, err
+			}
+		}
+	}
+	broken := func(change func(*ladder.Ladder)) rungs { return rungs{change: change} }
+	for finding, plugin := range map[string]rungs{
+		"":                       {},
+		"comes twice":            broken(func(l *ladder.Ladder) { l.Rungs = append(l.Rungs, l.Rungs[0]) }),
+		"unknown architecture":   broken(func(l *ladder.Ladder) { l.Device = "none@none" }),
+		"of the term nothing, ":  broken(func(l *ladder.Ladder) { l.Costs[0].Term = "nothing" }),
+		"names a rung or a cost": broken(func(l *ladder.Ladder) { l.Claims[0].Over = "nothing" }),
+		"the rung naive: ": broken(func(l *ladder.Ladder) {
+			l.Types = gemm.Types{In: gemm.FP8, Out: gemm.FP16}
+		}),
+		"lacks a unit":               {plan: number(func(n *calibrate.Number) { n.Unit = "" })},
+		"which is no microbenchmark": {plan: number(func(n *calibrate.Number) { n.Probes[0] = "none" })},
+	} {
+		names, text, skipped := failing(t, wire.ArchService(plugin), two, quick)
+		if len(skipped) > 0 || (len(names) == 0) != (finding == "") || !strings.Contains(text, finding) {
+			t.Errorf("the checks %v fail, %v are skipped, want %q: %s", names, skipped, finding, text)
+		}
 	}
 }
 

@@ -103,7 +103,8 @@ func TestDescriptionsSurvive(t *testing.T) {
 	problem, err := fromProblem(toProblem(p))
 	same(t, p, problem, err)
 	// The core types have no more fields than these tests fill.
-	for _, v := range []any{*a.Describe(), m, m.Archs[0], a.Describe().Constants[0], r, s, gemm.Config{}, gemm.Problem{}, gemm.Types{},
+	for _, v := range []any{*a.Describe(), m, arch.ArchEntry{}, arch.Constant{}, r, s, gemm.Config{}, gemm.Problem{},
+		gemm.Types{},
 		arch.Estimate{}, arch.Uncertainty{}, arch.Checked{}, arch.Layout{}, arch.Range{}, arch.Fitted{}, arch.ErrorRange{},
 		arch.Mapping{}, arch.Rejection{}, arch.Family{}, arch.Ceiling{},
 		arch.AxisValues{}, gemm.Axis{}, selector.Result{}, selector.Entry{}} {
@@ -115,10 +116,12 @@ func TestDescriptionsSurvive(t *testing.T) {
 }
 
 var fieldsKnown = map[string]int{
-	"arch.Description": 32, "arch.Manifest": 6, "arch.ArchEntry": 6, "arch.Constant": 7, "arch.OpenRequest": 11, "arch.Space": 8, "gemm.Config": 9,
+	"arch.Description": 32, "arch.Manifest": 6, "arch.ArchEntry": 6, "arch.Constant": 7,
+	"arch.OpenRequest": 11, "arch.Space": 8, "gemm.Config": 9,
 	"gemm.Problem":  19,
 	"arch.Estimate": 3, "arch.Uncertainty": 9, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
-	"arch.Family": 7, "arch.Ceiling": 6, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4, "selector.Entry": 4, "gemm.Types": 2,
+	"arch.Family": 7, "arch.Ceiling": 6, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4,
+	"selector.Entry": 4, "gemm.Types": 2,
 	"arch.Checked": 11, "arch.Layout": 3, "arch.Range": 2, "arch.Fitted": 3,
 }
 

@@ -127,8 +127,9 @@ func TestPlansAndLaddersAreEqual(t *testing.T) {
 	sent := toPlan(local)
 	sent.Probes[0].Program.Text = "a text that travels beside the programs"
 	allSet(t, sent)
-	round := calibrate.Round{Work: 1.0 / 3, Environment: exec.Environment{Time: time.Unix(1e9, 0)}, Readings: []exec.Reading{
-		{Sample: exec.Sample{Time: 1.0 / 7, Clock: 1e9}, Counters: []uint64{12345}}}}
+	reading := exec.Reading{Sample: exec.Sample{Time: 1.0 / 7, Clock: 1e9}, Counters: []uint64{12345}}
+	round := calibrate.Round{Work: 1.0 / 3, Environment: exec.Environment{Time: time.Unix(1e9, 0)},
+		Readings: []exec.Reading{reading}}
 	values := local.Values(map[string][]calibrate.Round{"one": {round, round, round}})
 	if values["one"].Refused != "" || values["two"].Refused == "" {
 		t.Fatalf("%+v", values)

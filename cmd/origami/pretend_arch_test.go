@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/example"
@@ -82,16 +83,19 @@ type moody struct {
 
 func (m moody) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
 	a, err := m.Provider.Open(ctx, r)
-	return moodyArch{a, m.change}, err
+	if err != nil {
+		return nil, err
+	}
+	return moodyArch{a.(fit.Tunable), m.change}, nil
 }
 
 type moodyArch struct {
-	arch.Architecture
+	fit.Tunable
 	change func(est []arch.Estimate, p gemm.Problem)
 }
 
 func (m moodyArch) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	err := m.Architecture.Estimate(ctx, dst, p, cfgs)
+	err := m.Tunable.Estimate(ctx, dst, p, cfgs)
 	if err == nil && len(dst) > 0 {
 		m.change(dst, p)
 	}

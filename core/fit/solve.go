@@ -1,16 +1,16 @@
 package fit
 
 import (
-	"math"
 	"slices"
+
+	"github.com/origami-gemm/origami/core/linalg"
 )
 
 // normalEquations returns the lower half of JᵀJ and −Jᵀr, of a Jacobian that is given by columns.
 func normalEquations(jacobian [][]float64, r []float64) (lower [][]float64, gradient []float64) {
 	n := len(jacobian)
-	lower, gradient = make([][]float64, n), make([]float64, n)
+	lower, gradient = linalg.Lower(n), make([]float64, n)
 	for a := range n {
-		lower[a] = make([]float64, n)
 		for b := range a + 1 {
 			for j, v := range jacobian[a] {
 				lower[a][b] += float64(v * jacobian[b][j])
@@ -33,28 +33,14 @@ const (
 // method.
 func solve(lower [][]float64, b []float64, damping float64) []float64 {
 	n := len(b)
-	l, x := make([][]float64, n), slices.Clone(b)
+	l, x := linalg.Lower(n), slices.Clone(b)
 	for i := range n {
-		l[i] = slices.Clone(lower[i])
+		copy(l[i], lower[i])
 		l[i][i] += float64(damping*lower[i][i]) + leastDiagonal
-		for j := range i + 1 {
-			for k := range j {
-				l[i][j] -= float64(l[i][k] * l[j][k])
-			}
-			if i == j {
-				l[i][i] = math.Sqrt(max(l[i][i], leastPivot))
-			} else {
-				l[i][j] /= l[j][j]
-			}
-		}
 	}
-	for i := range n {
-		for k := range i {
-			x[i] -= float64(l[i][k] * x[k])
-		}
-		x[i] /= l[i][i]
-	}
-	for i := n - 1; i >= 0; i-- {
+	linalg.Cholesky(l, leastPivot)
+	linalg.Forward(l, x)
+	for i := n - 1; i >= 0; i-- { // by rows, as recorded fits were made: linalg.Backward rounds in another order
 		for k := i + 1; k < n; k++ {
 			x[i] -= float64(l[k][i] * x[k])
 		}

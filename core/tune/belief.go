@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/linalg"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -206,7 +207,7 @@ func (b *belief) observe(s int, c *Candidate, t unit.Seconds) {
 		for i, w := range at.weights {
 			z -= float64(w * row[i])
 		}
-		forward(at.root, row)
+		linalg.Forward(at.root, row)
 		variance := b.covariance(s, o.config, s, o.config, 1) + b.v.noise
 		for _, v := range row {
 			variance -= float64(v * v)
@@ -264,7 +265,7 @@ func (b *belief) at(s int) *conditional {
 	c := &conditional{b: b, size: s}
 	c.list, c.like = b.near(s)
 	n := len(c.list)
-	k := matrix(n)
+	k := linalg.Lower(n)
 	for i := range c.list {
 		x := &c.list[i]
 		for j := range i + 1 {
@@ -273,14 +274,14 @@ func (b *belief) at(s int) *conditional {
 		}
 		k[i][i] += b.v.noise
 	}
-	cholesky(k)
+	linalg.Cholesky(k, leastPivot)
 	c.root = k
 	c.weights = make([]float64, n)
 	for i := range c.list {
 		c.weights[i] = c.list[i].residual
 	}
-	forward(k, c.weights)
-	backward(k, c.weights)
+	linalg.Forward(k, c.weights)
+	linalg.Backward(k, c.weights)
 	c.row = make([]float64, n)
 	return c
 }
@@ -311,10 +312,10 @@ func (c *conditional) joint(configs []*gemm.Config) [][]float64 {
 		all[i] = c.b.number(configs[i])
 		rows[i] = make([]float64, len(c.list))
 		c.crossed(all[i], rows[i])
-		forward(c.root, rows[i])
+		linalg.Forward(c.root, rows[i])
 	}
 	scale := max(leastScale, c.b.surprise/c.b.count)
-	k := matrix(n)
+	k := linalg.Lower(n)
 	for i := range n {
 		for j := range i + 1 {
 			sum := c.b.covariance(c.size, all[i], c.size, all[j], 1)
@@ -324,53 +325,9 @@ func (c *conditional) joint(configs []*gemm.Config) [][]float64 {
 			k[i][j] = sum * scale
 		}
 	}
-	cholesky(k)
+	linalg.Cholesky(k, leastPivot)
 	return k
 }
 
-func matrix(n int) [][]float64 {
-	all, rows := make([]float64, n*(n+1)/2), make([][]float64, n)
-	for i := range rows {
-		rows[i], all = all[:i+1:i+1], all[i+1:]
-	}
-	return rows
-}
-
-// cholesky replaces the lower triangle of a symmetric matrix by its root. Rounding may leave a pivot that is not
-// positive; it is then taken to be tiny.
-func cholesky(k [][]float64) {
-	const tiny = 1e-10
-	for i := range k {
-		for j := range i + 1 {
-			sum := k[i][j]
-			for l := range j {
-				sum -= float64(k[i][l] * k[j][l])
-			}
-			if i == j {
-				k[i][i] = math.Sqrt(max(sum, tiny))
-			} else {
-				k[i][j] = sum / k[j][j]
-			}
-		}
-	}
-}
-
-// forward replaces v by root⁻¹ v, backward by root⁻ᵀ v.
-func forward(root [][]float64, v []float64) {
-	for i := range v {
-		sum := v[i]
-		for j := range i {
-			sum -= float64(root[i][j] * v[j])
-		}
-		v[i] = sum / root[i][i]
-	}
-}
-
-func backward(root [][]float64, v []float64) {
-	for i := len(v) - 1; i >= 0; i-- {
-		v[i] /= root[i][i]
-		for j := range i {
-			v[j] -= float64(root[i][j] * v[i])
-		}
-	}
-}
+// leastPivot is what rounding may leave of the variance of a configuration that others determine.
+const leastPivot = 1e-10

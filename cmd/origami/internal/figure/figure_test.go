@@ -48,10 +48,8 @@ func examples() map[string]*Figure {
 		"agreement": Agreement("times", points), "roofline": Roofline("roofs", []RoofSide{side}),
 		"rooflines": Roofline("roofs", []RoofSide{side, side}), "cells": cells, "bars": bars, "groups": groups,
 		"sorted": Sorted("curves", "share", "speed", []Curve{{"a", []float64{1, 0.5, 0.7}}, {"b", []float64{0.9}}}),
-		"roofs": Roofs("two roofs", "FLOP/s", []Roof{{Name: "x", Peak: 1e15, DRAM: 4e12,
-			Points: []Row{{X: 8.0, Y: 1e13, Tip: "k"}}}}),
-		"empty": {Title: "nothing", X: Axis{Log: true}, Y: Axis{Log: true}},
-		"one":   {Title: "a point", Marks: []Mark{{Kind: Dots, Rows: []Row{{X: 3.0, Y: 3.0}}}}},
+		"empty":  {Title: "nothing", X: Axis{Log: true}, Y: Axis{Log: true}},
+		"one":    {Title: "a point", Marks: []Mark{{Kind: Dots, Rows: []Row{{X: 3.0, Y: 3.0}}}}},
 	}
 }
 

@@ -208,7 +208,7 @@ func (d *drawing) cell(m *Mark, value float64, tip string, a, b point) (colour i
 
 // labels writes the labels of lines along them, where they cover least.
 func (d *drawing) labels() {
-	const size, reach = 11.0, 9.0
+	const size, above, reach = 11.0, 8.0, 9.0
 	for i := range d.Marks {
 		m := &d.Marks[i]
 		points := d.points(m)
@@ -225,36 +225,30 @@ func (d *drawing) labels() {
 		}
 		a, b := points[0], points[1]
 		long, width := math.Hypot(b.x-a.x, b.y-a.y), room(m.Label, size)
-		flat := math.Abs(b.y-a.y) < 1
+		up := point{(b.y - a.y) / long, (a.x - b.x) / long}
 		least, best, text := math.MaxInt, point{}, []point(nil)
-		for s := 6.0; s == 6 || s+width < long; s += 12 {
-			for _, aside := range []float64{8, -10} { // above, below
-				from, to := a.towards(b, s), a.towards(b, s+width)
-				if flat { // from the right
-					from, to = a.towards(b, long-s-width), a.towards(b, long-s)
-				}
-				up := point{(b.y - a.y) / long * aside, -(b.x - a.x) / long * aside}
-				over := between(point{from.x + up.x, from.y + up.y}, point{to.x + up.x, to.y + up.y})
-				clashes := 0
-				for _, p := range over {
-					for _, q := range covered {
-						if math.Hypot(p.x-q.x, p.y-q.y) < reach {
-							clashes++
-						}
-					}
-				}
-				if aside < 0 {
-					clashes++ // above is better
-				}
-				if clashes < least {
-					base := (aside - 4) / aside
-					least, best, text = clashes, point{from.x + up.x*base, from.y + up.y*base}, over
+		for s := 6.0; s+width < long; s += 12 {
+			at := s
+			if math.Abs(b.y-a.y) < 1 { // a flat line has its label at the right
+				at = long - s - width
+			}
+			from, to := a.towards(b, at), a.towards(b, at+width)
+			over := between(point{from.x + up.x*above, from.y + up.y*above}, point{to.x + up.x*above, to.y + up.y*above})
+			clashes := 0
+			for _, p := range over {
+				if slices.ContainsFunc(covered, func(q point) bool { return math.Hypot(p.x-q.x, p.y-q.y) < reach }) {
+					clashes++
 				}
 			}
+			if clashes < least {
+				least, best, text = clashes, point{from.x + up.x*above/2, from.y + up.y*above/2}, over
+			}
 		}
-		d.taken = append(d.taken, text...)
-		d.write(best, seriesInk(m.Series), label{text: m.Label, size: size,
-			angle: math.Atan2(b.y-a.y, b.x-a.x) * 180 / math.Pi})
+		if text != nil { // a short line has no room, and the table has its name
+			d.taken = append(d.taken, text...)
+			d.write(best, seriesInk(m.Series), label{text: m.Label, size: size,
+				angle: math.Atan2(b.y-a.y, b.x-a.x) * 180 / math.Pi})
+		}
 	}
 }
 

@@ -8,42 +8,6 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Roof is a device with two ceilings: the peak, in operations per second, and the bandwidth of DRAM, in bytes per
-// second. Both are positive.
-type Roof struct {
-	Name   string
-	Series int
-	Peak   float64
-	DRAM   float64
-	// Points are kernels: X is operations per byte, Y operations per second.
-	Points []Row
-}
-
-// Roofs shows kernels under the roofs of their devices.
-func Roofs(title, rate string, roofs []Roof) *Figure {
-	f := &Figure{Title: title, X: Axis{Label: "arithmetic intensity (FLOP/B)", Log: true},
-		Y: Axis{Label: "rate", Unit: rate, Log: true}}
-	low, high := math.Inf(1), 0.0
-	for _, r := range roofs {
-		for len(f.Series) <= r.Series {
-			f.Series = append(f.Series, "")
-		}
-		f.Series[r.Series] = r.Name
-		low, high = min(low, r.Peak/r.DRAM/8), max(high, r.Peak/r.DRAM*8)
-		for _, p := range r.Points {
-			low, high = min(low, p.X.(float64)), max(high, p.X.(float64))
-		}
-	}
-	for _, r := range roofs {
-		f.Marks = append(f.Marks, Mark{Kind: Line, Series: r.Series,
-			Rows: []Row{{X: low, Y: low * r.DRAM}, {X: r.Peak / r.DRAM, Y: r.Peak}, {X: high, Y: r.Peak}}})
-	}
-	for _, r := range roofs {
-		f.Marks = append(f.Marks, Mark{Kind: Dots, Series: r.Series, Rows: r.Points})
-	}
-	return f
-}
-
 // RoofSide is a device of a hierarchical roofline with its kernels.
 type RoofSide struct {
 	Name    string
@@ -72,9 +36,9 @@ var levels = []struct {
 // fewJoined is up to how many kernels of a figure the points of each are joined.
 const fewJoined = 24
 
-// Roofline shows kernels under the roofs of devices, at each level of memory. Of one device it has all ceilings, in a
-// colour per level. Of several it has the highest ceiling of the instructions, that of the L2 and that of DRAM, in a
-// colour per device. Series are then the devices, and otherwise the levels.
+// Roofline shows kernels under the roofs of devices, at each level of memory that they have points at. Of one device it
+// has all ceilings, in a colour per level. Of several it has the highest ceilings of instructions, L2 and DRAM, in a
+// colour per device, and shapes for the levels if there are several.
 func Roofline(title string, sides []RoofSide) *Figure {
 	f := &Figure{Title: title, X: Axis{Label: "arithmetic intensity at the level (FLOP/B)", Log: true},
 		Y: Axis{Label: "rate", Unit: "FLOP/s", Log: true}}
@@ -100,13 +64,21 @@ func Roofline(title string, sides []RoofSide) *Figure {
 		f.Marks = append(f.Marks, sides[i].points(i, several)...)
 	}
 	if several { // shapes and dashes have no colour of their own in the legend
+		var shapes []Mark
 		for _, l := range levels {
 			if slices.ContainsFunc(f.Marks, func(m Mark) bool { return m.Kind == Dots && m.Shape == l.series+1 }) {
-				f.Marks = append(f.Marks, Mark{Kind: Dots, Series: Neutral, Shape: l.series + 1, Name: l.name})
+				shapes = append(shapes, Mark{Kind: Dots, Series: Neutral, Shape: l.series + 1, Name: l.name})
 			}
 		}
-		f.Marks = append(f.Marks, Mark{Kind: Line, Series: Neutral, Name: "roof of DRAM"},
-			Mark{Kind: Line, Series: Neutral, Name: "roof of the L2", Dash: 1})
+		if len(shapes) > 1 {
+			shapes = append(shapes, Mark{Kind: Line, Series: Neutral, Name: "roof of DRAM"},
+				Mark{Kind: Line, Series: Neutral, Name: "roof of the L2", Dash: 1})
+			f.Marks = append(f.Marks, shapes...)
+		} else {
+			for i := range f.Marks {
+				f.Marks[i].Shape = 0
+			}
+		}
 	}
 	return f
 }
@@ -186,7 +158,7 @@ func (s *RoofSide) joints() (marks []Mark) {
 	large := slices.ContainsFunc(s.Kernels, func(k RoofKernel) bool { return k.Large })
 	for k := range s.Kernels {
 		one := &s.Kernels[k]
-		if len(s.Kernels) > fewJoined || large && !one.Large {
+		if len(s.Kernels) > fewJoined || large && !one.Large || len(one.Points) < 2 {
 			continue
 		}
 		m := Mark{Kind: Line, Series: Neutral, Dash: 1}

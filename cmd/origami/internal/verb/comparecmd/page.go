@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
+	roofs "github.com/origami-gemm/origami/core/roofline"
 )
 
 // AddTo compares the architectures of the settings over problems, and adds what `origami compare --report` shows to a
@@ -141,34 +142,33 @@ func (c *comparison) ratioFigure() *figure.Figure {
 
 // roofFigure shows the picks under the roofs of their devices, nil where no roof is known.
 func (c *comparison) roofFigure(t gemm.DType) *figure.Figure {
-	var roofs []figure.Roof
+	sides := make([]figure.RoofSide, len(c.sides))
 	var rows [][]string
 	rateUnit := strings.TrimPrefix(digits.TeraRate(t), "T")
 	for i := range c.sides {
-		if !c.sides[i].timed() {
-			continue
-		}
-		roof := figure.Roof{Name: c.sides[i].name(), Series: i, Peak: float64(c.sides[i].desc.PeakFor(t))}
-		var mine [][]string
+		s, name := &sides[i], c.sides[i].name()
+		*s = figure.RoofSide{Name: name, Device: &roofs.Device{}}
+		peak := float64(c.sides[i].desc.PeakFor(t))
 		for j := range c.rows {
 			r := &c.rows[j]
-			if a, e := r.best(i); a != nil && r.DType == t {
-				roof.DRAM = a.DRAMPeak
-				x, y := a.Roofline(e).Intensity, float64(a.Rate(e))
-				rate := digits.Quantity(y, rateUnit)
-				roof.Points = append(roof.Points, figure.Row{X: x, Y: y, Tip: figure.Tip("%s\n%s, %s", r, roof.Name, rate)})
-				mine = append(mine, []string{roof.Name, r.String(), digits.ThreeDigits(x), rate,
-					digits.Percent(y / min(roof.Peak, x*roof.DRAM))})
+			a, e := r.best(i)
+			if a == nil || r.DType != t || !c.sides[i].timed() || peak <= 0 || a.DRAMPeak <= 0 {
+				continue
 			}
-		}
-		if roof.Peak > 0 && roof.DRAM > 0 {
-			roofs, rows = append(roofs, roof), append(rows, mine...)
+			s.Device.Ceilings = []roofs.Ceiling{{Name: t.String(), Level: roofs.Compute, Limit: peak},
+				{Name: "DRAM", Level: roofs.DRAM, Limit: a.DRAMPeak}}
+			x, y := a.Roofline(e).Intensity, float64(a.Rate(e))
+			rate := digits.Quantity(y, rateUnit)
+			s.Kernels = append(s.Kernels, figure.RoofKernel{Name: fmt.Sprintf("%s on %s, %s", r, name, rate),
+				Kernel: roofs.Kernel{Rate: y, Points: []roofs.Point{{Level: roofs.DRAM, Intensity: x}}}})
+			rows = append(rows, []string{name, r.String(), digits.ThreeDigits(x), rate, digits.Percent(y / min(peak, x*a.DRAMPeak))})
 		}
 	}
-	if len(roofs) == 0 {
+	if len(rows) == 0 {
 		return nil
 	}
-	f := figure.Roofs("Predicted rates under the roofs, "+t.String(), rateUnit, roofs)
+	f := figure.Roofline("Predicted rates under the roofs, "+t.String(), sides)
+	f.X.Label, f.Y.Unit = "arithmetic intensity (FLOP/B)", rateUnit
 	f.Caption = "Roofs are the data sheet's dense peak and bandwidth of DRAM. Operands that stay in a cache put a point " +
 		"above the sloping one."
 	f.Header, f.Rows = []string{"side", "problem", "FLOP/B", "rate", "of the roof"}, rows

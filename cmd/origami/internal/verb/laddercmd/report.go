@@ -3,13 +3,11 @@ package laddercmd
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
-	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/roofline"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -49,8 +47,9 @@ func (w *writer) figures(to report.Folder, source string, page *report.Page) err
 	rates := &figure.Figure{Title: title, Series: []string{"predicted", "measured"},
 		X: figure.Axis{Label: fmt.Sprintf("rate ÷ %s peak", w.problem.DType), Unit: "%", Reference: 1}}
 	predicted, measured := figure.Mark{Kind: figure.Groups}, figure.Mark{Kind: figure.Groups, Series: 1}
-	roofs := []figure.Roof{{Name: "bytes that threads ask for"}, {Name: "bytes from the L2", Series: 1},
-		{Name: "bytes of DRAM", Series: 2}}
+	roofs := figure.RoofSide{Device: &roofline.Device{Ceilings: []roofline.Ceiling{
+		{Name: w.problem.DType.String(), Level: roofline.Compute, Limit: peak},
+		{Name: "DRAM", Level: roofline.DRAM, Limit: dram}}}}
 	for i := range w.entries {
 		e := &w.entries[i]
 		t, _ := e.Time()
@@ -61,12 +60,16 @@ func (w *writer) figures(to report.Folder, source string, page *report.Page) err
 		rates.Y.Names = append(rates.Y.Names, name)
 		predicted.Rows = append(predicted.Rows, figure.Row{X: float64(w.rate(e.Predicted)) / peak, Y: name})
 		measured.Rows = append(measured.Rows, figure.Row{X: float64(w.rate(e.Measured)) / peak, Y: name})
-		for j, bytes := range []string{requested, atL2, atDRAM} {
-			roofs[j].Peak, roofs[j].DRAM = peak, dram
-			if x := e.Values[bytes]; x > 0 {
-				roofs[j].Points = append(roofs[j].Points, figure.Row{X: x, Y: float64(w.rate(t)), Tip: figure.Tip("%s", name)})
+		k := figure.RoofKernel{Name: name, Kernel: roofline.Kernel{Rate: float64(w.rate(t))}}
+		for _, l := range []struct {
+			level roofline.Level
+			name  string
+		}{{roofline.Requested, requested}, {roofline.L2, atL2}, {roofline.DRAM, atDRAM}} {
+			if x := e.Values[l.name]; x > 0 {
+				k.Points = append(k.Points, roofline.Point{Level: l.level, Intensity: x})
 			}
 		}
+		roofs.Kernels = append(roofs.Kernels, k)
 	}
 	if len(rates.Y.Names) == 0 {
 		return nil
@@ -77,13 +80,7 @@ func (w *writer) figures(to report.Folder, source string, page *report.Page) err
 		return err
 	}
 	page.Image("Rates of the rungs", svg)
-	roofs = slices.DeleteFunc(roofs, func(r figure.Roof) bool { return len(r.Points) == 0 })
-	if len(roofs) == 0 {
-		return nil
-	}
-	svg, err = to.Figure("roofline", figure.Roofs(title, strings.TrimPrefix(digits.TeraRate(w.problem.DType), "T"), roofs),
-		source)
-	if err != nil {
+	if svg, err = to.Figure("roofline", figure.Roofline(title, []figure.RoofSide{roofs}), source); err != nil {
 		return err
 	}
 	page.Image("A rung has three intensities. One that is above the roof of DRAM at the bytes that its threads ask for "+

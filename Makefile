@@ -200,7 +200,7 @@ golden-arm64: ## the same on arm64, where Go fuses multiply-adds at every chance
 # compute in one goroutine.
 RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.|\batomic\.|errgroup' bindings cmd core plugins sdk | \
 	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata -e 'cmd/origami$$' -e cmd/origami/hostile \
-	-e 'plugins/nvidia$$' -e plugins/nvidia/reference -e plugins/nvidia/refined -e 'plugins/amd-ref$$' -e plugins/library | sed 's,^,./,')
+	-e 'plugins/nvidia$$' -e plugins/nvidia/reference -e plugins/nvidia/refined -e plugins/amd-ref -e plugins/library | sed 's,^,./,')
 race: ## their tests under the race detector, in random order
 	go test -race -shuffle=on -vet=off -timeout 10m $(RACE)
 

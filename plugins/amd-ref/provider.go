@@ -1,24 +1,25 @@
-// Package amdref reproduces AMD's Origami GEMM model as it was when tritonBLAS adopted it: three memory levels (L2 per
-// die, MALL, HBM), several dies, and the workgroup mapping. It matches the original bit for bit and is never tuned.
-// docs/model-amd-reference.md gives the equations.
+// Package amdref provides AMD's GPUs, from the device files of configs/ in the parameters of package device. It opens
+// three models on them: the refined model of Tensile's kernels (package refined), the model of vendors' libraries
+// (plugins/library), and the reference, which reproduces AMD's own model and is never tuned (package reference). The
+// plugin has its name, amd-ref, from the reference.
 package amdref
 
 import (
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/release"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/amd-ref/device"
+	"github.com/origami-gemm/origami/plugins/amd-ref/reference"
 	"github.com/origami-gemm/origami/plugins/amd-ref/refined"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
+	"github.com/origami-gemm/origami/plugins/library"
+	libraryterms "github.com/origami-gemm/origami/plugins/library/terms"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
 // Vendor is the name of AMD in device files.
 const Vendor = "AMD"
-
-const (
-	modelName    = "reference"
-	kernelFamily = "triton"
-)
 
 // Provider returns the plugin, with every AMD device of configs/.
 func Provider() (arch.Provider, error) {
@@ -29,12 +30,12 @@ func Provider() (arch.Provider, error) {
 			"gfx900": {overTensile, vendorLibrary.Model()}, "gfx906": {vendorLibrary.Model()},
 			"gfx908": {vendorLibrary.Model()}, "gfx90a": all, "gfx942": all, "gfx950": all,
 		},
-		Specs: specs, Derive: derive, Scale: scale,
+		Specs: device.Specs, Derive: device.Derive, Scale: device.Scale,
 	})
 }
 
 // all are the models of an architecture, the best first.
-var all = []catalog.Model{overTensile, reference, vendorLibrary.Model()}
+var all = []catalog.Model{overTensile, reference.Model, vendorLibrary.Model()}
 
 // overTensile predicts the kernels of AMD's libraries.
 var overTensile = catalog.Model{
@@ -48,14 +49,34 @@ var overTensile = catalog.Model{
 	},
 }
 
-// reference is the model that reproduces AMD's.
-var reference = catalog.Model{
-	Name: modelName, Kernels: []string{kernelFamily}, Options: optionList,
-	Open: func(s catalog.Selection) (arch.Architecture, error) {
-		o, values, err := parseOptions(s.Options, s.Sheet)
-		if err != nil {
-			return nil, err
+// generations of the architectures.
+var generations = map[string]libraryterms.Generation{
+	"gfx900": libraryterms.GCN5, "gfx906": libraryterms.GCN5, "gfx908": libraryterms.CDNA1,
+	"gfx90a": libraryterms.CDNA2, "gfx942": libraryterms.CDNA3, "gfx950": libraryterms.CDNA4,
+}
+
+// vendorLibrary models hipBLASLt and rocBLAS.
+var vendorLibrary = library.Vendor{
+	Numbers: map[string]string{
+		"units":      "num_cus",
+		"l2_count":   "num_xcds",
+		"clock":      "clock",
+		"tdp":        "tdp",
+		"l2_size":    "l2_bytes * num_xcds",
+		"mall_size":  "mall_bytes",
+		"dram_speed": "dram_bandwidth",
+	},
+	Needs: []string{"num_xcds", "lds_bytes", "registers_per_cu", "registers_per_thread"},
+	Machine: func(s catalog.Selection) library.Machine {
+		p := s.Params
+		d := arch.Description{
+			Arch: s.Sheet.Arch, Vendor: s.Sheet.Vendor,
+			Device: s.Sheet.Device, DeviceName: s.Sheet.Name, Aliases: s.Sheet.Aliases,
+			UnitName: "CU", Units: p.Int("num_cus"), Partitions: p.Int("num_xcds"),
+			Clock: unit.Hertz(p.Get("clock")), SharedMemory: unit.Bytes(p.Get("lds_bytes")),
+			RegisterFile: p.Int("registers_per_cu"), RegistersPerThread: p.Int("registers_per_thread"),
+			Params: p, Peak: arch.PeakRates(p),
 		}
-		return newArchitecture(s.Sheet, s.Params, o, values)
+		return library.Machine{Generation: generations[s.Sheet.Arch], Description: d}
 	},
 }

@@ -2,6 +2,7 @@ package nvidia
 
 import (
 	"github.com/origami-gemm/origami/plugins/library"
+	"github.com/origami-gemm/origami/plugins/library/terms"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
@@ -22,7 +23,7 @@ func libraryOf(sm *gpu.SM) catalog.Model {
 		Machine: func(s catalog.Selection) library.Machine {
 			d := gpu.NewDevice(sm, s.Sheet, s.Params).Description()
 			d.Atoms = nil // of mma.sync
-			return library.Machine{Generation: sm.Generation, Description: d}
+			return library.Machine{Generation: terms.Generation(sm.Generation), Description: d}
 		},
 	}
 	return v.Model()

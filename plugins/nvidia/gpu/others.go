@@ -1,18 +1,15 @@
 package gpu
 
-import (
-	"github.com/origami-gemm/origami/plugins/library/terms"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
-)
+import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 
 // The SMs of architectures for which only the kernels of vendor libraries are modelled.
 var (
 	// SM70 is the SM of compute capability 7.0: V100.
-	SM70 = &SM{ID: "sm70", Generation: terms.Volta, Target: target.Target{CC: 70}}
+	SM70 = &SM{ID: "sm70", Generation: "volta", Target: target.Target{CC: 70}}
 	// SM75 is the SM of compute capability 7.5: T4, GeForce RTX 20.
-	SM75 = &SM{ID: "sm75", Generation: terms.Turing, Target: target.Target{CC: 75}}
+	SM75 = &SM{ID: "sm75", Generation: "turing", Target: target.Target{CC: 75}}
 	// SM103 is the SM of compute capability 10.3: B300, GB300.
-	SM103 = &SM{ID: "sm103", Generation: terms.Blackwell, Target: target.Target{CC: 103}}
+	SM103 = &SM{ID: "sm103", Generation: "blackwell", Target: target.Target{CC: 103}}
 	// SM121 is the SM of compute capability 12.1: GB10.
-	SM121 = &SM{ID: "sm121", Generation: terms.BlackwellConsumer, Target: target.Target{CC: 121}}
+	SM121 = &SM{ID: "sm121", Generation: "blackwell-consumer", Target: target.Target{CC: 121}}
 )

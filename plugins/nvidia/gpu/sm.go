@@ -7,7 +7,6 @@ package gpu
 import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/plugins/library/terms"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
@@ -41,8 +40,8 @@ const LineBytes = 128
 type SM struct {
 	// ID is the architecture in device files: "sm90".
 	ID string
-	// Generation is that of package library's terms.
-	Generation terms.Generation
+	// Generation names the architectures whose SMs are alike: "hopper". Consumer parts are a generation of their own.
+	Generation string
 	// Target is the target of kernels.
 	Target target.Target
 	// Threads and CTAs are the limits of resident threads and CTAs. ThreadsPerCTA is the limit of one CTA.

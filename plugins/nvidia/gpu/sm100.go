@@ -1,9 +1,6 @@
 package gpu
 
-import (
-	"github.com/origami-gemm/origami/plugins/library/terms"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
-)
+import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 
 // SM100 is the SM of compute capability 10.0: B200. Its fastest matrix instruction is tcgen05, which no kernel here
 // uses, and wgmma is gone.
@@ -13,7 +10,7 @@ import (
 // Compute's occupancy calculator (256 registers per warp); PTX ISA, "cp.async", "stmatrix".
 var SM100 = &SM{
 	ID:              "sm100",
-	Generation:      terms.Blackwell,
+	Generation:      "blackwell",
 	Target:          target.Target{CC: 100},
 	Threads:         2048,
 	CTAs:            32,

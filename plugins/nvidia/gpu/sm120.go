@@ -1,9 +1,6 @@
 package gpu
 
-import (
-	"github.com/origami-gemm/origami/plugins/library/terms"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
-)
+import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 
 // SM120 is the SM of compute capability 12.0: GeForce RTX 50, RTX PRO Blackwell. It has neither wgmma nor tcgen05.
 //
@@ -12,7 +9,7 @@ import (
 // limits); Nsight Compute's occupancy calculator (256 registers per warp); PTX ISA, "cp.async", "stmatrix".
 var SM120 = &SM{
 	ID:              "sm120",
-	Generation:      terms.BlackwellConsumer,
+	Generation:      "blackwell-consumer",
 	Target:          target.Target{CC: 120},
 	Threads:         1536,
 	CTAs:            24,

@@ -1,9 +1,6 @@
 package gpu
 
-import (
-	"github.com/origami-gemm/origami/plugins/library/terms"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
-)
+import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 
 // SM80 is the SM of compute capability 8.0: A100.
 //
@@ -12,7 +9,7 @@ import (
 // per warp); PTX ISA, "cp.async".
 var SM80 = &SM{
 	ID:              "sm80",
-	Generation:      terms.Ampere,
+	Generation:      "ampere",
 	Target:          target.Target{CC: 80},
 	Threads:         2048,
 	CTAs:            32,

@@ -1,9 +1,6 @@
 package gpu
 
-import (
-	"github.com/origami-gemm/origami/plugins/library/terms"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
-)
+import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 
 // SM86 is the SM of compute capability 8.6: GeForce RTX 30, A40.
 //
@@ -12,7 +9,7 @@ import (
 // per warp); PTX ISA, "cp.async".
 var SM86 = &SM{
 	ID:              "sm86",
-	Generation:      terms.AmpereConsumer,
+	Generation:      "ampere-consumer",
 	Target:          target.Target{CC: 86},
 	Threads:         1536,
 	CTAs:            16,

@@ -1,9 +1,6 @@
 package gpu
 
-import (
-	"github.com/origami-gemm/origami/plugins/library/terms"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
-)
+import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 
 // SM89 is the SM of compute capability 8.9: GeForce RTX 40, L40.
 //
@@ -12,7 +9,7 @@ import (
 // per warp); PTX ISA, "cp.async".
 var SM89 = &SM{
 	ID:              "sm89",
-	Generation:      terms.Ada,
+	Generation:      "ada",
 	Target:          target.Target{CC: 89},
 	Threads:         1536,
 	CTAs:            24,

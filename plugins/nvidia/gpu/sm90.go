@@ -1,9 +1,6 @@
 package gpu
 
-import (
-	"github.com/origami-gemm/origami/plugins/library/terms"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
-)
+import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 
 // SM90 is the SM of compute capability 9.0: H100, H200.
 //
@@ -12,7 +9,7 @@ import (
 // per warp); PTX ISA, "cp.async", "stmatrix", "wgmma.mma_async".
 var SM90 = &SM{
 	ID:              "sm90",
-	Generation:      terms.Hopper,
+	Generation:      "hopper",
 	Target:          target.Target{CC: 90},
 	Threads:         2048,
 	CTAs:            32,

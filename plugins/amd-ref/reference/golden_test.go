@@ -1,4 +1,4 @@
-package amdref
+package reference
 
 import (
 	"bytes"
@@ -14,8 +14,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/amd-ref/device"
+	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
 // table is a golden file. All files are read once.
@@ -129,11 +132,17 @@ func (r row) problem(dtype string) gemm.Problem {
 // open opens an architecture with options given as "key=value".
 func open(t testing.TB, archID string, opts ...string) *architecture {
 	t.Helper()
-	p, err := Provider()
+	p, err := catalog.New(catalog.Definition{
+		Name: "amd-ref", Version: "test", Files: configs.FS, Vendor: "AMD",
+		Archs: map[string][]catalog.Model{
+			"gfx900": {Model}, "gfx906": {Model}, "gfx908": {Model}, "gfx90a": {Model}, "gfx942": {Model}, "gfx950": {Model},
+		},
+		Specs: device.Specs, Derive: device.Derive, Scale: device.Scale,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := arch.OpenRequest{Arch: archID, Model: modelName, Options: map[string]string{}}
+	r := arch.OpenRequest{Arch: archID, Model: Name, Options: map[string]string{}}
 	for _, o := range opts {
 		key, value, _ := strings.Cut(o, "=")
 		r.Options[key] = value

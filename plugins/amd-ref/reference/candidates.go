@@ -1,4 +1,4 @@
-package amdref
+package reference
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func (a *architecture) axes(t gemm.DType) (m, n, k []int) {
 
 // Candidates implements arch.Architecture.
 func (a *architecture) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	if s.Kernel != "" && s.Kernel != kernelFamily {
+	if s.Kernel != "" && s.Kernel != Family {
 		return nil, unknownKernel(s.Kernel)
 	}
 	if _, ok := a.kernels[p.DType.CostsLike()]; !ok {
@@ -41,7 +41,7 @@ func (a *architecture) Candidates(_ context.Context, p gemm.Problem, s arch.Spac
 	}
 	m, n, k := a.axes(p.DType)
 	all, err := s.Enumerate(arch.Space{
-		Kernel: kernelFamily, BlockM: m, BlockN: n, BlockK: k,
+		Kernel: Family, BlockM: m, BlockN: n, BlockK: k,
 		NumWarps: []int{launchWarps}, NumStages: []int{launchStages}, SplitK: []int{1},
 	})
 	if err != nil {

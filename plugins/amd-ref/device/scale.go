@@ -1,4 +1,4 @@
-package amdref
+package device
 
 import (
 	"strings"
@@ -6,11 +6,11 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// scale says what follows from an override, as plugins/nvidia/gpu does: the numbers of a device that differs from a
+// Scale says what follows from an override, as plugins/nvidia/gpu does: the numbers of a device that differs from a
 // known one (like) in the given parameters. A compute unit does the same per cycle, and memory the same per second.
 //
 // AMD's library derives its bandwidths per cycle from a clock, so that less of a clock would be more bandwidth.
-func scale(name string, known, like hw.Set) (hw.Number, bool) {
+func Scale(name string, known, like hw.Set) (hw.Number, bool) {
 	was, ok := like.Lookup(name)
 	if !ok {
 		return hw.Number{}, false

@@ -1,15 +1,6 @@
-package amdref
+package reference
 
 import "github.com/origami-gemm/origami/core/arch"
-
-// Sources of the equations and of their constants.
-const (
-	fromGEMM     = "AMD Origami (ROCm rocm-libraries, shared/origami, January 2026), gemm.cpp"
-	fromStreamK  = "AMD Origami (ROCm rocm-libraries, shared/origami, January 2026), streamk.cpp"
-	fromHardware = "AMD Origami (ROCm rocm-libraries, shared/origami, January 2026), hardware.hpp"
-	fromProblem  = "the problem"
-	fromOption   = "the option of that name"
-)
 
 // constants are the model's empirical numbers. Formulas refer to them by name.
 var constants = []arch.Constant{
@@ -372,4 +363,18 @@ var terms = []term{
 			return e.total
 		},
 	},
+}
+
+// termSchema returns the schema for a grid mode.
+func termSchema(mode gridMode) []arch.Term {
+	schema := make([]arch.Term, len(terms))
+	for i := range terms {
+		schema[i] = terms[i].Term
+		schema[i].Common = commonNames[schema[i].Name]
+		if schema[i].Formula == gridFormula && mode != dataParallel {
+			schema[i].Formula = "rule: grid=" + gridModes[mode] + ", see docs/model-amd-reference.md;" +
+				" with split_k above 1 " + gridFormula
+		}
+	}
+	return schema
 }

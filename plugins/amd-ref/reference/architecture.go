@@ -1,4 +1,4 @@
-package amdref
+package reference
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/amd-ref/device"
 )
 
 // architecture is a device after Open. It implements arch.Architecture and arch.MemoryHierarchy.
@@ -44,7 +45,7 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 		Arch:   sheet.Arch,
 		Vendor: sheet.Vendor,
 		Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
-		Model: modelName, Kernels: []string{kernelFamily},
+		Model: Name, Kernels: []string{Family},
 		Rung: arch.RungSpec,
 		// The library asks the model which kernel is fastest, and nothing else: no launch, no power, and loads that are
 		// off by any factor where few rows are multiplied.
@@ -60,7 +61,7 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 		Order:              arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Options:            values,
 	}
-	if params.Calibrated(specs) {
+	if params.Calibrated(device.Specs) {
 		a.description.Rung = arch.RungCalibrated
 	}
 	a.description.Unused = formula.Unused(params, append(formula.Of(a.description.Terms), "clock"))
@@ -128,7 +129,7 @@ func (a *architecture) problem(p gemm.Problem) (problem, error) {
 	if err := p.Validate(); err != nil {
 		return problem{}, err
 	}
-	if err := a.description.Supports(kernelFamily, &p); err != nil {
+	if err := a.description.Supports(Family, &p); err != nil {
 		return problem{}, err
 	}
 	k, ok := a.kernels[p.DType.CostsLike()]
@@ -168,14 +169,14 @@ func (a *architecture) noInstruction(t gemm.DType) error {
 
 // check returns an error if no kernel of the family can have the configuration.
 func check(c *gemm.Config) error {
-	if c.Kernel != kernelFamily && c.Kernel != "" {
+	if c.Kernel != Family && c.Kernel != "" {
 		return unknownKernel(c.Kernel)
 	}
 	return c.Validate()
 }
 
 func unknownKernel(name string) error {
-	return diag.Inputf("amd-ref does not predict the kernel family %q", name).Do("use %s", kernelFamily)
+	return diag.Inputf("amd-ref does not predict the kernel family %q", name).Do("use %s", Family)
 }
 
 // placeConfig places a configuration that check has accepted.
@@ -206,6 +207,30 @@ func (a *architecture) Estimate(_ context.Context, dst []arch.Estimate, p gemm.P
 		default:
 			e.score(uint64(cfgs[i].SplitK))
 			dst[i] = arch.Estimate{Cycles: unit.Cycles(e.total), Bound: e.bound}
+		}
+	}
+	return nil
+}
+
+// Terms implements arch.Architecture.
+func (a *architecture) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
+	q, err := a.problem(p)
+	if err != nil {
+		return err
+	}
+	if len(dst) != len(cfgs)*len(terms) {
+		return fmt.Errorf("amd-ref: Terms of %d configurations into %d values", len(cfgs), len(dst))
+	}
+	e := evaluation{problem: q}
+	for i := range cfgs {
+		if err := check(&cfgs[i]); err != nil {
+			return err
+		}
+		e.placeConfig(&cfgs[i])
+		e.score(uint64(cfgs[i].SplitK))
+		row := dst[i*len(terms) : (i+1)*len(terms)]
+		for j := range terms {
+			row[j] = terms[j].value(&e)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package amdref
+package reference
 
 import (
 	"context"
@@ -239,9 +239,4 @@ func (s *search) best() int64 {
 		}
 	}
 	return int64(best)
-}
-
-// ceilSqrt returns ⌈√v⌉, at least 1.
-func ceilSqrt(v uint64) uint64 {
-	return max(1, uint64(math.Ceil(math.Sqrt(f(v)))))
 }

@@ -1,4 +1,4 @@
-package amdref
+package reference
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func randomConfig(rng *rand.Rand) gemm.Config {
 	}
 	c := gemm.Config{
 		BlockM: block(), BlockN: block(), BlockK: block(),
-		NumWarps: launchWarps, NumStages: launchStages, SplitK: 1, Kernel: kernelFamily,
+		NumWarps: launchWarps, NumStages: launchStages, SplitK: 1, Kernel: Family,
 	}
 	if rng.UintN(4) == 0 {
 		c.SplitK = 1 + rng.IntN(64)
@@ -243,7 +243,7 @@ func TestMappingIsSound(t *testing.T) {
 func TestMappingStops(t *testing.T) {
 	a := open(t, "gfx942")
 	p := gemm.New(2, 1<<40, 1)
-	c := gemm.Config{BlockM: 1, BlockN: 1, BlockK: 1, SplitK: 1, Kernel: kernelFamily}
+	c := gemm.Config{BlockM: 1, BlockN: 1, BlockK: 1, SplitK: 1, Kernel: Family}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	if _, err := a.Mapping(ctx, p, c); err == nil {

@@ -1,4 +1,4 @@
-package amdref
+package reference
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// options are the settings of this plugin.
+// options are the settings of the model.
 type options struct {
 	grid            gridMode
 	occupancy       uint64
@@ -58,8 +58,8 @@ func parseOptions(given map[string]string, sheet *hw.Sheet) (options, []arch.Opt
 		if value, ok := given[opt.Key]; ok {
 			values[i].Value = value
 		}
-		if problem := o.set(opt.Key, values[i].Value, sheet); problem != "" {
-			return o, nil, diag.Inputf("%s=%s %s", opt.Key, values[i].Value, problem).
+		if wrong := o.set(opt.Key, values[i].Value, sheet); wrong != "" {
+			return o, nil, diag.Inputf("%s=%s %s", opt.Key, values[i].Value, wrong).
 				At("option").Do("%s", alternatives(opt.Key, sheet))
 		}
 	}

@@ -1,4 +1,4 @@
-package amdref
+package reference
 
 import "github.com/origami-gemm/origami/core/arch"
 

@@ -1,4 +1,4 @@
-package amdref
+package reference
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package amdref
+package reference
 
 // conversionLatency is the time that splitting TF32 operands into BF16 parts adds to a K step, less the part that
 // matrix instructions and loads hide (gfx950).

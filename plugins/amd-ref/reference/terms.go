@@ -1,11 +1,14 @@
-package amdref
+package reference
 
-import (
-	"context"
-	"fmt"
+import "github.com/origami-gemm/origami/core/arch"
 
-	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/gemm"
+// Sources of the equations and of their constants.
+const (
+	fromGEMM     = "AMD Origami (ROCm rocm-libraries, shared/origami, January 2026), gemm.cpp"
+	fromStreamK  = "AMD Origami (ROCm rocm-libraries, shared/origami, January 2026), streamk.cpp"
+	fromHardware = "AMD Origami (ROCm rocm-libraries, shared/origami, January 2026), hardware.hpp"
+	fromProblem  = "the problem"
+	fromOption   = "the option of that name"
 )
 
 // term is a column of the schema, with the function that reads its value from an evaluation.
@@ -59,42 +62,4 @@ var commonNames = map[string]string{
 	"l_tile_single":       arch.CommonKStep,
 	"tile_latency":        arch.CommonWave,
 	"total_latency":       arch.CommonTotal,
-}
-
-// termSchema returns the schema for a grid mode.
-func termSchema(mode gridMode) []arch.Term {
-	schema := make([]arch.Term, len(terms))
-	for i := range terms {
-		schema[i] = terms[i].Term
-		schema[i].Common = commonNames[schema[i].Name]
-		if schema[i].Formula == gridFormula && mode != dataParallel {
-			schema[i].Formula = "rule: grid=" + gridModes[mode] + ", see docs/model-amd-reference.md;" +
-				" with split_k above 1 " + gridFormula
-		}
-	}
-	return schema
-}
-
-// Terms implements arch.Architecture.
-func (a *architecture) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
-	q, err := a.problem(p)
-	if err != nil {
-		return err
-	}
-	if len(dst) != len(cfgs)*len(terms) {
-		return fmt.Errorf("amd-ref: Terms of %d configurations into %d values", len(cfgs), len(dst))
-	}
-	e := evaluation{problem: q}
-	for i := range cfgs {
-		if err := check(&cfgs[i]); err != nil {
-			return err
-		}
-		e.placeConfig(&cfgs[i])
-		e.score(uint64(cfgs[i].SplitK))
-		row := dst[i*len(terms) : (i+1)*len(terms)]
-		for j := range terms {
-			row[j] = terms[j].value(&e)
-		}
-	}
-	return nil
 }

@@ -1,6 +1,13 @@
-package amdref
+package reference
 
 import "github.com/origami-gemm/origami/core/arch"
+
+const (
+	// Name is the model's name in requests and descriptions.
+	Name = "reference"
+	// Family is the kernel family that it predicts.
+	Family = "triton"
+)
 
 // The empirical numbers of the model. The table constants describes each; docs/model-amd-reference.md gives the
 // equations that use them.
@@ -90,9 +97,3 @@ func (p *problem) derive() {
 
 // round128 rounds a number of elements along one dimension of a tile up to 128 bytes.
 func (p *problem) round128(x uint64) uint64 { return (x + p.block - 1) &^ (p.block - 1) }
-
-// cdiv returns ⌈n/d⌉.
-func cdiv(n, d uint64) uint64 { return (n + d - 1) / d }
-
-// f converts a count, which is far below 2^63.
-func f(v uint64) float64 { return float64(int64(v)) }

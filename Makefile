@@ -276,8 +276,8 @@ fuzz: ## every decoder fed with mutated input, FUZZTIME each; what fails is writ
 
 SOAKTIME  := 1h
 SOAKFLAGS :=
-soak: ## sweeps, selections and trust commands, whose processes are killed at random, for SOAKTIME; SOAKFLAGS=-race (Linux)
-	go run -trimpath ./cmd/origami/soak -time $(SOAKTIME) $(SOAKFLAGS)
+soak: ## sweeps, selections and trust commands, whose processes are killed at random, for SOAKTIME; SOAKFLAGS=-soak.race (Linux)
+	go test -count=1 -trimpath -vet=off -timeout 0 -v -run TestSoak ./cmd/origami/soak -soak.time $(SOAKTIME) $(SOAKFLAGS)
 
 hostile: ## every hostile input, and the memory and time that it costs; `go test` gives the quick ones (Linux)
 	ORIGAMI_TEST_ALL=1 go test -count=1 -timeout 30m -v ./cmd/origami/hostile

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -17,47 +18,80 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// Folder is where a report is written. Files of an earlier report are replaced.
-type Folder string
-
-// Make makes the folder.
-func (f Folder) Make() error {
-	if err := os.MkdirAll(string(f), 0o755); err != nil {
-		return Unwritable(string(f), err)
-	}
-	return nil
+// Report is a folder with a page in Markdown, its figures, and the numbers. What its methods are given may be foreign.
+// After the first error they do nothing.
+type Report struct {
+	folder, source string
+	text           strings.Builder
+	err            error
 }
 
-// Numbers writes name.csv and name.json with write, which gets a stream of that format.
-func (f Folder) Numbers(name string, write func(*iostreams.Streams, table.Format) error) error {
-	for _, format := range []table.Format{table.CSV, table.JSON} {
-		path := filepath.Join(string(f), name+"."+string(format))
-		if err := numbers(path, format, write); err != nil {
-			return Unwritable(path, err)
-		}
+// Contents are what a command puts into a report: name.md has what Page writes, name.csv and name.json what Numbers
+// writes in these formats. Figures are about Subject.
+type Contents struct {
+	Name, Subject string
+	Numbers       func(*iostreams.Streams, table.Format) error
+	Page          func(*Report)
+}
+
+// Write writes a report to the folder that --report names, where it replaces files of an earlier one, and says so.
+// Without a folder it does nothing.
+func Write(ctx context.Context, f *session.Factory, folder string, c Contents) error {
+	if folder == "" {
+		return nil
 	}
-	return nil
+	_, err := verb.UntilCancelled(ctx, func() (struct{}, error) { return struct{}{}, c.write(folder, f.Args) })
+	if err == nil {
+		f.Streams.Note("the report is in " + folder)
+	}
+	return err
+}
+
+func (c *Contents) write(folder string, args []string) error {
+	r := &Report{folder: folder, source: fmt.Sprintf("%s · %s · %s · origami %s", c.Subject,
+		time.Now().UTC().Format(time.DateOnly), session.Software(), strings.Join(args, " "))}
+	if r.check(folder, os.MkdirAll(folder, 0o755)); c.Page == nil {
+		return r.err
+	}
+	c.Page(r)
+	for _, format := range []table.Format{table.CSV, table.JSON} {
+		r.numbers(c.Name+"."+string(format), format, c.Numbers)
+	}
+	if r.text.Len() > 0 {
+		r.file(c.Name+".md", []byte(r.text.String()))
+	}
+	return r.err
+}
+
+// check keeps the first error, of a path.
+func (r *Report) check(path string, err error) {
+	if err != nil && r.err == nil {
+		r.err = &diag.Error{What: fmt.Sprintf("the report cannot be written: %v", err), Where: path,
+			Fix: "name another folder with --report", Err: err}
+	}
+}
+
+func (r *Report) file(name string, text []byte) {
+	if path := filepath.Join(r.folder, name); r.err == nil {
+		r.check(path, os.WriteFile(path, text, 0o644))
+	}
 }
 
 // CSV writes rows into name.csv.
-func (f Folder) CSV(name string, header []string, rows [][]string) error {
-	path := filepath.Join(string(f), name+".csv")
-	err := numbers(path, table.CSV, func(s *iostreams.Streams, format table.Format) error {
+func (r *Report) CSV(name string, header []string, rows [][]string) {
+	r.numbers(name+".csv", table.CSV, func(s *iostreams.Streams, format table.Format) error {
 		return table.WriteRows(s, format, header, rows)
 	})
-	if err != nil {
-		return Unwritable(path, err)
-	}
-	return nil
 }
 
-func numbers(path string, format table.Format, write func(*iostreams.Streams, table.Format) error) error {
-	return create(path, func(file io.Writer) error {
+func (r *Report) numbers(name string, format table.Format, write func(*iostreams.Streams, table.Format) error) {
+	r.create(name, func(file io.Writer) error {
 		s := iostreams.Plain(strings.NewReader(""), file, file)
 		if err := write(s, format); err != nil {
 			return err
@@ -67,30 +101,29 @@ func numbers(path string, format table.Format, write func(*iostreams.Streams, ta
 }
 
 // create writes a file. An error of closing it counts, since what was written may be lost.
-func create(path string, write func(io.Writer) error) (err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
+func (r *Report) create(name string, write func(io.Writer) error) {
+	path := filepath.Join(r.folder, name)
+	if r.err != nil {
+		return
 	}
-	defer func() {
-		if e := file.Close(); err == nil {
-			err = e
+	file, err := os.Create(path)
+	if err == nil {
+		err = write(file)
+		if closed := file.Close(); err == nil {
+			err = closed
 		}
-	}()
-	return write(file)
+	}
+	r.check(path, err)
 }
 
-// Page is a page in Markdown. What its methods are given may be foreign.
-type Page struct{ text strings.Builder }
-
 // Heading writes a heading: level 1 is the title of the page.
-func (p *Page) Heading(level int, text string) {
-	p.paragraph(strings.Repeat("#", level) + " " + printable.Markdown(text) + "\n")
+func (r *Report) Heading(level int, text string) {
+	r.paragraph(strings.Repeat("#", level) + " " + printable.Markdown(text) + "\n")
 }
 
 // List writes the lines of a terminal as a list: "label   text" as "label: text", and a line that begins with blanks as
 // more of the one before. Runs of blanks become one.
-func (p *Page) List(lines []string) {
+func (r *Report) List(lines []string) {
 	var items []string
 	for _, line := range lines {
 		if label, text, ok := strings.Cut(line, "  "); ok && label != "" && strings.TrimSpace(text) != "" {
@@ -107,11 +140,11 @@ func (p *Page) List(lines []string) {
 	for _, item := range items {
 		b.WriteString("- " + printable.Markdown(item) + "\n")
 	}
-	p.paragraph(b.String())
+	r.paragraph(b.String())
 }
 
 // Table writes a table.
-func (p *Page) Table(header []string, rows [][]string) {
+func (r *Report) Table(header []string, rows [][]string) {
 	grid := pretty.NewWriter()
 	line := func(cells []string) pretty.Row {
 		row := make(pretty.Row, len(cells))
@@ -124,75 +157,41 @@ func (p *Page) Table(header []string, rows [][]string) {
 	for _, row := range rows {
 		grid.AppendRow(line(row))
 	}
-	p.paragraph(grid.RenderMarkdown() + "\n")
+	r.paragraph(grid.RenderMarkdown() + "\n")
 }
 
-// Image shows a file of the same folder.
-func (p *Page) Image(what, file string) {
-	p.paragraph("![" + printable.Markdown(what) + "](" + file + ")\n")
+func (r *Report) paragraph(text string) {
+	if r.text.Len() > 0 && text != "" {
+		r.text.WriteString("\n")
+	}
+	r.text.WriteString(text)
 }
 
-func (p *Page) paragraph(text string) {
-	if p.text.Len() > 0 && text != "" {
-		p.text.WriteString("\n")
+// Figure draws a figure into name.svg and name.png, with a line below that says where it comes from, and shows it on the
+// page. Nothing is drawn without a figure.
+func (r *Report) Figure(name, what string, picture *figure.Figure) {
+	if r.err != nil || picture == nil {
+		return
 	}
-	p.text.WriteString(text)
+	r.Draw(name, picture)
+	r.paragraph("![" + printable.Markdown(what) + "](" + name + ".svg)\n")
 }
 
-// Page writes a page into a file.
-func (f Folder) Page(name string, p *Page) error {
-	path := filepath.Join(string(f), name)
-	if err := os.WriteFile(path, []byte(p.text.String()), 0o644); err != nil {
-		return Unwritable(path, err)
+// Draw draws a figure into files alone.
+func (r *Report) Draw(name string, picture *figure.Figure) {
+	if r.err != nil {
+		return
 	}
-	return nil
+	pixels, err := picture.PNG(r.source)
+	r.check(r.folder, err)
+	r.file(name+".png", pixels)
+	r.file(name+".svg", picture.SVG(r.source))
 }
 
-// Figure writes a figure as name.svg and name.png, with a line below that says where it comes from. It returns the name
-// of the first.
-func (f Folder) Figure(name string, picture *figure.Figure, source string) (svg string, err error) {
-	svg = name + ".svg"
-	pixels, err := picture.PNG(source)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(string(f), name+".png"), pixels, 0o644)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(string(f), svg), picture.SVG(source), 0o644)
-	}
-	if err != nil {
-		return "", Unwritable(string(f), err)
-	}
-	return svg, nil
-}
-
-// Agreement writes predicted-measured.svg and .png, if there is a time, and shows the figure on a page.
-func (f Folder) Agreement(p *Page, title string, times []score.Point, source string) error {
-	picture := figure.Agreement(title, times)
-	if picture == nil {
-		return nil
-	}
-	svg, err := f.Figure("predicted-measured", picture, source)
-	p.Image("predicted against measured times", svg)
-	return err
-}
-
-// Source says where figures about a device come from: the device, the day, the version and the words of the command.
-func Source(device string, args []string) string {
-	return fmt.Sprintf("%s · %s · %s · origami %s", device, time.Now().UTC().Format(time.DateOnly), session.Software(),
-		strings.Join(args, " "))
+// Agreement draws predicted against measured times, if there are any.
+func (r *Report) Agreement(title string, times []score.Point) {
+	r.Figure("predicted-measured", "predicted against measured times", figure.Agreement(title, times))
 }
 
 // HTML writes a page into a file.
-func (f Folder) HTML(name string, p *page.Page) error {
-	path := filepath.Join(string(f), name)
-	if err := create(path, p.File); err != nil {
-		return Unwritable(path, err)
-	}
-	return nil
-}
-
-// Unwritable is the error for a report that cannot be written.
-func Unwritable(path string, err error) error {
-	return &diag.Error{What: fmt.Sprintf("the report cannot be written: %v", err), Where: path,
-		Fix: "name another folder with --report", Err: err}
-}
+func (r *Report) HTML(name string, p *page.Page) { r.create(name, p.File) }

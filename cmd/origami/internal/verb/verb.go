@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/score"
@@ -130,21 +129,6 @@ func Subset(ctx context.Context, read func() (*dataset.Dataset, error)) (*score.
 		}
 		return score.SubsetOf(data), nil
 	})
-}
-
-// Report writes a report to the folder that --report names, and says so. Without a folder it does nothing. write also
-// gets the words of the command.
-func Report(ctx context.Context, f *session.Factory, folder string, write func(folder string, args []string) error,
-) error {
-	if folder == "" {
-		return nil
-	}
-	_, err := UntilCancelled(ctx, func() (struct{}, error) { return struct{}{}, write(folder, f.Args) })
-	if err != nil {
-		return err
-	}
-	f.Streams.Note("the report is in " + folder)
-	return nil
 }
 
 // Replace writes a file that a flag names, whole or not at all.

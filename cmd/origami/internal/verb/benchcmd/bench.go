@@ -12,6 +12,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
@@ -157,7 +158,7 @@ func (o *Options) compare(
 	if err := w.close(); err != nil {
 		return err
 	}
-	if err := verb.Report(ctx, o.Factory, folder, w.report); err != nil {
+	if err := report.Write(ctx, o.Factory, folder, w.contents()); err != nil {
 		return err
 	}
 	s := w.summarised()

@@ -13,38 +13,33 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// report writes the outcome into a folder: bench.md with the table and the plots, bench.csv and bench.json with the
-// numbers, and the plots as SVG and PNG. Files of an earlier report are replaced.
-func (w *writer) report(folder string, args []string) error {
-	to := report.Folder(folder)
-	if err := to.Make(); err != nil {
-		return err
+// contents are those of a report: bench.md with the table and the plots, bench.csv and bench.json with the numbers.
+func (w *writer) contents() report.Contents {
+	c := report.Contents{Name: "bench", Subject: w.arch.DeviceName, Numbers: w.again}
+	if len(w.rows) > 0 { // otherwise what went wrong has been said
+		c.Page = w.page
 	}
-	if len(w.rows) == 0 {
-		return nil // what went wrong has been said
-	}
+	return c
+}
+
+func (w *writer) page(r *report.Report) {
 	title := fmt.Sprintf("%s, %s model, kernel family %s", w.arch.ID(), w.arch.Model, w.data.Kernel)
+	s := w.summarised()
+	r.Heading(1, title)
+	r.List(w.above())
+	r.Table(w.columns(&s).Text(w.rows))
+	r.List(w.below(&s))
+	r.Figure("three-ways", "speed of the pick and of the libraries, relative to the fastest candidate",
+		threeWays(title, w.data.Libraries(), w.comparisons()))
 	var points []score.Point
 	for i := range w.rows {
 		points = append(points, w.rows[i].Points...)
 	}
-	source := report.Source(w.arch.DeviceName, args)
-	bars, err := to.Figure("three-ways", threeWays(title, w.data.Libraries(), w.comparisons()), source)
-	if err != nil {
-		return err
-	}
-	if err := to.Numbers("bench", w.again); err != nil {
-		return err
-	}
-	p := w.page(title, bars)
-	if err := to.Agreement(p, title, points, source); err != nil {
-		return err
-	}
+	r.Agreement(title, points)
 	if excluded := w.excluded(); len(excluded) > 0 {
-		p.Heading(2, "Left out")
-		p.List(excluded)
+		r.Heading(2, "Left out")
+		r.List(excluded)
 	}
-	return to.Page("bench.md", p)
 }
 
 // threeWays shows the speed of the pick and of the vendor's libraries per problem, relative to the fastest candidate,
@@ -82,17 +77,6 @@ func (w *writer) again(s *iostreams.Streams, format table.Format) error {
 		}
 	}
 	return other.close()
-}
-
-func (w *writer) page(title, bars string) *report.Page {
-	s := w.summarised()
-	var p report.Page
-	p.Heading(1, title)
-	p.List(w.above())
-	p.Table(w.columns(&s).Text(w.rows))
-	p.List(w.below(&s))
-	p.Image("speed of the pick and of the libraries, relative to the fastest candidate", bars)
-	return &p
 }
 
 // excluded lists the measurements that have no valid time.

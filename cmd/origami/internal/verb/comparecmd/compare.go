@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 )
@@ -86,7 +87,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if len(all.rows) > 0 {
-		if err := verb.Report(ctx, o.Factory, o.Report, w.report); err != nil {
+		if err := report.Write(ctx, o.Factory, o.Report, w.contents()); err != nil {
 			return err
 		}
 	}

@@ -6,36 +6,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/printable"
 )
 
-// report writes a comparison into a folder: compare.html, which needs no other file, the figures as SVG and PNG, and
-// compare.csv and compare.json with the numbers.
-func (w *writer) report(folder string, args []string) error {
-	to := report.Folder(folder)
-	if err := to.Make(); err != nil {
-		return err
-	}
-	err := to.Numbers("compare", func(s *iostreams.Streams, f table.Format) error { return w.write(s, f) })
-	if err != nil {
-		return err
-	}
-	source := report.Source(strings.Join(w.all.names(), ", "), args)
-	for _, f := range w.all.figures() {
-		if _, err := to.Figure(f.name, f.Figure, source); err != nil {
-			return err
+// contents are those of a report: compare.html, which needs no other file, the figures as SVG and PNG, and compare.csv
+// and compare.json with the numbers.
+func (w *writer) contents() report.Contents {
+	names := strings.Join(w.all.names(), ", ")
+	return report.Contents{Name: "compare", Subject: names, Numbers: w.write, Page: func(r *report.Report) {
+		for _, f := range w.all.figures() {
+			r.Draw(f.name, f.Figure)
 		}
-	}
-	p := &page.Page{Title: printable.Line("Comparison of " + strings.Join(w.all.names(), ", ")),
-		Footer: fmt.Sprintf("Written by %s on %s.", session.Software(), time.Now().UTC().Format(time.DateOnly))}
-	w.all.page(p)
-	return to.HTML("compare.html", p)
+		p := &page.Page{Title: printable.Line("Comparison of " + names),
+			Footer: fmt.Sprintf("Written by %s on %s.", session.Software(), time.Now().UTC().Format(time.DateOnly))}
+		w.all.page(p)
+		r.HTML("compare.html", p)
+	}}
 }
 
 func (c *comparison) names() []string {

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
@@ -153,7 +154,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
-	if err := verb.Report(ctx, o.Factory, o.Report, out.report); err != nil {
+	if err := report.Write(ctx, o.Factory, o.Report, out.contents()); err != nil {
 		return err
 	}
 	return failures.Err()

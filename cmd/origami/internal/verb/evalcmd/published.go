@@ -13,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
@@ -118,7 +119,7 @@ func (o *Options) runPublished(ctx context.Context) error {
 	if err := out.write(o.Factory.Streams, format); err != nil {
 		return err
 	}
-	return verb.Report(ctx, o.Factory, o.Report, out.report)
+	return report.Write(ctx, o.Factory, o.Report, out.contents())
 }
 
 // publishedDevices selects the times that the flags ask for, by device.

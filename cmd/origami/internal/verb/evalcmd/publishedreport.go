@@ -14,39 +14,24 @@ import (
 // mostOnCurve is how many points a curve has: more cannot be seen, and fill the files.
 const mostOnCurve = 200
 
-// report writes the outcome into a folder: published.md with the tables and the plots, published.csv, pairs.csv and
+// contents are those of a report: published.md with the tables and the plots, published.csv, pairs.csv and
 // published.json with the scores, times.csv with each time, its prediction and its source.
-func (o *publishedOutcome) report(folder string, args []string) error {
-	to := report.Folder(folder)
-	if err := to.Make(); err != nil {
-		return err
-	}
-	title := "Predicted against published times, kernel family " + o.kernel
-	source := report.Source("all devices of the times", args)
-	curves, err := to.Figure("agreement", figure.Sorted(title, "share of the times",
-		"the smaller ÷ the larger of predicted and published time", o.curves()), source)
-	if err != nil {
-		return err
-	}
+func (o *publishedOutcome) contents() report.Contents {
 	scores := *o
 	scores.pairs = false // they have a file of their own
-	if err := to.Numbers("published", scores.write); err != nil {
-		return err
-	}
-	if err := to.CSV("pairs", publishedPairColumns, o.pairRows()); err != nil {
-		return err
-	}
-	if err := to.CSV("times", publishedTimeColumns, o.timeRows()); err != nil {
-		return err
-	}
+	return report.Contents{Name: "published", Subject: "all devices of the times", Numbers: scores.write, Page: o.page}
+}
+
+func (o *publishedOutcome) page(r *report.Report) {
+	title := "Predicted against published times, kernel family " + o.kernel
+	r.CSV("pairs", publishedPairColumns, o.pairRows())
+	r.CSV("times", publishedTimeColumns, o.timeRows())
 	t := o.text()
-	p := t.page(title)
-	p.Table(publishedPairHeader, o.pairCells())
-	p.Image("agreement by class of shape", curves)
-	if err := to.Agreement(p, title, o.points(), source); err != nil {
-		return err
-	}
-	return to.Page("published.md", p)
+	t.page(r, title)
+	r.Table(publishedPairHeader, o.pairCells())
+	r.Figure("agreement", "agreement by class of shape", figure.Sorted(title, "share of the times",
+		"the smaller ÷ the larger of predicted and published time", o.curves()))
+	r.Agreement(title, o.points())
 }
 
 // points are the times for a plot.

@@ -8,16 +8,16 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// report writes the outcome into a folder: eval.md with the tables and the plots, eval.csv and eval.json with the
-// numbers.
-func (o *outcome) report(folder string, args []string) error {
-	to := report.Folder(folder)
-	if err := to.Make(); err != nil {
-		return err
+// contents are those of a report: eval.md with the tables and the plots, eval.csv and eval.json with the numbers.
+func (o *outcome) contents() report.Contents {
+	c := report.Contents{Name: "eval", Subject: o.arch.DeviceName, Numbers: o.write}
+	if len(o.rows) > 0 { // otherwise what went wrong has been said
+		c.Page = o.page
 	}
-	if len(o.rows) == 0 {
-		return nil // what went wrong has been said
-	}
+	return c
+}
+
+func (o *outcome) page(to *report.Report) {
 	title := fmt.Sprintf("%s, %s model on rung %s, kernel family %s", o.arch.ID(), o.arch.Model, o.arch.Rung,
 		o.data.Kernel)
 	var points []score.Point
@@ -34,20 +34,9 @@ func (o *outcome) report(folder string, args []string) error {
 			efficiency[1+t].Values = append(efficiency[1+t].Values, r.Top[t])
 		}
 	}
-	source := report.Source(o.arch.DeviceName, args)
-	curves, err := to.Figure("efficiency",
-		figure.Sorted(title, "share of the problems", "best time ÷ time", efficiency), source)
-	if err != nil {
-		return err
-	}
-	if err := to.Numbers("eval", o.write); err != nil {
-		return err
-	}
 	t := o.text()
-	p := t.page(title)
-	p.Image("efficiency over the problems, worst first", curves)
-	if err := to.Agreement(p, title, points, source); err != nil {
-		return err
-	}
-	return to.Page("eval.md", p)
+	t.page(to, title)
+	to.Figure("efficiency", "efficiency over the problems, worst first",
+		figure.Sorted(title, "share of the problems", "best time ÷ time", efficiency))
+	to.Agreement(title, points)
 }

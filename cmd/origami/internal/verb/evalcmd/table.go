@@ -26,14 +26,12 @@ type text struct {
 }
 
 // page begins a report with what both kinds of scores have: the lines, and the tables.
-func (t *text) page(title string) *report.Page {
-	p := &report.Page{}
+func (t *text) page(p *report.Report, title string) {
 	p.Heading(1, title)
 	p.List(t.above)
 	p.List(t.below)
 	p.Table(t.classHeader, t.classes)
 	p.Table(t.header, t.rows)
-	return p
 }
 
 const none = "–"

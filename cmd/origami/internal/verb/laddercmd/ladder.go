@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
@@ -92,7 +93,8 @@ func Run(ctx context.Context, o *Options) error {
 	if err := w.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
-	return verb.Report(ctx, o.Factory, o.Report, w.report)
+	return report.Write(ctx, o.Factory, o.Report, report.Contents{Name: "ladder", Subject: out.desc.DeviceName,
+		Numbers: w.write, Page: w.page})
 }
 
 // open opens the model of the family.

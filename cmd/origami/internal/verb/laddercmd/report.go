@@ -11,37 +11,25 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// report writes the outcome into a folder: ladder.md with the tables and the figures, which are SVG and PNG, and
-// ladder.csv and ladder.json with the numbers.
-func (w *writer) report(folder string, args []string) error {
-	to := report.Folder(folder)
-	if err := to.Make(); err != nil {
-		return err
-	}
-	if err := to.Numbers("ladder", w.write); err != nil {
-		return err
-	}
-	var page report.Page
-	page.Heading(1, fmt.Sprintf("SGEMM ladder on %s, %s", w.desc.DeviceName, w.problem))
+// page writes the tables and the figures.
+func (w *writer) page(r *report.Report) {
+	r.Heading(1, fmt.Sprintf("SGEMM ladder on %s, %s", w.desc.DeviceName, w.problem))
 	all := writer{w.outcome, true}
-	page.Table(all.columns().Text(w.entries))
-	if err := w.figures(to, report.Source(w.desc.DeviceName, args), &page); err != nil {
-		return err
-	}
-	page.Heading(2, "Claims")
-	page.Table(w.claims())
+	r.Table(all.columns().Text(w.entries))
+	w.figures(r)
+	r.Heading(2, "Claims")
+	r.Table(w.claims())
 	if sources := w.sources(); len(sources) > 0 {
-		page.Heading(2, "Sources of measured times")
-		page.List(sources)
+		r.Heading(2, "Sources of measured times")
+		r.List(sources)
 	}
-	return to.Page("ladder.md", &page)
 }
 
 // figures draws the rates of the rungs, and the rungs under the roof of DRAM at each of their three intensities.
-func (w *writer) figures(to report.Folder, source string, page *report.Page) error {
+func (w *writer) figures(r *report.Report) {
 	peak, dram := float64(w.desc.PeakFor(w.problem.DType)), ask.DRAMPeak(w.model)
 	if peak <= 0 || dram <= 0 {
-		return nil // no roof to draw them under
+		return // no roof to draw them under
 	}
 	title := fmt.Sprintf("%s, %s", w.desc.DeviceName, w.problem)
 	rates := &figure.Figure{Title: title, Series: []string{"predicted", "measured"},
@@ -72,20 +60,12 @@ func (w *writer) figures(to report.Folder, source string, page *report.Page) err
 		roofs.Kernels = append(roofs.Kernels, k)
 	}
 	if len(rates.Y.Names) == 0 {
-		return nil
+		return
 	}
 	rates.Marks = []figure.Mark{predicted, measured}
-	svg, err := to.Figure("rates", rates, source)
-	if err != nil {
-		return err
-	}
-	page.Image("Rates of the rungs", svg)
-	if svg, err = to.Figure("roofline", figure.Roofline(title, []figure.RoofSide{roofs}), source); err != nil {
-		return err
-	}
-	page.Image("A rung has three intensities. One that is above the roof of DRAM at the bytes that its threads ask for "+
-		"is served by the caches", svg)
-	return nil
+	r.Figure("rates", "Rates of the rungs", rates)
+	r.Figure("roofline", "A rung has three intensities. One that is above the roof of DRAM at the bytes that its threads ask "+
+		"for is served by the caches", figure.Roofline(title, []figure.RoofSide{roofs}))
 }
 
 // rate is the rate for a time, NaN if there is none.

@@ -108,7 +108,7 @@ func (o *gainOptions) run(ctx context.Context) error {
 	if err := g.write(o.factory.Streams, o.factory.Format()); err != nil {
 		return err
 	}
-	return verb.Report(ctx, o.factory, o.report, g.page)
+	return out.Write(ctx, o.factory, o.report, out.Contents{Name: "gain", Subject: g.subject, Numbers: g.write, Page: g.page})
 }
 
 // add enters the sizes of a data set. The place of the one kernel for all sizes stays empty.
@@ -227,12 +227,15 @@ func (g *gain) lines() [][2]string {
 	return [][2]string{{"times", g.subject}, {"sizes", strconv.Itoa(len(g.sizes))}, {"one kernel", g.one.String()}}
 }
 
-// page writes gain.md with a figure, gain.csv and gain.json.
-func (g *gain) page(folder string, args []string) error {
-	to := out.Folder(folder)
-	if err := to.Make(); err != nil {
-		return err
+// page writes the tables and a figure.
+func (g *gain) page(r *out.Report) {
+	r.Heading(1, "What tuned kernels are worth: "+g.subject)
+	var lines []string
+	for _, line := range g.lines() {
+		lines = append(lines, line[0]+": "+line[1])
 	}
+	r.List(lines)
+	r.Table(choices.Text(g.summary()))
 	f := &figure.Figure{Title: g.subject, Series: g.others, X: figure.Axis{Label: "GFLOP of the product", Log: true},
 		Y: figure.Axis{Label: "time ÷ time of the fastest kernel", Log: true, Reference: 1}}
 	for i, name := range g.others {
@@ -243,23 +246,7 @@ func (g *gain) page(folder string, args []string) error {
 		}
 		f.Marks = append(f.Marks, m)
 	}
-	svg, err := to.Figure("gain", f, out.Source(g.subject, args))
-	if err != nil {
-		return err
-	}
-	if err := to.Numbers("gain", g.write); err != nil {
-		return err
-	}
-	var p out.Page
-	p.Heading(1, "What tuned kernels are worth: "+g.subject)
-	var lines []string
-	for _, line := range g.lines() {
-		lines = append(lines, line[0]+": "+line[1])
-	}
-	p.List(lines)
-	p.Table(choices.Text(g.summary()))
-	p.Image("times of other choices over those of the fastest kernel", svg)
-	return to.Page("gain.md", &p)
+	r.Figure("gain", "times of other choices over those of the fastest kernel", f)
 }
 
 func geomean(ratios []float64) float64 {

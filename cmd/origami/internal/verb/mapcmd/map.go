@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
@@ -91,7 +92,8 @@ func Run(ctx context.Context, o *Options) error {
 	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
-	return verb.Report(ctx, o.Factory, o.Report, out.report)
+	return report.Write(ctx, o.Factory, o.Report, report.Contents{Name: "map", Subject: out.subject, Numbers: out.write,
+		Page: out.page})
 }
 
 func (o *Options) fromFile(ctx context.Context, out *outcome) error {

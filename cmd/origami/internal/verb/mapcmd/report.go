@@ -13,34 +13,20 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 )
 
-// report writes the outcome into a folder: map.md with the tables and the maps, map.csv and map.json with the numbers.
-func (out *outcome) report(folder string, args []string) error {
-	to := report.Folder(folder)
-	if err := to.Make(); err != nil {
-		return err
-	}
-	var page report.Page
-	page.Heading(1, out.subject)
+// page writes the tables and the maps.
+func (out *outcome) page(r *report.Report) {
+	r.Heading(1, out.subject)
 	lines := make([]string, len(out.heading))
 	for i, line := range out.heading {
 		lines[i] = line[0] + ": " + line[1]
 	}
-	page.List(lines)
-	source := report.Source(out.subject, args)
+	r.List(lines)
 	for _, m := range out.maps() {
-		svg, err := to.Figure(m.name, m.Figure, source)
-		if err != nil {
-			return err
-		}
-		page.Image(m.what, svg)
+		r.Figure(m.name, m.what, m.Figure)
 	}
 	if header, rows := out.winners(); len(rows) > 0 {
-		page.Table(header, rows)
+		r.Table(header, rows)
 	}
-	if err := to.Numbers("map", out.write); err != nil {
-		return err
-	}
-	return to.Page("map.md", &page)
 }
 
 // drawn is a map with the name of its files, and what it shows.

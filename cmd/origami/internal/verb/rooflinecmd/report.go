@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/roofline"
 )
@@ -18,36 +16,25 @@ import (
 // mostRows bounds the kernels of the page's table. The CSV file has all.
 const mostRows = 200
 
-// report writes roofline.md, a figure per type of operands as SVG and PNG, and the numbers as CSV and JSON.
-func (p *picture) report(folder string, args []string) error {
-	to := report.Folder(folder)
-	if err := to.Make(); err != nil {
-		return err
-	}
-	err := to.Numbers("roofline", func(s *iostreams.Streams, f table.Format) error { return p.write(s, f) })
-	if err != nil {
-		return err
-	}
-	header, rows := p.ceilings()
-	if err := to.CSV("ceilings", header, rows); err != nil {
-		return err
-	}
+// contents are those of a report: roofline.md, a figure per type of operands as SVG and PNG, and the numbers as CSV and
+// JSON.
+func (p *picture) contents() report.Contents {
 	labels := make([]string, len(p.sides))
 	for i := range p.sides {
 		labels[i] = p.sides[i].label
 	}
-	source := report.Source(strings.Join(labels, ", "), args)
-	page := &report.Page{}
-	page.Heading(1, "Kernels under the roofs")
+	return report.Contents{Name: "roofline", Subject: strings.Join(labels, ", "), Numbers: p.write, Page: p.page}
+}
+
+func (p *picture) page(r *report.Report) {
+	header, rows := p.ceilings()
+	r.CSV("ceilings", header, rows)
+	r.Heading(1, "Kernels under the roofs")
 	for _, t := range p.types() {
 		title := "Kernels under the roofs, " + t.String()
-		svg, err := to.Figure("roofline-"+t.String(), figure.Roofline(title, p.under(t)), source)
-		if err != nil {
-			return err
-		}
-		page.Image(title, svg)
+		r.Figure("roofline-"+t.String(), title, figure.Roofline(title, p.under(t)))
 	}
-	page.List([]string{
+	r.List([]string{
 		"A line is the roof of instructions or of a memory: what a microbenchmark reached or, where none was run, the " +
 			"limit of the hardware.",
 		"A kernel has a point per memory, at its rate and at its operations by byte there. Each point belongs under " +
@@ -55,18 +42,17 @@ func (p *picture) report(folder string, args []string) error {
 		"Bytes are the model's, also where the time is measured.",
 		fmt.Sprintf("Written by %s on %s.", session.Software(), time.Now().UTC().Format(time.DateOnly)),
 	})
-	page.Heading(2, "Ceilings")
-	page.Table(header, rows)
+	r.Heading(2, "Ceilings")
+	r.Table(header, rows)
 	if len(p.kernels) > 0 {
-		page.Heading(2, "Kernels")
-		header, rows = p.table()
+		r.Heading(2, "Kernels")
+		header, rows := p.table()
 		if len(rows) > mostRows {
-			page.List([]string{fmt.Sprintf("The first %d of %d; roofline.csv has all.", mostRows, len(rows))})
+			r.List([]string{fmt.Sprintf("The first %d of %d; roofline.csv has all.", mostRows, len(rows))})
 			rows = rows[:mostRows]
 		}
-		page.Table(header, rows)
+		r.Table(header, rows)
 	}
-	return to.Page("roofline.md", page)
 }
 
 // types are the types of operands in the picture.

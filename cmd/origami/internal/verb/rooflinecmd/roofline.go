@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
@@ -85,7 +86,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	p.warn(o.Factory.Streams)
-	if err := verb.Report(ctx, o.Factory, o.Report, p.report); err != nil {
+	if err := report.Write(ctx, o.Factory, o.Report, p.contents()); err != nil {
 		return err
 	}
 	return list.Failures.Err()

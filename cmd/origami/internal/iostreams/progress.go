@@ -127,6 +127,9 @@ func (b *Bar) SetMessage(text string) {
 	b.message = text
 }
 
+// Warn writes a line that stays, above the bar.
+func (b *Bar) Warn(text string) { b.s.Warn(text) }
+
 // Stop ends the bar and leaves nothing of it. It may be called again.
 func (b *Bar) Stop() {
 	if b.quit == nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
@@ -14,7 +13,7 @@ import (
 
 // progress shows on a terminal how far a sweep is. Elsewhere it shows warnings only.
 type progress struct {
-	*measuring.Progress
+	*iostreams.Bar
 
 	data     *dataset.Dataset
 	problems []problems.Problem
@@ -27,7 +26,7 @@ type progress struct {
 
 func newProgress(s *iostreams.Streams, sweep *measure.Sweep, list []problems.Problem) *progress {
 	return &progress{
-		Progress: measuring.NewProgress(s, "measuring"), data: sweep.Data, problems: list, begun: time.Now(),
+		Bar: iostreams.NewBar(s, "measuring"), data: sweep.Data, problems: list, begun: time.Now(),
 	}
 }
 

@@ -108,11 +108,14 @@ func (o *Options) measure(ctx context.Context) (_ *outcome, err error) {
 			err = closed
 		}
 	}()
-	progress := progress{measuring.NewProgress(o.Factory.Streams, "calibrating")}
-	defer progress.Stop()
+	bar := iostreams.NewBar(o.Factory.Streams, "calibrating")
+	defer bar.Stop()
 	s := &calibrate.Session{Plan: p, Device: at, Runner: runner, Environment: x.Environment, Rounds: records.Rounds,
-		Keep:  func(p *calibrate.Probe, r calibrate.Round) error { return log.append(p.Name, r) },
-		Begin: progress.begin}
+		Keep: func(p *calibrate.Probe, r calibrate.Round) error { return log.append(p.Name, r) },
+		Begin: func(probe *calibrate.Probe, done, total int) {
+			bar.Set(int64(done), int64(total))
+			bar.SetMessage(fmt.Sprintf("%d/%d rounds, %s", done, total, probe.Name))
+		}}
 	refused, err := s.Run(ctx)
 	if err != nil {
 		return nil, measuring.StoppedWith(ctx, err, "what was measured is", file)
@@ -239,14 +242,4 @@ func (l *log) unwritable(err error) error {
 	}
 	return &diag.Error{What: fmt.Sprintf("records cannot be written: %v", err), Where: l.name,
 		Fix: "make room, or name another file with --records", Err: err}
-}
-
-// progress shows on a terminal how far the measurement is.
-type progress struct{ *measuring.Progress }
-
-func (p progress) begin(probe *calibrate.Probe, done, total int) {
-	if p.Shown() {
-		p.Set(int64(done), int64(total))
-		p.SetMessage(fmt.Sprintf("%d/%d rounds, %s", done, total, probe.Name))
-	}
 }

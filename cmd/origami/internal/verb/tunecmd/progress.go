@@ -5,20 +5,19 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/tune"
 )
 
 // progress shows on a terminal how far a tuning is. Elsewhere it shows warnings only.
 type progress struct {
-	*measuring.Progress
+	*iostreams.Bar
 
 	run *tuning
 	t   *tune.Tuner
 }
 
 func newProgress(s *iostreams.Streams, run *tuning, t *tune.Tuner) *progress {
-	return &progress{measuring.NewProgress(s, "tuning"), run, t}
+	return &progress{iostreams.NewBar(s, "tuning"), run, t}
 }
 
 // show says how many sizes are open. The measurements that are left are expected to be as many per size as those that

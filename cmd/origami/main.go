@@ -2,6 +2,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -16,6 +17,13 @@ import (
 
 func main() {
 	relax()
+	if name, ok := builtins.Started(os.Args[1:]); ok { // the command line would take longer to build than the plugin
+		if err := builtins.Serve(name); err != nil {
+			_, _ = fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(run())
 }
 

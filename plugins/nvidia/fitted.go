@@ -1,9 +1,6 @@
 package nvidia
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -33,27 +30,11 @@ func withDataSet(list []arch.Fitted, name, kernel string) []arch.Fitted {
 	return append(list, arch.Fitted{DataSet: name, Kernel: kernel, Problems: problemsOf(name)})
 }
 
-// problemsOf returns the problems of a data set, or of all in a folder that are not kept for a test. No number of a
-// model was fitted to problems in groups.
+// problemsOf returns the problems of a data set, or of all in a folder.
 func problemsOf(name string) (problems []gemm.Problem) {
-	for text := range bytes.Lines(data.Problems) {
-		set, _, _ := strings.Cut(strings.TrimPrefix(string(text), `{"data_set":"`), `"`)
-		inside := strings.HasPrefix(set, name+"/") && !strings.HasSuffix(set, "-test")
-		if set != name && !inside {
-			continue
-		}
-		var line struct{ Problems []gemm.Record }
-		if err := json.Unmarshal(text, &line); err != nil {
-			panic(fmt.Sprintf("problems.jsonl: %v", err)) // a test reads it
-		}
-		for i := range line.Problems {
-			p, err := line.Problems[i].Problem()
-			if err != nil {
-				panic(fmt.Sprintf("problems.jsonl: %v", err))
-			}
-			if p.Groups == (gemm.Groups{}) {
-				problems = append(problems, p)
-			}
+	for _, set := range data.Problems {
+		if set.Name == name || strings.HasPrefix(set.Name, name+"/") {
+			problems = append(problems, set.Problems...)
 		}
 	}
 	return problems

@@ -13,7 +13,7 @@ import (
 )
 
 var update = flag.Bool("update", false,
-	"write the table of docs/experiments/triton-on-h200/agreement.csv, and problems.jsonl")
+	"write the table of docs/experiments/triton-on-h200/agreement.csv, and zproblems.go")
 
 // The same kernels on two machines of one kind, timed by two programs: the table in docs says how far they agree.
 func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {

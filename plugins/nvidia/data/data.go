@@ -2,7 +2,11 @@
 // a machine without a GPU. It holds data and no logic. README.md says where each data set comes from.
 package data
 
-import "embed"
+import (
+	"embed"
+
+	"github.com/origami-gemm/origami/core/gemm"
+)
 
 // FS holds the data sets, a folder each, as core/dataset reads them.
 //
@@ -21,11 +25,13 @@ var Compiled embed.FS
 //go:embed intervals.jsonl
 var Intervals []byte
 
-// Problems lists the problems of the data sets beside this file, those that are not embedded included: a line of JSON
-// per data set. `go test ./plugins/nvidia/data -run Problems -update` writes it anew.
-//
-//go:embed problems.jsonl
-var Problems []byte
+// Set is a data set that numbers of a model may have been fitted to. Problems, which `go test ./plugins/nvidia/data -run
+// Problems -update` writes, has those beside this file, those that are not embedded included. They are Go because a
+// model of the H200 lists them when it is opened: to read them would take longer than one selection.
+type Set struct {
+	Name     string
+	Problems []gemm.Problem
+}
 
 // Kernels is what is known of the kernels of a family on a device by themselves, for no problem in particular.
 type Kernels struct {

@@ -69,6 +69,14 @@ func options(s config.Settings, warn func(string)) host.Options {
 	}
 }
 
+// Started returns the built-in plugin that a host started this program as.
+func Started(args []string) (name string, ok bool) {
+	if len(args) != 3 || args[0] != "plugin" || args[1] != "serve" || os.Getenv(wire.EnvCookie) != wire.Cookie {
+		return "", false
+	}
+	return args[2], true
+}
+
 // Serve serves a built-in plugin to the process that started this one.
 func Serve(name string) error {
 	b, err := find(name)

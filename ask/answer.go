@@ -14,8 +14,12 @@ type Answer struct {
 	// ids, as in `--arch arch@device`
 	Arch   string `json:"arch"`
 	Device string `json:"device"`
-	// the model and its kernel family
-	Model  string `json:"model"`
+	// the model
+	Model string `json:"model"`
+	// what the model is for: `refined`, origami's own prediction, or `reference`, a published model. Absent if its plugin
+	// does not say. It stands beside `model` wherever that is. Up to version 0.1, `model` had these words
+	ModelClass arch.ModelClass `json:"model_class,omitempty"`
+	// the model's kernel family
 	Kernel string `json:"kernel"`
 	// how much the model knows: `spec`, `calibrated`, `compiled`, `characterized`
 	Rung arch.Rung `json:"rung"`
@@ -201,7 +205,8 @@ type ContractionPlan struct {
 // Answer returns an entry as a plain value.
 func (a *Ranking) Answer(e *Entry) Answer {
 	o := Answer{
-		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, Kernel: a.Kernel, Rung: a.Arch.Rung,
+		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, ModelClass: a.Arch.ModelClass,
+		Kernel: a.Kernel, Rung: a.Arch.Rung,
 		RungReason: a.Arch.RungReason, RanksOnly: a.Arch.RanksOnly,
 		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
 		Live: LiveOf(a.Arch), Problem: a.Problem.Record(), Labels: a.Labels, Config: e.Config,

@@ -257,6 +257,7 @@ func (m *model) describe() ([]byte, error) {
 		Device     string            `json:"device"`
 		DeviceName string            `json:"device_name"`
 		Model      string            `json:"model"`
+		Class      arch.ModelClass   `json:"model_class,omitempty"`
 		Kernel     string            `json:"kernel"`
 		Kernels    []string          `json:"kernels"`
 		Rung       arch.Rung         `json:"rung"`
@@ -269,8 +270,8 @@ func (m *model) describe() ([]byte, error) {
 		Params     []param           `json:"params"`
 		Options    map[string]string `json:"options"`
 	}{
-		d.Arch, d.Device, d.DeviceName, d.Model, m.kernel, d.Kernels, d.Rung, d.RungReason, d.RanksOnly, d.Units,
-		float64(d.Clock), d.ClockRung, 0, nil, map[string]string{},
+		d.Arch, d.Device, d.DeviceName, d.Model, d.ModelClass, m.kernel, d.Kernels, d.Rung, d.RungReason, d.RanksOnly,
+		d.Units, float64(d.Clock), d.ClockRung, 0, nil, map[string]string{},
 	}
 	for i := range d.Uncertainty {
 		if u := &d.Uncertainty[i]; u.Kernel == m.kernel && text.Level == 0 {
@@ -304,12 +305,14 @@ func list() ([]byte, error) {
 		Doc     string   `json:"doc"`
 	}
 	type entry struct {
-		ID      string   `json:"id"`
-		Vendor  string   `json:"vendor"`
-		Models  []string `json:"models"`
-		Kernels []string `json:"kernels"`
-		Devices []device `json:"devices"`
-		Options []option `json:"options,omitempty"`
+		ID     string   `json:"id"`
+		Vendor string   `json:"vendor"`
+		Models []string `json:"models"`
+		// Classes are those of Models: other names for them in requests.
+		Classes []arch.ModelClass `json:"model_classes,omitempty"`
+		Kernels []string          `json:"kernels"`
+		Devices []device          `json:"devices"`
+		Options []option          `json:"options,omitempty"`
 	}
 	all, err := providers()
 	if err != nil {
@@ -323,7 +326,7 @@ func list() ([]byte, error) {
 			options = append(options, option{o.Key, o.Default, o.Values, o.Doc})
 		}
 		for _, a := range m.Archs {
-			e := entry{ID: a.ID, Vendor: a.Vendor, Models: a.Models, Kernels: a.Kernels, Options: options}
+			e := entry{ID: a.ID, Vendor: a.Vendor, Models: a.Models, Classes: a.Classes, Kernels: a.Kernels, Options: options}
 			for _, d := range a.Devices {
 				e.Devices = append(e.Devices, device(d))
 			}

@@ -22,17 +22,17 @@ func must(t *testing.T, request string) *model {
 
 func TestOpen(t *testing.T) {
 	for request, want := range map[string]string{
-		`{"arch":"sm90"}`:                                                "sm90@h100 refined triton",
-		`{"arch":"sm90@h200"}`:                                           "sm90@h200 refined triton",
-		`{"arch":"h200","kernel":"mma"}`:                                 "sm90@h200 refined mma",
-		`{"arch":"sm90","device":"h200-sxm","model":"reference"}`:        "sm90@h200 reference triton",
-		`{"arch":"h200","kernel":"library","options":{"l2":"cold"}}`:     "sm90@h200 refined library",
-		`{"arch":"v100"}`:                                                "sm70@v100 refined library",
-		`{"arch":"mi300x","kernel":"library"}`:                           "gfx942@mi300x refined library",
-		`{"arch":"gfx942"}`:                                              "gfx942@mi300x refined tensile",
-		`{"arch":"gfx942","kernel":"triton"}`:                            "gfx942@mi300x reference triton",
-		`{"arch":"sm90","live":{"name":"NVIDIA H200"}}`:                  "sm90@h200 refined triton",
-		`{"arch":"sm89","overrides":{"clock":{"value":1,"unit":"GHz"}}}`: "sm89@rtx4090 refined triton",
+		`{"arch":"sm90"}`:                                                "sm90@h100 pipelined triton",
+		`{"arch":"sm90@h200"}`:                                           "sm90@h200 pipelined triton",
+		`{"arch":"h200","kernel":"mma"}`:                                 "sm90@h200 pipelined mma",
+		`{"arch":"sm90","device":"h200-sxm","model":"reference"}`:        "sm90@h200 tritonblas triton",
+		`{"arch":"h200","kernel":"library","options":{"l2":"cold"}}`:     "sm90@h200 library library",
+		`{"arch":"v100"}`:                                                "sm70@v100 library library",
+		`{"arch":"mi300x","kernel":"library"}`:                           "gfx942@mi300x library library",
+		`{"arch":"gfx942"}`:                                              "gfx942@mi300x tensile tensile",
+		`{"arch":"gfx942","kernel":"triton"}`:                            "gfx942@mi300x amd-origami triton",
+		`{"arch":"sm90","live":{"name":"NVIDIA H200"}}`:                  "sm90@h200 pipelined triton",
+		`{"arch":"sm89","overrides":{"clock":{"value":1,"unit":"GHz"}}}`: "sm89@rtx4090 pipelined triton",
 	} {
 		m := must(t, request)
 		if got := m.description.ID() + " " + m.description.Model + " " + m.kernel; got != want {
@@ -60,7 +60,7 @@ func TestOpen(t *testing.T) {
 		`{}`:                                                            "the architecture is missing",
 		`{"arch":"sm91"}`:                                               "did you mean sm90",
 		`{"arch":"sm90","device":"h900"}`:                               "did you mean h100, h200",
-		`{"arch":"sm90","model":"oracle"}`:                              "use one of refined, reference",
+		`{"arch":"sm90","model":"oracle"}`:                              "use one of pipelined, library, sgemm, tritonblas",
 		`{"arch":"sm90","kernel":"cutlass"}`:                            "use one of triton, mma",
 		`{"arch":"sm90","rung":"oracular"}`:                             "and not on oracular",
 		`{"arch":"sm90","options":{"a":"b"}}`:                           `no option "a"`,

@@ -121,7 +121,7 @@ const char *origami_version(void);
  *
  *   arch       "sm90", "sm90@h200" or "h200", as on the command line
  *   device     "h200"
- *   model      "refined", "reference"; default: the architecture's best
+ *   model      a name, or "refined" or "reference" for one of that class; default: the architecture's best
  *   kernel     kernel family; default: the model's first
  *   rung       how much the model may know: "spec", "calibrated", "compiled", "characterized"; default: the highest
  *   options    {"key": "value"}: settings of the architecture's plugin

@@ -18,9 +18,11 @@ type Description struct {
 	Device, DeviceName string
 	// Aliases are other names of this architecture and device.
 	Aliases []string
-	// Model is the model that was opened. Models lists the models of the architecture, best first.
-	Model  string
-	Models []string
+	// Model is the model that was opened, ModelClass its class, empty if it has none. Models lists the models of the
+	// architecture, best first.
+	Model      string
+	ModelClass ModelClass
+	Models     []string
 	// Kernels are the kernel families that the opened model predicts, default first. Other models of the architecture may
 	// predict others: see OpenRequest.Kernel.
 	Kernels []string
@@ -186,6 +188,17 @@ func (d *Description) Ignores(param string) bool { return slices.Contains(d.Unus
 
 // ID returns "arch@device".
 func (d *Description) ID() string { return d.Arch + "@" + d.Device }
+
+// Is reports whether a request may name the model so: by its name, or by its class.
+func (d *Description) Is(model string) bool { return model == d.Model || model == string(d.Class()) }
+
+// Class returns the class of the model. A model without one is a class by itself.
+func (d *Description) Class() ModelClass {
+	if d.ModelClass != "" {
+		return d.ModelClass
+	}
+	return ModelClass(d.Model)
+}
 
 // Kernel checks the name of a kernel family against what the model predicts; empty means the first.
 func (d *Description) Kernel(name string) (string, error) {

@@ -28,14 +28,44 @@ type Manifest struct {
 
 // ArchEntry is one architecture of a manifest.
 type ArchEntry struct {
-	ID      string // "sm89"
-	Vendor  string
-	Models  []string // best first
+	ID     string // "sm89"
+	Vendor string
+	Models []string // best first
+	// Classes are the classes of Models, nil if no model has one.
+	Classes []ModelClass
 	Kernels []string // default first; not every model predicts all of them
 	// Fitted are the models whose constants can be fitted to measurements (core/fit.Tunable).
 	Fitted []string
 	// Devices are the devices of this architecture, the default first.
 	Devices []DeviceEntry
+}
+
+// ModelClass says what a model is for. It is a second name for the model in requests: of the models of a class, it
+// means the best that predicts the kernel family asked for.
+type ModelClass string
+
+// The classes of models.
+const (
+	ClassRefined   ModelClass = "refined"   // origami's own prediction for a kernel family
+	ClassReference ModelClass = "reference" // a published model, bit for bit: the yardstick, never tuned
+)
+
+// Class returns the class of a model by its position. A model without one is a class by itself.
+func (e *ArchEntry) Class(i int) ModelClass {
+	if i < len(e.Classes) && e.Classes[i] != "" {
+		return e.Classes[i]
+	}
+	return ModelClass(e.Models[i])
+}
+
+// Has reports whether a request may name a model so: by its name, or by its class.
+func (e *ArchEntry) Has(model string) bool {
+	for i, name := range e.Models {
+		if model == name || ModelClass(model) == e.Class(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // DeviceEntry is one device of a manifest.
@@ -59,8 +89,10 @@ type OptionValue struct{ Key, Value string }
 
 // OpenRequest names what to open. Empty fields mean the default.
 type OpenRequest struct {
-	Arch, Device, Model string
-	// Kernel is the kernel family that the model has to predict. A plugin may have several models of one name, each for
+	Arch, Device string
+	// Model is the name of a model or its class.
+	Model string
+	// Kernel is the kernel family that the model has to predict. A plugin may have several models of one class, each for
 	// some families.
 	Kernel    string
 	Overrides map[string]hw.OverrideValue

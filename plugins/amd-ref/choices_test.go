@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	show   = flag.Bool("show", false, "print the tables of docs/model-amd-refined.md")
+	show   = flag.Bool("show", false, "print the tables of docs/model-tensile.md")
 	update = flag.Bool("update", false, "draw the maps of docs/experiments/vega10-slides")
 )
 
@@ -182,7 +182,7 @@ func classes(r *tuned.Row) []string {
 }
 
 // The refined model chooses as AMD's tuning did about as often as the reference or more often, and splits K where the
-// library does. With -show, the scores are of all rows, as docs/model-amd-refined.md has them.
+// library does. With -show, the scores are of all rows, as docs/model-tensile.md has them.
 func TestChoices(t *testing.T) {
 	every := 8
 	if *show {

@@ -1,5 +1,5 @@
 // Package amdref provides AMD's GPUs, from the device files of configs/ in the parameters of package device. It opens
-// three models on them: the refined model of Tensile's kernels (package refined), the model of vendors' libraries
+// three models on them: the model of Tensile's kernels (package refined), the model of vendors' libraries
 // (plugins/library), and the reference, which reproduces AMD's own model and is never tuned (package reference). The
 // plugin has its name, amd-ref, from the reference.
 package amdref
@@ -39,7 +39,7 @@ var all = []catalog.Model{overTensile, reference.Model, vendorLibrary.Model()}
 
 // overTensile predicts the kernels of AMD's libraries.
 var overTensile = catalog.Model{
-	Name: refined.Name, Kernels: []string{tensile.Name}, Needs: refined.Needs,
+	Name: refined.Name, Class: arch.ClassRefined, Kernels: []string{tensile.Name}, Needs: refined.Needs,
 	Open: func(s catalog.Selection) (arch.Architecture, error) {
 		m := refined.New(s.Sheet, s.Params)
 		if len(s.Changed) > 0 { // the times of another device were not checked

@@ -25,16 +25,16 @@ func TestManifest(t *testing.T) {
 		}
 	}
 	want := []string{
-		"gfx900 vega10 [vega-fe vega-frontier] [refined] [tensile library] AMD",
-		"gfx906 vega20 [mi60] [refined] [library] AMD",
-		"gfx906 mi50 [mi50-32gb mi50-16gb] [refined] [library] AMD",
-		"gfx908 mi100 [mi100-32gb] [refined] [library] AMD",
-		"gfx90a mi210 [mi250-gcd] [refined reference] [tensile triton library] AMD",
-		"gfx90a mi250x-gcd [mi250x] [refined reference] [tensile triton library] AMD",
-		"gfx942 mi300x [] [refined reference] [tensile triton library] AMD",
-		"gfx942 mi308x [mi308x-192gb] [refined reference] [tensile triton library] AMD",
-		"gfx942 mi325x [mi325x-256gb] [refined reference] [tensile triton library] AMD",
-		"gfx950 mi355x [] [refined reference] [tensile triton library] AMD",
+		"gfx900 vega10 [vega-fe vega-frontier] [tensile library] [tensile library] AMD",
+		"gfx906 vega20 [mi60] [library] [library] AMD",
+		"gfx906 mi50 [mi50-32gb mi50-16gb] [library] [library] AMD",
+		"gfx908 mi100 [mi100-32gb] [library] [library] AMD",
+		"gfx90a mi210 [mi250-gcd] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx90a mi250x-gcd [mi250x] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx942 mi300x [] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx942 mi308x [mi308x-192gb] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx942 mi325x [mi325x-256gb] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx950 mi355x [] [tensile amd-origami library] [tensile triton library] AMD",
 	}
 	if m.Name != "amd-ref" || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%s provides %v, want %v", m.Name, got, want)
@@ -57,7 +57,9 @@ func withOption(archID, key, value string) arch.OpenRequest {
 }
 
 func withOverride(key string, value float64) arch.OpenRequest {
-	return arch.OpenRequest{Arch: "gfx942", Model: reference.Name, Overrides: map[string]hw.OverrideValue{key: {Value: value}}}
+	return arch.OpenRequest{
+		Arch: "gfx942", Model: reference.Name, Overrides: map[string]hw.OverrideValue{key: {Value: value}},
+	}
 }
 
 var openTests = []struct {
@@ -88,7 +90,7 @@ var openTests = []struct {
 	},
 	{
 		arch.OpenRequest{Arch: "gfx942", Model: "oracle"},
-		`gfx942 has no model "oracle"; use one of refined, reference`,
+		`gfx942 has no model "oracle"; use one of tensile, amd-origami, library`,
 	},
 	{
 		withOption("gfx942", "occupancy", "2"),

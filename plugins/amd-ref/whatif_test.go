@@ -11,7 +11,6 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/plugins/amd-ref/refined"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 	"github.com/origami-gemm/origami/plugins/library"
 )
@@ -31,7 +30,7 @@ func whatIfs(t *testing.T) (list []whatIf) {
 	for _, a := range p.Manifest().Archs {
 		for _, d := range a.Devices {
 			for _, k := range a.Kernels {
-				r := arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: refined.Name, Kernel: k}
+				r := arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: string(arch.ClassRefined), Kernel: k}
 				switch k {
 				case library.Family:
 					r.Options = map[string]string{"l2": "cold"} // all of the operands come from DRAM

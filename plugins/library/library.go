@@ -15,7 +15,7 @@ import (
 
 const (
 	// Name is the model's name in requests and descriptions.
-	Name = "refined"
+	Name = "library"
 	// Family is the kernel family that it predicts.
 	Family = "library"
 )

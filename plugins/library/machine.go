@@ -38,7 +38,7 @@ func (v *Vendor) Model() catalog.Model {
 		needs = append(needs, formula.Named(f)...)
 	}
 	return catalog.Model{
-		Name: Name, Kernels: []string{Family}, Options: Options, Needs: needs,
+		Name: Name, Class: arch.ClassRefined, Kernels: []string{Family}, Options: Options, Needs: needs,
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			if s.Compiled != nil || s.Characterization != nil {
 				return nil, diag.Inputf("the kernels of the family %s are the vendor's, and no report or times of them count",

@@ -55,7 +55,7 @@ func TestTermsThatDoNotEnterTheTotal(t *testing.T) {
 				}
 			}
 		}
-		if left == 0 && d.Model == "refined" {
+		if left == 0 && d.Model == "pipelined" {
 			t.Errorf("%s on %s: every term enters every total", d.ID(), d.Rung)
 		}
 	}

@@ -33,7 +33,7 @@ func TestIntervalsAreFound(t *testing.T) {
 			}
 		}
 	}
-	if got := intervalsOf("sm90", "h2", "refined", arch.RungSpec); got != nil {
+	if got := intervalsOf("sm90", "h2", "pipelined", arch.RungSpec); got != nil {
 		t.Errorf("the beginning of a name finds %d lines", len(got))
 	}
 }

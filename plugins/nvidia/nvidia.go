@@ -61,7 +61,7 @@ var (
 func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 	return func(sm *gpu.SM) catalog.Model {
 		return catalog.Model{
-			Name: refined.Name, Kernels: kernel.Names(families), Fitted: true,
+			Name: refined.Name, Class: arch.ClassRefined, Kernels: kernel.Names(families), Fitted: true,
 			Open: func(s catalog.Selection) (arch.Architecture, error) {
 				d := gpu.NewDevice(sm, s.Sheet, s.Params)
 				m, err := refined.New(d, families, refined.Known{
@@ -85,7 +85,7 @@ func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 // ladderOf models the kernels of the SGEMM ladders, whose terms are others.
 func ladderOf(sm *gpu.SM) catalog.Model {
 	return catalog.Model{
-		Name: ladder.Name, Kernels: []string{ladder.Family}, Needs: ladder.Needs(),
+		Name: ladder.Family, Class: arch.ClassRefined, Kernels: []string{ladder.Family}, Needs: ladder.Needs(),
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			if s.Compiled != nil || s.Characterization != nil {
 				return nil, diag.Inputf("files of compiled or timed kernels do not say which axes of the family %s a kernel has",
@@ -99,7 +99,7 @@ func ladderOf(sm *gpu.SM) catalog.Model {
 func referenceOver(families ...reference.Family) func(*gpu.SM) catalog.Model {
 	return func(sm *gpu.SM) catalog.Model {
 		return catalog.Model{
-			Name: reference.Name, Kernels: kernel.Names(families),
+			Name: reference.Name, Class: arch.ClassReference, Kernels: kernel.Names(families),
 			Open: func(s catalog.Selection) (arch.Architecture, error) {
 				return compared(reference.New(gpu.NewDevice(sm, s.Sheet, s.Params), families), nil), nil
 			},

@@ -43,10 +43,11 @@ type Definition struct {
 	Ladder      func() *ladder.Ladder
 }
 
-// Model is a model over some kernel families. A model whose families have different terms has an entry for each group
-// of families that it is opened for.
+// Model is a model over some kernel families.
 type Model struct {
 	Name string
+	// Class says what the model is for, and requests may name the model by it.
+	Class arch.ModelClass
 	// Kernels are the kernel families that the opened model predicts, the default first.
 	Kernels []string
 	// Options are those that the model reads.
@@ -188,7 +189,7 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 		return nil, err
 	}
 	d := opened.Describe() // not shared yet
-	d.Models = m.Arch.Models
+	d.ModelClass, d.Models = model.Class, m.Arch.Models
 	if len(d.Unused) > 0 {
 		d.Unused = derived.unused(s.Params, d.Unused)
 	}
@@ -300,11 +301,14 @@ func (c *Catalog) known(
 	if r.Rung == arch.RungSpec {
 		sheet.Calibrated = nil
 	}
-	if f := sheet.Fitted; f != nil && !slices.ContainsFunc(c.models(m.Arch.ID), func(one Model) bool {
-		return one.Name == f.Model && one.Fitted
-	}) {
-		return nil, nil, nil, diag.Inputf("fitted: no model %q of %s takes fitted numbers", f.Model, m.Arch.ID).
-			At("%s", file).Do("leave the section out")
+	if f := sheet.Fitted; f != nil {
+		models := c.models(m.Arch.ID)
+		i := slices.IndexFunc(models, func(one Model) bool { return one.is(f.Model) && one.Fitted })
+		if i < 0 {
+			return nil, nil, nil, diag.Inputf("fitted: no model %q of %s takes fitted numbers", f.Model, m.Arch.ID).
+				At("%s", file).Do("leave the section out")
+		}
+		f.Model = models[i].Name
 	}
 	if m.Live != nil {
 		sheet = sheet.WithLive(specs, m.Live.Attributes)

@@ -22,7 +22,13 @@ func (c *Catalog) models(arch string) []Model {
 func entryOf(d hw.Header, models []Model) arch.ArchEntry {
 	e := arch.ArchEntry{ID: d.Arch, Vendor: d.Vendor}
 	for i := range models {
-		e.Models = with(e.Models, models[i].Name)
+		if m := &models[i]; !slices.Contains(e.Models, m.Name) {
+			e.Models = append(e.Models, m.Name)
+			if m.Class != "" || e.Classes != nil {
+				e.Classes = append(e.Classes, make([]arch.ModelClass, len(e.Models)-1-len(e.Classes))...)
+				e.Classes = append(e.Classes, m.Class)
+			}
+		}
 		e.Kernels = with(e.Kernels, models[i].Kernels...)
 		if models[i].Fitted {
 			e.Fitted = with(e.Fitted, models[i].Name)
@@ -66,7 +72,7 @@ func (m *Model) specs(all []hw.Spec) []hw.Spec {
 
 // choose returns the best model that has what a request names: a model, a kernel family, both or neither.
 func (c *Catalog) choose(a *arch.ArchEntry, r *arch.OpenRequest) (*Model, error) {
-	if r.Model != "" && !slices.Contains(a.Models, r.Model) {
+	if r.Model != "" && !a.Has(r.Model) {
 		return nil, diag.Inputf("%s has no model %q", a.ID, r.Model).Do("use one of %s", list(a.Models))
 	}
 	if r.Kernel != "" && !slices.Contains(a.Kernels, r.Kernel) {
@@ -77,7 +83,7 @@ func (c *Catalog) choose(a *arch.ArchEntry, r *arch.OpenRequest) (*Model, error)
 	models := c.models(a.ID)
 	for i := range models {
 		m := &models[i]
-		named, has := r.Model == "" || m.Name == r.Model, r.Kernel == "" || slices.Contains(m.Kernels, r.Kernel)
+		named, has := r.Model == "" || m.is(r.Model), r.Kernel == "" || slices.Contains(m.Kernels, r.Kernel)
 		switch {
 		case named && has:
 			return m, c.checkOptions(m, models, r.Options)
@@ -100,7 +106,7 @@ func (c *Catalog) checkOptions(m *Model, models []Model, options map[string]stri
 		var others, all []string
 		for i := range models {
 			if models[i].reads(key) {
-				others = append(others, models[i].Name+" over "+list(models[i].Kernels))
+				others = append(others, models[i].Name)
 			}
 		}
 		for _, o := range c.manifest.Options {
@@ -109,11 +115,14 @@ func (c *Catalog) checkOptions(m *Model, models []Model, options map[string]stri
 		if len(others) == 0 {
 			return diag.Inputf("plugin %s has no option %q", c.def.Name, key).Do("its options: %s", list(all))
 		}
-		return diag.Inputf("the %s model over %s has no option %q", m.Name, list(m.Kernels), key).
-			Do("leave it out: it is one of %s", strings.Join(others, " and "))
+		return diag.Inputf("the %s model has no option %q", m.Name, key).
+			Do("leave it out: it is an option of the model %s", strings.Join(others, " and "))
 	}
 	return nil
 }
+
+// is reports whether a request may name the model so.
+func (m *Model) is(name string) bool { return name == m.Name || name == string(m.Class) }
 
 func (m *Model) reads(option string) bool {
 	return slices.ContainsFunc(m.Options, func(o arch.Option) bool { return o.Key == option })

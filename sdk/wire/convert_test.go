@@ -63,6 +63,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 		t.Fatal(err)
 	}
 	described := *a.Describe()
+	described.ModelClass = arch.ClassRefined
 	described.Families = slices.Clone(described.Families)
 	described.Families[0].Opaque, described.Families[0].Nests = true, true
 	described.Params = slices.Clone(described.Params)
@@ -75,7 +76,20 @@ func TestDescriptionsSurvive(t *testing.T) {
 	levels, err := fromLevels(q.Levels)
 	same(t, a.Hierarchy().Levels(), levels, err)
 
+	if q.Description.Model != "refined" || q.Description.ModelName != described.Model {
+		t.Errorf("a host that knows no classes reads the model %q", q.Description.Model)
+	}
+
 	m := fake.Provider{}.Manifest()
+	m.Archs = slices.Clone(m.Archs)
+	for i := range m.Archs {
+		e := &m.Archs[i]
+		e.Models = []string{"pipelined", "library", "tritonblas"}
+		e.Classes = []arch.ModelClass{arch.ClassRefined, arch.ClassRefined, arch.ClassReference}
+		if old := toManifest(m).Archs[i].Models; !slices.Equal(old, []string{"refined", "reference"}) {
+			t.Errorf("a host that knows no classes reads the models %q", old)
+		}
+	}
 	allSet(t, toManifest(m))
 	manifest, err := fromManifest(toManifest(m))
 	same(t, m, manifest, err)
@@ -116,7 +130,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 }
 
 var fieldsKnown = map[string]int{
-	"arch.Description": 32, "arch.Manifest": 6, "arch.ArchEntry": 6, "arch.Constant": 7,
+	"arch.Description": 33, "arch.Manifest": 6, "arch.ArchEntry": 7, "arch.Constant": 7,
 	"arch.OpenRequest": 11, "arch.Space": 8, "gemm.Config": 9,
 	"gemm.Problem":  19,
 	"arch.Estimate": 3, "arch.Uncertainty": 9, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,

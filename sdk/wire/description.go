@@ -22,6 +22,9 @@ func toDescription(d *arch.Description) *pb.Description {
 		RegistersPerThread: int64(d.RegistersPerThread),
 		Order:              &pb.Order{Window: d.Order.Window},
 	}
+	if d.ModelClass != "" {
+		q.Model, q.ModelName, q.ModelNames = string(d.ModelClass), d.Model, d.Models
+	}
 	for _, p := range d.Peak {
 		q.Peaks = append(q.Peaks, &pb.PeakRate{ElementType: pb.ElementType(p.DType), FlopsPerSecond: float64(p.Rate)})
 	}
@@ -103,6 +106,9 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 		RegisterFile: c.count("register file", q.RegisterFile), RegistersPerThread: c.count("registers per thread",
 			q.RegistersPerThread),
 		Order: arch.Order{Window: c.finite("order window", q.GetOrder().GetWindow())},
+	}
+	if q.ModelName != "" {
+		d.Model, d.ModelClass, d.Models = q.ModelName, arch.ModelClass(q.Model), q.ModelNames
 	}
 	if len(d.Kernels) == 0 {
 		c.fail("a description without kernels")

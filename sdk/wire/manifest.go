@@ -80,6 +80,16 @@ func toManifest(m arch.Manifest) *pb.Manifest {
 	q := &pb.Manifest{Name: m.Name, Version: m.Version, Calibrates: m.Calibrates, Ladder: m.Ladder}
 	for _, a := range m.Archs {
 		entry := &pb.ArchEntry{Id: a.ID, Vendor: a.Vendor, Models: a.Models, Kernels: a.Kernels, Fitted: a.Fitted}
+		if a.Classes != nil {
+			entry.Models = nil
+			for i, name := range a.Models {
+				class := string(a.Class(i))
+				if !slices.Contains(entry.Models, class) {
+					entry.Models = append(entry.Models, class)
+				}
+				entry.ModelEntries = append(entry.ModelEntries, &pb.ModelEntry{Name: name, Class: class})
+			}
+		}
 		for _, d := range a.Devices {
 			entry.Devices = append(entry.Devices, &pb.DeviceEntry{Id: d.ID, Name: d.Name, Aliases: d.Aliases})
 		}
@@ -101,8 +111,15 @@ func fromManifest(q *pb.Manifest) (arch.Manifest, error) {
 			return m, fmt.Errorf("the manifest's architecture %q lacks an id, models, kernels or devices", a.GetId())
 		}
 		entry := arch.ArchEntry{ID: a.Id, Vendor: a.Vendor, Models: a.Models, Kernels: a.Kernels, Fitted: a.Fitted}
+		for i, m := range a.GetModelEntries() {
+			if i == 0 {
+				entry.Models = nil
+			}
+			entry.Models = append(entry.Models, m.GetName())
+			entry.Classes = append(entry.Classes, arch.ModelClass(m.GetClass()))
+		}
 		for _, model := range a.Fitted {
-			if !slices.Contains(a.Models, model) {
+			if !slices.Contains(entry.Models, model) {
 				return m, fmt.Errorf("%s has no model %q that could be fitted", a.Id, model)
 			}
 		}

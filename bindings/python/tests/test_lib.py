@@ -179,7 +179,7 @@ class SameAsCommandLine(unittest.TestCase):
                 with self.assertRaisesRegex(Error, want):
                     ask(512, 512, 512, **storage)
         # The reference model has no cost for them.
-        with self.assertRaisesRegex(Error, "rows of A are aligned to 4 bytes, and the reference model of sm90 has no"):
+        with self.assertRaisesRegex(Error, "rows of A are aligned to 4 bytes, and the tritonblas model of sm90 has no"):
             Model("sm90", model="reference").select(512, 512, 512, lda=514)
         self.assertIn("sm90@h100", repr(model))
 

@@ -257,7 +257,7 @@ class Picks(unittest.TestCase):
         # Many kernels convert what they store.
         with self.assertRaisesRegex(Error, "kernel: no hardware multiplies fp16 .* into bf16 .* c=None leaves C out"):
             self.strided(out="torch.bfloat16")
-        with self.assertRaisesRegex(Error, "rows of A are aligned to 2 bytes, and the reference model of gfx942"):
+        with self.assertRaisesRegex(Error, "rows of A are aligned to 2 bytes, and the amd-origami model of gfx942"):
             ot.config(1024, 1024, 1024, lda=1025, model=Model("mi300x", kernel="triton"))
         # The decoration has the last word.
         fn = Kernel()
@@ -343,7 +343,7 @@ class Picks(unittest.TestCase):
             ot.pick(names={"block_m": "BM", "block_n": "BLOCK_SIZE_N", "block_k": "BLOCK_SIZE_K"}, model=self.model)(
                 Kernel()
             )
-        with self.assertRaisesRegex(Error, "kernel: the refined model of sm80 does not predict .* for fp8; use"):
+        with self.assertRaisesRegex(Error, "kernel: the pipelined model of sm80 does not predict .* for fp8; use"):
             ot.pick(c=None, model=Model("sm80"))(Kernel())[(1,)](
                 Tensor(64, 64, dtype="torch.float8_e4m3fn"), Tensor(64, 64), None, 64, 64, 64, 64, 1, 64, 1, 64, 1
             )

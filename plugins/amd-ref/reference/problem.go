@@ -4,12 +4,12 @@ import "github.com/origami-gemm/origami/core/arch"
 
 const (
 	// Name is the model's name in requests and descriptions.
-	Name = "reference"
+	Name = "amd-origami"
 	// Family is the kernel family that it predicts.
 	Family = "triton"
 )
 
-// The empirical numbers of the model. The table constants describes each; docs/model-amd-reference.md gives the
+// The empirical numbers of the model. The table constants describes each; docs/model-amd-origami.md gives the
 // equations that use them.
 const (
 	hbmLatency          = 200

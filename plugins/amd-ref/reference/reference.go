@@ -1,6 +1,6 @@
 // Package reference reproduces AMD's Origami GEMM model as it was when tritonBLAS adopted it: three memory levels (L2 per
 // die, MALL, HBM), several dies, and the workgroup mapping. It matches the original bit for bit and is never tuned.
-// docs/model-amd-reference.md gives the equations.
+// docs/model-amd-origami.md gives the equations.
 package reference
 
 import (
@@ -10,7 +10,7 @@ import (
 
 // Model opens the model on a device.
 var Model = catalog.Model{
-	Name: Name, Kernels: []string{Family}, Options: optionList,
+	Name: Name, Class: arch.ClassReference, Kernels: []string{Family}, Options: optionList,
 	Open: func(s catalog.Selection) (arch.Architecture, error) {
 		o, values, err := parseOptions(s.Options, s.Sheet)
 		if err != nil {

@@ -372,7 +372,7 @@ func termSchema(mode gridMode) []arch.Term {
 		schema[i] = terms[i].Term
 		schema[i].Common = commonNames[schema[i].Name]
 		if schema[i].Formula == gridFormula && mode != dataParallel {
-			schema[i].Formula = "rule: grid=" + gridModes[mode] + ", see docs/model-amd-reference.md;" +
+			schema[i].Formula = "rule: grid=" + gridModes[mode] + ", see docs/model-amd-origami.md;" +
 				" with split_k above 1 " + gridFormula
 		}
 	}

@@ -1,6 +1,6 @@
 // Package refined predicts the time of Tensile's kernels from what their work-groups do on a CU: how many fit at once,
 // what a step takes at each resource, what the power limit of the board leaves, waves and their tail, launch, start and
-// output. The equations are in package terms and on docs/model-amd-refined.md.
+// output. The equations are in package terms and on docs/model-tensile.md.
 package refined
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 // Name is the model's name in requests and descriptions.
-const Name = "refined"
+const Name = "tensile"
 
 // Needs are the parameters that the model cannot do without.
 var Needs = append(slices.Clone(terms.Parameters), "registers_per_thread", "l2_bytes", "mall_bytes", "peak_fp16",

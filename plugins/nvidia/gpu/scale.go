@@ -10,7 +10,7 @@ import (
 // Scale gives a GPU without a device file the parameters that its driver does not report, from the default device of
 // its architecture (like). Parameters that the architecture fixes are copied. Parameters of the memory stay the same
 // in bytes and seconds, whatever the SM clock. An SM gets no more from the L2, and a byte of L2 delivers no more,
-// than on that device. docs/model-nvidia-reference.md has the formulas.
+// than on that device. docs/model-tritonblas.md has the formulas.
 func Scale(name string, known, like hw.Set) (hw.Number, bool) {
 	was, ok := like.Lookup(name)
 	if !ok {

@@ -48,10 +48,7 @@ type boundSlot struct {
 	slot  int
 }
 
-// Name is the name of the model: it is the best that origami knows about the family.
-const Name = "refined"
-
-// Family is the kernel family that it predicts.
+// Family is the kernel family that the model predicts, and the model's name in requests and descriptions.
 var Family = family.Family{}.Name()
 
 var (
@@ -64,7 +61,7 @@ func New(g *gpu.Device) (*Model, error) {
 	m := &Model{description: g.Description(), gpu: g, program: formula.NewProgram(), inputs: map[string]int{},
 		counts: map[counting]*counted{}}
 	d := &m.description
-	d.Model, d.Kernels, d.Rung = Name, []string{Family}, arch.RungSpec
+	d.Model, d.Kernels, d.Rung = Family, []string{Family}, arch.RungSpec
 	if g.BandwidthsMeasured() {
 		d.Rung = arch.RungCalibrated
 	}

@@ -1,5 +1,5 @@
 // Package reference is the analytical model of tritonBLAS's NVIDIA port: two memory levels, one CTA per SM, whole
-// waves. docs/model-nvidia-reference.md gives the equations. The model is bit-exact against testdata/golden and never
+// waves. docs/model-tritonblas.md gives the equations. The model is bit-exact against testdata/golden and never
 // tuned.
 package reference
 
@@ -18,7 +18,7 @@ import (
 )
 
 // Name is the name of the model in requests and descriptions.
-const Name = "reference"
+const Name = "tritonblas"
 
 // The empirical constants. tritonBLAS's NVIDIA port takes them unchanged from AMD Origami (Appendix C.4 of its report).
 const (

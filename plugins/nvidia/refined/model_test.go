@@ -24,7 +24,7 @@ func TestRefinedEstimateEqualsTerms(t *testing.T) {
 	for n, request := range nvtest.Devices(t, "refined", "mma") {
 		a := nvtest.Open(t, request)
 		request.Model = ""
-		if got := nvtest.Open(t, request).Describe().Model; got != "refined" {
+		if got := nvtest.Open(t, request).Describe().Model; got != "pipelined" {
 			t.Fatalf("the default model of %s is %s", a.Describe().ID(), got)
 		}
 		rng := rand.New(rand.NewPCG(5, 6))

@@ -54,7 +54,7 @@ func (f *Factory) Searched(ctx context.Context, s *SearchFlags) (arch.Architectu
 // Open opens a target. It may be called from several goroutines.
 func (f *Factory) Open(ctx context.Context, t *Target) (arch.Architecture, error) {
 	r := t.OpenRequest
-	if r.Model != "" && !slices.Contains(t.Arch.Models, r.Model) {
+	if r.Model != "" && !t.Arch.Has(r.Model) {
 		return nil, diag.Inputf("%s has no model %q", t.Arch.ID, r.Model).At("--model").
 			Do("use one of %s", strings.Join(t.Arch.Models, ", "))
 	}
@@ -97,16 +97,13 @@ func (f *Factory) overridePlace(t *Target) string {
 	}
 }
 
-// CommonModel returns the best model that all targets have, in the first one's order. It is empty if they have no model
-// in common.
+// CommonModel returns the class of the best model of the first target that all targets have a model of. It is empty if
+// they have no class in common.
 func CommonModel(targets []Target) string {
-	for _, model := range targets[0].Arch.Models {
-		everywhere := true
-		for i := range targets[1:] {
-			everywhere = everywhere && slices.Contains(targets[1+i].Arch.Models, model)
-		}
-		if everywhere {
-			return model
+	for m := range targets[0].Arch.Models {
+		class := string(targets[0].Arch.Class(m))
+		if !slices.ContainsFunc(targets, func(t Target) bool { return !t.Arch.Has(class) }) {
+			return class
 		}
 	}
 	return ""

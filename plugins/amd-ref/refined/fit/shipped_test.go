@@ -99,7 +99,7 @@ func TestHeldOut(t *testing.T) {
 	}
 }
 
-// TestAblation prints the table of docs/model-amd-refined.md.
+// TestAblation prints the table of docs/model-tensile.md.
 func TestAblation(t *testing.T) {
 	if !*ablation {
 		t.Skip("run with -ablation")

@@ -12,7 +12,7 @@ import (
 )
 
 // Page documents the terms.
-const Page = "docs/model-amd-refined.md"
+const Page = "docs/model-tensile.md"
 
 const (
 	one    = "1"

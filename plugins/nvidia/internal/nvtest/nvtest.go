@@ -39,7 +39,7 @@ func Devices(t testing.TB, model, kernel string) []arch.OpenRequest {
 	t.Helper()
 	var all []arch.OpenRequest
 	for _, a := range Provider(t).Manifest().Archs {
-		if !slices.Contains(a.Models, model) || !slices.Contains(a.Kernels, kernel) {
+		if !a.Has(model) || !slices.Contains(a.Kernels, kernel) {
 			continue
 		}
 		for _, d := range a.Devices {

@@ -1,4 +1,4 @@
-// Command page writes the tables and equations of docs/model-nvidia-refined.md, from the table of the model's terms. It
+// Command page writes the tables and equations of docs/model-pipelined.md, from the table of the model's terms. It
 // runs in its own folder, through go generate.
 package main
 
@@ -25,7 +25,7 @@ func main() {
 }
 
 // path is that of the page from the folder of go generate.
-const path = "../../../../docs/model-nvidia-refined.md"
+const path = "../../../../docs/model-pipelined.md"
 
 func run() error {
 	text, err := os.ReadFile(path)

@@ -211,7 +211,7 @@ func (e *experiment) checkShipped(t *testing.T) {
 	}
 }
 
-// TestAblation prints the table of docs/model-nvidia-refined.md.
+// TestAblation prints the table of docs/model-pipelined.md.
 func TestAblation(t *testing.T) {
 	if !*ablation {
 		t.Skip("run with -ablation")

@@ -101,7 +101,7 @@ func ofDevice(name, unit, doc, source string, of func(*gpu.Device) float64) Cons
 var unlimited = math.Inf(1)
 
 // Quantities are the model's empirical numbers, besides those of the kernel families (kernel.Overhead).
-// docs/model-nvidia-refined.md says how they were found.
+// docs/model-pipelined.md says how they were found.
 var Quantities = slices.Concat(
 	from("h200-triton", "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-22", fitted),
 	from("h200-mma, sweeps", "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) "+

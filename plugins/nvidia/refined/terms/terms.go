@@ -1,6 +1,6 @@
 // Package terms is the refined model as a table: a row per term, with the formula that computes it. The formulas are
 // the only text of the model. Generators turn them into its Go code (internal/gen) and into its page,
-// docs/model-nvidia-refined.md. `origami explain` prints them.
+// docs/model-pipelined.md. `origami explain` prints them.
 //
 // To add a term, add a row. If it needs an empirical number, add that to quantities.go with its bounds. Then run
 // `make generate`.
@@ -45,7 +45,7 @@ const (
 )
 
 // Source is the page that documents the terms.
-const Source = "docs/model-nvidia-refined.md"
+const Source = "docs/model-pipelined.md"
 
 // Schema returns the public schema of the breakdown.
 func Schema() []arch.Term {

@@ -33,6 +33,7 @@ var object = table.Columns[view]{
 	table.Col("aliases", func(v *view) []string { return append([]string{}, v.Aliases...) }),
 	table.Col("plugin", func(v *view) string { return v.Plugin }),
 	table.Col("model", func(v *view) string { return v.Model }),
+	table.Col("model_class", func(v *view) arch.ModelClass { return v.ModelClass }).Omit(),
 	table.Col("models", func(v *view) []string { return v.Models }),
 	table.Col("kernels", func(v *view) []string { return v.Kernels }),
 	table.Col("axes", func(v *view) []ask.Object { return axes.Objects(of(v, familyAxes)) }).Omit(),

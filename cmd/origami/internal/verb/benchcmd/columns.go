@@ -90,6 +90,7 @@ func (w *writer) columns(s *score.ComparisonSummary) table.Columns[row] {
 		table.Const[row]("arch|-", w.arch.Arch),
 		table.Const[row]("device|-", w.arch.Device),
 		table.Const[row]("model|-", w.arch.Model),
+		table.Const[row]("model_class|-", w.arch.ModelClass).Omit(),
 		table.Const[row]("kernel|-", w.data.Kernel),
 		table.Const[row]("ranks_only|-", w.arch.RanksOnly).Omit(),
 	}

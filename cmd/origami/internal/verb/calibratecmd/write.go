@@ -34,11 +34,12 @@ type (
 		Refused string   `json:"refused,omitempty"`
 	}
 	picksJSON struct {
-		Model   string     `json:"model"`
-		Kernel  string     `json:"kernel"`
-		Rung    arch.Rung  `json:"rung"`
-		Sizes   int        `json:"sizes"`
-		Changed []pickJSON `json:"changed"`
+		Model      string          `json:"model"`
+		ModelClass arch.ModelClass `json:"model_class,omitempty"`
+		Kernel     string          `json:"kernel"`
+		Rung       arch.Rung       `json:"rung"`
+		Sizes      int             `json:"sizes"`
+		Changed    []pickJSON      `json:"changed"`
 	}
 	pickJSON struct {
 		Problem         gemm.Record `json:"problem"`
@@ -109,7 +110,8 @@ func (o *Options) notes(c *comparison) {
 func newObject(r *outcome, c *comparison) object {
 	out := object{Device: r.records.Device.Name, Arch: r.records.Device.Arch, InUse: c.inUse.ID(), Records: r.file,
 		Numbers: c.columns().Objects(r.numbers),
-		Picks:   picksJSON{Model: c.inUse.Model, Rung: c.rung, Sizes: len(c.picks), Changed: []pickJSON{}}}
+		Picks: picksJSON{Model: c.inUse.Model, ModelClass: c.inUse.ModelClass, Rung: c.rung,
+			Sizes: len(c.picks), Changed: []pickJSON{}}}
 	if len(c.inUse.Kernels) > 0 {
 		out.Picks.Kernel = c.inUse.Kernels[0]
 	}

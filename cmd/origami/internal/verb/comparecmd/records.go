@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -16,10 +17,12 @@ import (
 type object struct {
 	Problem gemm.Record `json:"problem"`
 	// Labels are the columns of the problems file that are passed through.
-	Labels  ask.Fields    `json:"labels,omitempty"`
-	Model   string        `json:"model"`
-	Entries []any         `json:"entries"`
-	Ratio   []*ask.Number `json:"ratio_to_first"`
+	Labels ask.Fields `json:"labels,omitempty"`
+	// Model is the model of all entries, and ModelClass their class, empty if they have several.
+	Model      string          `json:"model"`
+	ModelClass arch.ModelClass `json:"model_class,omitempty"`
+	Entries    []any           `json:"entries"`
+	Ratio      []*ask.Number   `json:"ratio_to_first"`
 	// Fastest is the entry with the shortest time, null if there is none, or more than one.
 	Fastest *fastest `json:"fastest"`
 }
@@ -79,7 +82,8 @@ func (w *writer) json(s *iostreams.Streams) error {
 }
 
 func (c *comparison) object(streams *iostreams.Streams, r *row) object {
-	o := object{Problem: r.Record(), Labels: ask.Labels(c.labels, r.Labels), Model: c.model()}
+	o := object{Problem: r.Record(), Labels: ask.Labels(c.labels, r.Labels)}
+	o.Model, o.ModelClass = c.model()
 	for i := range r.sides {
 		s := &r.sides[i]
 		if err := r.answers[i].Err; err != nil {
@@ -124,19 +128,24 @@ func number(v float64, ok bool) *ask.Number {
 	return &n
 }
 
-// model is the model of all sides, empty if they have several.
-func (c *comparison) model() (model string) {
+// model is the model of all sides and its class, each empty if they have several.
+func (c *comparison) model() (name string, class arch.ModelClass) {
+	first := true
 	for i := range c.sides {
-		s := &c.sides[i]
-		switch {
-		case s.err != nil:
-		case model == "":
-			model = s.desc.Model
-		case model != s.desc.Model:
-			return ""
+		switch d := c.sides[i].desc; {
+		case c.sides[i].err != nil:
+		case first:
+			name, class, first = d.Model, d.Class(), false
+		default:
+			if d.Model != name {
+				name = ""
+			}
+			if d.Class() != class {
+				class = ""
+			}
 		}
 	}
-	return model
+	return name, class
 }
 
 // summaryJSON is the last object of many problems.

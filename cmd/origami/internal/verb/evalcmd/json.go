@@ -14,23 +14,24 @@ import (
 
 // object is what `eval --json` writes; docs/json.md describes it.
 type object struct {
-	Arch     string        `json:"arch"`
-	Device   string        `json:"device"`
-	Model    string        `json:"model"`
-	Kernel   string        `json:"kernel"`
-	Rung     arch.Rung     `json:"rung"`
-	Ranks    bool          `json:"ranks_only,omitempty"`
-	Records  string        `json:"records"`
-	GroupM   int           `json:"group_m"`
-	SplitK   int           `json:"split_k"`
-	Fitted   []string      `json:"fitted"`
-	InSample int           `json:"in_sample"`
-	Problems []problem     `json:"problems"`
-	Partial  []gemm.Record `json:"partial,omitempty"`
-	Summary  ask.Fields    `json:"summary"`
-	Classes  ask.Fields    `json:"classes"`
-	Group    *ask.Fields   `json:"group,omitempty"`
-	Split    *ask.Fields   `json:"split,omitempty"`
+	Arch       string          `json:"arch"`
+	Device     string          `json:"device"`
+	Model      string          `json:"model"`
+	ModelClass arch.ModelClass `json:"model_class,omitempty"`
+	Kernel     string          `json:"kernel"`
+	Rung       arch.Rung       `json:"rung"`
+	Ranks      bool            `json:"ranks_only,omitempty"`
+	Records    string          `json:"records"`
+	GroupM     int             `json:"group_m"`
+	SplitK     int             `json:"split_k"`
+	Fitted     []string        `json:"fitted"`
+	InSample   int             `json:"in_sample"`
+	Problems   []problem       `json:"problems"`
+	Partial    []gemm.Record   `json:"partial,omitempty"`
+	Summary    ask.Fields      `json:"summary"`
+	Classes    ask.Fields      `json:"classes"`
+	Group      *ask.Fields     `json:"group,omitempty"`
+	Split      *ask.Fields     `json:"split,omitempty"`
 }
 
 // problem is one problem in JSON.
@@ -79,7 +80,8 @@ func milliseconds(t unit.Seconds) float64 {
 
 func (o *outcome) object() object {
 	out := object{
-		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Kernel: o.data.Kernel, Rung: o.arch.Rung,
+		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, ModelClass: o.arch.ModelClass,
+		Kernel: o.data.Kernel, Rung: o.arch.Rung,
 		Ranks: o.arch.RanksOnly, Records: o.data.Name,
 		GroupM: o.data.Group, SplitK: o.data.Split, Fitted: dataSets(o.fitted()), InSample: o.inSample(),
 		Problems: []problem{},

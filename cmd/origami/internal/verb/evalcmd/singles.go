@@ -25,15 +25,16 @@ type singles struct {
 
 // singlesJSON is the answer of `eval --json` for a data set with one configuration per problem.
 type singlesJSON struct {
-	Arch   string         `json:"arch"`
-	Device string         `json:"device"`
-	Model  string         `json:"model"`
-	Kernel string         `json:"kernel"`
-	Rung   arch.Rung      `json:"rung"`
-	Ranks  bool           `json:"ranks_only,omitempty"`
-	Data   string         `json:"records"`
-	Rows   []singleJSON   `json:"kernels"`
-	Groups []singlesGroup `json:"summary"`
+	Arch   string          `json:"arch"`
+	Device string          `json:"device"`
+	Model  string          `json:"model"`
+	Class  arch.ModelClass `json:"model_class,omitempty"`
+	Kernel string          `json:"kernel"`
+	Rung   arch.Rung       `json:"rung"`
+	Ranks  bool            `json:"ranks_only,omitempty"`
+	Data   string          `json:"records"`
+	Rows   []singleJSON    `json:"kernels"`
+	Groups []singlesGroup  `json:"summary"`
 }
 
 type singleJSON struct {
@@ -123,8 +124,8 @@ func (o *singles) write(s *iostreams.Streams, f table.Format) error {
 
 func (o *singles) object() singlesJSON {
 	d := o.arch
-	out := singlesJSON{d.Arch, d.Device, d.Model, o.data.Kernel, d.Rung, d.RanksOnly, o.data.Name, []singleJSON{},
-		o.groups()}
+	out := singlesJSON{d.Arch, d.Device, d.Model, d.ModelClass, o.data.Kernel, d.Rung, d.RanksOnly, o.data.Name,
+		[]singleJSON{}, o.groups()}
 	for i := range o.rows {
 		r := &o.rows[i]
 		row := singleJSON{

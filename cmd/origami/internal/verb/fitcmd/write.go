@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/hw"
@@ -18,18 +19,19 @@ import (
 // The JSON of `fit`.
 type (
 	object struct {
-		Device     string       `json:"device"`
-		Model      string       `json:"model"`
-		Kernel     string       `json:"kernel"`
-		Records    []string     `json:"records"`
-		Problems   int          `json:"problems"`
-		Times      int          `json:"times"`
-		Adopted    bool         `json:"adopted"`
-		Refused    string       `json:"refused,omitempty"`
-		Before     outcomeJSON  `json:"before"`
-		After      outcomeJSON  `json:"after"`
-		Quantities []ask.Object `json:"quantities"`
-		File       string       `json:"file,omitempty"`
+		Device     string          `json:"device"`
+		Model      string          `json:"model"`
+		ModelClass arch.ModelClass `json:"model_class,omitempty"`
+		Kernel     string          `json:"kernel"`
+		Records    []string        `json:"records"`
+		Problems   int             `json:"problems"`
+		Times      int             `json:"times"`
+		Adopted    bool            `json:"adopted"`
+		Refused    string          `json:"refused,omitempty"`
+		Before     outcomeJSON     `json:"before"`
+		After      outcomeJSON     `json:"after"`
+		Quantities []ask.Object    `json:"quantities"`
+		File       string          `json:"file,omitempty"`
 	}
 	outcomeJSON struct {
 		Loss       float64 `json:"loss"`
@@ -61,8 +63,9 @@ var columns = table.Columns[fit.Adopted]{
 }
 
 func newObject(a *answer) object {
-	out := object{Device: a.arch.ID(), Model: a.arch.Model, Kernel: a.sets[0].Kernel, Problems: a.adoption.Problems,
-		Times: a.adoption.Times, Adopted: a.adoption.Refused == "", Refused: a.adoption.Refused, File: a.file,
+	out := object{Device: a.arch.ID(), Model: a.arch.Model, ModelClass: a.arch.ModelClass, Kernel: a.sets[0].Kernel,
+		Problems: a.adoption.Problems,
+		Times:    a.adoption.Times, Adopted: a.adoption.Refused == "", Refused: a.adoption.Refused, File: a.file,
 		Before: outcomeJSON(a.adoption.Before), After: outcomeJSON(a.adoption.After),
 		Quantities: columns.Objects(a.adoption.Quantities)}
 	for _, s := range a.sets {

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/ladder"
@@ -24,13 +25,14 @@ type writer struct {
 // The JSON of `ladder`.
 type (
 	object struct {
-		Arch    string        `json:"arch"`
-		Device  string        `json:"device"`
-		Model   string        `json:"model"`
-		Kernel  string        `json:"kernel"`
-		Problem gemm.Record   `json:"problem"`
-		Rungs   []ask.Object  `json:"rungs"`
-		Claims  []verdictJSON `json:"claims"`
+		Arch       string          `json:"arch"`
+		Device     string          `json:"device"`
+		Model      string          `json:"model"`
+		ModelClass arch.ModelClass `json:"model_class,omitempty"`
+		Kernel     string          `json:"kernel"`
+		Problem    gemm.Record     `json:"problem"`
+		Rungs      []ask.Object    `json:"rungs"`
+		Claims     []verdictJSON   `json:"claims"`
 	}
 	verdictJSON struct {
 		Rung     string `json:"rung"`
@@ -195,8 +197,8 @@ func (w *writer) claims() (header []string, rows [][]string) {
 }
 
 func (w *writer) object() object {
-	out := object{Arch: w.desc.Arch, Device: w.desc.Device, Model: w.desc.Model, Kernel: w.ladder.Family,
-		Problem: w.problem.Record(), Rungs: w.columns().Objects(w.entries)}
+	out := object{Arch: w.desc.Arch, Device: w.desc.Device, Model: w.desc.Model, ModelClass: w.desc.ModelClass,
+		Kernel: w.ladder.Family, Problem: w.problem.Record(), Rungs: w.columns().Objects(w.entries)}
 	for _, j := range w.verdicts {
 		out.Claims = append(out.Claims, verdictJSON{j.Rung, j.Text, j.Verdict.String(), j.Evidence})
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/roofline"
@@ -19,12 +20,13 @@ type (
 		Kernels []kernelJSON `json:"kernels"`
 	}
 	deviceJSON struct {
-		ID       string        `json:"device"`
-		Name     string        `json:"name"`
-		Model    string        `json:"model"`
-		Kernel   string        `json:"kernel"`
-		DType    string        `json:"dtype"`
-		Ceilings []ceilingJSON `json:"ceilings"`
+		ID         string          `json:"device"`
+		Name       string          `json:"name"`
+		Model      string          `json:"model"`
+		ModelClass arch.ModelClass `json:"model_class,omitempty"`
+		Kernel     string          `json:"kernel"`
+		DType      string          `json:"dtype"`
+		Ceilings   []ceilingJSON   `json:"ceilings"`
 	}
 	ceilingJSON struct {
 		Name    string     `json:"name"`
@@ -73,8 +75,8 @@ func (p *picture) object() object {
 	for i := range p.sides {
 		s := &p.sides[i]
 		for _, d := range s.roofs {
-			j := deviceJSON{ID: s.label, Name: s.desc.DeviceName, Model: s.desc.Model, Kernel: s.kernel,
-				DType: d.DType.String(), Ceilings: []ceilingJSON{}}
+			j := deviceJSON{ID: s.label, Name: s.desc.DeviceName, Model: s.desc.Model, ModelClass: s.desc.ModelClass,
+				Kernel: s.kernel, DType: d.DType.String(), Ceilings: []ceilingJSON{}}
 			for k := range d.Ceilings {
 				c := &d.Ceilings[k]
 				j.Ceilings = append(j.Ceilings, ceilingJSON{c.Name, c.Level.String(), known(c.Limit), known(c.Reached),

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -54,23 +55,24 @@ type step struct {
 
 // summary is what came out for all sizes, in JSON.
 type summary struct {
-	Arch         string     `json:"arch"`
-	Device       string     `json:"device"`
-	Model        string     `json:"model"`
-	Kernel       string     `json:"kernel"`
-	Strategy     string     `json:"strategy"`
-	Regret       float64    `json:"regret"`
-	Sizes        int        `json:"sizes"`
-	Measurements int        `json:"measurements"`
-	Fresh        int        `json:"fresh_measurements"`
-	FreshSeconds float64    `json:"fresh_seconds"`
-	BruteForce   int        `json:"brute_force_measurements"`
-	Kernels      int        `json:"kernels"`
-	Expected     ask.Number `json:"expected_regret"`
-	Known        *float64   `json:"known_regret,omitempty"`
-	KnownWorst   *float64   `json:"known_regret_worst,omitempty"`
-	Unfinished   int        `json:"unfinished"`
-	Curve        []point    `json:"curve,omitempty"`
+	Arch         string          `json:"arch"`
+	Device       string          `json:"device"`
+	Model        string          `json:"model"`
+	ModelClass   arch.ModelClass `json:"model_class,omitempty"`
+	Kernel       string          `json:"kernel"`
+	Strategy     string          `json:"strategy"`
+	Regret       float64         `json:"regret"`
+	Sizes        int             `json:"sizes"`
+	Measurements int             `json:"measurements"`
+	Fresh        int             `json:"fresh_measurements"`
+	FreshSeconds float64         `json:"fresh_seconds"`
+	BruteForce   int             `json:"brute_force_measurements"`
+	Kernels      int             `json:"kernels"`
+	Expected     ask.Number      `json:"expected_regret"`
+	Known        *float64        `json:"known_regret,omitempty"`
+	KnownWorst   *float64        `json:"known_regret_worst,omitempty"`
+	Unfinished   int             `json:"unfinished"`
+	Curve        []point         `json:"curve,omitempty"`
 }
 
 // point is a point of the curve of regret, in JSON.
@@ -170,8 +172,9 @@ func (s *tuning) rows(t *tune.Tuner) []row {
 // summarise computes the figures of all sizes.
 func (s *tuning) summarise(t *tune.Tuner, rows []row, sum *summary) {
 	d := s.arch.Describe()
-	*sum = summary{Arch: d.Arch, Device: d.Device, Model: d.Model, Kernel: s.kernel, Strategy: s.o.Strategy,
-		Regret: s.o.regret, Sizes: len(rows), Measurements: len(t.Log), Fresh: s.fresh,
+	*sum = summary{Arch: d.Arch, Device: d.Device, Model: d.Model, ModelClass: d.ModelClass, Kernel: s.kernel,
+		Strategy: s.o.Strategy,
+		Regret:   s.o.regret, Sizes: len(rows), Measurements: len(t.Log), Fresh: s.fresh,
 		BruteForce: s.plan.BruteForce()}
 	if s.fresh > 0 {
 		sum.FreshSeconds = s.took.Seconds()

@@ -34,7 +34,7 @@ var model = modelgen.Model{
 	Keep: `total registers workgroups_per_cu matrix_step full_waves tail_count steps full_l2_step tail_l2_step far
 		full_power_step tail_power_step dram_floor loops`,
 	Columns: "d *device, in *inputs, t *timing",
-	Page:    "../../../docs/model-amd-refined.md", Parts: parts,
+	Page:    "../../../docs/model-tensile.md", Parts: parts,
 }
 
 func main() { modelgen.Main(&model) }

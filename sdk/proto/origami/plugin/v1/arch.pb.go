@@ -654,13 +654,16 @@ type ArchEntry struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Id     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Vendor string                 `protobuf:"bytes,2,opt,name=vendor,proto3" json:"vendor,omitempty"`
-	// Best first.
+	// Best first. Hosts of API 1.3.0 and older know models by these names alone: a plugin whose model_entries have classes
+	// lists the classes here.
 	Models []string `protobuf:"bytes,3,rep,name=models,proto3" json:"models,omitempty"`
 	// Default first.
 	Kernels []string       `protobuf:"bytes,4,rep,name=kernels,proto3" json:"kernels,omitempty"`
 	Devices []*DeviceEntry `protobuf:"bytes,5,rep,name=devices,proto3" json:"devices,omitempty"`
 	// The models with constants that can be fitted to measurements. Since API 1.3.0.
-	Fitted        []string `protobuf:"bytes,6,rep,name=fitted,proto3" json:"fitted,omitempty"`
+	Fitted []string `protobuf:"bytes,6,rep,name=fitted,proto3" json:"fitted,omitempty"`
+	// The models with their classes, best first. Empty: those of models, which have none. Since API 1.3.0.
+	ModelEntries  []*ModelEntry `protobuf:"bytes,8,rep,name=model_entries,json=modelEntries,proto3" json:"model_entries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -737,6 +740,67 @@ func (x *ArchEntry) GetFitted() []string {
 	return nil
 }
 
+func (x *ArchEntry) GetModelEntries() []*ModelEntry {
+	if x != nil {
+		return x.ModelEntries
+	}
+	return nil
+}
+
+// ModelEntry is a model of an architecture.
+type ModelEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What the model is for, and another name for it in requests: refined or reference. Empty: neither.
+	Class         string `protobuf:"bytes,2,opt,name=class,proto3" json:"class,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModelEntry) Reset() {
+	*x = ModelEntry{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModelEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModelEntry) ProtoMessage() {}
+
+func (x *ModelEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModelEntry.ProtoReflect.Descriptor instead.
+func (*ModelEntry) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ModelEntry) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ModelEntry) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
 type DeviceEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -748,7 +812,7 @@ type DeviceEntry struct {
 
 func (x *DeviceEntry) Reset() {
 	*x = DeviceEntry{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[5]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -760,7 +824,7 @@ func (x *DeviceEntry) String() string {
 func (*DeviceEntry) ProtoMessage() {}
 
 func (x *DeviceEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[5]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -773,7 +837,7 @@ func (x *DeviceEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceEntry.ProtoReflect.Descriptor instead.
 func (*DeviceEntry) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{5}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DeviceEntry) GetId() string {
@@ -811,7 +875,7 @@ type Option struct {
 
 func (x *Option) Reset() {
 	*x = Option{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[6]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +887,7 @@ func (x *Option) String() string {
 func (*Option) ProtoMessage() {}
 
 func (x *Option) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[6]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +900,7 @@ func (x *Option) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Option.ProtoReflect.Descriptor instead.
 func (*Option) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{6}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Option) GetKey() string {
@@ -895,7 +959,7 @@ type OpenRequest struct {
 
 func (x *OpenRequest) Reset() {
 	*x = OpenRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[7]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +971,7 @@ func (x *OpenRequest) String() string {
 func (*OpenRequest) ProtoMessage() {}
 
 func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[7]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +984,7 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
 func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{7}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *OpenRequest) GetArch() string {
@@ -1019,7 +1083,7 @@ type LiveDevice struct {
 
 func (x *LiveDevice) Reset() {
 	*x = LiveDevice{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1031,7 +1095,7 @@ func (x *LiveDevice) String() string {
 func (*LiveDevice) ProtoMessage() {}
 
 func (x *LiveDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1044,7 +1108,7 @@ func (x *LiveDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveDevice.ProtoReflect.Descriptor instead.
 func (*LiveDevice) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{8}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LiveDevice) GetName() string {
@@ -1072,7 +1136,7 @@ type Override struct {
 
 func (x *Override) Reset() {
 	*x = Override{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1148,7 @@ func (x *Override) String() string {
 func (*Override) ProtoMessage() {}
 
 func (x *Override) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1161,7 @@ func (x *Override) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Override.ProtoReflect.Descriptor instead.
 func (*Override) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{9}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Override) GetValue() float64 {
@@ -1126,7 +1190,7 @@ type OpenResponse struct {
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1202,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1215,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{10}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OpenResponse) GetHandle() []byte {
@@ -1184,7 +1248,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1260,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1273,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{11}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CloseRequest) GetHandle() []byte {
@@ -1227,7 +1291,7 @@ type CloseResponse struct {
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1239,7 +1303,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1252,7 +1316,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{12}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{13}
 }
 
 // Description is everything about an opened architecture that does not depend on a problem.
@@ -1299,14 +1363,18 @@ type Description struct {
 	RanksOnly bool `protobuf:"varint,31,opt,name=ranks_only,json=ranksOnly,proto3" json:"ranks_only,omitempty"`
 	// The roofs of the device that the plugin knows. Where it gives none of a place, the host takes the peak rate of the
 	// element type, or the bandwidth of the memory level. Since API 1.3.0.
-	Ceilings      []*Ceiling `protobuf:"bytes,32,rep,name=ceilings,proto3" json:"ceilings,omitempty"`
+	Ceilings []*Ceiling `protobuf:"bytes,32,rep,name=ceilings,proto3" json:"ceilings,omitempty"`
+	// The name of the model, and those of all models of the architecture, best first. Empty: the names are model and
+	// models, which otherwise have the classes (see ArchEntry). Since API 1.3.0.
+	ModelName     string   `protobuf:"bytes,36,opt,name=model_name,json=modelName,proto3" json:"model_name,omitempty"`
+	ModelNames    []string `protobuf:"bytes,37,rep,name=model_names,json=modelNames,proto3" json:"model_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1386,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1399,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{13}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Description) GetArch() string {
@@ -1558,6 +1626,20 @@ func (x *Description) GetCeilings() []*Ceiling {
 	return nil
 }
 
+func (x *Description) GetModelName() string {
+	if x != nil {
+		return x.ModelName
+	}
+	return ""
+}
+
+func (x *Description) GetModelNames() []string {
+	if x != nil {
+		return x.ModelNames
+	}
+	return nil
+}
+
 // Ceiling is a limit of the device: operations per second of an instruction, bytes per second of a memory.
 type Ceiling struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1578,7 +1660,7 @@ type Ceiling struct {
 
 func (x *Ceiling) Reset() {
 	*x = Ceiling{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1590,7 +1672,7 @@ func (x *Ceiling) String() string {
 func (*Ceiling) ProtoMessage() {}
 
 func (x *Ceiling) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1603,7 +1685,7 @@ func (x *Ceiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ceiling.ProtoReflect.Descriptor instead.
 func (*Ceiling) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Ceiling) GetName() string {
@@ -1661,7 +1743,7 @@ type Fitted struct {
 
 func (x *Fitted) Reset() {
 	*x = Fitted{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +1755,7 @@ func (x *Fitted) String() string {
 func (*Fitted) ProtoMessage() {}
 
 func (x *Fitted) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +1768,7 @@ func (x *Fitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fitted.ProtoReflect.Descriptor instead.
 func (*Fitted) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Fitted) GetDataSet() string {
@@ -1732,7 +1814,7 @@ type Family struct {
 
 func (x *Family) Reset() {
 	*x = Family{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1744,7 +1826,7 @@ func (x *Family) String() string {
 func (*Family) ProtoMessage() {}
 
 func (x *Family) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1757,7 +1839,7 @@ func (x *Family) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Family.ProtoReflect.Descriptor instead.
 func (*Family) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Family) GetName() string {
@@ -1820,7 +1902,7 @@ type Types struct {
 
 func (x *Types) Reset() {
 	*x = Types{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +1914,7 @@ func (x *Types) String() string {
 func (*Types) ProtoMessage() {}
 
 func (x *Types) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +1927,7 @@ func (x *Types) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Types.ProtoReflect.Descriptor instead.
 func (*Types) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Types) GetOperands() ElementType {
@@ -1888,7 +1970,7 @@ type Uncertainty struct {
 
 func (x *Uncertainty) Reset() {
 	*x = Uncertainty{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +1982,7 @@ func (x *Uncertainty) String() string {
 func (*Uncertainty) ProtoMessage() {}
 
 func (x *Uncertainty) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +1995,7 @@ func (x *Uncertainty) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Uncertainty.ProtoReflect.Descriptor instead.
 func (*Uncertainty) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Uncertainty) GetKernel() string {
@@ -2004,7 +2086,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2098,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2111,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Checked) GetDataSet() string {
@@ -2121,7 +2203,7 @@ type Layout struct {
 
 func (x *Layout) Reset() {
 	*x = Layout{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2215,7 @@ func (x *Layout) String() string {
 func (*Layout) ProtoMessage() {}
 
 func (x *Layout) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2228,7 @@ func (x *Layout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Layout.ProtoReflect.Descriptor instead.
 func (*Layout) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Layout) GetTypes() *Types {
@@ -2181,7 +2263,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2193,7 +2275,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2206,7 +2288,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Range) GetLow() float64 {
@@ -2238,7 +2320,7 @@ type ErrorRange struct {
 
 func (x *ErrorRange) Reset() {
 	*x = ErrorRange{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2332,7 @@ func (x *ErrorRange) String() string {
 func (*ErrorRange) ProtoMessage() {}
 
 func (x *ErrorRange) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2345,7 @@ func (x *ErrorRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorRange.ProtoReflect.Descriptor instead.
 func (*ErrorRange) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ErrorRange) GetBound() Bound {
@@ -2304,7 +2386,7 @@ type PeakRate struct {
 
 func (x *PeakRate) Reset() {
 	*x = PeakRate{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2316,7 +2398,7 @@ func (x *PeakRate) String() string {
 func (*PeakRate) ProtoMessage() {}
 
 func (x *PeakRate) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2329,7 +2411,7 @@ func (x *PeakRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeakRate.ProtoReflect.Descriptor instead.
 func (*PeakRate) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PeakRate) GetElementType() ElementType {
@@ -2361,7 +2443,7 @@ type Atom struct {
 
 func (x *Atom) Reset() {
 	*x = Atom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2455,7 @@ func (x *Atom) String() string {
 func (*Atom) ProtoMessage() {}
 
 func (x *Atom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2468,7 @@ func (x *Atom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Atom.ProtoReflect.Descriptor instead.
 func (*Atom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Atom) GetElementType() ElementType {
@@ -2450,7 +2532,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2462,7 +2544,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2475,7 +2557,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Param) GetName() string {
@@ -2558,7 +2640,7 @@ type Constant struct {
 
 func (x *Constant) Reset() {
 	*x = Constant{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2652,7 @@ func (x *Constant) String() string {
 func (*Constant) ProtoMessage() {}
 
 func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2665,7 @@ func (x *Constant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constant.ProtoReflect.Descriptor instead.
 func (*Constant) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Constant) GetName() string {
@@ -2652,7 +2734,7 @@ type Term struct {
 
 func (x *Term) Reset() {
 	*x = Term{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2664,7 +2746,7 @@ func (x *Term) String() string {
 func (*Term) ProtoMessage() {}
 
 func (x *Term) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2677,7 +2759,7 @@ func (x *Term) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Term.ProtoReflect.Descriptor instead.
 func (*Term) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Term) GetName() string {
@@ -2740,7 +2822,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2752,7 +2834,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2765,7 +2847,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Order) GetWindow() float64 {
@@ -2792,7 +2874,7 @@ type OptionValue struct {
 
 func (x *OptionValue) Reset() {
 	*x = OptionValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2804,7 +2886,7 @@ func (x *OptionValue) String() string {
 func (*OptionValue) ProtoMessage() {}
 
 func (x *OptionValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2817,7 +2899,7 @@ func (x *OptionValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OptionValue.ProtoReflect.Descriptor instead.
 func (*OptionValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *OptionValue) GetKey() string {
@@ -2849,7 +2931,7 @@ type Level struct {
 
 func (x *Level) Reset() {
 	*x = Level{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2861,7 +2943,7 @@ func (x *Level) String() string {
 func (*Level) ProtoMessage() {}
 
 func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2874,7 +2956,7 @@ func (x *Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Level.ProtoReflect.Descriptor instead.
 func (*Level) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Level) GetName() string {
@@ -2935,7 +3017,7 @@ type Bandwidth struct {
 
 func (x *Bandwidth) Reset() {
 	*x = Bandwidth{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2947,7 +3029,7 @@ func (x *Bandwidth) String() string {
 func (*Bandwidth) ProtoMessage() {}
 
 func (x *Bandwidth) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2960,7 +3042,7 @@ func (x *Bandwidth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bandwidth.ProtoReflect.Descriptor instead.
 func (*Bandwidth) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Bandwidth) GetPeakBytesPerCycle() float64 {
@@ -3023,7 +3105,7 @@ type Space struct {
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3035,7 +3117,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3048,7 +3130,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Space) GetKernel() string {
@@ -3118,7 +3200,7 @@ type AxisValues struct {
 
 func (x *AxisValues) Reset() {
 	*x = AxisValues{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3130,7 +3212,7 @@ func (x *AxisValues) String() string {
 func (*AxisValues) ProtoMessage() {}
 
 func (x *AxisValues) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3143,7 +3225,7 @@ func (x *AxisValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AxisValues.ProtoReflect.Descriptor instead.
 func (*AxisValues) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AxisValues) GetName() string {
@@ -3171,7 +3253,7 @@ type CandidatesRequest struct {
 
 func (x *CandidatesRequest) Reset() {
 	*x = CandidatesRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3183,7 +3265,7 @@ func (x *CandidatesRequest) String() string {
 func (*CandidatesRequest) ProtoMessage() {}
 
 func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3196,7 +3278,7 @@ func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesRequest.ProtoReflect.Descriptor instead.
 func (*CandidatesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CandidatesRequest) GetHandle() []byte {
@@ -3236,7 +3318,7 @@ type CandidatesResponse struct {
 
 func (x *CandidatesResponse) Reset() {
 	*x = CandidatesResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3248,7 +3330,7 @@ func (x *CandidatesResponse) String() string {
 func (*CandidatesResponse) ProtoMessage() {}
 
 func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3261,7 +3343,7 @@ func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesResponse.ProtoReflect.Descriptor instead.
 func (*CandidatesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CandidatesResponse) GetConfigs() *Configs {
@@ -3317,7 +3399,7 @@ type EstimateRequest struct {
 
 func (x *EstimateRequest) Reset() {
 	*x = EstimateRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3329,7 +3411,7 @@ func (x *EstimateRequest) String() string {
 func (*EstimateRequest) ProtoMessage() {}
 
 func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3342,7 +3424,7 @@ func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateRequest.ProtoReflect.Descriptor instead.
 func (*EstimateRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *EstimateRequest) GetHandle() []byte {
@@ -3382,7 +3464,7 @@ type EstimateResponse struct {
 
 func (x *EstimateResponse) Reset() {
 	*x = EstimateResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3394,7 +3476,7 @@ func (x *EstimateResponse) String() string {
 func (*EstimateResponse) ProtoMessage() {}
 
 func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3407,7 +3489,7 @@ func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateResponse.ProtoReflect.Descriptor instead.
 func (*EstimateResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EstimateResponse) GetCycles() []float64 {
@@ -3456,7 +3538,7 @@ type TermsRequest struct {
 
 func (x *TermsRequest) Reset() {
 	*x = TermsRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3468,7 +3550,7 @@ func (x *TermsRequest) String() string {
 func (*TermsRequest) ProtoMessage() {}
 
 func (x *TermsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3481,7 +3563,7 @@ func (x *TermsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsRequest.ProtoReflect.Descriptor instead.
 func (*TermsRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TermsRequest) GetHandle() []byte {
@@ -3515,7 +3597,7 @@ type TermsResponse struct {
 
 func (x *TermsResponse) Reset() {
 	*x = TermsResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3527,7 +3609,7 @@ func (x *TermsResponse) String() string {
 func (*TermsResponse) ProtoMessage() {}
 
 func (x *TermsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3540,7 +3622,7 @@ func (x *TermsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsResponse.ProtoReflect.Descriptor instead.
 func (*TermsResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TermsResponse) GetValues() []float64 {
@@ -3562,7 +3644,7 @@ type MappingRequest struct {
 
 func (x *MappingRequest) Reset() {
 	*x = MappingRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3574,7 +3656,7 @@ func (x *MappingRequest) String() string {
 func (*MappingRequest) ProtoMessage() {}
 
 func (x *MappingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3587,7 +3669,7 @@ func (x *MappingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingRequest.ProtoReflect.Descriptor instead.
 func (*MappingRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MappingRequest) GetHandle() []byte {
@@ -3622,7 +3704,7 @@ type MappingResponse struct {
 
 func (x *MappingResponse) Reset() {
 	*x = MappingResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3634,7 +3716,7 @@ func (x *MappingResponse) String() string {
 func (*MappingResponse) ProtoMessage() {}
 
 func (x *MappingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3647,7 +3729,7 @@ func (x *MappingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingResponse.ProtoReflect.Descriptor instead.
 func (*MappingResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MappingResponse) GetGroupM() int64 {
@@ -3685,7 +3767,7 @@ type MemoryIterationRequest struct {
 
 func (x *MemoryIterationRequest) Reset() {
 	*x = MemoryIterationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3697,7 +3779,7 @@ func (x *MemoryIterationRequest) String() string {
 func (*MemoryIterationRequest) ProtoMessage() {}
 
 func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3710,7 +3792,7 @@ func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationRequest.ProtoReflect.Descriptor instead.
 func (*MemoryIterationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MemoryIterationRequest) GetHandle() []byte {
@@ -3755,7 +3837,7 @@ type MemoryIterationResponse struct {
 
 func (x *MemoryIterationResponse) Reset() {
 	*x = MemoryIterationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3767,7 +3849,7 @@ func (x *MemoryIterationResponse) String() string {
 func (*MemoryIterationResponse) ProtoMessage() {}
 
 func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3780,7 +3862,7 @@ func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationResponse.ProtoReflect.Descriptor instead.
 func (*MemoryIterationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *MemoryIterationResponse) GetLatencyCycles() float64 {
@@ -3826,7 +3908,7 @@ type RankRequest struct {
 
 func (x *RankRequest) Reset() {
 	*x = RankRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3838,7 +3920,7 @@ func (x *RankRequest) String() string {
 func (*RankRequest) ProtoMessage() {}
 
 func (x *RankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3851,7 +3933,7 @@ func (x *RankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRequest.ProtoReflect.Descriptor instead.
 func (*RankRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RankRequest) GetHandle() []byte {
@@ -3899,7 +3981,7 @@ type RankResponse struct {
 
 func (x *RankResponse) Reset() {
 	*x = RankResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +3993,7 @@ func (x *RankResponse) String() string {
 func (*RankResponse) ProtoMessage() {}
 
 func (x *RankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3924,7 +4006,7 @@ func (x *RankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankResponse.ProtoReflect.Descriptor instead.
 func (*RankResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RankResponse) GetRankings() []*Ranking {
@@ -3957,7 +4039,7 @@ type Ranking struct {
 
 func (x *Ranking) Reset() {
 	*x = Ranking{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3969,7 +4051,7 @@ func (x *Ranking) String() string {
 func (*Ranking) ProtoMessage() {}
 
 func (x *Ranking) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3982,7 +4064,7 @@ func (x *Ranking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranking.ProtoReflect.Descriptor instead.
 func (*Ranking) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Ranking) GetIndex() []int64 {
@@ -4058,7 +4140,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4070,7 +4152,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4083,7 +4165,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -4118,7 +4200,7 @@ type EstimateWithRequest struct {
 
 func (x *EstimateWithRequest) Reset() {
 	*x = EstimateWithRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4130,7 +4212,7 @@ func (x *EstimateWithRequest) String() string {
 func (*EstimateWithRequest) ProtoMessage() {}
 
 func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4143,7 +4225,7 @@ func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithRequest.ProtoReflect.Descriptor instead.
 func (*EstimateWithRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *EstimateWithRequest) GetHandle() []byte {
@@ -4205,7 +4287,7 @@ type EstimateWithResponse struct {
 
 func (x *EstimateWithResponse) Reset() {
 	*x = EstimateWithResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4217,7 +4299,7 @@ func (x *EstimateWithResponse) String() string {
 func (*EstimateWithResponse) ProtoMessage() {}
 
 func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4230,7 +4312,7 @@ func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithResponse.ProtoReflect.Descriptor instead.
 func (*EstimateWithResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *EstimateWithResponse) GetSeconds() []float64 {
@@ -4249,7 +4331,7 @@ type CalibrationRequest struct {
 
 func (x *CalibrationRequest) Reset() {
 	*x = CalibrationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4261,7 +4343,7 @@ func (x *CalibrationRequest) String() string {
 func (*CalibrationRequest) ProtoMessage() {}
 
 func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4274,7 +4356,7 @@ func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationRequest.ProtoReflect.Descriptor instead.
 func (*CalibrationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CalibrationRequest) GetDevice() *Device {
@@ -4295,7 +4377,7 @@ type CalibrationResponse struct {
 
 func (x *CalibrationResponse) Reset() {
 	*x = CalibrationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4307,7 +4389,7 @@ func (x *CalibrationResponse) String() string {
 func (*CalibrationResponse) ProtoMessage() {}
 
 func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4320,7 +4402,7 @@ func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationResponse.ProtoReflect.Descriptor instead.
 func (*CalibrationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CalibrationResponse) GetProbes() []*Probe {
@@ -4363,7 +4445,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4375,7 +4457,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4388,7 +4470,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Probe) GetName() string {
@@ -4464,7 +4546,7 @@ type CalibrationNumbersRequest struct {
 
 func (x *CalibrationNumbersRequest) Reset() {
 	*x = CalibrationNumbersRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4476,7 +4558,7 @@ func (x *CalibrationNumbersRequest) String() string {
 func (*CalibrationNumbersRequest) ProtoMessage() {}
 
 func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4489,7 +4571,7 @@ func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumbersRequest.ProtoReflect.Descriptor instead.
 func (*CalibrationNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CalibrationNumbersRequest) GetDevice() *Device {
@@ -4527,7 +4609,7 @@ type ProbeValue struct {
 
 func (x *ProbeValue) Reset() {
 	*x = ProbeValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4539,7 +4621,7 @@ func (x *ProbeValue) String() string {
 func (*ProbeValue) ProtoMessage() {}
 
 func (x *ProbeValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4552,7 +4634,7 @@ func (x *ProbeValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeValue.ProtoReflect.Descriptor instead.
 func (*ProbeValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ProbeValue) GetProbe() string {
@@ -4622,7 +4704,7 @@ type CalibrationNumbersResponse struct {
 
 func (x *CalibrationNumbersResponse) Reset() {
 	*x = CalibrationNumbersResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4634,7 +4716,7 @@ func (x *CalibrationNumbersResponse) String() string {
 func (*CalibrationNumbersResponse) ProtoMessage() {}
 
 func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4647,7 +4729,7 @@ func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumbersResponse.ProtoReflect.Descriptor instead.
 func (*CalibrationNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CalibrationNumbersResponse) GetNumbers() []*CalibrationNumber {
@@ -4678,7 +4760,7 @@ type CalibrationNumber struct {
 
 func (x *CalibrationNumber) Reset() {
 	*x = CalibrationNumber{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4690,7 +4772,7 @@ func (x *CalibrationNumber) String() string {
 func (*CalibrationNumber) ProtoMessage() {}
 
 func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4703,7 +4785,7 @@ func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumber.ProtoReflect.Descriptor instead.
 func (*CalibrationNumber) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CalibrationNumber) GetNumber() *Param {
@@ -4744,7 +4826,7 @@ type DeviceAtom struct {
 
 func (x *DeviceAtom) Reset() {
 	*x = DeviceAtom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4756,7 +4838,7 @@ func (x *DeviceAtom) String() string {
 func (*DeviceAtom) ProtoMessage() {}
 
 func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4769,7 +4851,7 @@ func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceAtom.ProtoReflect.Descriptor instead.
 func (*DeviceAtom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DeviceAtom) GetType() string {
@@ -4836,7 +4918,7 @@ type LadderRequest struct {
 
 func (x *LadderRequest) Reset() {
 	*x = LadderRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4848,7 +4930,7 @@ func (x *LadderRequest) String() string {
 func (*LadderRequest) ProtoMessage() {}
 
 func (x *LadderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4861,7 +4943,7 @@ func (x *LadderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRequest.ProtoReflect.Descriptor instead.
 func (*LadderRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
 }
 
 type LadderResponse struct {
@@ -4882,7 +4964,7 @@ type LadderResponse struct {
 
 func (x *LadderResponse) Reset() {
 	*x = LadderResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4894,7 +4976,7 @@ func (x *LadderResponse) String() string {
 func (*LadderResponse) ProtoMessage() {}
 
 func (x *LadderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4907,7 +4989,7 @@ func (x *LadderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderResponse.ProtoReflect.Descriptor instead.
 func (*LadderResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *LadderResponse) GetFamily() string {
@@ -4972,7 +5054,7 @@ type LadderRung struct {
 
 func (x *LadderRung) Reset() {
 	*x = LadderRung{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4984,7 +5066,7 @@ func (x *LadderRung) String() string {
 func (*LadderRung) ProtoMessage() {}
 
 func (x *LadderRung) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4997,7 +5079,7 @@ func (x *LadderRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRung.ProtoReflect.Descriptor instead.
 func (*LadderRung) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *LadderRung) GetName() string {
@@ -5037,7 +5119,7 @@ type LadderClaim struct {
 
 func (x *LadderClaim) Reset() {
 	*x = LadderClaim{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5049,7 +5131,7 @@ func (x *LadderClaim) String() string {
 func (*LadderClaim) ProtoMessage() {}
 
 func (x *LadderClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5062,7 +5144,7 @@ func (x *LadderClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderClaim.ProtoReflect.Descriptor instead.
 func (*LadderClaim) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LadderClaim) GetRung() string {
@@ -5113,7 +5195,7 @@ type LadderCost struct {
 
 func (x *LadderCost) Reset() {
 	*x = LadderCost{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5125,7 +5207,7 @@ func (x *LadderCost) String() string {
 func (*LadderCost) ProtoMessage() {}
 
 func (x *LadderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5138,7 +5220,7 @@ func (x *LadderCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderCost.ProtoReflect.Descriptor instead.
 func (*LadderCost) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LadderCost) GetName() string {
@@ -5182,7 +5264,7 @@ type LadderTime struct {
 
 func (x *LadderTime) Reset() {
 	*x = LadderTime{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5194,7 +5276,7 @@ func (x *LadderTime) String() string {
 func (*LadderTime) ProtoMessage() {}
 
 func (x *LadderTime) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5207,7 +5289,7 @@ func (x *LadderTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderTime.ProtoReflect.Descriptor instead.
 func (*LadderTime) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{63}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LadderTime) GetDevice() string {
@@ -5280,14 +5362,19 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\n" +
 	"calibrates\x18\x05 \x01(\bR\n" +
 	"calibrates\x12\x16\n" +
-	"\x06ladder\x18\x06 \x01(\bR\x06ladder\"\xb7\x01\n" +
+	"\x06ladder\x18\x06 \x01(\bR\x06ladder\"\xfb\x01\n" +
 	"\tArchEntry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
 	"\x06models\x18\x03 \x03(\tR\x06models\x12\x18\n" +
 	"\akernels\x18\x04 \x03(\tR\akernels\x128\n" +
 	"\adevices\x18\x05 \x03(\v2\x1e.origami.plugin.v1.DeviceEntryR\adevices\x12\x16\n" +
-	"\x06fitted\x18\x06 \x03(\tR\x06fitted\"K\n" +
+	"\x06fitted\x18\x06 \x03(\tR\x06fitted\x12B\n" +
+	"\rmodel_entries\x18\b \x03(\v2\x1d.origami.plugin.v1.ModelEntryR\fmodelEntries\"6\n" +
+	"\n" +
+	"ModelEntry\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05class\x18\x02 \x01(\tR\x05class\"K\n" +
 	"\vDeviceEntry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -5339,7 +5426,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06levels\x18\x03 \x03(\v2\x18.origami.plugin.v1.LevelR\x06levels\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x0f\n" +
-	"\rCloseResponse\"\x86\n" +
+	"\rCloseResponse\"\xc6\n" +
 	"\n" +
 	"\vDescription\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
@@ -5380,7 +5467,11 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"rungReason\x12\x1d\n" +
 	"\n" +
 	"ranks_only\x18\x1f \x01(\bR\tranksOnly\x126\n" +
-	"\bceilings\x18  \x03(\v2\x1a.origami.plugin.v1.CeilingR\bceilings\"\xd8\x01\n" +
+	"\bceilings\x18  \x03(\v2\x1a.origami.plugin.v1.CeilingR\bceilings\x12\x1d\n" +
+	"\n" +
+	"model_name\x18$ \x01(\tR\tmodelName\x12\x1f\n" +
+	"\vmodel_names\x18% \x03(\tR\n" +
+	"modelNames\"\xd8\x01\n" +
 	"\aCeiling\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x05place\x18\x02 \x01(\x0e2\x18.origami.plugin.v1.PlaceR\x05place\x12A\n" +
@@ -5743,7 +5834,7 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 }
 
 var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(Place)(0),                         // 0: origami.plugin.v1.Place
 	(Dim)(0),                           // 1: origami.plugin.v1.Dim
@@ -5757,205 +5848,207 @@ var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(*Describe)(nil),                   // 9: origami.plugin.v1.Describe
 	(*Manifest)(nil),                   // 10: origami.plugin.v1.Manifest
 	(*ArchEntry)(nil),                  // 11: origami.plugin.v1.ArchEntry
-	(*DeviceEntry)(nil),                // 12: origami.plugin.v1.DeviceEntry
-	(*Option)(nil),                     // 13: origami.plugin.v1.Option
-	(*OpenRequest)(nil),                // 14: origami.plugin.v1.OpenRequest
-	(*LiveDevice)(nil),                 // 15: origami.plugin.v1.LiveDevice
-	(*Override)(nil),                   // 16: origami.plugin.v1.Override
-	(*OpenResponse)(nil),               // 17: origami.plugin.v1.OpenResponse
-	(*CloseRequest)(nil),               // 18: origami.plugin.v1.CloseRequest
-	(*CloseResponse)(nil),              // 19: origami.plugin.v1.CloseResponse
-	(*Description)(nil),                // 20: origami.plugin.v1.Description
-	(*Ceiling)(nil),                    // 21: origami.plugin.v1.Ceiling
-	(*Fitted)(nil),                     // 22: origami.plugin.v1.Fitted
-	(*Family)(nil),                     // 23: origami.plugin.v1.Family
-	(*Types)(nil),                      // 24: origami.plugin.v1.Types
-	(*Uncertainty)(nil),                // 25: origami.plugin.v1.Uncertainty
-	(*Checked)(nil),                    // 26: origami.plugin.v1.Checked
-	(*Layout)(nil),                     // 27: origami.plugin.v1.Layout
-	(*Range)(nil),                      // 28: origami.plugin.v1.Range
-	(*ErrorRange)(nil),                 // 29: origami.plugin.v1.ErrorRange
-	(*PeakRate)(nil),                   // 30: origami.plugin.v1.PeakRate
-	(*Atom)(nil),                       // 31: origami.plugin.v1.Atom
-	(*Param)(nil),                      // 32: origami.plugin.v1.Param
-	(*Constant)(nil),                   // 33: origami.plugin.v1.Constant
-	(*Term)(nil),                       // 34: origami.plugin.v1.Term
-	(*Order)(nil),                      // 35: origami.plugin.v1.Order
-	(*OptionValue)(nil),                // 36: origami.plugin.v1.OptionValue
-	(*Level)(nil),                      // 37: origami.plugin.v1.Level
-	(*Bandwidth)(nil),                  // 38: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                      // 39: origami.plugin.v1.Space
-	(*AxisValues)(nil),                 // 40: origami.plugin.v1.AxisValues
-	(*CandidatesRequest)(nil),          // 41: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),         // 42: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),            // 43: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),           // 44: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),               // 45: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),              // 46: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),             // 47: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),            // 48: origami.plugin.v1.MappingResponse
-	(*MemoryIterationRequest)(nil),     // 49: origami.plugin.v1.MemoryIterationRequest
-	(*MemoryIterationResponse)(nil),    // 50: origami.plugin.v1.MemoryIterationResponse
-	(*RankRequest)(nil),                // 51: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),               // 52: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                    // 53: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),                // 54: origami.plugin.v1.ReasonCount
-	(*EstimateWithRequest)(nil),        // 55: origami.plugin.v1.EstimateWithRequest
-	(*EstimateWithResponse)(nil),       // 56: origami.plugin.v1.EstimateWithResponse
-	(*CalibrationRequest)(nil),         // 57: origami.plugin.v1.CalibrationRequest
-	(*CalibrationResponse)(nil),        // 58: origami.plugin.v1.CalibrationResponse
-	(*Probe)(nil),                      // 59: origami.plugin.v1.Probe
-	(*CalibrationNumbersRequest)(nil),  // 60: origami.plugin.v1.CalibrationNumbersRequest
-	(*ProbeValue)(nil),                 // 61: origami.plugin.v1.ProbeValue
-	(*CalibrationNumbersResponse)(nil), // 62: origami.plugin.v1.CalibrationNumbersResponse
-	(*CalibrationNumber)(nil),          // 63: origami.plugin.v1.CalibrationNumber
-	(*DeviceAtom)(nil),                 // 64: origami.plugin.v1.DeviceAtom
-	(*LadderRequest)(nil),              // 65: origami.plugin.v1.LadderRequest
-	(*LadderResponse)(nil),             // 66: origami.plugin.v1.LadderResponse
-	(*LadderRung)(nil),                 // 67: origami.plugin.v1.LadderRung
-	(*LadderClaim)(nil),                // 68: origami.plugin.v1.LadderClaim
-	(*LadderCost)(nil),                 // 69: origami.plugin.v1.LadderCost
-	(*LadderTime)(nil),                 // 70: origami.plugin.v1.LadderTime
-	nil,                                // 71: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                                // 72: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                                // 73: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                       // 74: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),           // 75: origami.plugin.v1.ExecutorManifest
-	(ElementType)(0),                   // 76: origami.plugin.v1.ElementType
-	(*Problem)(nil),                    // 77: origami.plugin.v1.Problem
-	(*Axis)(nil),                       // 78: origami.plugin.v1.Axis
-	(Major)(0),                         // 79: origami.plugin.v1.Major
-	(*Configs)(nil),                    // 80: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),                  // 81: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),                 // 82: origami.plugin.v1.Diagnostic
-	(*Device)(nil),                     // 83: origami.plugin.v1.Device
-	(*Program)(nil),                    // 84: origami.plugin.v1.Program
+	(*ModelEntry)(nil),                 // 12: origami.plugin.v1.ModelEntry
+	(*DeviceEntry)(nil),                // 13: origami.plugin.v1.DeviceEntry
+	(*Option)(nil),                     // 14: origami.plugin.v1.Option
+	(*OpenRequest)(nil),                // 15: origami.plugin.v1.OpenRequest
+	(*LiveDevice)(nil),                 // 16: origami.plugin.v1.LiveDevice
+	(*Override)(nil),                   // 17: origami.plugin.v1.Override
+	(*OpenResponse)(nil),               // 18: origami.plugin.v1.OpenResponse
+	(*CloseRequest)(nil),               // 19: origami.plugin.v1.CloseRequest
+	(*CloseResponse)(nil),              // 20: origami.plugin.v1.CloseResponse
+	(*Description)(nil),                // 21: origami.plugin.v1.Description
+	(*Ceiling)(nil),                    // 22: origami.plugin.v1.Ceiling
+	(*Fitted)(nil),                     // 23: origami.plugin.v1.Fitted
+	(*Family)(nil),                     // 24: origami.plugin.v1.Family
+	(*Types)(nil),                      // 25: origami.plugin.v1.Types
+	(*Uncertainty)(nil),                // 26: origami.plugin.v1.Uncertainty
+	(*Checked)(nil),                    // 27: origami.plugin.v1.Checked
+	(*Layout)(nil),                     // 28: origami.plugin.v1.Layout
+	(*Range)(nil),                      // 29: origami.plugin.v1.Range
+	(*ErrorRange)(nil),                 // 30: origami.plugin.v1.ErrorRange
+	(*PeakRate)(nil),                   // 31: origami.plugin.v1.PeakRate
+	(*Atom)(nil),                       // 32: origami.plugin.v1.Atom
+	(*Param)(nil),                      // 33: origami.plugin.v1.Param
+	(*Constant)(nil),                   // 34: origami.plugin.v1.Constant
+	(*Term)(nil),                       // 35: origami.plugin.v1.Term
+	(*Order)(nil),                      // 36: origami.plugin.v1.Order
+	(*OptionValue)(nil),                // 37: origami.plugin.v1.OptionValue
+	(*Level)(nil),                      // 38: origami.plugin.v1.Level
+	(*Bandwidth)(nil),                  // 39: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                      // 40: origami.plugin.v1.Space
+	(*AxisValues)(nil),                 // 41: origami.plugin.v1.AxisValues
+	(*CandidatesRequest)(nil),          // 42: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),         // 43: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),            // 44: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),           // 45: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),               // 46: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),              // 47: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),             // 48: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),            // 49: origami.plugin.v1.MappingResponse
+	(*MemoryIterationRequest)(nil),     // 50: origami.plugin.v1.MemoryIterationRequest
+	(*MemoryIterationResponse)(nil),    // 51: origami.plugin.v1.MemoryIterationResponse
+	(*RankRequest)(nil),                // 52: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),               // 53: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                    // 54: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),                // 55: origami.plugin.v1.ReasonCount
+	(*EstimateWithRequest)(nil),        // 56: origami.plugin.v1.EstimateWithRequest
+	(*EstimateWithResponse)(nil),       // 57: origami.plugin.v1.EstimateWithResponse
+	(*CalibrationRequest)(nil),         // 58: origami.plugin.v1.CalibrationRequest
+	(*CalibrationResponse)(nil),        // 59: origami.plugin.v1.CalibrationResponse
+	(*Probe)(nil),                      // 60: origami.plugin.v1.Probe
+	(*CalibrationNumbersRequest)(nil),  // 61: origami.plugin.v1.CalibrationNumbersRequest
+	(*ProbeValue)(nil),                 // 62: origami.plugin.v1.ProbeValue
+	(*CalibrationNumbersResponse)(nil), // 63: origami.plugin.v1.CalibrationNumbersResponse
+	(*CalibrationNumber)(nil),          // 64: origami.plugin.v1.CalibrationNumber
+	(*DeviceAtom)(nil),                 // 65: origami.plugin.v1.DeviceAtom
+	(*LadderRequest)(nil),              // 66: origami.plugin.v1.LadderRequest
+	(*LadderResponse)(nil),             // 67: origami.plugin.v1.LadderResponse
+	(*LadderRung)(nil),                 // 68: origami.plugin.v1.LadderRung
+	(*LadderClaim)(nil),                // 69: origami.plugin.v1.LadderClaim
+	(*LadderCost)(nil),                 // 70: origami.plugin.v1.LadderCost
+	(*LadderTime)(nil),                 // 71: origami.plugin.v1.LadderTime
+	nil,                                // 72: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                                // 73: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                                // 74: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                       // 75: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),           // 76: origami.plugin.v1.ExecutorManifest
+	(ElementType)(0),                   // 77: origami.plugin.v1.ElementType
+	(*Problem)(nil),                    // 78: origami.plugin.v1.Problem
+	(*Axis)(nil),                       // 79: origami.plugin.v1.Axis
+	(Major)(0),                         // 80: origami.plugin.v1.Major
+	(*Configs)(nil),                    // 81: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),                  // 82: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),                 // 83: origami.plugin.v1.Diagnostic
+	(*Device)(nil),                     // 84: origami.plugin.v1.Device
+	(*Program)(nil),                    // 85: origami.plugin.v1.Program
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	10,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	74,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	75,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
 	10,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	75,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	76,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
 	11,  // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
-	13,  // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
-	12,  // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
-	71,  // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	72,  // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
-	15,  // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
-	2,   // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	73,  // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
-	20,  // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	37,  // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
-	2,   // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
-	2,   // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	30,  // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	31,  // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	32,  // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	33,  // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	34,  // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	35,  // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	36,  // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	25,  // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
-	1,   // 24: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
-	23,  // 25: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
-	22,  // 26: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
-	21,  // 27: origami.plugin.v1.Description.ceilings:type_name -> origami.plugin.v1.Ceiling
-	0,   // 28: origami.plugin.v1.Ceiling.place:type_name -> origami.plugin.v1.Place
-	76,  // 29: origami.plugin.v1.Ceiling.element_type:type_name -> origami.plugin.v1.ElementType
-	77,  // 30: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
-	78,  // 31: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
-	24,  // 32: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
-	76,  // 33: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
-	76,  // 34: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
-	29,  // 35: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
-	26,  // 36: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
-	27,  // 37: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
-	28,  // 38: origami.plugin.v1.Checked.divisor:type_name -> origami.plugin.v1.Range
-	28,  // 39: origami.plugin.v1.Checked.split_k:type_name -> origami.plugin.v1.Range
-	28,  // 40: origami.plugin.v1.Checked.m:type_name -> origami.plugin.v1.Range
-	28,  // 41: origami.plugin.v1.Checked.n:type_name -> origami.plugin.v1.Range
-	28,  // 42: origami.plugin.v1.Checked.k:type_name -> origami.plugin.v1.Range
-	28,  // 43: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
-	28,  // 44: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
-	24,  // 45: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
-	79,  // 46: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
-	79,  // 47: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
-	6,   // 48: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
-	76,  // 49: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	76,  // 50: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	3,   // 51: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	4,   // 52: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	5,   // 53: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	38,  // 54: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	6,   // 55: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	40,  // 56: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
-	77,  // 57: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	39,  // 58: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	80,  // 59: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	80,  // 60: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	77,  // 61: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	81,  // 62: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	77,  // 63: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	81,  // 64: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	77,  // 65: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	80,  // 66: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	77,  // 67: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	80,  // 68: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	77,  // 69: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	39,  // 70: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	53,  // 71: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	80,  // 72: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	54,  // 73: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	82,  // 74: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	81,  // 75: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	77,  // 76: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
-	83,  // 77: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
-	59,  // 78: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
-	84,  // 79: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
-	83,  // 80: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
-	61,  // 81: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
-	63,  // 82: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
-	64,  // 83: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
-	32,  // 84: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
-	24,  // 85: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
-	67,  // 86: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
-	68,  // 87: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
-	69,  // 88: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
-	70,  // 89: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
-	80,  // 90: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
-	80,  // 91: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
-	16,  // 92: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	7,   // 93: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	14,  // 94: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	18,  // 95: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	41,  // 96: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	43,  // 97: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	45,  // 98: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	47,  // 99: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	49,  // 100: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	51,  // 101: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	55,  // 102: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
-	57,  // 103: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
-	60,  // 104: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
-	65,  // 105: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
-	8,   // 106: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	17,  // 107: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	19,  // 108: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	42,  // 109: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	44,  // 110: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	46,  // 111: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	48,  // 112: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	50,  // 113: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	52,  // 114: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	56,  // 115: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
-	58,  // 116: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
-	62,  // 117: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
-	66,  // 118: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
-	106, // [106:119] is the sub-list for method output_type
-	93,  // [93:106] is the sub-list for method input_type
-	93,  // [93:93] is the sub-list for extension type_name
-	93,  // [93:93] is the sub-list for extension extendee
-	0,   // [0:93] is the sub-list for field type_name
+	14,  // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
+	13,  // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
+	12,  // 7: origami.plugin.v1.ArchEntry.model_entries:type_name -> origami.plugin.v1.ModelEntry
+	72,  // 8: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	73,  // 9: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	16,  // 10: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
+	2,   // 11: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
+	74,  // 12: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	21,  // 13: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
+	38,  // 14: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
+	2,   // 15: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
+	2,   // 16: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
+	31,  // 17: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
+	32,  // 18: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
+	33,  // 19: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
+	34,  // 20: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
+	35,  // 21: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
+	36,  // 22: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
+	37,  // 23: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
+	26,  // 24: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
+	1,   // 25: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
+	24,  // 26: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
+	23,  // 27: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
+	22,  // 28: origami.plugin.v1.Description.ceilings:type_name -> origami.plugin.v1.Ceiling
+	0,   // 29: origami.plugin.v1.Ceiling.place:type_name -> origami.plugin.v1.Place
+	77,  // 30: origami.plugin.v1.Ceiling.element_type:type_name -> origami.plugin.v1.ElementType
+	78,  // 31: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
+	79,  // 32: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
+	25,  // 33: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
+	77,  // 34: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
+	77,  // 35: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
+	30,  // 36: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
+	27,  // 37: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
+	28,  // 38: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
+	29,  // 39: origami.plugin.v1.Checked.divisor:type_name -> origami.plugin.v1.Range
+	29,  // 40: origami.plugin.v1.Checked.split_k:type_name -> origami.plugin.v1.Range
+	29,  // 41: origami.plugin.v1.Checked.m:type_name -> origami.plugin.v1.Range
+	29,  // 42: origami.plugin.v1.Checked.n:type_name -> origami.plugin.v1.Range
+	29,  // 43: origami.plugin.v1.Checked.k:type_name -> origami.plugin.v1.Range
+	29,  // 44: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
+	29,  // 45: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
+	25,  // 46: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
+	80,  // 47: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
+	80,  // 48: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
+	6,   // 49: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
+	77,  // 50: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	77,  // 51: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	3,   // 52: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
+	4,   // 53: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
+	5,   // 54: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
+	39,  // 55: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	6,   // 56: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
+	41,  // 57: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
+	78,  // 58: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	40,  // 59: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	81,  // 60: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	81,  // 61: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	78,  // 62: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	82,  // 63: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	78,  // 64: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	82,  // 65: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	78,  // 66: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	81,  // 67: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	78,  // 68: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
+	81,  // 69: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
+	78,  // 70: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	40,  // 71: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	54,  // 72: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	81,  // 73: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	55,  // 74: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	83,  // 75: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	82,  // 76: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	78,  // 77: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
+	84,  // 78: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
+	60,  // 79: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
+	85,  // 80: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
+	84,  // 81: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
+	62,  // 82: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
+	64,  // 83: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
+	65,  // 84: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
+	33,  // 85: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
+	25,  // 86: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
+	68,  // 87: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
+	69,  // 88: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
+	70,  // 89: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
+	71,  // 90: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
+	81,  // 91: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
+	81,  // 92: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
+	17,  // 93: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	7,   // 94: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	15,  // 95: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	19,  // 96: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	42,  // 97: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	44,  // 98: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	46,  // 99: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	48,  // 100: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	50,  // 101: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	52,  // 102: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	56,  // 103: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
+	58,  // 104: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
+	61,  // 105: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
+	66,  // 106: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
+	8,   // 107: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	18,  // 108: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	20,  // 109: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	43,  // 110: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	45,  // 111: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	47,  // 112: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	49,  // 113: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	51,  // 114: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	53,  // 115: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	57,  // 116: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
+	59,  // 117: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
+	63,  // 118: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
+	67,  // 119: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
+	107, // [107:120] is the sub-list for method output_type
+	94,  // [94:107] is the sub-list for method input_type
+	94,  // [94:94] is the sub-list for extension type_name
+	94,  // [94:94] is the sub-list for extension extendee
+	0,   // [0:94] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -5966,14 +6059,14 @@ func file_origami_plugin_v1_arch_proto_init() {
 	file_origami_plugin_v1_base_proto_init()
 	file_origami_plugin_v1_executor_proto_init()
 	file_origami_plugin_v1_gemm_proto_init()
-	file_origami_plugin_v1_arch_proto_msgTypes[7].OneofWrappers = []any{}
+	file_origami_plugin_v1_arch_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   67,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -84,7 +84,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 	m.Archs = slices.Clone(m.Archs)
 	for i := range m.Archs {
 		e := &m.Archs[i]
-		e.Models = []string{"pipelined", "library", "tritonblas"}
+		e.Models, e.Fitted = []string{"pipelined", "library", "tritonblas"}, []string{"pipelined"}
 		e.Classes = []arch.ModelClass{arch.ClassRefined, arch.ClassRefined, arch.ClassReference}
 		if old := toManifest(m).Archs[i].Models; !slices.Equal(old, []string{"refined", "reference"}) {
 			t.Errorf("a host that knows no classes reads the models %q", old)

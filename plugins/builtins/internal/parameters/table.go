@@ -37,7 +37,7 @@ type parameter struct {
 }
 
 // columns are the families of the table.
-var columns = [numColumns]string{"mma", "wgmma", "triton", "library", "tensile", "NVIDIA reference", "AMD reference"}
+var columns = [numColumns]string{"mma", "wgmma", "triton", "library", "tensile", "tritonblas", "amd-origami"}
 
 const numColumns = 7
 

@@ -116,9 +116,18 @@ func checkRefusals(t *testing.T, path, lock, release string) {
 			t.Errorf("%+v of a plugin of API %s: got %v", r, release, err)
 		}
 	}
+	m, err := h.Find(t.Context(), "example")
+	if err != nil || m.Manifest.Calibrates || m.Manifest.Ladder || len(m.Arch.Fitted) > 0 {
+		t.Errorf("a plugin of API %s has optional interfaces: %+v, %v", release, m.Manifest, err)
+	}
 	a, err := h.Open(t.Context(), arch.OpenRequest{Arch: "example"})
 	if err != nil {
 		t.Fatalf("after the refusals: %v", err)
+	}
+	for _, c := range a.Describe().Constants {
+		if c.Fits() {
+			t.Errorf("a plugin of API %s can be fitted: %+v", release, c)
+		}
 	}
 	// Named axes and what problems have since API 1.3.0 are refused in every call. What has neither is still answered.
 	plain, padded := gemm.New(64, 64, 64), gemm.New(64, 64, 64)

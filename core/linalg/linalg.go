@@ -1,5 +1,5 @@
-// Package linalg has the linear algebra of symmetric matrices, which the fit of constants and the tuner share. The order
-// of operations is fixed and no sum is fused, so results are the same bits on every machine.
+// Package linalg has the linear algebra of symmetric matrices, which the fit of constants and the tuner share. The
+// order of operations is fixed and no sum is fused, so results are the same bits on every machine.
 package linalg
 
 import "math"

@@ -10,8 +10,8 @@ import (
 // ink is a colour: a name of the page's style, or "#rrggbb".
 type ink string
 
-// The colours of text and lines. Series have c0 to c6: Okabe and Ito's, which the colour-blind can tell apart, each with
-// a contrast of at least 3 to the page.
+// The colours of text and lines. Series have c0 to c6: Okabe and Ito's, which the colour-blind can tell apart, each a
+// contrast of at least 3 to the page.
 const (
 	textInk  ink = "text"
 	faintInk ink = "faint"

@@ -61,7 +61,7 @@ type Scale struct {
 // Kind is what a mark looks like.
 type Kind string
 
-// The kinds of marks. A row of Dots, Line and Texts is a point. A row of Bars reaches from X to X2 at the place Y, and a
+// The kinds of marks. A row of Dots, Line and Texts is a point. A row of Bars reaches from X to X2 at the place Y, a
 // row of Groups from 0 to X, beside the bars of other series at Y. A row of Band reaches from Y to Y2 at X. A row of
 // Cells is the place X, Y. A row of Boxes is the rectangle from X, Y to X2, Y2.
 const (

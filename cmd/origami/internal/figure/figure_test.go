@@ -241,6 +241,23 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// Classes of a map have a colour each, and from the ninth on a texture besides: what tells them apart are both.
+func TestClasses(t *testing.T) {
+	f := &Figure{Y: Axis{Names: []string{"m"}}}
+	looks := map[string]bool{}
+	for i := range 24 {
+		f.Series, f.X.Names = append(f.Series, strconv.Itoa(i)), []string{"n"}
+		f.Marks = []Mark{{Kind: Cells, Series: i, Rows: []Row{{X: "n", Y: "m"}}}}
+		looks[string(f.SVG(""))] = true
+		if _, err := f.PNG(""); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(looks) != 24 {
+		t.Errorf("24 classes have %d looks", len(looks))
+	}
+}
+
 // The lightness of viridis grows evenly, which is what makes the colours readable without hue.
 func TestViridis(t *testing.T) {
 	last := -1.0

@@ -182,7 +182,7 @@ func (d *drawing) cell(m *Mark, value float64, tip string, a, b point) (colour i
 	case d.Ordered:
 		colour = viridis(1 - 0.85*float64(m.Series)/float64(max(1, len(d.Series)-1)))
 	default:
-		colour, texture = classColours[m.Series%len(classColours)], m.Series/len(classColours)%5
+		colour, texture = classColours[m.Series%len(classColours)], m.Series/len(classColours)%3
 	}
 	if edge := 0.4; b.x-a.x > 8 {
 		a, b = point{a.x + edge, a.y + edge}, point{b.x - edge, b.y - edge}
@@ -190,17 +190,14 @@ func (d *drawing) cell(m *Mark, value float64, tip string, a, b point) (colour i
 	d.box(style{fill: colour}, tip, a, b)
 	line := style{stroke: "#000000", alpha: 0.55, width: 0.6}
 	w, h := b.x-a.x, b.y-a.y
-	for _, t := range []float64{1. / 3, 2. / 3, 1} { // lines at thirds of the cell
-		if texture == 1 || texture == 3 {
-			d.line(line, point{a.x, b.y - t*h}, point{a.x + (1-t)*w, a.y}, point{a.x + (1-t)*w, a.y})
+	for _, t := range []float64{0, 1. / 3, 2. / 3} { // lines at thirds of the cell
+		switch texture {
+		case 1:
+			d.line(line, point{a.x, b.y - t*h}, point{b.x - t*w, a.y})
 			d.line(line, point{a.x + t*w, b.y}, point{b.x, a.y + t*h})
-		}
-		if texture == 2 || texture == 3 {
-			d.line(line, point{a.x, a.y + t*h}, point{a.x + t*w, a.y})
-			d.line(line, point{b.x, b.y - t*h}, point{b.x - t*w, b.y})
-		}
-		if texture == 4 && t < 1 {
-			d.line(line, point{a.x, a.y + t*h}, point{b.x, a.y + t*h})
+		case 2:
+			d.line(line, point{a.x, a.y + t*h}, point{b.x - t*w, b.y})
+			d.line(line, point{a.x + t*w, a.y}, point{b.x, b.y - t*h})
 		}
 	}
 	return colour

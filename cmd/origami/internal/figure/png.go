@@ -6,6 +6,7 @@ import (
 	"image/draw"
 	"image/png"
 	"math"
+	"slices"
 
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
@@ -27,10 +28,10 @@ func (f *Figure) PNG(source string) ([]byte, error) {
 			alpha = 1
 		}
 		if s.fill != "" {
-			s.inside().paint(img, s.fill, alpha)
+			paint(img, s.inside(), s.fill, alpha)
 		}
 		if s.stroke != "" {
-			s.outline().paint(img, s.stroke, alpha)
+			paint(img, s.outline(), s.stroke, alpha)
 		}
 	}
 	var b bytes.Buffer
@@ -38,82 +39,67 @@ func (f *Figure) PNG(source string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// path is an outline of straight and curved pieces. move begins a new one.
-type path []piece
-
-type piece struct {
-	op sfnt.SegmentOp
-	to [3]point
+// fixedPoint is a point in 1/64 pixels. A path is a list of segments between such points, as glyphs are.
+func fixedPoint(p point) fixed.Point26_6 {
+	return fixed.Point26_6{X: fixed.Int26_6(math.Round(p.x * 64)), Y: fixed.Int26_6(math.Round(p.y * 64))}
 }
 
 // polygon is a path along corners.
-func polygon(corners ...point) (p path) {
+func polygon(corners ...point) (path sfnt.Segments) {
 	for i, c := range corners {
 		op := sfnt.SegmentOpLineTo
 		if i == 0 {
 			op = sfnt.SegmentOpMoveTo
 		}
-		p = append(p, piece{op, [3]point{c}})
+		path = append(path, sfnt.Segment{Op: op, Args: [3]fixed.Point26_6{fixedPoint(c)}})
 	}
-	return p
+	return path
 }
 
-// circle is a path around a point.
-func circle(at point, radius float64) path {
-	var corners []point
+// circle has the corners of a circle around a point.
+func circle(at point, radius float64) (corners []point) {
 	for i := range 24 {
 		sin, cos := math.Sincos(float64(i) * math.Pi / 12)
 		corners = append(corners, point{at.x + radius*cos, at.y + radius*sin})
 	}
-	return polygon(corners...)
+	return corners
 }
 
 // inside is what the fill of a shape covers.
-func (s *shape) inside() path {
+func (s *shape) inside() (path sfnt.Segments) {
 	if s.radius > 0 {
-		return circle(s.points[0], s.radius)
+		return polygon(circle(s.points[0], s.radius)...)
 	}
 	if s.text == "" {
 		return polygon(s.points...)
 	}
-	at, x := s.points[0], 0.0
-	switch s.anchor {
-	case middle:
-		x = -widthOf(s.text, s.size) / 2
-	case end:
-		x = -widthOf(s.text, s.size)
-	}
+	at, x := s.points[0], -widthOf(s.text, s.size)*map[string]float64{middle: 0.5, end: 1}[s.anchor]
 	sin, cos := math.Sincos(s.angle * math.Pi / 180)
-	var p path
 	glyphs(s.text, s.size, func(b *sfnt.Buffer, i sfnt.GlyphIndex, advance float64) {
 		segments, err := face().LoadGlyph(b, i, fixed.I(em), nil)
 		if err != nil {
 			return // a letter without an outline
 		}
 		for _, segment := range segments {
-			one := piece{op: segment.Op}
 			for k, v := range segment.Args {
 				dx, dy := x+float64(v.X)/64*s.size/em, float64(v.Y)/64*s.size/em
-				one.to[k] = point{at.x + dx*cos - dy*sin, at.y + dx*sin + dy*cos}
+				segment.Args[k] = fixedPoint(point{at.x + dx*cos - dy*sin, at.y + dx*sin + dy*cos})
 			}
-			p = append(p, one)
+			path = append(path, segment)
 		}
 		x += advance
 	})
-	return p
+	return path
 }
 
 // outline is what the stroke of a shape covers: a rectangle per stretch, all in the same sense, and circles between.
-func (s *shape) outline() (p path) {
+func (s *shape) outline() (path sfnt.Segments) {
 	points := s.points
 	if s.radius > 0 {
-		points = nil
-		for _, c := range circle(s.points[0], s.radius) {
-			points = append(points, c.to[0])
-		}
+		points = circle(s.points[0], s.radius)
 	}
 	if s.closed {
-		points = append(points[:len(points):len(points)], points[0])
+		points = append(slices.Clone(points), points[0])
 	}
 	r, gone := s.width/2, 0.0
 	for i := 1; i < len(points); i++ {
@@ -122,18 +108,18 @@ func (s *shape) outline() (p path) {
 		if long == 0 {
 			continue
 		}
+		side := point{-(b.y - a.y) / long * r, (b.x - a.x) / long * r}
 		for _, on := range dashed(s.dash, gone, long) {
 			from, to := a.towards(b, on[0]), a.towards(b, on[1])
-			side := point{-(b.y - a.y) / long * r, (b.x - a.x) / long * r}
-			p = append(p, polygon(point{from.x - side.x, from.y - side.y}, point{to.x - side.x, to.y - side.y},
+			path = append(path, polygon(point{from.x - side.x, from.y - side.y}, point{to.x - side.x, to.y - side.y},
 				point{to.x + side.x, to.y + side.y}, point{from.x + side.x, from.y + side.y})...)
 		}
 		gone += long
 		if len(s.dash) == 0 && (i+1 < len(points) || s.closed) && r > 0.5 {
-			p = append(p, circle(b, r)...)
+			path = append(path, polygon(circle(b, r)...)...)
 		}
 	}
-	return p
+	return path
 }
 
 // dashed lists the drawn parts of a stretch, where so much of the line is gone before it.
@@ -152,49 +138,28 @@ func dashed(pattern []float64, gone, long float64) (on [][2]float64) {
 }
 
 // paint fills a path.
-func (p path) paint(img draw.Image, colour ink, alpha float64) {
-	low, high := point{math.Inf(1), math.Inf(1)}, point{math.Inf(-1), math.Inf(-1)}
-	for _, one := range p {
-		for _, q := range one.to[:points(one.op)] {
-			low, high = point{min(low.x, q.x), min(low.y, q.y)}, point{max(high.x, q.x), max(high.y, q.y)}
-		}
-	}
-	box := image.Rect(int(math.Floor(low.x*pngScale)), int(math.Floor(low.y*pngScale)),
-		int(math.Ceil(high.x*pngScale)), int(math.Ceil(high.y*pngScale)))
-	if len(p) == 0 || box.Empty() {
-		return
-	}
+func paint(img draw.Image, path sfnt.Segments, colour ink, alpha float64) {
+	bounds := path.Bounds()
+	box := image.Rect(bounds.Min.X.Floor()*pngScale, bounds.Min.Y.Floor()*pngScale, bounds.Max.X.Ceil()*pngScale,
+		bounds.Max.Y.Ceil()*pngScale)
 	z := vector.NewRasterizer(box.Dx(), box.Dy())
-	at := func(q point) (float32, float32) {
-		return float32(q.x*pngScale - float64(box.Min.X)), float32(q.y*pngScale - float64(box.Min.Y))
-	}
-	for _, one := range p {
-		ax, ay := at(one.to[0])
-		bx, by := at(one.to[1])
-		cx, cy := at(one.to[2])
-		switch one.op {
+	for _, segment := range path {
+		var at [3][2]float32
+		for k, p := range segment.Args {
+			at[k] = [2]float32{float32(p.X)/64*pngScale - float32(box.Min.X), float32(p.Y)/64*pngScale - float32(box.Min.Y)}
+		}
+		switch segment.Op {
 		case sfnt.SegmentOpMoveTo:
 			z.ClosePath()
-			z.MoveTo(ax, ay)
+			z.MoveTo(at[0][0], at[0][1])
 		case sfnt.SegmentOpLineTo:
-			z.LineTo(ax, ay)
+			z.LineTo(at[0][0], at[0][1])
 		case sfnt.SegmentOpQuadTo:
-			z.QuadTo(ax, ay, bx, by)
+			z.QuadTo(at[0][0], at[0][1], at[1][0], at[1][1])
 		case sfnt.SegmentOpCubeTo:
-			z.CubeTo(ax, ay, bx, by, cx, cy)
+			z.CubeTo(at[0][0], at[0][1], at[1][0], at[1][1], at[2][0], at[2][1])
 		}
 	}
 	z.ClosePath()
 	z.Draw(img, box, image.NewUniform(colour.rgba(alpha)), image.Point{})
-}
-
-// points is how many points a piece has.
-func points(op sfnt.SegmentOp) int {
-	switch op {
-	case sfnt.SegmentOpQuadTo:
-		return 2
-	case sfnt.SegmentOpCubeTo:
-		return 3
-	}
-	return 1
 }

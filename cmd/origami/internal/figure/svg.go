@@ -26,8 +26,8 @@ func (f *Figure) SVG(source string) []byte {
 	return b.Bytes()
 }
 
-// Inline draws the figure for a page, wide and narrow, of which its style shows one. named is the id of the element that
-// names the figure.
+// Inline draws the figure for a page, wide and narrow. The page's style shows one of them. named is the id of the
+// element that names the figure.
 func (f *Figure) Inline(named string) string {
 	var b bytes.Buffer
 	for _, form := range []struct {

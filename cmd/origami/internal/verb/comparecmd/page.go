@@ -161,7 +161,8 @@ func (c *comparison) roofFigure(t gemm.DType) *figure.Figure {
 			rate := digits.Quantity(y, rateUnit)
 			s.Kernels = append(s.Kernels, figure.RoofKernel{Name: fmt.Sprintf("%s on %s, %s", r, name, rate),
 				Kernel: roofs.Kernel{Rate: y, Points: []roofs.Point{{Level: roofs.DRAM, Intensity: x}}}})
-			rows = append(rows, []string{name, r.String(), digits.ThreeDigits(x), rate, digits.Percent(y / min(peak, x*a.DRAMPeak))})
+			rows = append(rows, []string{name, r.String(), digits.ThreeDigits(x), rate,
+				digits.Percent(y / min(peak, x*a.DRAMPeak))})
 		}
 	}
 	if len(rows) == 0 {

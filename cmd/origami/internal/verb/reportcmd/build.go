@@ -220,8 +220,8 @@ func (b *builder) details(ctx context.Context, problems []problems.Problem) erro
 		}
 	}
 	if len(families) > 1 {
-		s.Text(fmt.Sprintf("These picks are of the kernel families %s. The families of the times side by side are in the table "+
-			"of the sides: other kernels take other times.", strings.Join(families, ", ")))
+		s.Text(fmt.Sprintf("These picks are of the kernel families %s. The families of the times side by side are in "+
+			"the table of the sides: other kernels take other times.", strings.Join(families, ", ")))
 	}
 	panels := s.Choice("Problem and device", titles)
 	for i := range b.subjects {

@@ -128,7 +128,8 @@ func candidates(a, all *ask.Ranking) *figure.Figure {
 			Tip: figure.Tip("%d. %s\n%s", i+1, e.Config, render.TimeCell(a, e))})
 	}
 	f.Marks = append(f.Marks, figure.Mark{Kind: figure.Dots, Series: bounds[best.Estimate.Bound], Large: true,
-		Rows: []figure.Row{{X: 1.0, Y: value(best), Tip: figure.Tip("the pick: %s\n%s", best.Config, render.TimeCell(a, best))}}})
+		Rows: []figure.Row{{X: 1.0, Y: value(best),
+			Tip: figure.Tip("the pick: %s\n%s", best.Config, render.TimeCell(a, best))}}})
 	if more := len(all.Entries) - mostListed; more > 0 {
 		f.More = fmt.Sprintf("The first %d of %d; origami rank --all lists all.", mostListed, len(all.Entries))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/benchcmd"
@@ -29,7 +30,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rooflinecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/servecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/tunecmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -166,7 +166,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		selectcmd.New(f, selectcmd.Run), rankcmd.New(f, rankcmd.Run), explaincmd.New(f, explaincmd.Run),
 		comparecmd.New(f, comparecmd.Run), mapcmd.New(f, mapcmd.Run), rooflinecmd.New(f, rooflinecmd.Run),
 		laddercmd.New(f, laddercmd.Run),
-		reportcmd.New(f, reportcmd.Run), servecmd.New(f, servecmd.Run), benchcmd.New(f, benchcmd.Run),
+		reportcmd.New(f, reportcmd.Run), server.Command(f, server.Run), benchcmd.New(f, benchcmd.Run),
 		tunecmd.New(f, tunecmd.Run), evalcmd.New(f, evalcmd.Run), exportcmd.New(f, sys.Export, exportcmd.Run),
 	}
 	look := []*cobra.Command{

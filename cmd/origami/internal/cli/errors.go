@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -35,7 +35,7 @@ func unknownCommand(root *cobra.Command, err error) error {
 	if _, scanErr := fmt.Sscanf(err.Error(), "unknown command %q", &name); scanErr != nil {
 		return diag.Inputf("%v", err).Do("`origami help` lists the commands")
 	}
-	return verb.UnknownCommand(root, name)
+	return session.UnknownCommand(root, name)
 }
 
 // flagError turns pflag's errors into ours.
@@ -52,15 +52,15 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		return unknownFlag(cmd, unknown)
 	case errors.As(err, &empty):
-		return diag.Inputf("%s needs a value", spelled(empty.GetFlag())).At("%s", verb.Place(cmd)).
+		return diag.Inputf("%s needs a value", spelled(empty.GetFlag())).At("%s", session.Place(cmd)).
 			Do("`%s --help` says which", cmd.CommandPath())
 	case errors.As(err, &invalid):
 		return invalidValue(cmd, invalid)
 	case errors.As(err, &syntax):
-		return diag.Inputf("%q is not a flag", syntax.GetSpecifiedFlag()).At("%s", verb.Place(cmd)).
+		return diag.Inputf("%q is not a flag", syntax.GetSpecifiedFlag()).At("%s", session.Place(cmd)).
 			Do("`%s --help` lists the flags", cmd.CommandPath())
 	default:
-		return diag.Inputf("%v", err).At("%s", verb.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
+		return diag.Inputf("%v", err).At("%s", session.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
 	}
 }
 
@@ -75,14 +75,14 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 			}
 		})
 		if near := diag.Nearest(e.GetSpecifiedName(), known, 1); len(near) > 0 {
-			return err.At("%s", verb.Place(cmd)).Do("did you mean --%s? `%s --help` lists the flags", near[0],
+			return err.At("%s", session.Place(cmd)).Do("did you mean --%s? `%s --help` lists the flags", near[0],
 				cmd.CommandPath())
 		}
 	}
 	if takes := takers(cmd, e.GetSpecifiedName()); len(takes) > 0 {
-		return err.At("%s", verb.Place(cmd)).Do("put it behind one of %s", strings.Join(takes, ", "))
+		return err.At("%s", session.Place(cmd)).Do("put it behind one of %s", strings.Join(takes, ", "))
 	}
-	return err.At("%s", verb.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
+	return err.At("%s", session.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
 }
 
 // takers lists the subcommands of cmd that have the flag: the user may have put it before the verb.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 )
 
 // topics are the help pages that are no commands.
@@ -36,7 +36,7 @@ func helpCommand() *cobra.Command {
 			for _, name := range args {
 				next := find(about, name)
 				if next == nil {
-					return verb.UnknownCommand(about, name)
+					return session.UnknownCommand(about, name)
 				}
 				about = next
 			}

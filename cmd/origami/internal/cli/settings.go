@@ -8,7 +8,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 )
 
 // settingColumns are the columns of the settings.
@@ -36,7 +35,7 @@ func newConfig(f *session.Factory) *cobra.Command {
 		Long: "Show the settings in force. Each comes from a flag, an environment variable, a line of the settings\n" +
 			"file, or is the default. `origami help environment` says what they mean.",
 		Example: "  origami config\n  origami config --arch h200 --json",
-		Args:    verb.NoArguments,
+		Args:    session.NoArguments,
 		RunE:    func(*cobra.Command, []string) error { return printSettings(f) },
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/release"
 )
 
@@ -36,7 +35,7 @@ func newVersion(f *session.Factory, p Protocol) *cobra.Command {
 		Long: "Print the version of origami with the commit it was built from, and the versions of the Go toolchain " +
 			"and of the protocol spoken with plugins.",
 		Example: "  origami version\n  origami version --json",
-		Args:    verb.NoArguments,
+		Args:    session.NoArguments,
 		RunE:    func(*cobra.Command, []string) error { return printVersion(f, p) },
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/core/score"
@@ -46,7 +45,7 @@ func Write(ctx context.Context, f *session.Factory, folder string, c Contents) e
 	if folder == "" {
 		return nil
 	}
-	_, err := verb.UntilCancelled(ctx, func() (struct{}, error) { return struct{}{}, c.write(folder, f.Args) })
+	_, err := session.UntilCancelled(ctx, func() (struct{}, error) { return struct{}{}, c.write(folder, f.Args) })
 	if err == nil {
 		f.Streams.Note("the report is in " + folder)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
+	pretty "github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -103,18 +103,18 @@ func (g *Grid) fold(over int) {
 }
 
 func (g *Grid) print(s *iostreams.Streams) {
-	w := table.NewWriter()
-	style := table.StyleLight
-	style.Options = table.Options{SeparateColumns: true}
+	w := pretty.NewWriter()
+	style := pretty.StyleLight
+	style.Options = pretty.Options{SeparateColumns: true}
 	style.Box.MiddleVertical = " "
 	style.Box.PaddingLeft, style.Box.PaddingRight = "", " "
 	style.Format.Header = text.FormatDefault
 	w.SetStyle(style)
-	head := make(table.Row, len(g.Header))
-	columns := make([]table.ColumnConfig, len(g.Header))
+	head := make(pretty.Row, len(g.Header))
+	columns := make([]pretty.ColumnConfig, len(g.Header))
 	for i, h := range g.Header {
 		head[i] = string(s.Bold(h))
-		columns[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
+		columns[i] = pretty.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
 		if numeric(g.Rows, i) {
 			columns[i].Align, columns[i].AlignHeader = text.AlignRight, text.AlignRight
 		}
@@ -122,7 +122,7 @@ func (g *Grid) print(s *iostreams.Streams) {
 	w.SetColumnConfigs(columns)
 	w.AppendHeader(head)
 	for i, row := range g.Rows {
-		cells := make(table.Row, len(row))
+		cells := make(pretty.Row, len(row))
 		for j := range row {
 			cells[j] = s.Letters(printable.Line(row[j]))
 			switch {

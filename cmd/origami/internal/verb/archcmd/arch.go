@@ -10,7 +10,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -22,8 +21,8 @@ func New(f *session.Factory) *cobra.Command {
 		Short:   "List architectures and show their numbers",
 		Long:    "List the architectures and devices that the plugins provide, and show every number of one of them.",
 		Example: "  origami arch ls\n  origami arch show sm90@h200",
-		Args:    verb.OnlySubcommands,
-		RunE:    verb.MissingSubcommand,
+		Args:    session.OnlySubcommands,
+		RunE:    session.MissingSubcommand,
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "ls",
@@ -31,7 +30,7 @@ func New(f *session.Factory) *cobra.Command {
 		Long: "List the architectures and devices that the plugins provide. The first device of an architecture\n" +
 			"is its default, and so are the first model and kernel family.",
 		Example: "  origami arch ls\n  origami arch ls --json",
-		Args:    verb.NoArguments,
+		Args:    session.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
 	}, &cobra.Command{
 		Use:   "show ID",

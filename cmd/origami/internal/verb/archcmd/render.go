@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
@@ -163,7 +161,7 @@ func (v *view) parameters() table.Columns[hw.Param] {
 		table.Col("method", func(p *hw.Param) string { return string(p.Method) }),
 		table.Col("source||-", func(p *hw.Param) string { return p.Source }),
 		table.Col("date", func(p *hw.Param) string { return p.Date }).Omit(),
-		table.Text("source", func(p *hw.Param) string { return render.SourceOf(v.Description, p) }),
+		table.Text("source", func(p *hw.Param) string { return table.SourceOf(v.Description, p) }),
 		table.Col("used||-", func(p *hw.Param) *bool { return ask.Used(v.Description, p.Name) }).Omit().
 			CSV(func(p *hw.Param) string {
 				if v.Ignores(p.Name) {
@@ -201,7 +199,7 @@ var terms = table.Columns[arch.Term]{
 	table.Col("common", func(t *arch.Term) string { return t.Common }).Omit(),
 }
 
-func write(s *iostreams.Streams, f table.Format, v *view) error {
+func write(s *table.Streams, f table.Format, v *view) error {
 	switch f {
 	case table.JSON:
 		return table.JSONLine(s, object.Object(v))
@@ -223,7 +221,7 @@ func write(s *iostreams.Streams, f table.Format, v *view) error {
 }
 
 // section writes a table with a title, if it has rows.
-func section[T any](s *iostreams.Streams, title string, c table.Columns[T], rows []T) {
+func section[T any](s *table.Streams, title string, c table.Columns[T], rows []T) {
 	if len(rows) > 0 {
 		s.Printf("\n%s\n", s.Bold(title))
 		_ = c.Write(s, table.Table, rows) // an error of the screen shows when it is flushed
@@ -231,10 +229,10 @@ func section[T any](s *iostreams.Streams, title string, c table.Columns[T], rows
 }
 
 // writeCard writes the lines above the tables.
-func writeCard(s *iostreams.Streams, v *view) {
+func writeCard(s *table.Streams, v *view) {
 	line := func(label, format string, args ...any) { table.Line(s, label, format, args...) }
-	table.Lines(s, append(render.DeviceLines(v.Description),
-		render.ModelLine(v.Description, strings.Join(v.Kernels, ", ")))...)
+	table.Lines(s, append(table.DeviceLines(v.Description),
+		table.ModelLine(v.Description, strings.Join(v.Kernels, ", ")))...)
 	line("vendor", "%s, plugin %s", v.Vendor, v.Plugin)
 	if len(v.Aliases) > 0 {
 		line("aliases", "%s", strings.Join(v.Aliases, ", "))

@@ -5,15 +5,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-func writeUncertainty(s *iostreams.Streams, u *arch.Uncertainty) {
+func writeUncertainty(s *table.Streams, u *arch.Uncertainty) {
 	section(s, fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, digits.Level(u.Level)),
 		ranges, u.Ranges)
 	table.Line(s, "sigma",
@@ -61,7 +59,7 @@ func checkedText(c *arch.Checked) string {
 		return fmt.Sprintf("%.6g–%.6g", r.Low, r.High)
 	}
 	return fmt.Sprintf("%s: %s; M %s, N %s, K %s, batch %s, %s operations, split %s; "+
-		"%.6g divides rows and addresses", render.SizesOf(c), strings.Join(layouts, ", "),
+		"%.6g divides rows and addresses", table.SizesOf(c), strings.Join(layouts, ", "),
 		ends(c.M), ends(c.N), ends(c.K), ends(c.Batch), ends(c.Flops), ends(c.Split), c.Divisor.Low)
 }
 

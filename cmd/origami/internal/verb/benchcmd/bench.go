@@ -15,8 +15,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -63,7 +61,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami bench --arch sm90@h200 --executor cuda --records ./my-sweep
   origami bench --arch sm90@h200 --executor cuda --contract lik,ljk->ji --size i=64,j=64,k=8,l=512
   origami bench --arch sm90@h200 --records ./my-sweep --format csv > three-ways.csv`,
-		Args: verb.NoArguments,
+		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.RegisterFile(cmd.Flags())
@@ -111,7 +109,7 @@ func Run(ctx context.Context, o *Options) error {
 	for i := range groups {
 		if err := o.compare(ctx, a, groups, i, list); err != nil {
 			if ctx.Err() != nil && o.Executor != "" {
-				return measuring.Stopped(ctx, err, groups[i].data.Len(), groups[i].data.Name)
+				return datastore.Stopped(ctx, err, groups[i].data.Len(), groups[i].data.Name)
 			}
 			return err
 		}
@@ -213,7 +211,7 @@ func listed(shapes []gemm.Problem) []problems.Problem {
 // recorded reads the measurements of an architecture on a device, for a list of problems or, if it is nil, for all
 // that are recorded.
 func (o *Options) recorded(ctx context.Context, d *arch.Description, list []problems.Problem) ([]group, error) {
-	data, err := verb.UntilCancelled(ctx, func() (*dataset.Dataset, error) {
+	data, err := session.UntilCancelled(ctx, func() (*dataset.Dataset, error) {
 		if o.Records != "" {
 			return datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
 		}

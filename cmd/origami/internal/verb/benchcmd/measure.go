@@ -11,7 +11,6 @@ import (
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -58,7 +57,7 @@ func (o *Options) measure(
 				some(g.problems), isAre(len(g.problems)), g.kernel, folder))
 		}
 		fitting := slices.DeleteFunc(slices.Clone(g.problems), func(p problems.Problem) bool {
-			return !measuring.Fits(o.Factory.Streams, p.Problem, memory)
+			return !datastore.Fits(o.Factory.Streams, p.Problem, memory)
 		})
 		if err := o.fill(ctx, of, folder, fitting); err != nil {
 			return nil, err
@@ -113,7 +112,7 @@ func ofFamily(sweep *measure.Sweep, kernel string) *measure.Sweep {
 func (o *Options) folder(c dataset.Conditions, first string) string {
 	switch {
 	case o.Records == "":
-		folder := measuring.DefaultFolder(c)
+		folder := datastore.DefaultFolder(c)
 		o.Factory.Streams.Note("measurements are kept in " + folder)
 		return folder
 	case c.Kernel == first:
@@ -142,7 +141,7 @@ func isAre(n int) string {
 func (o *Options) fill(
 	ctx context.Context, sweep *measure.Sweep, folder string, problems []problems.Problem,
 ) (err error) {
-	kept, err := measuring.Open(ctx, o.Factory.Streams, sweep, folder)
+	kept, err := datastore.Continue(ctx, o.Factory.Streams, sweep, folder)
 	if err != nil {
 		return err
 	}
@@ -157,7 +156,7 @@ func (o *Options) fill(
 	sweep.Begin = progress.begin
 	sweep.Done = func(m dataset.Measurement) {
 		progress.done(m)
-		if why, worth := measuring.LeftOut(&m); worth {
+		if why, worth := datastore.LeftOut(&m); worth {
 			progress.Warn(why)
 		}
 	}
@@ -167,7 +166,7 @@ func (o *Options) fill(
 	for _, p := range problems {
 		err := sweep.Run(ctx, p.Problem)
 		if err != nil && diag.KindOf(err) != diag.Input { // the answer reports each problem without a time
-			return measuring.Stopped(ctx, err, kept.Data.Len(), folder)
+			return datastore.Stopped(ctx, err, kept.Data.Len(), folder)
 		}
 		if err := kept.Sync(); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 )
@@ -27,7 +26,7 @@ func (o *Options) mend() error {
 			break
 		}
 		o.Factory.Streams.Note(fmt.Sprintf("%s: %s of %s is taken out: %s: %s", m.Where, m.Label(), m.Problem,
-			measuring.Words(m.Status), m.Detail))
+			datastore.Words(m.Status), m.Detail))
 	}
 	if err != nil {
 		return err

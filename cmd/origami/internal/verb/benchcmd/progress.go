@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/ask/problems"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
@@ -13,7 +13,7 @@ import (
 
 // progress shows on a terminal how far a sweep is. Elsewhere it shows warnings only.
 type progress struct {
-	*iostreams.Bar
+	*table.Bar
 
 	data     *dataset.Dataset
 	problems []problems.Problem
@@ -24,9 +24,9 @@ type progress struct {
 	per, finished, total int
 }
 
-func newProgress(s *iostreams.Streams, sweep *measure.Sweep, list []problems.Problem) *progress {
+func newProgress(s *table.Streams, sweep *measure.Sweep, list []problems.Problem) *progress {
 	return &progress{
-		Bar: iostreams.NewBar(s, "measuring"), data: sweep.Data, problems: list, begun: time.Now(),
+		Bar: table.NewBar(s, "measuring"), data: sweep.Data, problems: list, begun: time.Now(),
 	}
 }
 

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -69,7 +68,7 @@ func threeWays(title string, libraries []string, rows []score.Comparison) *figur
 }
 
 // again writes all rows to another stream, in another format.
-func (w *writer) again(s *iostreams.Streams, format table.Format) error {
+func (w *writer) again(s *table.Streams, format table.Format) error {
 	other := newWriter(s, format, w.arch, w.data, w.labels)
 	for i := range w.rows {
 		if err := other.write(w.rows[i]); err != nil {
@@ -84,7 +83,7 @@ func (w *writer) excluded() (lines []string) {
 	for i := range w.rows {
 		for _, e := range w.rows[i].Excluded {
 			lines = append(lines, fmt.Sprintf("%s, %s: %s: %s", w.rows[i].Problem, e.Label(),
-				measuring.Words(e.Status), e.Detail))
+				datastore.Words(e.Status), e.Detail))
 		}
 	}
 	return lines

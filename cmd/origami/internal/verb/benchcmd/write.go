@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -19,7 +17,7 @@ import (
 
 // writer writes a row per problem and, where the format has room for it, the summary.
 type writer struct {
-	s      *iostreams.Streams
+	s      *table.Streams
 	format table.Format
 	arch   *arch.Description
 	data   *dataset.Dataset
@@ -30,7 +28,7 @@ type writer struct {
 }
 
 func newWriter(
-	s *iostreams.Streams, f table.Format, d *arch.Description, data *dataset.Dataset, labels []string,
+	s *table.Streams, f table.Format, d *arch.Description, data *dataset.Dataset, labels []string,
 ) *writer {
 	w := &writer{s: s, format: f, arch: d, data: data, labels: labels}
 	w.more = slices.ContainsFunc(data.Problems(), func(p gemm.Problem) bool { return !p.Plain() })
@@ -86,7 +84,7 @@ func (w *writer) above() []string {
 	if w.data.GroupM > 0 {
 		group = fmt.Sprintf("group %d", w.data.GroupM)
 	}
-	return append(render.DeviceLines(w.arch), render.Model(w.arch, w.data.Kernel),
+	return append(table.DeviceLines(w.arch), table.Model(w.arch, w.data.Kernel),
 		fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2, w.data.Input, group))
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
@@ -46,7 +45,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami calibrate --write my-gpu.yaml && origami --device-file my-gpu.yaml select -m 4096 -n 4096 -k 4096
   origami calibrate --replay nvidia-h200-calibration-2026-11-22.jsonl --json
   origami calibrate --device auto:1 --executor cuda --records second-gpu.jsonl`,
-		Args: verb.NoArguments,
+		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`; the first one otherwise")
@@ -73,7 +72,7 @@ type outcome struct {
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
 	for _, file := range []string{o.DeviceFile, o.Overrides} {
-		if err := verb.Writable(file); err != nil {
+		if err := session.Writable(file); err != nil {
 			return err
 		}
 	}

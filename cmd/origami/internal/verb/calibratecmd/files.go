@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/hw"
 )
@@ -17,7 +17,7 @@ func (o *Options) files(r *outcome, inUse *arch.Description) error {
 		if err != nil {
 			return err
 		}
-		if err := verb.Replace(o.DeviceFile, text); err != nil {
+		if err := session.Replace(o.DeviceFile, text); err != nil {
 			return err
 		}
 		o.Factory.Streams.Note(fmt.Sprintf("the device file is %s; --device-file %s uses it", o.DeviceFile, o.DeviceFile))
@@ -27,7 +27,7 @@ func (o *Options) files(r *outcome, inUse *arch.Description) error {
 		if err != nil {
 			return err
 		}
-		if err := verb.Replace(o.Overrides, text); err != nil {
+		if err := session.Replace(o.Overrides, text); err != nil {
 			return err
 		}
 		o.Factory.Streams.Note(fmt.Sprintf("the overrides are in %s; --hw-params %s uses them", o.Overrides, o.Overrides))

@@ -16,9 +16,10 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
@@ -108,7 +109,7 @@ func (o *Options) measure(ctx context.Context) (_ *outcome, err error) {
 			err = closed
 		}
 	}()
-	bar := iostreams.NewBar(o.Factory.Streams, "calibrating")
+	bar := table.NewBar(o.Factory.Streams, "calibrating")
 	defer bar.Stop()
 	s := &calibrate.Session{Plan: p, Device: at, Runner: runner, Environment: x.Environment, Rounds: records.Rounds,
 		Keep: func(p *calibrate.Probe, r calibrate.Round) error { return log.append(p.Name, r) },
@@ -118,7 +119,7 @@ func (o *Options) measure(ctx context.Context) (_ *outcome, err error) {
 		}}
 	refused, err := s.Run(ctx)
 	if err != nil {
-		return nil, measuring.StoppedWith(ctx, err, "what was measured is", file)
+		return nil, datastore.StoppedWith(ctx, err, "what was measured is", file)
 	}
 	return newOutcome(ctx, file, records, p, refused)
 }

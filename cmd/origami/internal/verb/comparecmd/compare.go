@@ -6,10 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 )
 
 // Options are what the command line says.
@@ -45,7 +44,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami compare --arch h200,h200:clock=1.2GHz -m 8192 -n 8192 -k 8192
   origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2 --report ./report
   origami compare --arch sm90@h200,gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
-		Args: verb.NoArguments,
+		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
@@ -74,7 +73,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	done, stop := iostreams.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
+	done, stop := table.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
 	all, err := askSides(ctx, o, sides, list, done)
 	stop()
 	if err != nil {

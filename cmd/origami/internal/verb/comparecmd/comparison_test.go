@@ -7,7 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -142,7 +142,7 @@ func TestCheckedCells(t *testing.T) {
 		"on 7 published times of this device, median error 5.00 %; outside of these: bf16": &unlike,
 		"never checked": &never,
 	} {
-		if got := render.CheckedCell(a, &a.Entries[0]); got != want {
+		if got := table.CheckedCell(a, &a.Entries[0]); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

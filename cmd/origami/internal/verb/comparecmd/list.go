@@ -6,14 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 )
 
 // list writes a row per problem, and who wins how often and by how much.
-func (w *writer) list(s *iostreams.Streams) {
+func (w *writer) list(s *table.Streams) {
 	c := w.all
 	w.about(s)
 	for _, ratios := range []bool{true, false} {
@@ -33,7 +31,7 @@ func (w *writer) list(s *iostreams.Streams) {
 }
 
 // about writes who answers.
-func (w *writer) about(s *iostreams.Streams) {
+func (w *writer) about(s *table.Streams) {
 	var rows [][]string
 	for i := range w.all.sides {
 		rows = append(rows, w.all.about(i))
@@ -66,7 +64,7 @@ func (c *comparison) checked(i int) string {
 		if a == nil || a.Nearest(e) == nil {
 			continue
 		}
-		text := render.CheckedOn(a.Nearest(e))
+		text := table.CheckedOn(a.Nearest(e))
 		if count[text]++; count[text] > count[most] {
 			most = text
 		}
@@ -76,7 +74,7 @@ func (c *comparison) checked(i int) string {
 	}
 	switch {
 	case most == "":
-		return render.NeverChecked
+		return table.NeverChecked
 	case inside == len(c.rows):
 		return most
 	default:
@@ -100,7 +98,7 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 		for i := range c.sides {
 			cell := absent
 			if a, e := r.best(i); a != nil {
-				cell = render.TimeCell(a, e)
+				cell = table.TimeCell(a, e)
 			}
 			row = append(row, cell)
 			if i > 0 && ratios {

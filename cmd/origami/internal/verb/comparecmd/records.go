@@ -69,7 +69,7 @@ type failed struct {
 	Error  iostreams.JSONError `json:"error"`
 }
 
-func (w *writer) json(s *iostreams.Streams) error {
+func (w *writer) json(s *table.Streams) error {
 	for j := range w.all.rows {
 		if err := table.JSONLine(s, w.all.object(s, &w.all.rows[j])); err != nil {
 			return err
@@ -81,7 +81,7 @@ func (w *writer) json(s *iostreams.Streams) error {
 	return table.JSONLine(s, w.all.summaryJSON())
 }
 
-func (c *comparison) object(streams *iostreams.Streams, r *row) object {
+func (c *comparison) object(streams *table.Streams, r *row) object {
 	o := object{Problem: r.Record(), Labels: ask.Labels(c.labels, r.Labels)}
 	o.Model, o.ModelClass = c.model()
 	for i := range r.sides {
@@ -189,7 +189,7 @@ func (c *comparison) summaryJSON() any {
 }
 
 // records writes a row per quantity of a side for one problem, and a row per problem and side for many.
-func (w *writer) records(s *iostreams.Streams, f table.Format) error {
+func (w *writer) records(s *table.Streams, f table.Format) error {
 	if w.many {
 		return w.wide(s, f)
 	}
@@ -278,7 +278,7 @@ func (o *entry) cells() [][3]string {
 }
 
 // wide writes a row per problem and side.
-func (w *writer) wide(s *iostreams.Streams, f table.Format) error {
+func (w *writer) wide(s *table.Streams, f table.Format) error {
 	c := w.all
 	more := slices.ContainsFunc(c.rows, func(r row) bool { return !r.Plain() })
 	header := slices.Concat(gemm.Columns, c.labels, []string{"arch", "device", "what_if", "model", "kernel", "rung",

@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -187,7 +188,7 @@ func (c *comparison) fill(ctx context.Context, i int, problems []gemm.Problem, d
 }
 
 // reportFailures tells the user which sides failed. The error that it returns carries the exit code.
-func (c *comparison) reportFailures(s *iostreams.Streams, rows *session.Failures) error {
+func (c *comparison) reportFailures(s *table.Streams, rows *session.Failures) error {
 	var failure error
 	keep := func(err error) {
 		s.Report(err)

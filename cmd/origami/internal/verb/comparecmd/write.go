@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/unit"
@@ -20,7 +18,7 @@ type writer struct {
 	many, terms bool
 }
 
-func (w *writer) write(s *iostreams.Streams, f table.Format) error {
+func (w *writer) write(s *table.Streams, f table.Format) error {
 	switch {
 	case f == table.JSON:
 		return w.json(s)
@@ -70,7 +68,7 @@ func (g *grid) heading(title string) {
 }
 
 // card writes one problem for a reader.
-func (w *writer) card(s *iostreams.Streams, r *row) {
+func (w *writer) card(s *table.Streams, r *row) {
 	s.Printf("%-11s %s\n", "problem", r.Problem.Problem)
 	header := []string{""}
 	for i := range r.sides {
@@ -129,7 +127,7 @@ func (w *writer) identity(g *grid) {
 		}
 		return strings.Join(words, ", ")
 	})
-	g.add("checked", func(_ int, a *ask.Ranking, e *ask.Entry) string { return render.CheckedCell(a, e) })
+	g.add("checked", func(_ int, a *ask.Ranking, e *ask.Entry) string { return table.CheckedCell(a, e) })
 	g.add("pick", func(_ int, _ *ask.Ranking, e *ask.Entry) string { return e.Config.String() })
 }
 
@@ -137,9 +135,9 @@ func (w *writer) identity(g *grid) {
 func (w *writer) times(g *grid) {
 	g.add("time", func(_ int, a *ask.Ranking, e *ask.Entry) string {
 		if a.Arch.RanksOnly {
-			return "not a time: " + render.TimeCell(a, e)
+			return "not a time: " + table.TimeCell(a, e)
 		}
-		return render.TimeCell(a, e)
+		return table.TimeCell(a, e)
 	})
 	g.add("interval", func(_ int, a *ask.Ranking, e *ask.Entry) string {
 		low, high, ok := a.Interval(e)
@@ -171,7 +169,7 @@ func (w *writer) times(g *grid) {
 			return t.String() + " of the time"
 		}
 	})
-	g.add("rate", func(_ int, a *ask.Ranking, e *ask.Entry) string { return render.RateCell(a, e) })
+	g.add("rate", func(_ int, a *ask.Ranking, e *ask.Entry) string { return table.RateCell(a, e) })
 }
 
 // roofs adds where the picks are under the roofs.

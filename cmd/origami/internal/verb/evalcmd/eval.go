@@ -11,10 +11,9 @@ import (
 
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -65,7 +64,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami eval --arch sm90@h200 --report ./report
   origami eval --published --dtype bf16 --pairs
   origami eval --published --arch sm90@h100 --arch gfx942@mi300x --json`,
-		Args: verb.NoArguments,
+		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("dtype") {
 				o.DType = f.Settings.DType
@@ -130,8 +129,8 @@ func Run(ctx context.Context, o *Options) error {
 		out.rows, out.labelled = append(out.rows, rows[i]), append(out.labelled, problems[i].Labels)
 	}
 	if o.Intervals {
-		done, stop := iostreams.Work(o.Factory.Streams, "finding intervals", len(out.rows))
-		found, err := verb.UntilCancelled(ctx, func() (*intervals, error) { return out.intervals(done) })
+		done, stop := table.Work(o.Factory.Streams, "finding intervals", len(out.rows))
+		found, err := session.UntilCancelled(ctx, func() (*intervals, error) { return out.intervals(done) })
 		stop()
 		if err != nil {
 			return err
@@ -165,7 +164,7 @@ func (o *Options) evaluate(ctx context.Context, a arch.Architecture, data *score
 	rows []score.Evaluation, errs []error, err error,
 ) {
 	const atOnce = 8 // enough for the cores, few enough for a bar that moves
-	done, stop := iostreams.Work(o.Factory.Streams, "evaluating", len(problems))
+	done, stop := table.Work(o.Factory.Streams, "evaluating", len(problems))
 	defer stop()
 	for part := range slices.Chunk(problems, atOnce) {
 		more, bad, err := score.Evaluate(ctx, a, data, part)
@@ -193,7 +192,7 @@ func (o *Options) records(ctx context.Context, d *arch.Description) (*score.Subs
 	if err != nil {
 		return nil, err
 	}
-	subset, err := verb.Subset(ctx, func() (*dataset.Dataset, error) {
+	subset, err := session.Subset(ctx, func() (*dataset.Dataset, error) {
 		info, missing := os.Stat(o.Times)
 		switch {
 		case o.Times == "":

@@ -5,8 +5,6 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -66,7 +64,7 @@ func rangeCells(u *arch.UncertaintyRecord, number func(float64) string) [][]stri
 	return rows
 }
 
-func (v *intervals) write(s *iostreams.Streams, f table.Format) error {
+func (v *intervals) write(s *table.Streams, f table.Format) error {
 	if f == table.JSON {
 		return table.JSONLine(s, v)
 	}
@@ -75,7 +73,7 @@ func (v *intervals) write(s *iostreams.Streams, f table.Format) error {
 	if f == table.Table {
 		number = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 		header = []string{"bound", "predicted below", "low", "high"}
-		table.Lines(s, append(render.DeviceLines(v.desc), render.ModelLine(v.desc, v.Uncertainty.Kernel))...)
+		table.Lines(s, append(table.DeviceLines(v.desc), table.ModelLine(v.desc, v.Uncertainty.Kernel))...)
 		table.Line(s, "intervals", "%s, of measured ÷ predicted time\n", digits.Level(v.Uncertainty.Level))
 	}
 	if err := table.WriteRows(s, f, header, rangeCells(&v.Uncertainty, number)); err != nil || f != table.Table {

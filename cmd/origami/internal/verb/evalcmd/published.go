@@ -12,11 +12,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -140,7 +138,7 @@ func (o *Options) publishedDevices(ctx context.Context, out *publishedOutcome) (
 			}
 		}
 	}
-	return verb.UntilCancelled(ctx, func() ([]publishedDevice, error) { return o.choose(out, wanted, known) })
+	return session.UntilCancelled(ctx, func() ([]publishedDevice, error) { return o.choose(out, wanted, known) })
 }
 
 // choose selects the times of some devices, nil for all, that plugins know.
@@ -224,7 +222,7 @@ type publishedJob struct {
 
 // predictPublished fills in the predictions, those of several devices at once. Without any it returns why.
 func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome, devices []publishedDevice) error {
-	bar := iostreams.NewLateBar(o.Factory.Streams, "opening the models")
+	bar := table.NewLateBar(o.Factory.Streams, "opening the models")
 	defer bar.Stop()
 	var jobs []publishedJob
 	for i := range devices {

@@ -7,14 +7,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
-func (o *publishedOutcome) write(s *iostreams.Streams, f table.Format) error {
+func (o *publishedOutcome) write(s *table.Streams, f table.Format) error {
 	switch {
 	case f == table.JSON:
 		return table.JSONLine(s, o.object())
@@ -71,7 +70,7 @@ func (o *publishedOutcome) pairRows() [][]string {
 	return rows
 }
 
-func (o *publishedOutcome) table(s *iostreams.Streams) {
+func (o *publishedOutcome) table(s *table.Streams) {
 	t := o.text()
 	table.Lines(s, t.above...)
 	table.WriteTable(s, t.header, t.rows)

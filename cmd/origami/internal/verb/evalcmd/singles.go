@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -95,7 +93,7 @@ func (o *singles) groups() []singlesGroup {
 	return out
 }
 
-func (o *singles) write(s *iostreams.Streams, f table.Format) error {
+func (o *singles) write(s *table.Streams, f table.Format) error {
 	switch f {
 	case table.JSON:
 		return table.JSONLine(s, o.object())
@@ -141,8 +139,8 @@ func (o *singles) object() singlesJSON {
 	return out
 }
 
-func (o *singles) table(s *iostreams.Streams) {
-	table.Lines(s, append(render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel),
+func (o *singles) table(s *table.Streams) {
+	table.Lines(s, append(table.DeviceLines(o.arch), table.ModelLine(o.arch, o.data.Kernel),
 		fmt.Sprintf("%-11s %s, one configuration per problem", "measured", o.data.Name))...)
 	var rows [][]string
 	for i := range o.rows {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -38,7 +38,7 @@ const none = "–"
 
 func (o *outcome) text() text {
 	s := score.SummariseEvaluations(o.rows, o.scope)
-	out := text{above: append(render.DeviceLines(o.arch), render.ModelLine(o.arch, o.data.Kernel),
+	out := text{above: append(table.DeviceLines(o.arch), table.ModelLine(o.arch, o.data.Kernel),
 		fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held()),
 		fmt.Sprintf("%-11s %s", "in-sample", o.inSampleText()))}
 	out.header = []string{"problem", "class", "pick", "pick's time", "best", "best's time", "of best", "top 4", "top 8",

@@ -5,15 +5,13 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 )
 
 // writeDiff sets two configurations of a problem beside each other. all asks a page for the intermediate terms too.
-func writeDiff(s *iostreams.Streams, f table.Format, first, second *ask.Explained, all bool) error {
+func writeDiff(s *table.Streams, f table.Format, first, second *ask.Explained, all bool) error {
 	switch {
 	case f == table.JSON:
 		return table.JSONLine(s, struct {
@@ -28,7 +26,7 @@ func writeDiff(s *iostreams.Streams, f table.Format, first, second *ask.Explaine
 		}
 		return table.WriteRows(s, f, []string{"kind", "name", "unit", "first", "second"}, rows)
 	}
-	table.Lines(s, render.Heading(first.Ranking, &first.Entry)...)
+	table.Lines(s, table.Heading(first.Ranking, &first.Entry)...)
 	table.Line(s, "problem", "%s", first.Problem)
 	rows := [][]string{
 		{"predicted", predicted(first), predicted(second), difference(float64(first.Estimate.Cycles),
@@ -96,7 +94,7 @@ func predicted(e *ask.Explained) string {
 	if e.Estimate.Reject != "" {
 		return "rejected: " + string(e.Estimate.Reject)
 	}
-	return render.TimeCell(e.Ranking, &e.Entry)
+	return table.TimeCell(e.Ranking, &e.Entry)
 }
 
 func bound(e *ask.Explained) string {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 )
 
 // Options are what the command line says.
@@ -38,7 +37,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami explain --arch sm89 -m 2048 -n 2048 -k 2048 --terms
   origami explain --arch sm89 -m 4096 -n 4096 -k 4096 --config 128x256x64,w8,s3,g8
   origami explain --arch gfx942 -m 4096 -n 4096 -k 4096 --json`,
-		Args: verb.NoArguments,
+		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.Register(cmd.Flags(), false)

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
@@ -27,7 +25,7 @@ var sections = []struct {
 }
 
 // write writes an explanation. all asks a page for every number.
-func write(s *iostreams.Streams, f table.Format, e *ask.Explained, all bool) error {
+func write(s *table.Streams, f table.Format, e *ask.Explained, all bool) error {
 	switch f {
 	case table.JSON:
 		return table.JSONLine(s, e.Explanation())
@@ -45,7 +43,7 @@ func write(s *iostreams.Streams, f table.Format, e *ask.Explained, all bool) err
 }
 
 // writeRecords writes a row per number. All rows have the same columns; a column that does not apply is empty.
-func writeRecords(s *iostreams.Streams, f table.Format, e *ask.Explained) error {
+func writeRecords(s *table.Streams, f table.Format, e *ask.Explained) error {
 	r := table.NewDelimited(s, f, []string{"kind", "name", "value", "unit", "share", "tier", "formula", "substituted",
 		"doc", "source"})
 	row := func(cells ...string) error { return r.Write(cells) }
@@ -80,7 +78,7 @@ func writeRecords(s *iostreams.Streams, f table.Format, e *ask.Explained) error 
 	}
 	for _, p := range ask.Parameters(e.Arch) {
 		keep(row("parameter", p.Name, digits.Exact(float64(p.Value)), p.Unit, "", p.Tier, "", "",
-			render.Unused(e.Arch, p.Name), p.Source))
+			table.Unused(e.Arch, p.Name), p.Source))
 	}
 	for _, c := range ask.Constants(e.Arch) {
 		keep(row("constant", c.Name, digits.Exact(float64(c.Value)), c.Unit, "", "", "", "", c.Doc, c.Source))
@@ -105,11 +103,11 @@ func writeRecords(s *iostreams.Streams, f table.Format, e *ask.Explained) error 
 }
 
 // writeSummary writes what the prediction is and where the time goes.
-func writeSummary(s *iostreams.Streams, e *ask.Explained) {
+func writeSummary(s *table.Streams, e *ask.Explained) {
 	line := func(label, format string, args ...any) {
 		table.Line(s, label, format, args...)
 	}
-	table.Lines(s, render.Heading(e.Ranking, &e.Entry)...)
+	table.Lines(s, table.Heading(e.Ranking, &e.Entry)...)
 	line("problem", "%s", e.Problem)
 	line("config", "%s", s.Bold(e.Config.String()))
 	switch {
@@ -118,7 +116,7 @@ func writeSummary(s *iostreams.Streams, e *ask.Explained) {
 	case e.Estimate.Reject != "":
 		line("rejected", "%s", e.Estimate.Reject)
 	default:
-		line("predicted", "%s", render.Prediction(e.Ranking, &e.Entry))
+		line("predicted", "%s", table.Prediction(e.Ranking, &e.Entry))
 		line("why", "%s", e.Ranking.Why(&e.Entry))
 	}
 	if e.Rank > 0 {
@@ -167,14 +165,14 @@ func largest(e *ask.Explained, kind arch.TermKind) []string {
 }
 
 // writeText writes every number.
-func writeText(s *iostreams.Streams, e *ask.Explained) {
+func writeText(s *table.Streams, e *ask.Explained) {
 	section := func(title string) { s.Printf("\n%s\n", s.Bold(title)) }
 	section("Hardware parameters")
 	rows := [][]string{}
 	for i := range e.Arch.Params {
 		p := &e.Arch.Params[i]
 		rows = append(rows, []string{"  " + p.Name, digits.Parameter(p.Value, p.Unit), p.Tier.String(),
-			render.SourceOf(e.Arch, p)})
+			table.SourceOf(e.Arch, p)})
 	}
 	table.WriteColumns(s, rows)
 	if list := ask.Constants(e.Arch); len(list) > 0 {
@@ -230,14 +228,14 @@ func writeText(s *iostreams.Streams, e *ask.Explained) {
 		s.Printf("  group_m %d", e.Mapping.GroupM)
 	}
 	if e.Mapping.XCDs > 0 {
-		s.Printf("; %s", render.LaunchOrder(e.Mapping))
+		s.Printf("; %s", table.LaunchOrder(e.Mapping))
 	}
 	s.Printf("\n")
 }
 
 // writeTerm prints a term in up to four lines, or more where the screen is narrow: value, formula, formula with
 // numbers, meaning and source.
-func writeTerm(s *iostreams.Streams, t *ask.ExplainedTerm) {
+func writeTerm(s *table.Streams, t *ask.ExplainedTerm) {
 	value := digits.WithUnit(t.Text, t.Unit)
 	if t.Text == "rejected" {
 		value = t.Text

@@ -12,9 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -52,7 +51,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami --device-file my-a100.yaml select -m 4096 -n 4096 -k 4096
   origami fit --device-file calibrated.yaml --records ./sweep --records ./more --write fitted.yaml
   origami fit --arch h200 --json`,
-		Args: verb.NoArguments,
+		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
@@ -82,7 +81,7 @@ func Run(ctx context.Context, o *Options) error {
 	if len(targets) > 1 {
 		return diag.Inputf("%d architectures are given, and one is fitted", len(targets)).At("--arch").Do("leave one")
 	}
-	if err := verb.Writable(o.Write); err != nil {
+	if err := session.Writable(o.Write); err != nil {
 		return err
 	}
 	current, err := o.Factory.Open(ctx, &targets[0])
@@ -281,7 +280,7 @@ func thinned(all []dataset.Measurement) []dataset.Measurement {
 func (o *Options) adopt(
 	ctx context.Context, s *fit.Sample, m fit.Tunable, current arch.Architecture,
 ) (*fit.Adoption, error) {
-	p := iostreams.NewLateBar(o.Factory.Streams, "fitting")
+	p := table.NewLateBar(o.Factory.Streams, "fitting")
 	defer p.Stop()
 	return fit.Adopt(ctx, s, m, current, func(at fit.Stage) {
 		if p.Shown() {

@@ -6,10 +6,8 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/fit"
@@ -83,7 +81,7 @@ func folds(q *fit.Adopted) (low, high float64) {
 }
 
 // write writes the answer. asked says that a device file was to be written.
-func (a *answer) write(s *iostreams.Streams, format table.Format, asked bool) error {
+func (a *answer) write(s *table.Streams, format table.Format, asked bool) error {
 	var err error
 	if format == table.JSON {
 		err = table.JSONLine(s, newObject(a))
@@ -98,7 +96,7 @@ func (a *answer) write(s *iostreams.Streams, format table.Format, asked bool) er
 }
 
 // notes says what the constants do to the model.
-func (a *answer) notes(s *iostreams.Streams, asked bool) {
+func (a *answer) notes(s *table.Streams, asked bool) {
 	b, f := a.adoption.Before, a.adoption.After
 	s.Note(fmt.Sprintf("fitted to %d times of %s, in %s", a.adoption.Times,
 		digits.Plural(a.adoption.Problems, "problem", "problems"), a.names()))
@@ -128,5 +126,5 @@ func write(file string, sheet *hw.Sheet) error {
 	fmt.Fprintf(&out, "# %s, fitted by %s. The section fitted has constants of the model;\n"+
 		"# the other numbers are those that it was fitted with.\n", sheet.Name, session.Software())
 	out.Write(text)
-	return verb.Replace(file, out.Bytes())
+	return session.Replace(file, out.Bytes())
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -119,7 +118,7 @@ func newBuild(f *session.Factory) *cobra.Command {
 			"logic's kernels are than the fastest ones, also on sizes that were left out when it was built.",
 		Example: "  origami logic build --arch sm90@h200 --most 8 --loss 0.02 --output h200.json\n" +
 			"  origami logic build --arch sm90@h200 --records ./my-sweep --fallback nearest > mine.json",
-		Args: verb.NoArguments,
+		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.register(cmd)
@@ -140,12 +139,12 @@ func (o *buildOptions) run(ctx context.Context) error {
 	case o.Most < 0 || !(o.Loss >= 0) || !(o.Importance >= 0):
 		return diag.Inputf("--most, --loss and --importance are not negative").Do("leave them out for their defaults")
 	}
-	table, a, data, err := o.table(ctx)
+	times, a, data, err := o.table(ctx)
 	if err != nil {
 		return err
 	}
 	d := a.Describe()
-	built, err := logic.Build(table, o.Options)
+	built, err := logic.Build(times, o.Options)
 	if err != nil {
 		return err
 	}
@@ -166,12 +165,12 @@ func (o *buildOptions) run(ctx context.Context) error {
 	if err := write(o.factory, o.output, text); err != nil || o.output == "" {
 		return err
 	}
-	done, stop := iostreams.Work(o.factory.Streams, "leaving sizes out", min(logic.Folds, len(table.Sizes)))
-	out, err := verb.UntilCancelled(ctx, func() (logic.Regret, error) { return logic.LeftOut(table, o.Options, done) })
+	done, stop := table.Work(o.factory.Streams, "leaving sizes out", min(logic.Folds, len(times.Sizes)))
+	out, err := session.UntilCancelled(ctx, func() (logic.Regret, error) { return logic.LeftOut(times, o.Options, done) })
 	stop()
 	if err != nil {
 		_ = os.Remove(o.output)
 		return err
 	}
-	return report(o.factory, l, append(regrets(l, table), regret{"sizes left out", out}))
+	return report(o.factory, l, append(regrets(l, times), regret{"sizes left out", out}))
 }

@@ -7,10 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -48,7 +46,7 @@ func newEval(f *session.Factory) *cobra.Command {
 			case len(args) > 0:
 				return diag.Inputf("--folds builds libraries of its own").Do("leave the file out")
 			}
-			return verb.NoArguments(cmd, args)
+			return session.NoArguments(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.folds > 0 {
@@ -73,7 +71,7 @@ func (o *evalOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	table, a, data, err := o.table(ctx)
+	times, a, data, err := o.table(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,7 +88,7 @@ func (o *evalOptions) run(ctx context.Context, args []string) error {
 	if err := l.Type.Answers(&base); err != nil {
 		return diag.Within(args[0], err)
 	}
-	return report(o.factory, l, regrets(l, table))
+	return report(o.factory, l, regrets(l, times))
 }
 
 func (o *evalOptions) runFolds(ctx context.Context) error {
@@ -102,7 +100,7 @@ func (o *evalOptions) runFolds(ctx context.Context) error {
 	if !(o.loss >= 0) {
 		return diag.Inputf("--loss is negative").Do("leave it out for its default")
 	}
-	table, a, data, err := o.table(ctx)
+	times, a, data, err := o.table(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,21 +108,21 @@ func (o *evalOptions) runFolds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	parts := min(o.folds, len(table.Sizes))
-	done, stop := iostreams.Work(o.factory.Streams, "leaving sizes out", len(table.Sizes)+len(o.most)*parts)
+	parts := min(o.folds, len(times.Sizes))
+	done, stop := table.Work(o.factory.Streams, "leaving sizes out", len(times.Sizes)+len(o.most)*parts)
 	defer stop()
-	times, err := predicted(ctx, a, base, table, done)
+	model, err := predicted(ctx, a, base, times, done)
 	if err != nil {
 		return err
 	}
-	trials, err := verb.UntilCancelled(ctx, func() ([]logic.Trial, error) {
-		return logic.Trials(table, times, o.most, logic.Options{Loss: o.loss}, o.folds, done)
+	trials, err := session.UntilCancelled(ctx, func() ([]logic.Trial, error) {
+		return logic.Trials(times, model, o.most, logic.Options{Loss: o.loss}, o.folds, done)
 	})
 	stop()
 	if err != nil {
 		return err
 	}
-	return o.writeTrials(a.Describe(), data, table, trials)
+	return o.writeTrials(a.Describe(), data, times, trials)
 }
 
 // predicted returns the model's times of the kernels of a table, and tells done of each size. A kernel that it rejects

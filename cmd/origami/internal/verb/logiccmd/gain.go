@@ -13,11 +13,9 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	out "github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -42,7 +40,7 @@ func newGain(f *session.Factory) *cobra.Command {
 			"library. The mean is the geometric mean of time ÷ time of the fastest. CSV has the times of each size.",
 		Example: "  origami logic gain --arch sm90@h200 --records ./deepbench-nn --records ./deepbench-tn\n" +
 			"  origami logic gain --arch sm90@h200 --records ./sweep --tile 128x128 --report ./gain",
-		Args: verb.NoArguments,
+		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	cmd.Flags().SortFlags = false
@@ -203,7 +201,7 @@ func (g *gain) summary() (list []choice) {
 	return list
 }
 
-func (g *gain) write(s *iostreams.Streams, format table.Format) error {
+func (g *gain) write(s *table.Streams, format table.Format) error {
 	switch format {
 	case table.Table:
 		for _, line := range g.lines() {

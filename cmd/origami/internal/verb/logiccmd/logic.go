@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/formats/tensile"
 )
@@ -22,14 +21,14 @@ func New(f *session.Factory) *cobra.Command {
 			"size or a model. It is built from measured times, or read from a file of Tensile or hipBLASLt.",
 		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.json\n" +
 			"  origami select --arch sm90@h200 --logic h200.json -m 4096 -n 4096 -k 4096",
-		Args: verb.OnlySubcommands,
-		RunE: verb.MissingSubcommand,
+		Args: session.OnlySubcommands,
+		RunE: session.MissingSubcommand,
 	}
 	cmd.AddCommand(newBuild(f), newShow(f), newEval(f), newGain(f), newExport(f), newImport(f))
 	return cmd
 }
 
-var oneFile = verb.OneArgument("FILE", "a library logic")
+var oneFile = session.OneArgument("FILE", "a library logic")
 
 func newImport(f *session.Factory) *cobra.Command {
 	var output string

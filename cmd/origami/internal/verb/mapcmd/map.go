@@ -11,10 +11,9 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -47,7 +46,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami map --arch gfx900 --dtype fp32 -m 64:64:1024 -n 64:64:1024 -k 3104
   origami map --arch sm90@h200 --records ./my-sweep --report ./maps
   origami map --from winners.csv --dtype fp32 --report ./maps`,
-		Args: verb.NoArguments,
+		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	o.Query.RegisterGrid(cmd.Flags(), &o.Grid)
@@ -168,7 +167,7 @@ func (o *Options) predict(ctx context.Context, a arch.Architecture, base gemm.Pr
 	if err != nil {
 		return err
 	}
-	done, stop := iostreams.Work(o.Factory.Streams, "predicting", len(problems))
+	done, stop := table.Work(o.Factory.Streams, "predicting", len(problems))
 	cells, bad, err := predicted(ctx, a, family, problems, done)
 	stop()
 	if err != nil {

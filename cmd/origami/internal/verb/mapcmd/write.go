@@ -5,14 +5,13 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // write writes the kernels as a table, or the sizes as CSV or JSON.
-func (out *outcome) write(s *iostreams.Streams, format table.Format) error {
+func (out *outcome) write(s *table.Streams, format table.Format) error {
 	if format == table.JSON {
 		return out.json(s)
 	}
@@ -106,7 +105,7 @@ type pickJSON struct {
 	Regret  ask.Number `json:"regret"`
 }
 
-func (out *outcome) json(s *iostreams.Streams) error {
+func (out *outcome) json(s *table.Streams) error {
 	for i := range out.cells {
 		c := &out.cells[i]
 		line := cellJSON{Problem: c.problem.Record(), Winner: known(c.best.number, 0), Config: c.best.name, Tile: c.best.tile,

@@ -11,10 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/conformance"
 	"github.com/origami-gemm/origami/sdk/host"
@@ -33,7 +31,7 @@ func newCheck(f *session.Factory, connect func(config.Settings, string, func(str
 		Example: "  origami plugin check ./origami-plugin-mine\n" +
 			"  origami plugin check ./origami-plugin-mine --json\n" +
 			"  origami plugin check ./origami-plugin-mine --golden testdata/golden.jsonl",
-		Args: verb.OneArgument("PATH", "the plugin binary"),
+		Args: session.OneArgument("PATH", "the plugin binary"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.UpdateGolden && o.Golden == "" {
 				return diag.Inputf("there is no file to write").At("--update-golden").Do("name it with --golden FILE")
@@ -201,13 +199,13 @@ func (w *reporter) add(r *conformance.Result) error {
 type progress struct {
 	checks []conformance.Check
 	next   int
-	bar    *iostreams.Bar // nil for none
+	bar    *table.Bar // nil for none
 }
 
-func newProgress(s *iostreams.Streams, checks []conformance.Check) *progress {
+func newProgress(s *table.Streams, checks []conformance.Check) *progress {
 	p := &progress{checks: checks}
 	if !s.Terminal { // lines of results on the same terminal are progress enough
-		p.bar = iostreams.NewBar(s, checks[0].Name)
+		p.bar = table.NewBar(s, checks[0].Name)
 	}
 	return p
 }

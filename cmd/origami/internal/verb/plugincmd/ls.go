@@ -10,7 +10,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -24,7 +23,7 @@ func newList(f *session.Factory) *cobra.Command {
 			"second to describe itself. Files that are not in the lock file are not read. A lock file that\n" +
 			"cannot be used is listed first, as an error.",
 		Example: "  origami plugin ls\n  origami plugin ls --json",
-		Args:    verb.NoArguments,
+		Args:    session.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
 	}
 }

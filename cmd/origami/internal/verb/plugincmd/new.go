@@ -22,7 +22,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/example"
@@ -49,7 +48,7 @@ func newCommand(f *session.Factory) *cobra.Command {
 			"the working directory, or the one around this binary. With a checkout it builds without a network.",
 		Example: "  origami plugin new mychip\n" +
 			"  origami plugin new mychip --dir ~/src/mychip --module example.com/mychip",
-		Args: verb.OneArgument("NAME", "the architecture's id"),
+		Args: session.OneArgument("NAME", "the architecture's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
 			return runNew(cmd.Context(), f, o)

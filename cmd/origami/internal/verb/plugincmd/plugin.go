@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -39,8 +38,8 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 			"plugin that --plugin or the setting plugins names replaces what a built-in plugin provides.",
 		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust " +
 			"./origami-plugin-mine",
-		Args: verb.OnlySubcommands,
-		RunE: verb.MissingSubcommand,
+		Args: session.OnlySubcommands,
+		RunE: session.MissingSubcommand,
 	}
 	cmd.AddCommand(newList(f), newCommand(f), newCheck(f, actions.Connect), &cobra.Command{
 		Use:   "trust PATH",
@@ -48,7 +47,7 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 		Long: "Enter a plugin binary in the lock file, with its hash, so that it is found where it is and may\n" +
 			"run. It then runs once, to describe itself. A binary that changes must be trusted again.",
 		Example: "  origami plugin trust ./origami-plugin-mine",
-		Args:    verb.OneArgument("PATH", "the plugin binary"),
+		Args:    session.OneArgument("PATH", "the plugin binary"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := hasLockFile(f); err != nil {
 				return err
@@ -64,7 +63,7 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 		Short:   "Forget a trusted plugin",
 		Long:    "Remove a plugin, by name or path, from the lock file. It does not run any more. Its binary stays.",
 		Example: "  origami plugin distrust mine",
-		Args:    verb.OneArgument("NAME", "the plugin's name"),
+		Args:    session.OneArgument("NAME", "the plugin's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := hasLockFile(f); err != nil {
 				return err
@@ -82,7 +81,7 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 		Hidden: true,
 		// The settings are those of the process that started this one.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
-		Args:              verb.OneArgument("NAME", "the built-in plugin"),
+		Args:              session.OneArgument("NAME", "the built-in plugin"),
 		RunE:              func(_ *cobra.Command, args []string) error { return actions.Serve(args[0]) },
 	})
 	return cmd

@@ -9,10 +9,8 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -38,7 +36,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami rank --arch sm89 -m 2048 -n 2048 -k 2048 --all --format csv > ranking.csv
   origami rank --arch h200 -m 4096 -n 4096 -k 4096 --top 5 --format triton
   origami rank --arch gfx942 -m 512 -n 512 -k 512 --all --include-rejected`,
-		Args:        verb.NoArguments,
+		Args:        session.NoArguments,
 		Annotations: map[string]string{config.PastesKey: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.All && cmd.Flags().Changed("top") {
@@ -77,7 +75,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	w := newWriter(o, o.Factory.Format(), a.Describe(), problems)
 	listOrder := o.Rejected || o.All && (w.format == table.CSV || w.format == table.TSV)
-	bar := iostreams.NewListBar(o.Factory.Streams, "ranking", o.Query.Problems)
+	bar := table.NewListBar(o.Factory.Streams, "ranking", o.Query.Problems)
 	defer bar.Stop()
 	return o.Factory.AskEach(ctx, a, problems, question, func(ranking *ask.Ranking) error {
 		bar.SetShare(problems.Share())

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
@@ -16,7 +14,7 @@ import (
 
 // writer writes one ranking after the other in the chosen format.
 type writer struct {
-	s         *iostreams.Streams
+	s         *table.Streams
 	format    table.Format
 	rejected  bool
 	tables    int
@@ -50,7 +48,7 @@ func (w *writer) write(a *ask.Ranking) error {
 	case w.delimited != nil:
 		return w.csv(a)
 	case w.format.Pasted():
-		return render.Paste(w.s, w.format, a, len(a.Entries))
+		return table.Paste(w.s, w.format, a, len(a.Entries))
 	default:
 		w.table(a)
 		return nil
@@ -89,10 +87,10 @@ func (w *writer) table(a *ask.Ranking) {
 		w.s.Printf("\n")
 	}
 	w.tables++
-	table.Lines(w.s, render.Heading(a, &a.Entries[0])...)
+	table.Lines(w.s, table.Heading(a, &a.Entries[0])...)
 	table.Line(w.s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels.Texts()...), "  "))
-	table.Line(w.s, "candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
-	header := []string{"rank", "config", render.TimeHeader(a.Arch), "rate", "bound"}
+	table.Line(w.s, "candidates", "%s", table.CandidateCounts(a.Feasible, a.Rejected))
+	header := []string{"rank", "config", table.TimeHeader(a.Arch), "rate", "bound"}
 	if w.rejected {
 		header = append(header, "reason")
 	}
@@ -110,7 +108,7 @@ func (w *writer) table(a *ask.Ranking) {
 		e := &a.Entries[i]
 		row := []string{rank(e), e.Config.String(), "", "", ""}
 		if e.Rank > 0 {
-			row[2], row[3], row[4] = render.TimeCell(a, e), render.RateCell(a, e), e.Estimate.Bound.String()
+			row[2], row[3], row[4] = table.TimeCell(a, e), table.RateCell(a, e), e.Estimate.Bound.String()
 		}
 		if w.rejected {
 			reason := string(e.Estimate.Reject)

@@ -13,7 +13,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -135,7 +134,7 @@ func (b *builder) open(ctx context.Context) error {
 // or those that are shipped. It is nil where there are none.
 func (b *builder) recordsOf(ctx context.Context, s *subject, first bool) (*score.Subset, error) {
 	named := b.Records != "" && first
-	subset, err := verb.Subset(ctx, func() (*dataset.Dataset, error) {
+	subset, err := session.Subset(ctx, func() (*dataset.Dataset, error) {
 		if named {
 			return datastore.Folder(ctx, s.desc, b.Factory.Settings.Kernel, "--records", b.Records)
 		}

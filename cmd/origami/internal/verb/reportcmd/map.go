@@ -8,7 +8,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -81,7 +81,7 @@ func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*fi
 			text = append(text, digits.Percent(share))
 			cells.Rows = append(cells.Rows, figure.Row{X: names[i], Y: strconv.Itoa(m), Value: share,
 				Text: strconv.FormatFloat(share*100, 'g', 2, 64),
-				Tip: figure.Tip("%s\n%s, %s of the roof\n%s, %s-bound", a.Problem, render.RateCell(a, e), digits.Percent(share),
+				Tip: figure.Tip("%s\n%s, %s of the roof\n%s, %s-bound", a.Problem, table.RateCell(a, e), digits.Percent(share),
 					e.Config, e.Estimate.Bound)})
 		}
 		f.Rows = append(f.Rows, text)

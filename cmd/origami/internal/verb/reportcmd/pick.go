@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -74,13 +74,13 @@ func facts(to *page.Section, a *ask.Ranking) {
 	}
 	to.Facts(
 		page.Fact{Label: "Pick", Value: best.Config.String()},
-		page.Fact{Label: label, Value: render.TimeCell(a, best)},
+		page.Fact{Label: label, Value: table.TimeCell(a, best)},
 		page.Fact{Label: "Interval", Value: interval},
-		page.Fact{Label: "Rate", Value: render.RateCell(a, best)},
+		page.Fact{Label: "Rate", Value: table.RateCell(a, best)},
 		page.Fact{Label: "Expected regret", Value: regret},
 		page.Fact{Label: "Model", Value: fmt.Sprintf("%s, kernel family %s, rung %s", a.Arch.Model, a.Kernel, a.Arch.Rung)},
-		page.Fact{Label: "Checked", Value: render.Validated(a, best)},
-		page.Fact{Label: "Candidates", Value: render.CandidateCounts(a.Feasible, a.Rejected)},
+		page.Fact{Label: "Checked", Value: table.Validated(a, best)},
+		page.Fact{Label: "Candidates", Value: table.CandidateCounts(a.Feasible, a.Rejected)},
 	)
 	to.Text("Why: " + a.Why(best) + ".")
 }
@@ -97,7 +97,7 @@ func candidates(a, all *ask.Ranking) *figure.Figure {
 		Caption: fmt.Sprintf("Each dot is one of %d candidates, in the order of the model. The large dot is the pick.",
 			len(all.Entries)),
 		X: figure.Axis{Label: "rank", Log: true}, Y: axis,
-		Header: []string{"rank", "configuration", render.TimeHeader(a.Arch), "÷ pick", "bound"}}
+		Header: []string{"rank", "configuration", table.TimeHeader(a.Arch), "÷ pick", "bound"}}
 	best := &all.Entries[0]
 	if low, high, ok := a.Interval(best); ok && !a.Arch.RanksOnly {
 		f.Caption += " The band is the interval of the pick's time: a candidate below its upper end may be as fast."
@@ -109,7 +109,7 @@ func candidates(a, all *ask.Ranking) *figure.Figure {
 	for i := range all.Entries {
 		e := &all.Entries[i]
 		if i < mostListed {
-			f.Rows = append(f.Rows, []string{fmt.Sprint(i + 1), e.Config.String(), render.TimeCell(a, e),
+			f.Rows = append(f.Rows, []string{fmt.Sprint(i + 1), e.Config.String(), table.TimeCell(a, e),
 				fmt.Sprintf("%.3f", value(e)/value(best)), e.Estimate.Bound.String()})
 		}
 		if float64(i+1) < next {
@@ -125,11 +125,11 @@ func candidates(a, all *ask.Ranking) *figure.Figure {
 		}
 		m := &f.Marks[len(f.Marks)-len(f.Series)+series]
 		m.Rows = append(m.Rows, figure.Row{X: float64(i + 1), Y: value(e),
-			Tip: figure.Tip("%d. %s\n%s", i+1, e.Config, render.TimeCell(a, e))})
+			Tip: figure.Tip("%d. %s\n%s", i+1, e.Config, table.TimeCell(a, e))})
 	}
 	f.Marks = append(f.Marks, figure.Mark{Kind: figure.Dots, Series: bounds[best.Estimate.Bound], Large: true,
 		Rows: []figure.Row{{X: 1.0, Y: value(best),
-			Tip: figure.Tip("the pick: %s\n%s", best.Config, render.TimeCell(a, best))}}})
+			Tip: figure.Tip("the pick: %s\n%s", best.Config, table.TimeCell(a, best))}}})
 	if more := len(all.Entries) - mostListed; more > 0 {
 		f.More = fmt.Sprintf("The first %d of %d; origami rank --all lists all.", mostListed, len(all.Entries))
 	}
@@ -144,7 +144,7 @@ func shares(a *ask.Ranking) *figure.Figure {
 	f := &figure.Figure{Title: "Where the time goes",
 		Caption: "The parts of the predicted time of the pick and of the runners-up. Parts that are small " +
 			"everywhere are added up. A part left of 0 takes time away. The number is the sum.",
-		X: figure.Axis{Label: "predicted time", Unit: "s"}, Header: []string{"configuration", render.TimeHeader(a.Arch)}}
+		X: figure.Axis{Label: "predicted time", Unit: "s"}, Header: []string{"configuration", table.TimeHeader(a.Arch)}}
 	seconds := func(cycles float64) float64 { return float64(unit.Cycles(cycles).At(a.Arch.Clock)) }
 	if a.Arch.RanksOnly {
 		f.X = figure.Axis{Label: "predicted cycles (not a time)"}
@@ -177,7 +177,7 @@ func shares(a *ask.Ranking) *figure.Figure {
 		e := &a.Entries[i]
 		name := fmt.Sprintf("%d. %s", i+1, e.Config)
 		f.Y.Names = append(f.Y.Names, name)
-		row := []string{name, render.TimeCell(a, e)}
+		row := []string{name, table.TimeCell(a, e)}
 		total, _ := a.Total(e)
 		rest, left, right := total, 0.0, 0.0
 		for k := range f.Series {
@@ -198,7 +198,7 @@ func shares(a *ask.Ranking) *figure.Figure {
 			}
 			row = append(row, digits.Percent(cycles/total))
 		}
-		totals.Rows = append(totals.Rows, figure.Row{X: seconds(right), Y: name, Text: render.TimeCell(a, e)})
+		totals.Rows = append(totals.Rows, figure.Row{X: seconds(right), Y: name, Text: table.TimeCell(a, e)})
 		f.Rows = append(f.Rows, row)
 	}
 	return f

@@ -8,9 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/durable"
 )
@@ -49,7 +48,7 @@ func NewWith(f *session.Factory, o *Options, run func(context.Context, *Options)
   origami report --arch h200,mi300x --problems shapes.csv --output h200-mi300x.html
   origami report --arch sm90@h200 --output records.html
   origami report --arch sm90@h200 --records ./my-sweep`,
-		Args: verb.NoArguments,
+		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
@@ -67,7 +66,7 @@ func Run(ctx context.Context, o *Options) error {
 		return diag.Inputf("there is no folder %s", filepath.Dir(o.Output)).At("--output %s", o.Output).
 			Do("make it, or name another file")
 	}
-	bar := iostreams.NewLateBar(o.Factory.Streams, "asking the models")
+	bar := table.NewLateBar(o.Factory.Streams, "asking the models")
 	p, failures, err := Build(ctx, o, func(done, all int) { bar.Set(int64(done), int64(all)) })
 	bar.Stop()
 	if err != nil {

@@ -3,7 +3,7 @@ package reportcmd
 import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/roofline"
 )
@@ -31,7 +31,7 @@ func rooflines(s *subject, a *ask.Ranking) *figure.Figure {
 		side.Kernels = append(side.Kernels, figure.RoofKernel{Kernel: k, Name: e.Config.String(), Large: i == 0})
 		for _, p := range k.Points {
 			rows = append(rows, []string{e.Config.String(), p.Level.String(), digits.ThreeDigits(p.Intensity),
-				digits.Quantity(p.Bandwidth, "B/s"), shareCell(p.Share), render.RateCell(a, e)})
+				digits.Quantity(p.Bandwidth, "B/s"), shareCell(p.Share), table.RateCell(a, e)})
 		}
 	}
 	f := figure.Roofline("Hierarchical roofline", []figure.RoofSide{side})

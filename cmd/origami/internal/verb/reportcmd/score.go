@@ -11,7 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/page"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -137,11 +137,11 @@ func known(v float64, write func(float64) string) string {
 func checked(s *subject) (lines []string) {
 	for i := range s.desc.Uncertainty {
 		if u := &s.desc.Uncertainty[i]; u.Kernel == s.kernel {
-			lines = append(lines, render.CheckedOn(u))
+			lines = append(lines, table.CheckedOn(u))
 		}
 	}
 	if len(lines) == 0 {
-		return []string{render.NeverChecked}
+		return []string{table.NeverChecked}
 	}
 	return lines
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
@@ -134,7 +133,7 @@ func (o *Options) writeForeign(l *tensile.Logic, kernel int, pick *ask.LogicPick
 			Do("use json or table")
 	}
 	table.Line(s, "problem", "%s", p)
-	render.LogicLine(s, pick)
+	table.LogicLine(s, pick)
 	if l.Device != "" {
 		table.Line(s, "", "made for %s with %s", l.Arch, l.Device)
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
@@ -17,7 +15,7 @@ import (
 
 // writer writes one answer after the other in the chosen format.
 type writer struct {
-	s         *iostreams.Streams
+	s         *table.Streams
 	format    table.Format
 	many      bool
 	top       int  // how many configurations to list
@@ -31,7 +29,7 @@ type writer struct {
 }
 
 func newWriter(
-	s *iostreams.Streams, f table.Format, many bool, problems *session.Problems, axes []gemm.Axis, top int,
+	s *table.Streams, f table.Format, many bool, problems *session.Problems, axes []gemm.Axis, top int,
 ) *writer {
 	w := &writer{s: s, format: f, many: many, top: top, more: problems.More(), labels: problems.Labels()}
 	if f == table.CSV || f == table.TSV {
@@ -56,7 +54,7 @@ func (w *writer) rankColumn() []string {
 
 func (w *writer) write(a *ask.Ranking) error {
 	if w.format.Pasted() {
-		return render.Paste(w.s, w.format, a, w.top)
+		return table.Paste(w.s, w.format, a, w.top)
 	}
 	if w.format == table.Table && !w.many {
 		w.card(a)
@@ -101,7 +99,7 @@ func (w *writer) entry(a *ask.Ranking, best *ask.Entry, rank int) error {
 			ranks, a.Labels.Texts(), table.MoreCells(a.Problem, w.more)))
 	default:
 		if w.rows == nil {
-			heading := render.Heading(a, best)
+			heading := table.Heading(a, best)
 			if a.Arch.HasUncertainty(a.Kernel) {
 				heading = heading[:len(heading)-1] // each row has its own
 			}
@@ -111,12 +109,12 @@ func (w *writer) entry(a *ask.Ranking, best *ask.Entry, rank int) error {
 			w.table()
 			w.s.Printf("\n")
 		}
-		w.time = render.TimeHeader(a.Arch)
+		w.time = table.TimeHeader(a.Arch)
 		row := slices.Concat([]string{a.Problem.String()}, a.Labels.Texts(), ranks)
-		row = append(row, best.Config.String(), render.TimeCell(a, best), render.RateCell(a, best), peakShare(a, best),
+		row = append(row, best.Config.String(), table.TimeCell(a, best), table.RateCell(a, best), peakShare(a, best),
 			best.Estimate.Bound.String())
 		if a.Arch.HasUncertainty(a.Kernel) {
-			row = append(row, render.ValidatedCell(a, best))
+			row = append(row, table.ValidatedCell(a, best))
 		}
 		w.rows = append(w.rows, row)
 		return nil
@@ -172,19 +170,19 @@ func (w *writer) table() {
 func (w *writer) card(a *ask.Ranking) {
 	best := &a.Entries[0]
 	line := func(label, format string, args ...any) { table.Line(w.s, label, format, args...) }
-	table.Lines(w.s, render.Heading(a, best)...)
+	table.Lines(w.s, table.Heading(a, best)...)
 	if a.Contraction != nil {
-		render.ContractionLines(w.s, a)
+		table.ContractionLines(w.s, a)
 	}
 	line("problem", "%s", a.Problem)
 	if a.Logic != nil {
-		render.LogicLine(w.s, a.Logic)
+		table.LogicLine(w.s, a.Logic)
 	}
 	line("pick", "%s", w.s.Winner(best.Config.String()))
 	if m := best.Mapping; m.XCDs > 0 {
-		line("", "%s", render.LaunchOrder(m))
+		line("", "%s", table.LaunchOrder(m))
 	}
-	line("predicted", "%s", render.Prediction(a, best))
+	line("predicted", "%s", table.Prediction(a, best))
 	if low, high, ok := a.Interval(best); ok {
 		wider := ""
 		if widened, ok := a.Widened(best); ok {
@@ -201,7 +199,7 @@ func (w *writer) card(a *ask.Ranking) {
 		line("runner-up", "%s, %s", second.Config, slower(float64(second.Estimate.Cycles),
 			float64(best.Estimate.Cycles)))
 	}
-	line("candidates", "%s", render.CandidateCounts(a.Feasible, a.Rejected))
+	line("candidates", "%s", table.CandidateCounts(a.Feasible, a.Rejected))
 	switch r := a.Regret; {
 	case r != nil:
 		advice := "measuring other candidates does not pay"
@@ -232,10 +230,10 @@ func (w *writer) best(a *ask.Ranking) {
 	var rows [][]string
 	for i := range a.Entries[:min(w.top, len(a.Entries))] {
 		e := &a.Entries[i]
-		rows = append(rows, []string{strconv.Itoa(i + 1), e.Config.String(), render.TimeCell(a, e),
-			render.RateCell(a, e), digits.Percent(float64(e.Estimate.Cycles)/first - 1), e.Estimate.Bound.String()})
+		rows = append(rows, []string{strconv.Itoa(i + 1), e.Config.String(), table.TimeCell(a, e),
+			table.RateCell(a, e), digits.Percent(float64(e.Estimate.Cycles)/first - 1), e.Estimate.Bound.String()})
 	}
-	table.WriteTable(w.s, []string{"rank", "config", render.TimeHeader(a.Arch), "rate", "slower by", "bound"}, rows)
+	table.WriteTable(w.s, []string{"rank", "config", table.TimeHeader(a.Arch), "rate", "slower by", "bound"}, rows)
 }
 
 func percent(v float64) string {

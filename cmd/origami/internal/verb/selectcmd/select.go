@@ -9,10 +9,8 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -47,7 +45,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami select --arch sm90@h200 --problems shapes.csv --format csv
   origami select --arch sm90@h200 --contract bsxy,xyn->bsn --size b=8,s=512,n=4096,x=32,y=128
   origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,
-		Args:        verb.NoArguments,
+		Args:        session.NoArguments,
 		Annotations: map[string]string{config.PastesKey: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.checkTop(); err != nil {
@@ -127,7 +125,7 @@ func Run(ctx context.Context, o *Options) error {
 	if !many {
 		question.Top, question.Terms = max(2, o.Top), true // for the runner-up, and the waves and DRAM traffic of the pick
 	}
-	bar := iostreams.NewListBar(o.Factory.Streams, "selecting", o.Query.Problems)
+	bar := table.NewListBar(o.Factory.Streams, "selecting", o.Query.Problems)
 	defer bar.Stop()
 	write := func(one *ask.Ranking) error {
 		bar.SetShare(problems.Share())

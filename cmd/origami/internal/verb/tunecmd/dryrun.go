@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/tune"
 	"github.com/origami-gemm/origami/core/unit"
@@ -56,7 +56,7 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 	plan.Expected, plan.ExpectedSeconds = plan.BruteForce, plan.BruteForceSeconds
 	if simulate := map[string]func(context.Context, *tune.Tuner, *planned) error{byModel: s.simulate,
 		inSteps: s.walk}[s.o.Strategy]; simulate != nil {
-		_, err := verb.UntilCancelled(ctx, func() (struct{}, error) { return struct{}{}, simulate(ctx, t, &plan) })
+		_, err := session.UntilCancelled(ctx, func() (struct{}, error) { return struct{}{}, simulate(ctx, t, &plan) })
 		if err != nil {
 			return err
 		}

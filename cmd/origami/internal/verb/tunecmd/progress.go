@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/tune"
 )
 
 // progress shows on a terminal how far a tuning is. Elsewhere it shows warnings only.
 type progress struct {
-	*iostreams.Bar
+	*table.Bar
 
 	run *tuning
 	t   *tune.Tuner
 }
 
-func newProgress(s *iostreams.Streams, run *tuning, t *tune.Tuner) *progress {
-	return &progress{iostreams.NewBar(s, "tuning"), run, t}
+func newProgress(s *table.Streams, run *tuning, t *tune.Tuner) *progress {
+	return &progress{table.NewBar(s, "tuning"), run, t}
 }
 
 // show says how many sizes are open. The measurements that are left are expected to be as many per size as those that

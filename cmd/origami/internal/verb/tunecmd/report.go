@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/render"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -218,8 +217,8 @@ func (s *tuning) summarise(t *tune.Tuner, rows []row, sum *summary) {
 func (s *tuning) heading(sum *summary) {
 	streams := s.o.Factory.Streams
 	share := func(n int) string { return digits.Percent(float64(n) / float64(sum.BruteForce)) }
-	table.Lines(streams, render.DeviceLines(s.arch.Describe())...)
-	table.Lines(streams, render.ModelLine(s.arch.Describe(), s.kernel))
+	table.Lines(streams, table.DeviceLines(s.arch.Describe())...)
+	table.Lines(streams, table.ModelLine(s.arch.Describe(), s.kernel))
 	took := ""
 	if sum.Fresh > 0 {
 		rate := float64(sum.Fresh) / sum.FreshSeconds

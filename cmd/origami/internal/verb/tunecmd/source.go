@@ -14,7 +14,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measuring"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -109,7 +108,7 @@ func (s *tuning) exclude(file *tune.File, memory unit.Bytes) {
 		for j := range file.Types[i].Sets {
 			set := &file.Types[i].Sets[j]
 			set.Sizes = slices.DeleteFunc(set.Sizes, func(p problem) bool {
-				return !measuring.Fits(s.o.Factory.Streams, p, memory)
+				return !datastore.Fits(s.o.Factory.Streams, p, memory)
 			})
 		}
 	}
@@ -119,12 +118,12 @@ func (s *tuning) exclude(file *tune.File, memory unit.Bytes) {
 func (s *tuning) keep(ctx context.Context) (err error) {
 	s.sweep.Data.Source = "origami tune --executor " + s.o.Executor
 	if s.folder == "" {
-		s.folder = measuring.DefaultFolder(s.sweep.Data.Conditions) + "-tuned"
+		s.folder = datastore.DefaultFolder(s.sweep.Data.Conditions) + "-tuned"
 		s.o.Factory.Streams.Note("measurements are kept in " + s.folder)
 	}
 	s.folder = filepath.Clean(s.folder)
 	s.sweep.RetryFailed = s.o.RetryFailed
-	if s.store, err = measuring.Open(ctx, s.o.Factory.Streams, s.sweep, s.folder); err != nil {
+	if s.store, err = datastore.Continue(ctx, s.o.Factory.Streams, s.sweep, s.folder); err != nil {
 		return err
 	}
 	s.data = s.store.Data
@@ -248,7 +247,7 @@ func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 	if s.sweep != nil {
 		s.sweep.Done = func(m dataset.Measurement) {
 			s.fresh++
-			if why, worth := measuring.LeftOut(&m); worth {
+			if why, worth := datastore.LeftOut(&m); worth {
 				s.progress.Warn(why)
 			}
 		}
@@ -261,7 +260,7 @@ func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 	err := s.run(ctx, t)
 	s.took = time.Since(s.begun)
 	if err != nil && s.sweep != nil {
-		err = measuring.Stopped(ctx, err, s.data.Len(), s.folder)
+		err = datastore.Stopped(ctx, err, s.data.Len(), s.folder)
 	}
 	return t, err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -59,7 +58,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami tune sizes.yaml --arch sm90@h200 --executor triton --records ./tuned --budget 10m --logic h200.json
   origami tune sizes.yaml --arch sm90@h200 --records ./my-sweep --json
   origami select --arch sm90@h200 --logic h200.json -m 4096 -n 4096 -k 4096`,
-		Args: verb.OneArgument("FILE", "a tuning file"),
+		Args: session.OneArgument("FILE", "a tuning file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.file = args[0]
 			return run(cmd.Context(), o)

@@ -1,10 +1,12 @@
-package iostreams
+package table
 
 import (
 	"fmt"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 // Bar shows on the terminal of stderr how far long work is and how much time is left, until Stop. Elsewhere it shows
 // nothing.
 type Bar struct {
-	s          *Streams
+	s          *iostreams.Streams
 	quit, gone chan struct{} // nil without a terminal
 
 	mutex       sync.Mutex
@@ -29,20 +31,20 @@ type Bar struct {
 }
 
 // NewBar begins a bar without a known end, which is drawn at once.
-func NewBar(s *Streams, message string) *Bar { return newBar(s, message, 0) }
+func NewBar(s *iostreams.Streams, message string) *Bar { return newBar(s, message, 0) }
 
 // NewLateBar begins a bar without a known end, which is drawn if the work lasts.
-func NewLateBar(s *Streams, message string) *Bar { return newBar(s, message, soon) }
+func NewLateBar(s *iostreams.Streams, message string) *Bar { return newBar(s, message, soon) }
 
 // NewListBar is NewLateBar for work on the problems that --problems names. There is no bar while a user types them.
-func NewListBar(s *Streams, message, problems string) *Bar {
+func NewListBar(s *iostreams.Streams, message, problems string) *Bar {
 	if problems == "-" && s.InTerminal {
 		return &Bar{}
 	}
 	return NewLateBar(s, message)
 }
 
-func newBar(s *Streams, message string, after time.Duration) *Bar {
+func newBar(s *iostreams.Streams, message string, after time.Duration) *Bar {
 	b := &Bar{s: s, begun: time.Now(), message: message}
 	if s.ErrTerminal {
 		b.quit, b.gone = make(chan struct{}), make(chan struct{})
@@ -144,7 +146,7 @@ func (b *Bar) Stop() {
 }
 
 // Work begins a bar that is drawn if the work lasts. done counts parts of total.
-func Work(s *Streams, message string, total int) (done func(parts int), stop func()) {
+func Work(s *iostreams.Streams, message string, total int) (done func(parts int), stop func()) {
 	b := NewLateBar(s, message)
 	b.Set(0, int64(total))
 	return func(parts int) { b.Add(int64(parts)) }, b.Stop

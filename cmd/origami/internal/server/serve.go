@@ -1,5 +1,4 @@
-// Package servecmd is `origami serve`: pages and JSON over HTTP.
-package servecmd
+package server
 
 import (
 	"context"
@@ -10,22 +9,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// Options are what the command line says.
-type Options struct {
+// Serving is what the command line of `origami serve` says.
+type Serving struct {
 	Factory *session.Factory
 	Listen  string
-	Limits  server.Options
+	Limits  Options
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Factory: f}
+// Command returns `origami serve`. run is Run, or what a test wants to see called.
+func Command(f *session.Factory, run func(context.Context, *Serving) error) *cobra.Command {
+	o := &Serving{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "serve [--listen ADDRESS]",
 		Short: "Answer questions in a browser, and programs in JSON",
@@ -38,7 +35,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Example: `  origami serve
   origami serve --arch h200,mi300x --listen localhost:9000
   curl 'http://localhost:8620/api/v1/select?arch=h200&m=4096&n=4096&k=4096'`,
-		Args: verb.NoArguments,
+		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
@@ -50,7 +47,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 }
 
 // Run serves until the context ends, which is no error.
-func Run(ctx context.Context, o *Options) error {
+func Run(ctx context.Context, o *Serving) error {
 	if !(o.Limits.Rate > 0) {
 		return diag.Inputf("%g questions per second are none", o.Limits.Rate).At("--rate").Do("give a positive number")
 	}
@@ -64,7 +61,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	at, err := netip.ParseAddrPort(l.Addr().String())
 	o.Limits.Local = err == nil && at.Addr().IsLoopback()
-	s, err := server.New(ctx, o.Factory, o.Limits)
+	s, err := New(ctx, o.Factory, o.Limits)
 	if err != nil {
 		_ = l.Close()
 		return err

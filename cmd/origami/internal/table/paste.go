@@ -1,4 +1,4 @@
-package render
+package table
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -20,14 +19,14 @@ type pasteForm struct {
 	write    func(s *iostreams.Streams, e *ask.Entry)
 }
 
-var pasteForms = map[table.Format]pasteForm{
+var pasteForms = map[Format]pasteForm{
 	config.Triton:   {[]string{"triton"}, "#", pasteTriton},
 	config.Inductor: {[]string{"triton"}, "#", pasteInductor},
 	config.CUDA:     {[]string{"mma", "wgmma"}, "//", pasteCUDA},
 }
 
 // Paste writes the first configurations of an answer as a program has them.
-func Paste(s *iostreams.Streams, f table.Format, a *ask.Ranking, top int) error {
+func Paste(s *iostreams.Streams, f Format, a *ask.Ranking, top int) error {
 	form := pasteForms[f]
 	if !slices.Contains(form.families, a.Kernel) {
 		return diag.Inputf("this is a kernel of the family %s, and --format %s writes kernels of %s", a.Kernel, f,

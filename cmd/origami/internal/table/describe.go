@@ -1,5 +1,4 @@
-// Package render writes what answers and descriptions say as sentences and cells, and as the objects of JSON.
-package render
+package table
 
 import (
 	"fmt"

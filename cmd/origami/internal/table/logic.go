@@ -1,9 +1,8 @@
-package render
+package table
 
 import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/logic"
 )
 
@@ -15,5 +14,5 @@ var layers = map[logic.Layer]string{
 
 // LogicLine says which part of a library logic answered.
 func LogicLine(s *iostreams.Streams, p *ask.LogicPick) {
-	table.Line(s, "logic", "%s, answered by %s", p.File, layers[p.Layer])
+	Line(s, "logic", "%s, answered by %s", p.File, layers[p.Layer])
 }

@@ -1,6 +1,4 @@
-// Package verb holds what the commands of origami have in common; each command is a package below it. A verb takes a
-// session.Factory and runs from top to bottom: flags, request, results, output.
-package verb
+package session
 
 import (
 	"context"

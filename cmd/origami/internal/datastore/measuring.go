@@ -1,5 +1,4 @@
-// Package measuring holds what the commands have in common that measure on a GPU and keep the measurements in a folder.
-package measuring
+package datastore
 
 import (
 	"context"
@@ -7,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -27,11 +25,11 @@ func DefaultFolder(c dataset.Conditions) string {
 	return name + "-" + time.Now().Format(time.DateOnly)
 }
 
-// Open opens the folder that a sweep continues, or begins it. The caller closes it.
-func Open(
+// Continue opens the folder that a sweep continues, or begins it. The caller closes it.
+func Continue(
 	ctx context.Context, s *iostreams.Streams, sweep *measure.Sweep, folder string,
-) (*datastore.Store, error) {
-	kept, err := datastore.Open(ctx, folder, sweep.Data)
+) (*Store, error) {
+	kept, err := Open(ctx, folder, sweep.Data)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,12 @@
-package iostreams
+package table
 
 import (
 	"bytes"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 )
 
 func TestBarLine(t *testing.T) {
@@ -32,7 +34,7 @@ func TestBarLine(t *testing.T) {
 func TestBarLeavesNothing(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		var errs bytes.Buffer
-		s := Plain(strings.NewReader(""), &bytes.Buffer{}, &errs)
+		s := iostreams.Plain(strings.NewReader(""), &bytes.Buffer{}, &errs)
 		s.ErrTerminal = terminal
 		for range 100 {
 			b := NewBar(s, "working")

@@ -1,24 +1,23 @@
-package render
+package table
 
 import (
 	"fmt"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 )
 
 // ContractionLines print how GEMMs compute a contraction, and how long that takes beside the other way.
 func ContractionLines(s *iostreams.Streams, a *ask.Ranking) {
 	c := a.Contraction
-	table.Line(s, "contraction", "%s", c.String())
-	table.Line(s, "", "%s", c.Plan.Text())
+	Line(s, "contraction", "%s", c.String())
+	Line(s, "", "%s", c.Plan.Text())
 	if !c.Plan.Direct() {
-		table.Line(s, "in all", "%s", s.Bold(c.Seconds.String()+": "+parts(a, c)))
+		Line(s, "in all", "%s", s.Bold(c.Seconds.String()+": "+parts(a, c)))
 	}
 	for i, other := range c.Instead {
-		table.Line(s, [...]string{"instead", ""}[min(i, 1)], "%s: %s", other.Plan.Text(), other.Seconds)
+		Line(s, [...]string{"instead", ""}[min(i, 1)], "%s: %s", other.Plan.Text(), other.Seconds)
 	}
 }
 

@@ -80,7 +80,7 @@ func Rank(ctx context.Context, a arch.Architecture, q Question) ([]Ranking, erro
 }
 
 // fill turns the result of a ranking into entries and adds what q asks for.
-func (a *Ranking) fill(ctx context.Context, m arch.Architecture, listed selector.List, q Question,
+func (a *Ranking) fill(ctx context.Context, m arch.Architecture, listed *selector.Lists, q Question,
 	r *selector.Result) error {
 	// When nothing fits there are still rejected configurations to list.
 	nothingFits := r.Err != nil && r.Feasible == 0 && len(r.Rejected) > 0
@@ -124,14 +124,28 @@ func (a *Ranking) weigh(top int) {
 	}
 }
 
+// fewEntries is up to how many entries it takes less time to ask a plugin for one candidate each than for all of them.
+const fewEntries = 4
+
 // complete adds terms and rejected configurations.
-func (a *Ranking) complete(ctx context.Context, m arch.Architecture, listed selector.List, q Question) error {
-	list, err := listed(ctx, a.Problem)
-	if err != nil {
-		return err
+func (a *Ranking) complete(ctx context.Context, m arch.Architecture, listed *selector.Lists, q Question) error {
+	var list *arch.Candidates
+	if q.Rejected || len(a.Entries) > fewEntries {
+		var err error
+		if list, err = listed.Of(ctx, a.Problem); err != nil {
+			return err
+		}
 	}
 	for i := range a.Entries {
-		a.Entries[i].Candidate = list.Configs[a.Entries[i].Position]
+		e := &a.Entries[i]
+		if list != nil {
+			e.Candidate = list.Configs[e.Position]
+			continue
+		}
+		var err error
+		if e.Candidate, err = listed.Candidate(ctx, a.Problem, e.Position, e.Config); err != nil {
+			return err
+		}
 	}
 	if q.Rejected {
 		rejected, err := a.rejections(ctx, m, list)

@@ -74,16 +74,57 @@ func Rank(ctx context.Context, a arch.Architecture, r Request) ([]Result, error)
 	return results, err
 }
 
-// List returns the candidates of a problem.
-type List func(ctx context.Context, p gemm.Problem) (*arch.Candidates, error)
+// Lists has the candidates that rankings were made from.
+type Lists struct {
+	local  *Selector         // nil if they were made in another process
+	remote arch.Architecture // in that process
+	space  arch.Space
+}
 
-// RankListed is Rank for a caller who needs the lists of candidates too. A ranking in this process has made them.
-func RankListed(ctx context.Context, a arch.Architecture, r Request) ([]Result, List, error) {
+// Of returns the candidates of a problem.
+func (l *Lists) Of(ctx context.Context, p gemm.Problem) (*arch.Candidates, error) {
+	if l.local == nil {
+		return l.remote.Candidates(ctx, p, l.space)
+	}
+	list, err := l.local.candidates(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return list.Candidates, nil
+}
+
+// Candidate returns an entry of a ranking, by its index and configuration, as the list has it: without a mapping. From
+// another process it asks for a list of this configuration alone, as the whole list has some megabytes.
+func (l *Lists) Candidate(ctx context.Context, p gemm.Problem, index int, c gemm.Config) (gemm.Config, error) {
+	if l.local == nil {
+		space := l.space
+		numbers := space.Numbers()
+		for i, v := range c.Numbers() {
+			if numbers[i] != nil && v != 0 {
+				*numbers[i] = []int{v}
+			}
+		}
+		if list, err := l.remote.Candidates(ctx, p, space); err == nil {
+			for _, listed := range list.Configs {
+				mapped := listed
+				if mapped.GroupM = c.GroupM; mapped == c {
+					return listed, nil
+				}
+			}
+		}
+	}
+	list, err := l.Of(ctx, p)
+	if err != nil {
+		return gemm.Config{}, err
+	}
+	return list.Configs[index], nil
+}
+
+// RankListed is Rank for a caller who needs the candidates too. A ranking in this process has listed them.
+func RankListed(ctx context.Context, a arch.Architecture, r Request) ([]Result, *Lists, error) {
 	if remote, ok := a.(Ranker); ok {
 		results, err := remote.Rank(ctx, r)
-		return results, func(ctx context.Context, p gemm.Problem) (*arch.Candidates, error) {
-			return a.Candidates(ctx, p, r.Space)
-		}, err
+		return results, &Lists{remote: a, space: r.Space}, err
 	}
 	s := New(a, r.Space)
 	s.Map = r.Map
@@ -96,13 +137,7 @@ func RankListed(ctx context.Context, a arch.Architecture, r Request) ([]Result, 
 		result.Err = s.Rank(ctx, p, r.Top, &result)
 		results[i] = result
 	}
-	return results, func(ctx context.Context, p gemm.Problem) (*arch.Candidates, error) {
-		list, err := s.candidates(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		return list.Candidates, nil
-	}, nil
+	return results, &Lists{local: s}, nil
 }
 
 // RankOne ranks one problem. It returns an error of the problem like any other error.

@@ -67,11 +67,11 @@ func TestPluginsAnswerAsInProcess(t *testing.T) {
 						request.Problems[i].DType, request.Problems[i].Out = gemm.FP32, 0
 					}
 				}
-				got, err := selector.Rank(ctx, far, request)
+				got, farLists, err := selector.RankListed(ctx, far, request)
 				if err != nil {
 					t.Fatal(err)
 				}
-				want, err := selector.Rank(ctx, near, request)
+				want, nearLists, err := selector.RankListed(ctx, near, request)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -79,6 +79,14 @@ func TestPluginsAnswerAsInProcess(t *testing.T) {
 					if !slices.Equal(got[i].Entries, want[i].Entries) || got[i].Feasible != want[i].Feasible ||
 						len(want[i].Entries) == 0 {
 						t.Errorf("%s@%s, %s: the plugin's ranking differs", a.ID, d.ID, request.Problems[i])
+						continue
+					}
+					e := want[i].Entries[0]
+					listed, err1 := nearLists.Candidate(ctx, request.Problems[i], e.Index, e.Config)
+					alone, err2 := farLists.Candidate(ctx, request.Problems[i], e.Index, e.Config)
+					if err1 != nil || err2 != nil || alone != listed {
+						t.Errorf("%s@%s, %s: the candidate is %s (%v), listed alone %s (%v)", a.ID, d.ID,
+							request.Problems[i], listed, err1, alone, err2)
 					}
 				}
 			}

@@ -153,7 +153,7 @@ func BenchmarkOfPeak(b *testing.B) {
 					}
 					return nil
 				}
-				if err := k.(*kernel).run(b.Context(), "timing", exec.InputNormal, inTurns); err != nil {
+				if err := k.(*runnable).run(b.Context(), "timing", exec.InputNormal, inTurns); err != nil {
 					b.Fatal(err)
 				}
 				slices.Sort(gemmTimes)
@@ -196,7 +196,7 @@ func peakRun(d *device, flops float64) (func() error, float64, error) {
 	l := gemmgen.Launch{
 		GridX: ctas, GridY: 1, GridZ: 1, Threads: 32 * mma.PeakWarps, Params: gemmgen.Pack(k, values),
 	}
-	return func() error { return d.start(f, l) }, float64(turns) * perTurn, nil
+	return func() error { return start(d.stream, f, l) }, float64(turns) * perTurn, nil
 }
 
 // BenchmarkRecordedBest times the fastest configuration of each size of the shipped sweep again: the median of 21

@@ -16,22 +16,9 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// The names under which cuBLAS is measured: the kernel that it chooses, and the fastest of those that it proposes.
-const (
-	libraryDefault = "cublas"
-	libraryBest    = "cublas-best"
-)
-
 // blasWorkspace is the memory that cuBLAS may use beside the matrices: as much as it allocates by default on Hopper.
 // Source: cuBLAS library documentation, cublasSetWorkspace.
 const blasWorkspace = unit.Bytes(32 << 20)
-
-// blas is cuBLAS on a device. The caller of its methods holds device.running.
-type blas struct {
-	library   *C.origami_blas
-	workspace region
-	version   string
-}
 
 // openBLAS returns nil if cuBLAS is not installed. That is not an error: there is just nothing to compare with.
 func openBLAS(d *device) *blas {

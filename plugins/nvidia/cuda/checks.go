@@ -50,36 +50,6 @@ func (d *device) check(o *operands, rounds gemm.DType, run func() error) (n exec
 	return n, err
 }
 
-// tolerance is the error that a correct result of standard normal operands may have, relative to |want| + √K. It is the
-// rounding of the output, 2^−11 for fp16 and 2^−8 for bf16, plus the loss of adding K products in fp32. Sums of int8
-// are exact.
-//
-// Tensor cores truncate: they align 16 products at a time to the largest and add them to the sum, which loses up to
-// 2^−23 of it each time, always downwards. K/16 such steps on sums of the order of √K lose at most K·2^−27 of √K. The
-// tolerance allows twice that. A missing product is an error of 1/√K for a third of the elements, above the tolerance
-// for any K below 2^17. A step of tf32 has 8 products, so there are twice as many. FMA rounds each sum by up to 2^−24
-// of it, up or down. That adds up to less, but where K is small, the sums on the way can be larger than their end.
-//
-// For fp8 the tensor cores of some architectures align 32 products and the sum to 13 bits below the largest. The sum
-// loses K/32 times 2^−13 of itself, always towards zero. What the products lose has either sign, and the largest may be
-// several times √K, or than all of √K where K is small: √(K/32) times 2^−9 is 1.4 times the largest error of 600 random
-// kernels of the family wgmma on an H200. A missing step of 32 products is above the tolerance for any K below 2^13.
-func tolerance(t gemm.Types, k int) float64 {
-	rounding := map[gemm.DType]float64{gemm.FP16: 0x1p-11, gemm.BF16: 0x1p-8, gemm.FP32: 0x1p-23}[t.Out]
-	switch t.In {
-	case gemm.FP32:
-		return rounding + 0x1p-21 + float64(k)*0x1p-26
-	case gemm.INT8:
-		return 0
-	case gemm.FP8, gemm.FP8E5M2:
-		return rounding + float64(k)*0x1p-18 + math.Sqrt(float64(k)/32)*0x1p-9
-	case gemm.TF32:
-		return rounding + float64(k)*0x1p-25
-	default:
-		return rounding + float64(k)*0x1p-26
-	}
-}
-
 // rounded is what the tolerance adds for kernels that round fp32 operands to a type first. To fp16, a standard normal
 // number is off by 2^−12.2 of itself on average, a product of two by 2^−11.7, and a sum of K of them by 2^−11.7 of √K.
 // The tolerance is 13 times that.
@@ -169,26 +139,6 @@ func (d *device) trustBLAS(o *operands, want region, sample int) (string, error)
 		d.blas.version, sample, verdict.MaxError), nil
 }
 
-// checks holds the kernels that check results. They are compiled when they are first needed.
-type checks struct {
-	references  map[layout]*compiled[*gemmgen.Reference]
-	comparisons map[gemm.DType]*compiled[*gemmgen.Comparison]
-	verdict     region
-}
-
-type layout struct {
-	dtype  gemm.DType
-	aMajor gemm.Major
-	bMajor gemm.Major
-}
-
-// compiled is a generated kernel that is loaded on the device.
-type compiled[K any] struct {
-	kernel   K
-	module   cu.Module
-	function cu.Function
-}
-
 // exact runs the float64 reference.
 func (d *device) exact(v gemmgen.Verification) error {
 	p := v.Call.Problem
@@ -207,7 +157,7 @@ func (d *device) exact(v gemmgen.Verification) error {
 	if err != nil {
 		return err
 	}
-	return d.start(r.function, at)
+	return start(d.stream, r.function, at)
 }
 
 // compare runs the comparison and returns what it finds.
@@ -236,7 +186,7 @@ func (d *device) compare(v gemmgen.Verification, out gemm.DType) (verdict gemmge
 	if err := cu.MemcpyHtoD(d.checks.verdict.at, unsafe.Pointer(&bytes[0]), int64(len(bytes))); err != nil {
 		return verdict, err
 	}
-	if err := d.start(c.function, at); err != nil {
+	if err := start(d.stream, c.function, at); err != nil {
 		return verdict, err
 	}
 	if err := d.stream.Synchronize(); err != nil {

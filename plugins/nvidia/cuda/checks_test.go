@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
@@ -142,7 +143,7 @@ func TestTF32IsRounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = k.(*kernel).run(t.Context(), "checking", exec.InputNormal, func(o *operands, run func() error) error {
+		err = k.(*runnable).run(t.Context(), "checking", exec.InputNormal, func(o *operands, run func() error) error {
 			if err := d.fillPool(gemm.FP32); err != nil {
 				return err
 			}
@@ -205,7 +206,7 @@ func TestCheckNotices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		less := &lastProductLess{short.(*kernel).program, p}
+		less := &lastProductLess{short.(*runnable).program, p}
 		for name, c := range map[string]struct {
 			fault              faulty
 			wrong, outOfBounds int64 // at least
@@ -224,9 +225,9 @@ func TestCheckNotices(t *testing.T) {
 		} {
 			f := c.fault
 			if f.program == nil {
-				f.program = right.(*kernel).program
+				f.program = right.(*runnable).program
 			}
-			n, err := (&kernel{device: d, problem: p, name: config.String(), program: f}).Check(t.Context())
+			n, err := (&runnable{device: d, problem: p, name: config.String(), program: f}).Check(t.Context())
 			if err != nil {
 				t.Fatalf("%s, %s: %v", p, name, err)
 			}
@@ -257,5 +258,5 @@ func (l *lastProductLess) bind(o *operands) (func() error, error) {
 		return nil, err
 	}
 	at, err := less.Launch(m.kernel, call)
-	return func() error { return g.device.start(m.function, at) }, err
+	return func() error { return start(g.device.stream, m.function, at) }, err
 }

@@ -2,6 +2,9 @@
 
 package cuda
 
+// #include "blas.h"
+import "C"
+
 import (
 	"fmt"
 	"runtime"
@@ -51,84 +54,97 @@ type device struct {
 	scratch  scratch
 }
 
-// Attributes that gorgonia.org/cu has no name for. Source: CUDA driver API, CUdevice_attribute.
+// modules keeps kernels loaded, so that a sweep over problems compiles each of them once.
+type modules struct {
+	device *device
+	mu     sync.Mutex
+	byKey  map[any]*module
+	clock  uint64
+}
+
+// module is a compiled kernel. It serves all programs with its key.
+type module struct {
+	key      any
+	kernel   *gemmgen.Kernel
+	module   cu.Module
+	function cu.Function
+	// beforeModule and before are those of kernel.Before, if there is one.
+	beforeModule cu.Module
+	before       cu.Function
+	uses         exec.Resources
+	err          error
+	once         sync.Once
+	users        int
+	idle         uint64 // the clock of modules when the last user released it
+}
+
+// The names under which cuBLAS is measured: the kernel that it chooses, and the fastest of those that it proposes.
 const (
-	attributeMemoryClock    = cu.DeviceAttribute(36) // kHz
-	attributeBusWidth       = cu.DeviceAttribute(37) // bits
-	attributeL2             = cu.DeviceAttribute(38) // bytes
-	attributeMajor          = cu.DeviceAttribute(75)
-	attributeMinor          = cu.DeviceAttribute(76)
-	attributeRegistersPerSM = cu.DeviceAttribute(82)
-	attributeSharedPerCTA   = cu.DeviceAttribute(97) // bytes, opt-in
-	attributeSharedPerSM    = cu.DeviceAttribute(81) // bytes
-	memoryTransfersPerClock = 2                      // double data rate
-	transferBits            = 8
-	kilohertz               = 1e3
+	libraryDefault = "cublas"
+	libraryBest    = "cublas-best"
 )
 
-// open prepares a GPU.
-func open(ordinal cu.Device) (_ *device, err error) {
-	d := &device{ordinal: ordinal, attributes: map[string]float64{}}
-	if d.name, err = ordinal.Name(); err != nil {
-		return nil, err
-	}
-	for _, a := range []struct {
-		name      string
-		attribute cu.DeviceAttribute
-		scale     float64
-	}{
-		{"num_sms", cu.MultiprocessorCount, 1}, {"clock", cu.ClockRate, kilohertz}, {"l2_bytes", attributeL2, 1},
-		{"shared_memory_bytes", attributeSharedPerCTA, 1}, {"shared_memory_per_sm", attributeSharedPerSM, 1},
-		{"register_file", attributeRegistersPerSM, 1},
-		{"memory_clock", attributeMemoryClock, kilohertz}, {"bus_width_bits", attributeBusWidth, 1},
-		{"compute_capability_major", attributeMajor, 1}, {"compute_capability_minor", attributeMinor, 1},
-	} {
-		v, err := ordinal.Attribute(a.attribute)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", a.name, err)
-		}
-		if v > 0 {
-			d.attributes[a.name] = float64(v) * a.scale
-		}
-	}
-	total, err := ordinal.TotalMem()
-	if err != nil {
-		return nil, err
-	}
-	d.attributes["memory_bytes"] = float64(total)
-	if clock, bits := d.attributes["memory_clock"], d.attributes["bus_width_bits"]; clock > 0 && bits > 0 {
-		d.attributes["dram_bandwidth"] = memoryTransfersPerClock * clock * bits / transferBits
-	}
-	major, minor := int(d.attributes["compute_capability_major"]), int(d.attributes["compute_capability_minor"])
-	d.target = target.Target{CC: 10*major + minor, Suffix: target.ArchFeatures} // the device runs code for itself alone
-	if id, err := ordinal.UUID(); err == nil {
-		d.state = newState(id)
-	}
-	d.state.attributes(d.attributes)
-	if d.context, err = ordinal.RetainPrimaryCtx(); err != nil {
-		return nil, err
-	}
-	d.modules.device = d
-	d.assembler = newAssembler()
-	d.checks = &checks{
-		references:  map[layout]*compiled[*gemmgen.Reference]{},
-		comparisons: map[gemm.DType]*compiled[*gemmgen.Comparison]{},
-	}
-	err = d.do(func() error {
-		if d.stream, err = cu.MakeStream(cu.NonBlocking); err != nil {
-			return err
-		}
-		if d.begin, err = cu.MakeEvent(cu.DefaultEvent); err != nil {
-			return err
-		}
-		d.end, err = cu.MakeEvent(cu.DefaultEvent)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	d.blas = openBLAS(d)
-	return d, nil
+// blas is cuBLAS on a device. The caller of its methods holds device.running.
+type blas struct {
+	library   *C.origami_blas
+	workspace region
+	version   string
+}
+
+// operands are the matrices of one problem on the device, each between fences.
+type operands struct {
+	device  *device
+	problem gemm.Problem
+	a, b, c region
+	// first has the addresses of the first elements of A, B and C. They are as aligned as the problem says, not more.
+	first [3]uint64
+	// want is the right values of every rowStep-th row of C, rows of them, in fp32, or in int32 if C is. reference says
+	// what computed them.
+	want          region
+	rows, rowStep int
+	reference     string
+	// hostReference has the right values instead for the problems that are checked on the host.
+	hostReference *gemmgen.HostReference
+	// workspace is memory that a kernel needs beside the matrices. offsets has the tables of a problem with a nest.
+	workspace, offsets region
+	// bias is that of the problem's epilogue, between fences. biases are its bytes.
+	bias   region
+	biases []byte
+}
+
+// checks holds the kernels that check results. They are compiled when they are first needed.
+type checks struct {
+	references  map[layout]*compiled[*gemmgen.Reference]
+	comparisons map[gemm.DType]*compiled[*gemmgen.Comparison]
+	verdict     region
+}
+
+type layout struct {
+	dtype  gemm.DType
+	aMajor gemm.Major
+	bMajor gemm.Major
+}
+
+// compiled is a generated kernel that is loaded on the device.
+type compiled[K any] struct {
+	kernel   K
+	module   cu.Module
+	function cu.Function
+}
+
+// scratch is what programs use of the device. It stays between runs: programs that follow each other have the same
+// buffers.
+type scratch struct {
+	texts    map[string]loadedText
+	buffers  []region
+	counters region
+	numbers  map[gemm.DType][]byte
+}
+
+// loadedText is a program of exec.Runner.
+type loadedText struct {
+	module   cu.Module
+	function cu.Function
 }
 
 // do calls f on a thread that has the device's context.
@@ -180,20 +196,4 @@ func (d *device) runtime() string {
 		s += ", cuBLAS " + d.blas.version
 	}
 	return s
-}
-
-// close frees everything on the device.
-func (d *device) close() error {
-	d.running.Lock()
-	defer d.running.Unlock()
-	return d.do(func() error {
-		d.operands.free()
-		d.checks.free()
-		d.flush.free()
-		d.pool.free()
-		d.scratch.free()
-		d.blas.close()
-		d.modules.close()
-		return d.ordinal.ReleasePrimaryCtx()
-	})
 }

@@ -16,6 +16,7 @@ import (
 	"gorgonia.org/cu"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
@@ -32,10 +33,10 @@ func driver() error {
 	return nil
 }
 
-// start enqueues a launch of a function. The parameters may be reused when it returns.
-func (d *device) start(f cu.Function, l gemmgen.Launch) error {
+// start enqueues a launch of a function on a stream. The parameters may be reused when it returns.
+func start(stream cu.Stream, f cu.Function, l gemmgen.Launch) error {
 	return code(C.origami_launch(function(f), C.uint(l.GridX), C.uint(l.GridY), C.uint(l.GridZ),
-		C.uint(l.Threads), C.uint(l.SharedMemory), *(*C.CUstream)(unsafe.Pointer(&d.stream)),
+		C.uint(l.Threads), C.uint(l.SharedMemory), *(*C.CUstream)(unsafe.Pointer(&stream)),
 		unsafe.Pointer(unsafe.SliceData(l.Params)), C.size_t(len(l.Params)),
 		(*C.uintptr_t)(unsafe.Pointer(unsafe.SliceData(l.Offsets))), C.size_t(len(l.Offsets))))
 }
@@ -86,12 +87,12 @@ func compile(text string) (cu.Module, error) {
 	const size = 64 << 10
 	buffer := C.calloc(1, size) // the driver stores the address as an integer, so it must not be Go memory
 	defer C.free(buffer)
-	module, err := cu.LoadDataEx(text, &cu.JITErrorLogBuffer{Buffer: unsafe.Slice((*byte)(buffer), size)})
+	loaded, err := cu.LoadDataEx(text, &cu.JITErrorLogBuffer{Buffer: unsafe.Slice((*byte)(buffer), size)})
 	if err == nil {
-		return module, nil
+		return loaded, nil
 	}
 	log := strings.TrimSpace(C.GoString((*C.char)(buffer)))
-	return module, &compileError{err, log}
+	return loaded, &compileError{err, log}
 }
 
 // compileError is a refusal by the compiler in the driver.
@@ -165,4 +166,50 @@ func fault(err error, during string) error {
 	default:
 		return &diag.Error{Kind: diag.Plugin, What: fmt.Sprintf("the kernel failed: %v", err), Where: during, Err: err}
 	}
+}
+
+// loadFunction compiles PTX text and returns the kernel of that name.
+func loadFunction(text, name string) (cu.Module, cu.Function, error) {
+	loaded, err := compile(text)
+	if err != nil {
+		return loaded, cu.Function{}, diag.Inputf("the driver does not compile %s: %v", name, err)
+	}
+	f, err := loaded.Function(name)
+	return loaded, f, err
+}
+
+// loadImage loads machine code and returns the kernel of that name.
+func loadImage(image []byte, name string) (cu.Module, cu.Function, error) {
+	if image == nil {
+		return cu.Module{}, cu.Function{}, errNoImage
+	}
+	loaded, err := cu.LoadData(string(image))
+	if err != nil {
+		return loaded, cu.Function{}, err
+	}
+	f, err := loaded.Function(name)
+	return loaded, f, err
+}
+
+var errNoImage = errors.New("not assembled")
+
+// functionResources allows a function its dynamic shared memory and asks the driver what the function uses.
+func functionResources(f cu.Function, threads int, shared unit.Bytes) (r exec.Resources, err error) {
+	if err := allowShared(f, shared); err != nil {
+		return r, err
+	}
+	if r.Registers, err = f.Attribute(cu.NumRegs); err != nil {
+		return r, err
+	}
+	local, err := f.Attribute(cu.LocalSizeBytes)
+	if err != nil {
+		return r, err
+	}
+	static, err := f.Attribute(cu.SharedSizeBytes)
+	if err != nil {
+		return r, err
+	}
+	r.SpillBytes, r.SharedMemory = unit.Bytes(local), shared+unit.Bytes(static)
+	r.CTAsPerSM, err = f.MaxActiveBlocksPerMultiProcessor(threads, int64(shared))
+	return r, err
 }

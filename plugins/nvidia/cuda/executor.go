@@ -70,7 +70,7 @@ func (x *executor) Compile(_ context.Context, index int, p gemm.Problem, c gemm.
 	if err != nil {
 		return nil, fault(err, fmt.Sprintf("compiling %s", c))
 	}
-	return &kernel{device: d, problem: p, name: c.String(), program: program}, nil
+	return &runnable{device: d, problem: p, name: c.String(), program: program}, nil
 }
 
 // Library implements exec.Executor.
@@ -97,7 +97,7 @@ func (x *executor) Library(_ context.Context, index int, p gemm.Problem, library
 	if err != nil {
 		return nil, fault(err, fmt.Sprintf("preparing %s", library))
 	}
-	return &kernel{device: d, problem: p, name: library, program: program}, nil
+	return &runnable{device: d, problem: p, name: library, program: program}, nil
 }
 
 // takes reports an error for a problem that is invalid, or of types that need scales or that no result is checked for.
@@ -169,4 +169,33 @@ func (x *executor) device(i int) (*device, error) {
 		x.devices[i] = d
 	}
 	return x.devices[i], nil
+}
+
+var _ exec.Runner = (*executor)(nil)
+
+// Run implements exec.Runner.
+func (x *executor) Run(ctx context.Context, index int, p exec.Program, runs int) (readings []exec.Reading, err error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if runs < 1 || runs > exec.MaxRuns {
+		return nil, diag.Inputf("%d runs, not 1 to %d", runs, exec.MaxRuns).At("program %s", p.Entry)
+	}
+	d, err := x.device(index)
+	if err != nil {
+		return nil, err
+	}
+	d.running.Lock()
+	defer d.running.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = d.do(func() error {
+		readings, err = d.run(ctx, &p, runs)
+		return err
+	})
+	if cause := ctx.Err(); cause != nil {
+		return nil, cause
+	}
+	return readings, fault(err, "running the program "+p.Entry)
 }

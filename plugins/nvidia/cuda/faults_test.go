@@ -76,7 +76,7 @@ func (f faultyExecutor) Library(ctx context.Context, index int, p gemm.Problem, 
 	}
 	r := &raw{device: d}
 	err = d.do(func() (err error) { _, r.function, err = loadFunction(text, library); return err })
-	return &kernel{device: d, problem: p, name: library, program: r}, err
+	return &runnable{device: d, problem: p, name: library, program: r}, err
 }
 
 // raw is a kernel without parameters.
@@ -89,7 +89,7 @@ func (r *raw) resources() exec.Resources { return exec.Resources{} }
 func (r *raw) close()                    {}
 func (r *raw) bind(*operands) (func() error, error) {
 	return func() error {
-		return r.device.start(r.function, gemmgen.Launch{GridX: 1, GridY: 1, GridZ: 1, Threads: 32})
+		return start(r.device.stream, r.function, gemmgen.Launch{GridX: 1, GridY: 1, GridZ: 1, Threads: 32})
 	}, nil
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// kernel is a program for a problem.
-type kernel struct {
+// runnable is a program for a problem.
+type runnable struct {
 	device  *device
 	problem gemm.Problem
 	name    string // of the configuration or the library, for errors
@@ -20,10 +20,10 @@ type kernel struct {
 }
 
 // Resources implements exec.Kernel.
-func (k *kernel) Resources() exec.Resources { return k.program.resources() }
+func (k *runnable) Resources() exec.Resources { return k.program.resources() }
 
 // Check implements exec.Kernel.
-func (k *kernel) Check(ctx context.Context) (n exec.Numerics, err error) {
+func (k *runnable) Check(ctx context.Context) (n exec.Numerics, err error) {
 	err = k.run(ctx, "checking", exec.InputNormal, func(o *operands, run func() error) error {
 		n, err = k.device.check(o, k.rounds(), run)
 		return err
@@ -32,7 +32,7 @@ func (k *kernel) Check(ctx context.Context) (n exec.Numerics, err error) {
 }
 
 // rounds is the type to which the program rounds its operands, 0 for none.
-func (k *kernel) rounds() gemm.DType {
+func (k *runnable) rounds() gemm.DType {
 	if g, ok := k.program.(*generated); ok {
 		return g.kernel.Rounds
 	}
@@ -40,7 +40,7 @@ func (k *kernel) rounds() gemm.DType {
 }
 
 // Measure implements exec.Kernel.
-func (k *kernel) Measure(ctx context.Context, m exec.MeasureOptions, sample func(exec.Sample) bool) error {
+func (k *runnable) Measure(ctx context.Context, m exec.MeasureOptions, sample func(exec.Sample) bool) error {
 	return k.run(ctx, "measuring", m.Input, func(_ *operands, run func() error) error {
 		k.device.quiet.Lock()
 		defer k.device.quiet.Unlock()
@@ -61,7 +61,7 @@ func (k *kernel) Measure(ctx context.Context, m exec.MeasureOptions, sample func
 }
 
 // run gives f the device, the operands and a way to run the program on them.
-func (k *kernel) run(ctx context.Context, doing, input string, f func(o *operands, run func() error) error) error {
+func (k *runnable) run(ctx context.Context, doing, input string, f func(o *operands, run func() error) error) error {
 	d := k.device
 	d.running.Lock()
 	defer d.running.Unlock()
@@ -86,7 +86,7 @@ func (k *kernel) run(ctx context.Context, doing, input string, f func(o *operand
 }
 
 // Close implements exec.Kernel.
-func (k *kernel) Close() error {
+func (k *runnable) Close() error {
 	k.program.close()
 	return nil
 }

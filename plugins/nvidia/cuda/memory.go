@@ -32,3 +32,6 @@ func (r *region) free() {
 
 // address returns the address at an offset.
 func (r *region) address(offset unit.Bytes) uint64 { return uint64(r.at) + uint64(offset) }
+
+// roundUp rounds up to 256 bytes, the alignment of memory from the driver.
+func roundUp(b unit.Bytes) unit.Bytes { return unit.Bytes((int64(b) + 255) / 256 * 256) }

@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -50,4 +51,22 @@ func narrow8(v float32, mantissa, smallest int) uint32 {
 		bits |= 0x80
 	}
 	return bits
+}
+
+// normals returns random numbers of a type. A fixed seed gives the same numbers in every run, so that a wrong result is
+// reproducible.
+func normals(t gemm.DType, n int) []byte {
+	random := rand.New(rand.NewPCG(0x6f726967616d69, uint64(t)))
+	size := t.Bytes()
+	host := make([]byte, 0, n*size)
+	for range n {
+		bits := uint32(random.IntN(255) - 127)
+		if t != gemm.INT8 {
+			bits = narrow(t, float32(random.NormFloat64()))
+		}
+		for i := range size {
+			host = append(host, byte(bits>>(8*i)))
+		}
+	}
+	return host
 }

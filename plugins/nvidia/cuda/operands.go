@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"unsafe"
 
@@ -27,27 +26,6 @@ const (
 // poolElements is the number of random numbers. Operands repeat them. The period is a prime, so that no row, column
 // or tile of a matrix repeats at a distance that an index error would produce.
 const poolElements = 1<<24 - 3
-
-// operands are the matrices of one problem on the device, each between fences.
-type operands struct {
-	device  *device
-	problem gemm.Problem
-	a, b, c region
-	// first has the addresses of the first elements of A, B and C. They are as aligned as the problem says, not more.
-	first [3]uint64
-	// want is the right values of every rowStep-th row of C, rows of them, in fp32, or in int32 if C is. reference says
-	// what computed them.
-	want          region
-	rows, rowStep int
-	reference     string
-	// onHost has the right values instead for the problems that are checked on the host.
-	onHost *gemmgen.HostReference
-	// workspace is memory that a kernel needs beside the matrices. offsets has the tables of a problem with a nest.
-	workspace, offsets region
-	// bias is that of the problem's epilogue, between fences. biases are its bytes.
-	bias   region
-	biases []byte
-}
 
 // prepare returns the operands of a problem. They stay until prepare is called for another problem. The caller holds
 // d.running and has the context.
@@ -157,24 +135,6 @@ func (d *device) fillPool(t gemm.DType) error {
 	return cu.MemcpyHtoD(d.pool.at, unsafe.Pointer(&host[0]), int64(len(host)))
 }
 
-// normals returns random numbers of a type. A fixed seed gives the same numbers in every run, so that a wrong result is
-// reproducible.
-func normals(t gemm.DType, n int) []byte {
-	random := rand.New(rand.NewPCG(0x6f726967616d69, uint64(t)))
-	size := t.Bytes()
-	host := make([]byte, 0, n*size)
-	for range n {
-		bits := uint32(random.IntN(255) - 127)
-		if t != gemm.INT8 {
-			bits = narrow(t, float32(random.NormFloat64()))
-		}
-		for i := range size {
-			host = append(host, byte(bits>>(8*i)))
-		}
-	}
-	return host
-}
-
 // randomise fills a matrix from the pool, beginning at an element of the pool. Gaps between rows stay as they are.
 func (o *operands) randomise(m gemm.Operand, element int64) error {
 	p := o.problem
@@ -225,49 +185,76 @@ func (o *operands) free() {
 	}
 }
 
-// roundUp rounds up to 256 bytes, the alignment of memory from the driver.
-func roundUp(b unit.Bytes) unit.Bytes { return unit.Bytes((int64(b) + 255) / 256 * 256) }
-
-// outside counts the bytes that a kernel overwrote around C: in its fences and between its rows. The caller holds
-// d.running and has the context.
-func (o *operands) outside() (int64, error) {
-	p := o.problem
-	start, end := o.start(gemm.C), o.start(gemm.C)+o.bytes(gemm.C)
-	wrong, err := o.overwritten(0, start)
-	if err != nil {
-		return 0, err
+// prepareWhole fills C and the bias, if a kernel reads them, and writes the tables of a problem with a nest.
+func (o *operands) prepareWhole() error {
+	if err := o.fillC(); err != nil {
+		return err
 	}
-	after, err := o.overwritten(end, end+fence)
-	if err != nil {
-		return 0, err
+	if err := o.fillBias(); err != nil {
+		return err
 	}
-	wrong += after
-	if p.LD(gemm.C) == p.N || onHost(p) { // Compare looks between the rows
-		return wrong, nil
+	table := gemmgen.Offsets(o.problem)
+	if o.problem.Nest == (gemm.Nest{}) {
+		return nil
 	}
-	size := unit.Bytes(p.Output().Bytes())
-	row, pitch := size*unit.Bytes(p.N), size*unit.Bytes(p.LD(gemm.C))
-	for i := range p.Batch*p.M - 1 {
-		at := start + unit.Bytes(i)*pitch
-		n, err := o.overwritten(at+row, at+pitch)
-		if err != nil {
-			return 0, err
-		}
-		wrong += n
+	var err error
+	if o.offsets, err = allocate(unit.Bytes(len(table))); err != nil {
+		return err
 	}
-	return wrong, nil
+	return cu.MemcpyHtoD(o.offsets.at, unsafe.Pointer(&table[0]), int64(len(table)))
 }
 
-// overwritten counts the bytes of a part of C's region that are not poison.
-func (o *operands) overwritten(from, to unit.Bytes) (n int64, err error) {
-	band := make([]byte, int(to-from))
-	if err := cu.MemcpyDtoH(unsafe.Pointer(&band[0]), cu.DevicePtr(o.c.address(from)), int64(len(band))); err != nil {
-		return 0, fmt.Errorf("reading what surrounds C: %w", err)
+// startOfBias is the place of the bias in its region: no more aligned than an element.
+func (o *operands) startOfBias() unit.Bytes { return fence + unit.Bytes(o.problem.Output().Bytes()) }
+
+// fillBias gives the bias random elements, if the problem has one.
+func (o *operands) fillBias() (err error) {
+	if !o.problem.Epilogue.Bias {
+		return nil
 	}
-	for _, b := range band {
-		if b != poison {
-			n++
+	o.biases = normals(o.problem.Output(), o.problem.N)
+	size := unit.Bytes(len(o.biases))
+	if o.bias, err = allocate(o.startOfBias() + size + fence); err != nil {
+		return err
+	}
+	if err := cu.MemsetD8Async(o.bias.at, poison, int64(o.bias.bytes), o.device.stream); err != nil {
+		return err
+	}
+	if err := o.device.stream.Synchronize(); err != nil {
+		return err
+	}
+	return cu.MemcpyHtoD(cu.DevicePtr(o.bias.address(o.startOfBias())), unsafe.Pointer(&o.biases[0]), int64(size))
+}
+
+// blockOfC is the number of random numbers that fill C again and again. It is a prime, see poolElements.
+const blockOfC = 1<<20 - 3
+
+// fillC gives C random elements if a kernel reads them.
+func (o *operands) fillC() error {
+	if o.problem.Beta == 0 {
+		return nil
+	}
+	t, random := o.problem.Output(), rand.New(rand.NewPCG(0x63, 1))
+	var host []byte
+	for range blockOfC {
+		bits := uint32(int32(random.IntN(255) - 127))
+		if t != gemm.INT32 {
+			bits = narrow(t, float32(random.NormFloat64()))
+		}
+		for i := range t.Bytes() {
+			host = append(host, byte(bits>>(8*i)))
 		}
 	}
-	return n, nil
+	all := int64(o.bytes(gemm.C))
+	first := min(all, int64(len(host)))
+	if err := cu.MemcpyHtoD(cu.DevicePtr(o.first[gemm.C]), unsafe.Pointer(&host[0]), first); err != nil {
+		return err
+	}
+	for done := first; done < all; done += first {
+		to, n := cu.DevicePtr(o.first[gemm.C]+uint64(done)), min(first, all-done)
+		if err := cu.MemcpyDtoDAsync(to, cu.DevicePtr(o.first[gemm.C]), n, o.device.stream); err != nil {
+			return err
+		}
+	}
+	return o.device.stream.Synchronize()
 }

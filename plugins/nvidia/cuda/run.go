@@ -17,50 +17,6 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
-var _ exec.Runner = (*executor)(nil)
-
-// Run implements exec.Runner.
-func (x *executor) Run(ctx context.Context, index int, p exec.Program, runs int) (readings []exec.Reading, err error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if runs < 1 || runs > exec.MaxRuns {
-		return nil, diag.Inputf("%d runs, not 1 to %d", runs, exec.MaxRuns).At("program %s", p.Entry)
-	}
-	d, err := x.device(index)
-	if err != nil {
-		return nil, err
-	}
-	d.running.Lock()
-	defer d.running.Unlock()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = d.do(func() error {
-		readings, err = d.run(ctx, &p, runs)
-		return err
-	})
-	if cause := ctx.Err(); cause != nil {
-		return nil, cause
-	}
-	return readings, fault(err, "running the program "+p.Entry)
-}
-
-// text is a loaded program.
-type text struct {
-	module   cu.Module
-	function cu.Function
-}
-
-// scratch is what programs use of the device. It stays between runs: programs that follow each other have the same
-// buffers.
-type scratch struct {
-	texts    map[string]text
-	buffers  []region
-	counters region
-	numbers  map[gemm.DType][]byte
-}
-
 // textsKept is the number of programs that stay loaded.
 const textsKept = 256
 
@@ -82,7 +38,7 @@ func (d *device) run(ctx context.Context, p *exec.Program, runs int) ([]exec.Rea
 		Params: d.scratch.parameters(p)}
 	once := func() error {
 		for range p.Launches {
-			if err := d.start(f, launch); err != nil {
+			if err := start(d.stream, f, launch); err != nil {
 				return err
 			}
 		}
@@ -137,9 +93,9 @@ func (d *device) loadText(p *exec.Program) (cu.Function, error) {
 		return f, err
 	}
 	if d.scratch.texts == nil {
-		d.scratch.texts = map[string]text{}
+		d.scratch.texts = map[string]loadedText{}
 	}
-	d.scratch.texts[key] = text{module, f}
+	d.scratch.texts[key] = loadedText{module, f}
 	return f, allowShared(f, p.SharedMemory)
 }
 

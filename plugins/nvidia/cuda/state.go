@@ -17,7 +17,7 @@ import (
 // state reads clocks, power and temperature of a device from NVML. Some containers lack NVML. That is not an error:
 // measurements then leave these values out.
 type state struct {
-	device nvml.Device
+	handle nvml.Device
 	known  bool
 }
 
@@ -37,7 +37,7 @@ func (s state) clock() unit.Hertz {
 	if !s.known {
 		return 0
 	}
-	mhz, r := s.device.GetClockInfo(nvml.CLOCK_SM)
+	mhz, r := s.handle.GetClockInfo(nvml.CLOCK_SM)
 	if r != nvml.SUCCESS {
 		return 0
 	}
@@ -49,10 +49,10 @@ func (s state) attributes(to map[string]float64) {
 	if !s.known {
 		return
 	}
-	if mhz, r := s.device.GetMaxClockInfo(nvml.CLOCK_SM); r == nvml.SUCCESS {
+	if mhz, r := s.handle.GetMaxClockInfo(nvml.CLOCK_SM); r == nvml.SUCCESS {
 		to["clock"] = float64(mhz) * 1e6
 	}
-	if mw, r := s.device.GetPowerManagementDefaultLimit(); r == nvml.SUCCESS {
+	if mw, r := s.handle.GetPowerManagementDefaultLimit(); r == nvml.SUCCESS {
 		to["tdp"] = float64(mw) / 1e3
 	}
 }
@@ -67,16 +67,16 @@ func (s state) environment() exec.Environment {
 		e.Driver = v
 	}
 	e.Clock = s.clock()
-	if mw, r := s.device.GetPowerUsage(); r == nvml.SUCCESS {
+	if mw, r := s.handle.GetPowerUsage(); r == nvml.SUCCESS {
 		e.PowerWatts = float64(mw) / 1e3
 	}
-	if mw, r := s.device.GetEnforcedPowerLimit(); r == nvml.SUCCESS {
+	if mw, r := s.handle.GetEnforcedPowerLimit(); r == nvml.SUCCESS {
 		e.PowerLimitWatts = float64(mw) / 1e3
 	}
-	if c, r := s.device.GetTemperature(nvml.TEMPERATURE_GPU); r == nvml.SUCCESS {
+	if c, r := s.handle.GetTemperature(nvml.TEMPERATURE_GPU); r == nvml.SUCCESS {
 		e.TemperatureC = float64(c)
 	}
-	if bits, r := s.device.GetCurrentClocksEventReasons(); r == nvml.SUCCESS {
+	if bits, r := s.handle.GetCurrentClocksEventReasons(); r == nvml.SUCCESS {
 		e.ThrottleReasons = reasons(bits)
 	}
 	return e

@@ -86,5 +86,5 @@ func (d *device) delay() error {
 			return err
 		}
 	}
-	return d.start(d.delaying, gemmgen.Launch{GridX: 1, GridY: 1, GridZ: 1, Threads: 1})
+	return start(d.stream, d.delaying, gemmgen.Launch{GridX: 1, GridY: 1, GridZ: 1, Threads: 1})
 }

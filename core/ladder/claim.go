@@ -2,9 +2,11 @@ package ladder
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
+	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -16,6 +18,9 @@ type Claim struct {
 	Least float64
 	// Cost is the name of the cost that is said to limit it.
 	Cost string
+	// Lost explains a gain that is none, where the formula LostIf is not 0. It is over the terms of the rung, and of the
+	// rung Over with "over_" before their names.
+	LostIf, Lost string
 }
 
 // Verdict is what numbers say of a claim.
@@ -112,15 +117,18 @@ func (j *Judged) gain(e, over *Entry) {
 		j.Verdict = False
 	}
 	j.Evidence = fmt.Sprintf("%.2f times as fast as %s, %s", ratio, j.Over, kind)
-	// A degree of 0 is a kernel without shared memory, which has lost nothing there.
-	if over.Values["conflict_degree"] == 1 && e.Values["conflict_degree"] >= 1 && j.Verdict == False &&
-		wider(over.Values, e.Values) {
-		j.Evidence += fmt.Sprintf("; %s has no bank conflicts, and its reads of 16 bytes are lost", j.Over)
+	if j.Verdict != False || j.LostIf == "" {
+		return
+	}
+	values := map[string]float64{}
+	maps.Copy(values, e.Values)
+	for name, v := range over.Values {
+		values["over_"+name] = v
+	}
+	if lost, err := formula.Eval(j.LostIf, values); err == nil && lost != 0 {
+		j.Evidence += "; " + j.Lost
 	}
 }
-
-// wider reports whether a kernel accesses more 16 bytes at a time than another.
-func wider(a, b Values) bool { return a["wide_instructions"] > b["wide_instructions"] }
 
 // limited judges a claim that a resource limits a rung: whether it is busy for most of the time.
 func (j *Judged) limited(e *Entry, claimed Cost, costs []Cost, clock float64) {

@@ -113,7 +113,8 @@ func TestWhyPaddingLoses(t *testing.T) {
 		below, above := kernel(0, 0, 0), kernel(0, 0, 0)
 		below["conflict_degree"], below["wide_instructions"] = test.degree, test.wide
 		above["conflict_degree"], above["wide_instructions"] = test.above, test.padded
-		claim := Claim{Rung: "padded", Over: "tiled", Least: 1.1}
+		claim := Claim{Rung: "padded", Over: "tiled", Least: 1.1, Lost: because,
+			LostIf: "over_conflict_degree == 1 && conflict_degree >= 1 && over_wide_instructions > wide_instructions"}
 		j := judge(t, claim, rung("tiled", below, 1000, 0), rung("padded", above, 1400, 0))
 		if strings.Contains(j.Evidence, because) != test.want {
 			t.Errorf("degree %v, %v and %v reads of 16 bytes: %s", test.degree, test.wide, test.padded, j.Evidence)

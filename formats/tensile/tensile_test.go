@@ -27,7 +27,8 @@ func build(t testing.TB, o logic.Options) *tensile.Logic {
 		for _, n := range []int{16, 700, 4096} {
 			row := make([]float64, len(table.Kernels))
 			for i, tile := range []int{16, 64, 256} {
-				row[i] = 1e-9 * math.Ceil(float64((m+tile-1)/tile*((n+tile-1)/tile))/132) * (64*float64(tile) + float64(tile*tile))
+				tiles := (m + tile - 1) / tile * ((n + tile - 1) / tile)
+				row[i] = 1e-9 * math.Ceil(float64(tiles)/132) * (64*float64(tile) + float64(tile*tile))
 			}
 			table.Sizes, table.Times = append(table.Sizes, logic.Size{n, m, 1, 64}), append(table.Times, row)
 		}

@@ -16,7 +16,10 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
-const module = "github.com/origami-gemm/origami/plugins/nvidia"
+const (
+	plugins = "github.com/origami-gemm/origami/plugins/"
+	module  = plugins + "nvidia"
+)
 
 // source is a file of the plugin, except tests, by its path below plugins/nvidia.
 type source struct {
@@ -51,8 +54,9 @@ func under(name string, places ...string) bool {
 // numbered matches the name of an architecture.
 var numbered = regexp.MustCompile(`^(sm|compute)_?[0-9]+[af]?$`)
 
-// Only gpu knows one architecture from another: no other package compares compute capabilities or names one.
-// data and gpu/target's table of instructions in ptx state facts of one architecture each and compare nothing.
+// Only gpu knows one architecture from another: no other package compares compute capabilities, SMs or generations, or
+// names one. The root lists the SMs. data and gpu/target's table of instructions in ptx state facts of one architecture
+// each and compare nothing.
 func TestArchitecturesAreKnownInGPUAlone(t *testing.T) {
 	for _, s := range sources(t) {
 		if under(s.path, "gpu") {
@@ -63,36 +67,26 @@ func TestArchitecturesAreKnownInGPUAlone(t *testing.T) {
 			case *ast.BinaryExpr:
 				comparison := n.Op == token.EQL || n.Op == token.NEQ || n.Op == token.LSS || n.Op == token.LEQ ||
 					n.Op == token.GTR || n.Op == token.GEQ
-				if comparison && (capability(n.X) || capability(n.Y)) {
-					t.Errorf(
-						"%s compares a compute capability; let gpu.SM say what the SM has",
-						s.set.Position(n.Pos()),
-					)
+				if comparison && (identity(n.X) || identity(n.Y)) && !isNil(n.X) && !isNil(n.Y) {
+					t.Errorf("%s compares an architecture; let gpu.SM say what the SM has", s.set.Position(n.Pos()))
 				}
 			case *ast.SwitchStmt:
-				if n.Tag != nil && capability(n.Tag) {
-					t.Errorf(
-						"%s switches on a compute capability; let gpu.SM say what the SM has",
-						s.set.Position(n.Pos()),
-					)
+				if n.Tag != nil && identity(n.Tag) {
+					t.Errorf("%s switches on an architecture; let gpu.SM say what the SM has", s.set.Position(n.Pos()))
 				}
 			case *ast.IndexExpr:
-				if capability(n.Index) {
-					t.Errorf(
-						"%s looks up a compute capability; let gpu.SM say what the SM has",
-						s.set.Position(n.Pos()),
-					)
+				if identity(n.Index) {
+					t.Errorf("%s looks up an architecture; let gpu.SM say what the SM has", s.set.Position(n.Pos()))
+				}
+			case *ast.SelectorExpr:
+				from, ok := n.X.(*ast.Ident)
+				if ok && from.Name == "gpu" && listed.MatchString(n.Sel.Name) && s.path != list {
+					t.Errorf("%s names %s; let gpu.SM say what the SM has", s.set.Position(n.Pos()), n.Sel.Name)
 				}
 			case *ast.BasicLit:
-				if text, err := strconv.Unquote(
-					n.Value,
-				); err == nil && numbered.MatchString(text) &&
-					!under(s.path, "data") {
-					t.Errorf(
-						"%s names the architecture %s; let gpu.SM say what the SM has",
-						s.set.Position(n.Pos()),
-						text,
-					)
+				text, err := strconv.Unquote(n.Value)
+				if err == nil && numbered.MatchString(text) && !under(s.path, "data") {
+					t.Errorf("%s names the architecture %s; let gpu.SM say what the SM has", s.set.Position(n.Pos()), text)
 				}
 			}
 			return true
@@ -100,13 +94,28 @@ func TestArchitecturesAreKnownInGPUAlone(t *testing.T) {
 	}
 }
 
-// capability reports whether an expression is a compute capability.
-func capability(e ast.Expr) bool {
+// listed matches the SMs that package gpu exports.
+var listed = regexp.MustCompile(`^SM[0-9]+$`)
+
+// list is the file that lists the architectures and their kernel families.
+const list = "nvidia.go"
+
+func isNil(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == "nil"
+}
+
+// identity reports whether an expression says which architecture it is: a compute capability, a generation, or an SM
+// itself.
+func identity(e ast.Expr) bool {
+	if s, ok := e.(*ast.SelectorExpr); ok && (s.Sel.Name == "SM" || listed.MatchString(s.Sel.Name)) {
+		return true
+	}
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
-			found = found || n.Sel.Name == "CC"
+			found = found || n.Sel.Name == "CC" || n.Sel.Name == "Generation"
 		case *ast.Ident:
 			found = found || n.Name == "CC" || n.Name == "cc"
 		case *ast.CallExpr:
@@ -130,7 +139,7 @@ func TestFamiliesAreKnownByInterface(t *testing.T) {
 	}
 	// Calibration measures the instructions that two families are called after.
 	// The model in the folder ladder is that of one family, which counts what its kernels do.
-	const list, generated, measured, model = "nvidia.go", "gemmgen/families", "calibration", "ladder"
+	const generated, measured, model = "gemmgen/families", "calibration", "ladder"
 	for _, s := range sources(t) {
 		for _, family := range families {
 			defines := under(s.path, "kernel/"+family, "gemmgen/"+family)
@@ -141,8 +150,8 @@ func TestFamiliesAreKnownByInterface(t *testing.T) {
 					t.Errorf("%s imports the family %s; use the interface", s.path, family)
 				}
 			}
-			// A term of the refined model is called after the instruction, as is the family.
-			if defines || under(s.path, "data", measured) || family == "wgmma" && under(s.path, "refined/terms/terms.go") {
+			// A term of the refined model and a ceiling are called after the instruction, as is the family.
+			if defines || under(s.path, "data", measured, "gpu/ceilings.go") || family == "wgmma" && under(s.path, "refined/terms/terms.go") {
 				continue
 			}
 			ast.Inspect(s.file, func(n ast.Node) bool {
@@ -194,8 +203,11 @@ func TestArrows(t *testing.T) {
 			t.Errorf("%s is in no row of this test: say what it may import", s.path)
 		}
 		for _, i := range s.file.Imports {
-			to, _ := strconv.Unquote(i.Path.Value)
-			to, ours := strings.CutPrefix(to, module)
+			path, _ := strconv.Unquote(i.Path.Value)
+			to, ours := strings.CutPrefix(path, module)
+			if !ours && strings.HasPrefix(path, plugins) {
+				t.Errorf("%s imports %s, which is for the root alone", s.path, path)
+			}
 			if !ours {
 				continue
 			}
@@ -210,5 +222,48 @@ func TestArrows(t *testing.T) {
 				t.Errorf("%s imports %s, and may import %s", s.path, to, strings.Join(may, ", "))
 			}
 		}
+	}
+}
+
+// What a device or an SM has is in device files, in gpu and in gpu/target, and in no other package: not the registers of
+// a thread or of an SM, its threads, its shared memory, or the CTAs of a grid. Masks and descriptors are written in
+// hexadecimal or as shifts of 1.
+func TestHardwareNumbersAreInGPUAlone(t *testing.T) {
+	numbers := map[string]string{
+		"255": "registers of a thread", "65535": "CTAs of a grid", "65536": "registers of an SM",
+		"2048": "threads of an SM", "1536": "threads of an SM",
+	}
+	for _, kib := range []int{48, 99, 100, 163, 164, 227, 228} {
+		numbers[strconv.Itoa(kib<<10)] = "shared memory of an SM"
+		numbers[strconv.Itoa(kib)+" << 10"] = "shared memory of an SM"
+	}
+	others := map[string]string{ // what the numbers mean in these files
+		"cuda/operands.go": "range of int8, and alignment of 256", "cuda/whole.go": "range of int8",
+		"ptx/builder.go": "room for instructions", "kernel/timings.go": "sizes of K",
+		"gemmgen/internal/gentest/gentest.go": "limits of targets, for tests",
+	}
+	for _, s := range sources(t) {
+		generated := strings.HasPrefix(path.Base(s.path), "z")
+		if under(s.path, "gpu", "data") || others[s.path] != "" || generated {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			text := ""
+			switch n := n.(type) {
+			case *ast.BasicLit:
+				text = strings.ReplaceAll(n.Value, "_", "")
+			case *ast.BinaryExpr:
+				x, isLiteral := n.X.(*ast.BasicLit)
+				y, by := n.Y.(*ast.BasicLit)
+				if isLiteral && by && n.Op == token.SHL {
+					text = x.Value + " << " + y.Value
+				}
+			}
+			if what := numbers[text]; what != "" {
+				t.Errorf("%s: %s looks like the %s; take it from gpu.Device, gemmgen.Limits or gpu/target",
+					s.set.Position(n.Pos()), text, what)
+			}
+			return true
+		})
 	}
 }

@@ -44,7 +44,8 @@ func toLadder(l *ladder.Ladder) *pb.LadderResponse {
 		q.Rungs = append(q.Rungs, &pb.LadderRung{Name: r.Name, Doc: r.Doc, Config: ConfigMessage(r.Config)})
 	}
 	for _, c := range l.Claims {
-		q.Claims = append(q.Claims, &pb.LadderClaim{Rung: c.Rung, Text: c.Text, Over: c.Over, Least: c.Least, Cost: c.Cost})
+		q.Claims = append(q.Claims, &pb.LadderClaim{Rung: c.Rung, Text: c.Text, Over: c.Over, Least: c.Least, Cost: c.Cost,
+			LostIf: c.LostIf, Lost: c.Lost})
 	}
 	for _, c := range l.Costs {
 		q.Costs = append(q.Costs, &pb.LadderCost{Name: c.Name, Term: c.Term, Whole: c.Whole})
@@ -73,7 +74,8 @@ func fromLadder(q *pb.LadderResponse) (*ladder.Ladder, error) {
 	}
 	for _, one := range q.GetClaims() {
 		l.Claims = append(l.Claims, ladder.Claim{Rung: c.named("a rung", one.GetRung()), Text: one.GetText(),
-			Over: one.GetOver(), Least: c.amount("a gain", one.GetLeast()), Cost: one.GetCost()})
+			Over: one.GetOver(), Least: c.amount("a gain", one.GetLeast()), Cost: one.GetCost(),
+			LostIf: one.GetLostIf(), Lost: one.GetLost()})
 	}
 	for _, one := range q.GetCosts() {
 		l.Costs = append(l.Costs, ladder.Cost{Name: c.named("a cost", one.GetName()),

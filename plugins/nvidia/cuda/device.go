@@ -162,15 +162,11 @@ func (d *device) families() []gemmgen.Family {
 	return slices.DeleteFunc(families.All(), func(f gemmgen.Family) bool { return !d.target.Covers(f.Target()) })
 }
 
-// registersPerThread is the limit of the instruction encoding. The driver has no attribute for it. Source: CUDA C++
-// Programming Guide, table "Technical Specifications per Compute Capability": all targets have the same.
-const registersPerThread = 255
-
 // limits are what the device lets a kernel use.
 func (d *device) limits() gemmgen.Limits {
 	return gemmgen.Limits{
 		Target:             d.target,
-		RegistersPerThread: registersPerThread, RegisterFile: int(d.attributes["register_file"]),
+		RegistersPerThread: target.RegistersPerThread, RegisterFile: int(d.attributes["register_file"]),
 		SharedMemory: unit.Bytes(d.attributes["shared_memory_bytes"]),
 		Processors:   int(d.attributes["num_sms"]),
 	}

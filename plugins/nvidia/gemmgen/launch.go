@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -39,11 +40,8 @@ type TensorMap struct {
 	Box     [3]uint32
 }
 
-// Limits of a grid. Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
-const (
-	maxGridX  = math.MaxInt32
-	maxGridYZ = 65535
-)
+// maxGridX limits a grid. Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
+const maxGridX = math.MaxInt32
 
 // Workspace returns the device memory that a call needs beside its matrices: zero unless the configuration splits K,
 // else a block of fp32 sums per output tile and split, and a counter per output tile and warp, of which a family may
@@ -90,9 +88,9 @@ func (c Call) Tile(cfg gemm.Config) (Tiling, *diag.Error) {
 		KPerSplit: ceilDiv(ceilDiv(p.K, cfg.BlockK), cfg.SplitK) * cfg.BlockK,
 	}
 	t.GroupM = min(max(1, cfg.GroupM), t.TilesM)
-	if tiles := t.TilesM * t.TilesN; tiles > maxGridX || t.Batch > maxGridYZ || t.Splits > maxGridYZ {
+	if tiles := t.TilesM * t.TilesN; tiles > maxGridX || t.Batch > target.GridYZ || t.Splits > target.GridYZ {
 		return Tiling{}, diag.Inputf("%d tiles, %d splits and a batch of %d exceed the grid of %d, %d and %d",
-			tiles, t.Splits, t.Batch, maxGridX, maxGridYZ, maxGridYZ).Do("use a larger tile or split the batch")
+			tiles, t.Splits, t.Batch, maxGridX, target.GridYZ, target.GridYZ).Do("use a larger tile or split the batch")
 	}
 	if p.Epilogue.Bias && c.Bias == 0 {
 		return Tiling{}, diag.Inputf("%s has a bias, and the call no address of it", p).Do("give one")

@@ -177,7 +177,7 @@ func (r *Reference) Launch(v Verification) (Launch, error) {
 		"rows": uint64(v.Rows), "row_step": uint64(v.RowStep), "n": uint64(p.N), "k": uint64(p.K),
 	}
 	return Launch{
-		GridX: ceilDiv(p.N, verifyThreads), GridY: min(v.Rows, maxGridYZ), GridZ: p.Batch,
+		GridX: ceilDiv(p.N, verifyThreads), GridY: min(v.Rows, target.GridYZ), GridZ: p.Batch,
 		Threads: verifyThreads, Params: Pack(r.Kernel, values),
 	}, nil
 }

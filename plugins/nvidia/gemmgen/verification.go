@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
 // Verification is the check of one result on the device. It compares rows 0, RowStep, 2·RowStep, … of each C, Rows of
@@ -88,8 +89,8 @@ func (v Verification) check(kernel string) error {
 	case v.Rows < 1 || v.RowStep < 1 || v.RowStep > p.M || (v.Rows-1)*v.RowStep >= p.M:
 		return where(diag.Inputf("%d rows, %d apart, of the %d of C", v.Rows, v.RowStep,
 			p.M).Do("choose rows that C has"))
-	case p.Batch > maxGridYZ:
-		return where(diag.Inputf("a batch of %d exceeds the grid of %d", p.Batch, maxGridYZ).Do("split the batch"))
+	case p.Batch > target.GridYZ:
+		return where(diag.Inputf("a batch of %d exceeds the grid of %d", p.Batch, target.GridYZ).Do("split the batch"))
 	}
 	return nil
 }

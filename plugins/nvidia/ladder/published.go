@@ -38,18 +38,28 @@ var costs = []ladder.Cost{
 // claims are what LessUp/sgemm-optimization@4b39e85, docs/en/validation/performance-model.md, says of its rungs.
 var claims = []ladder.Claim{
 	{Rung: generator.RungNaive, Text: "is limited by DRAM bandwidth", Cost: costDRAM},
-	{Rung: generator.RungTiled, Text: "gains significantly over naive", Over: generator.RungNaive, Least: 1.25},
+	gains(generator.RungTiled, "gains significantly over naive", generator.RungNaive, 1.25),
 	{Rung: generator.RungTiled, Text: "is limited by shared-memory bandwidth", Cost: costShared},
-	{Rung: generator.RungPadded, Text: "gains moderately over tiled", Over: generator.RungTiled, Least: 1.1},
-	{Rung: generator.RungDoubleBuffer, Text: "gains over the rung below", Over: generator.RungPadded, Least: 1.1},
+	gains(generator.RungPadded, "gains moderately over tiled", generator.RungTiled, 1.1),
+	gains(generator.RungDoubleBuffer, "gains over the rung below", generator.RungPadded, 1.1),
 	{Rung: generator.RungDoubleBuffer, Text: "is limited by compute", Cost: costFMA},
-	{Rung: generator.RungWMMA, Text: "gains much over tiled for large sizes", Over: generator.RungTiled, Least: 2},
+	gains(generator.RungWMMA, "gains much over tiled for large sizes", generator.RungTiled, 2),
+}
+
+// gains is the claim that a rung is faster than another. What other rungs gain, they can lose by narrower reads: where
+// the rung below has no bank conflicts to remove. A degree of conflicts of 0 is a kernel without shared memory, which
+// has lost nothing there.
+func gains(rung, text, over string, least float64) ladder.Claim {
+	return ladder.Claim{Rung: rung, Text: text, Over: over, Least: least,
+		LostIf: "over_conflict_degree == 1 && conflict_degree >= 1 && over_wide_instructions > wide_instructions",
+		Lost:   over + " has no bank conflicts, and its reads of 16 bytes are lost"}
 }
 
 // Ladder returns the rungs of the family, the claims about them, and published times.
 var Ladder = sync.OnceValue(func() *ladder.Ladder {
 	l := &ladder.Ladder{
-		Family: Family, Device: "sm86@rtx3060-laptop", Types: gemm.Types{In: gemm.FP32, Out: gemm.FP32}, Claims: claims, Costs: costs,
+		Family: Family, Device: "sm86@rtx3060-laptop", Types: gemm.Types{In: gemm.FP32, Out: gemm.FP32},
+		Claims: claims, Costs: costs,
 	}
 	for _, r := range generator.Rungs() {
 		l.Rungs = append(l.Rungs, ladder.Rung{Name: r.Name, Doc: r.Doc, Config: r.Config})

@@ -67,7 +67,8 @@ func (p Provider) Ladder(context.Context) (*ladder.Ladder, error) {
 	return &ladder.Ladder{
 		Family: "one", Types: gemm.Types{In: gemm.FP16, Out: gemm.FP16}, Device: p.name() + "@small",
 		Rungs: []ladder.Rung{{Name: "naive", Doc: "the first", Config: config}},
-		Claims: []ladder.Claim{{Rung: "naive", Text: "is fast", Over: "library", Least: 1.1},
+		Claims: []ladder.Claim{{Rung: "naive", Text: "is fast", Over: "library", Least: 1.1,
+			LostIf: "over_term_1 < term_1", Lost: "the library waits less"},
 			{Rung: "naive", Text: "waits for DRAM", Cost: "DRAM"}},
 		Costs: []ladder.Cost{{Name: "DRAM", Term: "term_1", Whole: true}},
 		Published: []ladder.Time{

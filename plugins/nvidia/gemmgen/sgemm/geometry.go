@@ -7,14 +7,14 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
 // The sizes of an element and of a word of shared memory, and the widest access, in bytes.
 const (
-	wordBytes  = 4
-	widest     = 16
-	warpSize   = 32
-	maxThreads = 1024
+	wordBytes = 4
+	widest    = 16
+	warpSize  = 32
 )
 
 // geometry is how a CTA's work is laid out over threads, registers and shared memory.
@@ -151,19 +151,9 @@ func (g *geometry) resources() Resources {
 // limit sets the registers to those that a kernel is expected to need, and the CTAs to as many as then fit.
 func (r *Resources) limit(registers int) {
 	r.Registers = registers
-	granules := (registers + registerGranule - 1) / registerGranule * registerGranule
-	r.CTAs = min(max(1, registerFile/(granules*r.Threads)), maxResident/r.Threads, maxCTAs)
+	granules := (registers + target.RegisterGranule - 1) / target.RegisterGranule * target.RegisterGranule
+	r.CTAs = min(max(1, target.RegisterFile/(granules*r.Threads)), target.MostThreads/r.Threads, target.LeastCTAs)
 }
-
-// The registers of an SM, the multiple in which a thread has them, the most threads of an SM of any architecture, and
-// the least that is the most CTAs. Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute
-// Capability", and the CUDA occupancy calculator, for 8.0 to 12.1.
-const (
-	registerFile    = 65536
-	registerGranule = 8
-	maxResident     = 2048
-	maxCTAs         = 16
-)
 
 // otherRegisters is an allowance for addresses, pointers and counters, in registers per thread.
 const otherRegisters = 20

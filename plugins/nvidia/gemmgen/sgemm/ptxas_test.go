@@ -55,7 +55,7 @@ func TestAssemble(t *testing.T) {
 				if to.CC == 89 { // has 1536 threads
 					ctas = min(ctas, max(1, 1536/k.Threads))
 				}
-				if spills > 0 || registers*k.Threads*ctas > registerFile || registers < r.Accumulators {
+				if spills > 0 || registers*k.Threads*ctas > target.RegisterFile || registers < r.Accumulators {
 					t.Errorf("%d registers, %d bytes of stack and spills; %d expected, for %d CTAs", registers, spills,
 						r.Registers, r.CTAs)
 				}

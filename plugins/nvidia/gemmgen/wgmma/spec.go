@@ -289,7 +289,8 @@ func (s *Spec) Resources() (r Resources, reason arch.Reason, detail string) {
 		return r, reason, detail
 	}
 	r = Resources{
-		Threads: g.threads, Registers: min(g.sums+otherRegisters, maxRegisters), SharedMemory: unit.Bytes(g.sharedBytes),
+		Threads: g.threads, Registers: min(g.sums+otherRegisters, target.RegistersPerThread),
+		SharedMemory: unit.Bytes(g.sharedBytes),
 		Consumers: g.consumers, Tiles: g.tiles,
 	}
 	if g.consumers > 1 {
@@ -297,9 +298,6 @@ func (s *Spec) Resources() (r Resources, reason arch.Reason, detail string) {
 	}
 	return r, "", ""
 }
-
-// maxRegisters is the most that an instruction can name.
-const maxRegisters = 255
 
 // Check returns why a configuration does not belong to the family or exceeds the limits of a device, or no reason.
 func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) {

@@ -5112,7 +5112,11 @@ type LadderClaim struct {
 	Over  string  `protobuf:"bytes,3,opt,name=over,proto3" json:"over,omitempty"`
 	Least float64 `protobuf:"fixed64,4,opt,name=least,proto3" json:"least,omitempty"`
 	// The name of the cost that is said to limit it.
-	Cost          string `protobuf:"bytes,5,opt,name=cost,proto3" json:"cost,omitempty"`
+	Cost string `protobuf:"bytes,5,opt,name=cost,proto3" json:"cost,omitempty"`
+	// Why a gain is none, where the formula is not 0. It is over the terms of the rung, and of the rung that it is said to
+	// gain on with "over_" before their names.
+	LostIf        string `protobuf:"bytes,6,opt,name=lost_if,json=lostIf,proto3" json:"lost_if,omitempty"`
+	Lost          string `protobuf:"bytes,7,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5178,6 +5182,20 @@ func (x *LadderClaim) GetLeast() float64 {
 func (x *LadderClaim) GetCost() string {
 	if x != nil {
 		return x.Cost
+	}
+	return ""
+}
+
+func (x *LadderClaim) GetLostIf() string {
+	if x != nil {
+		return x.LostIf
+	}
+	return ""
+}
+
+func (x *LadderClaim) GetLost() string {
+	if x != nil {
+		return x.Lost
 	}
 	return ""
 }
@@ -5738,13 +5756,15 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"LadderRung\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x122\n" +
-	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\"s\n" +
+	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\"\xa0\x01\n" +
 	"\vLadderClaim\x12\x12\n" +
 	"\x04rung\x18\x01 \x01(\tR\x04rung\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
 	"\x04over\x18\x03 \x01(\tR\x04over\x12\x14\n" +
 	"\x05least\x18\x04 \x01(\x01R\x05least\x12\x12\n" +
-	"\x04cost\x18\x05 \x01(\tR\x04cost\"J\n" +
+	"\x04cost\x18\x05 \x01(\tR\x04cost\x12\x17\n" +
+	"\alost_if\x18\x06 \x01(\tR\x06lostIf\x12\x12\n" +
+	"\x04lost\x18\a \x01(\tR\x04lost\"J\n" +
 	"\n" +
 	"LadderCost\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +

@@ -6,11 +6,14 @@ package target
 const (
 	// RegistersPerThread is the most registers that an instruction can name.
 	RegistersPerThread = 255
-	// RegisterFile has the registers of an SM. RegisterGranule is the multiple in which a thread has them.
-	RegisterFile, RegisterGranule = 65536, 8
-	// ThreadsPerCTA is the most threads of a CTA, GridYZ the most CTAs of a grid along y and z.
-	ThreadsPerCTA, GridYZ = 1024, 65535
-	// MostThreads is the most resident threads of an SM that any target has, LeastCTAs the most resident CTAs of the
-	// target that has the fewest.
-	MostThreads, LeastCTAs = 2048, 16
+	// RegisterFile is the registers of an SM.
+	RegisterFile = 65536
+	// RegisterGranule is the multiple in which a thread has registers.
+	RegisterGranule = 8
+	// GridYZ is the most CTAs of a grid along y and z.
+	GridYZ = 65535
+	// MostThreads is the most resident threads of an SM that any target has.
+	MostThreads = 2048
+	// LeastCTAs is the most resident CTAs of an SM of the target that has the fewest.
+	LeastCTAs = 16
 )

@@ -291,7 +291,7 @@ func (s *Spec) Resources() (r Resources, reason arch.Reason, detail string) {
 	r = Resources{
 		Threads: g.threads, Registers: min(g.sums+otherRegisters, target.RegistersPerThread),
 		SharedMemory: unit.Bytes(g.sharedBytes),
-		Consumers: g.consumers, Tiles: g.tiles,
+		Consumers:    g.consumers, Tiles: g.tiles,
 	}
 	if g.consumers > 1 {
 		r.Registers = registerSplits[g.consumers].start

@@ -15,7 +15,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/benchcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/calibratecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
@@ -25,12 +24,12 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/laddercmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/mapcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measurecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rankcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rooflinecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/tunecmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -166,8 +165,8 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		selectcmd.New(f, selectcmd.Run), rankcmd.New(f, rankcmd.Run), explaincmd.New(f, explaincmd.Run),
 		comparecmd.New(f, comparecmd.Run), mapcmd.New(f, mapcmd.Run), rooflinecmd.New(f, rooflinecmd.Run),
 		laddercmd.New(f, laddercmd.Run),
-		reportcmd.New(f, reportcmd.Run), server.Command(f, server.Run), benchcmd.New(f, benchcmd.Run),
-		tunecmd.New(f, tunecmd.Run), evalcmd.New(f, evalcmd.Run), exportcmd.New(f, sys.Export, exportcmd.Run),
+		reportcmd.New(f, reportcmd.Run), server.Command(f, server.Run), measurecmd.NewBench(f, measurecmd.Bench),
+		measurecmd.NewTune(f, measurecmd.Tune), evalcmd.New(f, evalcmd.Run), exportcmd.New(f, sys.Export, exportcmd.Run),
 	}
 	look := []*cobra.Command{
 		archcmd.New(f), calibratecmd.New(f, calibratecmd.Run), fitcmd.New(f, fitcmd.Run),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -61,6 +62,19 @@ func LeftOut(m *dataset.Measurement) (string, bool) {
 		return "", false
 	}
 	return fmt.Sprintf("%s of %s is left out: %s: %s", m.Label(), m.Problem, Words(m.Status), m.Detail), true
+}
+
+// Watch has a sweep tell a bar what is left out and repeated, and done of each measurement.
+func Watch(sweep *measure.Sweep, bar *table.Bar, done func(dataset.Measurement)) {
+	sweep.Done = func(m dataset.Measurement) {
+		done(m)
+		if why, worth := LeftOut(&m); worth {
+			bar.Warn(why)
+		}
+	}
+	sweep.Retry = func(err error, wait time.Duration, attempt, of int) {
+		bar.Warn(session.Retrying(err, wait, attempt, of))
+	}
 }
 
 // Words writes a status for a reader.

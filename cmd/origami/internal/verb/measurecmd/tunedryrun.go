@@ -1,4 +1,4 @@
-package tunecmd
+package measurecmd
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package tunecmd
+package measurecmd
 
 import (
 	"context"
@@ -13,10 +13,11 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/tune"
 	"github.com/origami-gemm/origami/core/unit"
@@ -29,7 +30,7 @@ const outcomeFile = "tune.json"
 
 // tuning is a run: what is tuned, and where the times come from.
 type tuning struct {
-	o      *Options
+	o      *TuneOptions
 	arch   arch.Architecture
 	kernel string
 	plan   *tune.Plan
@@ -43,14 +44,13 @@ type tuning struct {
 	known bool
 	best  []unit.Seconds
 	// fresh counts the measurements of this run, which took so long.
-	fresh    int
-	begun    time.Time
-	took     time.Duration
-	progress *progress
+	fresh int
+	begun time.Time
+	took  time.Duration
 }
 
 // open finds the times and plans.
-func (o *Options) open(ctx context.Context, a arch.Architecture, file *tune.File) (*tuning, error) {
+func (o *TuneOptions) open(ctx context.Context, a arch.Architecture, file *tune.File) (*tuning, error) {
 	s := &tuning{o: o, arch: a, folder: o.Records}
 	var memory unit.Bytes
 	var err error
@@ -107,7 +107,7 @@ func (s *tuning) exclude(file *tune.File, memory unit.Bytes) {
 	for i := range file.Types {
 		for j := range file.Types[i].Sets {
 			set := &file.Types[i].Sets[j]
-			set.Sizes = slices.DeleteFunc(set.Sizes, func(p problem) bool {
+			set.Sizes = slices.DeleteFunc(set.Sizes, func(p gemm.Problem) bool {
 				return !datastore.Fits(s.o.Factory.Streams, p, memory)
 			})
 		}
@@ -242,27 +242,35 @@ func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 			"the expected regret is rough", d.Model, d.ID(), s.kernel))
 	}
 	s.begun = time.Now()
-	s.progress = newProgress(s.o.Factory.Streams, s, t)
-	defer s.progress.Stop()
+	bar := table.NewBar(s.o.Factory.Streams, "tuning")
+	defer bar.Stop()
 	if s.sweep != nil {
-		s.sweep.Done = func(m dataset.Measurement) {
-			s.fresh++
-			if why, worth := datastore.LeftOut(&m); worth {
-				s.progress.Warn(why)
-			}
-		}
-		s.sweep.Retry = func(err error, wait time.Duration, attempt, of int) {
-			s.progress.Warn(session.Retrying(err, wait, attempt, of))
-		}
+		datastore.Watch(s.sweep, bar, func(dataset.Measurement) { s.fresh++ })
 	}
 	t.Measure = func(ctx context.Context, tasks []tune.Task) ([]unit.Seconds, error) { return s.measure(ctx, t, tasks) }
-	t.Progress = s.progress.show
+	t.Progress = func(open int) { s.show(bar, t, open) }
 	err := s.run(ctx, t)
 	s.took = time.Since(s.begun)
 	if err != nil && s.sweep != nil {
 		err = datastore.Stopped(ctx, err, s.data.Len(), s.folder)
 	}
 	return t, err
+}
+
+// show says how many sizes are open. The measurements that are left are expected to be as many per size as those that
+// were made.
+func (s *tuning) show(bar *table.Bar, t *tune.Tuner, open int) {
+	if !bar.Shown() {
+		return
+	}
+	made := len(t.Log)
+	left := max(open, open*made/max(1, len(t.Sizes)-open))
+	if t.Most > 0 {
+		left = min(left, t.Most-made)
+	}
+	bar.Set(int64(made), int64(made+left))
+	rate := float64(made) / max(time.Since(s.begun).Seconds(), 1e-3)
+	bar.SetMessage(fmt.Sprintf("%d measured, %.1f/s, %d of %d sizes open", made, rate, open, len(t.Sizes)))
 }
 
 // batch is how many measurements are asked for at once: enough to compile ahead, few enough to learn from each other.

@@ -1,7 +1,7 @@
-// Package benchcmd is `origami bench`: a model's picks against measurements, beside the best candidate and the vendor's
-// libraries. The measurements come from a data set, or are made and written to one first. The outcome is always
-// computed from the data set.
-package benchcmd
+// Package measurecmd is `origami bench` and `origami tune`. bench sets a model's picks against measurements, beside the
+// best candidate and the vendor's libraries. tune finds the fastest kernel of each of many sizes with few measurements.
+// The measurements come from a data set, or are made and written to one first.
+package measurecmd
 
 import (
 	"context"
@@ -24,8 +24,8 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// Options are what the command line says.
-type Options struct {
+// BenchOptions are what the command line says.
+type BenchOptions struct {
 	Factory  *session.Factory
 	Query    session.ProblemFlags
 	Executor string
@@ -36,9 +36,9 @@ type Options struct {
 	RetryFailed, Mend bool
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Factory: f}
+// NewBench returns the command. run is Bench, or what a test wants to see called.
+func NewBench(f *session.Factory, run func(context.Context, *BenchOptions) error) *cobra.Command {
+	o := &BenchOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "bench --arch ARCH",
 		Short: "Compare a model's picks with measurements, three ways",
@@ -80,8 +80,8 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	return cmd
 }
 
-// Run answers.
-func Run(ctx context.Context, o *Options) error {
+// Bench answers.
+func Bench(ctx context.Context, o *BenchOptions) error {
 	if o.RetryFailed && o.Executor == "" {
 		return diag.Inputf("nothing is to be measured").At("--retry-failed").Do("add --executor")
 	}
@@ -118,7 +118,7 @@ func Run(ctx context.Context, o *Options) error {
 }
 
 // compare scores the problems of a group against its data set, and writes the outcome.
-func (o *Options) compare(
+func (o *BenchOptions) compare(
 	ctx context.Context, a arch.Architecture, groups []group, which int, all *session.ProblemList,
 ) error {
 	data, problems := groups[which].data, groups[which].problems
@@ -174,7 +174,7 @@ func (o *Options) compare(
 }
 
 // problems returns the rows of --problems, the built-in sizes, or nil for all that are recorded.
-func (o *Options) problems(ctx context.Context) (*session.ProblemList, error) {
+func (o *BenchOptions) problems(ctx context.Context) (*session.ProblemList, error) {
 	switch {
 	case o.Query.Problems != "" || o.Query.Contract.Text != "":
 		return o.Query.List(ctx, o.Factory)
@@ -210,7 +210,7 @@ func listed(shapes []gemm.Problem) []problems.Problem {
 
 // recorded reads the measurements of an architecture on a device, for a list of problems or, if it is nil, for all
 // that are recorded.
-func (o *Options) recorded(ctx context.Context, d *arch.Description, list []problems.Problem) ([]group, error) {
+func (o *BenchOptions) recorded(ctx context.Context, d *arch.Description, list []problems.Problem) ([]group, error) {
 	data, err := session.UntilCancelled(ctx, func() (*dataset.Dataset, error) {
 		if o.Records != "" {
 			return datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)

@@ -1,4 +1,4 @@
-package benchcmd
+package measurecmd
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ type excluded struct {
 func predicted(r *row) unit.Seconds { return r.Predicted }
 func pick(r *row) unit.Seconds      { return r.Pick.Time }
 func best(r *row) unit.Seconds      { return r.Best.Time }
-func problem(r *row) gemm.Problem   { return r.Problem }
+func problemOf(r *row) gemm.Problem { return r.Problem }
 
 // vendor returns the time of the i-th library, 0 if it has none.
 func vendor(i int) func(*row) unit.Seconds {
@@ -94,7 +94,7 @@ func (w *writer) columns(s *score.ComparisonSummary) table.Columns[row] {
 		table.Const[row]("kernel|-", w.data.Kernel),
 		table.Const[row]("ranks_only|-", w.arch.RanksOnly).Omit(),
 	}
-	c = append(c, table.Problem(problem)...)
+	c = append(c, table.Problem(problemOf)...)
 	c = append(c, kernel,
 		table.Col("labels|-", func(r *row) ask.Fields { return ask.Labels(w.labels, r.labels) }).Omit(),
 		table.Col("pick|-", func(r *row) gemm.Config { return r.Pick.Config }),
@@ -139,7 +139,7 @@ func (w *writer) columns(s *score.ComparisonSummary) table.Columns[row] {
 				of("-|versus_"+name+"|-", vendor(i), func(r *row, _ unit.Seconds) float64 { return r.VersusLibrary(i) }))
 		}
 	}
-	c = append(c, labels.In(table.CSV), table.More(w.more, problem))
+	c = append(c, labels.In(table.CSV), table.More(w.more, problemOf))
 
 	// What people see. Columns that would be empty throughout are left out.
 	uniform := w.uniform()

@@ -1,6 +1,4 @@
-// Package tunecmd is `origami tune`: the fastest kernel of each of many sizes, found with few measurements. The
-// measurements are made on a GPU and kept in a folder, or are those of a recorded sweep.
-package tunecmd
+package measurecmd
 
 import (
 	"context"
@@ -21,8 +19,8 @@ import (
 	"github.com/origami-gemm/origami/formats/tensile"
 )
 
-// Options are what the command line says.
-type Options struct {
+// TuneOptions are what the command line says.
+type TuneOptions struct {
 	Factory                            *session.Factory
 	Executor, Records, Logic, Strategy string
 	Regret                             string
@@ -40,9 +38,9 @@ const (
 	all     = "all"
 )
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Factory: f}
+// NewTune returns the command. run is Tune, or what a test wants to see called.
+func NewTune(f *session.Factory, run func(context.Context, *TuneOptions) error) *cobra.Command {
+	o := &TuneOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "tune FILE --arch ARCH",
 		Short: "Find the fastest kernels of many sizes with few measurements",
@@ -83,8 +81,8 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	return cmd
 }
 
-// Run answers.
-func Run(ctx context.Context, o *Options) error {
+// Tune answers.
+func Tune(ctx context.Context, o *TuneOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -111,7 +109,7 @@ func Run(ctx context.Context, o *Options) error {
 }
 
 // check reports flags that contradict each other.
-func (o *Options) check() error {
+func (o *TuneOptions) check() error {
 	var err error
 	text, percent := strings.CutSuffix(strings.TrimSpace(o.Regret), "%")
 	if o.regret, err = strconv.ParseFloat(strings.TrimSpace(text), 64); percent {
@@ -132,7 +130,7 @@ func (o *Options) check() error {
 }
 
 // read reads the tuning file, and takes the kernel family from it.
-func (o *Options) read(ctx context.Context) (*tune.File, error) {
+func (o *TuneOptions) read(ctx context.Context) (*tune.File, error) {
 	text, err := session.ReadText(ctx, o.file, limit.Text, "give a tuning file, as docs/tuning.md describes it")
 	if err != nil {
 		return nil, err

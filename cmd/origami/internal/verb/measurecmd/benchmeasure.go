@@ -1,16 +1,14 @@
-package benchcmd
+package measurecmd
 
 import (
 	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -28,7 +26,7 @@ type group struct {
 
 // measure measures the problems on the executor's device. It returns the data set of each kernel family, as its folder
 // then holds it.
-func (o *Options) measure(
+func (o *BenchOptions) measure(
 	ctx context.Context, a arch.Architecture, list []problems.Problem,
 ) (groups []group, err error) {
 	sweep, memory, err := o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2)
@@ -109,7 +107,7 @@ func ofFamily(sweep *measure.Sweep, kernel string) *measure.Sweep {
 }
 
 // folder returns where the measurements are kept. Those of a family other than the first one have a folder beside it.
-func (o *Options) folder(c dataset.Conditions, first string) string {
+func (o *BenchOptions) folder(c dataset.Conditions, first string) string {
 	switch {
 	case o.Records == "":
 		folder := datastore.DefaultFolder(c)
@@ -138,7 +136,7 @@ func isAre(n int) string {
 }
 
 // fill measures the candidates that the folder does not have yet.
-func (o *Options) fill(
+func (o *BenchOptions) fill(
 	ctx context.Context, sweep *measure.Sweep, folder string, problems []problems.Problem,
 ) (err error) {
 	kept, err := datastore.Continue(ctx, o.Factory.Streams, sweep, folder)
@@ -154,15 +152,7 @@ func (o *Options) fill(
 	progress := newProgress(o.Factory.Streams, sweep, problems)
 	defer progress.Stop()
 	sweep.Begin = progress.begin
-	sweep.Done = func(m dataset.Measurement) {
-		progress.done(m)
-		if why, worth := datastore.LeftOut(&m); worth {
-			progress.Warn(why)
-		}
-	}
-	sweep.Retry = func(err error, wait time.Duration, attempt, of int) {
-		progress.Warn(session.Retrying(err, wait, attempt, of))
-	}
+	datastore.Watch(sweep, progress.Bar, progress.done)
 	for _, p := range problems {
 		err := sweep.Run(ctx, p.Problem)
 		if err != nil && diag.KindOf(err) != diag.Input { // the answer reports each problem without a time

@@ -1,4 +1,4 @@
-package benchcmd
+package measurecmd
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 const shownRemoved = 20
 
 // mend takes the measurements out of the folder that were failed for faults of the executor, and lists them.
-func (o *Options) mend() error {
+func (o *BenchOptions) mend() error {
 	switch {
 	case !o.Mend:
 		return nil

@@ -1,4 +1,4 @@
-package tunecmd
+package measurecmd
 
 import (
 	"context"
@@ -22,10 +22,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-type problem = gemm.Problem
-
-// row is a size in JSON.
-type row struct {
+// tuned is a size in JSON.
+type tuned struct {
 	Problem   gemm.Record  `json:"problem"`
 	Sets      []string     `json:"sets"`
 	Pick      *gemm.Config `json:"pick"`
@@ -41,7 +39,7 @@ type row struct {
 	Why       tune.Reason  `json:"why"`
 	Steps     []step       `json:"steps"`
 
-	size gemm.Problem
+	problem gemm.Problem
 }
 
 // step is a measurement in JSON.
@@ -111,7 +109,7 @@ func (s *tuning) report(ctx context.Context, t *tune.Tuner) error {
 }
 
 // keepOutcome writes the outcome beside the measurements that it comes from. A folder with all candidates has none.
-func (s *tuning) keepOutcome(rows []row, sum *summary) error {
+func (s *tuning) keepOutcome(rows []tuned, sum *summary) error {
 	if s.o.Executor == "" {
 		return nil
 	}
@@ -130,12 +128,12 @@ func (s *tuning) keepOutcome(rows []row, sum *summary) error {
 }
 
 // rows returns a row per size.
-func (s *tuning) rows(t *tune.Tuner) []row {
-	rows := make([]row, len(t.Sizes))
+func (s *tuning) rows(t *tune.Tuner) []tuned {
+	rows := make([]tuned, len(t.Sizes))
 	for i := range t.Sizes {
 		size, p := &t.Sizes[i], &t.Picks[i]
 		r := &rows[i]
-		*r = row{size: size.Problem, Problem: size.Problem.Record(), Sets: size.Sets, Measured: p.Measured,
+		*r = tuned{problem: size.Problem, Problem: size.Problem.Record(), Sets: size.Sets, Measured: p.Measured,
 			Usable: size.Usable, Expected: ask.Number(p.Expected), Why: p.Why, Steps: []step{},
 			Model: &size.Candidates[0].Config}
 		if p.Candidate < 0 {
@@ -169,7 +167,7 @@ func (s *tuning) rows(t *tune.Tuner) []row {
 }
 
 // summarise computes the figures of all sizes.
-func (s *tuning) summarise(t *tune.Tuner, rows []row, sum *summary) {
+func (s *tuning) summarise(t *tune.Tuner, rows []tuned, sum *summary) {
 	d := s.arch.Describe()
 	*sum = summary{Arch: d.Arch, Device: d.Device, Model: d.Model, ModelClass: d.ModelClass, Kernel: s.kernel,
 		Strategy: s.o.Strategy,
@@ -263,20 +261,20 @@ func rounded(seconds float64) time.Duration {
 }
 
 // columns are the columns of the sizes in a table, CSV and TSV.
-func (s *tuning) columns() table.Columns[row] {
+func (s *tuning) columns() table.Columns[tuned] {
 	seconds := func(v float64) string { return unit.Seconds(v).String() }
-	return table.Columns[row]{
-		table.Col("problem", func(r *row) gemm.Problem { return r.size }),
-		table.Col("pick", func(r *row) string { return r.Config }),
-		table.Opt("seconds||time", func(r *row) float64 { return table.Positive(r.Seconds) }, seconds),
-		table.Opt("tflops||TFLOP/s", func(r *row) float64 { return math.Round(table.Positive(r.TFLOPS)*100) / 100 },
+	return table.Columns[tuned]{
+		table.Col("problem", func(r *tuned) gemm.Problem { return r.problem }),
+		table.Col("pick", func(r *tuned) string { return r.Config }),
+		table.Opt("seconds||time", func(r *tuned) float64 { return table.Positive(r.Seconds) }, seconds),
+		table.Opt("tflops||TFLOP/s", func(r *tuned) float64 { return math.Round(table.Positive(r.TFLOPS)*100) / 100 },
 			digits.SixDigits),
-		table.Opt("predicted_seconds||predicted", func(r *row) float64 { return table.Positive(r.Predicted) }, seconds),
-		table.Col("measured", func(r *row) int { return r.Measured }),
-		table.Col("candidates", func(r *row) int { return r.Usable }),
-		table.Opt("expected_regret||expected regret", func(r *row) float64 { return float64(r.Expected) }, digits.Percent),
-		table.Opt("known_regret||known regret", func(r *row) float64 { return table.Known(r.Known) }, digits.Percent).
+		table.Opt("predicted_seconds||predicted", func(r *tuned) float64 { return table.Positive(r.Predicted) }, seconds),
+		table.Col("measured", func(r *tuned) int { return r.Measured }),
+		table.Col("candidates", func(r *tuned) int { return r.Usable }),
+		table.Opt("expected_regret||expected regret", func(r *tuned) float64 { return float64(r.Expected) }, digits.Percent),
+		table.Opt("known_regret||known regret", func(r *tuned) float64 { return table.Known(r.Known) }, digits.Percent).
 			If(s.known),
-		table.Col("why", func(r *row) tune.Reason { return r.Why }),
+		table.Col("why", func(r *tuned) tune.Reason { return r.Why }),
 	}
 }

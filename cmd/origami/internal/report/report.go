@@ -1,5 +1,5 @@
-// Package report writes the outcome of a command into a folder: Markdown with plots for a reader, CSV and JSON with the
-// numbers.
+// Package report writes what a command found for its readers: into a folder, as Markdown with figures, CSV and JSON, and
+// as a page for a browser.
 package report
 
 import (
@@ -15,7 +15,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
@@ -193,4 +192,4 @@ func (r *Report) Agreement(title string, times []score.Point) {
 }
 
 // HTML writes a page into a file.
-func (r *Report) HTML(name string, p *page.Page) { r.create(name, p.File) }
+func (r *Report) HTML(name string, p *Page) { r.create(name, p.File) }

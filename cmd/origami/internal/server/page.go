@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -16,7 +16,7 @@ var pageParams = slices.Concat(settings, shape)
 // page sends the page of `origami report` about the problem that its form asks for.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	values, err := asked(r, pageParams)
-	var p *page.Page
+	var p *report.Page
 	status := http.StatusOK
 	if err == nil && values["m"]+values["groups"] != "" {
 		if p, err = s.built(r, values); err != nil {
@@ -26,7 +26,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusBadRequest
 	}
 	if p == nil {
-		p = &page.Page{Title: "origami", Footer: session.Software(),
+		p = &report.Page{Title: "origami", Footer: session.Software(),
 			Lead: "Pick the kernel configuration for a matrix multiplication, and see why. Several architectures are " +
 				"put side by side; behind a colon they have other numbers, as in h200:clock=1.5GHz."}
 	}
@@ -45,7 +45,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 }
 
 // built makes the page about a problem.
-func (s *Server) built(r *http.Request, values map[string]string) (*page.Page, error) {
+func (s *Server) built(r *http.Request, values map[string]string) (*report.Page, error) {
 	var none buffer
 	f, err := s.factoryFor(&none, values, pageParams)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Server) built(r *http.Request, values map[string]string) (*page.Page, e
 }
 
 // form has the last question.
-func (s *Server) form(values map[string]string) *page.Form {
+func (s *Server) form(values map[string]string) *report.Form {
 	value := func(name, otherwise string) string {
 		if v := values[name]; v != "" {
 			return v
@@ -79,7 +79,7 @@ func (s *Server) form(values map[string]string) *page.Form {
 	for _, t := range gemm.DTypes() {
 		types = append(types, t.String())
 	}
-	return &page.Form{Fields: []page.Field{
+	return &report.Form{Fields: []report.Field{
 		{Name: "arch", Label: "Architectures", Value: value("arch", first), Hint: "h200,mi300x"},
 		{Name: "m", Label: "M", Value: value("m", "4096"), Number: true},
 		{Name: "n", Label: "N", Value: value("n", "4096"), Number: true},

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/core/diag"
@@ -70,7 +70,7 @@ func New(ctx context.Context, f *session.Factory, o Options) (*Server, error) {
 	}
 	s.handle("GET /{$}", s.limited(s.page))
 	s.handle("GET /openapi.json", describe)
-	s.handle("GET /assets/", http.FileServerFS(page.Assets).ServeHTTP)
+	s.handle("GET /assets/", http.FileServerFS(report.Assets).ServeHTTP)
 	s.handle("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	s.handle("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")

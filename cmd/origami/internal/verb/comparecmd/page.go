@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
-	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -16,7 +16,7 @@ import (
 
 // AddTo compares the architectures of the settings over problems, and adds what `origami compare --report` shows to a
 // page. The problems without an answer are added to the failures of the list.
-func AddTo(ctx context.Context, p *page.Page, f *session.Factory, search *session.SearchFlags,
+func AddTo(ctx context.Context, p *report.Page, f *session.Factory, search *session.SearchFlags,
 	list *session.ProblemList,
 ) error {
 	o := &Options{Factory: f, search: search}
@@ -35,7 +35,7 @@ func AddTo(ctx context.Context, p *page.Page, f *session.Factory, search *sessio
 }
 
 // page adds the comparison to a page.
-func (c *comparison) page(p *page.Page) {
+func (c *comparison) page(p *report.Page) {
 	var about [][]string
 	for i := range c.sides {
 		about = append(about, c.about(i))

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/page"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -21,7 +20,7 @@ func (w *writer) contents() report.Contents {
 		for _, f := range w.all.figures() {
 			r.Draw(f.name, f.Figure)
 		}
-		p := &page.Page{Title: printable.Line("Comparison of " + names),
+		p := &report.Page{Title: printable.Line("Comparison of " + names),
 			Footer: fmt.Sprintf("Written by %s on %s.", session.Software(), time.Now().UTC().Format(time.DateOnly))}
 		w.all.page(p)
 		r.HTML("compare.html", p)

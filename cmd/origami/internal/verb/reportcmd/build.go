@@ -11,7 +11,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/core/arch"
@@ -52,7 +52,7 @@ type builder struct {
 	labels   []string
 	// failures has the rows that cannot be read, and those that a model does not answer.
 	failures *session.Failures
-	page     *page.Page
+	page     *report.Page
 	// done and all count the parts of the work.
 	done, all int
 	progress  func(done, all int)
@@ -65,7 +65,7 @@ func (b *builder) step() {
 
 // Build makes the page. progress is told how much of it is done. The failures are the problems without an answer, which
 // the page shows as such.
-func Build(ctx context.Context, o *Options, progress func(done, all int)) (*page.Page, *session.Failures, error) {
+func Build(ctx context.Context, o *Options, progress func(done, all int)) (*report.Page, *session.Failures, error) {
 	b := &builder{Options: o, progress: progress}
 	err := b.open(ctx)
 	if err == nil {
@@ -196,7 +196,7 @@ func (b *builder) begin() {
 	if len(b.problems) == 1 {
 		about = b.problems[0].String()
 	}
-	b.page = &page.Page{
+	b.page = &report.Page{
 		Title: printable.Line(strings.Join(names, " beside ") + ": " + about),
 		Lead:  "What origami's models predict, why, and how far they are to be trusted. No GPU was used to make this page.",
 		Footer: fmt.Sprintf("Written by %s on %s with: %s", session.Software(), time.Now().UTC().Format(time.DateOnly),

@@ -7,7 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
-	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -21,7 +21,7 @@ const mapSteps = 8
 
 // maps adds a map of each model's rates over M and N, at the K, the type and the layout of a problem.
 func (b *builder) maps(ctx context.Context, like gemm.Problem) error {
-	var s *page.Section
+	var s *report.Section
 	for i := range b.subjects {
 		f, err := b.mapOf(ctx, &b.subjects[i], like)
 		if err != nil {

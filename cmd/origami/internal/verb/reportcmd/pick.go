@@ -8,7 +8,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
-	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -27,7 +27,7 @@ const (
 )
 
 // detail adds what a model says of one problem.
-func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, problem *problems.Problem) error {
+func (b *builder) detail(ctx context.Context, to *report.Section, s *subject, problem *problems.Problem) error {
 	p := problem.Problem
 	leading, err := ask.Rank(ctx, s.model, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.kernel, Top: runnersUp,
 		Terms: true, Regret: true})
@@ -59,7 +59,7 @@ func (b *builder) detail(ctx context.Context, to *page.Section, s *subject, prob
 }
 
 // facts adds the pick in words and numbers.
-func facts(to *page.Section, a *ask.Ranking) {
+func facts(to *report.Section, a *ask.Ranking) {
 	best := &a.Entries[0]
 	interval, regret := "none: the model states no error", ""
 	if low, high, ok := a.Interval(best); ok {
@@ -73,14 +73,14 @@ func facts(to *page.Section, a *ask.Ranking) {
 		label = "Score (not a time: this model ranks)"
 	}
 	to.Facts(
-		page.Fact{Label: "Pick", Value: best.Config.String()},
-		page.Fact{Label: label, Value: table.TimeCell(a, best)},
-		page.Fact{Label: "Interval", Value: interval},
-		page.Fact{Label: "Rate", Value: table.RateCell(a, best)},
-		page.Fact{Label: "Expected regret", Value: regret},
-		page.Fact{Label: "Model", Value: fmt.Sprintf("%s, kernel family %s, rung %s", a.Arch.Model, a.Kernel, a.Arch.Rung)},
-		page.Fact{Label: "Checked", Value: table.Validated(a, best)},
-		page.Fact{Label: "Candidates", Value: table.CandidateCounts(a.Feasible, a.Rejected)},
+		report.Fact{Label: "Pick", Value: best.Config.String()},
+		report.Fact{Label: label, Value: table.TimeCell(a, best)},
+		report.Fact{Label: "Interval", Value: interval},
+		report.Fact{Label: "Rate", Value: table.RateCell(a, best)},
+		report.Fact{Label: "Expected regret", Value: regret},
+		report.Fact{Label: "Model", Value: fmt.Sprintf("%s, kernel family %s, rung %s", a.Arch.Model, a.Kernel, a.Arch.Rung)},
+		report.Fact{Label: "Checked", Value: table.Validated(a, best)},
+		report.Fact{Label: "Candidates", Value: table.CandidateCounts(a.Feasible, a.Rejected)},
 	)
 	to.Text("Why: " + a.Why(best) + ".")
 }

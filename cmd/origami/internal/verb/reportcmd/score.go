@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
-	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
@@ -84,7 +84,7 @@ func (m *Memory) of(s *subject, compute func() (*score.Subset, []score.Evaluatio
 }
 
 // scoreOf adds how a model did.
-func scoreOf(to *page.Section, s *subject) {
+func scoreOf(to *report.Section, s *subject) {
 	to.Heading(s.desc.DeviceName)
 	if s.records == nil {
 		to.Text(fmt.Sprintf("No sweep of %s kernels on this device is shipped, so no pick could be held against the fastest "+
@@ -106,15 +106,15 @@ func scoreOf(to *page.Section, s *subject) {
 		}
 	}
 	to.Facts(
-		page.Fact{Label: "Measurements", Value: fmt.Sprintf("%s, %s kernels", s.records.Name, s.kernel)},
-		page.Fact{Label: "Problems", Value: fmt.Sprintf("%d, of which the model was fitted to %d", len(kept), inSample)},
-		page.Fact{Label: "Speed of the pick ÷ the fastest", Value: fmt.Sprintf("%s geometric mean, %s worst",
+		report.Fact{Label: "Measurements", Value: fmt.Sprintf("%s, %s kernels", s.records.Name, s.kernel)},
+		report.Fact{Label: "Problems", Value: fmt.Sprintf("%d, of which the model was fitted to %d", len(kept), inSample)},
+		report.Fact{Label: "Speed of the pick ÷ the fastest", Value: fmt.Sprintf("%s geometric mean, %s worst",
 			digits.Percent(sum.Efficiency.Geomean), digits.Percent(sum.Efficiency.Worst))},
-		page.Fact{Label: "Best of the first 8", Value: fmt.Sprintf("%s geometric mean, %s worst",
+		report.Fact{Label: "Best of the first 8", Value: fmt.Sprintf("%s geometric mean, %s worst",
 			digits.Percent(sum.Top[1].Geomean), digits.Percent(sum.Top[1].Worst))},
-		page.Fact{Label: "Error of predicted times", Value: known(sum.Error, digits.Percent) + " median"},
-		page.Fact{Label: "Order (Kendall's tau-b)", Value: known(sum.TauMean, digits.ThreeDigits) + " mean"},
-		page.Fact{Label: "Measured times inside their interval", Value: known(sum.Coverage, digits.Percent)},
+		report.Fact{Label: "Error of predicted times", Value: known(sum.Error, digits.Percent) + " median"},
+		report.Fact{Label: "Order (Kendall's tau-b)", Value: known(sum.TauMean, digits.ThreeDigits) + " mean"},
+		report.Fact{Label: "Measured times inside their interval", Value: known(sum.Coverage, digits.Percent)},
 	)
 	to.Figure(efficiencies(s, kept))
 	var points []score.Point

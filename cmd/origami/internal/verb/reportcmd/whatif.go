@@ -11,7 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
-	"github.com/origami-gemm/origami/cmd/origami/internal/page"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
@@ -28,7 +28,7 @@ const numWhatIfs = 125
 
 // knobs are the numbers of a device that people ask about. Plugins choose the names of parameters, so the units and the
 // clock are found by what the model says of them.
-func knobs(d *arch.Description) (sliders []page.Slider) {
+func knobs(d *arch.Description) (sliders []report.Slider) {
 	for _, k := range []struct {
 		label string
 		is    func(p *hw.Param) bool
@@ -47,7 +47,7 @@ func knobs(d *arch.Description) (sliders []page.Slider) {
 
 // whatIfGrid is what a model says with other numbers of its device.
 type whatIfGrid struct {
-	sliders []page.Slider
+	sliders []report.Slider
 	// times and notes are by device and problem.
 	times [][]float64
 	notes [][]string
@@ -115,8 +115,8 @@ func (g *whatIfGrid) moved(place int) (count int) {
 }
 
 // sliderOf returns the steps of a parameter.
-func sliderOf(label string, p *hw.Param) page.Slider {
-	slider := page.Slider{Name: p.Name, Label: label, Unit: p.Unit, At: oneFactor}
+func sliderOf(label string, p *hw.Param) report.Slider {
+	slider := report.Slider{Name: p.Name, Label: label, Unit: p.Unit, At: oneFactor}
 	if p.Unit == "1" {
 		slider.Unit = ""
 	}
@@ -193,13 +193,13 @@ func (g *whatIfGrid) question(b *builder, s *subject, p *gemm.Problem) string {
 }
 
 // add adds the sliders for one problem. ask is its question.
-func (g *whatIfGrid) add(to *page.Section, problem int, ask string) {
+func (g *whatIfGrid) add(to *report.Section, problem int, ask string) {
 	to.Heading("What if the device had other numbers")
 	if g.why != "" {
 		to.Text(g.why)
 		return
 	}
-	w := &page.WhatIf{Sliders: g.sliders, Rung: string(g.rung)}
+	w := &report.WhatIf{Sliders: g.sliders, Rung: string(g.rung)}
 	for i := range g.sliders {
 		w.Base = w.Base*len(g.sliders[i].Values) + g.sliders[i].At
 	}
@@ -224,7 +224,7 @@ func (g *whatIfGrid) add(to *page.Section, problem int, ask string) {
 }
 
 // oneByOne is the table behind the sliders: one of them moved at a time.
-func (g *whatIfGrid) oneByOne(w *page.WhatIf) (caption string, header []string, rows [][]string) {
+func (g *whatIfGrid) oneByOne(w *report.WhatIf) (caption string, header []string, rows [][]string) {
 	header = []string{"number"}
 	for _, f := range factors {
 		header = append(header, fmt.Sprintf("× %g", f))

@@ -1,4 +1,4 @@
-package page
+package report
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ type placed struct {
 	Number         int
 	Title, Caption string
 	More           string
-	Table          *table
+	Table          *grid
 	Drawn          template.HTML
 }
 

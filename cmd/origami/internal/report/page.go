@@ -1,6 +1,4 @@
-// Package page makes the pages that origami shows in a browser: text, tables and figures that can be looked into, in
-// light and dark. A page works as a single file without a network, and from a server.
-package page
+package report
 
 import (
 	"embed"
@@ -13,7 +11,8 @@ import (
 	"github.com/origami-gemm/origami/core/printable"
 )
 
-// Page is what a reader opens. What its methods are given may be foreign.
+// Page is what a reader opens in a browser: text, tables and figures that can be looked into, in light and dark. It works
+// as a single file without a network, and from a server. What its methods are given may be foreign.
 type Page struct {
 	Title, Lead, Footer string
 	// Form asks for another page, nil where there is nobody to ask.
@@ -56,7 +55,7 @@ type part struct {
 	Note    string
 	List    []string
 	Facts   []Fact
-	Table   *table
+	Table   *grid
 	Figure  *placed
 	Choice  *choice
 	WhatIf  *placedWhatIf
@@ -65,7 +64,7 @@ type part struct {
 // Fact is a labelled value.
 type Fact struct{ Label, Value string }
 
-type table struct {
+type grid struct {
 	Caption string
 	Header  []cell
 	Rows    [][]cell
@@ -141,8 +140,8 @@ func (s *Section) Choice(label string, titles []string) []*Section {
 	return c.Panels
 }
 
-func newTable(caption string, header []string, rows [][]string) *table {
-	t := &table{Caption: printable.Line(caption)}
+func newTable(caption string, header []string, rows [][]string) *grid {
+	t := &grid{Caption: printable.Line(caption)}
 	for i, name := range header {
 		t.Header = append(t.Header, cell{printable.Line(name), classOf(rows, i)})
 	}

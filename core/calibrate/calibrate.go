@@ -251,7 +251,7 @@ func (p *Probe) value(rounds []Round) Value {
 	return v
 }
 
-// compiled are the formulas of a probe, with the places of what they use.
+// compiled is the formulas of a probe, with the slots of their inputs.
 type compiled struct {
 	frame        []float64
 	steps        formula.Steps

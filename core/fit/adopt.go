@@ -156,7 +156,7 @@ func (a *adopter) residuals(
 	return a.sample.residuals(times, use)
 }
 
-// loss is that of one set of values on all problems.
+// loss is the soft L1 loss of one set of values on all problems.
 func (a *adopter) loss(values map[string]float64) (float64, error) {
 	rows, err := a.residuals(a.ctx, []map[string]float64{values}, nil)
 	if err != nil {

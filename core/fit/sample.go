@@ -69,7 +69,7 @@ func (s *Sample) Loss(ctx context.Context, m arch.Architecture, use func(problem
 	return soften(rows[0]), nil
 }
 
-// kernels are those of the problems that count.
+// kernels returns the kernels of the problems that count.
 func (s *Sample) kernels(use func(problem int) bool) (list []Kernels) {
 	for i := range s.problems {
 		if use == nil || use(i) {
@@ -79,7 +79,7 @@ func (s *Sample) kernels(use func(problem int) bool) (list []Kernels) {
 	return list
 }
 
-// residuals returns the weighted errors of log time of each row of predicted times, those of kernels(use).
+// residuals returns the weighted errors of log time of each row of times, which were predicted for kernels(use).
 func (s *Sample) residuals(times [][]unit.Seconds, use func(problem int) bool) ([][]float64, error) {
 	rows := make([][]float64, len(times))
 	for row, predicted := range times {

@@ -69,8 +69,8 @@ func estimate(ctx context.Context, m arch.Architecture, sample []Kernels) ([][]u
 	return EstimateEach(ctx, as, make([]map[string]float64, 1), sample)
 }
 
-// Use gives constants the values that a device file has for a model. The file may have none, or those of another model.
-// A value that the model cannot have is an error of kind diag.Input.
+// Use gives constants the values that a device file has for a model. The file may have none, or values for another
+// model. A value that the model cannot have is an error of kind diag.Input.
 func Use(constants []arch.Constant, sheet *hw.Sheet, model string) error {
 	if sheet == nil || sheet.Fitted == nil || sheet.Fitted.Model != model {
 		return nil

@@ -46,8 +46,8 @@ var architectureChecks = []Check{
 		"same bits alone and among others; the manifest lists the models whose constants have bounds.", checkConstants},
 	{"calibration", "Microbenchmarks and their numbers, if the manifest has them, are the same each time; a number " +
 		"has a unit, a source and probes of the plan, and there is none without a measurement.", checkCalibration},
-	{"ladder", "A ladder, if the manifest has one, is the same each time, and its rungs, costs, claims and device are " +
-		"those of the plugin's models.", checkLadder},
+	{"ladder", "A ladder, if the manifest has one, is the same each time, and its rungs, costs, claims and device " +
+		"belong to the plugin's models.", checkLadder},
 	{"missing", "The answer to an unknown handle or configuration list is status NOT_FOUND with the detail Missing.",
 		checkMissing},
 	{"fields", "Unknown fields are ignored, unknown enum values are refused.", checkFields},

@@ -165,7 +165,7 @@ func checkNumbers(ctx context.Context, found *findings, what string, plan *calib
 	}
 }
 
-// checkLadder checks that a ladder speaks of what there is.
+// checkLadder checks that everything a ladder names exists.
 func checkLadder(ctx context.Context, s *subject) error {
 	m, err := s.client.Manifest(ctx)
 	if err != nil {

@@ -261,7 +261,7 @@ func toTypes(t gemm.Types) *pb.Types {
 	return &pb.Types{Operands: pb.ElementType(t.In), Results: pb.ElementType(t.Out)}
 }
 
-// types are those of the problems of a kernel family.
+// types are the element types of a kernel family.
 func (c *check) types(family string, q *pb.Types) gemm.Types {
 	t := gemm.Types{In: c.elementType(q.GetOperands()), Out: c.elementType(q.GetResults())}
 	if !t.Valid() {

@@ -70,11 +70,11 @@ func New(d exec.Device) (*calibrate.Plan, error) {
 }
 
 // How the values of probes follow from the counters (probe.Counters), which all CTAs add to: cycles and nanoseconds are
-// those of a CTA on average. TestCounters holds the numbers of the counters.
+// means over the CTAs. TestCounters holds the numbers of the counters.
 const (
 	cycles      = "counter_0/counter_2"
 	nanoseconds = "counter_1/counter_2"
-	// clock is that of the SMs.
+	// clock is the SM clock in Hz.
 	clock = cycles + "/(" + nanoseconds + ")*1e9"
 	// The work of a CTA per cycle, the cycles of each part of that work, the work of all per second.
 	perCycle   = "work/(" + cycles + ")"

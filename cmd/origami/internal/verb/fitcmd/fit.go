@@ -37,7 +37,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "fit --arch ARCH --records FOLDER",
 		Short: "Fit the model's constants to measurements of your own GPU",
-		Long: "Fit the constants of the refined model to measured times, as `origami bench --executor` records them,\n" +
+		Long: "Fit the constants of the model to measured times, as `origami bench --executor` records them,\n" +
 			"and say whether that makes the model better. It takes at least 100 times of 10 sizes. Sizes are divided\n" +
 			"into five folds, and the constants are fitted five times without one of them. A constant is adopted if\n" +
 			"the times determine it and all folds move it in one direction. All of them are adopted only if the\n" +

@@ -4279,7 +4279,7 @@ func (x *EstimateWithRequest) GetCounts() []int64 {
 
 type EstimateWithResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Row after row, a time per kernel: finite and positive, or 0 for one that the model rejects.
+	// Row after row, a time per kernel: finite and positive, or 0 for a kernel that the model rejects.
 	Seconds       []float64 `protobuf:"fixed64,1,rep,packed,name=seconds,proto3" json:"seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

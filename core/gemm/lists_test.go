@@ -13,8 +13,9 @@ var update = flag.Bool("update", false, "write the lists of element types in oth
 
 // Other languages and the wire protocol list the element types as the table has them. make generate writes the lists.
 func TestListsOfTypes(t *testing.T) {
+	const proto = "sdk/proto/origami/plugin/v1/gemm.proto"
 	for _, list := range []struct{ file, begin, end, want string }{
-		{"sdk/proto/origami/plugin/v1/gemm.proto", "  ELEMENT_TYPE_UNSPECIFIED = 0;\n", "}", each(types[1:], func(r row) string {
+		{proto, "  ELEMENT_TYPE_UNSPECIFIED = 0;\n", "}", each(types[1:], func(r row) string {
 			return fmt.Sprintf("  ELEMENT_TYPE_%s = %d;%s\n", strings.ToUpper(r.name), r.dtype, r.noted(" // %s"))
 		})},
 		{"bindings/c/origami.h", "from core/gemm. */\nenum {\n", "}", each(types[1:], func(r row) string {

@@ -1,5 +1,5 @@
-// Package reference reproduces AMD's Origami GEMM model as it was when tritonBLAS adopted it: three memory levels (L2 per
-// die, MALL, HBM), several dies, and the workgroup mapping. It matches the original bit for bit and is never tuned.
+// Package reference reproduces AMD's Origami GEMM model as it was when tritonBLAS adopted it: three memory levels (L2
+// per die, MALL, HBM), several dies, and the workgroup mapping. It matches the original bit for bit and is never tuned.
 // docs/model-amd-origami.md gives the equations.
 package reference
 

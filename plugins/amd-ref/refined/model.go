@@ -25,7 +25,7 @@ const Name = "tensile"
 var Needs = append(slices.Clone(terms.Parameters), "registers_per_thread", "l2_bytes", "mall_bytes", "peak_fp16",
 	"peak_bf16", "peak_fp32", "peak_tf32", "peak_fp8", "peak_int8")
 
-// multiplied are the element types of operands that Tensile's kernels are modelled for, besides those that cost the same.
+// multiplied are the types of operands that Tensile's kernels are modelled for, besides those that cost the same.
 var multiplied = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8, gemm.INT8}
 
 //go:generate go run ./internal/gen

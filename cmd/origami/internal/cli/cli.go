@@ -15,16 +15,15 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/calibratecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/exportcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/fitcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/laddercmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/mapcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measurecmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/owncmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rankcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
@@ -169,7 +168,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		measurecmd.NewTune(f, measurecmd.Tune), evalcmd.New(f, evalcmd.Run), exportcmd.New(f, sys.Export, exportcmd.Run),
 	}
 	look := []*cobra.Command{
-		archcmd.New(f), calibratecmd.New(f, calibratecmd.Run), fitcmd.New(f, fitcmd.Run),
+		archcmd.New(f), owncmd.NewCalibrate(f, owncmd.Calibrate), owncmd.NewFit(f, owncmd.Fit),
 		logiccmd.New(f), plugincmd.New(f, sys.Plugins),
 		newConfig(f), newVersion(f, sys.Protocol),
 	}

@@ -1,4 +1,4 @@
-package calibratecmd
+package owncmd
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 
 // The JSON of `calibrate`.
 type (
-	object struct {
+	calibrateObject struct {
 		Device  string       `json:"driver_device_name"`
 		Arch    string       `json:"arch"`
 		InUse   string       `json:"in_use"`
@@ -83,9 +83,9 @@ func (c *comparison) columns() table.Columns[calibrate.Number] {
 	}
 }
 
-func (o *Options) write(r *outcome, c *comparison, format table.Format) error {
+func (o *CalibrateOptions) write(r *outcome, c *comparison, format table.Format) error {
 	if format == table.JSON {
-		return table.JSONLine(o.Factory.Streams, newObject(r, c))
+		return table.JSONLine(o.Factory.Streams, calibrateNewObject(r, c))
 	}
 	if err := c.columns().Write(o.Factory.Streams, format, r.numbers); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (o *Options) write(r *outcome, c *comparison, format table.Format) error {
 }
 
 // notes says what the numbers do to the picks.
-func (o *Options) notes(c *comparison) {
+func (o *CalibrateOptions) notes(c *comparison) {
 	s := o.Factory.Streams
 	s.Note(fmt.Sprintf("the numbers in use are those of %s; with the measured ones %d of %d picks of the model %s change "+
 		"(%s)", c.inUse.ID(), c.changed(), len(c.picks), c.inUse.Model, c.rung))
@@ -107,8 +107,8 @@ func (o *Options) notes(c *comparison) {
 	}
 }
 
-func newObject(r *outcome, c *comparison) object {
-	out := object{Device: r.records.Device.Name, Arch: r.records.Device.Arch, InUse: c.inUse.ID(), Records: r.file,
+func calibrateNewObject(r *outcome, c *comparison) calibrateObject {
+	out := calibrateObject{Device: r.records.Device.Name, Arch: r.records.Device.Arch, InUse: c.inUse.ID(), Records: r.file,
 		Numbers: c.columns().Objects(r.numbers),
 		Picks: picksJSON{Model: c.inUse.Model, ModelClass: c.inUse.ModelClass, Rung: c.rung,
 			Sizes: len(c.picks), Changed: []pickJSON{}}}

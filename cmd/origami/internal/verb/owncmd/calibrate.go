@@ -1,6 +1,7 @@
-// Package calibratecmd is `origami calibrate`: the numbers of a GPU from microbenchmarks. What is measured is kept as
-// records, and everything else is computed from these, also later and without the GPU.
-package calibratecmd
+// Package owncmd is `origami calibrate` and `origami fit`: a device file of one's own GPU, whose numbers calibrate takes
+// from microbenchmarks and whose constants of the model fit takes from measured kernels. What calibrate measures is kept
+// as records, and everything else is computed from these, also later and without the GPU.
+package owncmd
 
 import (
 	"context"
@@ -17,8 +18,8 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// Options are what the command line says.
-type Options struct {
+// CalibrateOptions are what the command line says.
+type CalibrateOptions struct {
 	Factory  *session.Factory
 	Executor string
 	// Records is the file of what is measured, Replay one to compute from instead of measuring.
@@ -27,9 +28,9 @@ type Options struct {
 	DeviceFile, Overrides string
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Factory: f}
+// NewCalibrate returns the command. run is Calibrate, or what a test wants to see called.
+func NewCalibrate(f *session.Factory, run func(context.Context, *CalibrateOptions) error) *cobra.Command {
+	o := &CalibrateOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Measure the numbers of a GPU with microbenchmarks",
@@ -69,8 +70,8 @@ type outcome struct {
 	refused map[string]string
 }
 
-// Run answers.
-func Run(ctx context.Context, o *Options) error {
+// Calibrate answers.
+func Calibrate(ctx context.Context, o *CalibrateOptions) error {
 	for _, file := range []string{o.DeviceFile, o.Overrides} {
 		if err := session.Writable(file); err != nil {
 			return err

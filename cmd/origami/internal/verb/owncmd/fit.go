@@ -1,5 +1,4 @@
-// Package fitcmd is `origami fit`: the constants of a model from measurements of one's own GPU.
-package fitcmd
+package owncmd
 
 import (
 	"context"
@@ -22,8 +21,8 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// Options are what the command line says.
-type Options struct {
+// FitOptions are what the command line says.
+type FitOptions struct {
 	Factory *session.Factory
 	// Records are folders of data sets, none for the shipped one.
 	Records []string
@@ -31,9 +30,9 @@ type Options struct {
 	Write, Name string
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Factory: f}
+// NewFit returns the command. run is Fit, or what a test wants to see called.
+func NewFit(f *session.Factory, run func(context.Context, *FitOptions) error) *cobra.Command {
+	o := &FitOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "fit --arch ARCH --records FOLDER",
 		Short: "Fit the model's constants to measurements of your own GPU",
@@ -72,8 +71,8 @@ type answer struct {
 	file     string // that was written
 }
 
-// Run answers.
-func Run(ctx context.Context, o *Options) error {
+// Fit answers.
+func Fit(ctx context.Context, o *FitOptions) error {
 	targets, err := o.Factory.Targets(ctx, o.Factory.Settings.Arch, o.Factory.Settings.Device)
 	if err != nil {
 		return err
@@ -121,7 +120,7 @@ func Run(ctx context.Context, o *Options) error {
 }
 
 // sets reads the data sets.
-func (o *Options) sets(ctx context.Context, d *arch.Description) (sets []*dataset.Dataset, err error) {
+func (o *FitOptions) sets(ctx context.Context, d *arch.Description) (sets []*dataset.Dataset, err error) {
 	kernel := o.Factory.Settings.Kernel
 	if len(o.Records) == 0 {
 		one, err := datastore.Shipped(d, kernel, "--records")
@@ -156,7 +155,7 @@ const fittedSuffix = "-fitted"
 
 // sheet returns the device file without the fitted constants: the numbers in use, under another name than those of the
 // shipped devices. The name in use is an alias, since measurements bear it.
-func (o *Options) sheet(d *arch.Description, t *session.Target) (*hw.Sheet, error) {
+func (o *FitOptions) sheet(d *arch.Description, t *session.Target) (*hw.Sheet, error) {
 	h := hw.Header{Arch: d.Arch, Device: o.Name, Name: d.DeviceName, Vendor: d.Vendor}
 	var given *hw.Sheet
 	if t.OpenRequest.DeviceFile != nil {
@@ -188,7 +187,7 @@ func (o *Options) sheet(d *arch.Description, t *session.Target) (*hw.Sheet, erro
 }
 
 // open opens the model with the numbers of a sheet.
-func (o *Options) open(ctx context.Context, t session.Target, sheet *hw.Sheet) (fit.Tunable, error) {
+func (o *FitOptions) open(ctx context.Context, t session.Target, sheet *hw.Sheet) (fit.Tunable, error) {
 	text, err := hw.EncodeSheet(sheet)
 	if err != nil {
 		return nil, err
@@ -277,7 +276,7 @@ func thinned(all []dataset.Measurement) []dataset.Measurement {
 }
 
 // adopt fits, with progress on a terminal.
-func (o *Options) adopt(
+func (o *FitOptions) adopt(
 	ctx context.Context, s *fit.Sample, m fit.Tunable, current arch.Architecture,
 ) (*fit.Adoption, error) {
 	p := table.NewLateBar(o.Factory.Streams, "fitting")

@@ -1,4 +1,4 @@
-package fitcmd
+package owncmd
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 
 // The JSON of `fit`.
 type (
-	object struct {
+	fitObject struct {
 		Device     string          `json:"device"`
 		Model      string          `json:"model"`
 		ModelClass arch.ModelClass `json:"model_class,omitempty"`
@@ -60,8 +60,8 @@ var columns = table.Columns[fit.Adopted]{
 	table.Col("kept_because", func(q *fit.Adopted) string { return q.Kept }).Omit(),
 }
 
-func newObject(a *answer) object {
-	out := object{Device: a.arch.ID(), Model: a.arch.Model, ModelClass: a.arch.ModelClass, Kernel: a.sets[0].Kernel,
+func fitNewObject(a *answer) fitObject {
+	out := fitObject{Device: a.arch.ID(), Model: a.arch.Model, ModelClass: a.arch.ModelClass, Kernel: a.sets[0].Kernel,
 		Problems: a.adoption.Problems,
 		Times:    a.adoption.Times, Adopted: a.adoption.Refused == "", Refused: a.adoption.Refused, File: a.file,
 		Before: outcomeJSON(a.adoption.Before), After: outcomeJSON(a.adoption.After),
@@ -84,7 +84,7 @@ func folds(q *fit.Adopted) (low, high float64) {
 func (a *answer) write(s *table.Streams, format table.Format, asked bool) error {
 	var err error
 	if format == table.JSON {
-		err = table.JSONLine(s, newObject(a))
+		err = table.JSONLine(s, fitNewObject(a))
 	} else {
 		err = columns.Write(s, format, a.adoption.Quantities)
 	}

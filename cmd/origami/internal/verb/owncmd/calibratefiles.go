@@ -1,4 +1,4 @@
-package calibratecmd
+package owncmd
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 )
 
 // files writes the device file and the overrides.
-func (o *Options) files(r *outcome, inUse *arch.Description) error {
+func (o *CalibrateOptions) files(r *outcome, inUse *arch.Description) error {
 	if o.DeviceFile != "" {
 		text, err := r.deviceFile(inUse)
 		if err != nil {

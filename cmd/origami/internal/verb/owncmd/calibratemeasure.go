@@ -1,4 +1,4 @@
-package calibratecmd
+package owncmd
 
 import (
 	"compress/gzip"
@@ -27,7 +27,7 @@ import (
 )
 
 // replay computes from records alone.
-func (o *Options) replay(ctx context.Context) (*outcome, error) {
+func (o *CalibrateOptions) replay(ctx context.Context) (*outcome, error) {
 	records, err := read(ctx, o.Replay)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func unreadable(file string, err error) error {
 }
 
 // measure measures what the records lack.
-func (o *Options) measure(ctx context.Context) (_ *outcome, err error) {
+func (o *CalibrateOptions) measure(ctx context.Context) (_ *outcome, err error) {
 	x, err := o.Factory.Executor(ctx, o.Executor)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (o *Options) measure(ctx context.Context) (_ *outcome, err error) {
 }
 
 // device returns the GPU that --device means, and its number.
-func (o *Options) device(ctx context.Context, x exec.Executor) (int, exec.Device, error) {
+func (o *CalibrateOptions) device(ctx context.Context, x exec.Executor) (int, exec.Device, error) {
 	devices, err := x.Devices(ctx)
 	if err != nil {
 		return 0, exec.Device{}, err

@@ -1,4 +1,4 @@
-package calibratecmd
+package owncmd
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type pick struct {
 }
 
 // compare opens the GPU with the numbers in use and with the measured ones, and asks both for the built-in sizes.
-func (o *Options) compare(ctx context.Context, r *outcome) (*comparison, error) {
+func (o *CalibrateOptions) compare(ctx context.Context, r *outcome) (*comparison, error) {
 	device := r.records.Device
 	inUse, err := o.Factory.OpenGPU(ctx, device, nil)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/printable"
 )
@@ -124,7 +125,7 @@ func (s *Streams) Report(err error) {
 		fmt.Fprintf(s.err, "%s %s\n", styled("origami:", s.ErrColour, []Style{Bold, Red}), s.Letters(diag.Line(err)))
 		return
 	}
-	fmt.Fprintf(s.err, "%s\n", encoded(map[string]JSONError{"error": AsJSON(err)}))
+	fmt.Fprintf(s.err, "%s\n", encoded(ask.Failure{Error: ask.ErrorOf(err)}))
 }
 
 // Warn writes a warning to stderr: something that does not stop the answer but may affect it.
@@ -153,40 +154,6 @@ func (s *Streams) remark(kind, text string) string {
 func encoded(v any) string {
 	line, _ := json.Marshal(v)
 	return string(printable.JSON(line))
-}
-
-// JSONError is how an error looks in JSON.
-type JSONError struct {
-	Kind  string `json:"kind"`
-	What  string `json:"what"`
-	Where string `json:"where,omitempty"`
-	Fix   string `json:"fix,omitempty"`
-	// Count is how many faults the error stands for, if they are counted.
-	Count int `json:"count,omitempty"`
-}
-
-// Counted is an error that stands for many.
-type Counted struct {
-	Count int
-	Err   error
-}
-
-// Error implements error.
-func (c *Counted) Error() string { return c.Err.Error() }
-
-// Unwrap returns the error with the text.
-func (c *Counted) Unwrap() error { return c.Err }
-
-// AsJSON converts an error.
-func AsJSON(err error) JSONError {
-	d := &diag.Error{What: err.Error()}
-	_ = errors.As(err, &d)
-	d = d.Bounded()
-	out := JSONError{Kind: d.Kind.String(), What: d.What, Where: d.Where, Fix: d.Fix}
-	if counted := (*Counted)(nil); errors.As(err, &counted) {
-		out.Count = counted.Count
-	}
-	return out
 }
 
 // Reported is an error that was already written to stderr. It only carries the exit code.

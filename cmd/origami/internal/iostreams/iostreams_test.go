@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -93,7 +94,7 @@ func TestReport(t *testing.T) {
 		s := iostreams.Plain(nil, nil, &object)
 		s.JSONErrors = true
 		s.Report(tc.err)
-		var got struct{ Error iostreams.JSONError }
+		var got struct{ Error ask.Error }
 		if err := json.Unmarshal(object.Bytes(), &got); err != nil || got.Error.Kind != tc.kind ||
 			got.Error.What != tc.what {
 			t.Errorf("%s: %v, %.200q", tc.when, err, object.String())

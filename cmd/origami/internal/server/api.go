@@ -7,12 +7,12 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -25,19 +25,19 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rooflinecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/spf13/pflag"
 )
 
-// endpoint is a command that requests may run. Its parameters are flags of the command, with _ for -. Flags that name a
-// file or start a measurement are left out.
+// endpoint is a question that requests may ask. Its parameters are flags of the command of the same name, with _ for -.
+// Flags that name a file or start a measurement are left out.
 type endpoint struct {
-	name    string
-	command func(*session.Factory) *cobra.Command
-	params  []string
-	// schema is the name of an answer in schemas.json, and lines says that the answer is a list of them.
+	name, summary string
+	params        []string
+	// ask adds the parameters to a set of flags, and returns what answers.
+	ask func(*session.Factory, *pflag.FlagSet) func(context.Context) (any, error)
+	// schema is the name of the answer in ask.Schemas, and list says that the answer is a list of them.
 	schema string
-	lines  bool
-	// partial says that an answer for a part of the question says itself what is missing. Any other is an error.
-	partial bool
+	list   bool
 }
 
 // settings are the parameters that are settings of the command line.
@@ -53,79 +53,101 @@ var grid = []string{"m", "n", "k", "trans_a", "trans_b", "out_dtype"}
 func endpoints() []endpoint {
 	with := func(more ...string) []string { return slices.Concat(settings, shape, more) }
 	return []endpoint{
-		{name: "select", params: with("regret"), schema: "Answer",
-			command: func(f *session.Factory) *cobra.Command { return selectcmd.New(f, selectcmd.Run) }},
-		{name: "rank", params: with("top"), schema: "Ranked", lines: true,
-			command: func(f *session.Factory) *cobra.Command { return rankcmd.New(f, rankcmd.Run) }},
-		{name: "explain", params: with("config"), schema: "Explanation",
-			command: func(f *session.Factory) *cobra.Command { return explaincmd.New(f, explaincmd.Run) }},
-		{name: "compare", params: with("same_model", "price", "watts"), schema: "Comparison", partial: true,
-			command: func(f *session.Factory) *cobra.Command { return comparecmd.New(f, comparecmd.Run) }},
-		{name: "roofline", params: with("config", "measured"), schema: "Rooflines",
-			command: func(f *session.Factory) *cobra.Command { return rooflinecmd.New(f, rooflinecmd.Run) }},
-		{name: "map", params: slices.Concat(settings, grid), schema: "Cell", lines: true,
-			command: func(f *session.Factory) *cobra.Command { return mapcmd.New(f, mapcmd.Run) }},
-		{name: "eval", params: settings, schema: "Evaluation",
-			command: func(f *session.Factory) *cobra.Command { return evalcmd.New(f, evalcmd.Run) }},
-		{name: "archs", command: listOf, schema: "Arch", lines: true},
+		{"select", selectcmd.Short, with("regret"), selectcmd.Ask, "Answer", false},
+		{"rank", rankcmd.Short, with("top"), rankcmd.Ask, "Ranked", true},
+		{"explain", explaincmd.Short, with("config"), explaincmd.Ask, "Explanation", false},
+		{"compare", comparecmd.Short, with("same_model", "price", "watts"), comparecmd.Ask, "Comparison", false},
+		{"roofline", rooflinecmd.Short, with("config", "measured"), rooflinecmd.Ask, "Rooflines", false},
+		{"map", mapcmd.Short, slices.Concat(settings, grid), mapcmd.Ask, "Cell", true},
+		{"eval", evalcmd.Short, settings, evalcmd.Ask, "Evaluation", false},
+		{"archs", archcmd.Short, nil, archcmd.Ask, "Arch", true},
 	}
 }
 
-// listOf is `arch ls`.
-func listOf(f *session.Factory) *cobra.Command {
-	cmd, _, _ := archcmd.New(f).Find([]string{"ls"}) // it exists
-	return cmd
+// Unserved are the commands that no endpoint answers, with the reason.
+var Unserved = map[string]string{
+	"arch": "its list is archs; show has the parameters of explain", "report": "the page at / is it",
+	"bench": "it measures, or reads files", "calibrate": "it measures", "tune": "it measures", "ladder": "it measures",
+	"fit": "it reads measurements, and takes minutes", "logic": "it reads files", "export": "it writes files",
+	"plugin": "it starts programs", "serve": "it is the server", "config": "the settings are the server's own",
+	"version": "/metrics and the page say it", "completion": "it is for shells", "help": "/openapi.json describes all",
 }
 
-// answer runs a command and sends its JSON.
+// Serves reports whether an endpoint answers what a command does.
+func Serves(command string) bool {
+	return slices.ContainsFunc(endpoints(), func(e endpoint) bool { return e.name == command })
+}
+
+// answer sends the answer to a question.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, e endpoint) {
 	var out buffer
-	err := s.run(r.Context(), &out, e, r)
+	v, err := s.value(r.Context(), e, r)
+	if err == nil {
+		err = write(&out, v)
+	}
 	if err != nil {
 		refuse(w, statusOf(r.Context(), err), s.failure(r.Context(), err, e.params))
 		return
 	}
-	text := out.Bytes()
-	if e.lines { // one object per line becomes a list
-		text = slices.Concat([]byte("["), bytes.ReplaceAll(bytes.TrimSpace(text), []byte("\n"), []byte(",\n")), []byte("]\n"))
-	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text) // the client is gone
+	_, _ = w.Write(out.Bytes()) // the client is gone
 }
 
-// run runs the command of an endpoint on the parameters of a request.
-func (s *Server) run(ctx context.Context, out io.Writer, e endpoint, r *http.Request) error {
+// write writes an answer as JSON, a list with an element per line.
+func write(out *buffer, v any) error {
+	list := reflect.ValueOf(v)
+	if list.Kind() != reflect.Slice {
+		line, err := ask.Encode(v)
+		if err == nil {
+			_, err = out.Write(line)
+		}
+		return err
+	}
+	separator := "["
+	for i := range list.Len() {
+		line, err := ask.Encode(list.Index(i).Interface())
+		if err == nil {
+			_, err = out.Write(append([]byte(separator), bytes.TrimSpace(line)...))
+		}
+		if err != nil {
+			return err
+		}
+		separator = ",\n"
+	}
+	end := "]\n"
+	if list.Len() == 0 {
+		end = "[]\n"
+	}
+	_, err := out.Write([]byte(end))
+	return err
+}
+
+// value answers the question of a request.
+func (s *Server) value(ctx context.Context, e endpoint, r *http.Request) (any, error) {
 	values, err := asked(r, e.params)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f, err := s.factoryFor(out, values, e.params)
+	f, err := s.factoryFor(values, e.params)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cmd := e.command(f)
-	cmd.SetContext(ctx)
-	if err := setFlags(cmd, values); err != nil {
-		return err
+	flags := pflag.NewFlagSet(e.name, pflag.ContinueOnError)
+	answer := e.ask(f, flags)
+	if err := setFlags(flags, values); err != nil {
+		return nil, err
 	}
-	if err = cmd.RunE(cmd, nil); err == nil {
-		err = f.Streams.Flush()
-	}
-	if reported := (*iostreams.Reported)(nil); errors.As(err, &reported) {
-		if err = f.Streams.Flush(); err == nil && (!e.partial || out.(*buffer).Len() == 0) {
-			err = reported.Err
-		}
-	}
-	return errors.Join(err, ctx.Err())
+	v, err := answer(ctx)
+	return v, errors.Join(err, ctx.Err())
 }
 
-// setFlags sets the flags of a command that are no settings.
-func setFlags(cmd *cobra.Command, values map[string]string) error {
+// setFlags sets the flags that are no settings.
+func setFlags(flags *pflag.FlagSet, values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) { // of several faults, the same one is said every time
 		if slices.Contains(settings, name) {
 			continue
 		}
-		if err := cmd.Flags().Set(strings.ReplaceAll(name, "_", "-"), values[name]); err != nil {
+		if err := flags.Set(strings.ReplaceAll(name, "_", "-"), values[name]); err != nil {
 			return diag.Inputf("%s %q %v", name, values[name], wrong(err)).Do("see /openapi.json")
 		}
 	}
@@ -148,11 +170,11 @@ func wrong(err error) string {
 }
 
 // factoryFor returns a factory for one question with these parameters, which shares the plugins.
-func (s *Server) factoryFor(out io.Writer, values map[string]string, params []string) (*session.Factory, error) {
+func (s *Server) factoryFor(values map[string]string, params []string) (*session.Factory, error) {
 	if rung := values["rung"]; rung != "" && !slices.Contains(config.Rungs(), rung) {
 		return nil, diag.Inputf("unknown rung %q", rung).Do("use one of %s", strings.Join(config.Rungs(), ", "))
 	}
-	streams := iostreams.Plain(strings.NewReader(""), out, io.Discard)
+	streams := iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)
 	streams.Hint = hintFor(params)
 	f := s.factory.For(streams)
 	f.Settings.Format = config.JSON

@@ -18,6 +18,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
+	"github.com/spf13/pflag"
 )
 
 // probe uses a page as a reader does, and writes down what it saw.
@@ -146,13 +147,14 @@ func TestFileInBrowser(t *testing.T) {
 		t.Skip("it starts a browser")
 	}
 	s := serverOf(t, fakearch.Toy{}, Options{})
-	f, err := s.factoryFor(&buffer{}, map[string]string{"arch": "toy1,toy1@big"}, pageParams)
+	f, err := s.factoryFor(map[string]string{"arch": "toy1,toy1@big"}, pageParams)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &reportcmd.Options{}
-	cmd := reportcmd.NewWith(f, o, nil)
-	if err := setFlags(cmd, map[string]string{"m": "512", "n": "256", "k": "1024"}); err != nil {
+	o := &reportcmd.Options{Factory: f}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.Register(flags)
+	if err := setFlags(flags, map[string]string{"m": "512", "n": "256", "k": "1024"}); err != nil {
 		t.Fatal(err)
 	}
 	p, _, err := reportcmd.Build(t.Context(), o, func(int, int) {})

@@ -25,10 +25,11 @@ func openAPI() object {
 	config.Register(common)
 	paths := object{}
 	for _, e := range endpoints() {
-		cmd := e.command(&session.Factory{})
+		flags := pflag.NewFlagSet(e.name, pflag.ContinueOnError)
+		e.ask(&session.Factory{}, flags)
 		var params []object
 		for _, name := range e.params {
-			flag := cmd.Flags().Lookup(strings.ReplaceAll(name, "_", "-"))
+			flag := flags.Lookup(strings.ReplaceAll(name, "_", "-"))
 			if flag == nil {
 				flag = common.Lookup(name)
 			}
@@ -37,12 +38,12 @@ func openAPI() object {
 				"schema": object{"type": typeOf(flag.Value.Type())}})
 		}
 		answer := object{"$ref": "#/components/schemas/" + e.schema}
-		if e.lines {
+		if e.list {
 			answer = object{"type": "array", "items": answer}
 		}
 		failure := object{"description": "why there is no answer",
 			"content": content(object{"$ref": "#/components/schemas/Failure"})}
-		operation := object{"operationId": e.name, "summary": cmd.Short, "responses": object{
+		operation := object{"operationId": e.name, "summary": e.summary, "responses": object{
 			"200":     object{"description": "the answer", "content": content(answer)},
 			"default": failure,
 		}}

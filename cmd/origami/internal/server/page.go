@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/spf13/pflag"
 )
 
 // pageParams are the parameters of a page.
@@ -46,14 +47,14 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 
 // built makes the page about a problem.
 func (s *Server) built(r *http.Request, values map[string]string) (*report.Page, error) {
-	var none buffer
-	f, err := s.factoryFor(&none, values, pageParams)
+	f, err := s.factoryFor(values, pageParams)
 	if err != nil {
 		return nil, err
 	}
-	o := &reportcmd.Options{Ask: "/api/v1/select", Memory: &s.memory}
-	cmd := reportcmd.NewWith(f, o, nil)
-	if err := setFlags(cmd, values); err != nil {
+	o := &reportcmd.Options{Factory: f, Ask: "/api/v1/select", Memory: &s.memory}
+	flags := pflag.NewFlagSet("page", pflag.ContinueOnError)
+	o.Register(flags)
+	if err := setFlags(flags, values); err != nil {
 		return nil, err
 	}
 	p, _, err := reportcmd.Build(r.Context(), o, func(int, int) {}) // the page says what failed

@@ -17,6 +17,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -60,9 +61,9 @@ func get(s *Server, target string, headers ...string) *httptest.ResponseRecorder
 }
 
 // failure reads an error.
-func failure(t *testing.T, w *httptest.ResponseRecorder) iostreams.JSONError {
+func failure(t *testing.T, w *httptest.ResponseRecorder) ask.Error {
 	t.Helper()
-	var f struct{ Error iostreams.JSONError }
+	var f struct{ Error ask.Error }
 	if err := json.Unmarshal(w.Body.Bytes(), &f); err != nil || f.Error.What == "" {
 		t.Fatalf("%v: %s", err, w.Body)
 	}

@@ -10,11 +10,36 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // chunk is how many problems are asked at once: enough to make a plugin's round trip cheap, few enough to hold a full
 // ranking of each in memory.
 const chunk = 64
+
+// Asked returns the problem that flags describe and the model to ask about it.
+func (f *Factory) Asked(ctx context.Context, q *ProblemFlags) (gemm.Problem, arch.Architecture, error) {
+	p, err := q.One(f.Settings.DType)
+	if err != nil {
+		return p, nil, err
+	}
+	a, err := f.Searched(ctx, &q.Search)
+	return p, a, err
+}
+
+// AskOne answers for the problem that flags describe.
+func (f *Factory) AskOne(ctx context.Context, flags *ProblemFlags, q ask.Question) (*ask.Ranking, error) {
+	p, a, err := f.Asked(ctx, flags)
+	if err != nil {
+		return nil, err
+	}
+	q.Problems, q.Kernel = []gemm.Problem{p}, f.Settings.Kernel
+	all, err := ask.Rank(ctx, a, q)
+	if err != nil {
+		return nil, err
+	}
+	return &all[0], all[0].Err
+}
 
 // AskEach answers problems in order and hands each answer to write. What that writes goes out while other problems wait
 // for their answers. An error in one problem does not stop the others: it is reported when it occurs. The error that
@@ -157,6 +182,9 @@ func (f *Failures) addUnread(err error) {
 	}
 }
 
+// First returns why the first problem has no answer, nil if nothing failed.
+func (f *Failures) First() error { return errors.Join(f.ctx.Err(), f.first) }
+
 // Err returns nil if nothing failed, and otherwise an error that has been reported and carries the exit code. Call it
 // once, at the end.
 func (f *Failures) Err() error {
@@ -164,7 +192,7 @@ func (f *Failures) Err() error {
 		return err
 	}
 	if more := f.unread - mostUnread; more > 0 {
-		f.streams.Report(&iostreams.Counted{Count: more, Err: diag.Inputf("%d more rows cannot be read", more).
+		f.streams.Report(&ask.Counted{Count: more, Err: diag.Inputf("%d more rows cannot be read", more).
 			At("%s", f.file).Do("correct the rows above first")})
 	}
 	if f.first == nil {

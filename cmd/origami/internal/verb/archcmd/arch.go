@@ -7,12 +7,16 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 )
+
+// Short says what `arch ls` answers.
+const Short = "List architectures and devices"
 
 // New returns the command with its subcommands.
 func New(f *session.Factory) *cobra.Command {
@@ -26,7 +30,7 @@ func New(f *session.Factory) *cobra.Command {
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "ls",
-		Short: "List architectures and devices",
+		Short: Short,
 		Long: "List the architectures and devices that the plugins provide. The first device of an architecture\n" +
 			"is its default, and so are the first model and kernel family.",
 		Example: "  origami arch ls\n  origami arch ls --json",
@@ -61,23 +65,16 @@ func New(f *session.Factory) *cobra.Command {
 	return cmd
 }
 
-// listed is a device of an architecture in a plugin.
-type listed struct {
-	*arch.ArchEntry
-	device *arch.DeviceEntry
-	plugin string
-}
-
-var listColumns = table.Columns[listed]{
-	table.Col("arch", func(l *listed) string { return l.ID }),
-	table.Col("device", func(l *listed) string { return l.device.ID }),
-	table.Col("default", func(l *listed) bool { return l.device == &l.Devices[0] }, yes).Same(),
-	table.Col("name", func(l *listed) string { return l.device.Name }),
-	table.Col("vendor", func(l *listed) string { return l.Vendor }),
-	table.Col("aliases", func(l *listed) []string { return append([]string{}, l.device.Aliases...) }),
-	table.Col("models", func(l *listed) []string { return l.Models }),
-	table.Col("kernels", func(l *listed) []string { return l.Kernels }),
-	table.Col("plugin", func(l *listed) string { return l.plugin }),
+var listColumns = table.Columns[ask.Arch]{
+	table.Col("arch", func(a *ask.Arch) string { return a.Arch }),
+	table.Col("device", func(a *ask.Arch) string { return a.Device }),
+	table.Col("default", func(a *ask.Arch) bool { return a.Default }, yes).Same(),
+	table.Col("name", func(a *ask.Arch) string { return a.Name }),
+	table.Col("vendor", func(a *ask.Arch) string { return a.Vendor }),
+	table.Col("aliases", func(a *ask.Arch) []string { return a.Aliases }),
+	table.Col("models", func(a *ask.Arch) []string { return a.Models }),
+	table.Col("kernels", func(a *ask.Arch) []string { return a.Kernels }),
+	table.Col("plugin", func(a *ask.Arch) string { return a.Plugin }),
 }
 
 func yes(v bool) string {
@@ -87,20 +84,20 @@ func yes(v bool) string {
 	return ""
 }
 
+// Ask returns what lists the devices. It has no flags.
+func Ask(f *session.Factory, _ *pflag.FlagSet) func(context.Context) (any, error) {
+	return func(ctx context.Context) (any, error) {
+		manifests, err := f.Manifests(ctx)
+		return ask.Archs(manifests), err
+	}
+}
+
 func list(ctx context.Context, f *session.Factory) error {
 	manifests, err := f.Manifests(ctx)
 	if err != nil {
 		return err
 	}
-	var all []listed
-	for _, m := range manifests {
-		for i := range m.Archs {
-			for j := range m.Archs[i].Devices {
-				all = append(all, listed{&m.Archs[i], &m.Archs[i].Devices[j], m.Name})
-			}
-		}
-	}
-	return listColumns.Write(f.Streams, f.Format(), all, "plugin", "kernels", "vendor", "default", "models", "aliases")
+	return listColumns.Write(f.Streams, f.Format(), ask.Archs(manifests), "plugin", "kernels", "vendor", "default", "models", "aliases")
 }
 
 func show(ctx context.Context, f *session.Factory, args []string, deviceFlag string) error {

@@ -5,11 +5,16 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 )
+
+// Short says what the command answers.
+const Short = "Put several architectures side by side for one problem or many"
 
 // Options are what the command line says.
 type Options struct {
@@ -31,7 +36,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o := &Options{Factory: f, Watts: perSide{word: fromDevice}}
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH,ARCH… -m SIZE -n SIZE -k SIZE",
-		Short: "Put several architectures side by side for one problem or many",
+		Short: Short,
 		Long: "Ask each architecture for its best kernel for the same problem and put the predictions side by side.\n" +
 			"Each answers with its own best model, so that its column does not depend on the others: for the\n" +
 			"kernel family library where it has that, which published times can check, and for its default\n" +
@@ -47,7 +52,12 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	flags := cmd.Flags()
+	o.register(cmd.Flags())
+	return cmd
+}
+
+// register adds the flags.
+func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	flags.BoolVar(&o.SameModel, "same-model", false, "answer with the best model that all architectures have")
 	flags.BoolVar(&o.Terms, "terms", false, "show every term of the models")
@@ -55,21 +65,42 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	flags.Var(&o.Watts, "watts",
 		"watts, as `ARCH=NUMBER,…`, or tdp for those of the device files: adds the work per joule")
 	flags.StringVar(&o.Report, "report", "", "write figures, tables and a page into a `FOLDER`")
-	return cmd
+}
+
+// Ask adds the flags of a question about one problem, and returns what answers it. A side that failed says so itself, in
+// the words of the factory's streams.
+func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+	o := &Options{Factory: f, Watts: perSide{word: fromDevice}}
+	o.register(flags)
+	return func(ctx context.Context) (any, error) {
+		p, err := o.Query.One(f.Settings.DType)
+		if err != nil {
+			return nil, err
+		}
+		sides, err := open(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		all, err := askSides(ctx, o, sides, []problems.Problem{{Problem: p}}, func(int) {})
+		if err != nil {
+			return nil, err
+		}
+		return all.object(&all.rows[0], f.Streams.Hinted), nil
+	}
 }
 
 // Run answers. When sides fail, the exit code is 3 if a plugin is to blame and the first failure's otherwise.
 func Run(ctx context.Context, o *Options) error {
-	problems, err := o.Query.Read(ctx, o.Factory)
+	asked, err := o.Query.Read(ctx, o.Factory)
 	if err != nil {
 		return err
 	}
-	defer problems.Close()
+	defer asked.Close()
 	sides, err := open(ctx, o)
 	if err != nil {
 		return err
 	}
-	list, err := problems.List()
+	list, err := asked.List()
 	if err != nil {
 		return err
 	}
@@ -79,8 +110,8 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	all.labels, all.dollars, all.joules = problems.Labels(), o.Price.given(), o.Watts.given()
-	failure := all.reportFailures(o.Factory.Streams, problems.Failures)
+	all.labels, all.dollars, all.joules = asked.Labels(), o.Price.given(), o.Watts.given()
+	failure := all.reportFailures(o.Factory.Streams, asked.Failures)
 	w := writer{all: all, many: o.Query.Problems != "", terms: o.Terms}
 	if err := w.write(o.Factory.Streams, o.Factory.PageFormat()); err != nil {
 		return err

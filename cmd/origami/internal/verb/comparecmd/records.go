@@ -6,72 +6,15 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// object is `compare --json`: one per problem.
-type object struct {
-	Problem gemm.Record `json:"problem"`
-	// Labels are the columns of the problems file that are passed through.
-	Labels ask.Fields `json:"labels,omitempty"`
-	// Model is the model of all entries, and ModelClass their class, empty if they have several.
-	Model      string          `json:"model"`
-	ModelClass arch.ModelClass `json:"model_class,omitempty"`
-	Entries    []any           `json:"entries"`
-	Ratio      []*ask.Number   `json:"ratio_to_first"`
-	// Fastest is the entry with the shortest time, null if there is none, or more than one.
-	Fastest *fastest `json:"fastest"`
-}
-
-type fastest struct {
-	Entry int        `json:"entry"`
-	Lead  ask.Number `json:"lead"`
-	Clear bool       `json:"clear"`
-}
-
-// entry is the JSON of a side that answered, failed that of one with an error.
-type entry struct {
-	ask.Answer
-	WhatIf    string      `json:"what_if,omitempty"`
-	Checked   *checked    `json:"checked"`
-	Roofline  roofline    `json:"roofline"`
-	Launch    *ask.Number `json:"launch_seconds"`
-	PerDollar *ask.Number `json:"flop_per_dollar,omitempty"`
-	PerJoule  *ask.Number `json:"flop_per_joule,omitempty"`
-	Terms     ask.Fields  `json:"terms"`
-}
-
-// checked is what the likes of a prediction were checked on. What is unknown is left out.
-type checked struct {
-	DataSet     string  `json:"data_set"`
-	Sizes       int     `json:"sizes,omitempty"`
-	Times       int     `json:"times,omitempty"`
-	MedianError float64 `json:"median_error,omitempty"`
-}
-
-// roofline is where a pick is under the roofs. What is unknown is null, as are the shares of a model that ranks.
-type roofline struct {
-	Intensity *ask.Number `json:"flop_per_byte"`
-	Ridge     *ask.Number `json:"ridge_flop_per_byte"`
-	Peak      *ask.Number `json:"of_peak"`
-	DRAM      *ask.Number `json:"of_dram_peak"`
-	Roof      *ask.Number `json:"of_roof"`
-}
-
-type failed struct {
-	Arch   string              `json:"arch"`
-	Device string              `json:"device"`
-	WhatIf string              `json:"what_if,omitempty"`
-	Error  iostreams.JSONError `json:"error"`
-}
-
 func (w *writer) json(s *table.Streams) error {
 	for j := range w.all.rows {
-		if err := table.JSONLine(s, w.all.object(s, &w.all.rows[j])); err != nil {
+		if err := table.JSONLine(s, w.all.object(&w.all.rows[j], s.Hinted)); err != nil {
 			return err
 		}
 	}
@@ -81,33 +24,36 @@ func (w *writer) json(s *table.Streams) error {
 	return table.JSONLine(s, w.all.summaryJSON())
 }
 
-func (c *comparison) object(streams *table.Streams, r *row) object {
-	o := object{Problem: r.Record(), Labels: ask.Labels(c.labels, r.Labels)}
+// object is a problem as a plain value. hint puts errors into the words of who asks.
+func (c *comparison) object(r *row, hint func(error) error) ask.Comparison {
+	o := ask.Comparison{Problem: r.Record(), Labels: ask.Labels(c.labels, r.Labels)}
 	o.Model, o.ModelClass = c.model()
 	for i := range r.sides {
 		s := &r.sides[i]
 		if err := r.answers[i].Err; err != nil {
-			o.Entries = append(o.Entries, failed{s.Arch.ID, s.Device.ID, s.WhatIf, iostreams.AsJSON(streams.Hinted(err))})
+			o.Entries = append(o.Entries, &ask.Failed{Arch: s.Arch.ID, Device: s.Device.ID, WhatIf: s.WhatIf,
+				Error: ask.ErrorOf(hint(err))})
 		} else {
 			o.Entries = append(o.Entries, r.entry(i))
 		}
 		o.Ratio = append(o.Ratio, number(r.ratio(i)))
 	}
 	if v, ok := r.verdict(); ok {
-		o.Fastest = &fastest{v.side, ask.Number(v.lead), v.clear}
+		o.Fastest = &ask.Fastest{Entry: v.side, Lead: ask.Number(v.lead), Clear: v.clear}
 	}
 	return o
 }
 
-func (r *row) entry(i int) entry {
+func (r *row) entry(i int) *ask.Compared {
 	a, e := r.best(i)
 	roofs, timed := a.Roofline(e), !a.Arch.RanksOnly
-	out := entry{
+	out := &ask.Compared{
 		Answer: a.Answer(e), WhatIf: r.sides[i].WhatIf,
-		Roofline: roofline{
-			number(roofs.Intensity, true), number(roofs.Ridge, roofs.Ridge > 0),
-			number(roofs.PeakShare, timed && roofs.PeakShare > 0), number(roofs.DRAMShare, timed && roofs.DRAMShare > 0),
-			number(roofs.RoofShare, timed && roofs.RoofShare > 0),
+		Roofline: ask.Roofs{
+			Intensity: number(roofs.Intensity, true), Ridge: number(roofs.Ridge, roofs.Ridge > 0),
+			Peak: number(roofs.PeakShare, timed && roofs.PeakShare > 0),
+			DRAM: number(roofs.DRAMShare, timed && roofs.DRAMShare > 0),
+			Roof: number(roofs.RoofShare, timed && roofs.RoofShare > 0),
 		},
 		PerDollar: number(r.perDollar(i)), PerJoule: number(r.perJoule(i)), Terms: a.NamedTerms(e),
 	}
@@ -115,7 +61,8 @@ func (r *row) entry(i int) entry {
 		out.Launch = number(float64(t), true)
 	}
 	if u := a.Nearest(e); u != nil {
-		out.Checked = &checked{u.Checked.DataSet, u.Checked.Sizes, u.Checked.Times, u.MedianError}
+		out.Checked = &ask.Checked{DataSet: u.Checked.DataSet, Sizes: u.Checked.Sizes, Times: u.Checked.Times,
+			MedianError: u.MedianError}
 	}
 	return out
 }
@@ -226,7 +173,7 @@ func (r *row) quantities(i int, write func([]string) error) error {
 		{"cycles", digits.Exact(o.Predicted.Cycles), "cycles"}, {"seconds", digits.Exact(o.Predicted.Seconds), "s"},
 		{"tflops", digits.Exact(o.Predicted.TFLOPS), digits.TeraRate(r.DType)}, {"bound", o.Predicted.Bound, ""},
 		{"outside", strings.Join(o.Outside, "; "), ""},
-	}, o.cells()) {
+	}, quantitiesOf(o)) {
 		if cells[1] != "" {
 			row("answer", cells[0], "", cells[1], cells[2], "")
 		}
@@ -244,15 +191,15 @@ func (r *row) quantities(i int, write func([]string) error) error {
 	return err
 }
 
-// cells are the quantities that only comparisons have, by name, value and unit.
-func (o *entry) cells() [][3]string {
+// quantitiesOf are the quantities that only comparisons have, by name, value and unit.
+func quantitiesOf(o *ask.Compared) [][3]string {
 	exact := func(n *ask.Number) string {
 		if n == nil {
 			return ""
 		}
 		return digits.Exact(float64(*n))
 	}
-	c := checked{}
+	c := ask.Checked{}
 	if o.Checked != nil {
 		c = *o.Checked
 	}
@@ -283,8 +230,8 @@ func (w *writer) wide(s *table.Streams, f table.Format) error {
 	more := slices.ContainsFunc(c.rows, func(r row) bool { return !r.Plain() })
 	header := slices.Concat(gemm.Columns, c.labels, []string{"arch", "device", "what_if", "model", "kernel", "rung",
 		"config", "cycles", "seconds", "tflops", "bound", "ratio_to_first", "fastest", "clear", "error"})
-	for _, cells := range (&entry{}).cells() {
-		header = append(header, cells[0])
+	for _, one := range quantitiesOf(&ask.Compared{}) {
+		header = append(header, one[0])
 	}
 	out := table.NewDelimited(s, f, slices.Concat(header, table.MoreColumns(more)))
 	for j := range c.rows {
@@ -305,7 +252,7 @@ func (r *row) wide(i int) []string {
 	if a == nil {
 		cells = append(cells, make([]string, 11)...)
 		cells = append(cells, r.answers[i].Err.Error())
-		return append(cells, make([]string, len((&entry{}).cells()))...)
+		return append(cells, make([]string, len(quantitiesOf(&ask.Compared{})))...)
 	}
 	o := r.entry(i)
 	ratio, fastest, clear := "", "", ""
@@ -317,7 +264,7 @@ func (r *row) wide(i int) []string {
 	}
 	cells = append(cells, o.Model, o.Kernel, string(o.Rung), best.Config.String(), digits.Exact(o.Predicted.Cycles),
 		digits.Exact(o.Predicted.Seconds), digits.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, ratio, fastest, clear, "")
-	for _, one := range o.cells() {
+	for _, one := range quantitiesOf(o) {
 		cells = append(cells, one[1])
 	}
 	return cells

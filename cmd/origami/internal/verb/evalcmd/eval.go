@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
@@ -21,6 +22,9 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 )
+
+// Short says what the command answers.
+const Short = "Score a model against measurements"
 
 // Options are what the command line says.
 type Options struct {
@@ -36,6 +40,10 @@ type Options struct {
 	DType     string
 	Schemes   []string
 	Pairs     bool
+
+	model arch.Architecture
+	data  *score.Subset
+	list  *session.ProblemList
 }
 
 // New returns the command. run is Run, or what a test wants to see called.
@@ -43,7 +51,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "eval (--arch ARCH | --published)",
-		Short: "Score a model against measurements",
+		Short: Short,
 		Long: "For each measured problem, print the efficiency of the model's pick (the best measured time\n" +
 			"divided by the time of the pick) and of the fastest of its first 4, 8 and 16 candidates, how well\n" +
 			"its order agrees with the measured one (Kendall's tau-b), how far its times are off, and whether\n" +
@@ -72,17 +80,51 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			return run(cmd.Context(), o)
 		},
 	}
-	o.Query.RegisterRecords(cmd.Flags())
-	cmd.Flags().StringVar(&o.Times, "times", "",
+	o.register(cmd.Flags())
+	return cmd
+}
+
+// register adds the flags.
+func (o *Options) register(flags *pflag.FlagSet) {
+	o.Query.RegisterRecords(flags)
+	flags.StringVar(&o.Times, "times", "",
 		"`FILE` of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise")
-	cmd.Flags().StringVar(&o.Report, "report", "",
+	flags.StringVar(&o.Report, "report", "",
 		"also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
-	cmd.Flags().BoolVar(&o.Intervals, "intervals", false,
+	flags.BoolVar(&o.Intervals, "intervals", false,
 		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage "+
 			"of sizes "+
 			"left out")
-	o.registerPublished(cmd.Flags())
-	return cmd
+	o.registerPublished(flags)
+}
+
+// Ask adds the flags of a question, and returns what answers it.
+func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+	o := &Options{Factory: f}
+	o.register(flags)
+	return func(ctx context.Context) (any, error) {
+		if err := o.open(ctx); err != nil {
+			return nil, err
+		}
+		if o.data.OnePerProblem() {
+			out, err := o.singles(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return out.object(), nil
+		}
+		out, err := o.scored(ctx)
+		if err == nil {
+			err = o.list.Failures.First()
+		}
+		if err == nil {
+			err = o.choices(ctx, out)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return out.object(), nil
+	}
 }
 
 // Run answers.
@@ -93,62 +135,41 @@ func Run(ctx context.Context, o *Options) error {
 	if o.Pairs || len(o.Schemes) > 0 {
 		return diag.Inputf("--pairs and --scheme are about published times").Do("add --published")
 	}
-	a, err := o.Factory.Searched(ctx, &o.Query.Search)
-	if err != nil {
+	if err := o.open(ctx); err != nil {
 		return err
 	}
-	data, err := o.records(ctx, a.Describe())
-	if err != nil {
-		return err
-	}
-	list, err := o.problems(ctx, data)
-	if err != nil {
-		return err
-	}
-	problems, failures := list.Problems, list.Failures
-	shapes := make([]gemm.Problem, len(problems))
-	for i := range problems {
-		shapes[i] = problems[i].Problem
-	}
-	if data.OnePerProblem() {
-		if err := o.runSingles(ctx, a, data, shapes); err != nil {
+	if o.data.OnePerProblem() {
+		out, err := o.singles(ctx)
+		if err == nil {
+			err = out.write(o.Factory.Streams, o.Factory.Format())
+		}
+		if err != nil {
 			return err
 		}
-		return failures.Err()
+		return o.list.Failures.Err()
 	}
-	rows, errs, err := o.evaluate(ctx, a, data, shapes)
+	out, err := o.scored(ctx)
 	if err != nil {
 		return err
-	}
-	out := outcome{arch: a.Describe(), data: data, labels: list.Labels}
-	for i := range rows {
-		if errs[i] != nil {
-			failures.Add(problems[i].Where, errs[i])
-			continue
-		}
-		out.rows, out.labelled = append(out.rows, rows[i]), append(out.labelled, problems[i].Labels)
 	}
 	if o.Intervals {
 		done, stop := table.Work(o.Factory.Streams, "finding intervals", len(out.rows))
 		found, err := session.UntilCancelled(ctx, func() (*intervals, error) { return out.intervals(done) })
 		stop()
+		if err == nil {
+			err = found.write(o.Factory.Streams, o.Factory.Format())
+		}
 		if err != nil {
 			return err
 		}
-		if err := found.write(o.Factory.Streams, o.Factory.Format()); err != nil {
-			return err
-		}
-		return failures.Err()
+		return o.list.Failures.Err()
 	}
-	if out.group, err = score.GroupChoice(ctx, a, data, shapes); err != nil {
+	if err := o.choices(ctx, out); err != nil {
 		return err
 	}
-	if out.split, err = score.SplitChoice(ctx, a, data, shapes); err != nil {
-		return err
-	}
-	if n := len(data.Partial); n > 0 && o.Query.Problems == "" {
+	if n := len(o.data.Partial); n > 0 && o.Query.Problems == "" {
 		o.Factory.Streams.Note(digits.Plural(n, "problem is", "problems are") +
-			" left out, of which fewer than half of the configurations were recorded: " + shapesOf(data.Partial))
+			" left out, of which fewer than half of the configurations were recorded: " + shapesOf(o.data.Partial))
 	}
 	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
@@ -156,7 +177,45 @@ func Run(ctx context.Context, o *Options) error {
 	if err := report.Write(ctx, o.Factory, o.Report, out.contents()); err != nil {
 		return err
 	}
-	return failures.Err()
+	return o.list.Failures.Err()
+}
+
+// open opens the model and reads the measurements and the problems to score it at.
+func (o *Options) open(ctx context.Context) (err error) {
+	if o.model, err = o.Factory.Searched(ctx, &o.Query.Search); err != nil {
+		return err
+	}
+	if o.data, err = o.records(ctx, o.model.Describe()); err != nil {
+		return err
+	}
+	o.list, err = o.problems(ctx, o.data)
+	return err
+}
+
+// scored scores the model at each problem.
+func (o *Options) scored(ctx context.Context) (*outcome, error) {
+	rows, errs, err := o.evaluate(ctx, o.model, o.data, problems.Shapes(o.list.Problems))
+	if err != nil {
+		return nil, err
+	}
+	out := &outcome{arch: o.model.Describe(), data: o.data, labels: o.list.Labels}
+	for i := range rows {
+		if errs[i] != nil {
+			o.list.Failures.Add(o.list.Problems[i].Where, errs[i])
+			continue
+		}
+		out.rows, out.labelled = append(out.rows, rows[i]), append(out.labelled, o.list.Problems[i].Labels)
+	}
+	return out, nil
+}
+
+// choices scores the model's choices along the axes that the measurements vary.
+func (o *Options) choices(ctx context.Context, out *outcome) (err error) {
+	shapes := problems.Shapes(o.list.Problems)
+	if out.group, err = score.GroupChoice(ctx, o.model, o.data, shapes); err == nil {
+		out.split, err = score.SplitChoice(ctx, o.model, o.data, shapes)
+	}
+	return err
 }
 
 // evaluate scores the model at each problem.

@@ -5,62 +5,10 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
-
-// object is what `eval --json` writes; docs/json.md describes it.
-type object struct {
-	Arch       string          `json:"arch"`
-	Device     string          `json:"device"`
-	Model      string          `json:"model"`
-	ModelClass arch.ModelClass `json:"model_class,omitempty"`
-	Kernel     string          `json:"kernel"`
-	Rung       arch.Rung       `json:"rung"`
-	Ranks      bool            `json:"ranks_only,omitempty"`
-	Records    string          `json:"records"`
-	GroupM     int             `json:"group_m"`
-	SplitK     int             `json:"split_k"`
-	Fitted     []string        `json:"fitted"`
-	InSample   int             `json:"in_sample"`
-	Problems   []problem       `json:"problems"`
-	Partial    []gemm.Record   `json:"partial,omitempty"`
-	Summary    ask.Fields      `json:"summary"`
-	Classes    ask.Fields      `json:"classes"`
-	Group      *ask.Fields     `json:"group,omitempty"`
-	Split      *ask.Fields     `json:"split,omitempty"`
-}
-
-// problem is one problem in JSON.
-type problem struct {
-	gemm.Record
-	Labels ask.Fields `json:"labels,omitempty"`
-	Class  string     `json:"class"`
-
-	Pick        gemm.Config `json:"pick"`
-	PickMS      ask.Number  `json:"pick_ms"`
-	PredictedMS float64     `json:"predicted_ms"`
-	IntervalMS  *[2]float64 `json:"interval_ms"`
-	Best        gemm.Config `json:"best"`
-	BestMS      float64     `json:"best_ms"`
-	Eff         float64     `json:"efficiency"`
-	Top4        float64     `json:"efficiency_top4"`
-	Top8        float64     `json:"efficiency_top8"`
-	Top16       float64     `json:"efficiency_top16"`
-	Tau         ask.Number  `json:"tau"`
-	PickRank    *int        `json:"pick_rank_measured"`
-	BestRank    *int        `json:"best_rank_predicted"`
-	Error       ask.Number  `json:"error_median"`
-	Held        *bool       `json:"interval_held"`
-	Coverage    ask.Number  `json:"interval_coverage"`
-	Recorded    int         `json:"recorded"`
-	Refused     int         `json:"refused"`
-	InSample    bool        `json:"in_sample"`
-	Outside     []string    `json:"outside"`
-}
 
 // place is a rank, null where there is none.
 func place(rank int) *int {
@@ -78,19 +26,20 @@ func milliseconds(t unit.Seconds) float64 {
 	return float64(t) * 1e3
 }
 
-func (o *outcome) object() object {
-	out := object{
+// object is the score as a plain value.
+func (o *outcome) object() ask.Evaluation {
+	out := ask.Evaluation{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, ModelClass: o.arch.ModelClass,
 		Kernel: o.data.Kernel, Rung: o.arch.Rung,
 		Ranks: o.arch.RanksOnly, Records: o.data.Name,
 		GroupM: o.data.Group, SplitK: o.data.Split, Fitted: dataSets(o.fitted()), InSample: o.inSample(),
-		Problems: []problem{},
+		Problems: []ask.Evaluated{},
 		Summary:  summary(score.SummariseEvaluations(o.rows, o.scope)), Classes: ask.Fields{},
 		Group: choice(o.group), Split: choice(o.split),
 	}
 	for i := range o.rows {
 		r := &o.rows[i]
-		scored := problem{
+		scored := ask.Evaluated{
 			Record: r.Problem.Record(), Labels: ask.Labels(o.labels, o.labelled[i]), Class: r.Class.String(),
 			Pick: r.Pick.Config, PickMS: ask.Number(milliseconds(r.Pick.Time)),
 			PredictedMS: milliseconds(r.Predicted),

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -54,25 +55,19 @@ type singlesGroup struct {
 	Highest float64 `json:"highest"`
 }
 
-// runSingles scores a model on a data set with one configuration per problem.
-func (o *Options) runSingles(ctx context.Context, a arch.Architecture, data *score.Subset,
-	problems []gemm.Problem,
-) error {
+// singles scores a model on a data set with one configuration per problem.
+func (o *Options) singles(ctx context.Context) (*singles, error) {
 	for _, flag := range []struct {
 		name  string
 		given bool
 	}{{"report", o.Report != ""}, {"intervals", o.Intervals}} {
 		if flag.given {
-			return diag.Inputf("%s has one configuration per problem, and the %s needs a choice", data.Name, flag.name).
+			return nil, diag.Inputf("%s has one configuration per problem, and the %s needs a choice", o.data.Name, flag.name).
 				At("--%s", flag.name).Do("leave it out")
 		}
 	}
-	rows, err := score.Singles(ctx, a, data, problems)
-	if err != nil {
-		return err
-	}
-	out := singles{a.Describe(), data, rows}
-	return out.write(o.Factory.Streams, o.Factory.Format())
+	rows, err := score.Singles(ctx, o.model, o.data, problems.Shapes(o.list.Problems))
+	return &singles{o.model.Describe(), o.data, rows}, err
 }
 
 // groups sums up the ratios of all kernels, of those that spill and of the others.

@@ -6,10 +6,14 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 )
+
+// Short says what the command answers.
+const Short = "Show every number behind a prediction, with formula, unit and source"
 
 // Options are what the command line says.
 type Options struct {
@@ -26,7 +30,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
-		Short: "Show every number behind a prediction, with formula, unit and source",
+		Short: Short,
 		Long: "Show where the predicted time of one configuration goes. With --terms, and in JSON, CSV and TSV,\n" +
 			"there is every number behind it: the hardware parameters and the model's constants with their\n" +
 			"sources, then each intermediate with its formula, the formula with the numbers put in, its value,\n" +
@@ -40,23 +44,41 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	o.Query.Register(cmd.Flags(), false)
-	o.Query.Contract.Register(cmd.Flags())
-	cmd.Flags().StringVar(&o.Config, "config", "",
+	o.register(cmd.Flags())
+	return cmd
+}
+
+// register adds the flags.
+func (o *Options) register(flags *pflag.FlagSet) {
+	o.Query.Register(flags, false)
+	o.Query.Contract.Register(flags)
+	flags.StringVar(&o.Config, "config", "",
 		"explain this `CONFIG`, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; what is left out is the first "+
 			"candidate's of that tile")
-	cmd.Flags().StringVar(&o.Diff, "diff", "", "set this `CONFIG` beside the one that is explained")
-	cmd.Flags().BoolVar(&o.Terms, "terms", false, "show every number in a page, with formula, unit and source")
-	return cmd
+	flags.StringVar(&o.Diff, "diff", "", "set this `CONFIG` beside the one that is explained")
+	flags.BoolVar(&o.Terms, "terms", false, "show every number in a page, with formula, unit and source")
+}
+
+// Ask adds the flags of a question about one problem, and returns what answers it.
+func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+	o := &Options{Factory: f}
+	o.register(flags)
+	return func(ctx context.Context) (any, error) {
+		problem, a, err := f.Asked(ctx, &o.Query)
+		if err != nil {
+			return nil, err
+		}
+		e, err := ask.Explain(ctx, a, problem, f.Settings.Kernel, o.Config)
+		if err != nil {
+			return nil, err
+		}
+		return e.Explanation(), nil
+	}
 }
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	problem, err := o.Query.One(o.Factory.Settings.DType)
-	if err != nil {
-		return err
-	}
-	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	problem, a, err := o.Factory.Asked(ctx, &o.Query)
 	if err != nil {
 		return err
 	}

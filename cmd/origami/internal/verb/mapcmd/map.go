@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
@@ -21,6 +22,9 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
 )
+
+// Short says what the command answers.
+const Short = "Map rates, winners and regret over a grid of sizes"
 
 // Options are what the command line says.
 type Options struct {
@@ -36,7 +40,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "map (--arch ARCH -m SIZES -n SIZES -k SIZES | --arch ARCH --records FOLDER | --from FILE)",
-		Short: "Map rates, winners and regret over a grid of sizes",
+		Short: Short,
 		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP by byte of its tile and its\n" +
 			"split of K. Two of m, n and k vary. Without --records the model says which kernel is the fastest.\n" +
 			"With --records the measurements do, and the model's pick among them and its regret are printed too:\n" +
@@ -49,12 +53,17 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	o.Query.RegisterGrid(cmd.Flags(), &o.Grid)
-	cmd.Flags().StringVar(&o.Records, "records", "", "`FOLDER` of a data set: map what was measured, at its sizes")
-	cmd.Flags().StringVar(&o.From, "from", "",
-		"map this CSV `FILE` with the columns m,n,k and some of gflops,winner,config,tile,split,flop_per_byte,regret")
-	cmd.Flags().StringVar(&o.Report, "report", "", "also write Markdown, CSV, JSON and the maps into `FOLDER`")
+	o.register(cmd.Flags())
 	return cmd
+}
+
+// register adds the flags.
+func (o *Options) register(flags *pflag.FlagSet) {
+	o.Query.RegisterGrid(flags, &o.Grid)
+	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set: map what was measured, at its sizes")
+	flags.StringVar(&o.From, "from", "",
+		"map this CSV `FILE` with the columns m,n,k and some of gflops,winner,config,tile,split,flop_per_byte,regret")
+	flags.StringVar(&o.Report, "report", "", "also write Markdown, CSV, JSON and the maps into `FOLDER`")
 }
 
 // outcome is what was found.
@@ -72,8 +81,34 @@ type outcome struct {
 	ours    bool // it has problems of ours, with a type and a layout
 }
 
+// Ask adds the flags of a question, and returns what answers it.
+func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+	o := &Options{Factory: f}
+	o.register(flags)
+	return func(ctx context.Context) (any, error) {
+		out, err := o.find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return out.answers(), nil
+	}
+}
+
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
+	out, err := o.find(ctx)
+	if err != nil {
+		return err
+	}
+	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
+		return err
+	}
+	return report.Write(ctx, o.Factory, o.Report, report.Contents{Name: "map", Subject: out.subject, Numbers: out.write,
+		Page: out.page})
+}
+
+// find fills the map.
+func (o *Options) find(ctx context.Context) (*outcome, error) {
 	out := &outcome{}
 	var err error
 	if o.From != "" {
@@ -82,17 +117,13 @@ func Run(ctx context.Context, o *Options) error {
 		err = o.fromModel(ctx, out)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out.laid = out.lay(out.cells)
 	out.kernels = kernels(out.cells)
 	out.picks = slices.ContainsFunc(out.cells, func(c cell) bool { return c.pick != nil })
 	out.summarise()
-	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
-		return err
-	}
-	return report.Write(ctx, o.Factory, o.Report, report.Contents{Name: "map", Subject: out.subject, Numbers: out.write,
-		Page: out.page})
+	return out, nil
 }
 
 func (o *Options) fromFile(ctx context.Context, out *outcome) error {

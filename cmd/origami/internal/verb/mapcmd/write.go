@@ -13,7 +13,7 @@ import (
 // write writes the kernels as a table, or the sizes as CSV or JSON.
 func (out *outcome) write(s *table.Streams, format table.Format) error {
 	if format == table.JSON {
-		return out.json(s)
+		return table.JSONLines(s, out.answers())
 	}
 	if format != table.Table {
 		return table.WriteRows(s, format, header(), out.records())
@@ -83,42 +83,20 @@ func whole(v, least int) string {
 	return strconv.Itoa(v)
 }
 
-// cellJSON is a size in JSON. What is unknown is null.
-type cellJSON struct {
-	Problem   gemm.Record `json:"problem"`
-	Winner    *int        `json:"winner"`
-	Config    string      `json:"config"`
-	Tile      string      `json:"tile"`
-	Split     *int        `json:"split"`
-	PerByte   ask.Number  `json:"flop_per_byte"`
-	Seconds   ask.Number  `json:"seconds"`
-	GFLOPS    ask.Number  `json:"gflops"`
-	Pick      *pickJSON   `json:"pick,omitempty"`
-	Validated bool        `json:"validated"`
-}
-
-// pickJSON is the model's pick among what was measured.
-type pickJSON struct {
-	Kernel  *int       `json:"kernel"`
-	Config  string     `json:"config"`
-	Seconds ask.Number `json:"seconds"`
-	Regret  ask.Number `json:"regret"`
-}
-
-func (out *outcome) json(s *table.Streams) error {
+// answers are the sizes as plain values.
+func (out *outcome) answers() []ask.Cell {
+	answers := make([]ask.Cell, len(out.cells))
 	for i := range out.cells {
 		c := &out.cells[i]
-		line := cellJSON{Problem: c.problem.Record(), Winner: known(c.best.number, 0), Config: c.best.name, Tile: c.best.tile,
-			Split: known(c.best.split, 1), PerByte: ask.Number(c.best.perByte), Seconds: ask.Number(c.best.seconds),
-			GFLOPS: ask.Number(c.best.gflops), Validated: c.validated}
+		answers[i] = ask.Cell{Problem: c.problem.Record(), Winner: known(c.best.number, 0), Config: c.best.name,
+			Tile: c.best.tile, Split: known(c.best.split, 1), PerByte: ask.Number(c.best.perByte),
+			Seconds: ask.Number(c.best.seconds), GFLOPS: ask.Number(c.best.gflops), Validated: c.validated}
 		if c.pick != nil {
-			line.Pick = &pickJSON{known(c.pick.number, 0), c.pick.name, ask.Number(c.pick.seconds), ask.Number(c.regret)}
-		}
-		if err := table.JSONLine(s, line); err != nil {
-			return err
+			answers[i].Pick = &ask.CellPick{Kernel: known(c.pick.number, 0), Config: c.pick.name,
+				Seconds: ask.Number(c.pick.seconds), Regret: ask.Number(c.regret)}
 		}
 	}
-	return nil
+	return answers
 }
 
 func known(v, least int) *int {

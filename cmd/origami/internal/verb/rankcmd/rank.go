@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
@@ -13,6 +14,9 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 )
+
+// Short says what the command answers.
+const Short = "Rank the candidate configurations, with the terms of each prediction"
 
 // Options are what the command line says.
 type Options struct {
@@ -28,7 +32,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "rank --arch ARCH -m SIZE -n SIZE -k SIZE",
-		Short: "Rank the candidate configurations, with the terms of each prediction",
+		Short: Short,
 		Long: "Rank the candidate configurations by predicted time, with every term of the prediction. A table\n" +
 			"and JSON list them best first; CSV and TSV with --all, and every format with --include-rejected,\n" +
 			"keep the order of the candidate list and give each its rank.",
@@ -42,20 +46,52 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			if o.All && cmd.Flags().Changed("top") {
 				return diag.Inputf("--all and --top contradict each other").Do("leave one of them out")
 			}
-			if o.Top < 1 {
-				return diag.Inputf("--top %d is not positive", o.Top).Do("give a whole number of at least 1, or --all")
+			if err := o.checkTop(); err != nil {
+				return err
 			}
 			o.All = o.All || o.Rejected
 			return run(cmd.Context(), o)
 		},
 	}
-	o.Query.Register(cmd.Flags(), true)
-	o.Query.Contract.Register(cmd.Flags())
-	cmd.Flags().IntVar(&o.Top, "top", 10, "how many configurations to list")
-	cmd.Flags().BoolVar(&o.All, "all", false, "list every candidate")
-	cmd.Flags().BoolVar(&o.Rejected, "include-rejected", false,
-		"list those that cannot be used too, with the reason; implies --all")
+	o.register(cmd.Flags())
 	return cmd
+}
+
+// register adds the flags.
+func (o *Options) register(flags *pflag.FlagSet) {
+	o.Query.Register(flags, true)
+	o.Query.Contract.Register(flags)
+	flags.IntVar(&o.Top, "top", 10, "how many configurations to list")
+	flags.BoolVar(&o.All, "all", false, "list every candidate")
+	flags.BoolVar(&o.Rejected, "include-rejected", false,
+		"list those that cannot be used too, with the reason; implies --all")
+}
+
+func (o *Options) checkTop() error {
+	if o.Top < 1 {
+		return diag.Inputf("--top %d is not positive", o.Top).Do("give a whole number of at least 1, or --all")
+	}
+	return nil
+}
+
+// Ask adds the flags of a question about one problem, and returns what answers it.
+func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+	o := &Options{Factory: f}
+	o.register(flags)
+	return func(ctx context.Context) (any, error) {
+		if err := o.checkTop(); err != nil {
+			return nil, err
+		}
+		all, err := f.AskOne(ctx, &o.Query, ask.Question{Top: o.Top, Terms: true})
+		if err != nil {
+			return nil, err
+		}
+		entries := make([]ask.Ranked, len(all.Entries))
+		for i := range entries {
+			entries[i] = all.Ranked(&all.Entries[i], false)
+		}
+		return entries, nil
+	}
 }
 
 // Run answers.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -28,12 +29,7 @@ type Options struct {
 
 // New returns the command. run is Run, or what a test wants to see called.
 func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
-	return NewWith(f, &Options{}, run)
-}
-
-// NewWith is New with options of the caller's, which the flags of the command set.
-func NewWith(f *session.Factory, o *Options, run func(context.Context, *Options) error) *cobra.Command {
-	o.Factory = f
+	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "report --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE | --problems FILE]",
 		Short: "Write a page with figures of what the models say",
@@ -51,12 +47,16 @@ func NewWith(f *session.Factory, o *Options, run func(context.Context, *Options)
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	flags := cmd.Flags()
+	o.Register(cmd.Flags())
+	return cmd
+}
+
+// Register adds the flags.
+func (o *Options) Register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	flags.StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set to hold the models against; the shipped one otherwise")
 	flags.StringVarP(&o.Output, "output", "o", "report.html", "`FILE` to write")
-	return cmd
 }
 
 // Run writes the page.

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
@@ -12,6 +13,9 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 )
+
+// Short says what the command answers.
+const Short = "Place kernels under the roofs of a device: instructions, shared memory, L2, DRAM"
 
 // Options are what the command line says.
 type Options struct {
@@ -30,7 +34,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "roofline --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE]",
-		Short: "Place kernels under the roofs of a device: instructions, shared memory, L2, DRAM",
+		Short: Short,
 		Long: "List the ceilings of each device for a type of operands: its matrix instructions, FMA, shared memory\n" +
 			"(LDS), L2, MALL and DRAM. A limit is what nothing exceeds, by the data sheet or by the width of the\n" +
 			"unit. What a microbenchmark reached is beside it where one was run: with --device-file, that of\n" +
@@ -50,36 +54,41 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	flags := cmd.Flags()
+	o.register(cmd.Flags())
+	return cmd
+}
+
+// register adds the flags.
+func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	flags.StringArrayVar(&o.Configs, "config", nil,
 		"place this `CONFIG` too, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; may be repeated")
 	flags.BoolVar(&o.Measured, "measured", false, "place measured times of the shipped data set")
 	flags.StringVar(&o.Records, "records", "", "place measured times of the data set in `FOLDER`")
 	flags.StringVar(&o.Report, "report", "", "write a page, the figure and the numbers into a `FOLDER`")
-	return cmd
+}
+
+// Ask adds the flags of a question, and returns what answers it.
+func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+	o := &Options{Factory: f}
+	o.register(flags)
+	return func(ctx context.Context) (any, error) {
+		p, err := o.draw(ctx)
+		if err == nil {
+			err = p.failures.First()
+		}
+		if err != nil {
+			return nil, err
+		}
+		return p.object(), nil
+	}
 }
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
-	list, err := o.problems(ctx)
+	p, err := o.draw(ctx)
 	if err != nil {
 		return err
-	}
-	p := &picture{failures: list.Failures, labels: list.Labels}
-	base, err := o.Query.Base(o.Factory.Settings.DType)
-	if err != nil {
-		return err
-	}
-	p.dtype = base.DType
-	sides, err := o.open(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range sides {
-		if err := p.add(ctx, o, &sides[i], list.Problems); err != nil {
-			return err
-		}
 	}
 	if err := p.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
@@ -88,7 +97,31 @@ func Run(ctx context.Context, o *Options) error {
 	if err := report.Write(ctx, o.Factory, o.Report, p.contents()); err != nil {
 		return err
 	}
-	return list.Failures.Err()
+	return p.failures.Err()
+}
+
+// draw places the kernels.
+func (o *Options) draw(ctx context.Context) (*picture, error) {
+	list, err := o.problems(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &picture{failures: list.Failures, labels: list.Labels}
+	base, err := o.Query.Base(o.Factory.Settings.DType)
+	if err != nil {
+		return nil, err
+	}
+	p.dtype = base.DType
+	sides, err := o.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range sides {
+		if err := p.add(ctx, o, &sides[i], list.Problems); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
 }
 
 // measured reports whether the times are measured ones.

@@ -5,60 +5,10 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/roofline"
 	"github.com/origami-gemm/origami/core/unit"
-)
-
-// The JSON of `roofline`.
-type (
-	object struct {
-		Devices []deviceJSON `json:"devices"`
-		Kernels []kernelJSON `json:"kernels"`
-	}
-	deviceJSON struct {
-		ID         string          `json:"device"`
-		Name       string          `json:"name"`
-		Model      string          `json:"model"`
-		ModelClass arch.ModelClass `json:"model_class,omitempty"`
-		Kernel     string          `json:"kernel"`
-		DType      string          `json:"dtype"`
-		Ceilings   []ceilingJSON   `json:"ceilings"`
-	}
-	ceilingJSON struct {
-		Name    string     `json:"name"`
-		Level   string     `json:"level"`
-		Limit   ask.Number `json:"limit"`
-		Reached ask.Number `json:"reached"`
-		Unit    string     `json:"unit"`
-		Source  string     `json:"source"`
-	}
-	kernelJSON struct {
-		Device     string       `json:"device"`
-		Problem    gemm.Record  `json:"problem"`
-		Labels     ask.Fields   `json:"labels,omitempty"`
-		Name       string       `json:"name"`
-		Config     *gemm.Config `json:"config"`
-		Measured   bool         `json:"measured"`
-		Seconds    float64      `json:"seconds"`
-		Rate       float64      `json:"flop_per_second"`
-		Attainable float64      `json:"attainable_flop_per_second"`
-		Share      float64      `json:"of_attainable"`
-		Bound      string       `json:"bound"`
-		Above      string       `json:"above,omitempty"`
-		Levels     []levelJSON  `json:"levels"`
-	}
-	levelJSON struct {
-		Level     string     `json:"level"`
-		Bytes     float64    `json:"bytes"`
-		Counted   bool       `json:"counted_by_model"`
-		Intensity float64    `json:"flop_per_byte"`
-		Bandwidth float64    `json:"bytes_per_second"`
-		Share     ask.Number `json:"of_roof"`
-		Above     string     `json:"above,omitempty"`
-	}
 )
 
 // known returns a number that is 0 if it is unknown as one that JSON writes as null then.
@@ -69,24 +19,24 @@ func known(v float64) ask.Number {
 	return ask.Number(v)
 }
 
-func (p *picture) object() object {
-	out := object{Devices: []deviceJSON{}, Kernels: []kernelJSON{}}
+func (p *picture) object() ask.Rooflines {
+	out := ask.Rooflines{Devices: []ask.RooflineDevice{}, Kernels: []ask.RooflineKernel{}}
 	for i := range p.sides {
 		s := &p.sides[i]
 		for _, d := range s.roofs {
-			j := deviceJSON{ID: s.label, Name: s.desc.DeviceName, Model: s.desc.Model, ModelClass: s.desc.ModelClass,
-				Kernel: s.kernel, DType: d.DType.String(), Ceilings: []ceilingJSON{}}
+			j := ask.RooflineDevice{ID: s.label, Name: s.desc.DeviceName, Model: s.desc.Model,
+				ModelClass: s.desc.ModelClass, Kernel: s.kernel, DType: d.DType.String(), Ceilings: []ask.Ceiling{}}
 			for k := range d.Ceilings {
 				c := &d.Ceilings[k]
-				j.Ceilings = append(j.Ceilings, ceilingJSON{c.Name, c.Level.String(), known(c.Limit), known(c.Reached),
-					c.Unit(), c.Source})
+				j.Ceilings = append(j.Ceilings, ask.Ceiling{Name: c.Name, Level: c.Level.String(), Limit: known(c.Limit),
+					Reached: known(c.Reached), Unit: c.Unit(), Source: c.Source})
 			}
 			out.Devices = append(out.Devices, j)
 		}
 	}
 	for i := range p.kernels {
 		k := &p.kernels[i]
-		j := kernelJSON{Device: p.sides[k.side].label, Problem: k.problem.Record(),
+		j := ask.RooflineKernel{Device: p.sides[k.side].label, Problem: k.problem.Record(),
 			Labels: k.fields(p.labels), Name: k.name, Measured: k.measured,
 			Seconds: k.Seconds, Rate: k.Rate, Attainable: k.Attainable, Share: k.Share(), Bound: k.Bound.String(),
 			Above: k.compute.String()}
@@ -94,8 +44,8 @@ func (p *picture) object() object {
 			j.Config = &k.config
 		}
 		for _, l := range k.Points {
-			j.Levels = append(j.Levels, levelJSON{l.Level.String(), l.Bytes, l.Counted, l.Intensity, l.Bandwidth,
-				known(l.Share), l.Above.String()})
+			j.Levels = append(j.Levels, ask.RooflineLevel{Level: l.Level.String(), Bytes: l.Bytes, Counted: l.Counted,
+				Intensity: l.Intensity, Bandwidth: l.Bandwidth, Share: known(l.Share), Above: l.Above.String()})
 		}
 		out.Kernels = append(out.Kernels, j)
 	}

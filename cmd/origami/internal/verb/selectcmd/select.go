@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
@@ -13,6 +14,9 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 )
+
+// Short says what the command answers.
+const Short = "Pick the kernel configuration for a problem, and say why"
 
 // Options are what the command line says.
 type Options struct {
@@ -33,7 +37,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "select --arch ARCH -m SIZE -n SIZE -k SIZE",
-		Short: "Pick the kernel configuration for a problem, and say why",
+		Short: Short,
 		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, the\n" +
 			"reasons, and the runner-up. With --problems there is a row per problem. If the model states its\n" +
 			"uncertainty, the answer also has the interval of the measured time. --regret adds the expected\n" +
@@ -54,18 +58,36 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			return run(cmd.Context(), o)
 		},
 	}
-	o.Query.Register(cmd.Flags(), true)
-	o.Query.Contract.Register(cmd.Flags())
-	cmd.Flags().IntVar(&o.Top, "top", 1, "list the best `N` configurations")
-	cmd.Flags().BoolVar(&o.Regret, "regret", false,
-		"add the expected regret of the pick, and how many candidates are worth measuring")
-	cmd.Flags().StringVar(&o.Measure, "measure", "",
-		"measure the first `N` candidates and take the fastest; auto measures as many as are worth it")
-	cmd.Flags().StringVar(&o.Logic, "logic", "",
-		"take the kernel that a library logic has for the problem: a `FILE` of origami, Tensile or hipBLASLt")
-	cmd.Flags().StringVar(&o.Executor, "executor", "",
-		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
+	o.register(cmd.Flags())
 	return cmd
+}
+
+// register adds the flags.
+func (o *Options) register(flags *pflag.FlagSet) {
+	o.Query.Register(flags, true)
+	o.Query.Contract.Register(flags)
+	flags.IntVar(&o.Top, "top", 1, "list the best `N` configurations")
+	flags.BoolVar(&o.Regret, "regret", false,
+		"add the expected regret of the pick, and how many candidates are worth measuring")
+	flags.StringVar(&o.Measure, "measure", "",
+		"measure the first `N` candidates and take the fastest; auto measures as many as are worth it")
+	flags.StringVar(&o.Logic, "logic", "",
+		"take the kernel that a library logic has for the problem: a `FILE` of origami, Tensile or hipBLASLt")
+	flags.StringVar(&o.Executor, "executor", "",
+		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
+}
+
+// Ask adds the flags of a question about one problem, and returns what answers it.
+func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+	o := &Options{Factory: f}
+	o.register(flags)
+	return func(ctx context.Context) (any, error) {
+		one, err := f.AskOne(ctx, &o.Query, ask.Question{Top: 2, Terms: true, Regret: o.Regret})
+		if err != nil {
+			return nil, err
+		}
+		return one.Answer(&one.Entries[0]), nil
+	}
 }
 
 // checkTop refuses a --top that says nothing, or beside a flag that has one answer.

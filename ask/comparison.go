@@ -1,0 +1,145 @@
+package ask
+
+import (
+	"errors"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Comparison is what several architectures make of one problem.
+type Comparison struct {
+	// the product that was asked about
+	Problem gemm.Record `json:"problem"`
+	// with `--problems`: the further columns of the file, by name, if there are any
+	Labels Fields `json:"labels,omitempty"`
+	// the model of all sides, empty if they have several; each entry has its own
+	Model string `json:"model"`
+	// as in `select`
+	ModelClass arch.ModelClass `json:"model_class,omitempty"`
+	// one per `--arch`, in the given order. A side that failed has `arch`, `device`, `what_if` and `error` only
+	Entries []Side `json:"entries"`
+	// the predicted time over the first side's, or `null` where one of the two is no time
+	Ratio []*Number `json:"ratio_to_first"`
+	// the side with the shortest time; `null` if there is none, or more than one
+	Fastest *Fastest `json:"fastest"`
+}
+
+// Side is what one side answers: Compared or Failed.
+type Side interface{ side() }
+
+func (*Compared) side() {}
+func (*Failed) side()   {}
+
+// Compared is the answer of one side.
+type Compared struct {
+	Answer
+	// the hardware numbers behind the name in `--arch`, if any
+	WhatIf string `json:"what_if,omitempty"`
+	// what the predictions most like this one were checked on; `null` if none ever was. `outside` says how this one is
+	// different
+	Checked *Checked `json:"checked"`
+	// where the pick is under the roofs
+	Roofline Roofs `json:"roofline"`
+	// the part of the time that the launch of the kernel is; `null` if the time has no launch
+	Launch *Number `json:"launch_seconds"`
+	// with `--price`: operations per dollar
+	PerDollar *Number `json:"flop_per_dollar,omitempty"`
+	// with `--watts`: operations per joule
+	PerJoule *Number `json:"flop_per_joule,omitempty"`
+	// as in `rank`
+	Terms Fields `json:"terms" of:"Term"`
+}
+
+// Failed is a side without an answer.
+type Failed struct {
+	// ids, as in `--arch arch@device`
+	Arch   string `json:"arch"`
+	Device string `json:"device"`
+	// the hardware numbers behind the name in `--arch`, if any
+	WhatIf string `json:"what_if,omitempty"`
+	// why there is no answer
+	Error Error `json:"error"`
+}
+
+// Fastest is the side with the shortest time.
+type Fastest struct {
+	// its place in `entries`
+	Entry int `json:"entry"`
+	// the next time ÷ its time
+	Lead Number `json:"lead"`
+	// whether its interval ends before the others' begin
+	Clear bool `json:"clear"`
+}
+
+// Checked is the data set behind the stated error of a prediction.
+type Checked struct {
+	// the name of the data set
+	DataSet string `json:"data_set"`
+	// its sizes
+	Sizes int `json:"sizes,omitempty"`
+	// its times, measured or published; a size has several if it was timed in other types or conditions
+	Times int `json:"times,omitempty"`
+	// the median error of the model on it
+	MedianError float64 `json:"median_error,omitempty"`
+}
+
+// Roofs are a prediction against the peaks of the device. A number is `null` if it is unknown, and a share also for a
+// model that does not predict times.
+type Roofs struct {
+	// operations by bytes of the operands and the output
+	Intensity *Number `json:"flop_per_byte"`
+	// peak ÷ bandwidth of DRAM
+	Ridge *Number `json:"ridge_flop_per_byte"`
+	// the rate ÷ the peak
+	Peak *Number `json:"of_peak"`
+	// the bytes per second ÷ the bandwidth of DRAM
+	DRAM *Number `json:"of_dram_peak"`
+	// the shortest time that these two allow ÷ the time; operands that stay in a cache do not count
+	Roof *Number `json:"of_roof"`
+}
+
+// Failure is what stands in the place of an answer.
+type Failure struct {
+	// why there is no answer
+	Error Error `json:"error"`
+}
+
+// Error is an error as a plain value.
+type Error struct {
+	// what kind of error it is
+	Kind string `json:"kind" enum:"internal,input,plugin,device"`
+	// what was wrong
+	What string `json:"what"`
+	// where
+	Where string `json:"where,omitempty"`
+	// what to do
+	Fix string `json:"fix,omitempty"`
+	// how many faults the error stands for, if they are counted
+	Count int `json:"count,omitempty"`
+}
+
+// Counted is an error that stands for many.
+type Counted struct {
+	Count int
+	Err   error
+}
+
+// Error implements error.
+func (c *Counted) Error() string { return c.Err.Error() }
+
+// Unwrap returns the error with the text.
+func (c *Counted) Unwrap() error { return c.Err }
+
+// ErrorOf returns an error as a plain value.
+func ErrorOf(err error) Error {
+	d := &diag.Error{What: err.Error()}
+	_ = errors.As(err, &d)
+	d = d.Bounded()
+	out := Error{Kind: d.Kind.String(), What: d.What, Where: d.Where, Fix: d.Fix}
+	if counted := (*Counted)(nil); errors.As(err, &counted) {
+		out.Count = counted.Count
+	}
+	return out
+}

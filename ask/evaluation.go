@@ -1,0 +1,92 @@
+package ask
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Evaluation is a model scored against measurements. [Evaluating](evaluating.md) defines the numbers.
+type Evaluation struct {
+	// ids, as in `--arch arch@device`
+	Arch   string `json:"arch"`
+	Device string `json:"device"`
+	// the model
+	Model string `json:"model"`
+	// as in `select`
+	ModelClass arch.ModelClass `json:"model_class,omitempty"`
+	// the kernel family
+	Kernel string `json:"kernel"`
+	// as in `select`
+	Rung arch.Rung `json:"rung"`
+	// as in `select`: `predicted_ms` is then no time, and `error_median` no error of one
+	Ranks bool `json:"ranks_only,omitempty"`
+	// the measurements that were scored against
+	Records string `json:"records"`
+	// the constant values of the launch-order group and of the split of K in the measurements, 0 for none
+	GroupM int `json:"group_m"`
+	SplitK int `json:"split_k"`
+	// the data sets that the model was fitted to
+	Fitted []string `json:"fitted"`
+	// how many of the problems are [in-sample](evaluating.md#in-sample-scores)
+	InSample int `json:"in_sample"`
+	// the problems
+	Problems []Evaluated `json:"problems"`
+	// the recorded problems that were left out, if any
+	Partial []gemm.Record `json:"partial,omitempty"`
+	// `problems`, `unrecorded_picks`; `efficiency_…`, `top4_…`, `top8_…` and `top16_…` with `geomean`, `median`, `p10`,
+	// `worst`; `tau_mean`, `tau_worst`, `error_median`, `interval_coverage` (of all recorded times),
+	// `interval_coverage_picks`; with intervals also `auto_…` (the fastest of the candidates that are worth measuring),
+	// `auto_measured_mean` (their number), `expected_regret_mean` and `recorded_regret_mean`, which `expected_loss_mean`
+	// and `recorded_loss_mean` repeat until the next major version
+	Summary Fields `json:"summary" of:"Number"`
+	// the numbers of `summary` by class of shape, for classes with problems
+	Classes Fields `json:"classes" of:"Scores"`
+	// only if the measurements vary it: `configurations`, `efficiency_geomean`, `efficiency_p10`, `efficiency_worst` of
+	// the model's choice, `constant_geomean` and `constant_worst` of the constant value
+	Group *Fields `json:"group,omitempty" of:"Number"`
+	Split *Fields `json:"split,omitempty" of:"Number"`
+}
+
+// Evaluated is one problem of an evaluation.
+type Evaluated struct {
+	gemm.Record
+	// with `--problems`: the further columns of the file, by name, if there are any
+	Labels Fields `json:"labels,omitempty"`
+	// the class of shape
+	Class string `json:"class"`
+	// the model's pick
+	Pick gemm.Config `json:"pick"`
+	// its recorded time; `null` without one
+	PickMS Number `json:"pick_ms"`
+	// its predicted time
+	PredictedMS float64 `json:"predicted_ms"`
+	// the low and the high end of its time, or `null`
+	IntervalMS *[2]float64 `json:"interval_ms"`
+	// the fastest recorded configuration
+	Best gemm.Config `json:"best"`
+	// its time
+	BestMS float64 `json:"best_ms"`
+	// the best time ÷ the time of the pick, and of the fastest of the model's first 4, 8 and 16 candidates
+	Eff   float64 `json:"efficiency"`
+	Top4  float64 `json:"efficiency_top4"`
+	Top8  float64 `json:"efficiency_top8"`
+	Top16 float64 `json:"efficiency_top16"`
+	// how well the orders agree (Kendall's tau-b); `null` if undefined
+	Tau Number `json:"tau"`
+	// the place of the pick in the measured order, and of the best in the predicted one; `null` without a rank
+	PickRank *int `json:"pick_rank_measured"`
+	BestRank *int `json:"best_rank_predicted"`
+	// the median error of the predicted times
+	Error Number `json:"error_median"`
+	// whether the pick's time lies in its interval; `null` without an interval
+	Held *bool `json:"interval_held"`
+	// the share of the times in their intervals; `null` without intervals
+	Coverage Number `json:"interval_coverage"`
+	// the numbers of recorded configurations, and of these, rejected by the model
+	Recorded int `json:"recorded"`
+	Refused  int `json:"refused"`
+	// whether the model was fitted to the problem
+	InSample bool `json:"in_sample"`
+	// as in `select`
+	Outside []string `json:"outside"`
+}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask/problems"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -165,10 +164,10 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 		list.File, list.Failures.file = rows, "--problems"
 		return list, err
 	}
-	name, in, size := "stdin", iostreams.Reader(ctx, from.Streams.In), int64(0)
+	name, in, size := "stdin", Reader(ctx, from.Streams.In), int64(0)
 	if f.Problems != "-" {
 		name = f.Problems
-		file, err := iostreams.Open(ctx, name)
+		file, err := OpenFile(ctx, name)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, err

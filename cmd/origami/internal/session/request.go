@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
@@ -170,7 +169,7 @@ func (f *Factory) checkOverrides(
 // readFile reads a whole file, through gzip if its name ends in .gz. The error does not repeat the name, unless the
 // file is too large.
 func readFile(ctx context.Context, name string, most limit.Size, fix string) ([]byte, error) {
-	file, err := iostreams.Open(ctx, name)
+	file, err := OpenFile(ctx, name)
 	if err != nil {
 		return nil, withoutPath(err)
 	}

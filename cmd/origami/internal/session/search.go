@@ -12,7 +12,6 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -87,10 +86,10 @@ func (f *SearchFlags) Restrict(
 // read returns the file of candidates. Several architectures may ask for it.
 func (f *SearchFlags) read(ctx context.Context, stdin io.Reader) ([]byte, error) {
 	f.once.Do(func() {
-		r := iostreams.Reader(ctx, stdin)
+		r := Reader(ctx, stdin)
 		if f.Candidates != "-" {
 			var file io.ReadCloser
-			if file, f.err = iostreams.Open(ctx, f.Candidates); f.err != nil {
+			if file, f.err = OpenFile(ctx, f.Candidates); f.err != nil {
 				return
 			}
 			defer file.Close()

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
@@ -23,7 +23,7 @@ const fileForm = "give a CSV file with the columns m,n,k and some of gflops,winn
 // readFile reads a table of winners: the CSV that this command writes, or one that others wrote with some of its
 // columns. What is missing is left out of the map.
 func readFile(ctx context.Context, name string, base gemm.Problem) ([]cell, error) {
-	file, err := iostreams.Open(ctx, name)
+	file, err := session.OpenFile(ctx, name)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err

@@ -17,7 +17,6 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/calibrate"
@@ -40,7 +39,7 @@ func (o *CalibrateOptions) replay(ctx context.Context) (*outcome, error) {
 }
 
 func read(ctx context.Context, file string) (*calibrate.Records, error) {
-	in, err := iostreams.Open(ctx, file)
+	in, err := session.OpenFile(ctx, file)
 	if err != nil {
 		return nil, unreadable(file, err)
 	}

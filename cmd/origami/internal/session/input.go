@@ -1,4 +1,4 @@
-package iostreams
+package session
 
 import (
 	"context"
@@ -51,9 +51,9 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Open opens a file to read. Opening and reading end with the context's error as soon as the context is cancelled, also
+// OpenFile opens a file to read. Opening and reading end with the context's error as soon as the context is cancelled, also
 // if the file is a named pipe.
-func Open(ctx context.Context, name string) (io.ReadCloser, error) {
+func OpenFile(ctx context.Context, name string) (io.ReadCloser, error) {
 	type opened struct {
 		file *os.File
 		err  error

@@ -1,4 +1,4 @@
-package iostreams
+package session
 
 import (
 	"context"
@@ -51,15 +51,15 @@ func TestReaderIsInterrupted(t *testing.T) {
 	}
 }
 
-func TestOpen(t *testing.T) {
+func TestOpenFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
-	if _, err := Open(t.Context(), name); !errors.Is(err, os.ErrNotExist) {
+	if _, err := OpenFile(t.Context(), name); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(t.Context(), name)
+	f, err := OpenFile(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ func (o *opened) check(t *testing.T, a arch.Architecture) {
 		if with == nil {
 			t.Fatalf("%v is refused: choose another change", overrides)
 		}
-		if o.differs(t, with) {
+		if _, differs := o.differs(t, with, 0); differs {
 			suspicious = true
 		}
 	}
@@ -170,24 +170,43 @@ func by(factor float64) func(hw.Param) float64 {
 	}
 }
 
+// counted is where a parameter counted last: a change and a question, by position. It counts there on most devices.
+var counted = map[string][2]int{}
+
 // counts reports whether a change of the parameter changes a prediction.
 func (o *opened) counts(t *testing.T, p hw.Param) bool {
-	for _, change := range changes {
-		with := o.open(t, map[string]hw.OverrideValue{p.Name: {Value: change(p)}})
-		if with != nil && o.differs(t, with) {
+	by := func(change, first int) bool {
+		with := o.open(t, map[string]hw.OverrideValue{p.Name: {Value: changes[change](p)}})
+		if with == nil {
+			return false
+		}
+		question, differs := o.differs(t, with, first)
+		if differs {
+			counted[p.Name] = [2]int{change, question}
+		}
+		return differs
+	}
+	last := counted[p.Name]
+	if by(last[0], last[1]) {
+		return true
+	}
+	for i := range changes {
+		if i != last[0] && by(i, last[1]) {
 			return true
 		}
 	}
 	return false
 }
 
-func (o *opened) differs(t *testing.T, with arch.Architecture) bool {
+// differs returns a question whose answer differs, the first from a position on.
+func (o *opened) differs(t *testing.T, with arch.Architecture, first int) (question int, differs bool) {
 	for i := range questions {
-		if !o.predictions[i].equal(ask(t.Context(), t, with, i)) {
-			return true
+		question = (first + i) % len(questions)
+		if !o.predictions[question].equal(ask(t.Context(), t, with, question)) {
+			return question, true
 		}
 	}
-	return false
+	return 0, false
 }
 
 // questions are problems, such that each parameter counts for one of them.

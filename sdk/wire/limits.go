@@ -26,8 +26,8 @@ const (
 	MaxAnswer = 32 << 20
 	// MaxAnswerMemory is how many bytes the host may allocate to decode such an answer.
 	MaxAnswerMemory = 96 << 20
-	// MaxShortAnswer and MaxShortAnswerMemory are the same for other calls. The longest of these answers is that of Open,
-	// with some 50 KiB. An executor compiles several kernels at a time.
+	// MaxShortAnswer and MaxShortAnswerMemory are the same for other calls. Calibration has the longest of these answers,
+	// with some 400 KiB. An executor compiles several kernels at a time.
 	MaxShortAnswer       = 2 << 20
 	MaxShortAnswerMemory = 16 << 20
 	// MaxRequest is how many bytes a host may send. The largest request has two files of kernels.
@@ -73,8 +73,7 @@ func boundAnswer(ctx context.Context, method string, req, reply any, conn *grpc.
 	opts ...grpc.CallOption) error {
 	bounded, most := &codec{CodecV2: protobuf, most: MaxShortAnswerMemory}, MaxShortAnswer
 	switch reply.(type) {
-	case *pb.CandidatesResponse, *pb.EstimateResponse, *pb.TermsResponse, *pb.RankResponse, *pb.EstimateWithResponse,
-		*pb.CalibrationResponse:
+	case *pb.CandidatesResponse, *pb.EstimateResponse, *pb.TermsResponse, *pb.RankResponse, *pb.EstimateWithResponse:
 		bounded.most, most = MaxAnswerMemory, MaxAnswer
 	}
 	err := invoke(ctx, method, req, reply, conn, append(opts[:len(opts):len(opts)],

@@ -1,6 +1,6 @@
 // Package published has times of matrix multiplications with the tuned libraries of NVIDIA and AMD, which others
-// measured and published. docs/published.md describes them. The tables are written by internal/gen, except for
-// sources.csv and parts.csv.
+// measured and published. docs/published.md describes them. internal/gen writes series.csv and times.csv.gz from the
+// folders tables and measured, which are not part of the program.
 package published
 
 import (
@@ -109,6 +109,8 @@ func (t *Time) Stacks() []unit.Seconds {
 	}
 }
 
+//go:generate go run ./internal/gen .
+
 //go:embed sources.csv
 var sourcesCSV []byte
 
@@ -156,6 +158,10 @@ var tables = sync.OnceValue(func() all {
 		if at < 0 || c[0] != strconv.Itoa(len(series)) {
 			return fmt.Errorf("series %s of source %s", c[0], c[12])
 		}
+		device, ok := devices[c[1]]
+		if !ok {
+			return fmt.Errorf("series %s is of the part %q, which has no row in parts.csv", c[0], c[1])
+		}
 		overhead := 0.0
 		if c[10] != "" {
 			var err error
@@ -164,7 +170,7 @@ var tables = sync.OnceValue(func() all {
 			}
 		}
 		series = append(series, &Series{
-			Part: c[1], Device: devices[c[1]], DType: c[2], Scheme: c[3], Out: c[4], TransA: c[5] == "1",
+			Part: c[1], Device: device, DType: c[2], Scheme: c[3], Out: c[4], TransA: c[5] == "1",
 			TransB: c[6] == "1", Cache: Cache(c[7]), Library: c[8], Release: c[9], Overhead: unit.Seconds(overhead * 1e-6),
 			Doubt: c[11], Source: out.sources[at],
 		})

@@ -1,5 +1,5 @@
-// Command gen writes the tables of package published from tables of published times with one row per device, type,
-// shape and library: `go run ./plugins/library/published/internal/gen FOLDER plugins/library/published`.
+// Command gen writes series.csv and times.csv.gz of package published from the files in its folder tables, which have one
+// row per device, type, shape and library, and from what was measured for origami. It runs through go generate.
 package main
 
 import (
@@ -18,11 +18,13 @@ import (
 	"strings"
 )
 
-// inputs are the files of the folder.
-var inputs = []string{"vendor_fp16_bf16.csv.gz", "low_precision.csv.gz", "fp32_tf32.csv.gz"}
-
-// measured is the file of what was measured for origami, in the folder of the package.
-const measured = "measured/h200-cublas.csv.gz"
+// The inputs, in the folder of the package: the list of the tables with their SHA-256, as sha256sum writes it, what was
+// measured for origami, and the devices of parts.
+const (
+	sums     = "tables/SHA256SUMS"
+	measured = "measured/h200-cublas.csv.gz"
+	partsCSV = "parts.csv"
+)
 
 // sampleOf is the share of the shapes that is kept of the sources that measured tens of thousands: one in so many.
 const sampleOf = 5
@@ -40,30 +42,74 @@ type timing struct {
 }
 
 func main() {
-	if len(os.Args) != 3 {
-		log.Fatal("usage: gen FOLDER-OF-TABLES FOLDER-OF-THE-PACKAGE")
+	log.SetFlags(0)
+	if len(os.Args) != 2 {
+		log.Fatal("usage: gen FOLDER-OF-THE-PACKAGE")
 	}
-	var all []timing
-	for _, name := range inputs {
-		rows, err := read(filepath.Join(os.Args[1], name))
-		if err != nil {
-			log.Fatal(err)
-		}
-		all = append(all, rows...)
-	}
-	own, err := read(filepath.Join(os.Args[2], measured))
-	if err != nil {
-		log.Fatal(err)
-	}
-	all = append(all, own...)
-	all = fastest(sampled(all))
-	if err := write(os.Args[2], all); err != nil {
+	if err := build(os.Args[1], os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// read returns the rows of a file that are kept.
-func read(path string) ([]timing, error) {
+// build reads the inputs in the folder of the package, and writes the tables into another folder.
+func build(folder, to string) error {
+	inputs, err := checked(folder)
+	if err != nil {
+		return err
+	}
+	known, err := knownParts(folder)
+	if err != nil {
+		return err
+	}
+	var all []timing
+	for _, name := range append(inputs, measured) {
+		rows, err := read(filepath.Join(folder, name), known)
+		if err != nil {
+			return err
+		}
+		all = append(all, rows...)
+	}
+	return write(to, fastest(sampled(all)))
+}
+
+// checked returns the files of tables. A file that is not as it was recorded is an error.
+func checked(folder string) (names []string, err error) {
+	list, err := os.ReadFile(filepath.Join(folder, sums))
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(list)) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		name = filepath.Join(filepath.Dir(sums), name)
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			return nil, err
+		}
+		if got := fmt.Sprintf("%x", sha256.Sum256(text)); got != sum {
+			return nil, fmt.Errorf("%s: its SHA-256 is %s, and %s has %q", name, got, sums, sum)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// knownParts are the parts of parts.csv, those without a device file too.
+func knownParts(folder string) (map[string]bool, error) {
+	f, err := os.Open(filepath.Join(folder, partsCSV))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	rows, err := csv.NewReader(f).ReadAll()
+	known := map[string]bool{}
+	for _, row := range rows {
+		known[row[0]] = true
+	}
+	return known, err
+}
+
+// read returns the rows of a file that are kept. Each is of a known part.
+func read(path string, known map[string]bool) ([]timing, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -94,7 +140,12 @@ func read(path string) ([]timing, error) {
 		if row["source"]+row["sources"] == "" {
 			ownRow(row)
 		}
-		if t, ok, err := timingOf(row); err != nil {
+		t, ok, err := timingOf(row)
+		if ok && !known[t.series.part] {
+			err = fmt.Errorf("the part %q has no row in %s; add one, without a device if there is no file of it",
+				t.series.part, partsCSV)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w: %v", path, err, cells)
 		} else if ok {
 			out = append(out, t)

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/exportcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -15,7 +15,7 @@ import (
 )
 
 // Export generates a kernel of the built-in families, for `origami export`.
-func Export(d *arch.Description, p gemm.Problem, c gemm.Config, adds bool) ([]exportcmd.File, error) {
+func Export(d *arch.Description, p gemm.Problem, c gemm.Config, adds bool) ([]pickcmd.File, error) {
 	var names []string
 	for _, f := range families.All() {
 		names = append(names, f.Name())
@@ -30,9 +30,9 @@ func Export(d *arch.Description, p gemm.Problem, c gemm.Config, adds bool) ([]ex
 		if err != nil {
 			return nil, err
 		}
-		out := make([]exportcmd.File, len(files))
+		out := make([]pickcmd.File, len(files))
 		for i, one := range files {
-			out[i] = exportcmd.File(one)
+			out[i] = pickcmd.File(one)
 		}
 		return out, nil
 	}

@@ -17,18 +17,15 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/exportcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/laddercmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/mapcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measurecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/owncmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rankcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rooflinecmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -41,7 +38,7 @@ type System struct {
 	Connect func(ctx context.Context, s config.Settings, warn func(text string)) (session.Host, error)
 	Plugins plugincmd.Actions
 	// Export generates kernels.
-	Export exportcmd.Generate
+	Export pickcmd.Generate
 	// KillPlugins kills the plugins of this process that still run. It is nil if there are none.
 	KillPlugins func()
 	// Protocol is the version that `origami version` prints.
@@ -161,11 +158,11 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	ask := []*cobra.Command{
-		selectcmd.New(f, selectcmd.Run), rankcmd.New(f, rankcmd.Run), explaincmd.New(f, explaincmd.Run),
+		pickcmd.NewSelect(f, pickcmd.Select), pickcmd.NewRank(f, pickcmd.Rank), pickcmd.NewExplain(f, pickcmd.Explain),
 		comparecmd.New(f, comparecmd.Run), mapcmd.New(f, mapcmd.Run), rooflinecmd.New(f, rooflinecmd.Run),
 		laddercmd.New(f, laddercmd.Run),
 		reportcmd.New(f, reportcmd.Run), server.Command(f, server.Run), measurecmd.NewBench(f, measurecmd.Bench),
-		measurecmd.NewTune(f, measurecmd.Tune), evalcmd.New(f, evalcmd.Run), exportcmd.New(f, sys.Export, exportcmd.Run),
+		measurecmd.NewTune(f, measurecmd.Tune), evalcmd.New(f, evalcmd.Run), pickcmd.NewExport(f, sys.Export, pickcmd.Export),
 	}
 	look := []*cobra.Command{
 		archcmd.New(f), owncmd.NewCalibrate(f, owncmd.Calibrate), owncmd.NewFit(f, owncmd.Fit),

@@ -19,11 +19,9 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/explaincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/mapcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rankcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rooflinecmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/selectcmd"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/spf13/pflag"
 )
@@ -53,9 +51,9 @@ var grid = []string{"m", "n", "k", "trans_a", "trans_b", "out_dtype"}
 func endpoints() []endpoint {
 	with := func(more ...string) []string { return slices.Concat(settings, shape, more) }
 	return []endpoint{
-		{"select", selectcmd.Short, with("regret"), selectcmd.Ask, "Answer", false},
-		{"rank", rankcmd.Short, with("top"), rankcmd.Ask, "Ranked", true},
-		{"explain", explaincmd.Short, with("config"), explaincmd.Ask, "Explanation", false},
+		{"select", pickcmd.SelectShort, with("regret"), pickcmd.SelectAsk, "Answer", false},
+		{"rank", pickcmd.RankShort, with("top"), pickcmd.RankAsk, "Ranked", true},
+		{"explain", pickcmd.ExplainShort, with("config"), pickcmd.ExplainAsk, "Explanation", false},
 		{"compare", comparecmd.Short, with("same_model", "price", "watts"), comparecmd.Ask, "Comparison", false},
 		{"roofline", rooflinecmd.Short, with("config", "measured"), rooflinecmd.Ask, "Rooflines", false},
 		{"map", mapcmd.Short, slices.Concat(settings, grid), mapcmd.Ask, "Cell", true},

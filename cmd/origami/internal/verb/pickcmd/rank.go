@@ -1,5 +1,4 @@
-// Package rankcmd is `origami rank`: the candidates in the order of their predicted time, with the terms behind it.
-package rankcmd
+package pickcmd
 
 import (
 	"context"
@@ -15,11 +14,11 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// Short says what the command answers.
-const Short = "Rank the candidate configurations, with the terms of each prediction"
+// RankShort says what the command answers.
+const RankShort = "Rank the candidate configurations, with the terms of each prediction"
 
-// Options are what the command line says.
-type Options struct {
+// RankOptions are what the command line says.
+type RankOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	Top     int
@@ -27,12 +26,12 @@ type Options struct {
 	All, Rejected bool
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Factory: f}
+// NewRank returns the command. run is Rank, or what a test wants to see called.
+func NewRank(f *session.Factory, run func(context.Context, *RankOptions) error) *cobra.Command {
+	o := &RankOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "rank --arch ARCH -m SIZE -n SIZE -k SIZE",
-		Short: Short,
+		Short: RankShort,
 		Long: "Rank the candidate configurations by predicted time, with every term of the prediction. A table\n" +
 			"and JSON list them best first; CSV and TSV with --all, and every format with --include-rejected,\n" +
 			"keep the order of the candidate list and give each its rank.",
@@ -58,7 +57,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 }
 
 // register adds the flags.
-func (o *Options) register(flags *pflag.FlagSet) {
+func (o *RankOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	o.Query.Contract.Register(flags)
 	flags.IntVar(&o.Top, "top", 10, "how many configurations to list")
@@ -67,16 +66,16 @@ func (o *Options) register(flags *pflag.FlagSet) {
 		"list those that cannot be used too, with the reason; implies --all")
 }
 
-func (o *Options) checkTop() error {
+func (o *RankOptions) checkTop() error {
 	if o.Top < 1 {
 		return diag.Inputf("--top %d is not positive", o.Top).Do("give a whole number of at least 1, or --all")
 	}
 	return nil
 }
 
-// Ask adds the flags of a question about one problem, and returns what answers it.
-func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &Options{Factory: f}
+// RankAsk adds the flags of a question about one problem, and returns what answers it.
+func RankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+	o := &RankOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
 		if err := o.checkTop(); err != nil {
@@ -94,8 +93,8 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 	}
 }
 
-// Run answers.
-func Run(ctx context.Context, o *Options) error {
+// Rank answers.
+func Rank(ctx context.Context, o *RankOptions) error {
 	problems, err := o.Query.Read(ctx, o.Factory)
 	if err != nil {
 		return err
@@ -109,7 +108,7 @@ func Run(ctx context.Context, o *Options) error {
 	if o.All {
 		question.Top = 0
 	}
-	w := newWriter(o, o.Factory.Format(), a.Describe(), problems)
+	w := rankNewWriter(o, o.Factory.Format(), a.Describe(), problems)
 	listOrder := o.Rejected || o.All && (w.format == table.CSV || w.format == table.TSV)
 	bar := table.NewListBar(o.Factory.Streams, "ranking", o.Query.Problems)
 	defer bar.Stop()

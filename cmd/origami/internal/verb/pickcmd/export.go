@@ -1,5 +1,4 @@
-// Package exportcmd is `origami export`: a kernel that origami generates, to be used without it.
-package exportcmd
+package pickcmd
 
 import (
 	"context"
@@ -29,8 +28,8 @@ type File struct {
 // Generate returns the files of a configuration for a problem on a device. adds asks for a kernel that may add to C.
 type Generate func(d *arch.Description, p gemm.Problem, c gemm.Config, adds bool) ([]File, error)
 
-// Options are what the command line says.
-type Options struct {
+// ExportOptions are what the command line says.
+type ExportOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	// Config is the configuration to export, empty for the pick.
@@ -42,9 +41,9 @@ type Options struct {
 	Generate Generate
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, generate Generate, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Factory: f, Generate: generate}
+// NewExport returns the command. run is Export, or what a test wants to see called.
+func NewExport(f *session.Factory, generate Generate, run func(context.Context, *ExportOptions) error) *cobra.Command {
+	o := &ExportOptions{Factory: f, Generate: generate}
 	cmd := &cobra.Command{
 		Use:   "export --arch ARCH -m SIZE -n SIZE -k SIZE --kernel FAMILY",
 		Short: "Write a kernel's PTX, with launchers in C and Python",
@@ -67,8 +66,8 @@ func New(f *session.Factory, generate Generate, run func(context.Context, *Optio
 	return cmd
 }
 
-// Run answers.
-func Run(ctx context.Context, o *Options) error {
+// Export answers.
+func Export(ctx context.Context, o *ExportOptions) error {
 	problem, err := o.Query.One(o.Factory.Settings.DType)
 	if err != nil {
 		return err
@@ -93,7 +92,7 @@ func Run(ctx context.Context, o *Options) error {
 }
 
 // write writes the files and names them.
-func (o *Options) write(files []File) error {
+func (o *ExportOptions) write(files []File) error {
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
 		return diag.Inputf("%v", err).At("--out %s", o.Out).Do("name a folder that can be written")
 	}

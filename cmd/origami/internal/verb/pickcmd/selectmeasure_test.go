@@ -1,4 +1,4 @@
-package selectcmd
+package pickcmd
 
 import (
 	"bytes"
@@ -54,11 +54,11 @@ type machine struct {
 func (m machine) Executor(context.Context, string) (exec.Executor, error) { return m.x, nil }
 
 // answers runs a command line over 256x256x256 and returns what it writes.
-func answers(t *testing.T, spread float64, x *exectest.Executor, format string, set func(*Options)) (string, error) {
+func answers(t *testing.T, spread float64, x *exectest.Executor, format string, set func(*SelectOptions)) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	x.Device = exec.Device{Name: "Acme Small", Arch: "toy1", Kernels: []string{"plain"}}
-	o := &Options{Factory: &session.Factory{
+	o := &SelectOptions{Factory: &session.Factory{
 		Streams: iostreams.Plain(strings.NewReader(""), &out, &out),
 		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
 			return machine{session.InProcess{doubter{spread: spread}}, x}, nil
@@ -72,7 +72,7 @@ func answers(t *testing.T, spread float64, x *exectest.Executor, format string, 
 		}
 	}
 	set(o)
-	err := Run(t.Context(), o)
+	err := Select(t.Context(), o)
 	if flushed := o.Factory.Streams.Flush(); flushed != nil {
 		t.Fatal(flushed)
 	}
@@ -101,7 +101,7 @@ type reply struct {
 	} `json:"measured"`
 }
 
-func askOne(t *testing.T, spread float64, x *exectest.Executor, set func(*Options)) reply {
+func askOne(t *testing.T, spread float64, x *exectest.Executor, set func(*SelectOptions)) reply {
 	t.Helper()
 	out, err := answers(t, spread, x, "json", set)
 	if err != nil {
@@ -115,7 +115,7 @@ func askOne(t *testing.T, spread float64, x *exectest.Executor, set func(*Option
 }
 
 func TestDoubtWithoutMeasuring(t *testing.T) {
-	withRegret := func(o *Options) { o.Regret = true }
+	withRegret := func(o *SelectOptions) { o.Regret = true }
 	r := askOne(t, 0.1, &exectest.Executor{}, withRegret)
 	if r.Loss == nil || *r.Loss <= 0 || r.Worth < 2 || r.Measured != nil {
 		t.Errorf("%+v", r)
@@ -125,7 +125,7 @@ func TestDoubtWithoutMeasuring(t *testing.T) {
 		t.Errorf("%+v", r.Predicted)
 	}
 	// It takes longer than the selection, so it has to be asked for.
-	if r := askOne(t, 0.1, &exectest.Executor{}, func(*Options) {}); r.Loss != nil || r.Worth != 0 {
+	if r := askOne(t, 0.1, &exectest.Executor{}, func(*SelectOptions) {}); r.Loss != nil || r.Worth != 0 {
 		t.Errorf("%+v", r)
 	}
 	// A model that states no uncertainty gets none.
@@ -137,8 +137,8 @@ func TestDoubtWithoutMeasuring(t *testing.T) {
 
 // The answer is the candidate with the shortest measured time.
 func TestMeasure(t *testing.T) {
-	auto := func(o *Options) { o.Measure = "auto" }
-	pick := askOne(t, 0.1, &exectest.Executor{}, func(*Options) {}).Raw
+	auto := func(o *SelectOptions) { o.Measure = "auto" }
+	pick := askOne(t, 0.1, &exectest.Executor{}, func(*SelectOptions) {}).Raw
 	slowPick := func(_ gemm.Problem, c gemm.Config) unit.Seconds {
 		if c.BlockM == 64 && c.BlockN == 64 {
 			return 2e-3 // as the model's pick is
@@ -169,7 +169,7 @@ func TestMeasure(t *testing.T) {
 
 	// As many as are asked for.
 	if r := askOne(t, 0, &exectest.Executor{Noise: 0.01},
-		func(o *Options) { o.Measure = "3" }); len(r.Measured.Candidates) != 3 || r.Measured.Auto {
+		func(o *SelectOptions) { o.Measure = "3" }); len(r.Measured.Candidates) != 3 || r.Measured.Auto {
 		t.Errorf("%+v", r)
 	}
 	// No difference that a measurement could show.
@@ -201,13 +201,13 @@ func equal(a, b map[string]any) bool {
 func TestMeasureMistakes(t *testing.T) {
 	for _, tc := range []struct {
 		spread float64
-		set    func(*Options)
+		set    func(*SelectOptions)
 		want   string
 	}{
-		{0.1, func(o *Options) { o.Measure = "many" }, `--measure: "many" is neither auto nor a whole number`},
-		{0.1, func(o *Options) { o.Measure = "0" }, `--measure: "0" is neither`},
-		{0.1, func(o *Options) { o.Executor = "cuda" }, "--executor: nothing is to be measured; add --measure auto"},
-		{0, func(o *Options) { o.Measure = "auto" },
+		{0.1, func(o *SelectOptions) { o.Measure = "many" }, `--measure: "many" is neither auto nor a whole number`},
+		{0.1, func(o *SelectOptions) { o.Measure = "0" }, `--measure: "0" is neither`},
+		{0.1, func(o *SelectOptions) { o.Executor = "cuda" }, "--executor: nothing is to be measured; add --measure auto"},
+		{0, func(o *SelectOptions) { o.Measure = "auto" },
 			"--measure auto: the refined model of toy1@small does not say how far"},
 	} {
 		_, err := answers(t, tc.spread, &exectest.Executor{}, "json", tc.set)
@@ -216,7 +216,7 @@ func TestMeasureMistakes(t *testing.T) {
 		}
 	}
 	dead := &exectest.Executor{Fate: func(gemm.Problem, gemm.Config) exectest.Fate { return exectest.Wrong }}
-	if _, err := answers(t, 0.1, dead, "json", func(o *Options) { o.Measure = "2" }); diag.KindOf(err) != diag.Input ||
+	if _, err := answers(t, 0.1, dead, "json", func(o *SelectOptions) { o.Measure = "2" }); diag.KindOf(err) != diag.Input ||
 		!strings.HasPrefix(err.Error(), "none of 2 candidates for 256x256x256 fp16 could be measured: largest error") {
 		t.Errorf("%v", err)
 	}
@@ -224,7 +224,7 @@ func TestMeasureMistakes(t *testing.T) {
 
 // The card says what was measured and what came of it.
 func TestMeasuredCard(t *testing.T) {
-	out, err := answers(t, 0.1, &exectest.Executor{Noise: 0.01}, "table", func(o *Options) {
+	out, err := answers(t, 0.1, &exectest.Executor{Noise: 0.01}, "table", func(o *SelectOptions) {
 		o.Measure, o.Regret = "2", true
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package rankcmd
+package pickcmd
 
 import (
 	"slices"
@@ -12,8 +12,8 @@ import (
 	"github.com/origami-gemm/origami/core/digits"
 )
 
-// writer writes one ranking after the other in the chosen format.
-type writer struct {
+// rankWriter writes one ranking after the other in the chosen format.
+type rankWriter struct {
 	s         *table.Streams
 	format    table.Format
 	rejected  bool
@@ -23,8 +23,8 @@ type writer struct {
 	delimited *table.Delimited
 }
 
-func newWriter(o *Options, f table.Format, d *arch.Description, problems *session.Problems) *writer {
-	w := &writer{s: o.Factory.Streams, format: f, rejected: o.Rejected, more: problems.More(),
+func rankNewWriter(o *RankOptions, f table.Format, d *arch.Description, problems *session.Problems) *rankWriter {
+	w := &rankWriter{s: o.Factory.Streams, format: f, rejected: o.Rejected, more: problems.More(),
 		labels: problems.Labels()}
 	if f == table.CSV || f == table.TSV {
 		header := slices.Concat(table.KeyColumns, table.LaunchColumns(table.AxesOf(d, o.Factory.Settings.Kernel)),
@@ -41,7 +41,7 @@ func newWriter(o *Options, f table.Format, d *arch.Description, problems *sessio
 	return w
 }
 
-func (w *writer) write(a *ask.Ranking) error {
+func (w *rankWriter) write(a *ask.Ranking) error {
 	switch {
 	case w.format == table.JSON:
 		return w.json(a)
@@ -55,7 +55,7 @@ func (w *writer) write(a *ask.Ranking) error {
 	}
 }
 
-func (w *writer) json(a *ask.Ranking) error {
+func (w *rankWriter) json(a *ask.Ranking) error {
 	for i := range a.Entries {
 		if err := table.JSONLine(w.s, a.Ranked(&a.Entries[i], w.rejected)); err != nil {
 			return err
@@ -64,11 +64,11 @@ func (w *writer) json(a *ask.Ranking) error {
 	return nil
 }
 
-func (w *writer) csv(a *ask.Ranking) error {
+func (w *rankWriter) csv(a *ask.Ranking) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		row := slices.Concat(table.KeyCells(a.Problem, e.Config), table.LaunchCells(e.Config, a.Arch.Axes(a.Kernel)),
-			[]string{rank(e), e.Status(), string(e.Estimate.Reject)}, answered(a, e))
+			[]string{rank(e), e.Status(), string(e.Estimate.Reject)}, rankAnswered(a, e))
 		for j, v := range e.Terms {
 			row = append(row, cell(a.Arch.Terms[j], v, digits.Exact))
 		}
@@ -82,7 +82,7 @@ func (w *writer) csv(a *ask.Ranking) error {
 }
 
 // table shows what a terminal has room for: the steps and the shares of the total. `explain` shows everything.
-func (w *writer) table(a *ask.Ranking) {
+func (w *rankWriter) table(a *ask.Ranking) {
 	if w.tables > 0 {
 		w.s.Printf("\n")
 	}
@@ -133,8 +133,8 @@ func (w *writer) table(a *ask.Ranking) {
 	}
 }
 
-// answered says who predicts what, without the terms. A configuration that cannot be used has no prediction.
-func answered(a *ask.Ranking, e *ask.Entry) []string {
+// rankAnswered says who predicts what, without the terms. A configuration that cannot be used has no prediction.
+func rankAnswered(a *ask.Ranking, e *ask.Entry) []string {
 	cells := []string{a.Arch.Arch, a.Arch.Device, a.Arch.Model, a.Kernel, string(a.Arch.Rung), "", "", "", ""}
 	if e.Estimate.Reject == "" {
 		copy(cells[5:], []string{digits.Exact(float64(e.Estimate.Cycles)), digits.Exact(float64(a.Seconds(e))),

@@ -1,4 +1,4 @@
-package selectcmd
+package pickcmd
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// writer writes one answer after the other in the chosen format.
-type writer struct {
+// selectWriter writes one answer after the other in the chosen format.
+type selectWriter struct {
 	s         *table.Streams
 	format    table.Format
 	many      bool
@@ -28,10 +28,10 @@ type writer struct {
 	time      string     // the header of its times
 }
 
-func newWriter(
+func selectNewWriter(
 	s *table.Streams, f table.Format, many bool, problems *session.Problems, axes []gemm.Axis, top int,
-) *writer {
-	w := &writer{s: s, format: f, many: many, top: top, more: problems.More(), labels: problems.Labels()}
+) *selectWriter {
+	w := &selectWriter{s: s, format: f, many: many, top: top, more: problems.More(), labels: problems.Labels()}
 	if f == table.CSV || f == table.TSV {
 		header := slices.Concat(table.KeyColumns, table.LaunchColumns(axes),
 			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
@@ -45,14 +45,14 @@ func newWriter(
 }
 
 // rankColumn is a column that a list of several configurations has.
-func (w *writer) rankColumn() []string {
+func (w *selectWriter) rankColumn() []string {
 	if w.top > 1 {
 		return []string{"rank"}
 	}
 	return nil
 }
 
-func (w *writer) write(a *ask.Ranking) error {
+func (w *selectWriter) write(a *ask.Ranking) error {
 	if w.format.Pasted() {
 		return table.Paste(w.s, w.format, a, w.top)
 	}
@@ -69,7 +69,7 @@ func (w *writer) write(a *ask.Ranking) error {
 }
 
 // entry writes a configuration of an answer as a line or a row.
-func (w *writer) entry(a *ask.Ranking, best *ask.Entry, rank int) error {
+func (w *selectWriter) entry(a *ask.Ranking, best *ask.Entry, rank int) error {
 	var ranks []string
 	if w.top > 1 {
 		ranks = []string{strconv.Itoa(rank)}
@@ -154,7 +154,7 @@ func uncertaintyCells(o *ask.Answer) []string {
 const mostRows = 4096
 
 // table writes the rows of the table of many problems that are not written yet.
-func (w *writer) table() {
+func (w *selectWriter) table() {
 	if len(w.rows) == 0 {
 		return
 	}
@@ -167,7 +167,7 @@ func (w *writer) table() {
 }
 
 // card writes the answer for one problem for a reader.
-func (w *writer) card(a *ask.Ranking) {
+func (w *selectWriter) card(a *ask.Ranking) {
 	best := &a.Entries[0]
 	line := func(label, format string, args ...any) { table.Line(w.s, label, format, args...) }
 	table.Lines(w.s, table.Heading(a, best)...)
@@ -225,7 +225,7 @@ func (w *writer) card(a *ask.Ranking) {
 }
 
 // best lists the best configurations of an answer.
-func (w *writer) best(a *ask.Ranking) {
+func (w *selectWriter) best(a *ask.Ranking) {
 	first := float64(a.Entries[0].Estimate.Cycles)
 	var rows [][]string
 	for i := range a.Entries[:min(w.top, len(a.Entries))] {

@@ -1,4 +1,4 @@
-package explaincmd
+package pickcmd
 
 import (
 	"cmp"

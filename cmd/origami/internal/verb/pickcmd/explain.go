@@ -1,6 +1,4 @@
-// Package explaincmd is `origami explain`: every number behind one prediction, with its formula, the formula with the
-// numbers put in, its unit and where it comes from.
-package explaincmd
+package pickcmd
 
 import (
 	"context"
@@ -12,11 +10,11 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 )
 
-// Short says what the command answers.
-const Short = "Show every number behind a prediction, with formula, unit and source"
+// ExplainShort says what the command answers.
+const ExplainShort = "Show every number behind a prediction, with formula, unit and source"
 
-// Options are what the command line says.
-type Options struct {
+// ExplainOptions are what the command line says.
+type ExplainOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	// Config is the configuration to explain, empty for the pick. Diff is another one, to be set beside it.
@@ -25,12 +23,12 @@ type Options struct {
 	Terms bool
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Factory: f}
+// NewExplain returns the command. run is Explain, or what a test wants to see called.
+func NewExplain(f *session.Factory, run func(context.Context, *ExplainOptions) error) *cobra.Command {
+	o := &ExplainOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
-		Short: Short,
+		Short: ExplainShort,
 		Long: "Show where the predicted time of one configuration goes. With --terms, and in JSON, CSV and TSV,\n" +
 			"there is every number behind it: the hardware parameters and the model's constants with their\n" +
 			"sources, then each intermediate with its formula, the formula with the numbers put in, its value,\n" +
@@ -49,7 +47,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 }
 
 // register adds the flags.
-func (o *Options) register(flags *pflag.FlagSet) {
+func (o *ExplainOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, false)
 	o.Query.Contract.Register(flags)
 	flags.StringVar(&o.Config, "config", "",
@@ -59,9 +57,9 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Terms, "terms", false, "show every number in a page, with formula, unit and source")
 }
 
-// Ask adds the flags of a question about one problem, and returns what answers it.
-func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &Options{Factory: f}
+// ExplainAsk adds the flags of a question about one problem, and returns what answers it.
+func ExplainAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+	o := &ExplainOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
 		problem, a, err := f.Asked(ctx, &o.Query)
@@ -76,8 +74,8 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 	}
 }
 
-// Run answers.
-func Run(ctx context.Context, o *Options) error {
+// Explain answers.
+func Explain(ctx context.Context, o *ExplainOptions) error {
 	problem, a, err := o.Factory.Asked(ctx, &o.Query)
 	if err != nil {
 		return err

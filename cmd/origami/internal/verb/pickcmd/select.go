@@ -1,5 +1,7 @@
-// Package selectcmd is `origami select`: the configuration to run a problem with, and why.
-package selectcmd
+// Package pickcmd is what a model answers about a problem: `origami select` is the configuration to run, `rank` the
+// candidates in the order of their predicted time, `explain` every number behind one prediction, and `export` the kernel
+// itself, to be used without origami.
+package pickcmd
 
 import (
 	"context"
@@ -15,11 +17,11 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// Short says what the command answers.
-const Short = "Pick the kernel configuration for a problem, and say why"
+// SelectShort says what the command answers.
+const SelectShort = "Pick the kernel configuration for a problem, and say why"
 
-// Options are what the command line says.
-type Options struct {
+// SelectOptions are what the command line says.
+type SelectOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	// Top is how many configurations to list, best first; 0 means 1.
@@ -32,12 +34,12 @@ type Options struct {
 	Logic string
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Factory: f}
+// NewSelect returns the command. run is Select, or what a test wants to see called.
+func NewSelect(f *session.Factory, run func(context.Context, *SelectOptions) error) *cobra.Command {
+	o := &SelectOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "select --arch ARCH -m SIZE -n SIZE -k SIZE",
-		Short: Short,
+		Short: SelectShort,
 		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, the\n" +
 			"reasons, and the runner-up. With --problems there is a row per problem. If the model states its\n" +
 			"uncertainty, the answer also has the interval of the measured time. --regret adds the expected\n" +
@@ -63,7 +65,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 }
 
 // register adds the flags.
-func (o *Options) register(flags *pflag.FlagSet) {
+func (o *SelectOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	o.Query.Contract.Register(flags)
 	flags.IntVar(&o.Top, "top", 1, "list the best `N` configurations")
@@ -77,9 +79,9 @@ func (o *Options) register(flags *pflag.FlagSet) {
 		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
 }
 
-// Ask adds the flags of a question about one problem, and returns what answers it.
-func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &Options{Factory: f}
+// SelectAsk adds the flags of a question about one problem, and returns what answers it.
+func SelectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+	o := &SelectOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
 		one, err := f.AskOne(ctx, &o.Query, ask.Question{Top: 2, Terms: true, Regret: o.Regret})
@@ -91,7 +93,7 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 }
 
 // checkTop refuses a --top that says nothing, or beside a flag that has one answer.
-func (o *Options) checkTop() error {
+func (o *SelectOptions) checkTop() error {
 	if o.Top < 1 {
 		return diag.Inputf("--top %d is not positive", o.Top).Do("give a whole number of at least 1")
 	}
@@ -109,8 +111,8 @@ func (o *Options) checkTop() error {
 	return nil
 }
 
-// Run answers.
-func Run(ctx context.Context, o *Options) error {
+// Select answers.
+func Select(ctx context.Context, o *SelectOptions) error {
 	if o.Logic != "" {
 		return o.runLogic(ctx)
 	}
@@ -141,7 +143,7 @@ func Run(ctx context.Context, o *Options) error {
 		}
 		question.Kernel, question.Fallbacks = families[0], families[1:]
 	}
-	w := newWriter(o.Factory.Streams, o.Factory.Format(), many, problems,
+	w := selectNewWriter(o.Factory.Streams, o.Factory.Format(), many, problems,
 		table.AxesOf(a.Describe(), question.Kernel), max(1, o.Top))
 	w.regret = question.Regret
 	if !many {

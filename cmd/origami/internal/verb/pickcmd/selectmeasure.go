@@ -1,4 +1,4 @@
-package selectcmd
+package pickcmd
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type measurer struct {
 }
 
 // measurer opens the executor.
-func (o *Options) measurer(ctx context.Context, a arch.Architecture) (*measurer, error) {
+func (o *SelectOptions) measurer(ctx context.Context, a arch.Architecture) (*measurer, error) {
 	m := &measurer{executor: o.Executor}
 	switch o.Measure {
 	case "":

@@ -1,4 +1,4 @@
-package selectcmd
+package pickcmd
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // runLogic answers with the kernel of a library logic, and with the model's pick beside it.
-func (o *Options) runLogic(ctx context.Context) error {
+func (o *SelectOptions) runLogic(ctx context.Context) error {
 	if o.Query.Problems != "" || o.Measure != "" || o.Executor != "" {
 		return diag.Inputf("--logic answers for one problem, without measuring").
 			Do("leave --problems, --measure and --executor out")
@@ -60,14 +60,14 @@ func (o *Options) runLogic(ctx context.Context) error {
 		}
 		answer.Entries, answer.Regret = []ask.Entry{e, answer.Entries[0]}, nil
 	}
-	w := newWriter(o.Factory.Streams, o.Factory.Format(), false, session.Single(p),
+	w := selectNewWriter(o.Factory.Streams, o.Factory.Format(), false, session.Single(p),
 		table.AxesOf(a.Describe(), answer.Kernel), 1)
 	w.regret = o.Regret && kernel < 0
 	return w.write(answer)
 }
 
 // family is the kernel family to ask about: that of the logic, unless its kernels are Tensile's.
-func (o *Options) family(l *tensile.Logic) string {
+func (o *SelectOptions) family(l *tensile.Logic) string {
 	if o.Factory.Settings.Kernel == "" && l.Parts == nil {
 		return l.Family
 	}
@@ -75,7 +75,7 @@ func (o *Options) family(l *tensile.Logic) string {
 }
 
 // checkLogic refuses a logic that is for something else.
-func (o *Options) checkLogic(l *tensile.Logic, d *arch.Description, p *gemm.Problem) error {
+func (o *SelectOptions) checkLogic(l *tensile.Logic, d *arch.Description, p *gemm.Problem) error {
 	place := "--logic " + o.Logic
 	switch named := o.Factory.Settings.Kernel; {
 	case l.Arch != d.Arch || l.Parts == nil && l.Device != d.Device:
@@ -116,7 +116,7 @@ type foreignJSON struct {
 }
 
 // writeForeign writes the answer with a kernel of Tensile: its name, and what the file says of its speed.
-func (o *Options) writeForeign(l *tensile.Logic, kernel int, pick *ask.LogicPick, p gemm.Problem) error {
+func (o *SelectOptions) writeForeign(l *tensile.Logic, kernel int, pick *ask.LogicPick, p gemm.Problem) error {
 	speed := 0.0
 	if pick.Layer == logic.LayerExact {
 		speed = l.Speed(logic.SizeOf(&p))

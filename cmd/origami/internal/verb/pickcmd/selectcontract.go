@@ -1,4 +1,4 @@
-package selectcmd
+package pickcmd
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 )
 
 // runContract answers for a contraction. The answer is the way to compute it that has the shortest predicted time.
-func runContract(ctx context.Context, o *Options) error {
+func runContract(ctx context.Context, o *SelectOptions) error {
 	c, err := o.Query.Contraction(o.Factory.Settings.DType)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func runContract(ctx context.Context, o *Options) error {
 		return diag.Inputf("the contraction is no single GEMM: %s", best.Contraction.Plan.Text()).At("--format %s", format).
 			Do("ask for json or table: a row has one GEMM")
 	}
-	w := newWriter(o.Factory.Streams, format, false, session.Single(best.Problem),
+	w := selectNewWriter(o.Factory.Streams, format, false, session.Single(best.Problem),
 		table.AxesOf(a.Describe(), best.Kernel), 1)
 	w.regret = o.Regret
 	return w.write(best)
@@ -44,7 +44,7 @@ func runContract(ctx context.Context, o *Options) error {
 
 // askPlans returns an answer for each way to compute a contraction, the fastest first. The kernel for nested indices is
 // of the family that has such, and left out if none has.
-func (o *Options) askPlans(
+func (o *SelectOptions) askPlans(
 	ctx context.Context, a arch.Architecture, c *ask.Plans,
 ) ([]*ask.Ranking, error) {
 	var all []*ask.Ranking

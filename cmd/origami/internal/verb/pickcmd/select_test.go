@@ -1,4 +1,4 @@
-package selectcmd
+package pickcmd
 
 import (
 	"bufio"
@@ -19,15 +19,15 @@ import (
 )
 
 // Flags become options, without anything being run.
-func TestFlags(t *testing.T) {
-	var got *Options
+func TestSelectFlags(t *testing.T) {
+	var got *SelectOptions
 	a := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
 		Getenv: func(string) string { return "" }}
 	root := &cobra.Command{
 		Use: "origami", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Configure(cmd) },
 	}
 	config.Register(root.PersistentFlags())
-	root.AddCommand(New(a, func(_ context.Context, o *Options) error { got = o; return nil }))
+	root.AddCommand(NewSelect(a, func(_ context.Context, o *SelectOptions) error { got = o; return nil }))
 	root.SetArgs(strings.Fields("--arch toy1 --device big select -m 1 -n 2 --k 3 --batch 4 --trans-a --dtype bf16 " +
 		"--kernel fancy --option a=b --option c=d,e --json"))
 	if err := root.Execute(); err != nil {
@@ -59,7 +59,7 @@ func TestFormatFollowsTheStream(t *testing.T) {
 		var out bytes.Buffer
 		streams := iostreams.Plain(strings.NewReader(""), &out, nil)
 		streams.Terminal, streams.Colour = tc.terminal, tc.colour
-		o := &Options{Factory: &session.Factory{
+		o := &SelectOptions{Factory: &session.Factory{
 			Streams: streams,
 			Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
 				return session.InProcess(fakearch.Providers()), nil
@@ -72,7 +72,7 @@ func TestFormatFollowsTheStream(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := Run(t.Context(), o); err != nil {
+		if err := Select(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 		if err := streams.Flush(); err != nil {
@@ -88,10 +88,10 @@ func TestFormatFollowsTheStream(t *testing.T) {
 // that goes away end the command where it waits for the next row, and what was written stays.
 func TestRowsAsTheyCome(t *testing.T) {
 	errGone := errors.New("nobody reads")
-	endings := map[error]func(io.WriteCloser, answered){
-		nil:              func(keyboard io.WriteCloser, _ answered) { _ = keyboard.Close() },
-		context.Canceled: func(_ io.WriteCloser, out answered) { out.interrupt() },
-		errGone: func(keyboard io.WriteCloser, out answered) {
+	endings := map[error]func(io.WriteCloser, selectAnswered){
+		nil:              func(keyboard io.WriteCloser, _ selectAnswered) { _ = keyboard.Close() },
+		context.Canceled: func(_ io.WriteCloser, out selectAnswered) { out.interrupt() },
+		errGone: func(keyboard io.WriteCloser, out selectAnswered) {
 			_ = out.gone(errGone)
 			_, _ = io.WriteString(keyboard, "64,64,64\n")
 		},
@@ -120,20 +120,20 @@ func TestRowsAsTheyCome(t *testing.T) {
 	}
 }
 
-// answered is the standard output of a command, read while it runs.
-type answered struct {
+// selectAnswered is the standard output of a command, read while it runs.
+type selectAnswered struct {
 	*bufio.Reader
 	gone      func(error) error // no longer read
 	interrupt func()
 }
 
 // typing runs select over problems that are written to the keyboard.
-func typing(t *testing.T, format string) (keyboard io.WriteCloser, out answered, ended chan error) {
+func typing(t *testing.T, format string) (keyboard io.WriteCloser, out selectAnswered, ended chan error) {
 	t.Helper()
 	in, keyboard := io.Pipe()
 	from, to := io.Pipe()
 	ctx, interrupt := context.WithCancel(t.Context())
-	o := &Options{Factory: &session.Factory{
+	o := &SelectOptions{Factory: &session.Factory{
 		Streams: iostreams.Plain(in, to, io.Discard),
 		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
 			return session.InProcess(fakearch.Providers()), nil
@@ -146,12 +146,12 @@ func typing(t *testing.T, format string) (keyboard io.WriteCloser, out answered,
 	}
 	ended = make(chan error, 1)
 	go func() {
-		err := Run(ctx, o)
+		err := Select(ctx, o)
 		_ = to.CloseWithError(err)
 		ended <- err
 	}()
 	if _, err := io.WriteString(keyboard, "m,n,k\n"); err != nil {
 		t.Fatal(err)
 	}
-	return keyboard, answered{bufio.NewReader(from), from.CloseWithError, interrupt}, ended
+	return keyboard, selectAnswered{bufio.NewReader(from), from.CloseWithError, interrupt}, ended
 }

@@ -1,4 +1,4 @@
-package rankcmd
+package pickcmd
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 // What the flags ask for, without anything being run.
-func TestFlags(t *testing.T) {
+func TestRankFlags(t *testing.T) {
 	for _, tc := range []struct {
 		args          string
 		top           int
@@ -25,8 +25,8 @@ func TestFlags(t *testing.T) {
 		{"--top 0", 0, false, false, "--top 0 is not positive"},
 		{"--top -1", 0, false, false, "--top -1 is not positive"},
 	} {
-		var got *Options
-		cmd := New(&session.Factory{}, func(_ context.Context, o *Options) error { got = o; return nil })
+		var got *RankOptions
+		cmd := NewRank(&session.Factory{}, func(_ context.Context, o *RankOptions) error { got = o; return nil })
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs(strings.Fields(tc.args))
 		err := cmd.Execute()

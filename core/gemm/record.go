@@ -5,26 +5,36 @@ import "strconv"
 // Record is a problem in JSON and in the CSV that origami writes. What was added later is left out at its default, so
 // that the text of other problems stays what it was.
 type Record struct {
-	M      int    `json:"m"`
-	N      int    `json:"n"`
-	K      int    `json:"k"`
-	Batch  int    `json:"batch"`
-	TransA bool   `json:"trans_a"`
-	TransB bool   `json:"trans_b"`
-	DType  string `json:"dtype"`
-	Out    string `json:"out_dtype,omitempty"`
-	LDA    int    `json:"lda,omitempty"`
-	LDB    int    `json:"ldb,omitempty"`
-	LDC    int    `json:"ldc,omitempty"`
-	AlignA int    `json:"align_a,omitempty"`
-	AlignB int    `json:"align_b,omitempty"`
-	AlignC int    `json:"align_c,omitempty"`
-	Groups []int  `json:"groups,omitempty"`
-	// Nest is what ParseNest reads.
-	Nest  string  `json:"nest,omitempty"`
+	// rows of A and C, columns of B and C, and columns of A
+	M int `json:"m"`
+	N int `json:"n"`
+	K int `json:"k"`
+	// the number of products of this size
+	Batch int `json:"batch"`
+	// whether A is contiguous along M, and B along K
+	TransA bool `json:"trans_a"`
+	TransB bool `json:"trans_b"`
+	// the type of the elements of A and B
+	DType string `json:"dtype"`
+	// the type of C, if it is not the default
+	Out string `json:"out_dtype,omitempty"`
+	// leading dimensions in elements, if rows are not dense
+	LDA int `json:"lda,omitempty"`
+	LDB int `json:"ldb,omitempty"`
+	LDC int `json:"ldc,omitempty"`
+	// the bytes that divide the address, if fewer than 16
+	AlignA int `json:"align_a,omitempty"`
+	AlignB int `json:"align_b,omitempty"`
+	AlignC int `json:"align_c,omitempty"`
+	// the rows of each group, if there are groups; `m` is their sum
+	Groups []int `json:"groups,omitempty"`
+	// dimension, size and strides in A, B and C of each nested index, if there are any: `m64:1:0:3,k16:64:1:0`
+	Nest string `json:"nest,omitempty"`
+	// the factors of the product and of what C holds before, if they are not 1 and 0
 	Alpha float32 `json:"alpha,omitempty"`
 	Beta  float32 `json:"beta,omitempty"`
-	// Epilogue is what ParseEpilogue reads.
+	// what is done to C before it is stored, if anything: `bias`, `relu`, `gelu`, `gelu_tanh`, `silu`, or `bias+` and one
+	// of the others
 	Epilogue string `json:"epilogue,omitempty"`
 }
 

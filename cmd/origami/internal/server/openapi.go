@@ -1,21 +1,16 @@
 package server
 
 import (
-	_ "embed" // the schemas
 	"encoding/json"
 	"net/http"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 )
-
-// schemas describe the answers: they are those of the command line with --json, see docs/json.md.
-//
-//go:embed schemas.json
-var schemas json.RawMessage
 
 type object = map[string]any
 
@@ -60,7 +55,7 @@ func openAPI() object {
 				"those of the command line with --json: keys are never renamed or removed, only added."},
 		"servers":    []object{{"url": "/"}},
 		"paths":      paths,
-		"components": object{"schemas": schemas},
+		"components": object{"schemas": ask.Schemas},
 	}
 }
 

@@ -1,0 +1,347 @@
+// Command schema writes what describes the answers of package ask: the JSON schemas that the server publishes, and the
+// tables of keys in docs/json.md. Names, types and comments are those of the Go structs, so that no key is described
+// twice. `go generate ./ask` runs it.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// answers are what endpoints answer, and what a failure is.
+var answers = []any{
+	ask.Answer{}, ask.Ranked{}, ask.Explanation{}, ask.Comparison{}, ask.Rooflines{}, ask.Cell{}, ask.Evaluation{},
+	ask.Arch{}, ask.Failure{},
+}
+
+// named are types that no field has by its Go type.
+var named = map[string]reflect.Type{
+	"Term": reflect.TypeFor[ask.Term](), "ExplainedTerm": reflect.TypeFor[ask.ExplainedTerm](),
+}
+
+func main() {
+	if err := run("."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run writes the files of a checkout.
+func run(root string) error {
+	files, err := Files(root)
+	for name, text := range files {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(root, name), text, 0o644)
+		}
+	}
+	return err
+}
+
+// Files returns the generated files of a checkout by name.
+func Files(root string) (map[string][]byte, error) {
+	g := &generator{comments: map[string]string{}, schemas: map[string]any{}}
+	for _, folder := range []string{"ask", "core/gemm"} {
+		if err := g.read(filepath.Join(root, folder)); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range answers {
+		g.schema(reflect.TypeOf(v))
+	}
+	schemas, err := json.MarshalIndent(g.schemas, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	const page = "docs/json.md"
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		return nil, err
+	}
+	text, err = g.page(text)
+	return map[string][]byte{"ask/schemas.json": append(schemas, '\n'), page: text}, err
+}
+
+// generator collects comments and schemas.
+type generator struct {
+	comments map[string]string // of types and of fields, as "Answer" and "Answer.Arch"
+	schemas  map[string]any
+	err      error
+}
+
+// read reads the comments of a package.
+func (g *generator) read(folder string) error {
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range tree.Decls {
+			types, ok := decl.(*ast.GenDecl)
+			if !ok || types.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range types.Specs {
+				t := spec.(*ast.TypeSpec)
+				g.comments[t.Name.Name] = line(types.Doc)
+				if s, ok := t.Type.(*ast.StructType); ok {
+					for _, field := range s.Fields.List {
+						for _, name := range field.Names {
+							g.comments[t.Name.Name+"."+name.Name] = line(field.Doc)
+						}
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// line is a comment without its line ends.
+func line(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.Text()), " ") }
+
+type object = map[string]any
+
+// schema returns the schema of a type, and adds those of structs to the list.
+func (g *generator) schema(t reflect.Type) any {
+	switch t {
+	case reflect.TypeFor[ask.Number]():
+		return object{"type": []string{"number", "null"}}
+	case reflect.TypeFor[arch.Rung]():
+		return object{"enum": arch.Rungs()}
+	case reflect.TypeFor[gemm.Config]():
+		return g.config()
+	case reflect.TypeFor[ask.Side]():
+		return object{"anyOf": []any{g.schema(reflect.TypeFor[ask.Compared]()), g.schema(reflect.TypeFor[ask.Failed]())}}
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int:
+		return object{"type": "integer"}
+	case reflect.Float32, reflect.Float64:
+		return object{"type": "number"}
+	case reflect.Pointer:
+		return orNull(g.schema(t.Elem()))
+	case reflect.Array:
+		return object{"type": "array", "items": g.schema(t.Elem()), "minItems": t.Len(), "maxItems": t.Len()}
+	case reflect.Slice:
+		return object{"type": "array", "items": g.schema(t.Elem())}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": g.schema(t.Elem())}
+	case reflect.Struct:
+		return g.object(t)
+	default:
+		panic("schema: no schema for " + t.String())
+	}
+}
+
+// orNull is a schema that allows null too.
+func orNull(schema any) any {
+	if s, ok := schema.(object); ok {
+		if kind, ok := s["type"].(string); ok {
+			s["type"] = []string{kind, "null"}
+		}
+		if _, ok := s["type"]; ok {
+			return s
+		}
+	}
+	return object{"anyOf": []any{object{"type": "null"}, schema}}
+}
+
+// key is a field as JSON has it.
+type key struct {
+	reflect.StructField
+	name, doc string
+	optional  bool
+}
+
+// keys lists the fields of a struct, and those of the structs in it. An outer field hides an inner one of its name.
+func (g *generator) keys(t reflect.Type, inner bool) (keys []key) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "" && (inner || !slices.Contains(shared, f.Type)):
+			for _, k := range g.keys(f.Type, inner) {
+				if !slices.ContainsFunc(keys, func(other key) bool { return other.name == k.name }) {
+					keys = append(keys, k)
+				}
+			}
+		case name == "" || name == "-":
+		default:
+			k := key{StructField: f, name: name, doc: g.comments[t.Name()+"."+f.Name], optional: options == "omitempty"}
+			keys = slices.DeleteFunc(keys, func(other key) bool { return other.name == k.name })
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// shared are structs in others whose keys a page has once.
+var shared = []reflect.Type{reflect.TypeFor[ask.Answer](), reflect.TypeFor[ask.Term](), reflect.TypeFor[gemm.Record]()}
+
+// object adds the schema of a struct to the list, and returns what refers to it.
+func (g *generator) object(t reflect.Type) any {
+	name := t.Name()
+	if t == reflect.TypeFor[gemm.Record]() {
+		name = "Problem"
+	}
+	reference := object{"$ref": "#/components/schemas/" + name}
+	if g.schemas[name] != nil {
+		return reference
+	}
+	properties, required := object{}, []string{}
+	g.schemas[name] = object{"type": "object", "description": g.comments[t.Name()], "properties": properties,
+		"additionalProperties": false}
+	for _, k := range g.keys(t, true) {
+		properties[k.name] = g.property(k)
+		if !k.optional {
+			required = append(required, k.name)
+		}
+	}
+	g.schemas[name].(object)["required"] = required
+	return reference
+}
+
+// property is the schema of a field.
+func (g *generator) property(k key) any {
+	of := k.Type
+	if of.Kind() == reflect.Pointer && k.optional {
+		of = of.Elem()
+	}
+	var schema any
+	switch values := k.Tag.Get("of"); {
+	case of == reflect.TypeFor[ask.Fields]():
+		schema = object{"type": "object", "additionalProperties": g.values(values)}
+	case k.Tag.Get("enum") != "":
+		schema = object{"enum": strings.Split(k.Tag.Get("enum"), ",")}
+	default:
+		schema = g.schema(of)
+	}
+	if s, ok := schema.(object); ok && k.doc != "" && s["$ref"] == nil {
+		s["description"] = k.doc
+	}
+	return schema
+}
+
+// values is the schema of the values of ask.Fields.
+func (g *generator) values(of string) any {
+	number := object{"type": []string{"number", "null"}}
+	switch of {
+	case "":
+		return object{}
+	case "Number":
+		return number
+	case "Scores":
+		return object{"type": "object", "additionalProperties": number}
+	default:
+		return g.schema(named[of])
+	}
+}
+
+// config is the schema of a configuration, which gemm writes.
+func (g *generator) config() any {
+	reference := object{"$ref": "#/components/schemas/Config"}
+	if g.schemas["Config"] != nil {
+		return reference
+	}
+	properties, required := object{"axes": object{"type": "object", "additionalProperties": object{"type": "string"}}},
+		[]string{}
+	for _, f := range gemm.Fields() {
+		properties[f.Name] = object{"type": "integer"}
+		if f.MayBeUnknown || f.Optional {
+			properties[f.Name] = object{"type": []string{"integer", "null"}}
+		}
+		required = append(required, f.Name)
+	}
+	g.schemas["Config"] = object{"type": "object", "properties": properties, "required": required,
+		"additionalProperties": false,
+		"description":          "a kernel configuration; axes has the values on named axes of the family"}
+	return reference
+}
+
+// place is a table in a page: "<!-- keys of Answer -->", the table, and "<!-- end -->".
+var place = regexp.MustCompile(`(?s)(<!-- keys of (\w+) -->\n).*?(<!-- end -->\n)`)
+
+// page fills in the tables of a page.
+func (g *generator) page(text []byte) ([]byte, error) {
+	types := map[string]reflect.Type{"Record": reflect.TypeFor[gemm.Record]()}
+	for _, v := range answers {
+		types[reflect.TypeOf(v).Name()] = reflect.TypeOf(v)
+	}
+	out := place.ReplaceAllFunc(text, func(found []byte) []byte {
+		parts := place.FindSubmatch(found)
+		t, ok := types[string(parts[2])]
+		if !ok {
+			g.err = fmt.Errorf("docs/json.md: there is no answer %s", parts[2])
+			return found
+		}
+		var b bytes.Buffer
+		b.Write(parts[1])
+		g.tables(&b, t, "", map[reflect.Type]bool{})
+		b.Write(parts[3])
+		return b.Bytes()
+	})
+	return out, g.err
+}
+
+// tables writes the table of a struct, and then those of the structs in it.
+func (g *generator) tables(b *bytes.Buffer, t reflect.Type, of string, seen map[reflect.Type]bool) {
+	seen[t] = true
+	for i := range t.NumField() {
+		seen[t.Field(i).Type] = seen[t.Field(i).Type] || t.Field(i).Anonymous
+	}
+	if of != "" {
+		fmt.Fprintf(b, "\nKeys of `%s`:\n\n", of)
+	}
+	b.WriteString("| key | meaning |\n| --- | --- |\n")
+	keys := g.keys(t, false)
+	for i := 0; i < len(keys); {
+		names := []string{"`" + keys[i].name + "`"}
+		doc := keys[i].doc
+		for i++; i < len(keys) && keys[i].doc == ""; i++ { // it shares the comment
+			names = append(names, "`"+keys[i].name+"`")
+		}
+		if doc == "" {
+			g.err = fmt.Errorf("ask: %s.%s has no comment", t.Name(), keys[i-1].Name)
+		}
+		fmt.Fprintf(b, "| %s | %s |\n", strings.Join(names, ", "), doc)
+	}
+	for _, k := range keys {
+		in := k.Type
+		for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice {
+			in = in.Elem()
+		}
+		if of, ok := named[k.Tag.Get("of")]; ok {
+			in = of
+		}
+		if in == reflect.TypeFor[ask.Side]() {
+			in = reflect.TypeFor[ask.Compared]()
+		}
+		once := in == reflect.TypeFor[gemm.Record]() && t != reflect.TypeFor[ask.Answer]()
+		other := in == reflect.TypeFor[gemm.Config]() || in == reflect.TypeFor[ask.Field]()
+		if in.Kind() == reflect.Struct && !other && !once && !seen[in] {
+			g.tables(b, in, k.name, seen)
+		}
+	}
+}

@@ -14,18 +14,16 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/catalogcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/laddercmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/mapcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measurecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/owncmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/picturecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rooflinecmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -36,7 +34,7 @@ type System struct {
 	Getenv  func(string) string
 	// Connect reaches the plugins under the given settings.
 	Connect func(ctx context.Context, s config.Settings, warn func(text string)) (session.Host, error)
-	Plugins plugincmd.Actions
+	Plugins catalogcmd.Actions
 	// Export generates kernels.
 	Export pickcmd.Generate
 	// KillPlugins kills the plugins of this process that still run. It is nil if there are none.
@@ -159,14 +157,14 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	ask := []*cobra.Command{
 		pickcmd.NewSelect(f, pickcmd.Select), pickcmd.NewRank(f, pickcmd.Rank), pickcmd.NewExplain(f, pickcmd.Explain),
-		comparecmd.New(f, comparecmd.Run), mapcmd.New(f, mapcmd.Run), rooflinecmd.New(f, rooflinecmd.Run),
+		comparecmd.New(f, comparecmd.Run), picturecmd.NewMap(f, picturecmd.Map), picturecmd.NewRoofline(f, picturecmd.Roofline),
 		laddercmd.New(f, laddercmd.Run),
 		reportcmd.New(f, reportcmd.Run), server.Command(f, server.Run), measurecmd.NewBench(f, measurecmd.Bench),
 		measurecmd.NewTune(f, measurecmd.Tune), evalcmd.New(f, evalcmd.Run), pickcmd.NewExport(f, sys.Export, pickcmd.Export),
 	}
 	look := []*cobra.Command{
-		archcmd.New(f), owncmd.NewCalibrate(f, owncmd.Calibrate), owncmd.NewFit(f, owncmd.Fit),
-		logiccmd.New(f), plugincmd.New(f, sys.Plugins),
+		catalogcmd.NewArch(f), owncmd.NewCalibrate(f, owncmd.Calibrate), owncmd.NewFit(f, owncmd.Fit),
+		logiccmd.New(f), catalogcmd.NewPlugin(f, sys.Plugins),
 		newConfig(f), newVersion(f, sys.Protocol),
 	}
 	for _, c := range ask {

@@ -16,12 +16,11 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/archcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/catalogcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/mapcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/rooflinecmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/picturecmd"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/spf13/pflag"
 )
@@ -55,10 +54,10 @@ func endpoints() []endpoint {
 		{"rank", pickcmd.RankShort, with("top"), pickcmd.RankAsk, "Ranked", true},
 		{"explain", pickcmd.ExplainShort, with("config"), pickcmd.ExplainAsk, "Explanation", false},
 		{"compare", comparecmd.Short, with("same_model", "price", "watts"), comparecmd.Ask, "Comparison", false},
-		{"roofline", rooflinecmd.Short, with("config", "measured"), rooflinecmd.Ask, "Rooflines", false},
-		{"map", mapcmd.Short, slices.Concat(settings, grid), mapcmd.Ask, "Cell", true},
+		{"roofline", picturecmd.RooflineShort, with("config", "measured"), picturecmd.RooflineAsk, "Rooflines", false},
+		{"map", picturecmd.MapShort, slices.Concat(settings, grid), picturecmd.MapAsk, "Cell", true},
 		{"eval", evalcmd.Short, settings, evalcmd.Ask, "Evaluation", false},
-		{"archs", archcmd.Short, nil, archcmd.Ask, "Arch", true},
+		{"archs", catalogcmd.Short, nil, catalogcmd.Ask, "Arch", true},
 	}
 }
 

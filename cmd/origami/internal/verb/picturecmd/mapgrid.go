@@ -1,4 +1,4 @@
-package mapcmd
+package picturecmd
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package mapcmd
+package picturecmd
 
 import (
 	"math"
@@ -88,18 +88,18 @@ func (out *outcome) answers() []ask.Cell {
 	answers := make([]ask.Cell, len(out.cells))
 	for i := range out.cells {
 		c := &out.cells[i]
-		answers[i] = ask.Cell{Problem: c.problem.Record(), Winner: known(c.best.number, 0), Config: c.best.name,
-			Tile: c.best.tile, Split: known(c.best.split, 1), PerByte: ask.Number(c.best.perByte),
+		answers[i] = ask.Cell{Problem: c.problem.Record(), Winner: mapKnown(c.best.number, 0), Config: c.best.name,
+			Tile: c.best.tile, Split: mapKnown(c.best.split, 1), PerByte: ask.Number(c.best.perByte),
 			Seconds: ask.Number(c.best.seconds), GFLOPS: ask.Number(c.best.gflops), Validated: c.validated}
 		if c.pick != nil {
-			answers[i].Pick = &ask.CellPick{Kernel: known(c.pick.number, 0), Config: c.pick.name,
+			answers[i].Pick = &ask.CellPick{Kernel: mapKnown(c.pick.number, 0), Config: c.pick.name,
 				Seconds: ask.Number(c.pick.seconds), Regret: ask.Number(c.regret)}
 		}
 	}
 	return answers
 }
 
-func known(v, least int) *int {
+func mapKnown(v, least int) *int {
 	if v < least {
 		return nil
 	}

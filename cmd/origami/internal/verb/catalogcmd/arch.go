@@ -1,5 +1,7 @@
-// Package archcmd is `origami arch`: the list of architectures and devices, and every number of one of them.
-package archcmd
+// Package catalogcmd is `origami arch` and `origami plugin`: what there is. arch lists the architectures and devices and
+// shows every number of one of them. plugin lists, writes, checks and trusts plugins, and has the hidden command with
+// which this binary serves its built-in plugins.
+package catalogcmd
 
 import (
 	"context"
@@ -18,8 +20,8 @@ import (
 // Short says what `arch ls` answers.
 const Short = "List architectures and devices"
 
-// New returns the command with its subcommands.
-func New(f *session.Factory) *cobra.Command {
+// NewArch returns the command with its subcommands.
+func NewArch(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "arch",
 		Short:   "List architectures and show their numbers",
@@ -35,7 +37,7 @@ func New(f *session.Factory) *cobra.Command {
 			"is its default, and so are the first model and kernel family.",
 		Example: "  origami arch ls\n  origami arch ls --json",
 		Args:    session.NoArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return archList(cmd.Context(), f) },
 	}, &cobra.Command{
 		Use:   "show ID",
 		Short: "Show every number of an architecture",
@@ -92,7 +94,7 @@ func Ask(f *session.Factory, _ *pflag.FlagSet) func(context.Context) (any, error
 	}
 }
 
-func list(ctx context.Context, f *session.Factory) error {
+func archList(ctx context.Context, f *session.Factory) error {
 	manifests, err := f.Manifests(ctx)
 	if err != nil {
 		return err

@@ -1,5 +1,6 @@
-// Package mapcmd is `origami map`: rates, winners and regret over a grid of two sizes, as tables and as pictures.
-package mapcmd
+// Package picturecmd is `origami map` and `origami roofline`: maps of the fastest kernels over sizes, and kernels under
+// the roofs of devices.
+package picturecmd
 
 import (
 	"context"
@@ -23,11 +24,11 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 )
 
-// Short says what the command answers.
-const Short = "Map rates, winners and regret over a grid of sizes"
+// MapShort says what the command answers.
+const MapShort = "Map rates, winners and regret over a grid of sizes"
 
-// Options are what the command line says.
-type Options struct {
+// MapOptions are what the command line says.
+type MapOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	Grid    session.Grid
@@ -35,12 +36,12 @@ type Options struct {
 	Records, From, Report string
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Factory: f}
+// NewMap returns the command. run is Map, or what a test wants to see called.
+func NewMap(f *session.Factory, run func(context.Context, *MapOptions) error) *cobra.Command {
+	o := &MapOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "map (--arch ARCH -m SIZES -n SIZES -k SIZES | --arch ARCH --records FOLDER | --from FILE)",
-		Short: Short,
+		Short: MapShort,
 		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP by byte of its tile and its\n" +
 			"split of K. Two of m, n and k vary. Without --records the model says which kernel is the fastest.\n" +
 			"With --records the measurements do, and the model's pick among them and its regret are printed too:\n" +
@@ -58,7 +59,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 }
 
 // register adds the flags.
-func (o *Options) register(flags *pflag.FlagSet) {
+func (o *MapOptions) register(flags *pflag.FlagSet) {
 	o.Query.RegisterGrid(flags, &o.Grid)
 	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set: map what was measured, at its sizes")
 	flags.StringVar(&o.From, "from", "",
@@ -81,9 +82,9 @@ type outcome struct {
 	ours    bool // it has problems of ours, with a type and a layout
 }
 
-// Ask adds the flags of a question, and returns what answers it.
-func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &Options{Factory: f}
+// MapAsk adds the flags of a question, and returns what answers it.
+func MapAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+	o := &MapOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
 		out, err := o.find(ctx)
@@ -94,8 +95,8 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 	}
 }
 
-// Run answers.
-func Run(ctx context.Context, o *Options) error {
+// Map answers.
+func Map(ctx context.Context, o *MapOptions) error {
 	out, err := o.find(ctx)
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func Run(ctx context.Context, o *Options) error {
 }
 
 // find fills the map.
-func (o *Options) find(ctx context.Context) (*outcome, error) {
+func (o *MapOptions) find(ctx context.Context) (*outcome, error) {
 	out := &outcome{}
 	var err error
 	if o.From != "" {
@@ -126,7 +127,7 @@ func (o *Options) find(ctx context.Context) (*outcome, error) {
 	return out, nil
 }
 
-func (o *Options) fromFile(ctx context.Context, out *outcome) error {
+func (o *MapOptions) fromFile(ctx context.Context, out *outcome) error {
 	if o.Records != "" {
 		return diag.Inputf("--from and --records contradict each other").Do("leave one of them out")
 	}
@@ -147,7 +148,7 @@ func (o *Options) fromFile(ctx context.Context, out *outcome) error {
 	return err
 }
 
-func (o *Options) fromModel(ctx context.Context, out *outcome) error {
+func (o *MapOptions) fromModel(ctx context.Context, out *outcome) error {
 	base, err := o.Query.Base(o.Factory.Settings.DType)
 	if err != nil {
 		return err
@@ -188,7 +189,7 @@ func source(d *dataset.Dataset) string {
 	return d.Name + ": " + d.Software
 }
 
-func (o *Options) predict(ctx context.Context, a arch.Architecture, base gemm.Problem, out *outcome) error {
+func (o *MapOptions) predict(ctx context.Context, a arch.Architecture, base gemm.Problem, out *outcome) error {
 	d := a.Describe()
 	family, err := ask.KernelFamily(d, o.Factory.Settings.Kernel)
 	if err != nil {

@@ -1,4 +1,4 @@
-package rooflinecmd
+package picturecmd
 
 import (
 	"context"
@@ -65,7 +65,7 @@ func (s *placedSide) of(t gemm.DType) *roofline.Device {
 }
 
 // add adds a device and its kernels.
-func (p *picture) add(ctx context.Context, o *Options, s *side, list []problems.Problem) error {
+func (p *picture) add(ctx context.Context, o *RooflineOptions, s *side, list []problems.Problem) error {
 	shapes := problems.Shapes(list)
 	s.model = arch.Whole(s.model, shapes...)
 	p.sides = append(p.sides, placedSide{side: *s})
@@ -128,7 +128,7 @@ func (p *picture) put(k placed, terms []float64, seconds float64) {
 }
 
 // addMeasured places the pick, the fastest kernel and the libraries of a data set.
-func (p *picture) addMeasured(ctx context.Context, o *Options, at int, list []problems.Problem) error {
+func (p *picture) addMeasured(ctx context.Context, o *RooflineOptions, at int, list []problems.Problem) error {
 	s := &p.sides[at]
 	data, err := o.recorded(ctx, s)
 	if err != nil {
@@ -211,7 +211,7 @@ func fastest(sweep []dataset.Measurement) (best *dataset.Measurement) {
 }
 
 // recorded reads the measurements.
-func (o *Options) recorded(ctx context.Context, s *placedSide) (*dataset.Dataset, error) {
+func (o *RooflineOptions) recorded(ctx context.Context, s *placedSide) (*dataset.Dataset, error) {
 	if o.Records != "" {
 		return datastore.Folder(ctx, s.desc, o.Factory.Settings.Kernel, "--records", o.Records)
 	}

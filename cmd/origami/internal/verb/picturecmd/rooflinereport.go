@@ -1,4 +1,4 @@
-package rooflinecmd
+package picturecmd
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package archcmd
+package catalogcmd
 
 import (
 	"fmt"

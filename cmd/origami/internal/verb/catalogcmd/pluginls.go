@@ -1,4 +1,4 @@
-package plugincmd
+package catalogcmd
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func newList(f *session.Factory) *cobra.Command {
 			"cannot be used is listed first, as an error.",
 		Example: "  origami plugin ls\n  origami plugin ls --json",
 		Args:    session.NoArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), f) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return pluginList(cmd.Context(), f) },
 	}
 }
 
@@ -74,7 +74,7 @@ var columns = table.Columns[listed]{
 
 const builtin = "builtin" // a source
 
-func list(ctx context.Context, f *session.Factory) error {
+func pluginList(ctx context.Context, f *session.Factory) error {
 	plugins, err := f.Plugins(ctx)
 	if err != nil {
 		return err
@@ -113,10 +113,10 @@ func reason(f *session.Factory, p *host.PluginInfo) string {
 
 // provide fills in what a manifest lists.
 func (l *listed) provide(m arch.Manifest) {
-	add := func(list *[]string, names ...string) {
+	add := func(pluginList *[]string, names ...string) {
 		for _, name := range names {
-			if !slices.Contains(*list, name) {
-				*list = append(*list, name)
+			if !slices.Contains(*pluginList, name) {
+				*pluginList = append(*pluginList, name)
 			}
 		}
 	}

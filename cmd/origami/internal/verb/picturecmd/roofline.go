@@ -1,5 +1,4 @@
-// Package rooflinecmd is `origami roofline`: kernels under the roofs of devices, by predicted and by measured times.
-package rooflinecmd
+package picturecmd
 
 import (
 	"context"
@@ -14,11 +13,11 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// Short says what the command answers.
-const Short = "Place kernels under the roofs of a device: instructions, shared memory, L2, DRAM"
+// RooflineShort says what the command answers.
+const RooflineShort = "Place kernels under the roofs of a device: instructions, shared memory, L2, DRAM"
 
-// Options are what the command line says.
-type Options struct {
+// RooflineOptions are what the command line says.
+type RooflineOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	// Configs are configurations to place beside the pick.
@@ -29,12 +28,12 @@ type Options struct {
 	Report   string
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
-	o := &Options{Factory: f}
+// NewRoofline returns the command. run is Roofline, or what a test wants to see called.
+func NewRoofline(f *session.Factory, run func(context.Context, *RooflineOptions) error) *cobra.Command {
+	o := &RooflineOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "roofline --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE]",
-		Short: Short,
+		Short: RooflineShort,
 		Long: "List the ceilings of each device for a type of operands: its matrix instructions, FMA, shared memory\n" +
 			"(LDS), L2, MALL and DRAM. A limit is what nothing exceeds, by the data sheet or by the width of the\n" +
 			"unit. What a microbenchmark reached is beside it where one was run: with --device-file, that of\n" +
@@ -59,7 +58,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 }
 
 // register adds the flags.
-func (o *Options) register(flags *pflag.FlagSet) {
+func (o *RooflineOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	flags.StringArrayVar(&o.Configs, "config", nil,
 		"place this `CONFIG` too, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; may be repeated")
@@ -68,9 +67,9 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Report, "report", "", "write a page, the figure and the numbers into a `FOLDER`")
 }
 
-// Ask adds the flags of a question, and returns what answers it.
-func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &Options{Factory: f}
+// RooflineAsk adds the flags of a question, and returns what answers it.
+func RooflineAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+	o := &RooflineOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
 		p, err := o.draw(ctx)
@@ -84,8 +83,8 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 	}
 }
 
-// Run answers.
-func Run(ctx context.Context, o *Options) error {
+// Roofline answers.
+func Roofline(ctx context.Context, o *RooflineOptions) error {
 	p, err := o.draw(ctx)
 	if err != nil {
 		return err
@@ -101,7 +100,7 @@ func Run(ctx context.Context, o *Options) error {
 }
 
 // draw places the kernels.
-func (o *Options) draw(ctx context.Context) (*picture, error) {
+func (o *RooflineOptions) draw(ctx context.Context) (*picture, error) {
 	list, err := o.problems(ctx)
 	if err != nil {
 		return nil, err
@@ -125,11 +124,11 @@ func (o *Options) draw(ctx context.Context) (*picture, error) {
 }
 
 // measured reports whether the times are measured ones.
-func (o *Options) measured() bool { return o.Measured || o.Records != "" }
+func (o *RooflineOptions) measured() bool { return o.Measured || o.Records != "" }
 
 // problems are those of the command line or of its file. There are none if the ceilings alone are asked for, or all
 // problems of a data set.
-func (o *Options) problems(ctx context.Context) (*session.ProblemList, error) {
+func (o *RooflineOptions) problems(ctx context.Context) (*session.ProblemList, error) {
 	if !o.Query.Asks() {
 		if len(o.Configs) > 0 {
 			return nil, diag.Inputf("a configuration is placed for a problem").At("--config").
@@ -149,7 +148,7 @@ type side struct {
 }
 
 // open opens the architectures of the command line.
-func (o *Options) open(ctx context.Context) ([]side, error) {
+func (o *RooflineOptions) open(ctx context.Context) ([]side, error) {
 	f := o.Factory
 	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
 	if err != nil {

@@ -1,4 +1,4 @@
-package rooflinecmd
+package picturecmd
 
 import (
 	"math"
@@ -11,8 +11,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// known returns a number that is 0 if it is unknown as one that JSON writes as null then.
-func known(v float64) ask.Number {
+// rooflineKnown returns a number that is 0 if it is unknown as one that JSON writes as null then.
+func rooflineKnown(v float64) ask.Number {
 	if v == 0 {
 		return ask.Number(math.NaN())
 	}
@@ -28,8 +28,8 @@ func (p *picture) object() ask.Rooflines {
 				ModelClass: s.desc.ModelClass, Kernel: s.kernel, DType: d.DType.String(), Ceilings: []ask.Ceiling{}}
 			for k := range d.Ceilings {
 				c := &d.Ceilings[k]
-				j.Ceilings = append(j.Ceilings, ask.Ceiling{Name: c.Name, Level: c.Level.String(), Limit: known(c.Limit),
-					Reached: known(c.Reached), Unit: c.Unit(), Source: c.Source})
+				j.Ceilings = append(j.Ceilings, ask.Ceiling{Name: c.Name, Level: c.Level.String(), Limit: rooflineKnown(c.Limit),
+					Reached: rooflineKnown(c.Reached), Unit: c.Unit(), Source: c.Source})
 			}
 			out.Devices = append(out.Devices, j)
 		}
@@ -45,7 +45,7 @@ func (p *picture) object() ask.Rooflines {
 		}
 		for _, l := range k.Points {
 			j.Levels = append(j.Levels, ask.RooflineLevel{Level: l.Level.String(), Bytes: l.Bytes, Counted: l.Counted,
-				Intensity: l.Intensity, Bandwidth: l.Bandwidth, Share: known(l.Share), Above: l.Above.String()})
+				Intensity: l.Intensity, Bandwidth: l.Bandwidth, Share: rooflineKnown(l.Share), Above: l.Above.String()})
 		}
 		out.Kernels = append(out.Kernels, j)
 	}

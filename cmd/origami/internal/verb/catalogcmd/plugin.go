@@ -1,6 +1,4 @@
-// Package plugincmd is `origami plugin`: list, write, check and trust plugins, and the hidden command with which this
-// binary serves its built-in plugins.
-package plugincmd
+package catalogcmd
 
 import (
 	"context"
@@ -26,8 +24,8 @@ type Actions struct {
 	Connect func(s config.Settings, path string, warn func(string)) *host.Host
 }
 
-// New returns the command with its subcommands.
-func New(f *session.Factory, actions Actions) *cobra.Command {
+// NewPlugin returns the command with its subcommands.
+func NewPlugin(f *session.Factory, actions Actions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "List, write, check and trust plugins",

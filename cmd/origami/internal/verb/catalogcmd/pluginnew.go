@@ -1,4 +1,4 @@
-package plugincmd
+package catalogcmd
 
 import (
 	"bufio"
@@ -297,13 +297,13 @@ func checkout(dir string) string {
 // requirements writes go.mod and go.sum of a module on a checkout of origami, with the requirements of the example in
 // the same versions. If origami builds, the plugin builds too, without a network.
 func requirements(ctx context.Context, module, sdk string) (mod, sum []byte, err error) {
-	list := osexec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f",
+	pluginList := osexec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f",
 		"{{with .Module}}{{.Path}} {{.Version}} {{.GoVersion}}{{end}}", "./sdk/example/...")
-	list.Dir = sdk
-	list.Env = append(os.Environ(), "GOWORK=off")
+	pluginList.Dir = sdk
+	pluginList.Env = append(os.Environ(), "GOWORK=off")
 	var stderr bytes.Buffer
-	list.Stderr = &stderr
-	out, err := list.Output()
+	pluginList.Stderr = &stderr
+	out, err := pluginList.Output()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 		return nil, nil, diag.Inputf("the dependencies of origami's source cannot be listed: %v: %s", err,

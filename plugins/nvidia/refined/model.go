@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -64,7 +65,7 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 	}
 	m.description.Rung = rungOf(g, families)
 	m.description.Constants, _ = constants(g, families, values) // New has checked the device file
-	m.description.Terms = terms.Schema()
+	m.description.Terms = tabled.Schema(terms.Terms, terms.Page)
 	m.description.Widen("shared memory", arch.AtShared, "shared_width")
 	m.description.Unused = unused(g)
 
@@ -99,7 +100,7 @@ func unused(g *gpu.Device) []string {
 	if !g.SM.WGMMA && g.SM.Multiplies(gemm.FP8) != gemm.FP8 { // kernels convert it
 		rates = slices.DeleteFunc(rates, func(name string) bool { return name == "peak_fp8" })
 	}
-	return formula.Unused(g.Params, slices.Concat(formula.Of(terms.Schema()), terms.ConstantsRead(g), rates, gpu.Limits))
+	return formula.Unused(g.Params, slices.Concat(formula.Of(tabled.Schema(terms.Terms, terms.Page)), terms.ConstantsRead(g), rates, gpu.Limits))
 }
 
 // With returns the model with other values of quantities and constants, by name.

@@ -4,6 +4,69 @@ package refined
 
 import "math"
 
+// kernelInputs is set by hand.
+type kernelInputs struct {
+	elementBytes     float64 // element_bytes
+	outputBytes      float64 // output_bytes
+	transA           float64 // trans_a
+	transB           float64 // trans_b
+	blockM           float64 // block_m
+	blockN           float64 // block_n
+	blockK           float64 // block_k
+	numWarps         float64 // num_warps
+	numStages        float64 // num_stages
+	resident         float64 // resident
+	sharers          float64 // sharers
+	sharersA         float64 // sharers_a
+	streams          float64 // streams
+	wgmma            float64 // wgmma
+	fma              float64 // fma
+	serial           float64 // serial
+	interleaved      float64 // interleaved
+	wgmmaN           float64 // wgmma_n
+	rate             float64 // rate
+	peak             float64 // peak
+	instructionK     float64 // instruction_k
+	warpsM           float64 // warps_m
+	warpsN           float64 // warps_n
+	warpsK           float64 // warps_k
+	loadWaits        float64 // load_waits
+	conversions      float64 // conversions
+	lateCopies       float64 // late_copies
+	repeatM          float64 // repeat_m
+	repeatN          float64 // repeat_n
+	wraps            float64 // wraps
+	syncCopies       float64 // sync_copies
+	crossCopies      float64 // cross_copies
+	asyncA           float64 // async_a
+	asyncB           float64 // async_b
+	transposedCopies float64 // transposed_copies
+	storeBytes       float64 // store_bytes
+	reduceLaunches   float64 // reduce_launches
+	familySlots      float64 // family_slots
+	familyLatency    float64 // family_latency
+	timed            float64 // timed
+	timedCtas        float64 // timed_ctas
+	one2048          float64 // one_2048
+	one6144          float64 // one_6144
+	chip2048         float64 // chip_2048
+	chip6144         float64 // chip_6144
+	fullChip2048     float64 // full_chip_2048
+	fullChip6144     float64 // full_chip_6144
+}
+
+// splitInputs is set by hand.
+type splitInputs struct {
+	splitK float64 // split_k
+}
+
+// variantInputs is set by hand.
+type variantInputs struct {
+	registers   float64 // registers
+	spillBytes  float64 // spill_bytes
+	sharedBytes float64 // shared_bytes
+}
+
 // device holds what depends on the device alone. value returns the parameters, constants and quantities.
 type device struct {
 	numSms             float64 // num_sms
@@ -219,57 +282,6 @@ func (s *sizes) compute() {
 	s.part5 = float64(s.batch * s.k)
 	s.part6 = float64(s.batch * s.m * s.n)
 	s.part7 = float64(2 * s.batch * s.m * s.n * s.k)
-}
-
-// kernelInputs is set by hand.
-type kernelInputs struct {
-	elementBytes     float64 // element_bytes
-	outputBytes      float64 // output_bytes
-	transA           float64 // trans_a
-	transB           float64 // trans_b
-	blockM           float64 // block_m
-	blockN           float64 // block_n
-	blockK           float64 // block_k
-	numWarps         float64 // num_warps
-	numStages        float64 // num_stages
-	resident         float64 // resident
-	sharers          float64 // sharers
-	sharersA         float64 // sharers_a
-	streams          float64 // streams
-	wgmma            float64 // wgmma
-	fma              float64 // fma
-	serial           float64 // serial
-	interleaved      float64 // interleaved
-	wgmmaN           float64 // wgmma_n
-	rate             float64 // rate
-	peak             float64 // peak
-	instructionK     float64 // instruction_k
-	warpsM           float64 // warps_m
-	warpsN           float64 // warps_n
-	warpsK           float64 // warps_k
-	loadWaits        float64 // load_waits
-	conversions      float64 // conversions
-	lateCopies       float64 // late_copies
-	repeatM          float64 // repeat_m
-	repeatN          float64 // repeat_n
-	wraps            float64 // wraps
-	syncCopies       float64 // sync_copies
-	crossCopies      float64 // cross_copies
-	asyncA           float64 // async_a
-	asyncB           float64 // async_b
-	transposedCopies float64 // transposed_copies
-	storeBytes       float64 // store_bytes
-	reduceLaunches   float64 // reduce_launches
-	familySlots      float64 // family_slots
-	familyLatency    float64 // family_latency
-	timed            float64 // timed
-	timedCtas        float64 // timed_ctas
-	one2048          float64 // one_2048
-	one6144          float64 // one_6144
-	chip2048         float64 // chip_2048
-	chip6144         float64 // chip_6144
-	fullChip2048     float64 // full_chip_2048
-	fullChip6144     float64 // full_chip_6144
 }
 
 // kernelTerms holds what depends on the kernel, and not on the split of K or the sizes of the problem.
@@ -632,13 +644,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.part32 = d.residentAdd + x75
 }
 
-// variantInputs is set by hand.
-type variantInputs struct {
-	registers   float64 // registers
-	spillBytes  float64 // spill_bytes
-	sharedBytes float64 // shared_bytes
-}
-
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
 type variantTerms struct {
 	ctasPerSm    float64 // ctas_per_sm
@@ -683,11 +688,6 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.part5 = min(1, (ctasPerSm-1)/k.part26)
 	v.part6 = 1 - hidden
 	v.part7 = math.Sqrt(math.Sqrt(onChip))
-}
-
-// splitInputs is set by hand.
-type splitInputs struct {
-	splitK float64 // split_k
 }
 
 // splitTerms holds what depends on the kernel, the variant and the split of K.

@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined/terms"
+	"github.com/origami-gemm/origami/sdk/modelgen"
 )
 
 //go:generate go run .
@@ -67,27 +68,9 @@ func fill(text string) (string, error) {
 	}
 	parts := map[string]string{"quantities": quantities(model), "constants": constants()}
 	for _, p := range terms.Parts {
-		parts["terms of "+p.Name] = equations(p.Terms)
+		parts["terms of "+p.Name] = modelgen.Equations(p.Terms)
 	}
 	return page.Fill(text, parts)
-}
-
-// equations writes terms as lines of code, each under its explanation.
-func equations(list []terms.Term) string {
-	var b strings.Builder
-	b.WriteString("\n```text\n")
-	for _, t := range list {
-		b.WriteString(page.Comment(t.Doc, t.Unit))
-		switch {
-		case t.Input != terms.Computed:
-			fmt.Fprintf(&b, "%s: %s\n", t.Name, t.From)
-		case t.When != "":
-			b.WriteString(page.Layout(t.Name + " = when(" + t.When + ",\n\t" + t.Formula + ", 0)"))
-		default:
-			b.WriteString(page.Layout(t.Name + " = " + t.Formula))
-		}
-	}
-	return b.String() + "```\n\n"
 }
 
 func quantities(model *refined.Model) string {

@@ -5,68 +5,39 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/tabled"
 )
 
 // DRAM delivers every operand once, and again what the L2 could not keep until it was needed again. A group of rows of
 // tiles sweeps over all columns. It reads its part of A once per sweep of what runs at a time, and all of B.
-var trafficTerms = []Term{
-	{
-		Name: "sweeps", Unit: one, Doc: "rounds that a group of rows takes to sweep over all columns",
-		Formula: "max(1, grid_n * group / min(ctas, num_sms * ctas_per_sm))",
-	},
-	{
-		Name: "row_groups", Unit: one,
-		Doc:     "times that all columns are swept over; groups that run at the same time share a sweep",
-		Formula: "max(1, ceil(grid_m / group) * min(1, grid_n * group / min(ctas, num_sms * ctas_per_sm)))",
-	},
-	{
-		Name: "miss_a", Unit: one, Doc: "share of a group's rows of A that the L2 does not keep",
-		Formula: "1 - min(1, l2_bytes * l2_usable_share / (group * block_m * k * element_bytes))",
-	},
-	{
-		Name: "miss_b", Unit: one, Doc: "share of B that the L2 does not keep from one group to the next",
-		Formula: `1 - min(1, l2_bytes * l2_usable_share
+var trafficTerms = []tabled.Term{
+	row("sweeps", one, "max(1, grid_n * group / min(ctas, num_sms * ctas_per_sm))",
+		"rounds that a group of rows takes to sweep over all columns"),
+	row("row_groups", one, "max(1, ceil(grid_m / group) * min(1, grid_n * group / min(ctas, num_sms * ctas_per_sm)))",
+		"times that all columns are swept over; groups that run at the same time share a sweep"),
+	row("miss_a", one, "1 - min(1, l2_bytes * l2_usable_share / (group * block_m * k * element_bytes))",
+		"share of a group's rows of A that the L2 does not keep"),
+	row("miss_b", one, `1 - min(1, l2_bytes * l2_usable_share
 			/ ((grid_m * block_m + grid_n * block_n) * k * element_bytes))`,
-	},
-	{
-		Name: "dram_bytes", Unit: bytes, Doc: "operands from DRAM",
-		Formula: `batch * k * element_bytes
-			* (m * (1 + (sweeps - 1) * miss_a) + n * (1 + (row_groups - 1) * miss_b))`,
-	},
-	{
-		Name: "dram_share", Unit: one, Doc: "share of the loads that DRAM serves",
-		Formula: "min(1, dram_bytes / (ctas * steps * step_bytes))",
-	},
-	{
-		Name: "l2_hit", Unit: one, Common: arch.CommonL2Hit, Doc: "share of the loads that the L2 serves",
-		Formula: "1 - dram_share",
-	},
-	{
-		Name: "repeated", Unit: bytes, When: "repeat_m + repeat_n > 0",
-		Doc: "of rows and columns of a tile beyond the matrix ÷ those of the matrix that they load again, on average; " +
-			"in whole cache lines along K",
-		Formula: `repeat_m * (block_m - m / grid_m) / when(wraps > 0, m, 1)
-				* when(trans_a > 0, block_k * element_bytes, ` + wholeLines + `)
+		"share of B that the L2 does not keep from one group to the next"),
+	row("dram_bytes", bytes, `batch * k * element_bytes
+			* (m * (1 + (sweeps - 1) * miss_a) + n * (1 + (row_groups - 1) * miss_b))`, "operands from DRAM"),
+	row("dram_share", one, "min(1, dram_bytes / (ctas * steps * step_bytes))", "share of the loads that DRAM serves"),
+	row("l2_hit", one, "1 - dram_share", "share of the loads that the L2 serves").As(arch.CommonL2Hit),
+	row("repeated", bytes, `repeat_m * (block_m - m / grid_m) / when(wraps > 0, m, 1)
+				* when(trans_a > 0, block_k * element_bytes, `+wholeLines+`)
 			+ repeat_n * (block_n - n / grid_n) / when(wraps > 0, n, 1)
-				* when(trans_b > 0, ` + wholeLines + `, block_k * element_bytes)`,
-	},
-	{
-		Name: "hidden", Unit: one,
-		Doc:     "share of the start of a wave behind the first that other CTAs of the SM hide, or copies ahead",
-		Formula: "when(resident > 0, 1, fill_overlap * (1 - 1 / ctas_per_sm))",
-	},
-	{
-		Name: "dram_latency", Unit: cycles, Formula: "hbm_latency_penalty * dram_latency_load",
-		Doc: "latency of a copy while DRAM is idle; SMs that share a line wait for the one that fetches it",
-	},
-	{
-		Name: "idle_latency", Unit: cycles, Formula: "dram_latency + copy_latency",
-		Doc: "from the start of a K step to the arrival of its copies, while DRAM is idle",
-	},
-	{
-		Name: "dram_queue", Unit: cycles, Formula: "hbm_latency_penalty * dram_queue_load",
-		Doc: "what the latency grows by while DRAM is busy all the time",
-	},
+				* when(trans_b > 0, `+wholeLines+`, block_k * element_bytes)`,
+		"of rows and columns of a tile beyond the matrix ÷ those of the matrix that they load again, on average; "+
+			"in whole cache lines along K").If("repeat_m + repeat_n > 0"),
+	row("hidden", one, "when(resident > 0, 1, fill_overlap * (1 - 1 / ctas_per_sm))",
+		"share of the start of a wave behind the first that other CTAs of the SM hide, or copies ahead"),
+	row("dram_latency", cycles, "hbm_latency_penalty * dram_latency_load",
+		"latency of a copy while DRAM is idle; SMs that share a line wait for the one that fetches it"),
+	row("idle_latency", cycles, "dram_latency + copy_latency",
+		"from the start of a K step to the arrival of its copies, while DRAM is idle"),
+	row("dram_queue", cycles, "hbm_latency_penalty * dram_queue_load",
+		"what the latency grows by while DRAM is busy all the time"),
 }
 
 // wholeLines are the bytes of the cache lines that a row along K touches.
@@ -77,39 +48,26 @@ const askedOfL2 = `when(resident > 0, step_bytes + l2_crossing * (offset_a * sha
 			step_bytes * (1 + broken_lines / tile_lines))`
 
 // deviceTerms are the times of a K step at what all SMs share, and all resources together.
-var deviceTerms = []Term{
-	{
-		Name: "coalescing", Unit: one,
-		Doc: "requests of SMs ÷ deliveries of the L2: more where the CTAs of a single wave stay resident, as they start " +
-			"together",
-		Formula: "when(resident > 0, when(ctas > num_sms * ctas_per_sm, l2_coalescing, resident_coalescing), l2_coalescing)",
-	},
-	{
-		Name: "l2_step", Unit: cycles, Common: arch.CommonL2Step, Doc: "one CTA's operands through the L2",
-		Formula: "active * " + askedOfL2 + " / (l2_perf_ratio * coalescing)",
-	},
-	{
-		Name: "dram_step", Unit: cycles, Common: arch.CommonDRAMStep, Doc: "one CTA's share of DRAM",
-		Formula: "active * step_bytes * dram_share / (dram_perf_ratio * dram_efficiency)",
-	},
-	{
-		Name: "repeat_step", Unit: cycles, Doc: "one CTA's share of the lines that are loaded again",
-		Formula: "active * repeated / hot_line_bandwidth",
-	},
-	{
-		Name: "spill_l2_step", Unit: cycles, Doc: "one CTA's local memory through the L2",
-		Formula: "active * spill_traffic / (l2_perf_ratio * spill_share)",
-	},
-	{
-		Name: "busy", Unit: cycles4, Doc: "a K step of one CTA at all resources, as a sum of fourth powers",
-		Formula: `on_chip + pow(line_step, 4) + pow(l2_step, 4) + pow(dram_step, 4) + pow(repeat_step, 4)
-			+ pow(spill_l2_step, 4)`,
-	},
+var deviceTerms = []tabled.Term{
+	row("coalescing", one,
+		"when(resident > 0, when(ctas > num_sms * ctas_per_sm, l2_coalescing, resident_coalescing), l2_coalescing)",
+		"requests of SMs ÷ deliveries of the L2: more where the CTAs of a single wave stay resident, as they start "+
+			"together"),
+	row("l2_step", cycles, "active * "+askedOfL2+" / (l2_perf_ratio * coalescing)",
+		"one CTA's operands through the L2").As(arch.CommonL2Step),
+	row("dram_step", cycles, "active * step_bytes * dram_share / (dram_perf_ratio * dram_efficiency)",
+		"one CTA's share of DRAM").As(arch.CommonDRAMStep),
+	row("repeat_step", cycles, "active * repeated / hot_line_bandwidth",
+		"one CTA's share of the lines that are loaded again"),
+	row("spill_l2_step", cycles, "active * spill_traffic / (l2_perf_ratio * spill_share)",
+		"one CTA's local memory through the L2"),
+	row("busy", cycles4, `on_chip + pow(line_step, 4) + pow(l2_step, 4) + pow(dram_step, 4) + pow(repeat_step, 4)
+			+ pow(spill_l2_step, 4)`, "a K step of one CTA at all resources, as a sum of fourth powers"),
 }
 
 // wave is one wave of CTAs. The full ones are alike, and the tail has what is left. The terms of a wave that does not
 // exist are 0. One table serves both: in it, wave_ stands for the name, and wave_ctas for the CTAs per SM.
-func wave(name, ctas string) []Term {
+func wave(name, ctas string) []tabled.Term {
 	count := name + "_waves"
 	if name == "tail" {
 		count = ctas
@@ -132,180 +90,96 @@ func wave(name, ctas string) []Term {
 
 // A resource that is shared adds up over the CTAs. Together, the resources take as long as the largest of them, with a
 // smooth transition: the fourth root of the sum of the fourth powers.
-var waveTerms = []Term{
-	{
-		Name: "wave_spill_miss", Unit: one,
-		Doc: "share of the local memory of all SMs that the L2 does not keep: what exceeds it, with a smooth transition",
-		Formula: `when(spill_traffic > 0,
+var waveTerms = []tabled.Term{
+	row("wave_spill_miss", one, `when(spill_traffic > 0,
 			1 - 1 / sqrt(1 + pow(active * wave_ctas * spill_traffic / (2 * l2_bytes * l2_usable_share), 2)), 0)`,
-	},
-	{
-		Name: "wave_spill_dram_step", Unit: cycles, Doc: "one CTA's local memory through DRAM",
-		Formula: "active * spill_traffic * wave_spill_miss / (dram_perf_ratio * spill_share)",
-	},
-	{
-		Name: "wave_busy", Unit: cycles4, Doc: "a K step of all CTAs of the SM, as a sum of fourth powers",
-		Formula: "pow(wave_ctas, 4) * (busy + pow(wave_spill_dram_step, 4))",
-	},
-	{
-		Name: "wave_throughput", Unit: cycles, Formula: "sqrt(sqrt(wave_busy))",
-		Doc: "a K step of all CTAs of the SM: the largest of its resources, with a smooth transition",
-	},
-	{
-		Name: "wave_latency", Unit: cycles,
-		Doc: "from the start of a K step to the arrival of its copies, with DRAM busy for what share of a step they take",
-		Formula: `(idle_latency + sqrt(idle_latency * idle_latency
+		"share of the local memory of all SMs that the L2 does not keep: what exceeds it, with a smooth transition"),
+	row("wave_spill_dram_step", cycles, "active * spill_traffic * wave_spill_miss / (dram_perf_ratio * spill_share)",
+		"one CTA's local memory through DRAM"),
+	row("wave_busy", cycles4, "pow(wave_ctas, 4) * (busy + pow(wave_spill_dram_step, 4))",
+		"a K step of all CTAs of the SM, as a sum of fourth powers"),
+	row("wave_throughput", cycles, "sqrt(sqrt(wave_busy))",
+		"a K step of all CTAs of the SM: the largest of its resources, with a smooth transition"),
+	row("wave_latency", cycles, `(idle_latency + sqrt(idle_latency * idle_latency
 			+ 4 * dram_queue * (wave_ctas * dram_step * steps_ahead))) / 2`,
-	},
-	{
-		Name: "wave_alone", Unit: cycles,
-		Doc:     "a K step of one CTA: its instructions, or the latency of copies over the steps that they run ahead",
-		Formula: "max(chain_step, wave_latency / steps_ahead) + spill_step",
-	},
-	{
-		Name: "wave_step", Unit: cycles, Common: arch.CommonKStep,
-		Doc:     "one K step: the eighth root of a sum of eighth powers, which is close to the longer of the two",
-		Formula: "sqrt(sqrt(sqrt(wave_busy * wave_busy + pow(wave_alone, 4) * pow(wave_alone, 4))))",
-	},
-	{
-		Name: "wave_first_step", Unit: cycles,
-		Doc:     "one of the first K steps, whose copies were issued together: the fill has waited for them",
-		Formula: "max(wave_throughput, chain_step + spill_step)",
-	},
-	{
-		Name: "wave_fill", Unit: cycles, Doc: "start of the CTAs and their first loads",
-		Formula: "prologue_cycles + wave_latency + wave_ctas * l2_step",
-	},
-	{
-		Name: "wave_loop", Unit: cycles, Doc: "K loop",
-		Formula: "min(steps, steps_ahead) * wave_first_step + max(steps - steps_ahead, 0) * wave_step",
-	},
-	{
-		Name: "wave_epilogue", Unit: cycles,
-		Doc: "output; sums that are handed over are written and, by the last CTA of the tile, read",
-		Formula: `wave_ctas * block_m * block_n
+		"from the start of a K step to the arrival of its copies, with DRAM busy for what share of a step they take"),
+	row("wave_alone", cycles, "max(chain_step, wave_latency / steps_ahead) + spill_step",
+		"a K step of one CTA: its instructions, or the latency of copies over the steps that they run ahead"),
+	row("wave_step", cycles, "sqrt(sqrt(sqrt(wave_busy * wave_busy + pow(wave_alone, 4) * pow(wave_alone, 4))))",
+		"one K step: the eighth root of a sum of eighth powers, which is close to the longer of the two").As(arch.CommonKStep),
+	row("wave_first_step", cycles, "max(wave_throughput, chain_step + spill_step)",
+		"one of the first K steps, whose copies were issued together: the fill has waited for them"),
+	row("wave_fill", cycles, "prologue_cycles + wave_latency + wave_ctas * l2_step",
+		"start of the CTAs and their first loads"),
+	row("wave_loop", cycles, "min(steps, steps_ahead) * wave_first_step + max(steps - steps_ahead, 0) * wave_step",
+		"K loop"),
+	row("wave_epilogue", cycles, `wave_ctas * block_m * block_n
 				* when(handover > 0,
 					2 * accumulator_bytes / when(resident > 0, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k,
 					output_cost)
 			+ when(handover > 0, when(resident > 0, resident_arrival, arrival_latency), 0) + resident * resident_turn`,
-	},
-	{
-		Name: "wave_paced", Unit: cycles, When: "pass_counts > 0",
-		Doc: "K loop at the paces of the timing pass, with a warm L2",
-		Formula: `when(wave_ctas > 1,
+		"output; sums that are handed over are written and, by the last CTA of the tile, read"),
+	row("wave_paced", cycles, `when(wave_ctas > 1,
 			chip_loop + (full_chip_loop - chip_loop) * min(1, (wave_ctas - 1) / max(timed_ctas - 1, 1)),
 			one_loop + (chip_loop - one_loop) * (active / num_sms))`,
-	},
-	{
-		Name: "wave_timed", Unit: cycles, When: "pass_counts > 0",
-		Doc: "the wave after the timing pass; a cold L2 adds the latency of copies and the time of DRAM",
-		Formula: `timed_fixed + max(max(steps - steps_ahead, 0) * (wave_latency / steps_ahead),
+		"K loop at the paces of the timing pass, with a warm L2").If("pass_counts > 0"),
+	row("wave_timed", cycles, `timed_fixed + max(max(steps - steps_ahead, 0) * (wave_latency / steps_ahead),
 			sqrt(sqrt(pow(wave_paced, 4) + pow(steps * wave_ctas * dram_step, 4))))`,
-	},
+		"the wave after the timing pass; a cold L2 adds the latency of copies and the time of DRAM").If("pass_counts > 0"),
 }
 
 // The total, and the shares of which it is the sum.
-var totalTerms = []Term{
-	{
-		Name: "launch", Unit: cycles, Kind: arch.KindShare, Doc: "launch of the kernel",
-		Formula: "when(resident > 0, resident_launch, launch_seconds) * clock",
-	},
-	{
-		Name: "fill", Unit: cycles, Kind: arch.KindShare,
-		Doc:     "starts of CTAs and pipeline fills: behind the first, other CTAs of the SM work meanwhile",
-		Formula: `hidden * max(full_fill, tail_fill) + (1 - hidden) * (full_waves * full_fill + tail_fill)`,
-	},
-	{
-		Name: "loop", Unit: cycles, Kind: arch.KindShare, Doc: "K loops",
-		Formula: "full_waves * full_loop + tail_loop",
-	},
-	{
-		Name: "epilogue", Unit: cycles, Kind: arch.KindShare, Doc: "output, and the sums of a split K",
-		Formula: "full_waves * full_epilogue + tail_epilogue",
-	},
-	{
-		Name: "all_waves", Unit: cycles,
-		Doc: "all waves; where the timing pass counts, the geometric mean with what it predicts, " +
-			"since the errors of the two are independent",
-		Formula: `when(pass_counts > 0, sqrt((fill + loop + epilogue) * (full_waves * full_timed + tail_timed)),
-			fill + loop + epilogue)`,
-	},
-	{
-		Name: "pass", Unit: cycles, Kind: arch.KindShare, When: "pass_counts > 0", Doc: "what the timing pass changes",
-		Formula: "all_waves - (fill + loop + epilogue)",
-	},
-	{
-		Name: "power", Unit: cycles, When: "tdp * (1 - fma) > 0",
-		Doc: "least time within the power limit, 0 if tdp is unknown; an instruction takes the same energy with any type",
-		Formula: `max(2 * ctas * block_m * block_n * steps * block_k * (16 / instruction_k)
+var totalTerms = []tabled.Term{
+	row("launch", cycles, "when(resident > 0, resident_launch, launch_seconds) * clock", "launch of the kernel").Share(),
+	row("fill", cycles, `hidden * max(full_fill, tail_fill) + (1 - hidden) * (full_waves * full_fill + tail_fill)`,
+		"starts of CTAs and pipeline fills: behind the first, other CTAs of the SM work meanwhile").Share(),
+	row("loop", cycles, "full_waves * full_loop + tail_loop", "K loops").Share(),
+	row("epilogue", cycles, "full_waves * full_epilogue + tail_epilogue", "output, and the sums of a split K").Share(),
+	row("all_waves", cycles,
+		`when(pass_counts > 0, sqrt((fill + loop + epilogue) * (full_waves * full_timed + tail_timed)),
+			fill + loop + epilogue)`, "all waves; where the timing pass counts, the geometric mean with what it predicts, "+
+			"since the errors of the two are independent"),
+	row("pass", cycles, "all_waves - (fill + loop + epilogue)",
+		"what the timing pass changes").Share().If("pass_counts > 0"),
+	row("power", cycles, `max(2 * ctas * block_m * block_n * steps * block_k * (16 / instruction_k)
 			* (energy_per_flop / (tdp * dynamic_share) * clock)
 			- power_window * clock, 0)`,
-	},
-	{
-		Name: "dram_floor", Unit: cycles, Doc: "least time of DRAM for operands and output",
-		Formula: "(dram_bytes + batch * m * n * output_bytes) / (dram_perf_ratio * dram_efficiency)",
-	},
-	{
-		Name: "compute_floor", Unit: cycles, Formula: "2 * batch * m * n * k * (clock / peak)",
-		Doc: "least time at the peak rate: data sheets may give it for a clock below the boost clock",
-	},
-	{
-		Name: "reduction", Unit: cycles, Kind: arch.KindShare, When: "split_k > 1",
-		Doc: "adding up the sums of a split K: launches, or the parts that the CTA that arrives last reads",
-		Formula: `when(handover > 0,
+		"least time within the power limit, 0 if tdp is unknown; an instruction takes the same energy with any type").If("tdp * (1 - fma) > 0"),
+	row("dram_floor", cycles, "(dram_bytes + batch * m * n * output_bytes) / (dram_perf_ratio * dram_efficiency)",
+		"least time of DRAM for operands and output"),
+	row("compute_floor", cycles, "2 * batch * m * n * k * (clock / peak)",
+		"least time at the peak rate: data sheets may give it for a clock below the boost clock"),
+	row("reduction", cycles, `when(handover > 0,
 			split_k * (when(resident > 0, resident_add, add_latency)
 				+ block_m * block_n * accumulator_bytes / (line_rate * line_bytes)),
 			reduce_launches * relaunch_seconds * clock
 				+ batch * m * n * (split_k * accumulator_bytes + output_bytes) / reduce_bandwidth)`,
-	},
-	{
-		Name: "handed", Unit: cycles, Kind: arch.KindShare, When: "shared_tiles > 0",
-		Doc: "the sums of parts of tiles: written, and read by the CTA that arrives last at a tile. 1.5 times the " +
-			"hand-over of a split of K, found on h200-wgmma/tail/wgmma-lost",
-		Formula: `when(part > floor(part),
+		"adding up the sums of a split K: launches, or the parts that the CTA that arrives last reads").Share().If("split_k > 1"),
+	row("handed", cycles, `when(part > floor(part),
 			1.5 * (min(2, 1 + part) * block_m * block_n * 2 * accumulator_bytes / partial_bandwidth + resident_arrival
 				+ (1 + 1 / part) * (resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))), 0)`,
-	},
-	{
-		Name: "dram_total", Unit: bytes, Common: arch.CommonDRAMTotal,
-		Doc: "through DRAM: operands, output, local memory",
-		Formula: `dram_bytes + batch * m * n * output_bytes + steps * (dram_perf_ratio * spill_share)
+		"the sums of parts of tiles: written, and read by the CTA that arrives last at a tile. 1.5 times the "+
+			"hand-over of a split of K, found on h200-wgmma/tail/wgmma-lost").Share().If("shared_tiles > 0"),
+	row("dram_total", bytes, `dram_bytes + batch * m * n * output_bytes + steps * (dram_perf_ratio * spill_share)
 			* (full_waves * ctas_per_sm * full_spill_dram_step + tail_ctas * tail_spill_dram_step)`,
-	},
-	{
-		Name: "partial_bytes", Unit: bytes, When: "split_k > 1", Doc: "sums of a split K, written and read",
-		Formula: `2 * accumulator_bytes * split_k
+		"through DRAM: operands, output, local memory").As(arch.CommonDRAMTotal),
+	row("partial_bytes", bytes, `2 * accumulator_bytes * split_k
 			* when(handover > 0, ctas / split_k * block_m * block_n, batch * m * n)`,
-	},
-	{
-		Name: "requested", Unit: bytes, Common: arch.CommonRequested,
-		Doc: "what SMs ask global memory for: operands of all tiles, sums of a split K, local memory, output",
-		Formula: `ctas * steps * (when(resident > 0,
+		"sums of a split K, written and read").If("split_k > 1"),
+	row("requested", bytes, `ctas * steps * (when(resident > 0,
 				step_bytes + (sharers_a - 1) * shared_a + (sharers - 1) * shared_b, tile_bytes) + spill_traffic)
 			+ partial_bytes + batch * m * n * output_bytes`,
-	},
-	{
-		Name: "l2_total", Unit: bytes, Common: arch.CommonL2Total,
-		Doc: "through the L2, which delivers once what SMs ask for at the same time",
-		Formula: "ctas * steps * (" + askedOfL2 + ` / coalescing + spill_traffic)
+		"what SMs ask global memory for: operands of all tiles, sums of a split K, local memory, output").As(arch.CommonRequested),
+	row("l2_total", bytes, "ctas * steps * ("+askedOfL2+` / coalescing + spill_traffic)
 			+ partial_bytes + batch * m * n * output_bytes`,
-	},
-	{
-		Name: "shared_total", Unit: bytes, Common: arch.CommonSharedTotal,
-		Doc: "read of shared memory; a load for FMA counts with the width of the banks",
-		Formula: `ctas * steps * when(fma > 0, fma_loads * shared_width,
-			when(wgmma > 0, ` + instructions + ` * (wgmma_m + wgmma_n) * instruction_k * element_bytes,
-				` + fragmentBytes + `))`,
-	},
-	{
-		Name: "limits", Unit: cycles, Kind: arch.KindShare,
-		Doc:     "what the power limit, DRAM's bandwidth and the peak rate add",
-		Formula: limited + " - all_waves",
-	},
-	{
-		Name: "total", Unit: cycles, Kind: arch.KindTotal, Common: arch.CommonTotal, Doc: "predicted total",
-		Formula: "launch + " + limited + " + reduction + handed",
-	},
+		"through the L2, which delivers once what SMs ask for at the same time").As(arch.CommonL2Total),
+	row("shared_total", bytes, `ctas * steps * when(fma > 0, fma_loads * shared_width,
+			when(wgmma > 0, `+instructions+` * (wgmma_m + wgmma_n) * instruction_k * element_bytes,
+				`+fragmentBytes+`))`,
+		"read of shared memory; a load for FMA counts with the width of the banks").As(arch.CommonSharedTotal),
+	row("limits", cycles, limited+" - all_waves",
+		"what the power limit, DRAM's bandwidth and the peak rate add").Share(),
+	row("total", cycles, "launch + "+limited+" + reduction + handed", "predicted total").Total(),
 }
 
 const limited = `max(when(power > 0, sqrt(sqrt(pow(all_waves, 4) + pow(power, 4))), all_waves),

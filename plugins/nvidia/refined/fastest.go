@@ -66,7 +66,7 @@ func (m *Model) EstimateFastest(
 	if kept == nil {
 		return m.Estimate(ctx, dst, p, cfgs)
 	}
-	if err := fits(len(dst), len(cfgs)); err != nil {
+	if err := m.Fits(len(dst), len(cfgs)); err != nil {
 		return err
 	}
 	e := estimator{device: &m.device, shape: newShape(&p)}
@@ -74,7 +74,7 @@ func (m *Model) EstimateFastest(
 	for i := range kept.prepared {
 		c := &kept.prepared[i]
 		if c.reject != "" {
-			if _, err := m.family(&cfgs[i]); err != nil {
+			if err := m.Check(&cfgs[i]); err != nil {
 				return err
 			}
 			dst[i] = arch.Estimate{Reject: c.reject}

@@ -61,7 +61,7 @@ func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(g, all, nil)
-	if d := &m.description; passed {
+	if d := &m.Description; passed {
 		d.RungReason = "since the kernels were timed with other values of " + strings.Join(d.Overridden(), ", ")
 	}
 	return m, nil

@@ -5,7 +5,6 @@ package refined
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -26,12 +25,11 @@ const Name = "pipelined"
 
 // Model is the model on one device.
 type Model struct {
-	description arch.Description
-	levels      []arch.Level
-	gpu         *gpu.Device
-	device      device
-	rates       map[gemm.DType]rates
-	families    []*family
+	tabled.Model
+	gpu      *gpu.Device
+	device   device
+	rates    map[gemm.DType]rates
+	families []*family
 }
 
 // family is a kernel family and what is known of its kernels.
@@ -52,32 +50,31 @@ type preparedList struct {
 	prepared []preparedConfig
 }
 
-var _ arch.Architecture = (*Model)(nil)
-
 func newModel(g *gpu.Device, families []*family, values map[string]float64) *Model {
-	m := &Model{description: g.Description(), gpu: g, families: families}
-	m.description.Model, m.description.Kernels = Name, kernel.Names(families)
+	m := &Model{gpu: g, families: families}
+	m.Description, m.AnyAccess = g.Description(), true
+	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
+	m.Description.Model, m.Description.Kernels = Name, kernel.Names(families)
 	m.rates = ratesOf(g)
-	m.description.Families = kernel.Declared(families, m.takes)
+	m.Description.Families = kernel.Declared(families, m.takes)
 	for i, f := range families {
-		m.description.Families[i].Groups = f.Groups()
-		_, m.description.Families[i].Nests = f.Family.(kernel.Nester)
+		m.Description.Families[i].Groups = f.Groups()
+		_, m.Description.Families[i].Nests = f.Family.(kernel.Nester)
 	}
-	m.description.Rung = rungOf(g, families)
-	m.description.Constants, _ = constants(g, families, values) // New has checked the device file
-	m.description.Terms = tabled.Schema(terms.Terms, terms.Page)
-	m.description.Widen("shared memory", arch.AtShared, "shared_width")
-	m.description.Unused = unused(g)
+	m.Description.Rung = rungOf(g, families)
+	m.Description.Constants, _ = constants(g, families, values) // New has checked the device file
+	m.Description.Terms = tabled.Schema(terms.Terms, terms.Page)
+	m.Description.Widen("shared memory", arch.AtShared, "shared_width")
+	m.Description.Unused = unused(g)
 
-	numbers := valuesOf(&m.description)
-	value := func(name string) float64 { return numbers[name] }
+	value := tabled.Numbers(&m.Description)
 	m.device.compute(value)
 	for _, f := range families {
 		o := f.Overhead()
 		f.slots, f.latency = value(o.Slots.Name), value(o.Latency.Name)
 	}
 	l2 := min(value("l2_perf_ratio")*value("l2_coalescing"), value("line_rate")*value("line_bytes")*value("num_sms"))
-	m.levels = []arch.Level{
+	m.Memory = []arch.Level{
 		{
 			Name: "L2", Capacity: unit.Bytes(value("l2_bytes")), Partitions: 1, Bound: arch.BoundL2,
 			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(l2), Units: g.SMs, Linear: true},
@@ -100,7 +97,8 @@ func unused(g *gpu.Device) []string {
 	if !g.SM.WGMMA && g.SM.Multiplies(gemm.FP8) != gemm.FP8 { // kernels convert it
 		rates = slices.DeleteFunc(rates, func(name string) bool { return name == "peak_fp8" })
 	}
-	return formula.Unused(g.Params, slices.Concat(formula.Of(tabled.Schema(terms.Terms, terms.Page)), terms.ConstantsRead(g), rates, gpu.Limits))
+	schema := tabled.Schema(terms.Terms, terms.Page)
+	return formula.Unused(g.Params, slices.Concat(formula.Of(schema), terms.ConstantsRead(g), rates, gpu.Limits))
 }
 
 // With returns the model with other values of quantities and constants, by name.
@@ -111,12 +109,6 @@ func (m *Model) With(values map[string]float64) *Model {
 	}
 	return newModel(m.gpu, families, values)
 }
-
-// Describe implements arch.Architecture.
-func (m *Model) Describe() *arch.Description { return &m.description }
-
-// Hierarchy implements arch.Architecture.
-func (m *Model) Hierarchy() arch.MemoryHierarchy { return hierarchy{m} }
 
 // takes reports whether the device has a rate for a type of operands.
 func (m *Model) takes(t gemm.Types) bool { return m.rates[t.In].peak > 0 }
@@ -141,55 +133,42 @@ func ratesOf(g *gpu.Device) map[gemm.DType]rates {
 	return all
 }
 
-// supports reports an error for what the model cannot take with the kernels of a family.
-func (m *Model) supports(p *gemm.Problem, family string) error {
-	if err := m.description.SupportsTypes(family, p); err != nil {
-		return err
-	}
-	return p.Validate()
-}
-
-// supportsAll is supports for the families of configurations.
-func (m *Model) supportsAll(p *gemm.Problem, cfgs []gemm.Config) error {
-	if len(cfgs) == 0 {
-		return m.supports(p, "")
-	}
-	for i := range cfgs {
-		if i == 0 || cfgs[i].Kernel != cfgs[i-1].Kernel {
-			if err := m.supports(p, cfgs[i].Kernel); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family,
 // or a number of it is out of range.
 func (m *Model) family(c *gemm.Config) (*family, error) {
-	f, ok := kernel.Find(m.families, c.Kernel)
-	if !ok {
-		return nil, kernel.Unknown(&m.description, c.Kernel)
+	f, err := m.named(c.Kernel)
+	if err != nil {
+		return nil, err
 	}
 	return f, c.Validate(f.Axes()...)
+}
+
+// named returns the family of a name, the default one for an empty name.
+func (m *Model) named(name string) (*family, error) {
+	f, ok := kernel.Find(m.families, name)
+	if !ok {
+		_, err := m.Description.Kernel(name)
+		return nil, err
+	}
+	return f, nil
 }
 
 // Candidates implements arch.Architecture: every kernel of the family that fits an SM, block_m slowest, then block_n,
 // block_k, warps and stages.
 func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	if err := m.supports(&p, s.Kernel); err != nil {
+	if err := m.Supports(&p, gemm.Config{Kernel: s.Kernel}); err != nil {
 		return nil, err
 	}
-	f, ok := kernel.Find(m.families, s.Kernel)
-	if !ok {
-		return nil, kernel.Unknown(&m.description, s.Kernel)
+	f, err := m.named(s.Kernel)
+	if err != nil {
+		return nil, err
 	}
 	all, err := enumerate(f, s)
 	if err != nil {
 		return nil, err
 	}
 	out := &arch.Candidates{Configs: all[:0], Rejected: make([]arch.Rejection, 0, len(all)/2)}
-	p = aligned(&p)
+	p = tabled.Aligned(p)
 	operands := kernel.OperandsOf(&p).WithWidths(f, &p)
 	var (
 		checked gemm.Config // of which reason and detail are
@@ -236,31 +215,22 @@ func enumerate(f *family, s arch.Space) ([]gemm.Config, error) {
 	return all, nil
 }
 
-// aligned is a problem of the same types and layout whose kernels make the widest accesses: a list of candidates holds
-// for all of them.
-func aligned(p *gemm.Problem) gemm.Problem {
-	const size = 4096
-	q := gemm.New(size, size, size)
-	q.DType, q.Out, q.AMajor, q.BMajor = p.DType, p.Out, p.AMajor, p.BMajor
-	return q
-}
-
 // fewConfigs is up to how many configurations are prepared in passing, without being kept.
 const fewConfigs = 64
 
 // kept returns the list of configurations, prepared, or nil if they are few. It is kept from one call to the next, per
 // family, layout, width of accesses and element type, so that a list that is estimated for problem after problem is
-// prepared once. The error is that of supportsAll.
+// prepared once. The error is that of Supports.
 func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error) {
 	if len(cfgs) <= fewConfigs {
-		return nil, m.supportsAll(p, cfgs)
+		return nil, m.Supports(p, cfgs...)
 	}
-	if err := m.supports(p, cfgs[0].Kernel); err != nil {
+	if err := m.Supports(p, cfgs[:1]...); err != nil {
 		return nil, err
 	}
-	f, ok := kernel.Find(m.families, cfgs[0].Kernel)
-	if !ok {
-		return nil, kernel.Unknown(&m.description, cfgs[0].Kernel)
+	f, err := m.named(cfgs[0].Kernel)
+	if err != nil {
+		return nil, err
 	}
 	operands := kernel.OperandsOf(p).WithWidths(f, p)
 	slot := 0
@@ -277,7 +247,7 @@ func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error)
 		return kept, nil
 	}
 	if slices.ContainsFunc(cfgs, func(c gemm.Config) bool { return c.Kernel != cfgs[0].Kernel }) {
-		return nil, m.supportsAll(p, cfgs)
+		return nil, m.Supports(p, cfgs...)
 	}
 	list := &preparedList{operands, slices.Clone(cfgs), make([]preparedConfig, len(cfgs))}
 	m.prepareAll(list, p)
@@ -311,116 +281,85 @@ func (m *Model) prepareAll(list *preparedList, p *gemm.Problem) {
 }
 
 // Estimate implements arch.Architecture.
-func (m *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
 	kept, err := m.kept(&p, cfgs)
 	if err != nil {
 		return err
 	}
-	if err := fits(len(dst), len(cfgs)); err != nil {
+	if kept == nil {
+		return m.Model.Estimate(ctx, dst, p, cfgs)
+	}
+	if err := m.Fits(len(dst), len(cfgs)); err != nil {
 		return err
 	}
-	var (
-		one    preparedKernel
-		single preparedConfig
-		in     [2]inputs
-		e      = estimator{device: &m.device, shape: newShape(&p)}
-	)
+	e := estimator{device: &m.device, shape: newShape(&p)}
 	for i := range cfgs {
-		c, k := &single, &one
-		if kept != nil {
-			c = &kept.prepared[i]
-			k = c.kernel
-			e.at(c.kernel)
-		} else {
-			m.prepare(c, k, &in, &p, &cfgs[i])
-			e.shape.grid(&e.grid, e.device, &one)
-		}
+		c := &kept.prepared[i]
 		if c.reject != "" {
-			if _, err := m.family(&cfgs[i]); err != nil {
+			if err := m.Check(&cfgs[i]); err != nil {
 				return err
 			}
 			dst[i] = arch.Estimate{Reject: c.reject}
 			continue
 		}
-		dst[i] = e.estimate(c, k)
+		e.at(c.kernel)
+		dst[i] = e.estimate(c, c.kernel)
 	}
 	return nil
 }
 
-// fits reports a destination of the wrong length, which is the caller's bug.
-func fits(have, want int) error {
-	if have != want {
-		return fmt.Errorf("refined: room for %d results, %d are asked for", have, want)
-	}
-	return nil
+// evaluation is the model at work on one problem.
+type evaluation struct {
+	estimator
+	model   *Model
+	problem gemm.Problem
+	one     preparedKernel
+	config  preparedConfig
+	in      [2]inputs
+	detail  string
 }
 
-// Terms implements arch.Architecture.
-func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
-	if err := m.supportsAll(&p, cfgs); err != nil {
-		return err
-	}
-	if err := fits(len(dst), len(cfgs)*len(terms.Terms)); err != nil {
-		return err
-	}
-	var (
-		s  = newShape(&p)
-		k  preparedKernel
-		c  preparedConfig
-		in [2]inputs
-		g  gridTerms
-		t  timing
-	)
-	for i := range cfgs {
-		if _, err := m.family(&cfgs[i]); err != nil {
-			return err
-		}
-		m.prepare(&c, &k, &in, &p, &cfgs[i])
-		masked := m.device.time(&t, &g, &s, &c, &k)
-		row := dst[i*len(terms.Terms):][:len(terms.Terms)]
-		columns(row, &m.device, &s.sizes, &in[masked], &k.kernelTerms, &k.variants[masked], &c.splits[masked], &g, &t)
-	}
-	return nil
+// Problem implements tabled.Evaluation.
+func (e *evaluation) Problem(p gemm.Problem) {
+	e.problem, e.estimator = p, estimator{device: &e.model.device, shape: newShape(&p)}
+}
+
+// Config implements tabled.Evaluation.
+func (e *evaluation) Config(c *gemm.Config) arch.Reason {
+	e.detail = e.model.prepare(&e.config, &e.one, &e.in, &e.problem, c)
+	e.shape.grid(&e.grid, e.device, &e.one)
+	return e.config.reject
+}
+
+// Detail implements tabled.Evaluation, for the configuration of the last Config.
+func (e *evaluation) Detail(*gemm.Config, arch.Reason) string { return e.detail }
+
+// Estimate implements tabled.Evaluation.
+func (e *evaluation) Estimate() arch.Estimate { return e.estimate(&e.config, &e.one) }
+
+// Row implements tabled.Evaluation.
+func (e *evaluation) Row(dst []float64) {
+	e.Estimate()
+	masked, c, k := e.shape.masked(&e.config), &e.config, &e.one
+	columns(dst, e.device, &e.shape.sizes, &e.in[masked], &k.kernelTerms, &k.variants[masked], &c.splits[masked],
+		&e.grid, &e.timing)
 }
 
 // groups are the launch-order groups that phase two tries.
-var groups = [...]int{1, 2, 4, 16, 32}
+var groups = []int{1, 2, 4, 16, 32}
 
-// groupGain is how much faster another group than the default has to be: the model does not tell closer ones apart.
-const groupGain = 0.02
-
-// Mapping implements arch.Architecture: the default group, or the group with the shortest time if it is faster by
-// groupGain.
-func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	if err := m.supports(&p, c.Kernel); err != nil {
+// Mapping implements arch.Architecture: the default group, or the group with the shortest time.
+func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	if _, err := m.Model.Mapping(ctx, p, c); err != nil {
 		return arch.Mapping{}, err
 	}
-	if _, err := m.family(&c); err != nil {
-		return arch.Mapping{}, err
-	}
-	var (
-		s   = newShape(&p)
-		k   preparedKernel
-		one preparedConfig
-		in  [2]inputs
-		g   gridTerms
-		t   timing
-	)
+	e := evaluation{model: m}
+	e.Problem(p)
 	c.GroupM = terms.DefaultGroup
-	m.prepare(&one, &k, &in, &p, &c)
-	m.device.time(&t, &g, &s, &one, &k)
-	best, least := terms.DefaultGroup, t.total*(1-groupGain)
-	for _, group := range groups {
-		k.groupM = float64(group)
-		if m.device.time(&t, &g, &s, &one, &k); t.total < least {
-			best, least = group, t.total
-		}
-	}
-	return arch.Mapping{GroupM: best}, nil
+	e.Config(&c)
+	return arch.Mapping{GroupM: tabled.Group(terms.DefaultGroup, groups, func(group int) float64 {
+		e.one.groupM = float64(group)
+		e.shape.grid(&e.grid, e.device, &e.one)
+		return float64(e.Estimate().Cycles)
+	})}, nil
 }
-
-// hierarchy is the model's memory: the L2 and DRAM.
-type hierarchy struct{ m *Model }
-
-// Levels implements arch.MemoryHierarchy.
-func (h hierarchy) Levels() []arch.Level { return h.m.levels }

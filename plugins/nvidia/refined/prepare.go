@@ -5,6 +5,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -50,7 +51,7 @@ func (m *Model) prepare(
 	loop := f.Loop(m.gpu, operands, *c)
 	m.setLoop(&in[0].kernelInputs, loop)
 	_, resident := f.Family.(kernel.Resident)
-	in[0].resident = truth(resident)
+	in[0].resident = tabled.One(resident)
 	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), operands, c)
 	in[0].storeBytes = float64(operands.WidthC)
 	if loop.StoreBytes > 0 {
@@ -126,30 +127,30 @@ func (f *family) reject(
 func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {
 	*in = kernelInputs{
 		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
-		transA: truth(p.TransA()), transB: truth(p.TransB()),
+		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()),
 		blockM: float64(c.BlockM), blockN: float64(c.BlockN), blockK: float64(c.BlockK),
 		numWarps: float64(c.NumWarps), numStages: float64(c.NumStages),
 	}
 }
 
 func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
-	in.wgmma, in.loadWaits = truth(loop.WGMMA), float64(loop.LoadWaits)
+	in.wgmma, in.loadWaits = tabled.One(loop.WGMMA), float64(loop.LoadWaits)
 	in.conversions = float64(loop.Conversions)
-	in.serial, in.interleaved = truth(loop.Serial), truth(loop.Interleaved)
+	in.serial, in.interleaved = tabled.One(loop.Serial), tabled.One(loop.Interleaved)
 	in.wgmmaN = float64(loop.Columns)
-	in.fma = truth(loop.Multiplies == gemm.FP32)
+	in.fma = tabled.One(loop.Multiplies == gemm.FP32)
 	in.rate, in.peak = m.rates[loop.Multiplies].ofFP16, m.rates[loop.Multiplies].peak
 	in.instructionK = gpu.StepBytes / float64(loop.Multiplies.Bytes())
 	in.warpsM, in.warpsN, in.warpsK = float64(loop.WarpsM), float64(loop.WarpsN), float64(loop.WarpsK)
-	in.lateCopies, in.wraps = truth(loop.LateCopies), truth(loop.Wraps)
-	in.repeatM, in.repeatN = truth(loop.RepeatM), truth(loop.RepeatN)
+	in.lateCopies, in.wraps = tabled.One(loop.LateCopies), tabled.One(loop.Wraps)
+	in.repeatM, in.repeatN = tabled.One(loop.RepeatM), tabled.One(loop.RepeatN)
 	in.sharers, in.sharersA = float64(max(loop.Sharers, 1)), float64(max(loop.SharersA, 1))
-	in.streams = truth(loop.Streams)
+	in.streams = tabled.One(loop.Streams)
 }
 
 // setCopies counts the instructions of the CTA's warps.
 func setCopies(in *kernelInputs, copies kernel.Copies, o kernel.Operands, c *gemm.Config) {
-	in.asyncA, in.asyncB = truth(copies.AsyncA), truth(copies.AsyncB)
+	in.asyncA, in.asyncB = tabled.One(copies.AsyncA), tabled.One(copies.AsyncB)
 	add := func(count int, async, alongK, transposed bool) {
 		switch {
 		case async:
@@ -171,13 +172,6 @@ func setTiming(in *kernelInputs, t *kernel.Timing) {
 	in.one2048, in.one6144 = t.One[0], t.One[1]
 	in.chip2048, in.chip6144 = t.Chip[0], t.Chip[1]
 	in.fullChip2048, in.fullChip6144 = t.Full[0], t.Full[1]
-}
-
-func truth(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // resources is what a kernel needs, as the compiler reports it where that is known, and predicted elsewhere. A report
@@ -232,12 +226,4 @@ func (s *sizes) masked(c *preparedConfig) int {
 		return 1
 	}
 	return 0
-}
-
-// time fills g and t, and returns the variant of the kernel.
-func (d *device) time(t *timing, g *gridTerms, s *shape, c *preparedConfig, k *preparedKernel) (masked int) {
-	s.grid(g, d, k)
-	masked = s.masked(c)
-	t.compute(d, &s.sizes, &k.kernelTerms, &k.variants[masked], &c.splits[masked], g)
-	return masked
 }

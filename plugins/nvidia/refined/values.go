@@ -62,15 +62,3 @@ func constants(g *gpu.Device, families []*family, values map[string]float64) ([]
 	tabled.Override(all, values)
 	return all, nil
 }
-
-// valuesOf returns the parameters of a description and its constants, by name.
-func valuesOf(d *arch.Description) map[string]float64 {
-	values := make(map[string]float64, len(d.Params)+len(d.Constants))
-	for _, p := range d.Params {
-		values[p.Name] = p.Value
-	}
-	for _, c := range d.Constants {
-		values[c.Name] = c.Value
-	}
-	return values
-}

@@ -214,7 +214,7 @@ proto: tools ## buf lint, and no change that breaks plugins built against the ba
 generate: tools ## generated Go of the wire protocol, the PTX instructions and the refined model, command-line reference
 	go test -count=1 -run ListsOfTypes ./core/gemm -update
 	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami_gemm_plugin/wire.binpb
-	go generate ./plugins/nvidia/ptx ./plugins/nvidia/refined ./plugins/nvidia/internal/page ./plugins/amd-ref/refined \
+	go generate ./plugins/nvidia/ptx ./plugins/nvidia/refined ./plugins/nvidia/ladder ./plugins/nvidia/internal/page ./plugins/amd-ref/refined \
 		./plugins/builtins/internal/parameters ./plugins/library
 	go generate ./ask
 	go run ./cmd/origami/gen-docs docs

@@ -175,7 +175,7 @@ func TestArrows(t *testing.T) {
 		"kernel":              {"gpu"},
 		"reference":           {"gpu", "kernel"},
 		"refined":             {"gpu", "kernel", "refined"},
-		"ladder":              {"gpu", "kernel", "kernel/sgemm", "gemmgen/sgemm"},
+		"ladder":              {"gpu", "kernel", "kernel/sgemm", "gemmgen/sgemm", "ladder"},
 		"data":                {},
 		"ptx":                 {"gpu/target", "ptx"},
 		"gemmgen":             {"gpu/target", "ptx", "gemmgen"},
@@ -186,6 +186,7 @@ func TestArrows(t *testing.T) {
 		"internal/page":       {".", "refined"},
 		"kernel/ (a family)":  {"gpu", "kernel", "gemmgen"},
 		"refined/ (a helper)": {"gpu", "kernel", "refined"},
+		"ladder/ (a helper)":  {"gpu", "ladder"},
 	}
 	for _, s := range sources(t) {
 		row := path.Dir(s.path)
@@ -196,6 +197,8 @@ func TestArrows(t *testing.T) {
 			row = "kernel/ (a family)"
 		case under(row, "refined") && row != "refined":
 			row = "refined/ (a helper)"
+		case under(row, "ladder") && row != "ladder":
+			row = "ladder/ (a helper)"
 		case under(row, "ptx", "gemmgen", "cmd"):
 			row, _, _ = strings.Cut(row, "/")
 		}

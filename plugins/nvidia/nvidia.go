@@ -91,7 +91,7 @@ func ladderOf(sm *gpu.SM) catalog.Model {
 				return nil, diag.Inputf("files of compiled or timed kernels do not say which axes of the family %s a kernel has",
 					ladder.Family).Do("leave the files about kernels out")
 			}
-			return ladder.New(gpu.NewDevice(sm, s.Sheet, s.Params))
+			return ladder.New(gpu.NewDevice(sm, s.Sheet, s.Params)), nil
 		},
 	}
 }

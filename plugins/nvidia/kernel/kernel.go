@@ -5,10 +5,8 @@ package kernel
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -252,14 +250,16 @@ func Declared[F interface {
 	return declared
 }
 
-// Find returns the family of this name. An empty name means the first family.
-func Find[F interface{ Name() string }](families []F, name string) (family F, ok bool) {
+// Find returns the family of this name. An empty name means the first family. The error is that of a model that does not
+// have the family.
+func Find[F interface{ Name() string }](d *arch.Description, families []F, name string) (family F, err error) {
 	for i, f := range families {
 		if f.Name() == name || name == "" && i == 0 {
-			return f, true
+			return f, nil
 		}
 	}
-	return family, false
+	_, err = d.Kernel(name)
+	return family, err
 }
 
 // Names lists the names of families.
@@ -269,12 +269,6 @@ func Names[F interface{ Name() string }](families []F) []string {
 		names[i] = f.Name()
 	}
 	return names
-}
-
-// Unknown is the error for a family that a model does not have.
-func Unknown(d *arch.Description, name string) *diag.Error {
-	return diag.Inputf("the %s model of %s has no kernel family %q", d.Model, d.Arch, name).
-		Do("use %s", strings.Join(d.Kernels, " or "))
 }
 
 // CheckShared rejects a kernel that needs more shared memory than a CTA may use.

@@ -5,47 +5,17 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	family "github.com/origami-gemm/origami/plugins/nvidia/kernel/sgemm"
 )
 
-// counts are what a CTA does in a K step, over all of its warps, and what it needs.
+// counts are what a CTA does in a K step, over all of its warps, and what it needs, or the reason against it.
 type counts struct {
-	reason                                   arch.Reason
-	registers, sharedBytes, operandBytes     float64
-	fmas, multiplications                    float64
-	global, shared, wide, sharedWavefronts   float64
-	conflictDegree, l1Passes, requestedBytes float64
-	barriers, ahead, converts                float64
-}
-
-// counted is what a frame gets of a configuration, or the reason against it.
-type counted struct {
+	inputs
 	reason arch.Reason
-	values []slotValue
-	// guarded: the kernel multiplies with tensor cores, which not every problem of these operands can use.
-	guarded bool
-}
-
-type slotValue struct {
-	slot  int
-	value float64
-}
-
-// values returns the counts by their slots in a frame.
-func (c *counts) values(slots map[string]int) (list []slotValue) {
-	for name, v := range map[string]float64{
-		"registers": c.registers, "shared_bytes": c.sharedBytes, "operand_bytes": c.operandBytes, "fmas": c.fmas,
-		"multiplications": c.multiplications, "global_instructions": c.global,
-		"shared_instructions": c.shared, "wide_instructions": c.wide,
-		"shared_wavefronts": c.sharedWavefronts, "conflict_degree": c.conflictDegree, "l1_passes": c.l1Passes,
-		"requested_bytes": c.requestedBytes, "barriers": c.barriers, "ahead": c.ahead, "converts": c.converts,
-	} {
-		list = append(list, slotValue{slots[name], v})
-	}
-	return list
 }
 
 // counting is what counts depend on.
@@ -76,7 +46,7 @@ func operandsOf(p *gemm.Problem) operands {
 
 // count returns the counts of a configuration for the operands of a problem. They are kept: walking the addresses takes
 // longer than all formulas.
-func (m *Model) count(o *operands, c *gemm.Config) *counted {
+func (m *Model) count(o *operands, c *gemm.Config) *counts {
 	key := counting{*o, *c}
 	key.config.GroupM = 0
 	m.mu.RLock()
@@ -85,8 +55,7 @@ func (m *Model) count(o *operands, c *gemm.Config) *counted {
 	if kept != nil {
 		return kept
 	}
-	anew := m.countAnew(key.operands, key.config)
-	kept = &counted{reason: anew.reason, values: anew.values(m.inputs), guarded: anew.multiplications > 0}
+	kept = m.countAnew(key.operands, key.config)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.counts) >= mostKept {
@@ -113,7 +82,7 @@ func (m *Model) countAnew(o operands, c gemm.Config) *counts {
 	out.operandBytes = 4
 	if turn.WMMAs > 0 {
 		out.operandBytes = 2
-		out.converts = truth(o.DType == gemm.FP32)
+		out.converts = tabled.One(o.DType == gemm.FP32)
 	}
 	warps := float64(turn.Warps)
 	out.fmas, out.multiplications = float64(turn.FMAs)*warps, float64(turn.WMMAs)*warps
@@ -128,7 +97,7 @@ func (m *Model) countAnew(o operands, c gemm.Config) *counts {
 		}
 		out.add(a, apart)
 	}
-	out.conflictDegree = max(out.conflictDegree, truth(staged))
+	out.conflictDegree = max(out.conflictDegree, tabled.One(staged))
 	return out
 }
 
@@ -139,15 +108,15 @@ const wideBytes = 16
 func (c *counts) add(a *generator.Access, apart int) {
 	instructions := float64(a.Count * a.Warps)
 	if a.Bytes >= wideBytes {
-		c.wide += instructions
+		c.wideInstructions += instructions
 	}
 	if a.Instruction == generator.LoadGlobal || a.Instruction == generator.CopyAsync {
-		c.global += instructions
+		c.globalInstructions += instructions
 		c.l1Passes += instructions * max(float64(lines(a))/linesPerPass, float64(a.L1Conflicts(apart)))
 		c.requestedBytes += float64(a.RequestedBytes())
 	}
 	if a.Instruction == generator.LoadShared || a.Instruction == generator.StoreShared {
-		c.shared += instructions
+		c.sharedInstructions += instructions
 	}
 	if a.Instruction != generator.LoadGlobal {
 		least, most := a.Wavefronts()
@@ -174,11 +143,4 @@ func lines(a *generator.Access) int {
 		seen[(p.Line*farApart+p.Byte+a.Bytes-1)/gpu.LineBytes] = true
 	}
 	return len(seen)
-}
-
-func truth(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }

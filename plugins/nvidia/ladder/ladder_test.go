@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/gputest"
 	family "github.com/origami-gemm/origami/plugins/nvidia/kernel/sgemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/ladder/terms"
 )
 
 // devices are those of the public ladders, and the one that was measured for this project.
@@ -30,11 +31,7 @@ var devices = map[string]struct {
 func open(t testing.TB, device string) *Model {
 	t.Helper()
 	d := devices[device]
-	m, err := New(gputest.Device(t, d.sm, d.file, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return New(gputest.Device(t, d.sm, d.file, nil))
 }
 
 func square(size int) gemm.Problem {
@@ -55,12 +52,12 @@ func config(t testing.TB, text string) gemm.Config {
 
 func values(t testing.TB, m *Model, p gemm.Problem, c gemm.Config) ladder.Values {
 	t.Helper()
-	row, v := make([]float64, len(terms)), ladder.Values{}
+	row, v := make([]float64, len(terms.Terms)), ladder.Values{}
 	if err := m.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
 		t.Fatal(err)
 	}
-	for i := range terms {
-		v[terms[i].Name] = row[i]
+	for i := range terms.Terms {
+		v[terms.Terms[i].Name] = row[i]
 	}
 	return v
 }

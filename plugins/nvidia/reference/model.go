@@ -130,9 +130,9 @@ func (r *Model) supports(p *gemm.Problem, family string) error {
 // family returns the family of a configuration. It fails if the family is unknown or if a number of the configuration
 // is out of range.
 func (r *Model) family(c *gemm.Config) (Family, error) {
-	f, ok := kernel.Find(r.families, c.Kernel)
-	if !ok {
-		return nil, kernel.Unknown(&r.description, c.Kernel)
+	f, err := kernel.Find(&r.description, r.families, c.Kernel)
+	if err != nil {
+		return nil, err
 	}
 	return f, c.Validate(f.Axes()...)
 }
@@ -143,9 +143,9 @@ func (r *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if err := r.supports(&p, s.Kernel); err != nil {
 		return nil, err
 	}
-	f, ok := kernel.Find(r.families, s.Kernel)
-	if !ok {
-		return nil, kernel.Unknown(&r.description, s.Kernel)
+	f, err := kernel.Find(&r.description, r.families, s.Kernel)
+	if err != nil {
+		return nil, err
 	}
 	all, err := s.Enumerate(f.TileSpace(), f.Axes()...)
 	if err != nil {

@@ -136,21 +136,11 @@ func ratesOf(g *gpu.Device) map[gemm.DType]rates {
 // family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family,
 // or a number of it is out of range.
 func (m *Model) family(c *gemm.Config) (*family, error) {
-	f, err := m.named(c.Kernel)
+	f, err := kernel.Find(&m.Description, m.families, c.Kernel)
 	if err != nil {
 		return nil, err
 	}
 	return f, c.Validate(f.Axes()...)
-}
-
-// named returns the family of a name, the default one for an empty name.
-func (m *Model) named(name string) (*family, error) {
-	f, ok := kernel.Find(m.families, name)
-	if !ok {
-		_, err := m.Description.Kernel(name)
-		return nil, err
-	}
-	return f, nil
 }
 
 // Candidates implements arch.Architecture: every kernel of the family that fits an SM, block_m slowest, then block_n,
@@ -159,7 +149,7 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if err := m.Supports(&p, gemm.Config{Kernel: s.Kernel}); err != nil {
 		return nil, err
 	}
-	f, err := m.named(s.Kernel)
+	f, err := kernel.Find(&m.Description, m.families, s.Kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +218,7 @@ func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error)
 	if err := m.Supports(p, cfgs[:1]...); err != nil {
 		return nil, err
 	}
-	f, err := m.named(cfgs[0].Kernel)
+	f, err := kernel.Find(&m.Description, m.families, cfgs[0].Kernel)
 	if err != nil {
 		return nil, err
 	}

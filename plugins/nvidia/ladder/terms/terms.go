@@ -1,10 +1,12 @@
-package ladder
+// Package terms is the model of SGEMM kernels as a table: a row per term, with the formula that computes it.
+// docs/ladder.md says where the numbers come from.
+//
+// To add a term, add a row. Then run `make generate`.
+package terms
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/tabled"
 )
 
 // The units of terms.
@@ -15,45 +17,17 @@ const (
 	flopByB = "FLOP/B"
 )
 
-// term is a value of the breakdown.
-type term struct {
-	arch.Term
-	// Input says that code sets the value; Formula then says in prose where it comes from.
-	Input bool
+// OfKernel are the terms that are counted in a kernel's loop.
+const OfKernel = "kernel"
+
+var row = tabled.Row
+
+func input(name, unit, from, doc string) tabled.Term {
+	return tabled.Input(name, unit, OfKernel, from, doc)
 }
 
-// schema returns the terms as a description lists them.
-func schema() []arch.Term {
-	list := make([]arch.Term, len(terms))
-	for i := range terms {
-		list[i] = terms[i].Term
-	}
-	return list
-}
-
-func input(name, unit, from, doc string) term {
-	return term{Term: arch.Term{Name: name, Unit: unit, Formula: "rule: " + from, Doc: doc}, Input: true}
-}
-
-// row makes a term of a formula, whose line breaks are there for the reader of this file.
-func row(name, unit, formula, doc string) term {
-	return term{Term: arch.Term{Name: name, Unit: unit, Formula: strings.Join(strings.Fields(formula), " "), Doc: doc}}
-}
-
-// as gives a term the name that comparisons have for it.
-func (t term) as(common string) term {
-	t.Common = common
-	return t
-}
-
-// kind says how a term relates to the total.
-func (t term) kind(k arch.TermKind) term {
-	t.Kind = k
-	return t
-}
-
-// terms is the model. A K step is block_k indices along K, which is one turn of a kernel's loop.
-var terms = slices.Concat(kernelTerms, gridTerms, resourceTerms, latencyTerms,
+// Terms is the model. A K step is block_k indices along K, which is one turn of a kernel's loop.
+var Terms = tabled.Table(kernelTerms, gridTerms, resourceTerms, latencyTerms,
 	waveTerms("full", "ctas_per_sm", "full_waves"), waveTerms("tail", "tail_ctas", "tail_ctas"), totalTerms)
 
 const (
@@ -61,7 +35,7 @@ const (
 	fromFamily    = "from the kernel family"
 )
 
-var kernelTerms = []term{
+var kernelTerms = []tabled.Term{
 	row("threads", one, "32 * num_warps", "threads of a CTA"),
 	input("registers", one, "predicted by the kernel family", "registers per thread"),
 	input("shared_bytes", inBytes, "predicted by the kernel family", "shared memory per CTA"),
@@ -84,18 +58,18 @@ var kernelTerms = []term{
 	row("ctas_per_sm", one, `max(1, min(
 		floor(register_file / (ceil(max(registers, 1) / register_granule) * register_granule * threads)),
 		floor((shared_memory_bytes + shared_reserved) / (shared_bytes + shared_reserved)),
-		floor(threads_per_sm / threads), ctas_limit))`, "CTAs that fit on an SM").as(arch.CommonCTAsPerUnit),
+		floor(threads_per_sm / threads), ctas_limit))`, "CTAs that fit on an SM").As(arch.CommonCTAsPerUnit),
 }
 
-var gridTerms = []term{
-	row("grid_m", one, "cdiv(m, block_m)", "rows of output tiles").as(arch.CommonTilesM),
-	row("grid_n", one, "cdiv(n, block_n)", "columns of output tiles").as(arch.CommonTilesN),
+var gridTerms = []tabled.Term{
+	row("grid_m", one, "cdiv(m, block_m)", "rows of output tiles").As(arch.CommonTilesM),
+	row("grid_n", one, "cdiv(n, block_n)", "columns of output tiles").As(arch.CommonTilesN),
 	row("ctas", one, "grid_m * grid_n * batch", "CTAs of the launch"),
 	row("steps", one, "cdiv(k, block_k)", "K steps of a CTA"),
 	row("waves", one, "ctas / (num_sms * ctas_per_sm)", "CTAs of the launch ÷ CTAs that fit on the device").
-		as(arch.CommonWaves),
+		As(arch.CommonWaves),
 	row("ctas_of_sm", one, "cdiv(ctas, num_sms)", "CTAs of the busiest SM"),
-	row("active", one, "ctas / ctas_of_sm", "SMs at work, on average over the launch").as(arch.CommonActiveUnits),
+	row("active", one, "ctas / ctas_of_sm", "SMs at work, on average over the launch").As(arch.CommonActiveUnits),
 	row("full_waves", one, "floor(ctas_of_sm / ctas_per_sm)", "waves in which the SM is full"),
 	row("tail_ctas", one, "ctas_of_sm - full_waves * ctas_per_sm", "CTAs of the busiest SM in the last, partial wave"),
 	row("group", one, "min(when(group_m > 0, group_m, 1), grid_m)", "rows of tiles that are walked together"),
@@ -111,9 +85,9 @@ var gridTerms = []term{
 	row("dram_bytes", inBytes, `batch * k * operand_bytes
 		* (m * (1 + (sweeps - 1) * miss_a) + n * (1 + (row_groups - 1) * miss_b))`, "operands from DRAM"),
 	row("tile_bytes", inBytes, "(block_m + block_n) * block_k * operand_bytes",
-		"operands of a K step: what an L1 that keeps them asks the L2 for").as(arch.CommonLoadPerUnit),
+		"operands of a K step: what an L1 that keeps them asks the L2 for").As(arch.CommonLoadPerUnit),
 	row("dram_share", one, "min(1, dram_bytes / (ctas * steps * tile_bytes))", "share of the loads that DRAM serves"),
-	row("l2_hit", one, "1 - dram_share", "share of the loads that the L2 serves").as(arch.CommonL2Hit),
+	row("l2_hit", one, "1 - dram_share", "share of the loads that the L2 serves").As(arch.CommonL2Hit),
 	row("intensity_requested", flopByB, "when(requested_bytes > 0, 2 * block_m * block_n * block_k / requested_bytes, 0)",
 		"FLOP per byte that the lanes ask for"),
 	row("intensity_l2", flopByB, "2 * block_m * block_n * block_k / tile_bytes", "FLOP per byte from the L2"),
@@ -125,7 +99,7 @@ var gridTerms = []term{
 
 // A resource of the SM is busy for these cycles in a K step of one CTA. The roof of each is a published rate; loads and
 // FMA instructions reach a share of it.
-var resourceTerms = []term{
+var resourceTerms = []tabled.Term{
 	row("load_issue_step", cycles, `(global_instructions / global_load_share + shared_instructions
 		+ wide_instructions * (wide_slots - 1)) * (32 / load_store_units)`,
 		"issue of loads and stores: the lanes of a warp, load_store_units per cycle"),
@@ -133,13 +107,13 @@ var resourceTerms = []term{
 	row("l1_step", cycles, "l1_passes", "L1: a pass of a load from global memory per cycle"),
 	row("fma_step", cycles, "fmas * 32 / fma_lanes / fma_share", "FMA instructions"),
 	row("tensor_step", cycles, "multiplications * (2 * 16 * 16 * 16) / (tensor_rate * mma_sync_share)", "tensor cores").
-		as(arch.CommonComputeStep),
+		As(arch.CommonComputeStep),
 	row("issue_step", cycles, "(fmas + global_instructions + shared_instructions + loop_slots * num_warps) / schedulers",
 		"issue of all instructions of warps"),
 	row("l2_step", cycles, "active * tile_bytes / l2_perf_ratio", "one CTA's operands through the L2").
-		as(arch.CommonL2Step),
+		As(arch.CommonL2Step),
 	row("dram_step", cycles, "active * tile_bytes * dram_share / dram_perf_ratio", "one CTA's share of DRAM").
-		as(arch.CommonDRAMStep),
+		As(arch.CommonDRAMStep),
 	row("busy", "cycles^4", `pow(load_issue_step, 4) + pow(shared_step, 4) + pow(l1_step, 4)
 		+ pow(fma_step + tensor_step, 4) + pow(issue_step, 4) + pow(l2_step, 4) + pow(dram_step, 4)`,
 		"all resources, as a sum of fourth powers"),
@@ -148,7 +122,7 @@ var resourceTerms = []term{
 }
 
 // Loads that nothing runs ahead of make a CTA wait. Others on the SM work meanwhile.
-var latencyTerms = []term{
+var latencyTerms = []tabled.Term{
 	row("dram_waits", one, "1 / max(1, waves) + (1 - 1 / max(1, waves)) * dram_share",
 		"share of the K steps that wait for DRAM: the CTAs of the first wave walk along K side by side, so that all of "+
 			"them wait for what one loads first; later ones find it in the L2, but for its misses"),
@@ -166,37 +140,36 @@ var latencyTerms = []term{
 }
 
 // waveTerms are the K step of a number of CTAs that share an SM. The last wave has fewer.
-func waveTerms(name, ctas, condition string) []term {
+func waveTerms(name, ctas, condition string) []tabled.Term {
 	when := func(formula string) string { return "when(" + condition + " > 0, " + formula + ", 0)" }
-	return []term{
+	return []tabled.Term{
 		row(name+"_wait", cycles, when(`sqrt(pow((`+ctas+` - 1) * throughput_step, 2) + pow(wait_step, 2))
 			- (`+ctas+` - 1) * throughput_step`),
 			"what the SM waits in a K step: one CTA's wait beyond the time that the others work, with a smooth transition"),
 		row(name+"_step", cycles, when(ctas+" * throughput_step + "+name+"_wait"), "a K step of all CTAs of the SM").
-			as(map[string]string{"full": arch.CommonKStep}[name]),
+			As(map[string]string{"full": arch.CommonKStep}[name]),
 	}
 }
 
-var totalTerms = []term{
+var totalTerms = []tabled.Term{
 	row("waiting_step", cycles, "(full_waves * full_wait + tail_wait) / ctas_of_sm",
 		"what the SM waits in a K step, per CTA: latencies and barriers that no other CTA hides"),
-	row("launch", cycles, "launch_seconds * clock", "launch of the kernel").as(arch.CommonLaunch).kind(arch.KindShare),
+	row("launch", cycles, "launch_seconds * clock", "launch of the kernel").As(arch.CommonLaunch).Share(),
 	row("conversion", cycles, `when(converts > 0,
 		2 * launch_seconds * clock + batch * (m * k + k * n) * (4 + operand_bytes) / dram_perf_ratio, 0)`,
-		"two kernels that round A and B to fp16").kind(arch.KindShare),
+		"two kernels that round A and B to fp16").Share(),
 	row("fill", cycles, "(full_waves + when(tail_ctas > 0, 1, 0)) * (load_latency + prologue_cycles)",
-		"start of CTAs and their first loads").kind(arch.KindShare),
-	row("loop", cycles, "steps * (full_waves * full_step + tail_step)", "K loops").kind(arch.KindShare),
+		"start of CTAs and their first loads").Share(),
+	row("loop", cycles, "steps * (full_waves * full_step + tail_step)", "K loops").Share(),
 	row("output", cycles, "ctas_of_sm * active * block_m * block_n * output_bytes / l2_perf_ratio", "output of C").
-		kind(arch.KindShare),
+		Share(),
 	row("dram_total", inBytes, "dram_bytes + batch * m * n * output_bytes", "through DRAM: operands, output").
-		as(arch.CommonDRAMTotal),
+		As(arch.CommonDRAMTotal),
 	row("dram_floor", cycles, "dram_total / dram_perf_ratio", "least time of DRAM"),
 	row("compute_floor", cycles, `2 * batch * m * n * k
 		* when(multiplications > 0, 1 / (tensor_rate * num_sms), 1 / (2 * fma_lanes * num_sms))`,
 		"least time at the peak rate"),
 	row("limits", cycles, "max(fill + loop + output, dram_floor, compute_floor) - (fill + loop + output)",
-		"what DRAM's bandwidth and the peak rate add").kind(arch.KindShare),
-	row("total", cycles, "launch + conversion + fill + loop + output + limits", "predicted total").
-		as(arch.CommonTotal).kind(arch.KindTotal),
+		"what DRAM's bandwidth and the peak rate add").Share(),
+	row("total", cycles, "launch + conversion + fill + loop + output + limits", "predicted total").Total(),
 }

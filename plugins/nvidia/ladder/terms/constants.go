@@ -1,17 +1,18 @@
-package ladder
+package terms
 
 import (
+	"slices"
+
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
-// parameters are the numbers of the device file that formulas use besides those that limit a kernel.
-var parameters = []string{
+// Parameters are the numbers of the device file that formulas and constants use.
+var Parameters = []string{
 	"num_sms", "clock", "l2_bytes", "l2_perf_ratio", "dram_perf_ratio", "hbm_latency_penalty", "peak_fp16", "peak_fp32",
+	"register_file", "shared_memory_bytes",
 }
-
-// Needs are the parameters that the model cannot do without.
-func Needs() []string { return append(append([]string{}, parameters...), gpu.Limits...) }
 
 // globalLoadShare is a number that was fitted (docs/ladder.md), as gpu.SM.FMAShare was.
 const globalLoadShare = 0.9
@@ -22,8 +23,8 @@ const (
 	technical = "CUDA C++ Programming Guide, Technical Specifications per Compute Capability"
 )
 
-// constantsOf returns the numbers of the model that no device file has.
-func constantsOf(g *gpu.Device) []arch.Constant {
+// Constants returns the numbers of the model that no device file has.
+func Constants(g *gpu.Device) []arch.Constant {
 	return []arch.Constant{
 		{Name: "load_store_units", Value: float64(g.SM.LoadStoreUnits), Unit: one, Source: g.SM.LoadStoreSource,
 			Doc: "lanes of loads and stores that an SM takes per cycle"},
@@ -81,7 +82,20 @@ func latencyOf(g *gpu.Device) arch.Constant {
 	return c
 }
 
-// constantsRead returns the parameters that constants are computed from.
-func constantsRead(g *gpu.Device) []string {
-	return g.Reads(func(traced *gpu.Device) { constantsOf(traced) })
+// ConstantsRead returns the parameters that constants are computed from.
+func ConstantsRead(g *gpu.Device) []string {
+	return g.Reads(func(traced *gpu.Device) { Constants(traced) })
+}
+
+// Numbers returns the names of all numbers that formulas may use: parameters and constants.
+func Numbers() []string {
+	names := slices.Clone(Parameters)
+	var params hw.Set
+	for _, name := range names {
+		params = append(params, hw.Param{Name: name})
+	}
+	for _, c := range Constants(&gpu.Device{SM: &gpu.SM{}, Params: params}) {
+		names = append(names, c.Name)
+	}
+	return names
 }

@@ -1,6 +1,7 @@
 package evalcmd
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -68,22 +69,75 @@ func (o *outcome) write(s *table.Streams, f table.Format) error {
 		table.Lines(s, t.below...)
 		return nil
 	default:
-		rows := make([][]string, len(o.rows))
-		for i := range o.rows {
-			rows[i] = slices.Concat(o.cells(&o.rows[i]), o.labelled[i], table.MoreCells(o.rows[i].Problem, o.more()))
-		}
-		return table.WriteRows(s, f, slices.Concat(columns(o.axes()), o.labels, table.MoreColumns(o.more())), rows)
+		return o.columns().Write(s, f, o.evaluated())
 	}
 }
 
-// columns are those of CSV and TSV, before the labels.
-func columns(axes []gemm.Axis) []string {
-	return slices.Concat(table.KeyColumns, table.LaunchColumns(axes), []string{
-		"class", "predicted_ms", "pick_ms", "best", "best_ms", "efficiency", "efficiency_top4", "efficiency_top8",
-		"efficiency_top16", "tau",
-		"pick_rank_measured", "best_rank_predicted", "error_median", "interval_held", "interval_coverage", "recorded",
-		"refused", "in_sample", "ranks_only",
-	})
+// evaluated is a row with the cells of the problems file's labels.
+type evaluated struct {
+	*score.Evaluation
+	labels []string
+}
+
+func (o *outcome) evaluated() []evaluated {
+	rows := make([]evaluated, len(o.rows))
+	for i := range o.rows {
+		rows[i] = evaluated{&o.rows[i], o.labelled[i]}
+	}
+	return rows
+}
+
+// columns are the columns of the problems in a table, CSV and TSV.
+func (o *outcome) columns() table.Columns[evaluated] {
+	type row = evaluated
+	problem := func(r *row) gemm.Problem { return r.Problem }
+	labels := table.Group(o.labels, func(r *row) []string { return r.labels })
+	short := func(of func(*row) gemm.Config) func(*row) string {
+		return func(r *row) string { return o.short(of(r)) }
+	}
+	pick := func(r *row) gemm.Config { return r.Pick.Config }
+	best := func(r *row) gemm.Config { return r.Best.Config }
+	rank := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
+	return append(table.Problem(problem),
+		table.Config(o.axes(), pick),
+		table.Text("problem", func(r *row) string { return r.Problem.String() }), labels.In(table.Table),
+		table.Col("-|class", func(r *row) string { return r.Class.String() }),
+		table.Text("pick", short(pick)),
+		table.Opt("-|predicted_ms|-", func(r *row) float64 { return milliseconds(r.Predicted) }),
+		table.Opt("-|pick_ms|-", func(r *row) float64 { return milliseconds(r.Pick.Time) }),
+		table.Opt("-|-|pick's time", func(r *row) float64 { return table.Positive(float64(r.Pick.Time)) }, seconds).Or(none),
+		table.Col("-|best|-", best),
+		table.Text("best", short(best)),
+		table.Opt("-|best_ms|-", func(r *row) float64 { return milliseconds(r.Best.Time) }),
+		table.Text("best's time", func(r *row) string { return r.Best.Time.String() }),
+		table.Opt("-|efficiency|of best", func(r *row) float64 { return r.Efficiency() }, digits.Percent),
+		table.Opt("-|efficiency_top4|top 4", func(r *row) float64 { return r.Top[0] }, digits.Percent),
+		table.Opt("-|efficiency_top8|top 8", func(r *row) float64 { return r.Top[1] }, digits.Percent),
+		table.Opt("-|efficiency_top16|top 16", func(r *row) float64 { return r.Top[2] }, digits.Percent),
+		table.Opt("-|tau", func(r *row) float64 { return r.Tau }, tau).Or(none),
+		table.Col("-|pick_rank_measured|-", func(r *row) string { return rank(r.PickRank) }),
+		table.Text("pick's place", func(r *row) string {
+			if r.Pick.Time <= 0 {
+				return none
+			}
+			return fmt.Sprintf("%d of %d", r.PickRank, r.Measured)
+		}),
+		table.Col("-|best_rank_predicted|best's place", func(r *row) string { return rank(r.BestRank) }).Or(none),
+		table.Opt("-|error_median|error", func(r *row) float64 { return r.Error }, digits.Percent).Or(none),
+		table.Col("-|interval_held|-", func(r *row) string { return o.heldWord(r.Evaluation, "1", "0") }),
+		table.Text("interval held", func(r *row) string { return o.heldWord(r.Evaluation, "yes", "no") }).
+			If(o.hasIntervals()),
+		table.Opt("-|interval_coverage|-", func(r *row) float64 { return coverage(r.Evaluation, o.scope) }),
+		table.Col("-|recorded|-", func(r *row) int { return r.Measured }),
+		table.Col("-|refused|-", func(r *row) int { return r.Rejected }),
+		table.Col("-|in_sample|-", func(r *row) bool { return o.arch.InSample(r.Problem, o.data.Kernel) }),
+		table.Text("in-sample", func(r *row) string { return o.inSampleWord(r.Evaluation) }).If(o.mixed()),
+		table.Const[row]("-|ranks_only|-", o.arch.RanksOnly), labels.In(table.CSV), table.More(o.more(), problem))
 }
 
 // more says whether the answer has a column for what few problems have.
@@ -93,27 +147,3 @@ func (o *outcome) more() bool {
 
 // axes are those of the configurations.
 func (o *outcome) axes() []gemm.Axis { return o.arch.Axes(o.data.Kernel) }
-
-func (o *outcome) cells(r *score.Evaluation) []string {
-	number := func(v float64) string {
-		if !digits.Finite(v) {
-			return ""
-		}
-		return digits.Exact(v)
-	}
-	rank := func(n int) string {
-		if n == 0 {
-			return ""
-		}
-		return strconv.Itoa(n)
-	}
-	return slices.Concat(table.KeyCells(r.Problem, r.Pick.Config), table.LaunchCells(r.Pick.Config,
-		o.axes()), []string{
-		r.Class.String(), number(milliseconds(r.Predicted)), number(milliseconds(r.Pick.Time)), r.Best.Config.String(),
-		number(milliseconds(r.Best.Time)),
-		number(r.Efficiency()), number(r.Top[0]), number(r.Top[1]), number(r.Top[2]), number(r.Tau), rank(r.PickRank),
-		rank(r.BestRank), number(r.Error),
-		o.heldWord(r, "1", "0"), number(coverage(r, o.scope)), strconv.Itoa(r.Measured),
-		strconv.Itoa(r.Rejected), bit(o.arch.InSample(r.Problem, o.data.Kernel)), table.Flag(o.arch.RanksOnly),
-	})
-}

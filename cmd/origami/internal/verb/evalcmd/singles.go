@@ -3,16 +3,17 @@ package evalcmd
 import (
 	"context"
 	"fmt"
-	"slices"
+	"math"
 	"strconv"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // singles is how far a model is from the measured times of single configurations.
@@ -32,19 +33,8 @@ type singlesJSON struct {
 	Rung   arch.Rung       `json:"rung"`
 	Ranks  bool            `json:"ranks_only,omitempty"`
 	Data   string          `json:"records"`
-	Rows   []singleJSON    `json:"kernels"`
+	Rows   []ask.Object    `json:"kernels"`
 	Groups []singlesGroup  `json:"summary"`
-}
-
-type singleJSON struct {
-	Problem    gemm.Record `json:"problem"`
-	Config     gemm.Config `json:"config"`
-	Bound      string      `json:"bound,omitempty"`
-	Predicted  *float64    `json:"predicted_ms"`
-	Measured   float64     `json:"measured_ms"`
-	Ratio      *float64    `json:"predicted_by_measured"`
-	SpillBytes int         `json:"spill_bytes"`
-	Reason     arch.Reason `json:"reason,omitempty"`
 }
 
 type singlesGroup struct {
@@ -54,6 +44,56 @@ type singlesGroup struct {
 	Lowest  float64 `json:"lowest"`
 	Highest float64 `json:"highest"`
 }
+
+var groupColumns = table.Columns[singlesGroup]{
+	table.Text("predicted ÷ measured", func(g *singlesGroup) string { return g.Name }),
+	table.Text("kernels", func(g *singlesGroup) string { return strconv.Itoa(g.Count) }),
+	table.Text("median", func(g *singlesGroup) string { return ratioText(g.Median) }),
+	table.Text("lowest", func(g *singlesGroup) string { return ratioText(g.Lowest) }),
+	table.Text("highest", func(g *singlesGroup) string { return ratioText(g.Highest) }),
+}
+
+// columns are the columns of the kernels.
+func (o *singles) columns() table.Columns[score.Single] {
+	type single = score.Single
+	problem := func(r *single) gemm.Problem { return r.Problem }
+	config := func(r *single) gemm.Config { return r.Config }
+	// predicted is a number that a rejected kernel does not have.
+	predicted := func(of func(*single) float64) func(*single) float64 {
+		return func(r *single) float64 {
+			if r.Reject != "" {
+				return math.NaN()
+			}
+			return of(r)
+		}
+	}
+	return append(table.Problem(problem),
+		table.Config(o.arch.Axes(o.data.Kernel), config),
+		table.Text("problem", func(r *single) string { return r.Problem.String() }),
+		table.Col("config|-", config),
+		table.Text("configuration", func(r *single) string { return r.Config.String() }),
+		table.Col("bound", func(r *single) string {
+			if r.Reject != "" {
+				return ""
+			}
+			return r.Bound.String()
+		}).Omit().Or(none),
+		table.Opt("predicted_ms||-", predicted(func(r *single) float64 { return milliseconds(r.Predicted) })),
+		table.Opt("-|-|predicted", predicted(func(r *single) float64 { return float64(r.Predicted) }), seconds).Or(none),
+		table.Col("measured_ms||-", func(r *single) float64 { return milliseconds(r.Measured) }),
+		table.Text("measured", func(r *single) string { return r.Measured.String() }),
+		table.Opt("predicted_by_measured||predicted ÷ measured", predicted((*single).Ratio), ratioText).Or(none),
+		table.Col("spill_bytes||spills", func(r *single) int { return int(r.SpillBytes) }, func(bytes int) string {
+			if bytes == 0 {
+				return "no"
+			}
+			return fmt.Sprintf("%d B", bytes)
+		}),
+		table.Col("reason||-", func(r *single) arch.Reason { return r.Reject }).Omit(),
+		table.Const[single]("-|ranks_only|-", o.arch.RanksOnly))
+}
+
+func seconds(v float64) string { return unit.Seconds(v).String() }
 
 // singles scores a model on a data set with one configuration per problem.
 func (o *Options) singles(ctx context.Context) (*singles, error) {
@@ -93,69 +133,18 @@ func (o *singles) write(s *table.Streams, f table.Format) error {
 	case table.JSON:
 		return table.JSONLine(s, o.object())
 	case table.Table:
-		o.table(s)
-		return nil
-	default:
-		axes := o.arch.Axes(o.data.Kernel)
-		header := slices.Concat(table.KeyColumns, table.LaunchColumns(axes),
-			[]string{"bound", "predicted_ms", "measured_ms", "predicted_by_measured", "spill_bytes", "reason",
-				"ranks_only"})
-		rows := make([][]string, len(o.rows))
-		for i := range o.rows {
-			r := &o.rows[i]
-			cells := []string{"", "", digits.Exact(milliseconds(r.Measured)), "", strconv.Itoa(int(r.SpillBytes)),
-				string(r.Reject), table.Flag(o.arch.RanksOnly)}
-			if r.Reject == "" {
-				cells[0], cells[1] = r.Bound.String(), digits.Exact(milliseconds(r.Predicted))
-				cells[3] = digits.Exact(r.Ratio())
-			}
-			rows[i] = slices.Concat(table.KeyCells(r.Problem, r.Config), table.LaunchCells(r.Config, axes), cells)
-		}
-		return table.WriteRows(s, f, header, rows)
+		table.Lines(s, append(table.DeviceLines(o.arch), table.ModelLine(o.arch, o.data.Kernel),
+			fmt.Sprintf("%-11s %s, one configuration per problem", "measured", o.data.Name))...)
 	}
+	if err := o.columns().Write(s, f, o.rows); err != nil || f != table.Table {
+		return err
+	}
+	s.Printf("\n")
+	return groupColumns.Write(s, f, o.groups())
 }
 
 func (o *singles) object() singlesJSON {
 	d := o.arch
-	out := singlesJSON{d.Arch, d.Device, d.Model, d.ModelClass, o.data.Kernel, d.Rung, d.RanksOnly, o.data.Name,
-		[]singleJSON{}, o.groups()}
-	for i := range o.rows {
-		r := &o.rows[i]
-		row := singleJSON{
-			Problem: r.Problem.Record(), Config: r.Config, Measured: milliseconds(r.Measured),
-			SpillBytes: int(r.SpillBytes), Reason: r.Reject,
-		}
-		if r.Reject == "" {
-			predicted, ratio := milliseconds(r.Predicted), r.Ratio()
-			row.Bound, row.Predicted, row.Ratio = r.Bound.String(), &predicted, &ratio
-		}
-		out.Rows = append(out.Rows, row)
-	}
-	return out
-}
-
-func (o *singles) table(s *table.Streams) {
-	table.Lines(s, append(table.DeviceLines(o.arch), table.ModelLine(o.arch, o.data.Kernel),
-		fmt.Sprintf("%-11s %s, one configuration per problem", "measured", o.data.Name))...)
-	var rows [][]string
-	for i := range o.rows {
-		r := &o.rows[i]
-		cells := []string{r.Problem.String(), r.Config.String(), none, none, r.Measured.String(), none, "no"}
-		if r.Reject == "" {
-			cells[2], cells[3], cells[5] = r.Bound.String(), r.Predicted.String(), fmt.Sprintf("%.2f", r.Ratio())
-		}
-		if r.SpillBytes > 0 {
-			cells[6] = fmt.Sprintf("%d B", int(r.SpillBytes))
-		}
-		rows = append(rows, cells)
-	}
-	table.WriteTable(s, []string{"problem", "configuration", "bound", "predicted", "measured", "predicted ÷ measured",
-		"spills"}, rows)
-	s.Printf("\n")
-	rows = rows[:0]
-	for _, g := range o.groups() {
-		rows = append(rows, []string{g.Name, strconv.Itoa(g.Count), fmt.Sprintf("%.2f", g.Median),
-			fmt.Sprintf("%.2f", g.Lowest), fmt.Sprintf("%.2f", g.Highest)})
-	}
-	table.WriteTable(s, []string{"predicted ÷ measured", "kernels", "median", "lowest", "highest"}, rows)
+	return singlesJSON{d.Arch, d.Device, d.Model, d.ModelClass, o.data.Kernel, d.Rung, d.RanksOnly, o.data.Name,
+		o.columns().Objects(o.rows), o.groups()}
 }

@@ -3,7 +3,6 @@ package evalcmd
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -41,18 +40,7 @@ func (o *outcome) text() text {
 	out := text{above: append(table.DeviceLines(o.arch), table.ModelLine(o.arch, o.data.Kernel),
 		fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held()),
 		fmt.Sprintf("%-11s %s", "in-sample", o.inSampleText()))}
-	out.header = []string{"problem", "class", "pick", "pick's time", "best", "best's time", "of best", "top 4", "top 8",
-		"top 16", "tau", "pick's place", "best's place", "error"}
-	if o.hasIntervals() {
-		out.header = append(out.header, "interval held")
-	}
-	if o.mixed() {
-		out.header = append(out.header, "in-sample")
-	}
-	out.header = slices.Insert(out.header, 1, o.labels...)
-	for i := range o.rows {
-		out.rows = append(out.rows, slices.Insert(o.tableCells(&o.rows[i]), 1, o.labelled[i]...))
-	}
+	out.header, out.rows = o.columns().Text(o.evaluated())
 	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst top 8", "tau",
 		"worst tau", "error"}
 	classes, summaries := score.SummariseByClass(o.rows, o.scope)
@@ -161,28 +149,4 @@ func (o *outcome) short(c gemm.Config) string {
 		c.SplitK = 1
 	}
 	return c.String()
-}
-
-func (o *outcome) tableCells(r *score.Evaluation) []string {
-	time, pickPlace, bestPlace := none, none, none
-	if r.Pick.Time > 0 {
-		time, pickPlace = r.Pick.Time.String(), fmt.Sprintf("%d of %d", r.PickRank, r.Measured)
-	}
-	if r.BestRank > 0 {
-		bestPlace = strconv.Itoa(r.BestRank)
-	}
-	out := []string{
-		r.Problem.String(), r.Class.String(), o.short(r.Pick.Config), time, o.short(r.Best.Config),
-		r.Best.Time.String(),
-		digits.Percent(r.Efficiency()),
-		digits.Percent(r.Top[0]), digits.Percent(r.Top[1]), digits.Percent(r.Top[2]), tau(r.Tau), pickPlace, bestPlace,
-		percent(r.Error),
-	}
-	if o.hasIntervals() {
-		out = append(out, o.heldWord(r, "yes", "no"))
-	}
-	if o.mixed() {
-		out = append(out, o.inSampleWord(r))
-	}
-	return out
 }

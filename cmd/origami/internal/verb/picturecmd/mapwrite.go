@@ -16,7 +16,7 @@ func (out *outcome) write(s *table.Streams, format table.Format) error {
 		return table.JSONLines(s, out.answers())
 	}
 	if format != table.Table {
-		return table.WriteRows(s, format, header(), out.records())
+		return cellColumns.Write(s, format, out.cells)
 	}
 	for _, line := range out.heading {
 		table.Line(s, line[0], "%s", line[1])
@@ -27,14 +27,16 @@ func (out *outcome) write(s *table.Streams, format table.Format) error {
 	return nil
 }
 
-// winners are the rows of a table of kernels.
+// winners is a table of kernels.
 func (out *outcome) winners() (header []string, rows [][]string) {
-	for i := range out.kernels {
-		k := &out.kernels[i]
-		rows = append(rows, []string{strconv.Itoa(k.number), k.label(), strconv.Itoa(k.wins),
-			digits.Percent(float64(k.wins) / float64(len(out.cells))), number(k.perByte, digits.SixDigits), whole(k.split, 1)})
-	}
-	return []string{"kernel", "configuration", "sizes", "share", "FLOP/B", "split"}, rows
+	return table.Columns[kernel]{
+		table.Text("kernel", func(k *kernel) string { return strconv.Itoa(k.number) }),
+		table.Text("configuration", func(k *kernel) string { return k.label() }),
+		table.Text("sizes", func(k *kernel) string { return strconv.Itoa(k.wins) }),
+		table.Text("share", func(k *kernel) string { return digits.Percent(float64(k.wins) / float64(len(out.cells))) }),
+		table.Opt("-|-|FLOP/B", func(k *kernel) float64 { return k.perByte }, digits.SixDigits),
+		table.Text("split", func(k *kernel) string { return whole(k.split, 1) }),
+	}.Text(out.kernels)
 }
 
 // label is the configuration, or the tile where only that is known.
@@ -45,35 +47,41 @@ func (c *choice) label() string {
 	return c.tile
 }
 
-func header() []string {
-	return append(append([]string{}, gemm.Columns...), "winner", "config", "tile", "split", "flop_per_byte", "seconds",
-		"gflops", "pick", "pick_config", "pick_seconds", "regret", "validated")
-}
-
-func (out *outcome) records() [][]string {
-	rows := make([][]string, len(out.cells))
-	for i := range out.cells {
-		c := &out.cells[i]
-		row := append(c.problem.Cells(), whole(c.best.number, 0), c.best.name, c.best.tile, whole(c.best.split, 1),
-			number(c.best.perByte, digits.Exact), number(c.best.seconds, digits.Exact), number(c.best.gflops, digits.Exact))
-		if c.pick != nil {
-			row = append(row, whole(c.pick.number, 0), c.pick.name, number(c.pick.seconds, digits.Exact),
-				number(c.regret, digits.Exact))
-		} else {
-			row = append(row, "", "", "", "")
+// cellColumns are the columns of the sizes in CSV and TSV.
+var cellColumns = func() table.Columns[cell] {
+	// pick is what the model's pick has, where there are measurements.
+	pick := func(of func(*cell) float64) func(*cell) float64 {
+		return func(c *cell) float64 {
+			if c.pick == nil {
+				return math.NaN()
+			}
+			return of(c)
 		}
-		rows[i] = append(row, table.Flag(c.validated))
 	}
-	return rows
-}
-
-// number writes a number, and nothing for one that is unknown.
-func number(v float64, write func(float64) string) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return ""
-	}
-	return write(v)
-}
+	return append(table.Problem(func(c *cell) gemm.Problem { return c.problem }),
+		table.Col("winner", func(c *cell) string { return whole(c.best.number, 0) }),
+		table.Col("config", func(c *cell) string { return c.best.name }),
+		table.Col("tile", func(c *cell) string { return c.best.tile }),
+		table.Col("split", func(c *cell) string { return whole(c.best.split, 1) }),
+		table.Opt("flop_per_byte", func(c *cell) float64 { return c.best.perByte }),
+		table.Opt("seconds", func(c *cell) float64 { return c.best.seconds }),
+		table.Opt("gflops", func(c *cell) float64 { return c.best.gflops }),
+		table.Col("pick", func(c *cell) *int {
+			if c.pick == nil {
+				return nil
+			}
+			return mapKnown(c.pick.number, 0)
+		}),
+		table.Col("pick_config", func(c *cell) string {
+			if c.pick == nil {
+				return ""
+			}
+			return c.pick.name
+		}),
+		table.Opt("pick_seconds", pick(func(c *cell) float64 { return c.pick.seconds })),
+		table.Opt("regret", pick(func(c *cell) float64 { return c.regret })),
+		table.Col("validated", func(c *cell) bool { return c.validated }))
+}()
 
 // whole writes a whole number, and nothing for one below the least, which is unknown.
 func whole(v, least int) string {

@@ -12,12 +12,15 @@ func FuzzPlainHeader(f *testing.F) {
 		f.Error("the usual header is left to the decoder")
 	}
 	for _, more := range []string{
-		"", "aliases: [a, b]", "aliases: [a,b]", "aliases: []", "aliases: [\"a\\n\"]", "aliases: [a: b]", "arch: sm90", "default: yes",
+		"", "aliases: [a, b]", "aliases: [a,b]", "aliases: []", "aliases: [\"a\\n\"]", "aliases: [a: b]", "arch: sm90",
+		"default: yes",
 		"default: false", "alias: a", " x: y", "---", "...", "# \x01", "aliases: [null, Null, nulls]", "aliases: [true, a b]",
 	} {
 		f.Add(good + more)
 	}
-	for _, name := range []string{"null", "~", "yes", "1e3", "a # b", "a: b", "'a'", "a  b", "a ", "a\r", "*a", "é", "[a]", "a\tb"} {
+	for _, name := range []string{
+		"null", "~", "yes", "1e3", "a # b", "a: b", "'a'", "a  b", "a ", "a\r", "*a", "é", "[a]", "a\tb",
+	} {
 		f.Add("arch: a\nname: " + name)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

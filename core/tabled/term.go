@@ -85,7 +85,9 @@ func Table(parts ...[]Term) []Term {
 	all := slices.Concat(parts...)
 	for i := range all {
 		f := &all[i].Formula
-		*f = strings.ReplaceAll(strings.Join(strings.Fields(*f), " "), "( ", "(")
+		if strings.ContainsRune(*f, '\n') { // most are on one: every start of a program comes here
+			*f = strings.ReplaceAll(strings.Join(strings.Fields(*f), " "), "( ", "(")
+		}
 	}
 	return all
 }

@@ -3,8 +3,10 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"sort"
@@ -88,11 +90,7 @@ func New(def Definition) (*Catalog, error) {
 		return nil, err
 	}
 	for _, file := range files {
-		data, err := fs.ReadFile(def.Files, file)
-		if err != nil {
-			return nil, err
-		}
-		header, err := hw.DecodeHeader(file, data)
+		header, err := readHeader(def.Files, file)
 		if err != nil {
 			return nil, err
 		}
@@ -138,6 +136,27 @@ func New(def Definition) (*Catalog, error) {
 		entry.Devices = append(entry.Devices, arch.DeviceEntry{ID: d.Device, Name: d.Name, Aliases: d.Aliases})
 	}
 	return c, nil
+}
+
+// readHeader reads the header of a device file: of most files from their first bytes.
+func readHeader(files fs.FS, file string) (hw.Header, error) {
+	f, err := files.Open(file)
+	if err != nil {
+		return hw.Header{}, err
+	}
+	defer func() { _ = f.Close() }()
+	var start [1 << 10]byte
+	n, err := io.ReadFull(f, start[:])
+	if err == nil {
+		if head, _, whole := bytes.Cut(start[:n], []byte("\nderived:")); whole {
+			return hw.DecodeHeader(file, head)
+		}
+	}
+	data, err := fs.ReadFile(files, file)
+	if err != nil {
+		return hw.Header{}, err
+	}
+	return hw.DecodeHeader(file, data)
 }
 
 // Manifest implements arch.Provider.

@@ -80,7 +80,8 @@ func (s *session) connect(ctx context.Context, identity *wire.Identity) (*grpc.C
 	if err != nil {
 		return nil, err
 	}
-	if runtime.GOOS != "windows" && (plugin.Network != "unix" || filepath.Dir(plugin.Address) != filepath.Clean(s.socket)) {
+	inside := plugin.Network == "unix" && filepath.Dir(plugin.Address) == filepath.Clean(s.socket)
+	if runtime.GOOS != "windows" && !inside {
 		return nil, fmt.Errorf("it listens at %s %s, outside of the folder that it was given", plugin.Network,
 			plugin.Address)
 	}

@@ -83,8 +83,8 @@ func Output(ctx context.Context, plugin grpc.ClientConnInterface, to io.Writer) 
 const coreProtocol = 1
 
 // Handshake is what the first line of a plugin's standard output says, as
-// 1|1|unix|/tmp/plugin-dir1/plugin2|grpc|MIIB…: the version of the handshake, that of the wire protocol, the network, the
-// address, the kind of server and the certificate in base64.
+// 1|1|unix|/tmp/plugin-dir1/plugin2|grpc|MIIB…: the version of the handshake, the version of the wire protocol, the
+// network, the address, the kind of server and the certificate in base64.
 type Handshake struct {
 	Network, Address string // "unix" or "tcp"
 	Certificate      []byte // DER, nil without TLS

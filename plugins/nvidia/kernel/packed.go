@@ -47,7 +47,9 @@ func pack[N interface{ numbers() []float64 }](rows map[key]N) []byte {
 // find fills v with the numbers of a row.
 func find(table []byte, k key, v []float64) bool {
 	size := keyBytes + 8*len(v)
-	i := size * sort.Search(len(table)/size, func(i int) bool { return bytes.Compare(table[i*size:][:keyBytes], k[:]) >= 0 })
+	i := size * sort.Search(len(table)/size, func(i int) bool {
+		return bytes.Compare(table[i*size:][:keyBytes], k[:]) >= 0
+	})
 	if i == len(table) || key(table[i:]) != k {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/origami-gemm/origami/core/printable"
 )
@@ -195,7 +196,7 @@ var Assets embed.FS
 //go:embed assets/page.html
 var source string
 
-var layout = template.Must(template.New("page").Parse(source))
+var layout = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(source)) })
 
 // File writes the page as one file that needs no other.
 func (p *Page) File(w io.Writer) error {
@@ -214,7 +215,7 @@ func (p *Page) File(w io.Writer) error {
 func (p *Page) Served(w io.Writer) error { return p.write(w, "", "") }
 
 func (p *Page) write(w io.Writer, style template.CSS, script template.JS) error {
-	return layout.Execute(w, struct {
+	return layout().Execute(w, struct {
 		*Page
 		Style  template.CSS
 		Script template.JS

@@ -1,0 +1,4 @@
+// Recorded measurements, which no program links. This file keeps them out of the module of the command.
+module github.com/origami-gemm/origami/plugins/nvidia/data/h200-wgmma
+
+go 1.26.0

@@ -1,0 +1,44 @@
+package data_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"testing"
+)
+
+// recorded are the folders of measurements that are modules by themselves: the command's module lacks their 17 MB.
+var recorded = []string{"grids", "h200-triton-executor", "h200-wgmma", "sweeps"}
+
+// The recorded measurements are those that scores and fits rest on. SHA256SUMS is as `sha256sum -c` reads it.
+func TestRecordedMeasurements(t *testing.T) {
+	if _, err := os.Stat(recorded[0]); os.IsNotExist(err) {
+		t.Skip("the module of the command does not have them")
+	}
+	var sums bytes.Buffer
+	for _, folder := range recorded {
+		err := fs.WalkDir(os.DirFS("."), folder, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || d.Name() == "go.mod" {
+				return err
+			}
+			text, err := os.ReadFile(name)
+			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(text), name)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(folder + "/go.mod"); err != nil {
+			t.Errorf("%s is no module: %v", folder, err)
+		}
+	}
+	if *update {
+		if err := os.WriteFile("SHA256SUMS", sums.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if have, err := os.ReadFile("SHA256SUMS"); err != nil || !bytes.Equal(have, sums.Bytes()) {
+		t.Error("recorded measurements are not those of SHA256SUMS: if they should not be, run with -update")
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -57,7 +58,7 @@ func NewSelect(f *session.Factory, run func(context.Context, *SelectOptions) err
 			if err := o.checkTop(); err != nil {
 				return err
 			}
-			return run(cmd.Context(), o)
+			return o.answer(cmd.Context(), run)
 		},
 	}
 	o.register(cmd.Flags())
@@ -111,71 +112,60 @@ func (o *SelectOptions) checkTop() error {
 	return nil
 }
 
-// Select answers.
-func Select(ctx context.Context, o *SelectOptions) error {
-	if o.Logic != "" {
+// answer takes the road that the flags ask for. plain is the road of most questions.
+func (o *SelectOptions) answer(ctx context.Context, plain func(context.Context, *SelectOptions) error) error {
+	switch {
+	case o.Logic != "":
 		return o.runLogic(ctx)
-	}
-	if o.Query.Contract.Text != "" && o.Measure == "" && o.Executor == "" {
+	case o.Measure != "" || o.Executor != "":
+		return o.runMeasured(ctx)
+	case o.Query.Contract.Text != "":
 		return runContract(ctx, o)
+	default:
+		return plain(ctx, o)
 	}
-	problems, err := o.Query.Read(ctx, o.Factory)
+}
+
+// Select answers with the model's pick.
+func Select(ctx context.Context, o *SelectOptions) error {
+	list, err := o.Query.Read(ctx, o.Factory)
 	if err != nil {
 		return err
 	}
-	defer problems.Close()
+	defer list.Close()
 	a, err := o.Factory.Searched(ctx, &o.Query.Search)
 	if err != nil {
 		return err
 	}
-	question := ask.Question{Kernel: o.Factory.Settings.Kernel, Top: max(1, o.Top),
-		Regret: o.Regret || o.Measure == auto}
-	many := o.Query.Problems != ""
-	var m *measurer
-	if o.Measure != "" || o.Executor != "" {
-		if m, err = o.measurer(ctx, a); err != nil {
-			return err
-		}
-		defer m.close()
-		families, err := o.Factory.FamiliesToMeasure(ctx, m.sweep)
-		if err != nil {
-			return err
-		}
-		question.Kernel, question.Fallbacks = families[0], families[1:]
+	return o.each(ctx, a, list, ask.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Regret: o.Regret}, nil)
+}
+
+// each asks about each problem and writes the answers. choose, which may be nil, changes a ranking before write has it.
+func (o *SelectOptions) each(ctx context.Context, a arch.Architecture, list *session.Problems, q ask.Question,
+	choose func(one *ask.Ranking, write func(*ask.Ranking) error) error,
+) error {
+	s, many, top := o.Factory.Streams, o.Query.Problems != "", max(1, o.Top)
+	w := selectNewWriter(s, o.Factory.Format(), many, list, table.AxesOf(a.Describe(), q.Kernel), top)
+	w.regret = q.Regret
+	if q.Top = max(1, q.Top); !many {
+		q.Top, q.Terms = max(2, q.Top), true // for the runner-up, and the waves and DRAM traffic of the pick
 	}
-	w := selectNewWriter(o.Factory.Streams, o.Factory.Format(), many, problems,
-		table.AxesOf(a.Describe(), question.Kernel), max(1, o.Top))
-	w.regret = question.Regret
-	if !many {
-		question.Top, question.Terms = max(2, o.Top), true // for the runner-up, and the waves and DRAM traffic of the pick
-	}
-	bar := table.NewListBar(o.Factory.Streams, "selecting", o.Query.Problems)
+	bar := table.NewListBar(s, "selecting", o.Query.Problems)
 	defer bar.Stop()
 	write := func(one *ask.Ranking) error {
-		bar.SetShare(problems.Share())
+		bar.SetShare(list.Share())
 		if one.Requested != "" {
-			o.Factory.Streams.Note(fmt.Sprintf("there is no %s kernel for %s: the answer is one of the family %s", one.Requested,
-				one.Problem, one.Kernel))
+			s.Note(fmt.Sprintf("there is no %s kernel for %s: the answer is one of the family %s", one.Requested, one.Problem,
+				one.Kernel))
 		}
 		return w.write(one)
 	}
-	written := write
-	if m != nil {
-		question.Top = max(question.Top, m.count)
-		write = func(one *ask.Ranking) error {
-			err := m.measure(ctx, one)
-			switch {
-			case err == nil:
-				return written(one)
-			case many && diag.KindOf(err) == diag.Input:
-				problems.Failures.Add("", err)
-				return nil
-			default:
-				return err
-			}
+	err := o.Factory.AskEach(ctx, a, list, q, func(one *ask.Ranking) error {
+		if choose != nil {
+			return choose(one, write)
 		}
-	}
-	err = o.Factory.AskEach(ctx, a, problems, question, write)
+		return write(one)
+	})
 	w.table()
 	return err
 }

@@ -72,7 +72,7 @@ func TestFormatFollowsTheStream(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := Select(t.Context(), o); err != nil {
+		if err := o.answer(t.Context(), Select); err != nil {
 			t.Fatal(err)
 		}
 		if err := streams.Flush(); err != nil {
@@ -146,7 +146,7 @@ func typing(t *testing.T, format string) (keyboard io.WriteCloser, out selectAns
 	}
 	ended = make(chan error, 1)
 	go func() {
-		err := Select(ctx, o)
+		err := o.answer(ctx, Select)
 		_ = to.CloseWithError(err)
 		ended <- err
 	}()

@@ -17,6 +17,42 @@ import (
 // auto is the --measure that leaves the number to the model's uncertainty.
 const auto = "auto"
 
+// runMeasured answers with the fastest of the leading candidates.
+func (o *SelectOptions) runMeasured(ctx context.Context) error {
+	list, err := o.Query.Read(ctx, o.Factory)
+	if err != nil {
+		return err
+	}
+	defer list.Close()
+	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	if err != nil {
+		return err
+	}
+	m, err := o.measurer(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	families, err := o.Factory.FamiliesToMeasure(ctx, m.sweep)
+	if err != nil {
+		return err
+	}
+	q := ask.Question{Kernel: families[0], Fallbacks: families[1:], Top: max(o.Top, m.count),
+		Regret: o.Regret || o.Measure == auto}
+	return o.each(ctx, a, list, q, func(one *ask.Ranking, write func(*ask.Ranking) error) error {
+		err := m.measure(ctx, one)
+		switch {
+		case err == nil:
+			return write(one)
+		case o.Query.Problems != "" && diag.KindOf(err) == diag.Input:
+			list.Failures.Add("", err)
+			return nil
+		default:
+			return err
+		}
+	})
+}
+
 // measurer measures the leading candidates of answers and puts what they turn out to be into them.
 type measurer struct {
 	// count is how many to measure, 0 for as many as are worth it.

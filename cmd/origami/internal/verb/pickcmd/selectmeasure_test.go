@@ -72,7 +72,7 @@ func answers(t *testing.T, spread float64, x *exectest.Executor, format string, 
 		}
 	}
 	set(o)
-	err := Select(t.Context(), o)
+	err := o.answer(t.Context(), Select)
 	if flushed := o.Factory.Streams.Flush(); flushed != nil {
 		t.Fatal(flushed)
 	}

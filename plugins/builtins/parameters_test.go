@@ -230,6 +230,17 @@ func typed(t gemm.DType) gemm.Problem {
 	return p
 }
 
+// beside are configurations that are no candidates by default, by kernel family. They use parameters of their own: the
+// rate of the tensor cores.
+var beside = map[string]arch.Space{
+	"sgemm": {
+		Kernel: "sgemm", BlockM: []int{16}, BlockN: []int{16}, BlockK: []int{16}, NumWarps: []int{1}, NumStages: []int{1},
+		Axes: []arch.AxisValues{{Name: "math", Values: []string{"wmma"}}, {Name: "staging", Values: []string{"none"}},
+			{Name: "thread_m", Values: []string{"8"}}, {Name: "lanes_m", Values: []string{"4"}},
+			{Name: "pad", Values: []string{"0"}}},
+	},
+}
+
 // predictions are all that a model says of a problem, for each kernel family.
 type predictions struct {
 	configs   []gemm.Config
@@ -257,6 +268,13 @@ func ask(ctx context.Context, t *testing.T, a arch.Architecture, question int) (
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+		if space, ok := beside[kernel]; ok && p.DType == gemm.FP32 {
+			more, err := a.Candidates(ctx, p, space)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list.Configs = append(slices.Clone(list.Configs), more.Configs...)
 		}
 		for _, r := range list.Rejected {
 			r.Detail = "" // it shows parameters

@@ -1,6 +1,7 @@
 package tabled
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -9,11 +10,15 @@ import (
 // Quantity is an empirical number of a model: fitted to measurements, or chosen.
 type Quantity struct {
 	Name, Unit, Doc string
-	// Value and Source hold on every rung that Rungs lacks. Source says how the value was found.
-	Value  float64
-	Source string
+	// Value holds on every rung that Rungs lacks. Source says how it was found, DataSet on which data set if measurements
+	// may move it, and Folds is the range of the values that were fitted without some of the sizes.
+	Value           float64
+	Source, DataSet string
+	Folds           *[2]float64
 	// Low and High are the bounds of the fit. For a chosen quantity they are the range in which the scores are flat.
 	Low, High float64
+	// Kernel is the one family whose predictions the quantity enters, empty for all.
+	Kernel string
 	// Without is the value that removes the effect of the quantity from the model.
 	Without float64
 	// Rungs are the values for models that know more, or that are of some generation of devices.
@@ -24,16 +29,18 @@ type Quantity struct {
 type Value struct {
 	// Rung is the lowest rung that the value holds on, empty for all. Of is the generation of devices that it was found
 	// for, empty for all.
-	Rung   arch.Rung
-	Of     string
-	Value  float64
-	Source string // how it was found
+	Rung arch.Rung
+	Of   string
+	// Value, Source, DataSet and Folds are as in Quantity.
+	Value           float64
+	Source, DataSet string
+	Folds           *[2]float64
 }
 
 // On returns the value of a quantity for a model of a generation of devices that stands on a rung: of those that hold,
 // the value of the highest rung, and among these the first.
 func (q *Quantity) On(rung arch.Rung, generation string) Value {
-	best, height := Value{Value: q.Value, Source: q.Source}, -1
+	best, height := Value{Value: q.Value, Source: q.Source, DataSet: q.DataSet, Folds: q.Folds}, -1
 	ladder := append([]arch.Rung{""}, arch.Rungs()...)
 	stands := slices.Index(ladder, rung)
 	for _, v := range q.Rungs {
@@ -45,9 +52,31 @@ func (q *Quantity) On(rung arch.Rung, generation string) Value {
 	return best
 }
 
-// Constant returns the quantity with one of its values as a description has it.
+// Constant returns the quantity with one of its values as a description has it. A value of a data set can be fitted
+// again.
 func (q *Quantity) Constant(v Value) arch.Constant {
-	return arch.Constant{Name: q.Name, Value: v.Value, Unit: q.Unit, Doc: q.Doc, Source: v.Source}
+	c := arch.Constant{Name: q.Name, Value: v.Value, Unit: q.Unit, Doc: q.Doc, Source: v.Source}
+	if v.Folds != nil {
+		c.Source += "; bounds " + q.Range(q.Low, q.High) + "; over folds " + q.Range(v.Folds[0], v.Folds[1])
+	}
+	if v.DataSet != "" {
+		c.Low, c.High = q.Low, q.High
+	}
+	return c
+}
+
+// Range writes two values of the quantity, with a prefix for the unit if they are small.
+func (q *Quantity) Range(low, high float64) string {
+	scale, unit := 1.0, ""
+	if q.Unit == "s" || q.Unit == "J" {
+		for _, prefix := range []string{"m", "µ", "n", "p"} {
+			if high*scale >= 0.5 {
+				break
+			}
+			scale, unit = scale*1000, " "+prefix+q.Unit
+		}
+	}
+	return fmt.Sprintf("%.4g–%.4g%s", low*scale, high*scale, unit)
 }
 
 // Override gives constants other values, by name.

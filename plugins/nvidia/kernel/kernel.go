@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
@@ -182,54 +183,7 @@ type Reduction struct {
 type Overhead struct {
 	// Slots are the instructions of a warp. Latency are the cycles of waits and barriers if the matrix instruction is
 	// mma.sync.
-	Slots, Latency Quantity
-}
-
-// Quantity is an empirical number of a model: fitted to measurements, or assumed.
-type Quantity struct {
-	Name  string
-	Value float64
-	// Low and High are the bounds of the fit. For an assumed quantity they are the range in which the scores are flat.
-	Low, High float64
-	// Folds is the range of the values that were fitted without some of the sizes. It is nil for an assumed quantity.
-	Folds *[2]float64
-	// Without is the value that removes the effect of the quantity from the model.
-	Without float64
-	// DataSet is the data set of the fit.
-	DataSet string
-	// Resident: the quantity enters predictions of a family that is Resident, and no others. Kernel is the one family
-	// whose predictions it enters, empty for all: a model fills it.
-	Resident bool
-	Kernel   string
-	// Unit, Doc and Source are shown beside the value. Constant adds the ranges to the source.
-	Unit, Doc, Source string
-}
-
-// Constant returns the quantity as explain shows it. One that was fitted can be fitted again.
-func (q Quantity) Constant() arch.Constant {
-	source := q.Source + " " + q.Range(q.Low, q.High)
-	if q.Folds != nil {
-		source = q.Source + "; bounds " + q.Range(q.Low, q.High) + "; over folds " + q.Range(q.Folds[0], q.Folds[1])
-	}
-	c := arch.Constant{Name: q.Name, Value: q.Value, Unit: q.Unit, Doc: q.Doc, Source: source}
-	if q.DataSet != "" {
-		c.Low, c.High = q.Low, q.High
-	}
-	return c
-}
-
-// Range writes two values of the quantity, with a prefix for the unit if they are small.
-func (q Quantity) Range(low, high float64) string {
-	scale, unit := 1.0, ""
-	if q.Unit == "s" || q.Unit == "J" {
-		for _, prefix := range []string{"m", "µ", "n", "p"} {
-			if high*scale >= 0.5 {
-				break
-			}
-			scale, unit = scale*1000, " "+prefix+q.Unit
-		}
-	}
-	return fmt.Sprintf("%.4g–%.4g%s", low*scale, high*scale, unit)
+	Slots, Latency tabled.Quantity
 }
 
 // Declared describes families as an arch.Description lists them. Of their types it has those that the model takes.

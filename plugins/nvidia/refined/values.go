@@ -14,22 +14,23 @@ import (
 )
 
 // Quantities returns the empirical numbers of the model and of its kernel families, as they are shipped.
-func (m *Model) Quantities() []kernel.Quantity { return quantities(m.families) }
+func (m *Model) Quantities() []tabled.Quantity { return quantities(m.families) }
 
-func quantities(families []*family) []kernel.Quantity {
-	all := slices.Clone(terms.Quantities)
+func quantities(families []*family) []tabled.Quantity {
+	all, resident := slices.Clone(terms.Quantities), ""
 	for _, f := range families {
 		if _, is := f.Family.(kernel.Resident); is {
-			for i := range all {
-				if all[i].Resident {
-					all[i].Kernel = f.Name()
-				}
-			}
+			resident = f.Name()
 		}
 		o := f.Overhead()
-		for _, q := range []kernel.Quantity{o.Slots, o.Latency} {
+		for _, q := range []tabled.Quantity{o.Slots, o.Latency} {
 			q.Kernel = f.Name()
 			all = append(all, q)
+		}
+	}
+	for i := range all {
+		if all[i].Kernel == terms.Resident {
+			all[i].Kernel = resident
 		}
 	}
 	return all
@@ -53,8 +54,9 @@ func constants(g *gpu.Device, families []*family, values map[string]float64) ([]
 	for _, c := range terms.Constants {
 		all = append(all, c.On(g))
 	}
+	rung := rungOf(g, families)
 	for _, q := range quantities(families) {
-		all = append(all, q.Constant())
+		all = append(all, q.Constant(q.On(rung, "")))
 	}
 	if err := fit.Use(all, g.Sheet, Name); err != nil {
 		return nil, err

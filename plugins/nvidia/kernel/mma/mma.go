@@ -6,6 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -141,11 +142,11 @@ func (Family) Overhead() kernel.Overhead {
 	const fit = "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) with the other " +
 		"quantities as they are, 2026-11-22"
 	return kernel.Overhead{
-		Slots: kernel.Quantity{
+		Slots: tabled.Quantity{
 			Name: "mma_loop_slots", Value: 55.22, Unit: "1", Low: 10, High: 300, Folds: &[2]float64{54.7, 56.5},
 			Doc: "loop_slots of the family mma", DataSet: dataSets, Source: fit,
 		},
-		Latency: kernel.Quantity{
+		Latency: tabled.Quantity{
 			Name: "mma_step_latency", Value: 131.9, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{116, 141},
 			Doc: "step_latency of the family mma", DataSet: dataSets, Source: fit,
 		},

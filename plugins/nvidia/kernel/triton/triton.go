@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
@@ -173,7 +174,7 @@ func (Family) Overhead() kernel.Overhead {
 	const dataSet = "h200-triton"
 	const fit = "fitted on " + dataSet + " (34,240 times of 856 kernels on 40 sizes), 2026-11-22"
 	return kernel.Overhead{
-		Slots: kernel.Quantity{
+		Slots: tabled.Quantity{
 			Name:  "loop_slots",
 			Value: 108.6,
 			Unit:  "1",
@@ -185,7 +186,7 @@ func (Family) Overhead() kernel.Overhead {
 			DataSet: dataSet,
 			Source:  fit,
 		},
-		Latency: kernel.Quantity{
+		Latency: tabled.Quantity{
 			Name: "step_latency", Value: 132.4, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{122, 162},
 			Doc:     "wait and barriers of a K step with mma.sync",
 			DataSet: dataSet, Source: fit,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -148,12 +149,12 @@ func (Family) Overhead() kernel.Overhead {
 	const dataSet = "h200-wgmma"
 	const fit = "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, 2026-11-23"
 	return kernel.Overhead{
-		Slots: kernel.Quantity{
+		Slots: tabled.Quantity{
 			Name: "wgmma_loop_slots", Value: 1, Unit: "1", Low: 1, High: 20, Folds: &[2]float64{1, 1},
 			Doc:     "loop_slots of the family wgmma",
 			DataSet: dataSet, Source: fit,
 		},
-		Latency: kernel.Quantity{
+		Latency: tabled.Quantity{
 			Name: "wgmma_step_latency", Value: 127.8, Unit: "cycles", Low: 10, High: 300, Folds: &[2]float64{94, 138},
 			Doc:     "step_latency of the family wgmma",
 			DataSet: dataSet, Source: fit,

@@ -19,9 +19,9 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
-	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 )
 
@@ -38,8 +38,8 @@ type experiment struct {
 }
 
 // fitted are the quantities that are fitted on the data set.
-func (e *experiment) fitted() []kernel.Quantity {
-	other := func(q kernel.Quantity) bool { return q.DataSet != e.dataSet }
+func (e *experiment) fitted() []tabled.Quantity {
+	other := func(q tabled.Quantity) bool { return q.DataSet != e.dataSet }
 	return slices.DeleteFunc(e.model.Quantities(), other)
 }
 
@@ -101,7 +101,7 @@ func (e *experiment) with(values map[string]float64) (arch.Architecture, error) 
 	return e.model.With(values), nil
 }
 
-func (e *experiment) fit(t *testing.T, quantities []kernel.Quantity, o fit.Options) map[string]float64 {
+func (e *experiment) fit(t *testing.T, quantities []tabled.Quantity, o fit.Options) map[string]float64 {
 	t.Helper()
 	found, err := fit.Run(t.Context(), e.sample, e.with, free(quantities), o)
 	if err != nil {
@@ -111,7 +111,7 @@ func (e *experiment) fit(t *testing.T, quantities []kernel.Quantity, o fit.Optio
 }
 
 // free are quantities as the fit takes them.
-func free(quantities []kernel.Quantity) []fit.Quantity {
+func free(quantities []tabled.Quantity) []fit.Quantity {
 	list := make([]fit.Quantity, len(quantities))
 	for i, q := range quantities {
 		list[i] = fit.Quantity{Name: q.Name, Low: q.Low, High: q.High}
@@ -226,7 +226,7 @@ func TestAblation(t *testing.T) {
 		values := e.shipped()
 		values[name] = value
 		show(fmt.Sprintf("%s (`%s`)", doc, name), values)
-		others := slices.DeleteFunc(e.fitted(), func(q kernel.Quantity) bool { return q.Name == name })
+		others := slices.DeleteFunc(e.fitted(), func(q tabled.Quantity) bool { return q.Name == name })
 		show("… fitted anew", e.fit(t, others, fit.Options{Start: values, Steps: 15}))
 	}
 	fmt.Println("| without | geomean | worst | tau | worst tau | error |\n| --- | --- | --- | --- | --- | --- |")

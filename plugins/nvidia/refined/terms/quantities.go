@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
-	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
 // Parameters are the numbers of the device file that the formulas use. tdp is 0 if it is unknown.
@@ -112,23 +112,29 @@ var Quantities = slices.Concat(
 	from("", "chosen on h200-triton, 2026-11-21, in round numbers; scores are flat within", chosen),
 )
 
-// ofResident says of quantities that only CTAs which stay resident have them.
-func ofResident(list []kernel.Quantity) []kernel.Quantity {
+// Resident stands for the family whose CTAs stay resident.
+const Resident = "resident"
+
+// ofResident says of quantities that they are of that family.
+func ofResident(list []tabled.Quantity) []tabled.Quantity {
 	for i := range list {
-		list[i].Resident = true
+		list[i].Kernel = Resident
 	}
 	return list
 }
 
-// from sets the source of quantities.
-func from(dataSet, source string, list []kernel.Quantity) []kernel.Quantity {
+// from sets the source of quantities. Of those that were fitted as a whole, or chosen, it has the range.
+func from(dataSet, source string, list []tabled.Quantity) []tabled.Quantity {
 	for i := range list {
-		list[i].DataSet, list[i].Source = dataSet, source
+		q := &list[i]
+		if q.DataSet, q.Source = dataSet, source; q.Folds == nil {
+			q.Source += " " + q.Range(q.Low, q.High)
+		}
 	}
 	return list
 }
 
-var fitted = []kernel.Quantity{
+var fitted = []tabled.Quantity{
 	{
 		Name: "launch_seconds", Value: 3.708e-06, Unit: "s", Low: 2e-6, High: 6e-6, Folds: folds(3.62e-6, 3.83e-6),
 		Doc: "launch of the kernel and the events around it",
@@ -208,7 +214,7 @@ var fitted = []kernel.Quantity{
 }
 
 // fittedMMA are the quantities that only kernels of the family mma tell. Those of all its kernels are fitted together.
-var fittedMMA = []kernel.Quantity{
+var fittedMMA = []tabled.Quantity{
 	{
 		Name: "hot_line_bandwidth", Value: 986.5, Unit: perCycle, Low: 64, High: 5120, Folds: folds(944.7, 1032),
 		Without: unlimited, Doc: "what all SMs together get of the lines of one row: " +
@@ -246,7 +252,7 @@ var fittedMMA = []kernel.Quantity{
 }
 
 // fittedResident are the quantities of CTAs that stay resident.
-var fittedResident = []kernel.Quantity{
+var fittedResident = []tabled.Quantity{
 	{
 		Name: "engine_bandwidth", Value: 122.8, Unit: perCycle, Low: 16, High: 128,
 		Folds: folds(111, 128), Without: unlimited,
@@ -315,7 +321,7 @@ var fittedResident = []kernel.Quantity{
 	},
 }
 
-var fittedSweeps = []kernel.Quantity{
+var fittedSweeps = []tabled.Quantity{
 	{
 		Name: "interleaved_share", Value: 0.1608, Unit: one, Low: 0.05, High: 1, Without: 0,
 		Doc: "share of the time of copies that the matrix instructions wait for, if addresses are computed between them",
@@ -346,7 +352,7 @@ var fittedSweeps = []kernel.Quantity{
 	},
 }
 
-var chosen = []kernel.Quantity{
+var chosen = []tabled.Quantity{
 	{
 		Name: "timed_launch_seconds", Value: 2.8e-6, Unit: "s", Low: 2e-6, High: 3.5e-6,
 		Doc: "launch of a kernel that has just run, taken off the times of the characterization",

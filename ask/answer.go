@@ -5,7 +5,6 @@ import (
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/logic"
 )
 
 // Answer is a configuration for a problem, and what a model predicts for it. The other answers of this package have its
@@ -147,16 +146,6 @@ type MeasuredCandidate struct {
 	Detail string `json:"detail,omitempty"`
 	// whether it is the choice
 	Chosen bool `json:"chosen"`
-}
-
-// LogicPick is what a library logic says about a problem.
-type LogicPick struct {
-	// the file of the logic
-	File string `json:"file"`
-	// what answered: `exact`, `range`, `nearest` or `model`
-	Layer logic.Layer `json:"layer"`
-	// the name of the kernel, empty if the logic leaves the answer to the model
-	Kernel string `json:"kernel"`
 }
 
 // Contraction is a contraction, and how GEMMs compute it. Indices are listed with the longest stride first.

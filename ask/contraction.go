@@ -6,25 +6,6 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Plans are a contraction and the ways to compute it: with GEMMs, and with one kernel that walks nested indices.
-// The latter is the last one, unless a single GEMM does.
-type Plans struct {
-	*contract.Shape
-	List []contract.Plan
-}
-
-// Contracted is what an answer for a GEMM means for the contraction that it is a part of.
-type Contracted struct {
-	*Plans
-	Plan *contract.Plan
-	// Seconds is the predicted time of all GEMMs in turn, plus the copies at the bandwidth of DRAM and their launches.
-	Seconds unit.Seconds
-	// Kernel is the kernel family.
-	Kernel string
-	// Instead are the other ways to compute it, the fastest first.
-	Instead []*Contracted
-}
-
 // copyLaunch is what a copy costs besides its bytes. Source: torch.einsum on an H200 took at least as much longer than
 // its GEMM and its bytes, per copy, for eleven contractions (docs/contractions.md).
 const copyLaunch unit.Seconds = 2.4e-6

@@ -104,22 +104,15 @@ func (a *Ranking) fill(ctx context.Context, m arch.Architecture, listed *selecto
 // weigh fills in Regret if the model states its uncertainty, and drops the entries that were not asked for and are not
 // worth measuring.
 func (a *Ranking) weigh(top int) {
-	u := a.Scope(&a.Entries[0]).Uncertainty
-	if u == nil || u.Sigma == 0 {
-		if top > 0 && top < len(a.Entries) {
-			a.Entries = a.Entries[:top]
-		}
-		return
-	}
 	times := make([]unit.Seconds, len(a.Entries))
 	for i := range a.Entries {
 		times[i] = a.Seconds(&a.Entries[i])
 	}
-	a.Regret = &Regret{
-		Expected:       measure.ExpectedRegret(times, u.Sigma, 1),
-		WorthMeasuring: measure.WorthMeasuring(times, u.PlanSigma, measure.AssumedNoise),
+	keep := top
+	if a.Regret = RegretOf(a.Scope(&a.Entries[0]).Uncertainty, times); a.Regret != nil {
+		keep = max(top, a.Regret.WorthMeasuring)
 	}
-	if keep := max(top, a.Regret.WorthMeasuring); top > 0 && keep < len(a.Entries) {
+	if top > 0 && keep < len(a.Entries) {
 		a.Entries = a.Entries[:keep]
 	}
 }

@@ -2,9 +2,12 @@ package ask
 
 import (
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -38,6 +41,35 @@ type Ranking struct {
 	Logic *LogicPick
 }
 
+// LogicPick is what a library logic says about a problem.
+type LogicPick struct {
+	// the file of the logic
+	File string `json:"file"`
+	// what answered: `exact`, `range`, `nearest` or `model`
+	Layer logic.Layer `json:"layer"`
+	// the name of the kernel, empty if the logic leaves the answer to the model
+	Kernel string `json:"kernel"`
+}
+
+// Plans are a contraction and the ways to compute it: with GEMMs, and with one kernel that walks nested indices.
+// The latter is the last one, unless a single GEMM does.
+type Plans struct {
+	*contract.Shape
+	List []contract.Plan
+}
+
+// Contracted is what an answer for a GEMM means for the contraction that it is a part of.
+type Contracted struct {
+	*Plans
+	Plan *contract.Plan
+	// Seconds is the predicted time of all GEMMs in turn, plus the copies at the bandwidth of DRAM and their launches.
+	Seconds unit.Seconds
+	// Kernel is the kernel family.
+	Kernel string
+	// Instead are the other ways to compute it, the fastest first.
+	Instead []*Contracted
+}
+
 // Measurements are what was measured to choose among the leading candidates.
 type Measurements struct {
 	Executor, Device string
@@ -63,6 +95,17 @@ type Regret struct {
 	// WorthMeasuring is how many candidates are worth measuring before one takes the fastest of them. It counts the
 	// pick.
 	WorthMeasuring int
+}
+
+// RegretOf returns what the uncertainty of predicted times means for the first of them, nil without an uncertainty.
+func RegretOf(u *arch.Uncertainty, times []unit.Seconds) *Regret {
+	if u == nil || u.Sigma <= 0 {
+		return nil
+	}
+	return &Regret{
+		Expected:       measure.ExpectedRegret(times, u.Sigma, 1),
+		WorthMeasuring: measure.WorthMeasuring(times, u.PlanSigma, measure.AssumedNoise),
+	}
 }
 
 // RejectedTotal returns how many candidates were rejected.

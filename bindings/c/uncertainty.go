@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
@@ -26,16 +27,13 @@ func (m *model) interval(p *gemm.Problem, e *selector.Entry) (low, high unit.Sec
 // measuring. known is false if the model has no uncertainty.
 func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known bool, err error) {
 	err = m.rank(p, measure.RegretCandidates, func(entries []selector.Entry) {
-		u := m.scope(&p, &entries[0]).Uncertainty
-		if known = u != nil && u.Sigma > 0; !known {
-			return
-		}
 		times := make([]unit.Seconds, len(entries))
 		for i := range entries {
 			times[i] = m.seconds(&entries[i])
 		}
-		regret = measure.ExpectedRegret(times, u.Sigma, 1)
-		worth = measure.WorthMeasuring(times, u.PlanSigma, measure.AssumedNoise)
+		if r := ask.RegretOf(m.scope(&p, &entries[0]).Uncertainty, times); r != nil {
+			regret, worth, known = r.Expected, r.WorthMeasuring, true
+		}
 	})
 	if err == nil && (math.IsNaN(regret) || math.IsInf(regret, 0)) {
 		err = m.nonsense(fmt.Sprintf("the expected regret is %v", regret))

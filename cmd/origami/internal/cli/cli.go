@@ -157,8 +157,8 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	ask := []*cobra.Command{
 		pickcmd.NewSelect(f, pickcmd.Select), pickcmd.NewRank(f, pickcmd.Rank), pickcmd.NewExplain(f, pickcmd.Explain),
-		comparecmd.New(f, comparecmd.Run), picturecmd.NewMap(f, picturecmd.Map), picturecmd.NewRoofline(f, picturecmd.Roofline),
-		laddercmd.New(f, laddercmd.Run),
+		comparecmd.New(f, comparecmd.Run), picturecmd.NewMap(f, picturecmd.Map),
+		picturecmd.NewRoofline(f, picturecmd.Roofline), laddercmd.New(f, laddercmd.Run),
 		reportcmd.New(f, reportcmd.Run), server.Command(f, server.Run), measurecmd.NewBench(f, measurecmd.Bench),
 		measurecmd.NewTune(f, measurecmd.Tune), evalcmd.New(f, evalcmd.Run), pickcmd.NewExport(f, sys.Export, pickcmd.Export),
 	}

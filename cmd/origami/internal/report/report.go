@@ -165,8 +165,8 @@ func (r *Report) paragraph(text string) {
 	r.text.WriteString(text)
 }
 
-// Figure draws a figure into name.svg and name.png, with a line below that says where it comes from, and shows it on the
-// page. Nothing is drawn without a figure.
+// Figure draws a figure into name.svg and name.png, with a line below that says where it comes from, and shows it on
+// the page. Nothing is drawn without a figure.
 func (r *Report) Figure(name, what string, picture *figure.Figure) {
 	if r.err != nil || picture == nil {
 		return

@@ -51,8 +51,8 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// OpenFile opens a file to read. Opening and reading end with the context's error as soon as the context is cancelled, also
-// if the file is a named pipe.
+// OpenFile opens a file to read. Opening and reading end with the context's error as soon as the context is cancelled,
+// also if the file is a named pipe.
 func OpenFile(ctx context.Context, name string) (io.ReadCloser, error) {
 	type opened struct {
 		file *os.File

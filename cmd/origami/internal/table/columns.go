@@ -1,5 +1,5 @@
-// Package table writes answers: rows as a table for people, CSV, TSV and lines of JSON, all from one list of columns, and
-// the lines and sentences around them.
+// Package table writes answers: rows as a table for people, CSV, TSV and lines of JSON, all from one list of columns,
+// and the lines and sentences around them.
 package table
 
 import (

@@ -1,6 +1,6 @@
-// Package catalogcmd is `origami arch` and `origami plugin`: what there is. arch lists the architectures and devices and
-// shows every number of one of them. plugin lists, writes, checks and trusts plugins, and has the hidden command with
-// which this binary serves its built-in plugins.
+// Package catalogcmd is `origami arch` and `origami plugin`: what there is. arch lists the architectures and devices
+// and shows every number of one of them. plugin lists, writes, checks and trusts plugins, and has the hidden command
+// with which this binary serves its built-in plugins.
 package catalogcmd
 
 import (
@@ -99,7 +99,8 @@ func archList(ctx context.Context, f *session.Factory) error {
 	if err != nil {
 		return err
 	}
-	return listColumns.Write(f.Streams, f.Format(), ask.Archs(manifests), "plugin", "kernels", "vendor", "default", "models", "aliases")
+	return listColumns.Write(f.Streams, f.Format(), ask.Archs(manifests),
+		"plugin", "kernels", "vendor", "default", "models", "aliases")
 }
 
 func show(ctx context.Context, f *session.Factory, args []string, deviceFlag string) error {

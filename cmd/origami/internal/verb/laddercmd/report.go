@@ -64,8 +64,8 @@ func (w *writer) figures(r *report.Report) {
 	}
 	rates.Marks = []figure.Mark{predicted, measured}
 	r.Figure("rates", "Rates of the rungs", rates)
-	r.Figure("roofline", "A rung has three intensities. One that is above the roof of DRAM at the bytes that its threads ask "+
-		"for is served by the caches", figure.Roofline(title, []figure.RoofSide{roofs}))
+	r.Figure("roofline", "A rung has three intensities. One that is above the roof of DRAM at the bytes that its "+
+		"threads ask for is served by the caches", figure.Roofline(title, []figure.RoofSide{roofs}))
 }
 
 // rate is the rate for a time, NaN if there is none.

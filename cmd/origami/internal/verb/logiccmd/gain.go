@@ -106,7 +106,8 @@ func (o *gainOptions) run(ctx context.Context) error {
 	if err := g.write(o.factory.Streams, o.factory.Format()); err != nil {
 		return err
 	}
-	return out.Write(ctx, o.factory, o.report, out.Contents{Name: "gain", Subject: g.subject, Numbers: g.write, Page: g.page})
+	return out.Write(ctx, o.factory, o.report, out.Contents{Name: "gain", Subject: g.subject,
+		Numbers: g.write, Page: g.page})
 }
 
 // add enters the sizes of a data set. The place of the one kernel for all sizes stays empty.

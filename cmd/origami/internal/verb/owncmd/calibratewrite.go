@@ -108,8 +108,8 @@ func (o *CalibrateOptions) notes(c *comparison) {
 }
 
 func calibrateNewObject(r *outcome, c *comparison) calibrateObject {
-	out := calibrateObject{Device: r.records.Device.Name, Arch: r.records.Device.Arch, InUse: c.inUse.ID(), Records: r.file,
-		Numbers: c.columns().Objects(r.numbers),
+	out := calibrateObject{Device: r.records.Device.Name, Arch: r.records.Device.Arch, InUse: c.inUse.ID(),
+		Records: r.file, Numbers: c.columns().Objects(r.numbers),
 		Picks: picksJSON{Model: c.inUse.Model, ModelClass: c.inUse.ModelClass, Rung: c.rung,
 			Sizes: len(c.picks), Changed: []pickJSON{}}}
 	if len(c.inUse.Kernels) > 0 {

@@ -1,6 +1,6 @@
 // Package pickcmd is what a model answers about a problem: `origami select` is the configuration to run, `rank` the
-// candidates in the order of their predicted time, `explain` every number behind one prediction, and `export` the kernel
-// itself, to be used without origami.
+// candidates in the order of their predicted time, `explain` every number behind one prediction, and `export` the
+// kernel itself, to be used without origami.
 package pickcmd
 
 import (

@@ -54,7 +54,8 @@ type machine struct {
 func (m machine) Executor(context.Context, string) (exec.Executor, error) { return m.x, nil }
 
 // answers runs a command line over 256x256x256 and returns what it writes.
-func answers(t *testing.T, spread float64, x *exectest.Executor, format string, set func(*SelectOptions)) (string, error) {
+func answers(t *testing.T, spread float64, x *exectest.Executor, format string, set func(*SelectOptions),
+) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	x.Device = exec.Device{Name: "Acme Small", Arch: "toy1", Kernels: []string{"plain"}}
@@ -216,7 +217,8 @@ func TestMeasureMistakes(t *testing.T) {
 		}
 	}
 	dead := &exectest.Executor{Fate: func(gemm.Problem, gemm.Config) exectest.Fate { return exectest.Wrong }}
-	if _, err := answers(t, 0.1, dead, "json", func(o *SelectOptions) { o.Measure = "2" }); diag.KindOf(err) != diag.Input ||
+	_, err := answers(t, 0.1, dead, "json", func(o *SelectOptions) { o.Measure = "2" })
+	if diag.KindOf(err) != diag.Input ||
 		!strings.HasPrefix(err.Error(), "none of 2 candidates for 256x256x256 fp16 could be measured: largest error") {
 		t.Errorf("%v", err)
 	}

@@ -211,7 +211,7 @@ lint: tools ## golangci-lint, go vet among it, and module tidiness
 proto: tools ## buf lint, and no change that breaks plugins built against the baseline
 	cd sdk/proto && buf lint && buf breaking --against baseline.binpb
 
-generate: tools ## generated Go of the wire protocol, the PTX instructions and the refined model, command-line reference
+generate: tools ## generated Go of the wire protocol, the PTX instructions and the models of terms, command-line reference
 	go test -count=1 -run ListsOfTypes ./core/gemm -update
 	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami_gemm_plugin/wire.binpb
 	go generate ./plugins/nvidia/ptx ./plugins/nvidia/refined ./plugins/nvidia/ladder ./plugins/nvidia/internal/page ./plugins/amd-ref/refined \

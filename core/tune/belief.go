@@ -40,7 +40,7 @@ type lengths struct {
 	axis, kind float64
 }
 
-// The variances and lengths were fitted to the residuals of the 64 best predictions of the refined model in the shipped
+// The variances and lengths were fitted to the residuals of the 64 best predictions of the model pipelined in the shipped
 // sweeps of one H200 (h200-triton, h200-mma, sweeps/split/h200-fit), by maximum likelihood over random samples of 8
 // sizes and 16 candidates (2026-11-22). axis and kind are assumed: no sweep has several values.
 var (

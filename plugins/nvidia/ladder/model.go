@@ -1,4 +1,4 @@
-// Package ladder is the refined model of the kernel family sgemm: kernels that multiply fp32 with FMA instructions,
+// Package ladder is the model of the kernel family sgemm: kernels that multiply fp32 with FMA instructions,
 // from one thread per element of C to register tiles, and one with tensor cores. What such kernels wait for is not what
 // pipelined matrix kernels do, so the model has its own table of terms: issue of loads and stores, passes through
 // shared memory with their bank conflicts, cache lines, FMA, issue slots, barriers, latencies, and the traffic of L2

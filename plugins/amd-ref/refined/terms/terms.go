@@ -1,4 +1,4 @@
-// Package terms is the refined model of AMD GPUs as a table: a row per term, with the formula that computes it. The
+// Package terms is the model tensile as a table: a row per term, with the formula that computes it. The
 // formulas are the only text of the model: internal/gen turns them into Go, and `origami explain` prints them.
 //
 // To add a term, add a row. If it needs an empirical number, add that to quantities.go. Then run `make generate`.

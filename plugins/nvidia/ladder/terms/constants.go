@@ -52,11 +52,11 @@ func Constants(g *gpu.Device) []arch.Constant {
 			Source: "assumed: about the latency of shared memory, 23 to 33 cycles on GPUs of these generations " +
 				"(arXiv:2402.13499)"},
 		{Name: "prologue_cycles", Value: 291.6, Unit: cycles, Doc: "start of a CTA up to its first load",
-			Source: "as in the refined model of the other families, fitted on h200-triton"},
+			Source: "as in the model pipelined, fitted on h200-triton"},
 		{Name: "loop_slots", Value: 10, Unit: one, Doc: "instructions of a warp per K step besides loads and FMA",
 			Source: "assumed: a counter, a branch, and pointers of two operands, each with its carry"},
 		{Name: "launch_seconds", Value: 2.8e-6, Unit: "s", Doc: "launch of a kernel",
-			Source: "as in the refined model of the other families"},
+			Source: "as in the model pipelined"},
 		{Name: "wide_slots", Value: 1.5, Unit: one, Doc: "issue of an access of 16 bytes per lane ÷ that of one of 4",
 			Source: "assumed: between 1, for addresses alone, and 2, for four times the data at half the address rate"},
 		{Name: "global_load_share", Value: globalLoadShare, Unit: one, Source: fit,

@@ -1,4 +1,4 @@
-// Package terms is the refined model as a table: a row per term, with the formula that computes it. The formulas are
+// Package terms is the model pipelined as a table: a row per term, with the formula that computes it. The formulas are
 // the only text of the model. Generators turn them into its Go code (internal/gen) and into its page,
 // docs/model-pipelined.md. `origami explain` prints them.
 //

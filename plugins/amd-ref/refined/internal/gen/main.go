@@ -1,4 +1,4 @@
-// Command gen writes the code of the refined model, and the tables of its page, from the table of its terms. It runs in
+// Command gen writes the code of the model tensile, and the tables of its page, from the table of its terms. It runs in
 // plugins/amd-ref/refined, through go generate.
 package main
 

@@ -45,7 +45,8 @@ func TestSchema(t *testing.T) {
 	if got, want := schema[1].Formula, "when(rate > 0, max(m, n) / rate, 0)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := schema[1]; got.Kind != arch.KindTotal || got.CommonName() != arch.CommonTotal || got.Source != "docs/model.md" {
+	if got := schema[1]; got.Kind != arch.KindTotal || got.CommonName() != arch.CommonTotal ||
+		got.Source != "docs/model.md" {
 		t.Errorf("the total is %+v", got)
 	}
 }

@@ -40,9 +40,9 @@ type lengths struct {
 	axis, kind float64
 }
 
-// The variances and lengths were fitted to the residuals of the 64 best predictions of the model pipelined in the shipped
-// sweeps of one H200 (h200-triton, h200-mma, sweeps/split/h200-fit), by maximum likelihood over random samples of 8
-// sizes and 16 candidates (2026-11-22). axis and kind are assumed: no sweep has several values.
+// The variances and lengths were fitted to the residuals of the 64 best predictions of the model pipelined in the
+// shipped sweeps of one H200 (h200-triton, h200-mma, sweeps/split/h200-fit), by maximum likelihood over random samples
+// of 8 sizes and 16 candidates (2026-11-22). axis and kind are assumed: no sweep has several values.
 var (
 	fittedVariances = variances{nearSizes: 14e-4, oneSize: 3e-4, allSizes: 8e-4, nearBoth: 53e-4, oneSizeLike: 15e-4,
 		pair: 12e-4, noise: 0.5e-4}

@@ -204,8 +204,7 @@ func Declared[F interface {
 	return declared
 }
 
-// Find returns the family of this name. An empty name means the first family. The error is that of a model that does not
-// have the family.
+// Find returns the family of this name. An empty name means the first family. A model without the family gives the error.
 func Find[F interface{ Name() string }](d *arch.Description, families []F, name string) (family F, err error) {
 	for i, f := range families {
 		if f.Name() == name || name == "" && i == 0 {

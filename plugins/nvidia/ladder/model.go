@@ -4,8 +4,8 @@
 // shared memory with their bank conflicts, cache lines, FMA, issue slots, barriers, latencies, and the traffic of L2
 // and DRAM. All counts come from the addresses and instructions of a kernel's loop. No kernel is a special case.
 //
-// The equations are the table in package terms, which is also what `origami explain` shows. docs/ladder.md says where the
-// numbers come from and what they were checked on.
+// The equations are the table in package terms, which is also what `origami explain` shows. docs/ladder.md says where
+// the numbers come from and what they were checked on.
 package ladder
 
 import (

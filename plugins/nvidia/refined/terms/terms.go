@@ -126,7 +126,8 @@ var stepTerms = []tabled.Term{
 		"operands of a K step").As(arch.CommonLoadPerUnit),
 	row("columns", one, `when(trans_b > 0, block_n,
 			ceil(block_n * element_bytes / line_bytes) * line_bytes / element_bytes)`,
-		"columns of B that the copy engine brings for a tile: where they are contiguous, whole rows of the swizzle").If("resident > 0"),
+		"columns of B that the copy engine brings for a tile: where they are contiguous, whole rows of the swizzle").
+		If("resident > 0"),
 	row("fma_loads", one,
 		`num_warps * ((1 + trans_a) * `+warpM+` / mma_m + `+warpN+` / mma_n) * (block_k / warps_k)`,
 		"loads of all warps from shared memory in a K step with FMA").If("fma > 0"),
@@ -225,7 +226,8 @@ var gridTerms = []tabled.Term{
 	row("broken_lines", one, `sector_cost * (
 			async_a * `+sector("a")+` * when(trans_a > 0, `+linesOf("k", "m")+`, `+linesOf("m", "k")+`)
 			+ async_b * `+sector("b")+` * when(trans_b > 0, `+linesOf("n", "k")+`, `+linesOf("k", "n")+`))`,
-		"what asynchronous copies of rows that begin within a sector cost besides, in cache lines").If("misaligned_a + misaligned_b > 0"),
+		"what asynchronous copies of rows that begin within a sector cost besides, in cache lines").
+		If("misaligned_a + misaligned_b > 0"),
 	row("lines", one, `tile_lines + max(split_lines, broken_lines)
 			+ when(wraps * max(trans_a * (block_m - m), (1 - trans_b) * (block_n - n)) > 0,
 			block_k * (trans_a * `+wrapped("m")+` + (1 - trans_b) * `+wrapped("n")+`), 0)`,
@@ -243,7 +245,8 @@ var gridTerms = []tabled.Term{
 	row("shared_tiles", one,
 		`ctas / num_sms - max(0, floor(ctas / num_sms) - when(2 * (ctas - num_sms * floor(ctas / num_sms)) < num_sms,
 			when(ctas - num_sms * floor(ctas / num_sms) > 0, 1, 0), 0))`,
-		"tiles that are shared, ÷ CTAs: the last wave, and the one before it if the last is less than half full").If("streams > 0"),
+		"tiles that are shared, ÷ CTAs: the last wave, and the one before it if the last is less than half full").
+		If("streams > 0"),
 	row("part", one, "min(ctas * steps, max(4, ceil(shared_tiles * steps))) / steps",
 		"what a CTA has of the shared tiles, at least 4 K steps").If("shared_tiles > 0"),
 	row("ctas_of_sm", one, "when(streams > 0, ctas / num_sms - shared_tiles + part, cdiv(ctas, num_sms))",

@@ -106,7 +106,8 @@ var waveTerms = []tabled.Term{
 	row("wave_alone", cycles, "max(chain_step, wave_latency / steps_ahead) + spill_step",
 		"a K step of one CTA: its instructions, or the latency of copies over the steps that they run ahead"),
 	row("wave_step", cycles, "sqrt(sqrt(sqrt(wave_busy * wave_busy + pow(wave_alone, 4) * pow(wave_alone, 4))))",
-		"one K step: the eighth root of a sum of eighth powers, which is close to the longer of the two").As(arch.CommonKStep),
+		"one K step: the eighth root of a sum of eighth powers, which is close to the longer of the two").
+		As(arch.CommonKStep),
 	row("wave_first_step", cycles, "max(wave_throughput, chain_step + spill_step)",
 		"one of the first K steps, whose copies were issued together: the fill has waited for them"),
 	row("wave_fill", cycles, "prologue_cycles + wave_latency + wave_ctas * l2_step",
@@ -144,7 +145,8 @@ var totalTerms = []tabled.Term{
 	row("power", cycles, `max(2 * ctas * block_m * block_n * steps * block_k * (16 / instruction_k)
 			* (energy_per_flop / (tdp * dynamic_share) * clock)
 			- power_window * clock, 0)`,
-		"least time within the power limit, 0 if tdp is unknown; an instruction takes the same energy with any type").If("tdp * (1 - fma) > 0"),
+		"least time within the power limit, 0 if tdp is unknown; an instruction takes the same energy with any type").
+		If("tdp * (1 - fma) > 0"),
 	row("dram_floor", cycles, "(dram_bytes + batch * m * n * output_bytes) / (dram_perf_ratio * dram_efficiency)",
 		"least time of DRAM for operands and output"),
 	row("compute_floor", cycles, "2 * batch * m * n * k * (clock / peak)",
@@ -154,7 +156,8 @@ var totalTerms = []tabled.Term{
 				+ block_m * block_n * accumulator_bytes / (line_rate * line_bytes)),
 			reduce_launches * relaunch_seconds * clock
 				+ batch * m * n * (split_k * accumulator_bytes + output_bytes) / reduce_bandwidth)`,
-		"adding up the sums of a split K: launches, or the parts that the CTA that arrives last reads").Share().If("split_k > 1"),
+		"adding up the sums of a split K: launches, or the parts that the CTA that arrives last reads").Share().
+		If("split_k > 1"),
 	row("handed", cycles, `when(part > floor(part),
 			1.5 * (min(2, 1 + part) * block_m * block_n * 2 * accumulator_bytes / partial_bandwidth + resident_arrival
 				+ (1 + 1 / part) * (resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))), 0)`,
@@ -169,7 +172,8 @@ var totalTerms = []tabled.Term{
 	row("requested", bytes, `ctas * steps * (when(resident > 0,
 				step_bytes + (sharers_a - 1) * shared_a + (sharers - 1) * shared_b, tile_bytes) + spill_traffic)
 			+ partial_bytes + batch * m * n * output_bytes`,
-		"what SMs ask global memory for: operands of all tiles, sums of a split K, local memory, output").As(arch.CommonRequested),
+		"what SMs ask global memory for: operands of all tiles, sums of a split K, local memory, output").
+		As(arch.CommonRequested),
 	row("l2_total", bytes, "ctas * steps * ("+askedOfL2+` / coalescing + spill_traffic)
 			+ partial_bytes + batch * m * n * output_bytes`,
 		"through the L2, which delivers once what SMs ask for at the same time").As(arch.CommonL2Total),

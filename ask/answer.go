@@ -1,3 +1,5 @@
+// Package ask is the road from a question to its answer: a problem and options, an opened model, and plain values with
+// the keys of the JSON that every command, the server and the libraries give. It knows no command line and no process.
 package ask
 
 import (

@@ -11,8 +11,8 @@ import (
 // IsName reports whether a text is meant as tensors with their letters, as in Cijk_Ailk_Bjlk.
 func IsName(text string) bool { return strings.HasPrefix(text, "C") && strings.Contains(text, "_A") }
 
-// ParseTensors reads "Cijk_Ailk_Bjlk", in which the first index of a tensor is contiguous. The second result is the text
-// behind it, which begins with an underscore unless it is empty.
+// ParseTensors reads "Cijk_Ailk_Bjlk", in which the first index of a tensor is contiguous. The second result is the
+// text behind it, which begins with an underscore unless it is empty.
 func ParseTensors(text string) (c Contraction, rest string, err error) {
 	const form = "write it as in Cijk_Ailk_Bjlk_SB"
 	if len(text) > mostText {
@@ -79,8 +79,8 @@ func (c Contraction) Tensors() string {
 	return "C" + c.C + "_A" + c.A + "_B" + c.B
 }
 
-// Lettered returns the contraction in the letters of ParseTensors: C's indices from i on, then the summation indices. Letters
-// that are so already stay.
+// Lettered returns the contraction in the letters of ParseTensors: C's indices from i on, then the summation indices.
+// Letters that are so already stay.
 func (c Contraction) Lettered() Contraction {
 	letters := c.Letters()
 	if c.unordered() < 0 && consecutive(letters[len(c.C):], len(c.C)) {

@@ -27,7 +27,7 @@ func plainHeader(text string) (h Header, ok bool) {
 			}
 			for alias := range strings.SplitSeq(list, ", ") {
 				inner, quoted := bracketed(alias, `"`, `"`)
-				if !isPlain(alias) && !(quoted && isPlain("q"+inner)) {
+				if !isPlain(alias) && (!quoted || !isPlain("q"+inner)) {
 					return h, false
 				}
 				h.Aliases = append(h.Aliases, inner)

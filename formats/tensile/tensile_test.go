@@ -97,8 +97,8 @@ func TestAnswers(t *testing.T) {
 		t.Error(err)
 	}
 	p.SetTrans(true, false)
-	if err := l.Type.Answers(&p); err == nil || !strings.Contains(err.Error(), "for Cijk_Ailk_Bljk_HHS_BH, and the problem is "+
-		"Cijk_Ailk_Bjlk_HHS_BH") {
+	const want = "for Cijk_Ailk_Bljk_HHS_BH, and the problem is Cijk_Ailk_Bjlk_HHS_BH"
+	if err := l.Type.Answers(&p); err == nil || !strings.Contains(err.Error(), want) {
 		t.Error(err)
 	}
 	p.SetTrans(false, true)

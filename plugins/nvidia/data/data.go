@@ -25,9 +25,9 @@ var Compiled embed.FS
 //go:embed intervals.jsonl
 var Intervals []byte
 
-// Set is a data set that numbers of a model may have been fitted to. Problems, which `go test ./plugins/nvidia/data -run
-// Problems -update` writes, has those beside this file, those that are not embedded included. They are Go because a
-// model of the H200 lists them when it is opened: to read them would take longer than one selection.
+// Set is a data set that numbers of a model may have been fitted to. Problems, which `go test ./plugins/nvidia/data
+// -run Problems -update` writes, has those beside this file, those that are not embedded included. They are Go because
+// a model of the H200 lists them when it is opened: to read them would take longer than one selection.
 type Set struct {
 	Name     string
 	Problems []gemm.Problem
@@ -40,8 +40,8 @@ type Kernels struct {
 	Compiled []byte
 	// Timings is a timing pass over the kernels, as plugins/triton/tools/triton_characterize.py writes it.
 	Timings []byte
-	// PackedCompiled and PackedTimings are the same as kernel.Table and kernel.Timings, which `go test ./plugins/nvidia -run
-	// Packed -update` makes of the files.
+	// PackedCompiled and PackedTimings are the same as kernel.Table and kernel.Timings. `go test ./plugins/nvidia -run
+	// Packed -update` makes them of the files.
 	PackedCompiled, PackedTimings []byte
 }
 

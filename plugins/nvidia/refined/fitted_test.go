@@ -56,7 +56,8 @@ func TestFittedConstants(t *testing.T) {
 	}
 	d := mine.Describe()
 	for _, c := range d.Constants {
-		if c.Name == "launch_seconds" && (!c.Fits() || c.Value != 5e-6 || c.Source != "fitted to ./sweep; over folds 4.9e-06–5.1e-06") {
+		if c.Name == "launch_seconds" && (!c.Fits() || c.Value != 5e-6 ||
+			c.Source != "fitted to ./sweep; over folds 4.9e-06–5.1e-06") {
 			t.Errorf("%+v", c)
 		}
 	}

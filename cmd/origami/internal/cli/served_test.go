@@ -16,7 +16,8 @@ func TestCommandsAreServed(t *testing.T) {
 	f := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)}
 	for _, cmd := range cli.Root(f, cli.System{}).Commands() {
 		reason, unserved := server.Unserved[cmd.Name()]
-		if served := server.Serves(cmd.Name()); cmd.Runnable() && !cmd.Hidden && (served == unserved || unserved && reason == "") {
+		served := server.Serves(cmd.Name())
+		if cmd.Runnable() && !cmd.Hidden && (served == unserved || unserved && reason == "") {
 			t.Errorf("%s: add an endpoint to server/api.go, or say in server.Unserved why it has none", cmd.Name())
 		}
 	}

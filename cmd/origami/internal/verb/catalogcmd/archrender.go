@@ -205,6 +205,7 @@ func write(s *table.Streams, f table.Format, v *view) error {
 		return table.JSONLine(s, object.Object(v))
 	case table.CSV, table.TSV:
 		return v.parameters().Write(s, f, v.Params)
+	case table.Table:
 	}
 	writeCard(s, v)
 	section(s, "Hardware numbers", v.parameters(), v.Params)

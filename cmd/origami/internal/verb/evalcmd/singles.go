@@ -135,6 +135,7 @@ func (o *singles) write(s *table.Streams, f table.Format) error {
 	case table.Table:
 		table.Lines(s, append(table.DeviceLines(o.arch), table.ModelLine(o.arch, o.data.Kernel),
 			fmt.Sprintf("%-11s %s, one configuration per problem", "measured", o.data.Name))...)
+	case table.CSV, table.TSV:
 	}
 	if err := o.columns().Write(s, f, o.rows); err != nil || f != table.Table {
 		return err

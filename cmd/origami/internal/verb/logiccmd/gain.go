@@ -212,6 +212,7 @@ func (g *gain) write(s *table.Streams, format table.Format) error {
 		fallthrough
 	case table.JSON:
 		return choices.Write(s, format, g.summary())
+	case table.CSV, table.TSV:
 	}
 	sizes := append(table.Problem(func(x *tuned) gemm.Problem { return x.problem }),
 		table.Col("-|best", func(x *tuned) string { return x.best.String() }),

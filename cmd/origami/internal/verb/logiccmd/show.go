@@ -128,6 +128,7 @@ func report(f *session.Factory, l *tensile.Logic, list []regret) error {
 	case table.Table:
 		heading(f, l)
 		f.Streams.Printf("\n")
+	case table.CSV, table.TSV:
 	}
 	return columns.Write(f.Streams, format, list)
 }

@@ -117,7 +117,7 @@ func writeSummary(s *table.Streams, e *ask.Explained) {
 		line("rejected", "%s", e.Estimate.Reject)
 	default:
 		line("predicted", "%s", table.Prediction(e.Ranking, &e.Entry))
-		line("why", "%s", e.Ranking.Why(&e.Entry))
+		line("why", "%s", e.Why(&e.Entry))
 	}
 	if e.Rank > 0 {
 		line("rank", "%d of %d", e.Rank, e.Feasible)

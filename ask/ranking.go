@@ -158,8 +158,8 @@ func (a *Ranking) Interval(e *Entry) (low, high unit.Seconds, ok bool) {
 	return a.Scope(e).Interval(e.Estimate.Bound, a.Seconds(e))
 }
 
-// Widened returns the width of an entry's interval relative to a validated problem's. It returns false if the entry lies
-// inside of what the model was checked on, or has no interval.
+// Widened returns the width of an entry's interval relative to a validated problem's. It returns false if the entry
+// lies inside of what the model was checked on, or has no interval.
 func (a *Ranking) Widened(e *Entry) (float64, bool) {
 	scope := a.Scope(e)
 	low, high, ok := a.Interval(e)

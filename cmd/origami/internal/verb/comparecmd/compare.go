@@ -67,8 +67,8 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Report, "report", "", "write figures, tables and a page into a `FOLDER`")
 }
 
-// Ask adds the flags of a question about one problem, and returns what answers it. A side that failed says so itself, in
-// the words of the factory's streams.
+// Ask adds the flags of a question about one problem, and returns what answers it. A side that failed says so itself,
+// in the words of the factory's streams.
 func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	o := &Options{Factory: f, Watts: perSide{word: fromDevice}}
 	o.register(flags)

@@ -80,7 +80,7 @@ func (s *baseServer) Info(ctx context.Context, _ *pb.InfoRequest) (*pb.InfoRespo
 
 // How much a plugin holds before it forgets what was used least recently.
 const (
-	openKept      = 64
+	openKept      = 16
 	configsKept   = 64
 	selectorsKept = 16
 )

@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,7 +48,7 @@ func Command(f *session.Factory, run func(context.Context, *Serving) error) *cob
 	return cmd
 }
 
-// Run serves until the context ends, which is no error.
+// Run serves until the context ends. The error is then the context's, as of every interrupted command.
 func Run(ctx context.Context, o *Serving) error {
 	if !(o.Limits.Rate > 0) {
 		return diag.Inputf("%g questions per second are none", o.Limits.Rate).At("--rate").Do("give a positive number")
@@ -61,7 +63,7 @@ func Run(ctx context.Context, o *Serving) error {
 	}
 	at, err := netip.ParseAddrPort(l.Addr().String())
 	o.Limits.Local = err == nil && at.Addr().IsLoopback()
-	s, err := New(ctx, o.Factory, o.Limits)
+	server, err := New(ctx, o.Factory, o.Limits)
 	if err != nil {
 		_ = l.Close()
 		return err
@@ -69,6 +71,9 @@ func Run(ctx context.Context, o *Serving) error {
 	if !o.Limits.Local {
 		o.Factory.Streams.Warn(fmt.Sprintf("everyone who reaches %s may ask", l.Addr()))
 	}
+	if o.Factory.Getenv("GOMEMLIMIT") == "" { // what large answers leave behind is collected before it doubles the heap
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(128<<20 + int64(cap(server.working))*(32<<20)))
+	}
 	o.Factory.Streams.Note(fmt.Sprintf("listening on http://%s/", l.Addr()))
-	return s.Serve(ctx, l)
+	return errors.Join(server.Serve(ctx, l), ctx.Err())
 }

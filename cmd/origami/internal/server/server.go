@@ -14,7 +14,9 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -42,6 +44,8 @@ const (
 	mostHeader = 16 << 10
 	mostQuery  = 4 << 10
 	mostAnswer = 16 << 20
+	// mostUnread is what may wait for clients that do not read, of all answers together.
+	mostUnread = 2 * mostAnswer
 )
 
 // Server answers questions. It is an http.Handler.
@@ -50,8 +54,9 @@ type Server struct {
 	factory *session.Factory
 	mux     *http.ServeMux
 	limiter *rate.Limiter
-	// working has a place for each question that is being answered.
+	// working has a place for each question that is being answered. Its client reads later.
 	working chan struct{}
+	unread  outbox
 	metrics *metrics.Set
 	memory  reportcmd.Memory
 }
@@ -129,6 +134,9 @@ type counted struct {
 	status int
 }
 
+// Unwrap is for http.ResponseController.
+func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
 // WriteHeader implements http.ResponseWriter.
 func (c *counted) WriteHeader(status int) {
 	c.status = status
@@ -156,7 +164,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case len(r.URL.RawQuery) > mostQuery:
 		refuse(w, http.StatusRequestURITooLong, diag.Inputf("the question has more than %d bytes", mostQuery).
 			Do("ask a shorter one"))
-	case strings.HasPrefix(r.URL.Path, "/api/") && r.Header.Get("Sec-Fetch-Site") == "cross-site":
+	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && !follows(r):
 		refuse(w, http.StatusForbidden, diag.Inputf("another site asks").Do("ask from this server's own page"))
 	default:
 		if _, pattern := s.mux.Handler(r); pattern == "" {
@@ -167,16 +175,25 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// follows reports whether a person follows a link to the empty form. A link with a question costs the server an answer.
+func follows(r *http.Request) bool {
+	return r.URL.Path == "/" && r.URL.RawQuery == "" &&
+		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
+
 // local reports whether a Host header names this machine.
 func local(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return false
+		}
 		host = name
 	}
-	if strings.EqualFold(host, "localhost") {
+	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
 		return true
 	}
 	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && a.IsLoopback()
+	return err == nil && a.IsLoopback() && a.Zone() == ""
 }
 
 // limited answers a few questions at once, so many per second, and each for a limited time.
@@ -190,22 +207,85 @@ func (s *Server) limited(h http.HandlerFunc) http.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), s.TimeLimit)
 		defer cancel()
+		answer := &held{ResponseWriter: w, status: http.StatusOK}
 		select {
 		case s.working <- struct{}{}:
-			defer func() { <-s.working }()
+			func() {
+				defer func() { <-s.working }()
+				h(answer, r.WithContext(ctx))
+			}()
 		case <-ctx.Done():
-			refuse(w, http.StatusServiceUnavailable, &diag.Error{What: "other questions take all the time",
+			refuse(answer, http.StatusServiceUnavailable, &diag.Error{What: "other questions take all the time",
 				Fix: "ask again later"})
-			return
 		}
-		h(w, r.WithContext(ctx))
+		s.unread.send(answer)
 	}
+}
+
+// held is an answer that is sent once it is complete.
+type held struct {
+	http.ResponseWriter
+	status int
+	text   []byte
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *held) WriteHeader(status int) { a.status = status }
+
+// Write implements http.ResponseWriter. It keeps p, which no handler uses again: answers may be large.
+func (a *held) Write(p []byte) (int, error) {
+	if a.text == nil {
+		a.text = slices.Clip(p)
+	} else {
+		a.text = append(a.text, p...)
+	}
+	return len(p), nil
+}
+
+// outbox has the answers that are being sent. The zero outbox is ready.
+type outbox struct {
+	mu      sync.Mutex
+	sending []*held // the oldest first
+	bytes   int
+}
+
+// send sends an answer. If too much waits for clients that do not read, those that had the most time are cut off.
+func (o *outbox) send(a *held) {
+	o.mu.Lock()
+	o.bytes += len(a.text)
+	for o.bytes > mostUnread && len(o.sending) > 0 {
+		// What cannot be cut off, as in a test, is not waited for either.
+		_ = http.NewResponseController(o.sending[0].ResponseWriter).SetWriteDeadline(time.Now())
+		o.drop(o.sending[0])
+	}
+	o.sending = append(o.sending, a)
+	o.mu.Unlock()
+
+	a.ResponseWriter.WriteHeader(a.status)
+	_, _ = a.ResponseWriter.Write(a.text) // the client is gone
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drop(a)
+}
+
+// drop forgets an answer, unless it is forgotten.
+func (o *outbox) drop(a *held) {
+	if i := slices.Index(o.sending, a); i >= 0 {
+		o.sending = slices.Delete(o.sending, i, i+1)
+		o.bytes -= len(a.text)
+	}
+}
+
+// late reports whether a question ended with its time. A plugin may see that a moment before the context does.
+func late(ctx context.Context, err error) bool {
+	return errors.Is(ctx.Err(), context.DeadlineExceeded) ||
+		diag.KindOf(err) == diag.Internal && errors.Is(err, context.DeadlineExceeded)
 }
 
 // statusOf is the status of an error.
 func statusOf(ctx context.Context, err error) int {
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case late(ctx, err):
 		return http.StatusGatewayTimeout
 	case ctx.Err() != nil:
 		return http.StatusServiceUnavailable
@@ -222,7 +302,7 @@ func statusOf(ctx context.Context, err error) int {
 
 // failure is an error as a client sees it who may give these parameters.
 func (s *Server) failure(ctx context.Context, err error, params []string) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if late(ctx, err) {
 		return &diag.Error{What: fmt.Sprintf("the answer takes longer than %v", s.TimeLimit), Fix: "ask for less at once"}
 	}
 	return hintFor(params)(err)

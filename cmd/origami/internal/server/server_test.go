@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -275,11 +277,68 @@ func TestBadQuestions(t *testing.T) {
 			t.Errorf("%s %s: %d", r.Method, r.URL, w.Code)
 		}
 	}
-	if w := get(s, "http://[::1]:8620/api/v1/archs", "Sec-Fetch-Site", "cross-site"); w.Code != http.StatusForbidden {
-		t.Errorf("another site: %d", w.Code)
-	}
 	if w := get(s, "http://127.0.0.1:1/healthz"); w.Code != http.StatusOK || w.Body.String() != "ok\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// This server answers for this machine, whatever it is called.
+func TestNamesOfThisMachine(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{Local: true})
+	for host, want := range map[string]int{
+		"localhost": 200, "LOCALHOST:8620": 200, "localhost.": 200, "localhost.:8620": 200, "127.0.0.1:1": 200,
+		"[::1]": 200, "[::1]:8620": 200,
+		"localhost:evil.com": 421, "localhost..": 421, "localhost.evil.com": 421, "localhost:65536": 421,
+		"[::1%eth0]": 421, "[::1%eth0]:80": 421, "10.0.0.1": 421, "": 421,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%q: %d, want %d", host, w.Code, want)
+		}
+	}
+}
+
+// Another site may lead its reader to the empty form, and may do nothing else.
+func TestOtherSites(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{})
+	const question = "/?arch=toy1&" + shape256
+	for _, c := range []struct {
+		target, site, mode, dest string
+		want                     int
+	}{
+		{"/", "cross-site", "navigate", "document", 200},
+		{question, "cross-site", "navigate", "document", 403},
+		{"/", "cross-site", "navigate", "iframe", 403},
+		{question, "cross-site", "no-cors", "image", 403},
+		{"/?", "cross-site", "no-cors", "image", 403},
+		{"/api/v1/archs", "cross-site", "navigate", "document", 403},
+		{"/assets/page.js", "cross-site", "no-cors", "script", 403},
+		{"/metrics", "cross-site", "cors", "empty", 403},
+		{question, "same-origin", "navigate", "document", 200},
+		{question, "none", "navigate", "document", 200},
+	} {
+		w := get(s, c.target, "Sec-Fetch-Site", c.site, "Sec-Fetch-Mode", c.mode, "Sec-Fetch-Dest", c.dest)
+		if w.Code != c.want {
+			t.Errorf("%s %s %s %s: %d, want %d", c.target, c.site, c.mode, c.dest, w.Code, c.want)
+		}
+	}
+}
+
+// A page of a server is about so many architectures that one question does not cost the machine its memory.
+func TestArchitecturesOfAPage(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{})
+	names := make([]string, 9)
+	for i := range names {
+		names[i] = fmt.Sprintf("toy1:units=%d", i+2)
+	}
+	for count, want := range map[int]int{8: http.StatusOK, 9: http.StatusBadRequest} {
+		w := get(s, "/?"+shape256+"&arch="+url.QueryEscape(strings.Join(names[:count], ",")))
+		says := strings.Contains(w.Body.String(), "9 architectures are asked for, and a page of a server has at most 8")
+		if w.Code != want || says != (count > 8) {
+			t.Errorf("%d architectures: %d %v", count, w.Code, says)
+		}
 	}
 }
 
@@ -393,6 +452,89 @@ func TestTimeLimitAndCancellation(t *testing.T) {
 	}
 }
 
+// early is a plugin that sees the end of the time before the server does.
+type early struct{ fakearch.Toy }
+
+func (p early) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
+	a, err := p.Toy.Open(ctx, r)
+	if len(r.Overrides) > 0 {
+		err = context.DeadlineExceeded
+	}
+	return earlyModel{a}, err
+}
+
+type earlyModel struct{ arch.Architecture }
+
+func (earlyModel) Candidates(context.Context, gemm.Problem, arch.Space) (*arch.Candidates, error) {
+	return nil, context.DeadlineExceeded
+}
+
+// Whoever sees first that a question takes too long: the client is told that.
+func TestTimeLimitOfThePlugin(t *testing.T) {
+	s := serverOf(t, early{}, Options{})
+	for _, target := range []string{"/api/v1/select?arch=toy1&" + shape256, "/api/v1/map?arch=toy1&m=64:256&n=64&k=64",
+		"/?arch=toy1&" + shape256} {
+		if w := get(s, target); w.Code != http.StatusGatewayTimeout || !strings.Contains(w.Body.String(), "longer than 1m0s") {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+}
+
+// Clients that do not read neither stop the server nor fill its memory.
+func TestUnreadAnswers(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{TimeLimit: 10 * time.Second})
+	text := make([]byte, mostAnswer)
+	s.handle("GET /large", s.limited(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }))
+	server := httptest.NewServer(s)
+	defer server.Close()
+	unread := func() (answers, bytes int) {
+		s.unread.mu.Lock()
+		defer s.unread.mu.Unlock()
+		return len(s.unread.sending), s.unread.bytes
+	}
+	most := mostUnread / mostAnswer
+	var silent []net.Conn
+	for range max(cap(s.working), most) + 2 {
+		c, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		silent = append(silent, c)
+		if _, err := io.WriteString(c, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			answers, bytes := unread()
+			if bytes > mostUnread {
+				t.Fatalf("%d bytes wait", bytes)
+			}
+			if answers == min(len(silent), most) && len(s.working) == 0 {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		// The oldest is cut off, so that a new one is answered.
+		r, err := http.Get(server.URL + "/api/v1/archs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = r.Body.Close(); r.StatusCode != http.StatusOK {
+			t.Fatalf("%d clients do not read: %d", len(silent), r.StatusCode)
+		}
+	}
+	for i, c := range []net.Conn{silent[0], silent[len(silent)-1]} {
+		r, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, r.Body)
+		if whole := err == nil && n == mostAnswer; whole != (i == 1) {
+			t.Errorf("client %d has %d bytes, %v", i, n, err)
+		}
+	}
+}
+
 // A fault in one question is that question's alone.
 func TestFault(t *testing.T) {
 	s := serverOf(t, stuck{panics: true}, Options{})
@@ -454,6 +596,24 @@ func TestServeEnds(t *testing.T) {
 		t.Log(err)
 	}
 }
+
+// The command ends as every command does that is interrupted, and not as if it had nothing more to do.
+func TestRunIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f := serverOf(t, fakearch.Toy{}, Options{}).factory
+	f.Streams = iostreams.Plain(strings.NewReader(""), io.Discard, writerFunc(func(p []byte) (int, error) {
+		cancel() // it listens
+		return len(p), nil
+	}))
+	err := Run(ctx, &Serving{Factory: f, Listen: "localhost:0", Limits: Options{Rate: 1, TimeLimit: time.Minute}})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // No question makes the server fault.
 func FuzzQuestion(f *testing.F) {

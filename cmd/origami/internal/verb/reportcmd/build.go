@@ -26,15 +26,17 @@ import (
 // mostDetailed is how many problems a page shows in detail.
 const mostDetailed = 8
 
+// mostAsked is how many architectures a page of a server is about: each takes seconds of computing.
+const mostAsked = 8
+
 // subject is an architecture that a page is about.
 type subject struct {
 	session.Target
 	model  arch.Architecture
 	desc   *arch.Description
 	kernel string
-	// records are what the model is held against, nil without, and rows how it did.
-	records *score.Subset
-	rows    []score.Evaluation
+	// verdict is how the model did against measurements, nil without any.
+	verdict *verdict
 }
 
 func (s *subject) name() string {
@@ -105,6 +107,10 @@ func (b *builder) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if b.Ask != "" && len(targets) > mostAsked {
+		return diag.Inputf("%d architectures are asked for, and a page of a server has at most %d", len(targets), mostAsked).
+			At("--arch").Do("leave some out")
+	}
 	b.subjects = make([]subject, len(targets))
 	for i := range targets {
 		s := &b.subjects[i]
@@ -120,10 +126,7 @@ func (b *builder) open(ctx context.Context) error {
 		if s.model, err = b.Query.Search.Restrict(ctx, s.model, s.kernel, f.Streams.In); err != nil {
 			return err
 		}
-		s.records, s.rows, err = b.Memory.of(s, func() (*score.Subset, []score.Evaluation, error) {
-			return b.evaluated(ctx, s, i == 0)
-		})
-		if err != nil {
+		if s.verdict, err = b.Memory.of(s, func() (*verdict, error) { return b.evaluated(ctx, s, i == 0) }); err != nil {
 			return err
 		}
 	}
@@ -154,7 +157,7 @@ func (b *builder) recordsOf(ctx context.Context, s *subject, first bool) (*score
 // read reads the problems: those that are asked about, or else those of the measurements.
 func (b *builder) read(ctx context.Context) error {
 	q := &b.Query
-	if q.Asks() || b.subjects[0].records == nil {
+	if q.Asks() || b.subjects[0].verdict == nil {
 		problems, err := q.Read(ctx, b.Factory)
 		if err != nil {
 			return err
@@ -170,7 +173,7 @@ func (b *builder) read(ctx context.Context) error {
 		return nil
 	}
 	b.failures = b.Factory.Failures(ctx)
-	for _, p := range largestFirst(b.subjects[0].records.Problems) {
+	for _, p := range largestFirst(b.subjects[0].verdict.problems) {
 		b.problems = append(b.problems, problems.Problem{Problem: p})
 	}
 	return nil

@@ -27,15 +27,22 @@ func (b *builder) scores() {
 	}
 }
 
-// evaluated holds a model against the measurements that there are of its device, nil without any.
-func (b *builder) evaluated(ctx context.Context, s *subject, first bool) (*score.Subset, []score.Evaluation, error) {
+// verdict is how a model did against measurements. It is small: the measurements take a hundred times as much.
+type verdict struct {
+	problems []gemm.Problem
+	facts    []report.Fact
+	figures  []*figure.Figure // their titles lack the name of the subject
+}
+
+// evaluated holds a model against the measurements that there are of its device. The verdict is nil without any.
+func (b *builder) evaluated(ctx context.Context, s *subject, first bool) (*verdict, error) {
 	records, err := b.recordsOf(ctx, s, first)
 	if err != nil || records == nil {
-		return nil, nil, err
+		return nil, err
 	}
 	rows, errs, err := score.Evaluate(ctx, s.model, records, records.Problems)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	kept := rows[:0]
 	for i := range rows {
@@ -43,86 +50,101 @@ func (b *builder) evaluated(ctx context.Context, s *subject, first bool) (*score
 			kept = append(kept, rows[i])
 		}
 	}
-	return records, kept, nil
+	return verdictOf(s, records, kept), nil
 }
 
 // Memory keeps how models did against measurements, which takes longer than a page. It is safe for concurrent use.
 type Memory struct {
 	mu   sync.Mutex
-	kept map[string]remembered
-}
-
-type remembered struct {
-	records *score.Subset
-	rows    []score.Evaluation
+	kept map[string]*verdict
+	// computing is held by the one model at a time that is held against measurements: they take memory.
+	computing sync.Mutex
 }
 
 // of returns what is kept of a model, or computes it. Devices with other numbers are too many to keep.
-func (m *Memory) of(s *subject, compute func() (*score.Subset, []score.Evaluation, error)) (
-	*score.Subset, []score.Evaluation, error,
-) {
-	if m == nil || s.WhatIf != "" {
+func (m *Memory) of(s *subject, compute func() (*verdict, error)) (*verdict, error) {
+	if m == nil {
 		return compute()
 	}
 	key := strings.Join([]string{s.desc.ID(), s.desc.Model, s.kernel, string(s.desc.Rung)}, " ")
-	m.mu.Lock()
-	found, ok := m.kept[key]
-	m.mu.Unlock()
-	if ok {
-		return found.records, found.rows, nil
+	find := func() (*verdict, bool) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		v, ok := m.kept[key]
+		return v, ok && s.WhatIf == ""
 	}
-	records, rows, err := compute()
-	if err == nil {
+	if v, ok := find(); ok {
+		return v, nil
+	}
+	m.computing.Lock()
+	defer m.computing.Unlock()
+	if v, ok := find(); ok { // another page has computed it
+		return v, nil
+	}
+	v, err := compute()
+	if err == nil && s.WhatIf == "" {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.kept == nil {
-			m.kept = map[string]remembered{}
+			m.kept = map[string]*verdict{}
 		}
-		m.kept[key] = remembered{records, rows}
+		m.kept[key] = v
 	}
-	return records, rows, err
+	return v, err
+}
+
+// verdictOf says how a model did, from the evaluations that have no error.
+func verdictOf(s *subject, records *score.Subset, kept []score.Evaluation) *verdict {
+	v := &verdict{problems: records.Problems}
+	if len(kept) == 0 {
+		return v
+	}
+	scope := func(p *gemm.Problem, split int) arch.Scope { return s.desc.Scope(s.kernel, p, split) }
+	sum := score.SummariseEvaluations(kept, scope)
+	inSample := 0
+	var points []score.Point
+	for i := range kept {
+		if s.desc.InSample(kept[i].Problem, s.kernel) {
+			inSample++
+		}
+		points = append(points, kept[i].Points...)
+	}
+	v.facts = []report.Fact{
+		{Label: "Measurements", Value: fmt.Sprintf("%s, %s kernels", records.Name, s.kernel)},
+		{Label: "Problems", Value: fmt.Sprintf("%d, of which the model was fitted to %d", len(kept), inSample)},
+		{Label: "Speed of the pick ÷ the fastest", Value: fmt.Sprintf("%s geometric mean, %s worst",
+			digits.Percent(sum.Efficiency.Geomean), digits.Percent(sum.Efficiency.Worst))},
+		{Label: "Best of the first 8", Value: fmt.Sprintf("%s geometric mean, %s worst",
+			digits.Percent(sum.Top[1].Geomean), digits.Percent(sum.Top[1].Worst))},
+		{Label: "Error of predicted times", Value: known(sum.Error, digits.Percent) + " median"},
+		{Label: "Order (Kendall's tau-b)", Value: known(sum.TauMean, digits.ThreeDigits) + " mean"},
+		{Label: "Measured times inside their interval", Value: known(sum.Coverage, digits.Percent)},
+	}
+	v.figures = []*figure.Figure{efficiencies(kept)}
+	if f := figure.Agreement("predicted against measured times", points); f != nil {
+		v.figures = append(v.figures, f)
+	}
+	return v
 }
 
 // scoreOf adds how a model did.
 func scoreOf(to *report.Section, s *subject) {
 	to.Heading(s.desc.DeviceName)
-	if s.records == nil {
+	if s.verdict == nil {
 		to.Text(fmt.Sprintf("No sweep of %s kernels on this device is shipped, so no pick could be held against the fastest "+
 			"kernel. What the predicted times were checked on:", s.kernel))
 		to.List(checked(s))
 		return
 	}
-	kept := s.rows
-	if len(kept) == 0 {
+	if len(s.verdict.figures) == 0 {
 		to.Text("The model answers none of the problems that were measured.")
 		return
 	}
-	scope := func(p *gemm.Problem, split int) arch.Scope { return s.desc.Scope(s.kernel, p, split) }
-	sum := score.SummariseEvaluations(kept, scope)
-	inSample := 0
-	for i := range kept {
-		if s.desc.InSample(kept[i].Problem, s.kernel) {
-			inSample++
-		}
-	}
-	to.Facts(
-		report.Fact{Label: "Measurements", Value: fmt.Sprintf("%s, %s kernels", s.records.Name, s.kernel)},
-		report.Fact{Label: "Problems", Value: fmt.Sprintf("%d, of which the model was fitted to %d", len(kept), inSample)},
-		report.Fact{Label: "Speed of the pick ÷ the fastest", Value: fmt.Sprintf("%s geometric mean, %s worst",
-			digits.Percent(sum.Efficiency.Geomean), digits.Percent(sum.Efficiency.Worst))},
-		report.Fact{Label: "Best of the first 8", Value: fmt.Sprintf("%s geometric mean, %s worst",
-			digits.Percent(sum.Top[1].Geomean), digits.Percent(sum.Top[1].Worst))},
-		report.Fact{Label: "Error of predicted times", Value: known(sum.Error, digits.Percent) + " median"},
-		report.Fact{Label: "Order (Kendall's tau-b)", Value: known(sum.TauMean, digits.ThreeDigits) + " mean"},
-		report.Fact{Label: "Measured times inside their interval", Value: known(sum.Coverage, digits.Percent)},
-	)
-	to.Figure(efficiencies(s, kept))
-	var points []score.Point
-	for i := range kept {
-		points = append(points, kept[i].Points...)
-	}
-	if f := figure.Agreement(s.name()+": predicted against measured times", points); f != nil {
-		to.Figure(f)
+	to.Facts(s.verdict.facts...)
+	for _, f := range s.verdict.figures {
+		titled := *f
+		titled.Title = s.name() + ": " + f.Title
+		to.Figure(&titled)
 	}
 }
 
@@ -150,10 +172,10 @@ func checked(s *subject) (lines []string) {
 const mostShown = 60
 
 // efficiencies shows what each pick is worth, the worst first.
-func efficiencies(s *subject, rows []score.Evaluation) *figure.Figure {
+func efficiencies(rows []score.Evaluation) *figure.Figure {
 	sorted := slices.Clone(rows)
 	slices.SortStableFunc(sorted, func(x, y score.Evaluation) int { return cmp.Compare(x.Efficiency(), y.Efficiency()) })
-	f := &figure.Figure{Title: s.name() + ": speed of the pick beside the fastest kernel, per problem",
+	f := &figure.Figure{Title: "speed of the pick beside the fastest kernel, per problem",
 		Caption: "100 % is the fastest of all kernels that were measured. The worst are first. The other dot is what " +
 			"measuring the model's first 8 would find.",
 		X: figure.Axis{Label: "speed ÷ speed of the fastest", Unit: "%"}, Series: []string{"pick", "best of the first 8"},

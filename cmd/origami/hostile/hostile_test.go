@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -39,6 +40,8 @@ type input struct {
 	stdin string
 	// env is one more variable, as NAME=value.
 	env string
+	// questions are asked of a server, all at once. It is then ended.
+	questions []question
 	// lie is what the plugin does that the command uses.
 	lie *lie
 	// codes are the right exit codes.
@@ -68,7 +71,7 @@ func TestInputs(t *testing.T) {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "input\tbytes\tpeak MB\tseconds\texit\tstderr")
-	for _, h := range slices.Concat(tables, texts, logics, answers, streams, executors) {
+	for _, h := range slices.Concat(tables, texts, logics, pages, answers, streams, executors) {
 		t.Run(h.name, func(t *testing.T) {
 			if h.slow && os.Getenv("ORIGAMI_TEST_ALL") != "1" {
 				t.Skip("ORIGAMI_TEST_ALL=1 gives it")
@@ -137,7 +140,16 @@ func (h *input) run(t *testing.T, bin, dir string) (m measured, stderr string) {
 	}
 	defer out.Close()
 	cmd.Stderr = out
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if len(h.questions) > 0 {
+		askAll(t, out.Name(), h.questions)
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(report)

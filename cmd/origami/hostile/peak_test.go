@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	osexec "os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -31,6 +32,13 @@ func measurePeak(report string, command []string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	go func() {
+		for s := range stop {
+			_ = cmd.Process.Signal(s) // that it has ended is seen below
+		}
+	}()
 	ended := make(chan struct{})
 	watched := make(chan measured)
 	go func() { watched <- watch(cmd.Process.Pid, ended) }()

@@ -1,0 +1,111 @@
+//go:build linux
+
+package hostile
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// question is a GET of a server.
+type question struct {
+	target string
+	status int // the right one
+	// unread is a client that does not read the answer. Its status is unknown.
+	unread bool
+}
+
+// pages are questions that cost a page or a server memory.
+var pages = []input{
+	{name: "report: a device with another clock", codes: []int{0}, args: "report" + sizes + " --arch " + clocks(1)},
+	{name: "report: 20 devices with other clocks", codes: []int{0}, slow: true,
+		args: "report" + sizes + " --arch " + clocks(20)},
+	served("a page of 2 devices with other clocks", page(2, http.StatusOK)),
+	served("a page of 150 devices", page(150, http.StatusBadRequest)),
+	slowly(served("3 pages of 8 devices at once", page(8, http.StatusOK), page(7, http.StatusOK), page(6, http.StatusOK))),
+	served("3 large answers that nobody reads", unread(1), unread(2), unread(3),
+		question{target: "/api/v1/archs", status: http.StatusOK}),
+	slowly(served("30 large answers that nobody reads", manyUnread(30)...)),
+}
+
+func served(name string, questions ...question) input {
+	return input{name: "serve: " + name, codes: []int{143}, args: "serve --listen 127.0.0.1:0 --time-limit 110s",
+		questions: questions}
+}
+
+// clocks names devices that no model was opened for yet.
+func clocks(count int) string {
+	var names []string
+	for i := range count {
+		names = append(names, fmt.Sprintf("h200:clock=1.%03dGHz", i+1))
+	}
+	return strings.Join(names, ",")
+}
+
+func page(devices, status int) question {
+	return question{target: "/?m=512&n=512&k=512&arch=" + url.QueryEscape(clocks(devices)), status: status}
+}
+
+func unread(m int) question {
+	return question{target: fmt.Sprintf("/api/v1/rank?arch=h200&top=2000&m=%d&n=4096&k=4096", 4096+m), unread: true}
+}
+
+func manyUnread(count int) (questions []question) {
+	for i := range count {
+		questions = append(questions, unread(i))
+	}
+	return questions
+}
+
+var address = regexp.MustCompile(`http://([0-9.:]+)/`)
+
+// askAll asks a server, whose messages say where it listens, and waits for the answers.
+func askAll(t *testing.T, messages string, questions []question) {
+	t.Helper()
+	at := ""
+	for begin := time.Now(); at == ""; time.Sleep(10 * time.Millisecond) {
+		text, err := os.ReadFile(messages)
+		if found := address.FindSubmatch(text); found != nil {
+			at = string(found[1])
+		}
+		if err != nil || time.Since(begin) > mostTime {
+			t.Fatalf("it does not listen: %v %s", err, text)
+		}
+	}
+	var wg sync.WaitGroup
+	for _, q := range questions {
+		if q.unread {
+			c, err := net.Dial("tcp", at)
+			if err == nil {
+				_, err = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", q.target)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			wg.Go(func() { _, _ = c.Read(make([]byte, 1)) }) // the answer has begun
+			continue
+		}
+		wg.Go(func() {
+			r, err := http.Get("http://" + at + q.target)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer r.Body.Close()
+			if _, err := io.Copy(io.Discard, r.Body); err != nil || r.StatusCode != q.status {
+				t.Errorf("%.80s: %s, want %d: %v", q.target, r.Status, q.status, err)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -243,7 +243,7 @@ func TestModelsByKernelFamily(t *testing.T) {
 	}
 	for want, request := range map[string]arch.OpenRequest{
 		"the reference model of x1 does not predict the kernel family library; use the model refined, " +
-			"or one of the families triton": {Model: "reference", Kernel: "library"},
+			"or a kernel family of the model: triton": {Model: "reference", Kernel: "library"},
 		`no model of x1 predicts the kernel family "cute"; use one of triton, mma, library`: {Kernel: "cute"},
 		`the refined model has no option "l2"; leave it out: it is an option of the model refined ` +
 			`and reference`: {Options: l2},

@@ -94,7 +94,7 @@ func (c *Catalog) choose(a *arch.ArchEntry, r *arch.OpenRequest) (*Model, error)
 		}
 	}
 	return nil, diag.Inputf("the %s model of %s does not predict the kernel family %s", r.Model, a.ID, r.Kernel).
-		Do("use the model %s, or one of the families %s", strings.Join(over, " or "), list(of))
+		Do("use the model %s, or a kernel family of the model: %s", strings.Join(over, " or "), list(of))
 }
 
 // checkOptions refuses options that the model does not read, of the models of its architecture.

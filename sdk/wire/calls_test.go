@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/internal/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
@@ -271,3 +272,29 @@ func TestConcurrentUse(t *testing.T) {
 
 // inProcess hides the Ranker of an architecture.
 type inProcess struct{ arch.Architecture }
+
+// A host may open more architectures than a plugin holds models of, and then ask them all.
+func TestMoreArchitecturesThanModels(t *testing.T) {
+	provider, err := example.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &archServer{provider: provider}
+	handles := make([][]byte, 4*openKept)
+	for i := range handles {
+		r, err := s.Open(t.Context(), &pb.OpenRequest{Arch: "example", ApiVersions: []string{fmt.Sprint("1.", i)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		handles[i] = r.Handle
+	}
+	for i, handle := range handles {
+		r, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle, Problems: []*pb.Problem{toProblem(gemm.New(64, 64, 64))}})
+		if err != nil || r.Rankings[0].GetError() != nil {
+			t.Fatalf("architecture %d: %v %v", i, r, err)
+		}
+	}
+	if n := len(s.open.entries); n > openKept {
+		t.Errorf("it holds %d models", n)
+	}
+}

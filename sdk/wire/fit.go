@@ -81,7 +81,7 @@ func (a *Architecture) EstimateWith(
 func (s *archServer) EstimateWith(
 	ctx context.Context, req *pb.EstimateWithRequest,
 ) (*pb.EstimateWithResponse, error) {
-	o, err := s.find(req.GetHandle())
+	o, err := s.find(ctx, req.GetHandle())
 	if err != nil {
 		return nil, err
 	}

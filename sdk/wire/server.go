@@ -81,6 +81,7 @@ func (s *baseServer) Info(ctx context.Context, _ *pb.InfoRequest) (*pb.InfoRespo
 // How much a plugin holds before it forgets what was used least recently.
 const (
 	openKept      = 16
+	requestsKept  = 256
 	configsKept   = 64
 	selectorsKept = 16
 )
@@ -89,8 +90,10 @@ type archServer struct {
 	pb.UnimplementedArchServiceServer
 	provider arch.Provider
 
-	open    cache[*opened]       // by handle
-	configs cache[[]gemm.Config] // by SHA-256
+	open cache[*opened] // by handle
+	// requests opens an architecture again that was forgotten, by handle: a model takes megabytes.
+	requests cache[*pb.OpenRequest]
+	configs  cache[[]gemm.Config] // by SHA-256
 }
 
 // opened is an architecture behind a handle.
@@ -116,7 +119,17 @@ func (s *archServer) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenRes
 		return nil, toStatus(err)
 	}
 	sum := sha256.Sum256(request)
-	handle := string(sum[:])
+	o, err := s.opened(ctx, sum[:], req)
+	if err != nil {
+		return nil, err
+	}
+	s.requests.getOrAdd(string(sum[:]), requestsKept, func() *pb.OpenRequest { return req })
+	return o.response, nil
+}
+
+// opened returns the architecture of a request, whose hash is the handle.
+func (s *archServer) opened(ctx context.Context, sum []byte, req *pb.OpenRequest) (*opened, error) {
+	handle := string(sum)
 	o := s.open.getOrAdd(handle, openKept, func() *opened { return &opened{} })
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,30 +145,28 @@ func (s *archServer) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenRes
 			return nil, toStatus(err)
 		}
 		o.arch, o.plain = a, !slices.Contains(req.ApiVersions, API12)
-		o.response = &pb.OpenResponse{Handle: sum[:], Description: toDescription(a.Describe()),
+		o.response = &pb.OpenResponse{Handle: sum, Description: toDescription(a.Describe()),
 			Levels: toLevels(a.Hierarchy().Levels())}
 		if !slices.Contains(req.ApiVersions, API13) {
 			beforeAPI13(o.response.Description)
 		}
 	}
-	return o.response, nil
+	return o, nil
 }
 
 func (s *archServer) Close(_ context.Context, req *pb.CloseRequest) (*pb.CloseResponse, error) {
+	s.requests.remove(string(req.GetHandle()))
 	s.open.remove(string(req.GetHandle()))
 	return &pb.CloseResponse{}, nil
 }
 
-// find returns what is open behind a handle.
-func (s *archServer) find(handle []byte) (*opened, error) {
-	if o, ok := s.open.get(string(handle)); ok {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.response != nil {
-			return o, nil
-		}
+// find returns what was opened under a handle.
+func (s *archServer) find(ctx context.Context, handle []byte) (*opened, error) {
+	req, ok := s.requests.get(string(handle))
+	if !ok {
+		return nil, missingStatus(pb.Missing_RESOURCE_HANDLE)
 	}
-	return nil, missingStatus(pb.Missing_RESOURCE_HANDLE)
+	return s.opened(ctx, handle, req)
 }
 
 // space converts a space. For a host that knows no named axes it is the part that has each of them at its default:
@@ -197,7 +208,7 @@ func malformed(err error) error {
 }
 
 func (s *archServer) Candidates(ctx context.Context, req *pb.CandidatesRequest) (*pb.CandidatesResponse, error) {
-	o, err := s.find(req.GetHandle())
+	o, err := s.find(ctx, req.GetHandle())
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +224,7 @@ func (s *archServer) Candidates(ctx context.Context, req *pb.CandidatesRequest) 
 }
 
 func (s *archServer) Estimate(ctx context.Context, req *pb.EstimateRequest) (*pb.EstimateResponse, error) {
-	o, p, cfgs, err := s.about(req.GetHandle(), req.GetProblem(), req.GetConfigs())
+	o, p, cfgs, err := s.about(ctx, req.GetHandle(), req.GetProblem(), req.GetConfigs())
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +236,7 @@ func (s *archServer) Estimate(ctx context.Context, req *pb.EstimateRequest) (*pb
 }
 
 func (s *archServer) Terms(ctx context.Context, req *pb.TermsRequest) (*pb.TermsResponse, error) {
-	o, p, cfgs, err := s.about(req.GetHandle(), req.GetProblem(), req.GetConfigs())
+	o, p, cfgs, err := s.about(ctx, req.GetHandle(), req.GetProblem(), req.GetConfigs())
 	if err != nil {
 		return nil, err
 	}
@@ -237,9 +248,10 @@ func (s *archServer) Terms(ctx context.Context, req *pb.TermsRequest) (*pb.Terms
 }
 
 // about decodes what a call about a problem and a list of configurations names.
-func (s *archServer) about(handle []byte, problem *pb.Problem, set *pb.ConfigSet) (*opened, gemm.Problem, []gemm.Config,
-	error) {
-	o, err := s.find(handle)
+func (s *archServer) about(ctx context.Context, handle []byte, problem *pb.Problem, set *pb.ConfigSet) (
+	*opened, gemm.Problem, []gemm.Config, error,
+) {
+	o, err := s.find(ctx, handle)
 	if err != nil {
 		return nil, gemm.Problem{}, nil, err
 	}
@@ -252,9 +264,10 @@ func (s *archServer) about(handle []byte, problem *pb.Problem, set *pb.ConfigSet
 }
 
 // aboutOne decodes what a call about a problem and one configuration names.
-func (s *archServer) aboutOne(handle []byte, problem *pb.Problem, config *pb.Configs) (*opened, gemm.Problem,
-	gemm.Config, error) {
-	o, err := s.find(handle)
+func (s *archServer) aboutOne(ctx context.Context, handle []byte, problem *pb.Problem, config *pb.Configs) (
+	*opened, gemm.Problem, gemm.Config, error,
+) {
+	o, err := s.find(ctx, handle)
 	if err != nil {
 		return nil, gemm.Problem{}, gemm.Config{}, err
 	}
@@ -270,7 +283,7 @@ func (s *archServer) aboutOne(handle []byte, problem *pb.Problem, config *pb.Con
 }
 
 func (s *archServer) Mapping(ctx context.Context, req *pb.MappingRequest) (*pb.MappingResponse, error) {
-	o, p, c, err := s.aboutOne(req.GetHandle(), req.GetProblem(), req.GetConfig())
+	o, p, c, err := s.aboutOne(ctx, req.GetHandle(), req.GetProblem(), req.GetConfig())
 	if err != nil {
 		return nil, err
 	}
@@ -288,7 +301,7 @@ type ranker struct {
 }
 
 func (s *archServer) Rank(ctx context.Context, req *pb.RankRequest) (*pb.RankResponse, error) {
-	o, err := s.find(req.GetHandle())
+	o, err := s.find(ctx, req.GetHandle())
 	if err != nil {
 		return nil, err
 	}

@@ -242,7 +242,7 @@ func TestHardwareNumbersAreInGPUAlone(t *testing.T) {
 		numbers[strconv.Itoa(kib)+" << 10"] = "shared memory of an SM"
 	}
 	others := map[string]string{ // what the numbers mean in these files
-		"cuda/operands.go": "range of int8, and alignment of 256", "cuda/whole.go": "range of int8",
+		"cuda/memory.go": "alignment of 256", "cuda/numbers.go": "range of int8", "cuda/operands.go": "range of int8",
 		"ptx/builder.go": "room for instructions", "kernel/timings.go": "sizes of K",
 		"gemmgen/internal/gentest/gentest.go": "limits of targets, for tests",
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Size is the size of a problem as a library with a column-major C orders it: the free index of its A, the free index of
-// its B, the batch and the sum. For a row-major C these are n, m, batch and k.
+// Size is the size of a problem as a library with a column-major C orders it: the free index of its A, the free index
+// of its B, the batch and the sum. For a row-major C these are n, m, batch and k.
 type Size [4]int
 
 // The places in a Size.

@@ -72,7 +72,8 @@ func uneven(t *testing.T) *logic.Logic {
 	leaf := func(most, kernel int) logic.Rule { return logic.Rule{Most: most, Kernel: kernel} }
 	of := func(most int, rules ...logic.Rule) logic.Rule { return logic.Rule{Most: most, Rules: rules} }
 	l := &logic.Logic{Arch: "gfx900", Kernels: []logic.Kernel{{Name: "a"}, {Name: "b\"?"}, {Name: "c"}},
-		Exact: []logic.Entry{{Size: logic.Size{256, 3136, 64, 128}, Kernel: 2}, {Size: logic.Size{512, 16, 1, 512}, Kernel: 1}},
+		Exact: []logic.Entry{{Size: logic.Size{256, 3136, 64, 128}, Kernel: 2},
+			{Size: logic.Size{512, 16, 1, 512}, Kernel: 1}},
 		Order: []int{logic.B, logic.L, logic.I, logic.J}, Fallback: logic.Model,
 		Ranges: []logic.Rule{of(9, of(64, of(128, leaf(32, 0), leaf(-1, 1)), of(-1, leaf(-1, 1))),
 			of(-1, of(5000, leaf(4, 0), leaf(64, 1), leaf(900, 2))))}}

@@ -81,7 +81,8 @@ var roofline = declare.Model{
 		},
 		{
 			Name: "compute", Unit: "cycles", Common: arch.CommonComputeStep, Doc: "arithmetic of one K step",
-			Formula: "block_m*block_n*block_k/(macs_per_cycle*compute_efficiency)", Kind: arch.KindStep, Bound: arch.BoundCompute,
+			Formula: "block_m*block_n*block_k/(macs_per_cycle*compute_efficiency)", Kind: arch.KindStep,
+			Bound: arch.BoundCompute,
 		},
 		{
 			Name: "traffic", Unit: "B", Common: arch.CommonDRAMTraffic, Doc: "loads of all active units in one K step",

@@ -131,7 +131,8 @@ func runForger(f folder, name string) {
 	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(wire.MaxRequest), grpc.UnaryInterceptor(f.intercept),
 		grpc.StreamInterceptor(f.flood), grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")})}
 	if _, err := os.Stat(f.file(compressFile)); err == nil {
-		options = append(options, grpc.RPCCompressor(grpc.NewGZIPCompressor())) //nolint:staticcheck // whatever the host accepts
+		//nolint:staticcheck // whatever the host accepts
+		options = append(options, grpc.RPCCompressor(grpc.NewGZIPCompressor()))
 	}
 	goplugin.Serve(wire.ProtocolVersion, service, options...)
 	if f.armed(callForgeries, "afterwards").do != nil {

@@ -85,7 +85,8 @@ func run(ctx context.Context, o options) (err error) {
 	w.tally.print(os.Stdout, rounds, time.Since(begin), o.seed)
 	if n := w.tally.violations(); n > 0 {
 		return fmt.Errorf("%d violations; the folders of their rounds are kept in %s; "+
-			"a round again: go test -run TestSoak ./cmd/origami/soak -soak.time 1m -soak.seed %d -soak.only ROUND", n, w.dir, o.seed)
+			"a round again: go test -run TestSoak ./cmd/origami/soak -soak.time 1m -soak.seed %d -soak.only ROUND",
+			n, w.dir, o.seed)
 	}
 	return nil
 }

@@ -71,6 +71,7 @@ func (w *writer) close() error {
 			return err
 		}
 		table.Lines(w.s, w.below(&s)...)
+	case table.CSV, table.TSV: // every row is out
 	}
 	return nil
 }

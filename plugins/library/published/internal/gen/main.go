@@ -1,5 +1,5 @@
-// Command gen writes series.csv and times.csv.gz of package published from the files in its folder tables, which have one
-// row per device, type, shape and library, and from what was measured for origami. It runs through go generate.
+// Command gen writes series.csv and times.csv.gz of package published from the files in its folder tables, which have
+// one row per device, type, shape and library, and from what was measured for origami. It runs through go generate.
 package main
 
 import (

@@ -22,7 +22,7 @@ func TestTablesAreRebuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"series.csv", "times.csv.gz"} {
-		if got, want := content(t, filepath.Join(to, name)), content(t, filepath.Join(folder, name)); !bytes.Equal(got, want) {
+		if !bytes.Equal(content(t, filepath.Join(to, name)), content(t, filepath.Join(folder, name))) {
 			t.Errorf("%s is not what its inputs give: run go generate ./plugins/library/published", name)
 		}
 	}

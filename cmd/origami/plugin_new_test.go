@@ -169,7 +169,8 @@ func fitNewPlugin(t *testing.T, w *walk) {
 	// The device file has the constants in every command: what waits for memory takes 1 ÷ 0.57 times as long.
 	out = w.run("origami --device-file mine.yaml select -m 4096 -n 4096 -k 4096 --json")
 	var pick struct{ Predicted struct{ Cycles float64 } }
-	if err := json.Unmarshal([]byte(out), &pick); err != nil || math.Abs(pick.Predicted.Cycles*0.57/8388608-1) > tolerance {
+	err := json.Unmarshal([]byte(out), &pick)
+	if err != nil || math.Abs(pick.Predicted.Cycles*0.57/8388608-1) > tolerance {
 		t.Errorf("%v: %s", err, out)
 	}
 	out = w.run("origami --device-file mine.yaml explain -m 64 -n 64 -k 64 --json")

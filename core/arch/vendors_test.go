@@ -14,8 +14,8 @@ import (
 
 // vendor matches words that only plugins, formats and device files may have in texts: vendors, their libraries and
 // languages, generations and architectures, instructions, memories and terms of models.
-var vendor = regexp.MustCompile(`(?i)(^|[^a-z])(nvidia|cuda|cublas|triton|tensile|hip|hipblaslt|rocblas|rocm|cdna|lds|` +
-	`xcd|volta|turing|ampere|hopper|blackwell|sm_?[0-9]+|gfx[0-9]+|wgmma|mma|ptx|warpgroup|conflict_degree|` +
+var vendor = regexp.MustCompile(`(?i)(^|[^a-z])(nvidia|cuda|cublas|triton|tensile|hip|hipblaslt|rocblas|rocm|cdna|` +
+	`lds|xcd|volta|turing|ampere|hopper|blackwell|sm_?[0-9]+|gfx[0-9]+|wgmma|mma|ptx|warpgroup|conflict_degree|` +
 	`wide_instructions|(shared|l1)_(bandwidth|width))([^a-z]|$)`)
 
 // Core knows no vendor: what a device or a library has is in the description that its plugin gives, or in a package of

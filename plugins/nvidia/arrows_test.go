@@ -229,8 +229,8 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// What a device or an SM has is in device files, in gpu and in gpu/target, and in no other package: not the registers of
-// a thread or of an SM, its threads, its shared memory, or the CTAs of a grid. Masks and descriptors are written in
+// What a device or an SM has is in device files, in gpu and in gpu/target, and in no other package: not the registers
+// of a thread or of an SM, its threads, its shared memory, or the CTAs of a grid. Masks and descriptors are written in
 // hexadecimal or as shifts of 1.
 func TestHardwareNumbersAreInGPUAlone(t *testing.T) {
 	numbers := map[string]string{

@@ -12,8 +12,9 @@ import (
 )
 
 // sockets is the folder for the sockets of plugins that the host is starting. Each plugin has a subfolder. The folder
-// exists only while a plugin starts: an existing connection needs no socket. Only this user may enter it. The host holds
-// a lock on it, which is released however the process ends. The next host that starts a plugin then removes the folder.
+// exists only while a plugin starts: an existing connection needs no socket. Only this user may enter it. The host
+// holds a lock on it, which is released however the process ends. The next host that starts a plugin then removes the
+// folder.
 type sockets struct {
 	mu    sync.Mutex
 	users int

@@ -289,7 +289,8 @@ func TestMoreArchitecturesThanModels(t *testing.T) {
 		handles[i] = r.Handle
 	}
 	for i, handle := range handles {
-		r, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle, Problems: []*pb.Problem{toProblem(gemm.New(64, 64, 64))}})
+		problems := []*pb.Problem{toProblem(gemm.New(64, 64, 64))}
+		r, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle, Problems: problems})
 		if err != nil || r.Rankings[0].GetError() != nil {
 			t.Fatalf("architecture %d: %v %v", i, r, err)
 		}

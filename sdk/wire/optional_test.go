@@ -136,7 +136,8 @@ func TestPlansAndLaddersAreEqual(t *testing.T) {
 	}
 	wantNumbers, wantAtoms, _ := local.Numbers(t.Context(), values)
 	numbers, atoms, err := remote.Numbers(t.Context(), values)
-	if err != nil || len(numbers) != 1 || !reflect.DeepEqual(numbers, wantNumbers) || !reflect.DeepEqual(atoms, wantAtoms) {
+	if err != nil || len(numbers) != 1 || !reflect.DeepEqual(numbers, wantNumbers) ||
+		!reflect.DeepEqual(atoms, wantAtoms) {
 		t.Errorf("%+v %+v, %v, want %+v %+v", numbers, atoms, err, wantNumbers, wantAtoms)
 	}
 	var none *diag.Error

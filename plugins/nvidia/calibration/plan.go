@@ -83,7 +83,9 @@ const (
 )
 
 // add adds a probe. The arguments follow the parameters of the kernel: see buffer, word and counters.
-func (p *planner) add(name, unitName string, work float64, value string, k *ptx.Kernel, err error, program exec.Program) {
+func (p *planner) add(
+	name, unitName string, work float64, value string, k *ptx.Kernel, err error, program exec.Program,
+) {
 	if err != nil {
 		p.err = fmt.Errorf("%s: %w", name, err)
 		return

@@ -204,7 +204,8 @@ func Declared[F interface {
 	return declared
 }
 
-// Find returns the family of this name. An empty name means the first family. A model without the family gives the error.
+// Find returns the family of this name. An empty name means the first family. A model without the family gives the
+// error.
 func Find[F interface{ Name() string }](d *arch.Description, families []F, name string) (family F, err error) {
 	for i, f := range families {
 		if f.Name() == name || name == "" && i == 0 {

@@ -84,8 +84,8 @@ func (m *Model) prepare(
 }
 
 // prepareSplit prepares a configuration that differs from the one before it in the split of K alone, and shares its
-// kernel. in has the inputs of the one before. It reports false if they differ in more: the sums of a split are added up
-// by launches that a kernel without one does not need, and only kernels without one were timed.
+// kernel. in has the inputs of the one before. It reports false if they differ in more: the sums of a split are added
+// up by launches that a kernel without one does not need, and only kernels without one were timed.
 func (m *Model) prepareSplit(
 	pc, other *preparedConfig, in *[2]inputs, p *gemm.Problem, c, before *gemm.Config,
 ) bool {

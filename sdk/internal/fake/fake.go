@@ -134,11 +134,12 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 			{Name: "multiply", DType: gemm.FP16, Limit: 160e12, Reached: 150e12, Source: "a benchmark"},
 			{Name: "scratch", Level: arch.AtShared, Limit: 20e12, Source: "its width"},
 		},
-		Params:    params,
-		Unused:    []string{"bandwidth"},
-		Constants: []arch.Constant{{Name: "e", Value: math.E, Unit: "1", Doc: "a constant", Source: "Euler", Low: 1, High: 4}},
-		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
-		Options:   []arch.OptionValue{{Key: "salt", Value: salt}},
+		Params: params,
+		Unused: []string{"bandwidth"},
+		Constants: []arch.Constant{{Name: "e", Value: math.E, Unit: "1", Doc: "a constant", Source: "Euler", Low: 1,
+			High: 4}},
+		Order:   arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
+		Options: []arch.OptionValue{{Key: "salt", Value: salt}},
 		Uncertainty: []arch.Uncertainty{{
 			Kernel: "one", Level: 0.9, Sigma: 0.05, PlanSigma: 0.07, MedianError: 0.06, Source: "nothing",
 			Widening: 1.5, Checked: arch.Checked{

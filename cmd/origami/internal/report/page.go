@@ -12,8 +12,8 @@ import (
 	"github.com/origami-gemm/origami/core/printable"
 )
 
-// Page is what a reader opens in a browser: text, tables and figures that can be looked into, in light and dark. It works
-// as a single file without a network, and from a server. What its methods are given may be foreign.
+// Page is what a reader opens in a browser: text, tables and figures that can be looked into, in light and dark. It
+// works as a single file without a network, and from a server. What its methods are given may be foreign.
 type Page struct {
 	Title, Lead, Footer string
 	// Form asks for another page, nil where there is nobody to ask.

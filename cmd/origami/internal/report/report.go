@@ -1,5 +1,5 @@
-// Package report writes what a command found for its readers: into a folder, as Markdown with figures, CSV and JSON, and
-// as a page for a browser.
+// Package report writes what a command found for its readers: into a folder, as Markdown with figures, CSV and JSON,
+// and as a page for a browser.
 package report
 
 import (

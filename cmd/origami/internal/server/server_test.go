@@ -474,7 +474,8 @@ func TestTimeLimitOfThePlugin(t *testing.T) {
 	s := serverOf(t, early{}, Options{})
 	for _, target := range []string{"/api/v1/select?arch=toy1&" + shape256, "/api/v1/map?arch=toy1&m=64:256&n=64&k=64",
 		"/?arch=toy1&" + shape256} {
-		if w := get(s, target); w.Code != http.StatusGatewayTimeout || !strings.Contains(w.Body.String(), "longer than 1m0s") {
+		w := get(s, target)
+		if w.Code != http.StatusGatewayTimeout || !strings.Contains(w.Body.String(), "longer than 1m0s") {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)
 		}
 	}

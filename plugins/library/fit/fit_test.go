@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "fit anew, and write plugins/library/terms/fitted.go")
+	update = flag.Bool("update", false, "fit anew, and write plugins/library/terms/zfitted.go")
 	only   = flag.String("only", "", "of these generations alone")
 	fresh  = flag.Bool("fresh", false, "from the chosen values, not from those that are shipped")
 	steps  = flag.Int("steps", 25, "of each fit, at most")
@@ -230,7 +230,7 @@ func write(t *testing.T, fitted map[string]map[string]float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("../terms/fitted.go", src, 0o644); err != nil {
+	if err := os.WriteFile("../terms/zfitted.go", src, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

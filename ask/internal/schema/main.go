@@ -302,6 +302,12 @@ func (g *generator) page(text []byte) ([]byte, error) {
 		b.Write(parts[3])
 		return b.Bytes()
 	})
+	for name := range types {
+		if name != "Failure" && name != "Record" && !bytes.Contains(out, []byte("<!-- keys of "+name+" -->\n")) {
+			g.err = fmt.Errorf("docs/json.md: there is no place for the keys of %[1]s; write <!-- keys of %[1]s --> "+
+				"and <!-- end -->, a line each", name)
+		}
+	}
 	return out, g.err
 }
 

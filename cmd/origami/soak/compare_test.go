@@ -12,7 +12,7 @@ import (
 const (
 	problemA = `"problem":{"m":1,"n":2,"k":3},"config":{"block_m":16}`
 	problemB = `"problem":{"m":1,"n":2,"k":3},"config":{"block_m":32}`
-	good     = `{"phase":"sweep","status":"ok","median_seconds":1,` + problemA + "}\n"
+	good     = `{"phase":"sweep","status":"ok","median_seconds":1,"samples_seconds":[1,1,2],` + problemA + "}\n"
 	killing  = `{"phase":"sweep","status":"failed","detail":"it died",` + problemB + "}\n"
 	final    = `{"phase":"final","block":1,"arms":2,"status":"ok",` + problemA + "}\n"
 	null     = `{"phase":"final","block":1,"arms":2,"null_arm":true,"status":"ok",` + problemA + "}\n"
@@ -43,6 +43,9 @@ func TestCompare(t *testing.T) {
 		"blamed":                {change(good, `"ok"`, `"failed","detail":"?"`) + killing + finals, "blamed: sweep"},
 		"timed out":             {change(good, `"ok"`, `"timeout"`) + killing + finals, "blamed: sweep"},
 		"another value":         {change(good, `_seconds":1`, `_seconds":2`) + killing + finals, "changed: sweep"},
+		"left at two samples":   {change(good, "[1,1,2]", "[1,1]") + killing + finals, ""},
+		"left at one sample":    {change(good, "[1,1,2]", "[1]") + killing + finals, "changed: sweep"},
+		"another sample":        {change(good, "[1,1,2]", "[1,3]") + killing + finals, "changed: sweep"},
 		"a killer that works":   {good + change(killing, `"failed"`, `"ok"`) + finals, "not failed: sweep"},
 		"no finals":             {good + killing, "lost: final"},
 		"half of the finals":    {good + killing + final, "lost: final"},

@@ -59,7 +59,7 @@ type Answer struct {
 	ExpectedLoss *float64 `json:"expected_loss,omitempty"`
 	// with `expected_regret`: the number of candidates that are worth measuring
 	WorthMeasuring int `json:"worth_measuring,omitempty"`
-	// with `--measure`: what was measured. `config` and `predicted` above are then those of the chosen candidate
+	// with `--measure`: what was measured. `config` and `predicted` above then belong to the chosen candidate
 	Measured *Measured `json:"measured,omitempty"`
 	// with `--contract`: the contraction, and how GEMMs compute it
 	Contraction *Contraction `json:"contraction,omitempty"`

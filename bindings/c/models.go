@@ -308,7 +308,7 @@ func list() ([]byte, error) {
 		ID     string   `json:"id"`
 		Vendor string   `json:"vendor"`
 		Models []string `json:"models"`
-		// Classes are those of Models: other names for them in requests.
+		// Classes are the classes of Models: other names for them in requests.
 		Classes []arch.ModelClass `json:"model_classes,omitempty"`
 		Kernels []string          `json:"kernels"`
 		Devices []device          `json:"devices"`

@@ -13,7 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Tunable is a model whose constants can have other values. Those of its description that have bounds can be fitted
+// Tunable is a model whose constants can have other values. Constants of its description that have bounds can be fitted
 // (arch.Constant.Fits).
 type Tunable interface {
 	arch.Architecture

@@ -11,7 +11,7 @@ import (
 // DType is an element type.
 type DType uint8
 
-// The element types. The numbers are also those of the wire protocol and of the C header: a type keeps its number.
+// The element types. The wire protocol and the C header have the same numbers: a type keeps its number.
 const (
 	FP16 DType = iota + 1
 	BF16

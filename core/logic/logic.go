@@ -76,7 +76,7 @@ const (
 
 // Logic maps sizes to kernels. New and the readers prepare it for Lookup.
 type Logic struct {
-	// Arch and Device are those of the catalogue, or what a library's file says. Family is the kernel family.
+	// Arch and Device are ids of the catalogue, or what a library's file says. Family is the kernel family.
 	Arch, Device, Family string
 	// Source says what the logic was built from.
 	Source   string

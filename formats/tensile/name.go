@@ -145,7 +145,7 @@ func (n Name) DTypes() (gemm.Types, error) {
 	return types, nil
 }
 
-// TypeOf returns the name of the problem type of a problem. Its letters are those of the transposed problem, since
+// TypeOf returns the name of the problem type of a problem. Its letters name the transposed problem, since
 // Tensile's C is column-major.
 func TypeOf(p *gemm.Problem) (Name, error) {
 	a, b := "ilk", "ljk"

@@ -22,7 +22,7 @@ type sockets struct {
 	lock  *flock.Flock
 }
 
-// The name of the folder is socketPrefix and digits. Those of its subfolders are pluginFolderPrefix and digits.
+// The name of the folder is socketPrefix and digits. Its subfolders are named pluginFolderPrefix and digits.
 const (
 	socketPrefix       = "origami-run"
 	pluginFolderPrefix = "plugin-dir"

@@ -46,7 +46,7 @@ type Stage struct {
 
 // Input is a set of names that hand-written code sets.
 type Input struct {
-	// By is the name of the set in the table's inputs. Names are those of the set that are no terms.
+	// By is the name of the set in the table's inputs. Names are the names of the set that are no terms.
 	By, Names string
 	// On is what the inputs depend on.
 	On gogen.Deps

@@ -23,8 +23,9 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-// A plugin starts as those of hashicorp/go-plugin do, with any host and plugin that use it. The host sets environment
-// variables. The plugin listens at a socket and prints a line about it (see Handshake). Both sides then speak gRPC.
+// A plugin starts as a plugin of hashicorp/go-plugin does, with any host and plugin that use it. The host sets
+// environment variables. The plugin listens at a socket and prints a line about it (see Handshake). Both sides then
+// speak gRPC.
 
 // Environment variables that every host sets.
 const (

@@ -119,7 +119,7 @@ func line(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.Tex
 
 type object = map[string]any
 
-// schema returns the schema of a type, and adds those of structs to the list.
+// schema returns the schema of a type, and adds the schemas of structs to the list.
 func (g *generator) schema(t reflect.Type) any {
 	switch t {
 	case reflect.TypeFor[ask.Number]():
@@ -175,7 +175,7 @@ type key struct {
 	optional  bool
 }
 
-// keys lists the fields of a struct, and those of the structs in it. An outer field hides an inner one of its name.
+// keys lists the fields of a struct, and of the structs in it. An outer field hides an inner one of its name.
 func (g *generator) keys(t reflect.Type, inner bool) (keys []key) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -311,7 +311,7 @@ func (g *generator) page(text []byte) ([]byte, error) {
 	return out, g.err
 }
 
-// tables writes the table of a struct, and then those of the structs in it.
+// tables writes the table of a struct, and then the tables of the structs in it.
 func (g *generator) tables(b *bytes.Buffer, t reflect.Type, of string, seen map[reflect.Type]bool) {
 	seen[t] = true
 	for i := range t.NumField() {

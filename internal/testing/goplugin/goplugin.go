@@ -1,5 +1,5 @@
 // Package goplugin serves and starts plugins with hashicorp/go-plugin, whose handshake the protocol has, for tests:
-// hosts and plugins that use it work with those of this repository.
+// hosts and plugins that use it work with this repository's.
 package goplugin
 
 import (

@@ -68,7 +68,7 @@ type module struct {
 	kernel   *gemmgen.Kernel
 	module   cu.Module
 	function cu.Function
-	// beforeModule and before are those of kernel.Before, if there is one.
+	// beforeModule and before belong to kernel.Before, if there is one.
 	beforeModule cu.Module
 	before       cu.Function
 	uses         exec.Resources
@@ -107,7 +107,7 @@ type operands struct {
 	hostReference *gemmgen.HostReference
 	// workspace is memory that a kernel needs beside the matrices. offsets has the tables of a problem with a nest.
 	workspace, offsets region
-	// bias is that of the problem's epilogue, between fences. biases are its bytes.
+	// bias is the bias of the problem's epilogue, between fences. biases are its bytes.
 	bias   region
 	biases []byte
 }

@@ -44,7 +44,7 @@ func (d *Device) matrix(description *arch.Description, t gemm.DType) (list []arc
 		if reached == 0 {
 			continue
 		}
-		// A clock above that of the data sheet's peak is possible until the power limit lowers it.
+		// A clock above the clock of the data sheet's peak is possible until the power limit lowers it.
 		limit := max(float64(description.PeakFor(t)), n.Value*float64(d.SMs)*float64(d.Clock))
 		list = append(list, arch.Ceiling{Name: x.name, DType: t, Limit: limit, Reached: reached,
 			Source: "limit: " + sheet + "; reached: " + n.Source})

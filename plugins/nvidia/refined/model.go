@@ -210,7 +210,7 @@ const fewConfigs = 64
 
 // kept returns the list of configurations, prepared, or nil if they are few. It is kept from one call to the next, per
 // family, layout, width of accesses and element type, so that a list that is estimated for problem after problem is
-// prepared once. The error is that of Supports.
+// prepared once. The error is as from Supports.
 func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error) {
 	if len(cfgs) <= fewConfigs {
 		return nil, m.Supports(p, cfgs...)

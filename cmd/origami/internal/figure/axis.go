@@ -40,7 +40,7 @@ func share(v, low, high float64, log bool) float64 {
 	return (v - low) / (high - low)
 }
 
-// ends sets the ends to those of the axis, or around the numbers that are drawn along it.
+// ends takes the ends of the axis, or puts them around the numbers that are drawn along it.
 func (s *scaled) ends(values []float64) {
 	s.low, s.high = s.Low, s.High
 	if s.Low != 0 || s.High != 0 || len(s.Names) > 0 {

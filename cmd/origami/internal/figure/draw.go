@@ -294,7 +294,7 @@ func (d *drawing) span() (low, high float64, beyond bool) {
 	return low, high, false
 }
 
-// colour is that of a share.
+// colour returns the colour of a share.
 func (s *Scale) colour(share float64) ink {
 	share = max(0, min(1, share))
 	if s.Reversed {

@@ -37,7 +37,7 @@ type Axis struct {
 	// Unit is behind the numbers, with a prefix: "s" makes 1e-6 "1 µs". "%" makes 0.5 "50 %", "÷" makes it "0.5×".
 	Unit string `json:"unit,omitempty"`
 	Log  bool   `json:"log,omitempty"`
-	// Low and High are the ends, or both 0 for those of the marks.
+	// Low and High are the ends, or both 0 to take them from the marks.
 	Low  float64 `json:"low,omitempty"`
 	High float64 `json:"high,omitempty"`
 	// Names are the places of an axis without numbers, in their order.
@@ -49,11 +49,11 @@ type Axis struct {
 // Scale says what the colours of numbers mean: dark is the smallest, or the largest with Reversed.
 type Scale struct {
 	Label string `json:"label"`
-	// Unit is as that of an axis.
+	// Unit is as for an axis.
 	Unit     string `json:"unit,omitempty"`
 	Log      bool   `json:"log,omitempty"`
 	Reversed bool   `json:"reversed,omitempty"`
-	// Low and High are the ends, or both 0 for those of the marks. Numbers beyond have the colour of the end.
+	// Low and High are the ends, or both 0 to take them from the marks. Numbers beyond have the colour of the end.
 	Low  float64 `json:"low,omitempty"`
 	High float64 `json:"high,omitempty"`
 }
@@ -89,7 +89,7 @@ type Mark struct {
 	Label string `json:"label,omitempty"`
 	// Dash is the pattern of a line, 0 for none.
 	Dash int `json:"dash,omitempty"`
-	// Shape is that of dots: 1 for the shape of the first series and so on, 0 for the shape of their own.
+	// Shape is the shape of dots: 1 for the shape of the first series and so on, 0 for the shape of their own.
 	Shape int `json:"shape,omitempty"`
 	// Large dots stand out, Hollow ones let others be seen.
 	Large  bool `json:"large,omitempty"`

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// shape is that of dots.
+// shape is the shape of dots.
 func (m *Mark) shape() int {
 	if m.Shape > 0 {
 		return m.Shape - 1

@@ -22,7 +22,7 @@ type RoofKernel struct {
 	Measured, Large bool
 }
 
-// levels are those of the points, far to near, with the series of their colour and what the legend calls them.
+// levels are the levels of the points, far to near, with the series of their colour and what the legend calls them.
 var levels = []struct {
 	level  roofline.Level
 	series int
@@ -105,7 +105,7 @@ func roofEnds(sides []RoofSide) (low, high float64) {
 	return low / 1.2, high * 1.2
 }
 
-// roofs are the ceilings of a device. Those of instructions begin where the highest bandwidth reaches them.
+// roofs are the ceilings of a device. Ceilings of instructions begin where the highest bandwidth reaches them.
 func (s *RoofSide) roofs(i int, several bool, low, high float64) (marks []Mark) {
 	d, steepest := s.Device, 0.0
 	for k := range d.Ceilings {

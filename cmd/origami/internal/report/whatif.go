@@ -35,7 +35,7 @@ type WhatIf struct {
 	// Times are in seconds, Notes say what the kernel is then. The last slider varies fastest.
 	Times []float64 `json:"times"`
 	Notes []string  `json:"notes"`
-	// Rung is that of all times.
+	// Rung is the rung of all times.
 	Rung string `json:"rung"`
 	// Base is the place of the device itself.
 	Base int `json:"base"`
@@ -45,7 +45,7 @@ type WhatIf struct {
 
 // Slider is one number of a device.
 type Slider struct {
-	// Name is that of the parameter, Label what people call it.
+	// Name is the parameter's name, Label what people call it.
 	Name   string    `json:"name"`
 	Label  string    `json:"label"`
 	Unit   string    `json:"unit"`

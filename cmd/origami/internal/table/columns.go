@@ -209,7 +209,7 @@ func (c Columns[T]) Stream(s *iostreams.Streams, f Format) func(*T) error {
 	return func(row *T) error { return w.Write(c.Cells(f, row)) }
 }
 
-// Write writes rows in a format. least is that of Grid.
+// Write writes rows in a format. least is as in Grid.
 func (c Columns[T]) Write(s *iostreams.Streams, f Format, rows []T, least ...string) error {
 	if f == Table {
 		header, cells := c.Text(rows)

@@ -1,4 +1,4 @@
-// Package catalogcmd is `origami arch` and `origami plugin`: what there is. arch lists the architectures and devices
+// Package catalogcmd is `origami arch` and `origami plugin`. arch lists the architectures and devices
 // and shows every number of one of them. plugin lists, writes, checks and trusts plugins, and has the hidden command
 // with which this binary serves its built-in plugins.
 package catalogcmd

@@ -32,7 +32,7 @@ func newList(f *session.Factory) *cobra.Command {
 type listed struct {
 	host.PluginInfo
 	source, reason string
-	// devices are the devices of the architectures, as arch@device. models and kernels are those of all architectures.
+	// devices are the devices of the architectures, as arch@device. models and kernels are of all architectures.
 	devices, models, kernels []string
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/origami-gemm/origami/core/printable"
 )
 
-// contents are those of a report: compare.html, which needs no other file, the figures as SVG and PNG, and compare.csv
-// and compare.json with the numbers.
+// contents are the files of a report: compare.html, which needs no other file, the figures as SVG and PNG, and
+// compare.csv and compare.json with the numbers.
 func (w *writer) contents() report.Contents {
 	names := strings.Join(w.all.names(), ", ")
 	return report.Contents{Name: "compare", Subject: names, Numbers: w.write, Page: func(r *report.Report) {

@@ -14,7 +14,7 @@ import (
 // mostOnCurve is how many points a curve has: more cannot be seen, and fill the files.
 const mostOnCurve = 200
 
-// contents are those of a report: published.md with the tables and the plots, published.csv, pairs.csv and
+// contents are the files of a report: published.md with the tables and the plots, published.csv, pairs.csv and
 // published.json with the scores, times.csv with each time, its prediction and its source.
 func (o *publishedOutcome) contents() report.Contents {
 	scores := *o

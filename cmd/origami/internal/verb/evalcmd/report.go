@@ -8,7 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// contents are those of a report: eval.md with the tables and the plots, eval.csv and eval.json with the numbers.
+// contents are the files of a report: eval.md with the tables and the plots, eval.csv and eval.json with the numbers.
 func (o *outcome) contents() report.Contents {
 	c := report.Contents{Name: "eval", Subject: o.arch.DeviceName, Numbers: o.write}
 	if len(o.rows) > 0 { // otherwise what went wrong has been said

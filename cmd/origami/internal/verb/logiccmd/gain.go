@@ -176,7 +176,7 @@ func (g *gain) ratios(choice int) (ratios []float64) {
 	return ratios
 }
 
-// choice is a choice against the fastest kernels: the times ÷ those of the fastest.
+// choice is a choice against the fastest kernels: its times ÷ the fastest kernels' times.
 type choice struct {
 	name   string
 	ratios []float64

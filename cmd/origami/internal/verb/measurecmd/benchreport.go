@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// contents are those of a report: bench.md with the table and the plots, bench.csv and bench.json with the numbers.
+// contents are the files of a report: bench.md with the table and the plots, bench.csv and bench.json with the numbers.
 func (w *writer) contents() report.Contents {
 	c := report.Contents{Name: "bench", Subject: w.arch.DeviceName, Numbers: w.again}
 	if len(w.rows) > 0 { // otherwise what went wrong has been said

@@ -66,7 +66,7 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 	return w.write(answer)
 }
 
-// family is the kernel family to ask about: that of the logic, unless its kernels are Tensile's.
+// family is the kernel family to ask about: the logic's, unless its kernels are Tensile's.
 func (o *SelectOptions) family(l *tensile.Logic) string {
 	if o.Factory.Settings.Kernel == "" && l.Parts == nil {
 		return l.Family

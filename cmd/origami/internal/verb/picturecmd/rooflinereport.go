@@ -16,8 +16,8 @@ import (
 // mostRows bounds the kernels of the page's table. The CSV file has all.
 const mostRows = 200
 
-// contents are those of a report: roofline.md, a figure per type of operands as SVG and PNG, and the numbers as CSV and
-// JSON.
+// contents are the files of a report: roofline.md, a figure per type of operands as SVG and PNG, and the numbers as
+// CSV and JSON.
 func (p *picture) contents() report.Contents {
 	labels := make([]string, len(p.sides))
 	for i := range p.sides {

@@ -38,7 +38,7 @@ type line struct {
 	text string // all of the line but the number of its block and the samples
 }
 
-// same reports whether two lines have the same measurement. A configuration that was set aside is measured last, so that
+// same reports whether two lines have the same measurement. A configuration that was set aside is measured last, so
 // another best is known when each of the others is measured: what cannot be the fastest is left at two samples.
 func (l *line) same(m *line) bool {
 	n := min(len(l.Samples), len(m.Samples))

@@ -137,7 +137,7 @@ func unknownColumn(name, at string) error {
 	return nil
 }
 
-// Next returns the next row. With brief, a row that is no problem has no reason: those of the first rows are enough.
+// Next returns the next row. With brief, a row that is no problem has no reason: the first rows' reasons are enough.
 func (f *File) Next(brief bool) Row {
 	p, bad, err := f.next(brief)
 	return Row{Problem: p, Bad: bad, End: err, Share: f.share()}

@@ -75,7 +75,7 @@ var table = [...]row{
 var _ = [1]struct{}{}[len(table)+1-int(end)]
 
 // types are the rows by number, and outputs what C can be for each. operands are the types of A and B, in the order of
-// help texts, and results those of C.
+// help texts, and results the types of C.
 var (
 	types, outputs    = byNumber()
 	operands, results = roles()

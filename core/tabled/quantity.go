@@ -89,7 +89,7 @@ func Override(constants []arch.Constant, values map[string]float64) {
 }
 
 // Numbers returns a function that finds the parameters and constants of a description by name. It panics for a name
-// that is none: the names are those of formulas.
+// that is none: the names come from formulas.
 func Numbers(d *arch.Description) func(name string) float64 {
 	values := make(map[string]float64, len(d.Params)+len(d.Constants))
 	for i := range d.Params {

@@ -51,7 +51,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// area predicts that a tile takes as many cycles as it has elements, and that those of 64 rows cannot be used.
+// area predicts that a tile takes as many cycles as it has elements, and that tiles of 64 rows cannot be used.
 type area struct{ n int }
 
 func (*area) Problem(gemm.Problem) {}

@@ -1,5 +1,5 @@
 // Command schema writes what describes the answers of package ask: the JSON schemas that the server publishes, and the
-// tables of keys in docs/json.md. Names, types and comments are those of the Go structs, so that no key is described
+// tables of keys in docs/json.md. Names, types and comments come from the Go structs, so that no key is described
 // twice. `go generate ./ask` runs it.
 package main
 

@@ -243,7 +243,7 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 checked: ## how far the times of kernel family library are from published ones, for the models to ship, and the scores in docs
 	go build -o $(BIN)/origami ./cmd/origami
 	$(BIN)/origami --in-process eval --published --model refined --intervals --json > $(BIN)/checked.jsonl
-	mv $(BIN)/checked.jsonl plugins/library/checked/checked.jsonl
+	gzip -9nc $(BIN)/checked.jsonl > plugins/library/checked/checked.jsonl.gz
 	go test -count=1 -run 'PublishedScores|PublishedSides' ./cmd/origami -scores
 
 SCORES := docs/experiments/refined-on-h200

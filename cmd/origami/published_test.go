@@ -6,10 +6,12 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -294,7 +296,16 @@ func TestCheckedIsCurrent(t *testing.T) {
 		}
 		return all
 	}
-	text, err := os.ReadFile("../../plugins/library/checked/checked.jsonl")
+	file, err := os.Open("../../plugins/library/checked/checked.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"go/ast"
@@ -45,13 +46,25 @@ func run(root string) error {
 	files, err := Files(root)
 	for name, text := range files {
 		if err == nil {
-			err = os.WriteFile(filepath.Join(root, name), text, 0o644)
+			err = os.WriteFile(filepath.Join(root, name), zipped(name, text), 0o644)
 		}
 	}
 	return err
 }
 
-// Files returns the generated files of a checkout by name.
+// zipped compresses the text of a file whose name ends in gz.
+func zipped(name string, text []byte) []byte {
+	if !strings.HasSuffix(name, ".gz") {
+		return text
+	}
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	_, _ = z.Write(text) // to memory
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// Files returns the generated files of a checkout by name, before they are compressed.
 func Files(root string) (map[string][]byte, error) {
 	g := &generator{comments: map[string]string{}, schemas: map[string]any{}}
 	for _, folder := range []string{"ask", "core/gemm"} {
@@ -72,7 +85,7 @@ func Files(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	text, err = g.page(text)
-	return map[string][]byte{"ask/schemas.json": append(schemas, '\n'), page: text}, err
+	return map[string][]byte{"ask/schemas.json.gz": append(schemas, '\n'), page: text}, err
 }
 
 // generator collects comments and schemas.

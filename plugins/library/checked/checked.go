@@ -4,34 +4,36 @@ package checked
 
 import (
 	"bytes"
+	"compress/gzip"
 	_ "embed" // the file
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
 )
 
-// checked.jsonl is written by `make checked`.
+// checked.jsonl.gz is written by `make checked`.
 //
-//go:embed checked.jsonl
-var lines []byte
+//go:embed checked.jsonl.gz
+var zipped []byte
 
 type line struct {
-	Device, Model, Scheme string
-	Releases              []string
-	Uncertainty           arch.UncertaintyRecord
+	Model, Scheme string
+	Releases      []string
+	Uncertainty   arch.UncertaintyRecord
 }
 
-var read = sync.OnceValue(func() []line {
-	var all []line
-	for text := range bytes.Lines(lines) {
-		var one line
-		if err := json.Unmarshal(text, &one); err != nil {
-			panic(fmt.Sprintf("checked.jsonl: %v", err)) // a test reads it
-		}
-		all = append(all, one)
+var lines = sync.OnceValue(func() []byte {
+	var all []byte
+	z, err := gzip.NewReader(bytes.NewReader(zipped))
+	if err == nil {
+		all, err = io.ReadAll(z)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("checked.jsonl.gz: %v", err)) // a test reads it
 	}
 	return all
 })
@@ -41,14 +43,23 @@ var read = sync.OnceValue(func() []line {
 func Of(device, model, scheme, release string) []arch.Uncertainty {
 	plain := func(s string) bool { return s == "" || s == "none" || s == "tensor" }
 	var out []arch.Uncertainty
-	for _, one := range read() {
+	// Opening a model decodes the lines of its device alone, which takes a millisecond less.
+	of := fmt.Appendf(nil, `{"device":%q,`, device)
+	for text := range bytes.Lines(lines()) {
+		if !bytes.HasPrefix(text, of) {
+			continue
+		}
+		var one line
+		if err := json.Unmarshal(text, &one); err != nil {
+			panic(fmt.Sprintf("checked.jsonl.gz: %v", err))
+		}
 		same := one.Scheme == scheme || plain(one.Scheme) && plain(scheme)
-		if one.Device != device || one.Model != model || !same || !slices.Contains(one.Releases, release) {
+		if one.Model != model || !same || !slices.Contains(one.Releases, release) {
 			continue
 		}
 		u, err := one.Uncertainty.Uncertainty()
 		if err != nil {
-			panic(fmt.Sprintf("checked.jsonl: %v", err))
+			panic(fmt.Sprintf("checked.jsonl.gz: %v", err))
 		}
 		out = append(out, u)
 	}

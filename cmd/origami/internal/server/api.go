@@ -32,7 +32,7 @@ type endpoint struct {
 	params        []string
 	// ask adds the parameters to a set of flags, and returns what answers.
 	ask func(*session.Factory, *pflag.FlagSet) func(context.Context) (any, error)
-	// schema is the name of the answer in ask.Schemas, and list says that the answer is a list of them.
+	// schema is the name of the answer in ask.Schemas(), and list says that the answer is a list of them.
 	schema string
 	list   bool
 }

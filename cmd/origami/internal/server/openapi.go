@@ -55,7 +55,7 @@ func openAPI() object {
 				"those of the command line with --json: keys are never renamed or removed, only added."},
 		"servers":    []object{{"url": "/"}},
 		"paths":      paths,
-		"components": object{"schemas": ask.Schemas},
+		"components": object{"schemas": ask.Schemas()},
 	}
 }
 

@@ -11,14 +11,14 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// Estimate implements arch.Architecture. It computes the same values as breakdown. Values that depend on fewer than all
-// three tile dimensions are kept until one of these dimensions changes. Every order of configurations thus gives the
-// same bits, and the candidate order is the fastest.
+// Estimate implements arch.Architecture. It computes what the formulas of the terms say. Values that depend on fewer
+// than all three tile dimensions are kept until one of these dimensions changes. Every order of configurations thus
+// gives the same bits, and the candidate order is the fastest.
 func (r *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	if err := r.supports(&p, ""); len(cfgs) == 0 && err != nil {
+	if err := r.Supports(&p, cfgs...); err != nil {
 		return err
 	}
-	if err := fits(len(dst), len(cfgs)); err != nil {
+	if err := r.Fits(len(dst), len(cfgs)); err != nil {
 		return err
 	}
 	if err := r.reject(dst, &p, cfgs); err != nil {
@@ -89,9 +89,6 @@ func (r *Model) reject(dst []arch.Estimate, p *gemm.Problem, cfgs []gemm.Config)
 	for start, end := 0, 0; start < len(cfgs); start = end {
 		f, err := r.family(&cfgs[start])
 		if err != nil {
-			return err
-		}
-		if err := r.supports(p, f.Name()); err != nil {
 			return err
 		}
 		axes := f.Axes()
@@ -183,7 +180,7 @@ func (r *Model) superGroup(gridM, gridN, active int) (tileM, tileN int) {
 func (r *Model) l2Hit(p *gemm.Problem, c *gemm.Config, a *areaPart) float64 {
 	tileM, tileN := r.shrink(a.tileM, a.tileN, c)
 	hit := hitRate(tileM*c.BlockM*c.BlockK, tileN*c.BlockK*c.BlockN, tileM, tileN)
-	if r.gridStepBytes(a.gridM, a.gridN, c) > r.l2Bytes {
+	if (a.gridM*c.BlockM*c.BlockK+a.gridN*c.BlockK*c.BlockN)*kernel.ElementBytes > r.l2Bytes {
 		hit = min(hit, l2HitCap)
 	}
 	return hit
@@ -203,11 +200,6 @@ func (r *Model) shrink(tileM, tileN int, c *gemm.Config) (int, int) {
 	return tileM, tileN
 }
 
-// gridStepBytes returns the bytes of one K step of the whole padded grid.
-func (r *Model) gridStepBytes(gridM, gridN int, c *gemm.Config) int {
-	return (gridM*c.BlockM*c.BlockK + gridN*c.BlockK*c.BlockN) * kernel.ElementBytes
-}
-
 // hitRate returns the share of the requests of a tileM × tileN super group that hit data already loaded by another of
 // its tiles, from the distinct amounts of A and B: (total − distinct) / total.
 func hitRate(uniqueA, uniqueB, tileM, tileN int) float64 {
@@ -215,15 +207,9 @@ func hitRate(uniqueA, uniqueB, tileM, tileN int) float64 {
 	return float64(total-(uniqueA+uniqueB)) / float64(total)
 }
 
-// loadBytes returns the bytes that one SM loads per K step.
+// loadBytes returns the bytes that one SM loads per K step: A and B each in whole cache lines.
 func loadBytes(c *gemm.Config) int {
-	a, b := operandLoads(c)
+	a := cdiv(c.BlockM*c.BlockK*kernel.ElementBytes, lineBytes) * lineBytes
+	b := cdiv(c.BlockK*c.BlockN*kernel.ElementBytes, lineBytes) * lineBytes
 	return max(a+b, lineBytes)
-}
-
-// operandLoads returns the bytes of A and of B that one SM loads per K step, in whole cache lines.
-func operandLoads(c *gemm.Config) (a, b int) {
-	a = cdiv(c.BlockM*c.BlockK*kernel.ElementBytes, lineBytes) * lineBytes
-	b = cdiv(c.BlockK*c.BlockN*kernel.ElementBytes, lineBytes) * lineBytes
-	return a, b
 }

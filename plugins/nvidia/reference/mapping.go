@@ -14,7 +14,7 @@ var groupCandidates = [...]int{1, 2, 3, 4, 5, 6, 8, 16}
 // first wave, (distinct tile rows)·block_m + (distinct tile columns)·block_n. The items of a batch have distinct
 // operands, so the footprint is that of one item.
 func (r *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	if err := r.supports(&p, c.Kernel); err != nil {
+	if err := r.Supports(&p, c); err != nil {
 		return arch.Mapping{}, err
 	}
 	if _, err := r.family(&c); err != nil {

@@ -5,13 +5,13 @@ package reference
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -37,10 +37,10 @@ const (
 // Every product that feeds an addition is wrapped in a conversion, so that Go does not fuse the two. Results then have
 // the same bits on every platform.
 type Model struct {
-	description arch.Description
-	device      *gpu.Device
-	families    []Family
-	levels      []arch.Level
+	tabled.Model
+	device   *gpu.Device
+	families []Family
+	formulas *tabled.Formulas
 
 	numSMs      int
 	l2Bytes     int
@@ -51,8 +51,6 @@ type Model struct {
 	dramCoeff   float64
 	dramPenalty float64 // cycles
 }
-
-var _ arch.Architecture = (*Model)(nil)
 
 // Family is a kernel family for this model, which distinguishes tiles but not warps and stages.
 type Family interface {
@@ -75,7 +73,7 @@ type Family interface {
 func New(d *gpu.Device, families []Family) *Model {
 	params := d.Params
 	r := &Model{
-		description: d.Description(), device: d, families: families,
+		device: d, families: families,
 		numSMs:      d.SMs,
 		l2Bytes:     params.Int("l2_bytes"),
 		mmaCycles:   params.Get("mma_latency") / params.Get("tensor_cores_per_sm"),
@@ -85,7 +83,7 @@ func New(d *gpu.Device, families []Family) *Model {
 		dramPenalty: params.Get("hbm_latency_penalty"),
 	}
 	r.groupM = int(math.Ceil(math.Sqrt(float64(r.numSMs))))
-	r.levels = []arch.Level{
+	r.Memory = []arch.Level{
 		{
 			Name: "L2", Capacity: unit.Bytes(r.l2Bytes), Partitions: 1, Bound: arch.BoundL2,
 			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(r.l2Ratio), Units: r.numSMs, Linear: true},
@@ -95,42 +93,30 @@ func New(d *gpu.Device, families []Family) *Model {
 			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(r.dramRatio), Units: r.numSMs, C1: r.dramCoeff},
 		},
 	}
-	r.description.Model, r.description.Kernels = Name, kernel.Names(families)
-	r.description.Families = kernel.Declared(families, takes)
-	r.description.Rung = arch.RungSpec
+	desc := &r.Description
+	*desc = d.Description()
+	desc.Model, desc.Kernels, desc.Families = Name, kernel.Names(families), kernel.Declared(families, takes)
+	desc.Rung = arch.RungSpec
 	if d.Calibrated() {
-		r.description.Rung = arch.RungCalibrated
+		desc.Rung = arch.RungCalibrated
 	}
-	r.description.Constants, r.description.Terms = constants, terms
-	r.description.Unused = formula.Unused(d.Params, slices.Concat(formula.Of(terms), []string{"clock"}, gpu.Limits))
+	desc.Constants, desc.Terms = constants, terms
+	desc.Unused = formula.Unused(d.Params, slices.Concat(formula.Of(terms), []string{"clock"}, gpu.Limits))
 	// On the H200 its totals are off from measured times by 144 % at the median.
-	r.description.RanksOnly = true
-	r.description.Order = arch.Order{Keys: []arch.Key{arch.KeyIntensity}}
+	desc.RanksOnly = true
+	desc.Order = arch.Order{Keys: []arch.Key{arch.KeyIntensity}}
+	r.formulas = tabled.NewFormulas(desc, inputs...)
 	return r
 }
-
-// Describe implements arch.Architecture.
-func (r *Model) Describe() *arch.Description { return &r.description }
-
-// Hierarchy implements arch.Architecture.
-func (r *Model) Hierarchy() arch.MemoryHierarchy { return hierarchy{r} }
 
 // takes reports whether the model has the cost of these types. Its compute term is the latency of the 16-bit mma.sync
 // m16n8k16, and its epilogue writes 16-bit results.
 func takes(t gemm.Types) bool { return t.In.Bits() == 16 && t.Out == t.In }
 
-// supports returns an error for a problem that the model does not support with the kernels of a family.
-func (r *Model) supports(p *gemm.Problem, family string) error {
-	if err := r.description.Supports(family, p); err != nil {
-		return err
-	}
-	return p.Validate()
-}
-
 // family returns the family of a configuration. It fails if the family is unknown or if a number of the configuration
 // is out of range.
 func (r *Model) family(c *gemm.Config) (Family, error) {
-	f, err := kernel.Find(&r.description, r.families, c.Kernel)
+	f, err := kernel.Find(&r.Description, r.families, c.Kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -140,10 +126,10 @@ func (r *Model) family(c *gemm.Config) (Family, error) {
 // Candidates implements arch.Architecture. The most suitable warps and stages of each tile are first, because the model
 // ignores them and a space may vary them.
 func (r *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	if err := r.supports(&p, s.Kernel); err != nil {
+	if err := r.Supports(&p, gemm.Config{Kernel: s.Kernel}); err != nil {
 		return nil, err
 	}
-	f, err := kernel.Find(&r.description, r.families, s.Kernel)
+	f, err := kernel.Find(&r.Description, r.families, s.Kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -174,10 +160,26 @@ func (r *Model) check(f Family, o kernel.Operands, c *gemm.Config) (reason arch.
 	return f.CheckTile(r.device, o, c)
 }
 
-// fits returns an error for a destination of the wrong length, which is a bug of the caller.
-func fits(have, want int) error {
-	if have != want {
-		return fmt.Errorf("reference: room for %d results, but %d are requested", have, want)
+// Terms implements arch.Architecture.
+func (r *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
+	if err := r.Fits(len(dst), len(cfgs)*len(terms)); err != nil {
+		return err
+	}
+	for i := range cfgs {
+		c := &cfgs[i]
+		if _, err := r.family(c); err != nil {
+			return err
+		}
+		if err := r.Supports(&p, *c); err != nil {
+			return err
+		}
+		var a areaPart
+		var d depthPart
+		r.area(&a, &p, c.BlockM, c.BlockN)
+		d.set(&p, c.BlockK)
+		tileM, tileN := r.shrink(a.tileM, a.tileN, c)
+		r.formulas.Row(dst[i*len(terms):][:len(terms)], p, c, float64(a.tileM), float64(a.tileN), float64(tileM),
+			float64(tileN), float64(p.M*p.N*p.K)/float64(a.launched*d.launched))
 	}
 	return nil
 }

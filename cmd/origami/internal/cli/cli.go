@@ -14,13 +14,13 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/calibratecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/catalogcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/laddercmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measurecmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/owncmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/picturecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
@@ -156,16 +156,13 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	ask := []*cobra.Command{
-		pickcmd.NewSelect(f, pickcmd.Select), pickcmd.NewRank(f, pickcmd.Rank), pickcmd.NewExplain(f, pickcmd.Explain),
-		comparecmd.New(f, comparecmd.Run), picturecmd.NewMap(f, picturecmd.Map),
-		picturecmd.NewRoofline(f, picturecmd.Roofline), laddercmd.New(f, laddercmd.Run),
-		reportcmd.New(f, reportcmd.Run), server.Command(f, server.Run), measurecmd.NewBench(f, measurecmd.Bench),
-		measurecmd.NewTune(f, measurecmd.Tune), evalcmd.New(f, evalcmd.Run), pickcmd.NewExport(f, sys.Export, pickcmd.Export),
+		pickcmd.NewSelect(f), pickcmd.NewRank(f), pickcmd.NewExplain(f), comparecmd.New(f), picturecmd.NewMap(f),
+		picturecmd.NewRoofline(f), laddercmd.New(f), reportcmd.New(f), server.Command(f, Served()), measurecmd.NewBench(f),
+		measurecmd.NewTune(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),
 	}
 	look := []*cobra.Command{
-		catalogcmd.NewArch(f), owncmd.NewCalibrate(f, owncmd.Calibrate), owncmd.NewFit(f, owncmd.Fit),
-		logiccmd.New(f), catalogcmd.NewPlugin(f, sys.Plugins),
-		newConfig(f), newVersion(f, sys.Protocol),
+		catalogcmd.NewArch(f), calibratecmd.NewCalibrate(f), calibratecmd.NewFit(f), logiccmd.New(f),
+		catalogcmd.NewPlugin(f, sys.Plugins), newConfig(f), newVersion(f, sys.Protocol),
 	}
 	for _, c := range ask {
 		c.GroupID = groupAsk

@@ -12,78 +12,51 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/catalogcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/picturecmd"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/spf13/pflag"
 )
 
-// endpoint is a question that requests may ask. Its parameters are flags of the command of the same name, with _ for -.
+// Endpoint is a question that requests may ask. Its parameters are flags of the command of the same name, with _ for -.
 // Flags that name a file or start a measurement are left out.
-type endpoint struct {
-	name, summary string
-	params        []string
-	// ask adds the parameters to a set of flags, and returns what answers.
-	ask func(*session.Factory, *pflag.FlagSet) func(context.Context) (any, error)
-	// schema is the name of the answer in ask.Schemas(), and list says that the answer is a list of them.
-	schema string
-	list   bool
+type Endpoint struct {
+	Name, Summary string
+	Params        []string
+	// Ask adds the parameters to a set of flags, and returns what answers.
+	Ask func(*session.Factory, *pflag.FlagSet) func(context.Context) (any, error)
+	// Schema is the name of the answer in ask.Schemas(), and List says that the answer is a list of them.
+	Schema string
+	List   bool
 }
 
-// settings are the parameters that are settings of the command line.
-var settings = []string{"arch", "device", "model", "kernel", "rung", "dtype"}
+// Content is what a server answers: questions, and a page about a problem.
+type Content struct {
+	Endpoints []Endpoint
+	// Page adds the flags of a problem to a set of flags, and returns what makes the page about it.
+	Page func(*session.Factory, *pflag.FlagSet) func(context.Context) (*report.Page, error)
+}
 
-// shape are the parameters that describe a problem.
-var shape = []string{"m", "n", "k", "batch", "groups", "trans_a", "trans_b", "lda", "ldb", "ldc", "alpha", "beta",
+// Settings are the parameters that are settings of the command line.
+var Settings = []string{"arch", "device", "model", "kernel", "rung", "dtype"}
+
+// Shape are the parameters that describe a problem.
+var Shape = []string{"m", "n", "k", "batch", "groups", "trans_a", "trans_b", "lda", "ldb", "ldc", "alpha", "beta",
 	"align", "out_dtype"}
 
-// grid are the parameters of a map.
-var grid = []string{"m", "n", "k", "trans_a", "trans_b", "out_dtype"}
-
-func endpoints() []endpoint {
-	with := func(more ...string) []string { return slices.Concat(settings, shape, more) }
-	return []endpoint{
-		{"select", pickcmd.SelectShort, with("regret"), pickcmd.SelectAsk, "Answer", false},
-		{"rank", pickcmd.RankShort, with("top"), pickcmd.RankAsk, "Ranked", true},
-		{"explain", pickcmd.ExplainShort, with("config"), pickcmd.ExplainAsk, "Explanation", false},
-		{"compare", comparecmd.Short, with("same_model", "price", "watts"), comparecmd.Ask, "Comparison", false},
-		{"roofline", picturecmd.RooflineShort, with("config", "measured"), picturecmd.RooflineAsk, "Rooflines", false},
-		{"map", picturecmd.MapShort, slices.Concat(settings, grid), picturecmd.MapAsk, "Cell", true},
-		{"eval", evalcmd.Short, settings, evalcmd.Ask, "Evaluation", false},
-		{"archs", catalogcmd.Short, nil, catalogcmd.Ask, "Arch", true},
-	}
-}
-
-// Unserved are the commands that no endpoint answers, with the reason.
-var Unserved = map[string]string{
-	"arch": "its list is archs; show has the parameters of explain", "report": "the page at / is it",
-	"bench": "it measures, or reads files", "calibrate": "it measures", "tune": "it measures", "ladder": "it measures",
-	"fit": "it reads measurements, and takes minutes", "logic": "it reads files", "export": "it writes files",
-	"plugin": "it starts programs", "serve": "it is the server", "config": "the settings are the server's own",
-	"version": "/metrics and the page say it", "completion": "it is for shells", "help": "/openapi.json describes all",
-}
-
-// Serves reports whether an endpoint answers what a command does.
-func Serves(command string) bool {
-	return slices.ContainsFunc(endpoints(), func(e endpoint) bool { return e.name == command })
-}
-
 // answer sends the answer to a question.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, e endpoint) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Endpoint) {
 	var out buffer
 	v, err := s.value(r.Context(), e, r)
 	if err == nil {
 		err = write(&out, v)
 	}
 	if err != nil {
-		refuse(w, statusOf(r.Context(), err), s.failure(r.Context(), err, e.params))
+		refuse(w, statusOf(r.Context(), err), s.failure(r.Context(), err, e.Params))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -120,17 +93,17 @@ func write(out *buffer, v any) error {
 }
 
 // value answers the question of a request.
-func (s *Server) value(ctx context.Context, e endpoint, r *http.Request) (any, error) {
-	values, err := asked(r, e.params)
+func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) (any, error) {
+	values, err := asked(r, e.Params)
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.factoryFor(values, e.params)
+	f, err := s.factoryFor(values, e.Params)
 	if err != nil {
 		return nil, err
 	}
-	flags := pflag.NewFlagSet(e.name, pflag.ContinueOnError)
-	answer := e.ask(f, flags)
+	flags := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
+	answer := e.Ask(f, flags)
 	if err := setFlags(flags, values); err != nil {
 		return nil, err
 	}
@@ -141,7 +114,7 @@ func (s *Server) value(ctx context.Context, e endpoint, r *http.Request) (any, e
 // setFlags sets the flags that are no settings.
 func setFlags(flags *pflag.FlagSet, values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) { // of several faults, the same one is said every time
-		if slices.Contains(settings, name) {
+		if slices.Contains(Settings, name) {
 			continue
 		}
 		if err := flags.Set(strings.ReplaceAll(name, "_", "-"), values[name]); err != nil {
@@ -172,7 +145,7 @@ func (s *Server) factoryFor(values map[string]string, params []string) (*session
 		return nil, diag.Inputf("unknown rung %q", rung).Do("use one of %s", strings.Join(config.Rungs(), ", "))
 	}
 	streams := iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)
-	streams.Hint = hintFor(params)
+	streams.Hint = s.hintFor(params)
 	f := s.factory.For(streams)
 	f.Settings.Format = config.JSON
 	if value, ok := values["arch"]; ok {

@@ -13,7 +13,7 @@ import (
 // are put into its words here, so that the commands need not know who asks.
 
 // hintFor returns what puts an error into the words of a client who may give these parameters.
-func hintFor(params []string) func(error) error {
+func (s *Server) hintFor(params []string) func(error) error {
 	return func(err error) error {
 		var d *diag.Error
 		if !errors.As(err, &d) {
@@ -23,7 +23,7 @@ func hintFor(params []string) func(error) error {
 		if err.Error() != d.Error() { // it says more than the diagnosis in it
 			c = diag.Error{Kind: d.Kind, What: err.Error(), Err: err}
 		}
-		c.Where, c.What, c.Fix = assigned(c.Where, place), inWords(c.What), advice(c.Fix, params)
+		c.Where, c.What, c.Fix = assigned(c.Where, place), inWords(c.What), s.advice(c.Fix, params)
 		if d.Code == diag.CodeUnknownDevice {
 			return c.Also("/api/v1/archs lists the devices")
 		}
@@ -69,7 +69,7 @@ func assigned(text string, where *regexp.Regexp) string {
 }
 
 // advice leaves out what a client cannot do: give a flag that is no parameter, run a command that is no path.
-func advice(text string, params []string) string {
+func (s *Server) advice(text string, params []string) string {
 	can := func(part string) bool {
 		for _, f := range flag.FindAllStringSubmatch(part, -1) {
 			if !slices.Contains(params, parameter(f[2])) {
@@ -83,7 +83,7 @@ func advice(text string, params []string) string {
 		if name == "arch" {
 			name = "archs"
 		}
-		if slices.ContainsFunc(endpoints(), func(e endpoint) bool { return e.name == name }) {
+		if slices.ContainsFunc(s.Endpoints, func(e Endpoint) bool { return e.Name == name }) {
 			return "/api/v1/" + name
 		}
 		return found

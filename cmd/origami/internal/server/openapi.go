@@ -15,15 +15,15 @@ import (
 type object = map[string]any
 
 // openAPI describes the endpoints. What a parameter means is the help of its flag.
-func openAPI() object {
+func (s *Server) openAPI() object {
 	common := pflag.NewFlagSet("", pflag.ContinueOnError)
 	config.Register(common)
 	paths := object{}
-	for _, e := range endpoints() {
-		flags := pflag.NewFlagSet(e.name, pflag.ContinueOnError)
-		e.ask(&session.Factory{}, flags)
+	for _, e := range s.Endpoints {
+		flags := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
+		e.Ask(&session.Factory{}, flags)
 		var params []object
-		for _, name := range e.params {
+		for _, name := range e.Params {
 			flag := flags.Lookup(strings.ReplaceAll(name, "_", "-"))
 			if flag == nil {
 				flag = common.Lookup(name)
@@ -32,20 +32,20 @@ func openAPI() object {
 			params = append(params, object{"name": name, "in": "query", "description": assigned(usage, example),
 				"schema": object{"type": typeOf(flag.Value.Type())}})
 		}
-		answer := object{"$ref": "#/components/schemas/" + e.schema}
-		if e.list {
+		answer := object{"$ref": "#/components/schemas/" + e.Schema}
+		if e.List {
 			answer = object{"type": "array", "items": answer}
 		}
 		failure := object{"description": "why there is no answer",
 			"content": content(object{"$ref": "#/components/schemas/Failure"})}
-		operation := object{"operationId": e.name, "summary": e.summary, "responses": object{
+		operation := object{"operationId": e.Name, "summary": e.Summary, "responses": object{
 			"200":     object{"description": "the answer", "content": content(answer)},
 			"default": failure,
 		}}
 		if params != nil {
 			operation["parameters"] = params
 		}
-		paths["/api/v1/"+e.name] = object{"get": operation}
+		paths["/api/v1/"+e.Name] = object{"get": operation}
 	}
 	return object{
 		"openapi": "3.1.0",
@@ -76,9 +76,9 @@ func typeOf(kind string) string {
 }
 
 // describe sends the description.
-func describe(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) describe(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	text, err := json.MarshalIndent(openAPI(), "", "  ")
+	text, err := json.MarshalIndent(s.openAPI(), "", "  ")
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err)
 		return

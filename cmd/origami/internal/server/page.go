@@ -4,15 +4,15 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/spf13/pflag"
+
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/spf13/pflag"
 )
 
 // pageParams are the parameters of a page.
-var pageParams = slices.Concat(settings, shape)
+var pageParams = slices.Concat(Settings, Shape)
 
 // page sends the page of `origami report` about the problem that its form asks for.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
@@ -51,17 +51,12 @@ func (s *Server) built(r *http.Request, values map[string]string) (*report.Page,
 	if err != nil {
 		return nil, err
 	}
-	o := &reportcmd.Options{Factory: f, Ask: "/api/v1/select", Memory: &s.memory}
 	flags := pflag.NewFlagSet("page", pflag.ContinueOnError)
-	o.Register(flags)
+	build := s.Page(f, flags)
 	if err := setFlags(flags, values); err != nil {
 		return nil, err
 	}
-	p, _, err := reportcmd.Build(r.Context(), o, func(int, int) {}) // the page says what failed
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+	return build(r.Context())
 }
 
 // form has the last question.

@@ -20,11 +20,12 @@ type Serving struct {
 	Factory *session.Factory
 	Listen  string
 	Limits  Options
+	Content Content
 }
 
-// Command returns `origami serve`. run is Run, or what a test wants to see called.
-func Command(f *session.Factory, run func(context.Context, *Serving) error) *cobra.Command {
-	o := &Serving{Factory: f}
+// Command returns `origami serve`.
+func Command(f *session.Factory, c Content) *cobra.Command {
+	o := &Serving{Factory: f, Content: c}
 	cmd := &cobra.Command{
 		Use:   "serve [--listen ADDRESS]",
 		Short: "Answer questions in a browser, and programs in JSON",
@@ -38,7 +39,7 @@ func Command(f *session.Factory, run func(context.Context, *Serving) error) *cob
   origami serve --arch h200,mi300x --listen localhost:9000
   curl 'http://localhost:8620/api/v1/select?arch=h200&m=4096&n=4096&k=4096'`,
 		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -63,7 +64,7 @@ func Run(ctx context.Context, o *Serving) error {
 	}
 	at, err := netip.ParseAddrPort(l.Addr().String())
 	o.Limits.Local = err == nil && at.Addr().IsLoopback()
-	server, err := New(ctx, o.Factory, o.Limits)
+	server, err := New(ctx, o.Factory, o.Content, o.Limits)
 	if err != nil {
 		_ = l.Close()
 		return err

@@ -25,7 +25,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -51,6 +50,7 @@ const (
 // Server answers questions. It is an http.Handler.
 type Server struct {
 	Options
+	Content
 	factory *session.Factory
 	mux     *http.ServeMux
 	limiter *rate.Limiter
@@ -58,23 +58,22 @@ type Server struct {
 	working chan struct{}
 	unread  outbox
 	metrics *metrics.Set
-	memory  reportcmd.Memory
 }
 
 // New connects to the plugins and returns a server.
-func New(ctx context.Context, f *session.Factory, o Options) (*Server, error) {
+func New(ctx context.Context, f *session.Factory, c Content, o Options) (*Server, error) {
 	if _, err := f.Manifests(ctx); err != nil { // so that requests share the plugins
 		return nil, err
 	}
-	s := &Server{Options: o, factory: f, mux: http.NewServeMux(), metrics: metrics.NewSet(),
+	s := &Server{Options: o, Content: c, factory: f, mux: http.NewServeMux(), metrics: metrics.NewSet(),
 		limiter: rate.NewLimiter(rate.Limit(o.Rate), max(1, int(2*o.Rate))),
 		working: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	s.metrics.NewGauge("origami_questions_in_progress", func() float64 { return float64(len(s.working)) })
-	for _, e := range endpoints() {
-		s.handle("GET /api/v1/"+e.name, s.limited(func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, e) }))
+	for _, e := range s.Endpoints {
+		s.handle("GET /api/v1/"+e.Name, s.limited(func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, e) }))
 	}
 	s.handle("GET /{$}", s.limited(s.page))
-	s.handle("GET /openapi.json", describe)
+	s.handle("GET /openapi.json", s.describe)
 	s.handle("GET /assets/", http.FileServerFS(report.Assets).ServeHTTP)
 	s.handle("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	s.handle("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
@@ -305,7 +304,7 @@ func (s *Server) failure(ctx context.Context, err error, params []string) error 
 	if late(ctx, err) {
 		return &diag.Error{What: fmt.Sprintf("the answer takes longer than %v", s.TimeLimit), Fix: "ask for less at once"}
 	}
-	return hintFor(params)(err)
+	return s.hintFor(params)(err)
 }
 
 // refuse writes an error as the command line does with --json.

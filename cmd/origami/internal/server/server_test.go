@@ -29,6 +29,9 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
+// Served is what the tests serve: the questions of the command line, which imports this package.
+var Served Content
+
 // serverOf returns a server over a plugin.
 func serverOf(t testing.TB, p arch.Provider, o Options) *Server {
 	t.Helper()
@@ -45,7 +48,7 @@ func serverOf(t testing.TB, p arch.Provider, o Options) *Server {
 	if o.TimeLimit == 0 {
 		o.TimeLimit = time.Minute
 	}
-	s, err := New(t.Context(), f, o)
+	s, err := New(t.Context(), f, Served, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +122,7 @@ func TestAnswersAreDescribed(t *testing.T) {
 		described(t, s, q[0], q[1])
 		paths["/api/v1/"+q[0]] = true
 	}
-	for path := range openAPI()["paths"].(object) {
+	for path := range s.openAPI()["paths"].(object) {
 		if !paths[path] {
 			t.Errorf("%s is not tried", path)
 		}
@@ -204,7 +207,7 @@ func TestErrorsAreInTheClientsWords(t *testing.T) {
 		t.Error(page)
 	}
 	// So do the descriptions of the parameters.
-	paths, _ := json.Marshal(openAPI()["paths"])
+	paths, _ := json.Marshal(s.openAPI()["paths"])
 	if found := flags.Find(paths); found != nil {
 		t.Errorf("the description has %s", found)
 	}

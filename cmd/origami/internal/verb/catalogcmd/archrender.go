@@ -78,9 +78,9 @@ type ofFamily[T any] struct {
 	it     T
 }
 
-func of[T any](v *view, archList func(*arch.Family) []T) (all []ofFamily[T]) {
+func of[T any](v *view, list func(*arch.Family) []T) (all []ofFamily[T]) {
 	for i := range v.Families {
-		for _, x := range archList(&v.Families[i]) {
+		for _, x := range list(&v.Families[i]) {
 			all = append(all, ofFamily[T]{v.Families[i].Name, x})
 		}
 	}

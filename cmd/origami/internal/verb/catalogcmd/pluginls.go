@@ -113,10 +113,10 @@ func reason(f *session.Factory, p *host.PluginInfo) string {
 
 // provide fills in what a manifest lists.
 func (l *listed) provide(m arch.Manifest) {
-	add := func(pluginList *[]string, names ...string) {
+	add := func(list *[]string, names ...string) {
 		for _, name := range names {
-			if !slices.Contains(*pluginList, name) {
-				*pluginList = append(*pluginList, name)
+			if !slices.Contains(*list, name) {
+				*list = append(*list, name)
 			}
 		}
 	}

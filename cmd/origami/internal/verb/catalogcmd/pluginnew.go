@@ -297,13 +297,13 @@ func checkout(dir string) string {
 // requirements writes go.mod and go.sum of a module on a checkout of origami, with the requirements of the example in
 // the same versions. If origami builds, the plugin builds too, without a network.
 func requirements(ctx context.Context, module, sdk string) (mod, sum []byte, err error) {
-	pluginList := osexec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f",
+	list := osexec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f",
 		"{{with .Module}}{{.Path}} {{.Version}} {{.GoVersion}}{{end}}", "./sdk/example/...")
-	pluginList.Dir = sdk
-	pluginList.Env = append(os.Environ(), "GOWORK=off")
+	list.Dir = sdk
+	list.Env = append(os.Environ(), "GOWORK=off")
 	var stderr bytes.Buffer
-	pluginList.Stderr = &stderr
-	out, err := pluginList.Output()
+	list.Stderr = &stderr
+	out, err := list.Output()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 		return nil, nil, diag.Inputf("the dependencies of origami's source cannot be listed: %v: %s", err,

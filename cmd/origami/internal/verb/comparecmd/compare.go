@@ -31,8 +31,8 @@ type Options struct {
 	Price, Watts perSide
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+// New returns the command.
+func New(f *session.Factory) *cobra.Command {
 	o := &Options{Factory: f, Watts: perSide{word: fromDevice}}
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH,ARCH… -m SIZE -n SIZE -k SIZE",
@@ -50,7 +50,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2 --report ./report
   origami compare --arch sm90@h200,gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
 		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
 	return cmd

@@ -46,8 +46,8 @@ type Options struct {
 	list  *session.ProblemList
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+// New returns the command.
+func New(f *session.Factory) *cobra.Command {
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "eval (--arch ARCH | --published)",
@@ -77,7 +77,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
 			if cmd.Flags().Changed("dtype") {
 				o.DType = f.Settings.DType
 			}
-			return run(cmd.Context(), o)
+			return Run(cmd.Context(), o)
 		},
 	}
 	o.register(cmd.Flags())

@@ -29,8 +29,8 @@ type Options struct {
 	Records, Report string
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+// New returns the command.
+func New(f *session.Factory) *cobra.Command {
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "ladder [--arch ARCH] [-m SIZE -n SIZE -k SIZE]",
@@ -50,7 +50,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami --arch sm90@h200 bench --kernel sgemm --dtype fp32 --executor cuda --records sgemm-h200
   origami --arch sm90@h200 ladder --records sgemm-h200 --json`,
 		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

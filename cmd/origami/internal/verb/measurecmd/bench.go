@@ -36,8 +36,8 @@ type BenchOptions struct {
 	RetryFailed, Mend bool
 }
 
-// NewBench returns the command. run is Bench, or what a test wants to see called.
-func NewBench(f *session.Factory, run func(context.Context, *BenchOptions) error) *cobra.Command {
+// NewBench returns the command.
+func NewBench(f *session.Factory) *cobra.Command {
 	o := &BenchOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "bench --arch ARCH",
@@ -62,7 +62,7 @@ func NewBench(f *session.Factory, run func(context.Context, *BenchOptions) error
   origami bench --arch sm90@h200 --executor cuda --contract lik,ljk->ji --size i=64,j=64,k=8,l=512
   origami bench --arch sm90@h200 --records ./my-sweep --format csv > three-ways.csv`,
 		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return Bench(cmd.Context(), o) },
 	}
 	o.Query.RegisterFile(cmd.Flags())
 	o.Query.Contract.Register(cmd.Flags())

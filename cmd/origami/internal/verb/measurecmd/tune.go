@@ -38,8 +38,8 @@ const (
 	all     = "all"
 )
 
-// NewTune returns the command. run is Tune, or what a test wants to see called.
-func NewTune(f *session.Factory, run func(context.Context, *TuneOptions) error) *cobra.Command {
+// NewTune returns the command.
+func NewTune(f *session.Factory) *cobra.Command {
 	o := &TuneOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "tune FILE --arch ARCH",
@@ -59,7 +59,7 @@ func NewTune(f *session.Factory, run func(context.Context, *TuneOptions) error) 
 		Args: session.OneArgument("FILE", "a tuning file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.file = args[0]
-			return run(cmd.Context(), o)
+			return Tune(cmd.Context(), o)
 		},
 	}
 	flags := cmd.Flags()

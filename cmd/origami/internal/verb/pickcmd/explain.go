@@ -23,8 +23,8 @@ type ExplainOptions struct {
 	Terms bool
 }
 
-// NewExplain returns the command. run is Explain, or what a test wants to see called.
-func NewExplain(f *session.Factory, run func(context.Context, *ExplainOptions) error) *cobra.Command {
+// NewExplain returns the command.
+func NewExplain(f *session.Factory) *cobra.Command {
 	o := &ExplainOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
@@ -40,7 +40,7 @@ func NewExplain(f *session.Factory, run func(context.Context, *ExplainOptions) e
   origami explain --arch sm89 -m 4096 -n 4096 -k 4096 --config 128x256x64,w8,s3,g8
   origami explain --arch gfx942 -m 4096 -n 4096 -k 4096 --json`,
 		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return Explain(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
 	return cmd

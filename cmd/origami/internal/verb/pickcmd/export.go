@@ -41,8 +41,8 @@ type ExportOptions struct {
 	Generate Generate
 }
 
-// NewExport returns the command. run is Export, or what a test wants to see called.
-func NewExport(f *session.Factory, generate Generate, run func(context.Context, *ExportOptions) error) *cobra.Command {
+// NewExport returns the command.
+func NewExport(f *session.Factory, generate Generate) *cobra.Command {
 	o := &ExportOptions{Factory: f, Generate: generate}
 	cmd := &cobra.Command{
 		Use:   "export --arch ARCH -m SIZE -n SIZE -k SIZE --kernel FAMILY",
@@ -55,7 +55,7 @@ func NewExport(f *session.Factory, generate Generate, run func(context.Context, 
   origami export --arch sm89 -m 512 -n 512 -k 512 --kernel mma --config 64x64x64,w4,s3 --add
   origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --epilogue bias+gelu`,
 		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return Export(cmd.Context(), o) },
 	}
 	o.Query.Register(cmd.Flags(), false)
 	cmd.Flags().StringVar(&o.Config, "config", "",

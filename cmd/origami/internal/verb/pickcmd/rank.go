@@ -26,8 +26,8 @@ type RankOptions struct {
 	All, Rejected bool
 }
 
-// NewRank returns the command. run is Rank, or what a test wants to see called.
-func NewRank(f *session.Factory, run func(context.Context, *RankOptions) error) *cobra.Command {
+// NewRank returns the command.
+func NewRank(f *session.Factory) *cobra.Command {
 	o := &RankOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "rank --arch ARCH -m SIZE -n SIZE -k SIZE",
@@ -42,14 +42,10 @@ func NewRank(f *session.Factory, run func(context.Context, *RankOptions) error) 
 		Args:        session.NoArguments,
 		Annotations: map[string]string{config.PastesKey: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.All && cmd.Flags().Changed("top") {
-				return diag.Inputf("--all and --top contradict each other").Do("leave one of them out")
-			}
-			if err := o.checkTop(); err != nil {
+			if err := o.check(cmd.Flags()); err != nil {
 				return err
 			}
-			o.All = o.All || o.Rejected
-			return run(cmd.Context(), o)
+			return Rank(cmd.Context(), o)
 		},
 	}
 	o.register(cmd.Flags())
@@ -66,10 +62,15 @@ func (o *RankOptions) register(flags *pflag.FlagSet) {
 		"list those that cannot be used too, with the reason; implies --all")
 }
 
-func (o *RankOptions) checkTop() error {
-	if o.Top < 1 {
+// check refuses flags that contradict each other.
+func (o *RankOptions) check(flags *pflag.FlagSet) error {
+	switch {
+	case o.All && flags.Changed("top"):
+		return diag.Inputf("--all and --top contradict each other").Do("leave one of them out")
+	case o.Top < 1:
 		return diag.Inputf("--top %d is not positive", o.Top).Do("give a whole number of at least 1, or --all")
 	}
+	o.All = o.All || o.Rejected
 	return nil
 }
 
@@ -78,7 +79,7 @@ func RankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (an
 	o := &RankOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
-		if err := o.checkTop(); err != nil {
+		if err := o.check(flags); err != nil {
 			return nil, err
 		}
 		all, err := f.AskOne(ctx, &o.Query, ask.Question{Top: o.Top, Terms: true})
@@ -108,7 +109,7 @@ func Rank(ctx context.Context, o *RankOptions) error {
 	if o.All {
 		question.Top = 0
 	}
-	w := rankNewWriter(o, o.Factory.Format(), a.Describe(), problems)
+	w := newRankWriter(o, o.Factory.Format(), a.Describe(), problems)
 	listOrder := o.Rejected || o.All && (w.format == table.CSV || w.format == table.TSV)
 	bar := table.NewListBar(o.Factory.Streams, "ranking", o.Query.Problems)
 	defer bar.Stop()

@@ -1,11 +1,11 @@
 package pickcmd
 
 import (
-	"context"
 	"strings"
 	"testing"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/spf13/pflag"
+
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -25,13 +25,14 @@ func TestRankFlags(t *testing.T) {
 		{"--top 0", 0, false, false, "--top 0 is not positive"},
 		{"--top -1", 0, false, false, "--top -1 is not positive"},
 	} {
-		var got *RankOptions
-		cmd := NewRank(&session.Factory{}, func(_ context.Context, o *RankOptions) error { got = o; return nil })
-		cmd.SilenceErrors, cmd.SilenceUsage = true, true
-		cmd.SetArgs(strings.Fields(tc.args))
-		err := cmd.Execute()
+		got, flags := &RankOptions{}, pflag.NewFlagSet("rank", pflag.ContinueOnError)
+		got.register(flags)
+		err := flags.Parse(strings.Fields(tc.args))
+		if err == nil {
+			err = got.check(flags)
+		}
 		if tc.err != "" {
-			if err == nil || !strings.Contains(err.Error(), tc.err) || diag.KindOf(err) != diag.Input || got != nil {
+			if err == nil || !strings.Contains(err.Error(), tc.err) || diag.KindOf(err) != diag.Input {
 				t.Errorf("%q: got %v, want %q", tc.args, err, tc.err)
 			}
 			continue

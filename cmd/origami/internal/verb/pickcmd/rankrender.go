@@ -23,7 +23,7 @@ type rankWriter struct {
 	delimited *table.Delimited
 }
 
-func rankNewWriter(o *RankOptions, f table.Format, d *arch.Description, problems *session.Problems) *rankWriter {
+func newRankWriter(o *RankOptions, f table.Format, d *arch.Description, problems *session.Problems) *rankWriter {
 	w := &rankWriter{s: o.Factory.Streams, format: f, rejected: o.Rejected, more: problems.More(),
 		labels: problems.Labels()}
 	if f == table.CSV || f == table.TSV {

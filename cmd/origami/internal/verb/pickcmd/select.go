@@ -35,8 +35,8 @@ type SelectOptions struct {
 	Logic string
 }
 
-// NewSelect returns the command. run is Select, or what a test wants to see called.
-func NewSelect(f *session.Factory, run func(context.Context, *SelectOptions) error) *cobra.Command {
+// NewSelect returns the command.
+func NewSelect(f *session.Factory) *cobra.Command {
 	o := &SelectOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "select --arch ARCH -m SIZE -n SIZE -k SIZE",
@@ -58,7 +58,7 @@ func NewSelect(f *session.Factory, run func(context.Context, *SelectOptions) err
 			if err := o.checkTop(); err != nil {
 				return err
 			}
-			return o.answer(cmd.Context(), run)
+			return o.answer(cmd.Context())
 		},
 	}
 	o.register(cmd.Flags())
@@ -112,8 +112,8 @@ func (o *SelectOptions) checkTop() error {
 	return nil
 }
 
-// answer takes the road that the flags ask for. plain is the road of most questions.
-func (o *SelectOptions) answer(ctx context.Context, plain func(context.Context, *SelectOptions) error) error {
+// answer takes the road that the flags ask for. Select is the road of most questions.
+func (o *SelectOptions) answer(ctx context.Context) error {
 	switch {
 	case o.Logic != "":
 		return o.runLogic(ctx)
@@ -122,7 +122,7 @@ func (o *SelectOptions) answer(ctx context.Context, plain func(context.Context, 
 	case o.Query.Contract.Text != "":
 		return runContract(ctx, o)
 	default:
-		return plain(ctx, o)
+		return Select(ctx, o)
 	}
 }
 
@@ -145,7 +145,7 @@ func (o *SelectOptions) each(ctx context.Context, a arch.Architecture, list *ses
 	choose func(one *ask.Ranking, write func(*ask.Ranking) error) error,
 ) error {
 	s, many, top := o.Factory.Streams, o.Query.Problems != "", max(1, o.Top)
-	w := selectNewWriter(s, o.Factory.Format(), many, list, table.AxesOf(a.Describe(), q.Kernel), top)
+	w := newSelectWriter(s, o.Factory.Format(), many, list, table.AxesOf(a.Describe(), q.Kernel), top)
 	w.regret = q.Regret
 	if q.Top = max(1, q.Top); !many {
 		q.Top, q.Terms = max(2, q.Top), true // for the runner-up, and the waves and DRAM traffic of the pick

@@ -20,14 +20,16 @@ import (
 
 // Flags become options, without anything being run.
 func TestSelectFlags(t *testing.T) {
-	var got *SelectOptions
 	a := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
 		Getenv: func(string) string { return "" }}
 	root := &cobra.Command{
 		Use: "origami", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Configure(cmd) },
 	}
 	config.Register(root.PersistentFlags())
-	root.AddCommand(NewSelect(a, func(_ context.Context, o *SelectOptions) error { got = o; return nil }))
+	got := &SelectOptions{Factory: a}
+	cmd := &cobra.Command{Use: "select", RunE: func(*cobra.Command, []string) error { return nil }}
+	got.register(cmd.Flags())
+	root.AddCommand(cmd)
 	root.SetArgs(strings.Fields("--arch toy1 --device big select -m 1 -n 2 --k 3 --batch 4 --trans-a --dtype bf16 " +
 		"--kernel fancy --option a=b --option c=d,e --json"))
 	if err := root.Execute(); err != nil {
@@ -72,7 +74,7 @@ func TestFormatFollowsTheStream(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := o.answer(t.Context(), Select); err != nil {
+		if err := o.answer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := streams.Flush(); err != nil {
@@ -146,7 +148,7 @@ func typing(t *testing.T, format string) (keyboard io.WriteCloser, out selectAns
 	}
 	ended = make(chan error, 1)
 	go func() {
-		err := o.answer(ctx, Select)
+		err := o.answer(ctx)
 		_ = to.CloseWithError(err)
 		ended <- err
 	}()

@@ -73,7 +73,7 @@ func answers(t *testing.T, spread float64, x *exectest.Executor, format string, 
 		}
 	}
 	set(o)
-	err := o.answer(t.Context(), Select)
+	err := o.answer(t.Context())
 	if flushed := o.Factory.Streams.Flush(); flushed != nil {
 		t.Fatal(flushed)
 	}

@@ -28,7 +28,7 @@ type selectWriter struct {
 	time      string     // the header of its times
 }
 
-func selectNewWriter(
+func newSelectWriter(
 	s *table.Streams, f table.Format, many bool, problems *session.Problems, axes []gemm.Axis, top int,
 ) *selectWriter {
 	w := &selectWriter{s: s, format: f, many: many, top: top, more: problems.More(), labels: problems.Labels()}

@@ -36,8 +36,8 @@ type MapOptions struct {
 	Records, From, Report string
 }
 
-// NewMap returns the command. run is Map, or what a test wants to see called.
-func NewMap(f *session.Factory, run func(context.Context, *MapOptions) error) *cobra.Command {
+// NewMap returns the command.
+func NewMap(f *session.Factory) *cobra.Command {
 	o := &MapOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "map (--arch ARCH -m SIZES -n SIZES -k SIZES | --arch ARCH --records FOLDER | --from FILE)",
@@ -52,7 +52,7 @@ func NewMap(f *session.Factory, run func(context.Context, *MapOptions) error) *c
   origami map --arch sm90@h200 --records ./my-sweep --report ./maps
   origami map --from winners.csv --dtype fp32 --report ./maps`,
 		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return Map(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
 	return cmd

@@ -28,8 +28,8 @@ type RooflineOptions struct {
 	Report   string
 }
 
-// NewRoofline returns the command. run is Roofline, or what a test wants to see called.
-func NewRoofline(f *session.Factory, run func(context.Context, *RooflineOptions) error) *cobra.Command {
+// NewRoofline returns the command.
+func NewRoofline(f *session.Factory) *cobra.Command {
 	o := &RooflineOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "roofline --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE]",
@@ -51,7 +51,7 @@ func NewRoofline(f *session.Factory, run func(context.Context, *RooflineOptions)
   origami roofline --device-file my-gpu.yaml --problems shapes.csv --format csv
   origami roofline --arch h200 --measured --report ./roofs`,
 		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return Roofline(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
 	return cmd

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
@@ -27,8 +28,8 @@ type Options struct {
 	Memory *Memory
 }
 
-// New returns the command. run is Run, or what a test wants to see called.
-func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.Command {
+// New returns the command.
+func New(f *session.Factory) *cobra.Command {
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "report --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE | --problems FILE]",
@@ -45,7 +46,7 @@ func New(f *session.Factory, run func(context.Context, *Options) error) *cobra.C
   origami report --arch sm90@h200 --output records.html
   origami report --arch sm90@h200 --records ./my-sweep`,
 		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
 	o.Register(cmd.Flags())
 	return cmd
@@ -57,6 +58,22 @@ func (o *Options) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set to hold the models against; the shipped one otherwise")
 	flags.StringVarP(&o.Output, "output", "o", "report.html", "`FILE` to write")
+}
+
+// Page returns what adds the flags of a problem, and then makes the page of a server about it. All pages share a memory.
+func Page() func(*session.Factory, *pflag.FlagSet) func(context.Context) (*report.Page, error) {
+	memory := &Memory{}
+	return func(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (*report.Page, error) {
+		o := &Options{Factory: f, Ask: "/api/v1/select", Memory: memory}
+		o.Register(flags)
+		return func(ctx context.Context) (*report.Page, error) {
+			p, _, err := Build(ctx, o, func(int, int) {}) // the page says what failed
+			if err != nil {
+				return nil, err
+			}
+			return p, nil
+		}
+	}
 }
 
 // Run writes the page.

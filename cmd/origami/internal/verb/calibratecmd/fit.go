@@ -1,4 +1,4 @@
-package owncmd
+package calibratecmd
 
 import (
 	"context"
@@ -30,8 +30,8 @@ type FitOptions struct {
 	Write, Name string
 }
 
-// NewFit returns the command. run is Fit, or what a test wants to see called.
-func NewFit(f *session.Factory, run func(context.Context, *FitOptions) error) *cobra.Command {
+// NewFit returns the command.
+func NewFit(f *session.Factory) *cobra.Command {
 	o := &FitOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "fit --arch ARCH --records FOLDER",
@@ -51,7 +51,7 @@ func NewFit(f *session.Factory, run func(context.Context, *FitOptions) error) *c
   origami fit --device-file calibrated.yaml --records ./sweep --records ./more --write fitted.yaml
   origami fit --arch h200 --json`,
 		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return Fit(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

@@ -1,7 +1,7 @@
-// Package owncmd is `origami calibrate` and `origami fit`: a device file of one's own GPU. calibrate takes its numbers
+// Package calibratecmd is `origami calibrate` and `origami fit`: a device file of one's own GPU. calibrate takes its numbers
 // from microbenchmarks, and fit takes the constants of the model from measured kernels. What calibrate measures is
 // kept as records, and everything else is computed from these, also later and without the GPU.
-package owncmd
+package calibratecmd
 
 import (
 	"context"
@@ -28,8 +28,8 @@ type CalibrateOptions struct {
 	DeviceFile, Overrides string
 }
 
-// NewCalibrate returns the command. run is Calibrate, or what a test wants to see called.
-func NewCalibrate(f *session.Factory, run func(context.Context, *CalibrateOptions) error) *cobra.Command {
+// NewCalibrate returns the command.
+func NewCalibrate(f *session.Factory) *cobra.Command {
 	o := &CalibrateOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "calibrate",
@@ -47,7 +47,7 @@ func NewCalibrate(f *session.Factory, run func(context.Context, *CalibrateOption
   origami calibrate --replay nvidia-h200-calibration-2026-11-22.jsonl --json
   origami calibrate --device auto:1 --executor cuda --records second-gpu.jsonl`,
 		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return Calibrate(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`; the first one otherwise")
 	cmd.Flags().StringVar(&o.Records, "records", "",

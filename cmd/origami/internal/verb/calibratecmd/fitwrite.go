@@ -1,4 +1,4 @@
-package owncmd
+package calibratecmd
 
 import (
 	"bytes"
@@ -60,7 +60,7 @@ var columns = table.Columns[fit.Adopted]{
 	table.Col("kept_because", func(q *fit.Adopted) string { return q.Kept }).Omit(),
 }
 
-func fitNewObject(a *answer) fitObject {
+func newFitObject(a *answer) fitObject {
 	out := fitObject{Device: a.arch.ID(), Model: a.arch.Model, ModelClass: a.arch.ModelClass, Kernel: a.sets[0].Kernel,
 		Problems: a.adoption.Problems,
 		Times:    a.adoption.Times, Adopted: a.adoption.Refused == "", Refused: a.adoption.Refused, File: a.file,
@@ -84,7 +84,7 @@ func folds(q *fit.Adopted) (low, high float64) {
 func (a *answer) write(s *table.Streams, format table.Format, asked bool) error {
 	var err error
 	if format == table.JSON {
-		err = table.JSONLine(s, fitNewObject(a))
+		err = table.JSONLine(s, newFitObject(a))
 	} else {
 		err = columns.Write(s, format, a.adoption.Quantities)
 	}

@@ -1,4 +1,4 @@
-package owncmd
+package calibratecmd
 
 import (
 	"compress/gzip"

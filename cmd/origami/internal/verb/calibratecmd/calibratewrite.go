@@ -1,4 +1,4 @@
-package owncmd
+package calibratecmd
 
 import (
 	"fmt"
@@ -85,7 +85,7 @@ func (c *comparison) columns() table.Columns[calibrate.Number] {
 
 func (o *CalibrateOptions) write(r *outcome, c *comparison, format table.Format) error {
 	if format == table.JSON {
-		return table.JSONLine(o.Factory.Streams, calibrateNewObject(r, c))
+		return table.JSONLine(o.Factory.Streams, newCalibrateObject(r, c))
 	}
 	if err := c.columns().Write(o.Factory.Streams, format, r.numbers); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (o *CalibrateOptions) notes(c *comparison) {
 	}
 }
 
-func calibrateNewObject(r *outcome, c *comparison) calibrateObject {
+func newCalibrateObject(r *outcome, c *comparison) calibrateObject {
 	out := calibrateObject{Device: r.records.Device.Name, Arch: r.records.Device.Arch, InUse: c.inUse.ID(),
 		Records: r.file, Numbers: c.columns().Objects(r.numbers),
 		Picks: picksJSON{Model: c.inUse.Model, ModelClass: c.inUse.ModelClass, Rung: c.rung,

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,7 +46,7 @@ type Check struct {
 	// Name is lower case with hyphens. Doc is the requirement in one sentence.
 	Name, Doc string
 
-	run func(context.Context, *subject) error
+	run procedure
 }
 
 // Result is the outcome of a check.
@@ -56,6 +57,34 @@ type Result struct {
 	// Skipped is the reason why the check was skipped. Empty if it ran.
 	Skipped string
 	Took    time.Duration
+}
+
+// procedure runs a check. An error says that the check cannot go on.
+type procedure func(context.Context, *subject, *findings) error
+
+// with runs a check of what a subject has.
+func with[T any](
+	get func(*subject, context.Context) (T, error), check func(context.Context, *subject, *findings, T) error,
+) procedure {
+	return func(ctx context.Context, s *subject, found *findings) error {
+		has, err := get(s, ctx)
+		if err != nil {
+			return err
+		}
+		return check(ctx, s, found, has)
+	}
+}
+
+// each runs a check of each of the things that a subject has.
+func each[T any](
+	get func(*subject, context.Context) ([]T, error), check func(context.Context, *subject, *findings, T),
+) procedure {
+	return with(get, func(ctx context.Context, s *subject, found *findings, all []T) error {
+		for _, one := range all {
+			check(ctx, s, found, one)
+		}
+		return nil
+	})
 }
 
 // Failed reports whether the check found something wrong.
@@ -83,23 +112,22 @@ const checkTimeout = 10 * time.Minute
 func (s *subject) run(ctx context.Context, check Check) Result {
 	r := Result{Check: check}
 	begin := time.Now()
-	err := ctx.Err()
+	err, found := ctx.Err(), &findings{}
 	if err == nil {
 		s.conn.hangs.Store(0)
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-		err = check.run(ctx, s)
+		err = check.run(ctx, s, found)
 		cancel()
 	}
 	r.Took = time.Since(begin)
 	var skip skipped
-	var found *findings
 	switch {
 	case errors.As(err, &skip):
 		r.Skipped = string(skip)
-	case errors.As(err, &found):
-		r.Findings = found.first()
 	case err != nil:
 		r.Findings = []string{oneLine(err)}
+	default:
+		r.Findings = found.first()
 	}
 	return r
 }
@@ -109,8 +137,11 @@ type skipped string
 
 func (s skipped) Error() string { return string(s) }
 
-// findings are what a check finds wrong, in order.
-type findings struct{ list []string }
+// findings are what a check finds wrong, in order. Several goroutines may add to them.
+type findings struct {
+	mu   sync.Mutex
+	list []string
+}
 
 func (f *findings) add(format string, args ...any) {
 	for i, a := range args {
@@ -118,15 +149,9 @@ func (f *findings) add(format string, args ...any) {
 			args[i] = oneLine(err)
 		}
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.list = append(f.list, fmt.Sprintf(format, args...))
-}
-
-// err returns the findings as an error, nil if there are none.
-func (f *findings) err() error {
-	if len(f.list) == 0 {
-		return nil
-	}
-	return f
 }
 
 // first returns the findings to report: not all, because one mistake of a plugin often has many.
@@ -137,8 +162,6 @@ func (f *findings) first() []string {
 	}
 	return append(f.list[:most:most], fmt.Sprintf("and %d more", len(f.list)-most))
 }
-
-func (f *findings) Error() string { return strings.Join(f.list, "\n") }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 

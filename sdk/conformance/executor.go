@@ -22,26 +22,30 @@ import (
 // executorChecks are in order of dependence: a check comes after those whose properties it needs.
 var executorChecks = []Check{
 	{"info", "Info names the plugin and its version, lists an API version that this origami speaks, and reports good " +
-		"health.", checkInfo},
+		"health.", with((*subject).info, checkInfo)},
 	{"manifest", "The manifest is the same each time and belongs to the plugin of Info; it needs no device.",
 		checkExecutorManifest},
 	{"devices", "The devices are the same each time; each has a name, an architecture, kernel families or libraries, " +
-		"and driver attributes that are finite numbers.", checkDevices},
-	{"compile", "A common tile of every kernel family compiles, with plausible resources.", checkCompile},
+		"and driver attributes that are finite numbers.", with((*subject).bench, checkDevices)},
+	{"compile", "A common tile of every kernel family compiles, with plausible resources.",
+		with((*subject).bench, checkCompile)},
 	{"numerics", "The result of a kernel is right, also for sizes that are not multiples of the tile: it is within " +
-		"the tolerance, nothing is written out of bounds, and something was compared.", checkNumerics},
+		"the tolerance, nothing is written out of bounds, and something was compared.",
+		with((*subject).bench, checkNumerics)},
 	{"samples", "The requested number of runs is measured, with a warm and a cold L2; an unknown distribution of " +
-		"inputs is an error of kind input.", checkSamples},
+		"inputs is an error of kind input.", with((*subject).bench, checkSamples)},
 	{"lifecycle", "A kernel is compiled, checked, measured and released; a released or unknown kernel is lost, and " +
-		"releasing it is not an error.", checkLifecycle},
-	{"libraries", "Every library is compiled, checked and measured.", checkLibraries},
+		"releasing it is not an error.", with((*subject).bench, checkLifecycle)},
+	{"libraries", "Every library is compiled, checked and measured.", with((*subject).bench, checkLibraries)},
 	{"bad-config", "Impossible problems and configurations are errors of kind input, and the executor still works.",
-		checkBadConfig},
-	{"bad-device", "An unknown device is an error of kind input.", checkBadDevice},
+		with((*subject).bench, checkBadConfig)},
+	{"bad-device", "An unknown device is an error of kind input.", with((*subject).bench, checkBadDevice)},
 	{"cancel", "A cancelled measurement returns promptly with the context's error, and the executor still works.",
-		checkCancelMeasure},
-	{"concurrent", "Kernels can be compiled, checked and measured concurrently.", checkConcurrentKernels},
-	{"environment", "Clock, power and temperature of every device are plausible.", checkEnvironment},
+		with((*subject).bench, checkCancelMeasure)},
+	{"concurrent", "Kernels can be compiled, checked and measured concurrently.",
+		with((*subject).bench, checkConcurrentKernels)},
+	{"environment", "Clock, power and temperature of every device are plausible.",
+		with((*subject).bench, checkEnvironment)},
 }
 
 // bench is a device for the kernels of the checks.
@@ -120,32 +124,26 @@ func measure(ctx context.Context, k exec.Kernel, o exec.MeasureOptions, n int) e
 	return err
 }
 
-func checkExecutorManifest(ctx context.Context, s *subject) error {
+func checkExecutorManifest(ctx context.Context, s *subject, found *findings) error {
 	x := s.client.Executor()
 	m, err := x.Manifest(ctx)
 	if err != nil {
 		return err
 	}
-	found := &findings{}
 	if again, err := x.Manifest(ctx); err != nil || again != m {
 		found.add("asked twice it is %+v and %+v (%v)", m, again, err)
 	}
 	if info, err := s.client.Info(ctx); err == nil && (info.Name != m.Name || info.Version != m.Version) {
 		found.add("it is of %s %s, and Info is of %s %s", m.Name, m.Version, info.Name, info.Version)
 	}
-	return found.err()
+	return nil
 }
 
-func checkDevices(ctx context.Context, s *subject) error {
-	b, err := s.bench(ctx)
-	if err != nil {
-		return err
-	}
+func checkDevices(ctx context.Context, s *subject, found *findings, b *bench) error {
 	devices, err := b.Devices(ctx)
 	if err != nil {
 		return err
 	}
-	found := &findings{}
 	if again, err := b.Devices(ctx); err != nil || !reflect.DeepEqual(again, devices) {
 		found.add("asked twice they are %v and %v (%v)", devices, again, err)
 	}
@@ -162,15 +160,10 @@ func checkDevices(ctx context.Context, s *subject) error {
 			}
 		}
 	}
-	return found.err()
+	return nil
 }
 
-func checkCompile(ctx context.Context, s *subject) error {
-	b, err := s.bench(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
+func checkCompile(ctx context.Context, _ *subject, found *findings, b *bench) error {
 	for _, family := range b.Kernels {
 		k, c, err := b.compile(ctx, family, small)
 		if err != nil {
@@ -183,15 +176,10 @@ func checkCompile(ctx context.Context, s *subject) error {
 		}
 		found.release(k)
 	}
-	return found.err()
+	return nil
 }
 
-func checkNumerics(ctx context.Context, s *subject) error {
-	b, err := s.bench(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
+func checkNumerics(ctx context.Context, _ *subject, found *findings, b *bench) error {
 	batched := gemm.New(192, 130, 96)
 	batched.Batch = 3
 	transposed := gemm.New(256, 128, 192)
@@ -218,19 +206,14 @@ func checkNumerics(ctx context.Context, s *subject) error {
 			found.release(k)
 		}
 	}
-	return found.err()
+	return nil
 }
 
-func checkSamples(ctx context.Context, s *subject) error {
-	b, err := s.bench(ctx)
-	if err != nil {
-		return err
-	}
+func checkSamples(ctx context.Context, s *subject, found *findings, b *bench) error {
 	k, handle, err := s.raw(ctx, b)
 	if err != nil {
 		return err
 	}
-	found := &findings{}
 	defer func() { found.release(k) }()
 	client := pb.NewExecutorServiceClient(s.conn)
 	for _, request := range []*pb.MeasureRequest{
@@ -267,7 +250,7 @@ func checkSamples(ctx context.Context, s *subject) error {
 	if _, err := client.Measure(ctx, &pb.MeasureRequest{Kernel: handle}); status.Code(err) != codes.InvalidArgument {
 		found.add("a measurement of no runs: status %s, not %s", status.Code(err), codes.InvalidArgument)
 	}
-	return found.err()
+	return nil
 }
 
 // raw compiles a kernel of the first family twice: once through the client, and once directly, because the client
@@ -285,16 +268,11 @@ func (s *subject) raw(ctx context.Context, b *bench) (exec.Kernel, uint64, error
 	return k, resp.GetKernel(), nil
 }
 
-func checkLifecycle(ctx context.Context, s *subject) error {
-	b, err := s.bench(ctx)
-	if err != nil {
-		return err
-	}
+func checkLifecycle(ctx context.Context, s *subject, found *findings, b *bench) error {
 	k, handle, err := s.raw(ctx, b)
 	if err != nil {
 		return err
 	}
-	found := &findings{}
 	if _, err := k.Check(ctx); err != nil {
 		found.add("Check: %s", err)
 	}
@@ -325,18 +303,13 @@ func checkLifecycle(ctx context.Context, s *subject) error {
 			found.add("releasing a kernel that is released, or was never compiled: %s", err)
 		}
 	}
-	return found.err()
+	return nil
 }
 
-func checkLibraries(ctx context.Context, s *subject) error {
-	b, err := s.bench(ctx)
-	if err != nil {
-		return err
-	}
+func checkLibraries(ctx context.Context, _ *subject, found *findings, b *bench) error {
 	if len(b.Libraries) == 0 {
 		return skipped("the device lists no library")
 	}
-	found := &findings{}
 	for _, library := range b.Libraries {
 		k, err := b.Library(ctx, b.device, small, library)
 		if err != nil {
@@ -351,5 +324,5 @@ func checkLibraries(ctx context.Context, s *subject) error {
 		}
 		found.release(k)
 	}
-	return found.err()
+	return nil
 }

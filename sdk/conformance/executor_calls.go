@@ -9,16 +9,11 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 )
 
-func checkCancelMeasure(ctx context.Context, s *subject) error {
-	b, err := s.bench(ctx)
-	if err != nil {
-		return err
-	}
+func checkCancelMeasure(ctx context.Context, _ *subject, found *findings, b *bench) error {
 	k, _, err := b.compile(ctx, b.Kernels[0], small)
 	if err != nil {
 		return err
 	}
-	found := &findings{}
 	for _, after := range []time.Duration{0, 5 * time.Millisecond} {
 		cancelled, cancel := context.WithCancel(ctx)
 		if after == 0 {
@@ -48,53 +43,39 @@ func checkCancelMeasure(ctx context.Context, s *subject) error {
 		found.add("afterwards: %s", err)
 	}
 	found.release(k) // last, because the cancelled measurement may still be running
-	return found.err()
+	return nil
 }
 
-func checkConcurrentKernels(ctx context.Context, s *subject) error {
-	b, err := s.bench(ctx)
-	if err != nil {
-		return err
-	}
-	found, mu := &findings{}, sync.Mutex{}
+func checkConcurrentKernels(ctx context.Context, s *subject, found *findings, b *bench) error {
 	var wg sync.WaitGroup
 	const workers = 4
 	for w := range workers {
 		wg.Go(func() {
-			local := &findings{}
 			p := small
 			p.M += 64 * w
 			k, c, err := b.compile(ctx, b.Kernels[0], p)
 			if err == nil {
 				if n, checkErr := k.Check(ctx); checkErr != nil || !n.OK() {
-					local.add("%s of %s, %d at once: the result is %+v (%v)", c, p, workers, n, checkErr)
+					found.add("%s of %s, %d at once: the result is %+v (%v)", c, p, workers, n, checkErr)
 				}
 				if err := measure(ctx, k, exec.MeasureOptions{}, 10); err != nil {
-					local.add("%s of %s, %d at once: %s", c, p, workers, err)
+					found.add("%s of %s, %d at once: %s", c, p, workers, err)
 				}
-				local.release(k)
+				found.release(k)
 			} else {
-				local.add("%d at once: %s", workers, err)
+				found.add("%d at once: %s", workers, err)
 			}
-			mu.Lock()
-			found.list = append(found.list, local.list...)
-			mu.Unlock()
 		})
 	}
 	wg.Wait()
-	return found.err()
+	return nil
 }
 
-func checkEnvironment(ctx context.Context, s *subject) error {
-	b, err := s.bench(ctx)
-	if err != nil {
-		return err
-	}
+func checkEnvironment(ctx context.Context, _ *subject, found *findings, b *bench) error {
 	devices, err := b.Devices(ctx)
 	if err != nil {
 		return err
 	}
-	found := &findings{}
 	for i := range devices {
 		e, err := b.Environment(ctx, i)
 		if err != nil {
@@ -111,5 +92,5 @@ func checkEnvironment(ctx context.Context, s *subject) error {
 			found.add("device %d: a temperature of %v °C", i, e.TemperatureC)
 		}
 	}
-	return found.err()
+	return nil
 }

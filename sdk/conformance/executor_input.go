@@ -69,16 +69,11 @@ type named[T any] struct {
 	value T
 }
 
-func checkBadConfig(ctx context.Context, s *subject) error {
-	b, err := s.bench(ctx)
-	if err != nil {
-		return err
-	}
+func checkBadConfig(ctx context.Context, s *subject, found *findings, b *bench) error {
 	k, good, err := b.compile(ctx, b.Kernels[0], small)
 	if err != nil {
 		return err
 	}
-	found := &findings{}
 	found.release(k)
 	try := func(what string, p gemm.Problem, c gemm.Config) {
 		k, err := b.Compile(ctx, b.device, p, c)
@@ -105,19 +100,14 @@ func checkBadConfig(ctx context.Context, s *subject) error {
 	} else {
 		found.release(k)
 	}
-	return found.err()
+	return nil
 }
 
-func checkBadDevice(ctx context.Context, s *subject) error {
-	b, err := s.bench(ctx)
-	if err != nil {
-		return err
-	}
+func checkBadDevice(ctx context.Context, _ *subject, found *findings, b *bench) error {
 	devices, err := b.Devices(ctx)
 	if err != nil {
 		return err
 	}
-	found := &findings{}
 	c := tiles[0]
 	c.Kernel = b.Kernels[0]
 	for _, device := range []int{len(devices), -1, 1 << 40} {
@@ -129,5 +119,5 @@ func checkBadDevice(ctx context.Context, s *subject) error {
 			found.release(k)
 		}
 	}
-	return found.err()
+	return nil
 }

@@ -15,12 +15,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-func checkInfo(ctx context.Context, s *subject) error {
-	info, err := s.client.Info(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
+func checkInfo(ctx context.Context, s *subject, found *findings, info wire.Info) error {
 	if info.Failing != "" {
 		found.add("it says that it cannot work: %s", info.Failing)
 	}
@@ -33,15 +28,10 @@ func checkInfo(ctx context.Context, s *subject) error {
 	if again, err := s.client.Info(ctx); err != nil || !reflect.DeepEqual(again, info) {
 		found.add("asked twice it is %+v and %+v (%v)", info, again, err)
 	}
-	return found.err()
+	return nil
 }
 
-func checkManifest(ctx context.Context, s *subject) error {
-	m, err := s.client.Manifest(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
+func checkManifest(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
 	if again, err := s.client.Manifest(ctx); err != nil || !reflect.DeepEqual(again, m) {
 		found.add("asked twice it differs (%v)", err)
 	}
@@ -78,7 +68,7 @@ func checkManifest(ctx context.Context, s *subject) error {
 		}
 	}
 	found.unique("option", keys)
-	return found.err()
+	return nil
 }
 
 // unique adds a finding for each name that equals another, ignoring case, and for each that is not one word.
@@ -97,12 +87,7 @@ func (f *findings) unique(what string, names []string) {
 }
 
 // checkOpen opens everything that the manifest lists, by full name and by default.
-func checkOpen(ctx context.Context, s *subject) error {
-	m, err := s.client.Manifest(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
+func checkOpen(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
 	for _, r := range s.requests(ctx, m) {
 		a, err := s.client.Open(ctx, r)
 		if err != nil {
@@ -139,22 +124,17 @@ func checkOpen(ctx context.Context, s *subject) error {
 				a.Devices[0].ID, a.Models[0])
 		}
 	}
-	return found.err()
+	return nil
 }
 
 // asked is the model or the kernel family that a request asks for.
 func asked(r arch.OpenRequest) string { return strings.TrimSpace(r.Model + " " + r.Kernel) }
 
 // checkReopen compares the answers to Open: a host refuses a plugin whose description changes after a restart.
-func checkReopen(ctx context.Context, s *subject) error {
-	m, err := s.client.Manifest(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
+func checkReopen(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
 	client := pb.NewArchServiceClient(s.conn)
 	for _, r := range s.requests(ctx, m) {
-		request := &pb.OpenRequest{Arch: r.Arch, Device: r.Device, Model: r.Model, Kernel: r.Kernel}
+		request := openMessage(r)
 		first, err := client.Open(ctx, request)
 		if err != nil {
 			continue // checkOpen reports it
@@ -175,18 +155,13 @@ func checkReopen(ctx context.Context, s *subject) error {
 			found.add("%s@%s %s: opened again it describes itself differently", r.Arch, r.Device, asked(r))
 		}
 	}
-	return found.err()
+	return nil
 }
 
 // unknownName names no architecture, device, model or option.
 const unknownName = "no-such-name"
 
-func checkBadOpen(ctx context.Context, s *subject) error {
-	m, err := s.client.Manifest(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
+func checkBadOpen(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
 	try := func(what string, r arch.OpenRequest) {
 		_, err := s.client.Open(ctx, r)
 		expectInput(found, what, err)
@@ -219,54 +194,46 @@ func checkBadOpen(ctx context.Context, s *subject) error {
 	if _, err := s.client.Manifest(ctx); err != nil {
 		found.add("afterwards: %s", err)
 	}
-	return found.err()
+	return nil
 }
 
 // checkBadInput sends impossible problems, configurations and spaces.
-func checkBadInput(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
+func checkBadInput(ctx context.Context, s *subject, found *findings, group []*testcase) {
+	c := group[0]
+	good := c.candidates.Configs[:1]
+	est := make([]arch.Estimate, 1)
+	row := make([]float64, len(c.Describe().Terms))
+	ask := func(what string, p gemm.Problem, configs []gemm.Config) {
+		err := c.Estimate(ctx, est, p, configs)
+		expectInput(found, c.target.String()+": Estimate of "+what, err)
+		err = c.Terms(ctx, row, p, configs)
+		expectInput(found, c.target.String()+": Terms of "+what, err)
+		_, err = c.Mapping(ctx, p, configs[0])
+		expectInput(found, c.target.String()+": Mapping of "+what, err)
 	}
-	found := &findings{}
-	for _, group := range byTarget(cases) {
-		c := group[0]
-		good := c.candidates.Configs[:1]
-		est := make([]arch.Estimate, 1)
-		row := make([]float64, len(c.Describe().Terms))
-		ask := func(what string, p gemm.Problem, configs []gemm.Config) {
-			err := c.Estimate(ctx, est, p, configs)
-			expectInput(found, c.target.String()+": Estimate of "+what, err)
-			err = c.Terms(ctx, row, p, configs)
-			expectInput(found, c.target.String()+": Terms of "+what, err)
-			_, err = c.Mapping(ctx, p, configs[0])
-			expectInput(found, c.target.String()+": Mapping of "+what, err)
-		}
-		for _, bad := range s.badProblems(ctx, c.problem) {
-			ask(bad.what, bad.value, good)
-		}
-		ask("a problem of a type that the family does not have", untaken(c.Describe(), c.problem, good[0].Kernel), good)
-		for _, bad := range badConfigs(good[0]) {
-			ask(bad.what, c.problem, []gemm.Config{bad.value})
-		}
-		for _, bad := range []named[arch.Space]{
-			{"an unknown kernel family", arch.Space{Kernel: unknownName}},
-			{"a block of 0", arch.Space{Kernel: c.kernel, BlockM: []int{0}}},
-			{"a negative block", arch.Space{Kernel: c.kernel, BlockN: []int{-16}}},
-			{"a block of 2^40", arch.Space{Kernel: c.kernel, BlockK: []int{1 << 40}}},
-		} {
-			_, err := c.Candidates(ctx, c.problem, bad.value)
-			expectInput(found, c.target.String()+": Candidates of a space with "+bad.what, err)
-		}
-		// The bad requests have changed nothing.
-		again := make([]arch.Estimate, len(c.estimates))
-		if err := c.Estimate(ctx, again, c.problem, c.candidates.Configs); err != nil {
-			found.add("%s: after bad requests: %s", c, err)
-			continue
-		}
-		compare(found, c, "after bad requests", again, identity(len(again)))
+	for _, bad := range s.badProblems(ctx, c.problem) {
+		ask(bad.what, bad.value, good)
 	}
-	return found.err()
+	ask("a problem of a type that the family does not have", untaken(c.Describe(), c.problem, good[0].Kernel), good)
+	for _, bad := range badConfigs(good[0]) {
+		ask(bad.what, c.problem, []gemm.Config{bad.value})
+	}
+	for _, bad := range []named[arch.Space]{
+		{"an unknown kernel family", arch.Space{Kernel: unknownName}},
+		{"a block of 0", arch.Space{Kernel: c.kernel, BlockM: []int{0}}},
+		{"a negative block", arch.Space{Kernel: c.kernel, BlockN: []int{-16}}},
+		{"a block of 2^40", arch.Space{Kernel: c.kernel, BlockK: []int{1 << 40}}},
+	} {
+		_, err := c.Candidates(ctx, c.problem, bad.value)
+		expectInput(found, c.target.String()+": Candidates of a space with "+bad.what, err)
+	}
+	// The bad requests have changed nothing.
+	again := make([]arch.Estimate, len(c.estimates))
+	if err := c.Estimate(ctx, again, c.problem, c.candidates.Configs); err != nil {
+		found.add("%s: after bad requests: %s", c, err)
+		return
+	}
+	compare(found, c, "after bad requests", again, identity(len(again)))
 }
 
 // untaken is a problem of a type that a family does not have: by its declared types, or without any by the matrix

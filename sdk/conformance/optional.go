@@ -18,17 +18,13 @@ import (
 )
 
 // checkConstants predicts with other values of the constants that can be fitted.
-func checkConstants(ctx context.Context, s *subject) error {
-	m, err := s.client.Manifest(ctx)
+func checkConstants(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
+	groups, err := s.byTarget(ctx)
 	if err != nil {
 		return err
 	}
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
-	found, some := &findings{}, false
-	for _, group := range byTarget(cases) {
+	some := false
+	for _, group := range groups {
 		t := group[0].target
 		var fits []arch.Constant
 		for _, c := range t.Describe().Constants {
@@ -49,7 +45,7 @@ func checkConstants(ctx context.Context, s *subject) error {
 	if !some {
 		return skipped("no model has constants with bounds")
 	}
-	return found.err()
+	return nil
 }
 
 // checkFit compares the times of a target under other values with each other, and those under the values in use with
@@ -88,11 +84,7 @@ func checkFit(ctx context.Context, found *findings, group []*testcase, fits []ar
 }
 
 // checkCalibration asks for the microbenchmarks of every device. Its attributes are its parameters.
-func checkCalibration(ctx context.Context, s *subject) error {
-	m, err := s.client.Manifest(ctx)
-	if err != nil {
-		return err
-	}
+func checkCalibration(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
 	if !m.Calibrates {
 		return skipped("the manifest has no calibration")
 	}
@@ -100,7 +92,7 @@ func checkCalibration(ctx context.Context, s *subject) error {
 	if err != nil {
 		return err
 	}
-	found, answered := &findings{}, false
+	answered := false
 	_, err = s.client.Calibration(ctx, exec.Device{Name: "unknown", Arch: "no-such-architecture"})
 	expectInput(found, "the calibration of an unknown architecture", err)
 	for i, t := range targets {
@@ -129,7 +121,7 @@ func checkCalibration(ctx context.Context, s *subject) error {
 	if !answered && len(found.list) == 0 {
 		return skipped("no device has microbenchmarks by its parameters alone")
 	}
-	return found.err()
+	return nil
 }
 
 // checkNumbers makes numbers of made-up values, and of none.
@@ -166,11 +158,7 @@ func checkNumbers(ctx context.Context, found *findings, what string, plan *calib
 }
 
 // checkLadder checks that everything a ladder names exists.
-func checkLadder(ctx context.Context, s *subject) error {
-	m, err := s.client.Manifest(ctx)
-	if err != nil {
-		return err
-	}
+func checkLadder(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
 	if !m.Ladder {
 		return skipped("the manifest has no ladder")
 	}
@@ -178,7 +166,6 @@ func checkLadder(ctx context.Context, s *subject) error {
 	if err != nil {
 		return err
 	}
-	found := &findings{}
 	if again, err := s.client.Ladder(ctx); err != nil || !reflect.DeepEqual(again, l) {
 		found.add("asked twice it differs (%v)", err)
 	}
@@ -216,5 +203,5 @@ func checkLadder(ctx context.Context, s *subject) error {
 			found.add("%s %s: it names a rung or a cost that the ladder does not have", c.Rung, c.Text)
 		}
 	}
-	return found.err()
+	return nil
 }

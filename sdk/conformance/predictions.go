@@ -12,12 +12,11 @@ import (
 
 // checkAnswers checks the results of answered. The client itself refuses totals that are not finite and positive, a
 // rejected configuration without a reason or with a total, and positions that do not ascend.
-func checkAnswers(ctx context.Context, s *subject) error {
+func checkAnswers(ctx context.Context, s *subject, found *findings) error {
 	cases, err := s.answered(ctx)
 	if err != nil && len(s.problems) == 0 {
 		return err
 	}
-	found := &findings{}
 	for _, u := range s.problems {
 		// A model may decline a problem with a reason.
 		if diag.KindOf(u) != diag.Input {
@@ -63,16 +62,12 @@ func checkAnswers(ctx context.Context, s *subject) error {
 			silent(u.target, "every problem is declined, the first with: "+oneLine(u.err))
 		}
 	}
-	return found.err()
+	return nil
 }
 
 // checkRejected estimates the configurations that Candidates has rejected. Some reasons appear only then.
-func checkRejected(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
-	found, any := &findings{}, false
+func checkRejected(ctx context.Context, s *subject, found *findings, cases []*testcase) error {
+	any := false
 	for _, c := range cases {
 		var configs []gemm.Config
 		for _, r := range spread(c.candidates.Rejected, 64) {
@@ -97,44 +92,36 @@ func checkRejected(ctx context.Context, s *subject) error {
 			}
 		}
 	}
-	if !any && found.err() == nil {
+	if !any {
 		return skipped("nothing is rejected")
 	}
-	return found.err()
+	return nil
 }
 
-func checkDeterminism(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
-	for _, c := range cases {
-		for _, how := range []string{"again", "after it was closed"} {
-			if how != "again" {
-				if err := c.Close(ctx); err != nil {
-					found.add("%s: %s", c, err)
-				}
+func checkDeterminism(ctx context.Context, s *subject, found *findings, c *testcase) {
+	for _, how := range []string{"again", "after it was closed"} {
+		if how != "again" {
+			if err := c.Close(ctx); err != nil {
+				found.add("%s: %s", c, err)
 			}
-			list, err := c.Candidates(ctx, c.problem, c.space())
-			if err != nil {
-				found.add("%s: asked %s: %s", c, how, err)
-				continue
-			}
-			if !slices.Equal(list.Configs, c.candidates.Configs) || !slices.Equal(list.Rejected,
-				c.candidates.Rejected) {
-				found.add("%s: asked %s, the candidates differ", c, how)
-				continue
-			}
-			est := make([]arch.Estimate, len(list.Configs))
-			if err := c.Estimate(ctx, est, c.problem, list.Configs); err != nil {
-				found.add("%s: asked %s: %s", c, how, err)
-				continue
-			}
-			compare(found, c, "asked "+how, est, identity(len(est)))
 		}
+		list, err := c.Candidates(ctx, c.problem, c.space())
+		if err != nil {
+			found.add("%s: asked %s: %s", c, how, err)
+			continue
+		}
+		if !slices.Equal(list.Configs, c.candidates.Configs) || !slices.Equal(list.Rejected,
+			c.candidates.Rejected) {
+			found.add("%s: asked %s, the candidates differ", c, how)
+			continue
+		}
+		est := make([]arch.Estimate, len(list.Configs))
+		if err := c.Estimate(ctx, est, c.problem, list.Configs); err != nil {
+			found.add("%s: asked %s: %s", c, how, err)
+			continue
+		}
+		compare(found, c, "asked "+how, est, identity(len(est)))
 	}
-	return found.err()
 }
 
 func identity(n int) []int {
@@ -156,12 +143,7 @@ func compare(found *findings, c *testcase, how string, got []arch.Estimate, orde
 	}
 }
 
-func checkOrder(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
+func checkOrder(ctx context.Context, _ *subject, found *findings, cases []*testcase) error {
 	rng := rand.New(rand.NewPCG(1, 2)) // a fixed random order
 	for _, c := range cases {
 		configs := c.candidates.Configs
@@ -184,26 +166,22 @@ func checkOrder(ctx context.Context, s *subject) error {
 			ask("alone", []int{i})
 		}
 	}
-	return found.err()
+	return nil
 }
 
 // checkK uses whole K steps, so that padding has no effect.
-func checkK(ctx context.Context, s *subject) error {
-	return s.monotone(ctx, arch.DimK)
+func checkK(ctx context.Context, s *subject, found *findings, cases []*testcase) error {
+	return s.monotone(ctx, found, cases, arch.DimK)
 }
 
-func checkDeclared(ctx context.Context, s *subject) error {
-	return s.monotone(ctx, arch.DimM, arch.DimN)
+func checkDeclared(ctx context.Context, s *subject, found *findings, cases []*testcase) error {
+	return s.monotone(ctx, found, cases, arch.DimM, arch.DimN)
 }
 
 // monotone checks that the predicted time of a configuration does not fall when a dimension grows by whole blocks,
 // for the dimensions that the models declare monotone.
-func (s *subject) monotone(ctx context.Context, dims ...arch.Dim) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
-	found, declared := &findings{}, false
+func (s *subject) monotone(ctx context.Context, found *findings, cases []*testcase, dims ...arch.Dim) error {
+	declared := false
 	for _, c := range cases {
 		for _, dim := range dims {
 			if declared := c.Describe().Monotone; dim == arch.DimK && slices.Contains(declared, arch.DimNone) ||
@@ -243,7 +221,7 @@ func (s *subject) monotone(ctx context.Context, dims ...arch.Dim) error {
 	if !declared {
 		return skipped("the models do not declare it (arch.Description.Monotone)")
 	}
-	return found.err()
+	return nil
 }
 
 // sizes are ascending multiples of the block, some close together and some far apart.
@@ -259,35 +237,27 @@ func (s *subject) sizes(dim arch.Dim, c gemm.Config) []int {
 	return list
 }
 
-func checkMapping(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
-	for _, c := range cases {
-		for _, i := range c.feasible(3) {
-			config := c.candidates.Configs[i]
-			m, err := c.Mapping(ctx, c.problem, config)
-			if err != nil {
-				found.add("%s, %s: %s", c, config, err)
-				continue
-			}
-			least := 1
-			if c.Describe().Opaque(config.Kernel) {
-				least = 0
-			}
-			if m.GroupM < least || m.GroupM > gemm.MaxConfigNumber || m.XCDs < 0 ||
-				m.XCDs > max(c.Describe().Partitions, 0) ||
-				m.Chunk < 0 {
-				found.add("%s, %s: a launch order of %+v; GroupM is %d to %d, XCDs 0 to the %d partitions, "+
-					"Chunk at least 0", c,
-					config, m, least, gemm.MaxConfigNumber, c.Describe().Partitions)
-			}
-			if again, err := c.Mapping(ctx, c.problem, config); err != nil || again != m {
-				found.add("%s, %s: the launch order is %+v, and asked again %+v (%v)", c, config, m, again, err)
-			}
+func checkMapping(ctx context.Context, s *subject, found *findings, c *testcase) {
+	for _, i := range c.feasible(3) {
+		config := c.candidates.Configs[i]
+		m, err := c.Mapping(ctx, c.problem, config)
+		if err != nil {
+			found.add("%s, %s: %s", c, config, err)
+			continue
+		}
+		least := 1
+		if c.Describe().Opaque(config.Kernel) {
+			least = 0
+		}
+		if m.GroupM < least || m.GroupM > gemm.MaxConfigNumber || m.XCDs < 0 ||
+			m.XCDs > max(c.Describe().Partitions, 0) ||
+			m.Chunk < 0 {
+			found.add("%s, %s: a launch order of %+v; GroupM is %d to %d, XCDs 0 to the %d partitions, "+
+				"Chunk at least 0", c,
+				config, m, least, gemm.MaxConfigNumber, c.Describe().Partitions)
+		}
+		if again, err := c.Mapping(ctx, c.problem, config); err != nil || again != m {
+			found.add("%s, %s: the launch order is %+v, and asked again %+v (%v)", c, config, m, again, err)
 		}
 	}
-	return found.err()
 }

@@ -22,37 +22,52 @@ import (
 // unheld is a handle, or the hash of a list, that the plugin does not know.
 var unheld = bytes.Repeat([]byte{0x5a}, 32)
 
-// checkMissing makes the calls of a host to a plugin that has restarted or dropped its state.
-func checkMissing(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
+// direct is a case for calls without the client, which repairs and checks too much. It is open under the handle.
+type direct struct {
+	*testcase
+	pb.ArchServiceClient
+	handle  []byte
+	message *pb.Problem
+	config  *pb.Configs
+}
+
+func (s *subject) direct(ctx context.Context) (*direct, error) {
+	c, err := s.firstAnswered(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c := cases[0]
-	found := &findings{}
 	client := pb.NewArchServiceClient(s.conn)
-	problem, config := wireProblem(c.problem), wire.ConfigMessage(c.candidates.Configs[0])
+	opened, err := client.Open(ctx, openMessage(c.request))
+	return &direct{c, client, opened.GetHandle(), wireProblem(c.problem),
+		wire.ConfigMessage(c.candidates.Configs[0])}, err
+}
+
+func openMessage(r arch.OpenRequest) *pb.OpenRequest {
+	return &pb.OpenRequest{Arch: r.Arch, Device: r.Device, Model: r.Model, Kernel: r.Kernel}
+}
+
+// checkMissing makes the calls of a host to a plugin that has restarted or dropped its state.
+func checkMissing(ctx context.Context, _ *subject, found *findings, c *direct) error {
+	set := &pb.ConfigSet{Sha256: unheld}
 	calls := map[string]func(handle []byte) error{
 		"Candidates": func(h []byte) error {
-			_, err := client.Candidates(ctx, &pb.CandidatesRequest{Handle: h, Problem: problem})
+			_, err := c.Candidates(ctx, &pb.CandidatesRequest{Handle: h, Problem: c.message})
 			return err
 		},
 		"Estimate": func(h []byte) error {
-			_, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: h, Problem: problem,
-				Configs: &pb.ConfigSet{Sha256: unheld}})
+			_, err := c.Estimate(ctx, &pb.EstimateRequest{Handle: h, Problem: c.message, Configs: set})
 			return err
 		},
 		"Terms": func(h []byte) error {
-			_, err := client.Terms(ctx, &pb.TermsRequest{Handle: h, Problem: problem,
-				Configs: &pb.ConfigSet{Sha256: unheld}})
+			_, err := c.Terms(ctx, &pb.TermsRequest{Handle: h, Problem: c.message, Configs: set})
 			return err
 		},
 		"Mapping": func(h []byte) error {
-			_, err := client.Mapping(ctx, &pb.MappingRequest{Handle: h, Problem: problem, Config: config})
+			_, err := c.Mapping(ctx, &pb.MappingRequest{Handle: h, Problem: c.message, Config: c.config})
 			return err
 		},
 		"Rank": func(h []byte) error {
-			_, err := client.Rank(ctx, &pb.RankRequest{Handle: h, Problems: []*pb.Problem{problem}, Top: 1})
+			_, err := c.Rank(ctx, &pb.RankRequest{Handle: h, Problems: []*pb.Problem{c.message}, Top: 1})
 			return err
 		},
 	}
@@ -63,19 +78,14 @@ func checkMissing(ctx context.Context, s *subject) error {
 		}
 		found.missing(call+" of a handle that is not held", err, pb.Missing_RESOURCE_HANDLE)
 	}
-	opened, err := client.Open(ctx, &pb.OpenRequest{Arch: c.request.Arch, Device: c.request.Device,
-		Model: c.request.Model, Kernel: c.request.Kernel})
-	if err != nil {
-		return err
-	}
 	for _, call := range []string{"Estimate", "Terms"} {
-		found.missing(call+" of a configuration list that is not held", calls[call](opened.GetHandle()),
+		found.missing(call+" of a configuration list that is not held", calls[call](c.handle),
 			pb.Missing_RESOURCE_CONFIGS)
 	}
-	if _, err := client.Close(ctx, &pb.CloseRequest{Handle: unheld}); err != nil {
+	if _, err := c.Close(ctx, &pb.CloseRequest{Handle: unheld}); err != nil {
 		found.add("closing a handle that is not held fails: %s", err)
 	}
-	return found.err()
+	return nil
 }
 
 // missing adds a finding unless an error is status NOT_FOUND with the detail Missing.
@@ -106,27 +116,13 @@ func wireProblem(p gemm.Problem) *pb.Problem {
 }
 
 // checkFields sends what a later version might send: unknown fields, and unknown enum values.
-func checkFields(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
-	c := cases[0]
-	found := &findings{}
-	client := pb.NewArchServiceClient(s.conn)
-	opened, err := client.Open(ctx, &pb.OpenRequest{Arch: c.request.Arch, Device: c.request.Device,
-		Model: c.request.Model, Kernel: c.request.Kernel})
-	if err != nil {
-		return err
-	}
-	config := wire.ConfigMessage(c.candidates.Configs[0])
-	plain := &pb.CandidatesRequest{Handle: opened.GetHandle(), Problem: wireProblem(c.problem),
-		Space: &pb.Space{Kernel: c.kernel}}
+func checkFields(ctx context.Context, _ *subject, found *findings, c *direct) error {
+	plain := &pb.CandidatesRequest{Handle: c.handle, Problem: c.message, Space: &pb.Space{Kernel: c.kernel}}
 	later := proto.CloneOf(plain)
 	later.ProtoReflect().SetUnknown(unknownField)
 	later.Problem.ProtoReflect().SetUnknown(unknownField)
-	want, err1 := client.Candidates(ctx, plain)
-	got, err2 := client.Candidates(ctx, later)
+	want, err1 := c.Candidates(ctx, plain)
+	got, err2 := c.Candidates(ctx, later)
 	if err1 != nil || err2 != nil || !proto.Equal(got, want) {
 		found.add("with a field that it does not know, Candidates gives another answer (%v, %v)", err1, err2)
 	}
@@ -140,15 +136,15 @@ func checkFields(ctx context.Context, s *subject) error {
 		{"an element type below all of them", func(p *pb.Problem) { p.ElementType = -1 }},
 		{"a storage order of the other matrix", func(p *pb.Problem) { p.AMajor = pb.Major_MAJOR_N }},
 	} {
-		request := proto.CloneOf(plain)
-		odd.change(request.Problem)
-		if _, err := client.Estimate(ctx, &pb.EstimateRequest{Handle: opened.GetHandle(), Problem: request.Problem,
-			Configs: &pb.ConfigSet{Sha256: unheld,
-				Configs: config}}); status.Code(err) == codes.OK || status.Code(err) == codes.Unavailable {
+		problem := proto.CloneOf(c.message)
+		odd.change(problem)
+		_, err := c.Estimate(ctx, &pb.EstimateRequest{Handle: c.handle, Problem: problem,
+			Configs: &pb.ConfigSet{Sha256: unheld, Configs: c.config}})
+		if status.Code(err) == codes.OK || status.Code(err) == codes.Unavailable {
 			found.add("Estimate with %s: %v", odd.what, err)
 		}
 	}
-	return found.err()
+	return nil
 }
 
 // unknownField is field 4095, a varint of 1.
@@ -165,14 +161,8 @@ func (s *subject) large() (configs, problems int) {
 	return 100_000, 1000
 }
 
-func checkLarge(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
+func checkLarge(ctx context.Context, s *subject, found *findings, c *testcase) error {
 	configs, problems := s.large()
-	found := &findings{}
-	c := cases[0]
 	list := repeated(c.candidates.Configs, configs)
 	est, order := make([]arch.Estimate, len(list)), make([]int, len(list))
 	for i := range order {
@@ -190,11 +180,11 @@ func checkLarge(ctx context.Context, s *subject) error {
 	}
 	results, err := c.Rank(ctx, r)
 	if status.Code(err) == codes.Unimplemented {
-		return found.err()
+		return nil
 	}
 	if err != nil {
 		found.add("%s: %d problems: %s", c.target, problems, err)
-		return found.err()
+		return nil
 	}
 	for _, i := range []int{0, problems / 2, problems - 1} {
 		few := selector.Request{Space: r.Space, Top: r.Top, Problems: r.Problems[i : i+1]}
@@ -205,24 +195,18 @@ func checkLarge(ctx context.Context, s *subject) error {
 			found.add("%s, %s among %d problems: %s", c.target, few.Problems[0], problems, what)
 		}
 	}
-	return found.err()
+	return nil
 }
 
 // checkConcurrent makes the same requests from several goroutines, which also open and close architectures.
-func checkConcurrent(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
+func checkConcurrent(ctx context.Context, s *subject, found *findings, cases []*testcase) error {
 	const workers = 8
 	cases = spread(cases, 24)
-	found, mu := &findings{}, sync.Mutex{}
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
 			for i := range cases {
 				c := cases[(i+w*len(cases)/workers)%len(cases)]
-				local := &findings{}
 				a, err := s.client.Open(ctx, c.request)
 				est := make([]arch.Estimate, len(c.estimates))
 				if err == nil {
@@ -232,33 +216,22 @@ func checkConcurrent(ctx context.Context, s *subject) error {
 					err = a.Close(ctx)
 				}
 				if err != nil {
-					local.add("%s, asked %d times at once: %s", c, workers, err)
+					found.add("%s, asked %d times at once: %s", c, workers, err)
 				} else {
-					compare(local, c, fmt.Sprintf("asked %d times at once", workers), est, identity(len(est)))
+					compare(found, c, fmt.Sprintf("asked %d times at once", workers), est, identity(len(est)))
 				}
-				mu.Lock()
-				for _, text := range local.list {
-					found.add("%s", text)
-				}
-				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	return found.err()
+	return nil
 }
 
 // promptly is the time limit of a cancelled call on a busy machine.
 const promptly = 5 * time.Second
 
 // checkCancel cancels before and during long calls, and then calls again.
-func checkCancel(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
-	c := cases[0]
+func checkCancel(ctx context.Context, _ *subject, found *findings, c *testcase) error {
 	configs, problems := aboveConfigs, aboveProblems
 	list := repeated(c.candidates.Configs, configs)
 	est := make([]arch.Estimate, len(list))
@@ -276,6 +249,7 @@ func checkCancel(ctx context.Context, s *subject) error {
 	}
 	for _, call := range calls {
 		var whole time.Duration
+		var err error
 		for range 2 { // the second time the plugin has the list
 			begin := time.Now()
 			if err = call.call(ctx); err != nil {
@@ -316,5 +290,5 @@ func checkCancel(ctx context.Context, s *subject) error {
 		compare(found, c, "after cancelled calls", got, identity(len(got)))
 	}
 	cancel()
-	return found.err()
+	return nil
 }

@@ -17,13 +17,8 @@ import (
 type here struct{ arch.Architecture }
 
 // checkRank compares Rank with the selector of this process over Candidates, Estimate and Mapping.
-func checkRank(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
-	for _, group := range byTarget(cases) {
+func checkRank(ctx context.Context, _ *subject, found *findings, groups [][]*testcase) error {
+	for _, group := range groups {
 		t, problems := group[0].target, problemsOf(group)
 		for _, depth := range []struct{ top, mapped int }{{1, 0}, {10, 3}, {0, 1}} {
 			r := selector.Request{Problems: problems, Space: t.space(), Top: depth.top, Map: depth.mapped}
@@ -46,12 +41,12 @@ func checkRank(ctx context.Context, s *subject) error {
 			}
 		}
 	}
-	return found.err()
+	return nil
 }
 
-// byTarget groups the cases, which are ordered by target.
-func byTarget(cases []*testcase) [][]*testcase {
-	var groups [][]*testcase
+// byTarget groups the answered cases, which are ordered by target.
+func (s *subject) byTarget(ctx context.Context) (groups [][]*testcase, err error) {
+	cases, err := s.answered(ctx)
 	for _, c := range cases {
 		if n := len(groups); n > 0 && groups[n-1][0].target == c.target {
 			groups[n-1] = append(groups[n-1], c)
@@ -59,7 +54,7 @@ func byTarget(cases []*testcase) [][]*testcase {
 			groups = append(groups, []*testcase{c})
 		}
 	}
-	return groups
+	return groups, err
 }
 
 func problemsOf(cases []*testcase) []gemm.Problem {
@@ -102,16 +97,12 @@ const (
 )
 
 // checkSpeed takes the fastest of several tries: other load can only make a try slower.
-func checkSpeed(ctx context.Context, s *subject) error {
+func checkSpeed(ctx context.Context, s *subject, found *findings) error {
 	if s.Untimed {
 		return skipped("times are not measured: by request or under the race detector")
 	}
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
-	}
-	found := &findings{}
-	for _, group := range byTarget(cases) {
+	groups, err := s.byTarget(ctx)
+	for _, group := range groups {
 		c := group[0]
 		configs := repeated(c.candidates.Configs, timedConfigs)
 		est := make([]arch.Estimate, len(configs))
@@ -130,7 +121,7 @@ func checkSpeed(ctx context.Context, s *subject) error {
 				fastest.Round(10*time.Microsecond), timedLimit)
 		}
 	}
-	return found.err()
+	return err
 }
 
 // repeated makes a list of n configurations from a shorter one.

@@ -93,6 +93,15 @@ func spread[T any](list []T, n int) []T {
 	return short
 }
 
+func (s *subject) info(ctx context.Context) (wire.Info, error)         { return s.client.Info(ctx) }
+func (s *subject) manifest(ctx context.Context) (arch.Manifest, error) { return s.client.Manifest(ctx) }
+
+// described returns a target of each model and device, without the other kernel families of the same model.
+func (s *subject) described(ctx context.Context) ([]*target, error) {
+	targets, err := s.open(ctx)
+	return slices.CompactFunc(targets, func(a, b *target) bool { return a.Describe() == b.Describe() }), err
+}
+
 // testcase is a target with a problem that it answers.
 type testcase struct {
 	*target
@@ -129,6 +138,14 @@ func (s *subject) answered(ctx context.Context) ([]*testcase, error) {
 		return nil, skipped(`no problem is answered; see the check "answers"`)
 	}
 	return s.cases, nil
+}
+
+func (s *subject) firstAnswered(ctx context.Context) (*testcase, error) {
+	cases, err := s.answered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return cases[0], nil
 }
 
 func (s *subject) ask(ctx context.Context) error {

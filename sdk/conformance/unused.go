@@ -12,35 +12,27 @@ import (
 )
 
 // checkUnused overrides the parameters that a description calls unused, and compares the predictions.
-func checkUnused(ctx context.Context, s *subject) error {
-	cases, err := s.answered(ctx)
-	if err != nil {
-		return err
+func checkUnused(ctx context.Context, s *subject, found *findings, group []*testcase) {
+	unused := group[0].Describe().Unused
+	if len(unused) == 0 {
+		return
 	}
-	found := &findings{}
-	for _, group := range byTarget(cases) {
-		unused := group[0].Describe().Unused
-		if len(unused) == 0 {
+	for _, factor := range []float64{2, 0.5} {
+		// All at once, which is enough where nothing changes.
+		if a := group[0].override(ctx, s, factor, unused...); a != nil && sameAnswers(ctx, group, a) == "" {
 			continue
 		}
-		for _, factor := range []float64{2, 0.5} {
-			// All at once, which is enough where nothing changes.
-			if a := group[0].override(ctx, s, factor, unused...); a != nil && sameAnswers(ctx, group, a) == "" {
-				continue
+		for _, name := range unused {
+			a := group[0].override(ctx, s, factor, name)
+			if a == nil {
+				continue // the value is out of bounds
 			}
-			for _, name := range unused {
-				a := group[0].override(ctx, s, factor, name)
-				if a == nil {
-					continue // the value is out of bounds
-				}
-				if what := sameAnswers(ctx, group, a); what != "" {
-					found.add("%s: %s is said to be unused, but %g times its value changes %s", group[0].target,
-						name, factor, what)
-				}
+			if what := sameAnswers(ctx, group, a); what != "" {
+				found.add("%s: %s is said to be unused, but %g times its value changes %s", group[0].target,
+					name, factor, what)
 			}
 		}
 	}
-	return found.err()
 }
 
 // override opens the target with parameters multiplied by a factor. It returns nil if that is refused.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/gputest"
 )
 
 // The intensity at which the roofs of DRAM and of arithmetic meet, in FLOP/B, as data sheets give it.

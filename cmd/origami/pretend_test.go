@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/exec/exectest"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/exectest"
 )
 
 // pretender is an executor plugin that pretends to have an RTX 4090. Running one of its tiles loses the device

@@ -12,9 +12,9 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/exec/exectest"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/internal/testing/exectest"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/dataset"
-	"github.com/origami-gemm/origami/core/exec/exectest"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/exectest"
 )
 
 func TestChoose(t *testing.T) {

@@ -16,11 +16,11 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/exec/exectest"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/exectest"
 )
 
 var conditions = dataset.Conditions{Arch: "toy", Device: "one", Kernel: "k", Input: exec.InputNormal,

@@ -7,9 +7,9 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/exec/exectest"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/internal/testing/exectest"
 )
 
 // wordy is an executor with a text of its choice in all its answers.

@@ -15,13 +15,12 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
-	"github.com/origami-gemm/origami/plugins/amd-ref/internal/tuned"
 	"github.com/origami-gemm/origami/plugins/amd-ref/refined"
 )
 
 // checkedRow is a row of a device with the time of the model's pick.
 type checkedRow struct {
-	row       *tuned.Row
+	row       *recorded
 	pick      gemm.Config
 	predicted float64
 	ratio     float64 // recorded ÷ predicted
@@ -30,7 +29,7 @@ type checkedRow struct {
 // checkedRows are the rows of a device whose unit is known.
 func checkedRows(t *testing.T, archID string, cus int, set string) []checkedRow {
 	t.Helper()
-	rows, err := tuned.Read("data")
+	rows, err := readRecorded("data")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
-	"github.com/origami-gemm/origami/plugins/amd-ref/internal/tuned"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 )
 
@@ -89,7 +88,7 @@ func (s *student) chooseLibrary(t *testing.T, p gemm.Problem) gemm.Config {
 
 // newStudent opens a model for the device of a row. Its own candidates are with stream-K, or all without, as the
 // library's are.
-func newStudent(t *testing.T, provider arch.Provider, model string, r *tuned.Row, kernels []gemm.Config) *student {
+func newStudent(t *testing.T, provider arch.Provider, model string, r *recorded, kernels []gemm.Config) *student {
 	t.Helper()
 	request := r.Request()
 	if model != "refined" {
@@ -118,7 +117,7 @@ func newStudent(t *testing.T, provider arch.Provider, model string, r *tuned.Row
 }
 
 // kernelsOf returns the kernels of each key, with the default work-group mapping.
-func kernelsOf(rows []tuned.Row) map[string][]gemm.Config {
+func kernelsOf(rows []recorded) map[string][]gemm.Config {
 	kernels := map[string][]gemm.Config{}
 	for i := range rows {
 		key, c := rows[i].Key(), rows[i].Config
@@ -130,9 +129,9 @@ func kernelsOf(rows []tuned.Row) map[string][]gemm.Config {
 }
 
 // choices scores models on one row in so many of those that count, by class, model and the kernels to choose from.
-func choices(t *testing.T, every int, counts func(*tuned.Row) bool) map[string]*agreement {
+func choices(t *testing.T, every int, counts func(*recorded) bool) map[string]*agreement {
 	t.Helper()
-	rows, err := tuned.Read("data")
+	rows, err := readRecorded("data")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +172,7 @@ func choices(t *testing.T, every int, counts func(*tuned.Row) bool) map[string]*
 }
 
 // classes are the lines of the table that a row counts in.
-func classes(r *tuned.Row) []string {
+func classes(r *recorded) []string {
 	list := []string{r.Arch + " " + strings.TrimSuffix(r.Set, "-archive")}
 	if r.Problem.K >= 8*max(r.Problem.M, r.Problem.N) && r.Set != "stream-k" {
 		list = append(list, r.Arch+" large K")
@@ -188,7 +187,7 @@ func TestChoices(t *testing.T) {
 	if *show {
 		every = 1
 	}
-	onFullChips := func(r *tuned.Row) bool {
+	onFullChips := func(r *recorded) bool {
 		return r.Problem.Batch == 1 && (r.Arch != "gfx942" || r.CUs == 304)
 	}
 	scores := choices(t, every, onFullChips)

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
 // The intervals hold on problems that neither they nor the model were found on, of every kind that they are stated for.

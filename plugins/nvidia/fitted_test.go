@@ -12,8 +12,8 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 )
 

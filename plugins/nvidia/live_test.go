@@ -15,7 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
 // rtx4070 is a GPU without a file in configs/, as a driver describes it (NVIDIA Ada GPU Architecture whitepaper v2.1

@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
 // leastPublished is the measured time from which on kernels count. The published times have a fixed part that is not

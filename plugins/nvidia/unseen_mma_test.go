@@ -14,8 +14,8 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
 // Problems of the family mma on which nothing was fitted: the pick among the configurations that were measured, and

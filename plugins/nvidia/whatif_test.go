@@ -14,9 +14,9 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/nvidia"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/ladder"
 )
 

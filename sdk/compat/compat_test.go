@@ -23,8 +23,8 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/host"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -310,7 +310,7 @@ func unpack(t *testing.T, release string) string {
 			put(header.Name, files)
 		}
 	}
-	for _, source := range []string{"peer/main.go", "peer/provider.go", "executor/main.go"} {
+	for _, source := range []string{"peer/main.go", "peer/provider.go"} {
 		source = filepath.Join("testdata", filepath.FromSlash(source))
 		text, err := os.ReadFile(source)
 		if err != nil {
@@ -318,11 +318,23 @@ func unpack(t *testing.T, release string) string {
 		}
 		put("sdk/compat/"+filepath.ToSlash(source), bytes.NewReader(text))
 	}
+	put("sdk/compat/testdata/executor/main.go", strings.NewReader(oldExecutor))
 	if release == "1.0.0" {
 		put("sdk/compat/testdata/peer/provider.go", strings.NewReader(oldProvider))
 	}
 	return dir
 }
+
+// oldExecutor is an executor plugin of the revision that it is built in. Its measurements are made up.
+const oldExecutor = `package main
+
+import (
+	"github.com/origami-gemm/origami/sdk/internal/fake"
+	"github.com/origami-gemm/origami/sdk/serve"
+)
+
+func main() { serve.MainExecutor(fake.ExecutorProvider{}) }
+`
 
 // build builds a program as a plugin of that name and returns its path. Dependencies are those of the repository, so
 // that what the tests have compiled is what it needs, and all that it needs.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/exec/exectest"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/exectest"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 	"github.com/origami-gemm/origami/sdk/wire"
 )

@@ -24,8 +24,8 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/example"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/host"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
 )
 
 func TestWhichExecutor(t *testing.T) {

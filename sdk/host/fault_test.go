@@ -17,8 +17,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/host"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
 )
 
 var problem = gemm.New(1000, 2000, 3000)

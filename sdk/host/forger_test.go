@@ -24,8 +24,8 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/internal/testing/goplugin"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"

@@ -14,8 +14,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/host"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
 )
 
 func builtin(mode string) host.Builtin {

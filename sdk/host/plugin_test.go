@@ -14,7 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
 )

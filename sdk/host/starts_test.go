@@ -14,9 +14,9 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/internal/testing/goplugin"
 	"github.com/origami-gemm/origami/sdk/host"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
 )

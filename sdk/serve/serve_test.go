@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
 )

@@ -16,8 +16,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/example"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 

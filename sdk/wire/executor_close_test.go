@@ -9,7 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 )
 
 // blocking is an executor whose kernels wait in Check and Measure, and count how often they are closed.

@@ -20,8 +20,8 @@ import (
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/example"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 

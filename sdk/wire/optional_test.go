@@ -16,7 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/sdk/internal/fake"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 

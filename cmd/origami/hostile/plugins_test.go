@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/exec/exectest"
+	"github.com/origami-gemm/origami/internal/testing/exectest"
 	"github.com/origami-gemm/origami/internal/testing/goplugin"
 	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/serve"

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/exec/exectest"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/exectest"
 )
 
 const (

@@ -13,10 +13,9 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	corefit "github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/plugins/library"
-	"github.com/origami-gemm/origami/plugins/library/fit"
 	"github.com/origami-gemm/origami/plugins/library/published"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
@@ -30,7 +29,7 @@ var (
 )
 
 // open returns a function that opens the model through the plugins, and one that says of what generation a device is.
-func open(t *testing.T) (fit.Open, func(device string) terms.Generation) {
+func open(t *testing.T) (opener, func(device string) terms.Generation) {
 	t.Helper()
 	generations := map[string]terms.Generation{}
 	providers := map[string]arch.Provider{}
@@ -104,7 +103,7 @@ func doubtful(t *published.Time) bool {
 func stages(g terms.Generation) []stage {
 	is := func(schemes, release string, types ...string) func(*published.Time) bool {
 		return func(t *published.Time) bool {
-			return !doubtful(t) && !fit.Blind(t) && slices.Contains(strings.Fields(schemes), t.Scheme) &&
+			return !doubtful(t) && !blind(t) && slices.Contains(strings.Fields(schemes), t.Scheme) &&
 				slices.Contains(strings.Fields(release), t.Release) && slices.Contains(types, t.DType)
 		}
 	}
@@ -151,12 +150,12 @@ func stages(g terms.Generation) []stage {
 }
 
 // start returns where a stage starts: at the given values, otherwise at those that are chosen.
-func start(s stage, given map[string]float64) (values map[string]float64, quantities []corefit.Quantity) {
+func start(s stage, given map[string]float64) (values map[string]float64, quantities []fit.Quantity) {
 	values = map[string]float64{}
 	for _, q := range terms.Quantities {
 		values[q.Name] = q.Value
 		if s.fitted(q.Name) {
-			quantities = append(quantities, corefit.Quantity{Name: q.Name, Low: q.Low, High: q.High})
+			quantities = append(quantities, fit.Quantity{Name: q.Name, Low: q.Low, High: q.High})
 		}
 	}
 	if strings.HasPrefix(s.key, string(terms.Blackwell)) {
@@ -181,7 +180,7 @@ func run(t *testing.T, g terms.Generation, fitted map[string]map[string]float64)
 		if !*fresh {
 			maps.Copy(values, fitted[s.key])
 		}
-		r, err := corefit.Minimise(t.Context(), sample.Residuals, quantities, corefit.Options{Start: values, Steps: *steps})
+		r, err := fit.Minimise(t.Context(), sample.Residuals, quantities, fit.Options{Start: values, Steps: *steps})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +234,7 @@ func write(t *testing.T, fitted map[string]map[string]float64) {
 	}
 }
 
-func report(t *testing.T, s *fit.Sample, values map[string]float64) {
+func report(t *testing.T, s *sampled, values map[string]float64) {
 	by := map[string][]float64{}
 	err := s.Errors(t.Context(), values, func(x *published.Time, e float64) {
 		m := "m>1024"

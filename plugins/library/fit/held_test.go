@@ -13,8 +13,7 @@ import (
 	"slices"
 	"testing"
 
-	corefit "github.com/origami-gemm/origami/core/fit"
-	"github.com/origami-gemm/origami/plugins/library/fit"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/plugins/library/published"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
@@ -58,7 +57,7 @@ func heldOut(t *testing.T, g terms.Generation, out func(*published.Time) bool) (
 	sample := read(t, g, others, few())
 	kept := sample.Without(out)
 	values, quantities := start(s, nil)
-	r, err := corefit.Minimise(t.Context(), kept.Residuals, quantities, corefit.Options{Start: values, Steps: 10})
+	r, err := fit.Minimise(t.Context(), kept.Residuals, quantities, fit.Options{Start: values, Steps: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,8 +145,8 @@ func TestAblation(t *testing.T) {
 		}
 		without := maps.Clone(values)
 		without[q.Name] = min(q.Without, 1e9)
-		others := slices.DeleteFunc(slices.Clone(quantities), func(o corefit.Quantity) bool { return o.Name == q.Name })
-		r, err := corefit.Minimise(t.Context(), sample.Residuals, others, corefit.Options{Start: without, Steps: 8})
+		others := slices.DeleteFunc(slices.Clone(quantities), func(o fit.Quantity) bool { return o.Name == q.Name })
+		r, err := fit.Minimise(t.Context(), sample.Residuals, others, fit.Options{Start: without, Steps: 8})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,10 +155,10 @@ func TestAblation(t *testing.T) {
 }
 
 // read returns the times of a generation.
-func read(t *testing.T, g terms.Generation, keep func(*published.Time) bool, most int) *fit.Sample {
+func read(t *testing.T, g terms.Generation, keep func(*published.Time) bool, most int) *sampled {
 	t.Helper()
 	opened, of := open(t)
-	sample, err := fit.Read(opened, func(x *published.Time) bool { return of(x.Device) == g && keep(x) }, most)
+	sample, err := readSample(opened, func(x *published.Time) bool { return of(x.Device) == g && keep(x) }, most)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +168,7 @@ func read(t *testing.T, g terms.Generation, keep func(*published.Time) bool, mos
 // Half of the shapes of origami's own measurements are kept for this test: no number was fitted to them.
 func TestBlind(t *testing.T) {
 	floors := map[string]float64{"bf16": 0.9, "fp16": 0.89, "tf32": 0.72, "fp32": 0.62, "fp8": 0.87, "int8": 0.83}
-	sample := read(t, terms.Hopper, fit.Blind, 1<<20)
+	sample := read(t, terms.Hopper, blind, 1<<20)
 	errors := map[string][]float64{}
 	err := sample.Errors(t.Context(), nil, func(x *published.Time, e float64) {
 		errors[x.DType] = append(errors[x.DType], e)

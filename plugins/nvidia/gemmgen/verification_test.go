@@ -10,7 +10,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
+	"github.com/origami-gemm/origami/internal/testing/gentest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/gputest"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/gputest"
 	family "github.com/origami-gemm/origami/plugins/nvidia/kernel/sgemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/ladder/terms"
 )

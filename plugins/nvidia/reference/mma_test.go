@@ -10,9 +10,9 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
 // The candidates of mma are the kernels that gemmgen builds for the device, each once. The others have gemmgen's

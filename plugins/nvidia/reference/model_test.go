@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
 // Estimate reuses values between configurations, and Terms does not. They agree bit for bit on any problem, in any

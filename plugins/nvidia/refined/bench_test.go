@@ -6,7 +6,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
 // BenchmarkRefinedSelect is a select with the default model, both phases, per family and per 1,000 candidates.

@@ -8,8 +8,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 )
 
 // A kernel that is twice as slow in the characterization is predicted so, where nothing else limits it.

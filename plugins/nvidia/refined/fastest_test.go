@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
 // The fastest configurations are found without all estimates, and are the same. A time that stands for an estimate is

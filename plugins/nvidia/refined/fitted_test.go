@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
 // withFitted returns the device file of the H200 under another name with a fitted constant.

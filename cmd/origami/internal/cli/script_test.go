@@ -16,14 +16,14 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/catalogcmd"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/exec/exectest"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/fakearch"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 

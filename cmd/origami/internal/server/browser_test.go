@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
+	"github.com/origami-gemm/origami/internal/testing/fakearch"
 	"github.com/spf13/pflag"
 )
 

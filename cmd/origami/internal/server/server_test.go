@@ -21,12 +21,12 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/fakearch"
 )
 
 // Served is what the tests serve: the questions of the command line, which imports this package.

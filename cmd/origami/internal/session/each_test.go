@@ -9,10 +9,10 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/fakearch"
 )
 
 // interruptedArch is interrupted while it predicts its second problem.

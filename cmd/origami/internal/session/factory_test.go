@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/fakearch"
 )
 
 // recorder is the toy, and keeps the request to open it.

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/internal/testing/fakearch"
 )
 
 // gpuHost is a Host with an executor that finds devices, or fails.

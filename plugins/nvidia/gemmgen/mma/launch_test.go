@@ -7,8 +7,8 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/gentest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
 )
 
 func problem(m, n, k, batch int, transA, transB bool) gemm.Problem {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
+	"github.com/origami-gemm/origami/internal/testing/gentest"
 )
 
 // TestAssemble assembles kernels of every kind for every target and compares registers and spills with what Check

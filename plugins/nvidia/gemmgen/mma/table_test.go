@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/gentest"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
 )
 
 // table has the registers and spills of every kernel of the family, as the assembler reports them: fp16, A and B

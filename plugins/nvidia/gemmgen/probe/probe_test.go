@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
+	"github.com/origami-gemm/origami/internal/testing/gentest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"

@@ -6,8 +6,8 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/gentest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
 )
 
 // hopper are the limits of an H100 or H200.

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/gentest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/emu"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/gentest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/gentest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden kernels in testdata")

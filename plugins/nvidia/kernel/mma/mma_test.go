@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 )

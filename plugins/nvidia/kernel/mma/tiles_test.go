@@ -3,7 +3,7 @@ package mma_test
 import (
 	"testing"
 
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 )

@@ -5,8 +5,8 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 

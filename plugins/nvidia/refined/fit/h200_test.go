@@ -20,8 +20,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
-	"github.com/origami-gemm/origami/plugins/nvidia/internal/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/refined"
 )
 

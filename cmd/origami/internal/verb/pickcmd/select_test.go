@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
-	"github.com/origami-gemm/origami/cmd/origami/internal/fakearch"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/fakearch"
 )
 
 // Flags become options, without anything being run.

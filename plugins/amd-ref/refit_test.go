@@ -1,9 +1,9 @@
 //go:build !race
 
-// Arithmetic in one goroutine, which the race detector would only slow down tenfold.
+// Arithmetic in one goroutine, which the race detector would only slow down tenfold. These tests fit the
+// quantities of the refined model to the recorded choices and speeds of AMD's libraries.
 
-// Package fit_test fits the quantities of the refined model to the recorded choices and speeds of AMD's libraries.
-package fit_test
+package amdref_test
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
-	"github.com/origami-gemm/origami/plugins/amd-ref/internal/tuned"
 	"github.com/origami-gemm/origami/plugins/amd-ref/refined"
 	"github.com/origami-gemm/origami/plugins/amd-ref/refined/terms"
 )
@@ -61,7 +60,7 @@ const (
 // kernel family of a configuration names the device, and the clock and the overhead of its rows.
 type experiment struct {
 	arch.Architecture
-	rows       []tuned.Row
+	rows       []recorded
 	models     map[string]*refined.Model
 	kernels    map[string][]gemm.Config // that were chosen for some row
 	values     map[string]float64
@@ -131,7 +130,7 @@ func (e *experiment) with(values map[string]float64) (arch.Architecture, error) 
 // newExperiment takes one in so many of the rows.
 func newExperiment(t *testing.T, g *generation, every int) *experiment {
 	t.Helper()
-	all, err := tuned.Read("../../data")
+	all, err := readRecorded("data")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +166,7 @@ func newExperiment(t *testing.T, g *generation, every int) *experiment {
 	return e
 }
 
-func (e *experiment) add(t *testing.T, r *tuned.Row, kernel string, seconds float64) {
+func (e *experiment) add(t *testing.T, r *recorded, kernel string, seconds float64) {
 	t.Helper()
 	c := r.Config
 	c.Kernel = kernel
@@ -178,7 +177,7 @@ func (e *experiment) add(t *testing.T, r *tuned.Row, kernel string, seconds floa
 
 // open opens the model of a row. What its file does not say is a quantity of the fit: the clock of speeds in per cent,
 // and what the harness adds to each time. That of the MI210 took tens of microseconds in all its files.
-func (e *experiment) open(t *testing.T, g *generation, r *tuned.Row) *refined.Model {
+func (e *experiment) open(t *testing.T, g *generation, r *recorded) *refined.Model {
 	t.Helper()
 	key := r.Key()
 	if m := e.models[key]; m != nil {
@@ -233,7 +232,7 @@ func (e *experiment) fit(t *testing.T, g *generation, o fit.Options, without str
 }
 
 // median returns the median of |log(predicted ÷ recorded)| of the rows that count.
-func (e *experiment) median(t *testing.T, values map[string]float64, counts func(*tuned.Row) bool) float64 {
+func (e *experiment) median(t *testing.T, values map[string]float64, counts func(*recorded) bool) float64 {
 	t.Helper()
 	m, err := e.with(values)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package fit finds the quantities of the library model that reproduce published times best.
-package fit
+package fit_test
 
 import (
 	"context"
@@ -16,11 +16,11 @@ import (
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
-// Open opens the model on a device under options.
-type Open func(device string, options map[string]string) (*library.Model, error)
+// opener opens the model on a device under options.
+type opener func(device string, options map[string]string) (*library.Model, error)
 
-// Sample is published times.
-type Sample struct {
+// sampled is published times.
+type sampled struct {
 	models []*library.Model
 	times  []timed
 }
@@ -34,10 +34,10 @@ type timed struct {
 	log     float64
 }
 
-// Read returns the times that keep accepts and the model takes, about most of each series at most: those whose shapes
+// readSample returns the times that keep accepts and the model takes, about most of each series at most: those whose shapes
 // have the lowest hash, so that series have the same shapes.
-func Read(open Open, keep func(*published.Time) bool, most int) (*Sample, error) {
-	s := &Sample{}
+func readSample(open opener, keep func(*published.Time) bool, most int) (*sampled, error) {
+	s := &sampled{}
 	models := map[string]int{}
 	lists := map[string][]gemm.Config{}
 	bySeries := map[*published.Series][]timed{}
@@ -47,7 +47,7 @@ func Read(open Open, keep func(*published.Time) bool, most int) (*Sample, error)
 		if t.Device == "" || !keep(t) {
 			continue
 		}
-		options, ok := OptionsOf(t.Series)
+		options, ok := optionsOf(t.Series)
 		p, err := t.Problem()
 		if err != nil || !ok {
 			continue
@@ -85,8 +85,8 @@ func Read(open Open, keep func(*published.Time) bool, most int) (*Sample, error)
 	return s, nil
 }
 
-// OptionsOf returns the options of the model for the conditions of a series, and false if the model has none for them.
-func OptionsOf(s *published.Series) (map[string]string, bool) {
+// optionsOf returns the options of the model for the conditions of a series, and false if the model has none for them.
+func optionsOf(s *published.Series) (map[string]string, bool) {
 	scheme := s.Scheme
 	if scheme == published.NoScheme {
 		scheme = published.TensorScheme
@@ -110,23 +110,23 @@ func thinned(list []timed, most int) []timed {
 }
 
 // Without returns the sample without some of the times.
-func (s *Sample) Without(out func(*published.Time) bool) *Sample {
+func (s *sampled) Without(out func(*published.Time) bool) *sampled {
 	kept := slices.DeleteFunc(slices.Clone(s.times), func(t timed) bool { return out(t.Time) })
-	return &Sample{models: s.models, times: kept}
+	return &sampled{models: s.models, times: kept}
 }
 
-// Blind reports whether a time is kept for a test: of origami's own measurements, half of the shapes.
-func Blind(t *published.Time) bool {
+// blind reports whether a time is kept for a test: of origami's own measurements, half of the shapes.
+func blind(t *published.Time) bool {
 	h := fnv.New32a()
 	fmt.Fprint(h, t.N, t.K, t.M)
 	return t.Source.ID == "origami" && h.Sum32()>>8&1 == 1
 }
 
 // Len is the number of times.
-func (s *Sample) Len() int { return len(s.times) }
+func (s *sampled) Len() int { return len(s.times) }
 
 // Errors calls use for each time with log(predicted ÷ published), under other values of quantities.
-func (s *Sample) Errors(
+func (s *sampled) Errors(
 	ctx context.Context, values map[string]float64, use func(t *published.Time, err float64),
 ) error {
 	models := make([]*library.Model, len(s.models))
@@ -159,7 +159,7 @@ func (s *Sample) Errors(
 }
 
 // Residuals are the errors.
-func (s *Sample) Residuals(ctx context.Context, values map[string]float64) ([]float64, error) {
+func (s *sampled) Residuals(ctx context.Context, values map[string]float64) ([]float64, error) {
 	r := make([]float64, 0, len(s.times))
 	err := s.Errors(ctx, values, func(_ *published.Time, e float64) { r = append(r, e) })
 	return r, err

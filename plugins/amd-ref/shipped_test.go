@@ -1,6 +1,6 @@
 //go:build !race
 
-package fit_test
+package amdref_test
 
 import (
 	"fmt"
@@ -9,12 +9,11 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/fit"
-	"github.com/origami-gemm/origami/plugins/amd-ref/internal/tuned"
 	"github.com/origami-gemm/origami/plugins/amd-ref/refined/terms"
 )
 
 // known are the rows whose unit is known, without the per cent of an unknown clock.
-func known(r *tuned.Row) bool { return r.Known && r.CUs != 104 }
+func known(r *recorded) bool { return r.Known && r.CUs != 104 }
 
 // The times of the recorded kernels are predicted to within a tenth or so at the median, where the unit of the speed is
 // known.
@@ -83,7 +82,7 @@ func TestHeldOut(t *testing.T) {
 	}
 	g := &generations[0]
 	e := newExperiment(t, g, 1)
-	held := func(r *tuned.Row) bool {
+	held := func(r *recorded) bool {
 		h := fnv.New32a()
 		fmt.Fprint(h, r.Problem.M, r.Problem.N, r.Problem.K)
 		return h.Sum32()%4 == 0

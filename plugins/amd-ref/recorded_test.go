@@ -1,5 +1,6 @@
-// Package tuned reads the recorded choices and speeds of AMD's libraries, plugins/amd-ref/data, for tests.
-package tuned
+//go:build !race
+
+package amdref_test
 
 import (
 	"compress/gzip"
@@ -15,8 +16,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 )
 
-// Row is what was recorded for one size: the kernel that was chosen, and its speed.
-type Row struct {
+// recorded is what was recorded for one size: the kernel that was chosen, and its speed.
+type recorded struct {
 	Arch string
 	CUs  int
 	// Set is the library that the row is from: stream-k, rocblas, hipblaslt, vega or vega-archive.
@@ -30,12 +31,12 @@ type Row struct {
 }
 
 // Key names the rows that share a clock.
-func (r *Row) Key() string {
+func (r *recorded) Key() string {
 	return fmt.Sprintf("%s %d %s %s", r.Arch, r.CUs, r.Set, r.Problem.DType)
 }
 
-// Flops are the operations of a problem.
-func Flops(p gemm.Problem) float64 {
+// flops are the operations of a problem.
+func flops(p gemm.Problem) float64 {
 	return 2 * float64(p.M) * float64(p.N) * float64(p.K) * float64(p.Batch)
 }
 
@@ -51,8 +52,8 @@ var rates = map[string]float64{
 	"gfx942 fp16": 2048, "gfx942 bf16": 2048, "gfx942 fp8": 4096, "gfx942 fp32": 256,
 }
 
-// Read reads tuned.csv.gz of the folder of the data.
-func Read(folder string) ([]Row, error) {
+// readRecorded reads the recorded choices and speeds of AMD's libraries: tuned.csv.gz of the folder of the data.
+func readRecorded(folder string) ([]recorded, error) {
 	file, err := os.Open(filepath.Join(folder, "tuned.csv.gz"))
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func Read(folder string) ([]Row, error) {
 	for i, name := range lines[0] {
 		column[name] = i
 	}
-	var rows []Row
+	var rows []recorded
 	for n, line := range lines[1:] {
 		l := reader{line: line, column: column}
 		row, ok := l.row()
@@ -102,8 +103,8 @@ func (l *reader) number(name string) int {
 }
 
 // row reads a row. Those of kernels that the family cannot write, and of sizes beyond a problem's limits, are left out.
-func (l *reader) row() (Row, bool) {
-	r := Row{
+func (l *reader) row() (recorded, bool) {
+	r := recorded{
 		Arch: l.text("arch"), CUs: l.number("cus"), Set: l.text("set"), Layout: l.text("layout"),
 		Problem: gemm.New(l.number("m"), l.number("n"), l.number("k")),
 		Config: gemm.Config{
@@ -154,7 +155,7 @@ func abs(v int) int {
 }
 
 // Request opens the model on the device of a row.
-func (r *Row) Request() arch.OpenRequest {
+func (r *recorded) Request() arch.OpenRequest {
 	request := arch.OpenRequest{Arch: r.Arch, Kernel: tensile.Name}
 	switch {
 	case r.Arch == "gfx90a" && r.CUs == 110:
@@ -170,10 +171,10 @@ func (r *Row) Request() arch.OpenRequest {
 }
 
 // Seconds returns the recorded time. Without a known unit, the clock is that of the peak, in Hz.
-func (r *Row) Seconds(clock float64) float64 {
+func (r *recorded) Seconds(clock float64) float64 {
 	speed := r.Speed
 	if !r.Known {
 		speed *= rates[r.Arch+" "+r.Problem.DType.String()] * float64(r.CUs) * clock
 	}
-	return Flops(r.Problem) / speed
+	return flops(r.Problem) / speed
 }

@@ -87,25 +87,28 @@ func (m *Model) Fits(have, want int) error {
 // Check reports a configuration that no kernel of the model can have: its family is unknown, or a number of it is out
 // of range.
 func (m *Model) Check(c *gemm.Config) error {
-	f, err := m.family(c.Kernel)
+	_, f, err := m.family(c.Kernel)
 	if err != nil {
 		return err
 	}
 	return valid(f, c)
 }
 
-// family returns the description of a family, of the default one for an empty name.
-func (m *Model) family(name string) (*arch.Family, error) {
+// undeclared is a family that declares nothing.
+var undeclared arch.Family
+
+// family returns the name and the description of a family, of the default one for an empty name.
+func (m *Model) family(name string) (string, *arch.Family, error) {
 	name, err := m.Description.Kernel(name)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	for i := range m.Description.Families {
 		if f := &m.Description.Families[i]; f.Name == name {
-			return f, nil
+			return name, f, nil
 		}
 	}
-	return &arch.Family{Name: name}, nil // one that declares nothing
+	return name, &undeclared, nil
 }
 
 func valid(f *arch.Family, c *gemm.Config) error {
@@ -136,14 +139,14 @@ func Aligned(p gemm.Problem) gemm.Problem {
 
 // Candidates implements arch.Architecture.
 func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	f, err := m.family(s.Kernel)
+	name, f, err := m.family(s.Kernel)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Description.SupportsTypes(f.Name, &p); err != nil {
+	if err := m.Description.SupportsTypes(name, &p); err != nil {
 		return nil, err
 	}
-	all, err := s.Enumerate(m.Space(f.Name, p.DType), f.Axes...)
+	all, err := s.Enumerate(m.Space(name, p.DType), f.Axes...)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +175,7 @@ func (m *Model) each(p gemm.Problem, cfgs []gemm.Config, use func(e Evaluation, 
 		c := &cfgs[i]
 		if i == 0 || c.Kernel != cfgs[i-1].Kernel {
 			var err error
-			if f, err = m.family(c.Kernel); err != nil {
+			if _, f, err = m.family(c.Kernel); err != nil {
 				return err
 			}
 		}

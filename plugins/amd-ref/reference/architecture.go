@@ -2,7 +2,6 @@ package reference
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -10,18 +9,18 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/amd-ref/device"
 )
 
-// architecture is a device after Open. It implements arch.Architecture and arch.MemoryHierarchy.
+// architecture is the model on a device.
 type architecture struct {
+	tabled.Model
 	machine
-	sheet       *hw.Sheet
-	mi          *shape
-	kernels     map[gemm.DType]kernel // of the element types that the device has an instruction for
-	description arch.Description
-	levels      []arch.Level
+	sheet   *hw.Sheet
+	mi      *shape
+	kernels map[gemm.DType]kernel // of the element types that the device has an instruction for
 }
 
 // kernel holds the values that follow from an element type.
@@ -30,18 +29,14 @@ type kernel struct {
 	convert float64
 }
 
-var (
-	_ arch.Architecture    = (*architecture)(nil)
-	_ arch.MemoryHierarchy = (*architecture)(nil)
-)
-
 func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.OptionValue) (*architecture, error) {
 	m, err := newMachine(sheet, params, o)
 	if err != nil {
 		return nil, err
 	}
 	a := &architecture{machine: *m, sheet: sheet, mi: o.mi, kernels: map[gemm.DType]kernel{}}
-	a.description = arch.Description{
+	a.New = func() tabled.Evaluation { return &evaluation{on: a} }
+	a.Description = arch.Description{
 		Arch:   sheet.Arch,
 		Vendor: sheet.Vendor,
 		Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
@@ -62,20 +57,20 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 		Options:            values,
 	}
 	if params.Calibrated(device.Specs) {
-		a.description.Rung = arch.RungCalibrated
+		a.Description.Rung = arch.RungCalibrated
 	}
-	a.description.Unused = formula.Unused(params, append(formula.Of(a.description.Terms), "clock"))
+	a.Description.Unused = formula.Unused(params, append(formula.Of(a.Description.Terms), "clock"))
 	for _, t := range gemm.DTypes() {
 		if atomTypes[t] == "" { // of which the reference says nothing
 			continue
 		}
 		if peak := params.Get("peak_" + t.String()); peak > 0 {
 			rate := arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(peak)}
-			a.description.Peak = append(a.description.Peak, rate)
+			a.Description.Peak = append(a.Description.Peak, rate)
 		}
 		a.addKernel(t)
 	}
-	a.levels = []arch.Level{
+	a.Memory = []arch.Level{
 		{
 			Name: "L2", Bound: arch.BoundL2,
 			Capacity: unit.Bytes(m.l2Bytes), Partitions: int(m.xcds), Bandwidth: m.l2Bandwidth,
@@ -102,7 +97,7 @@ func (a *architecture) addKernel(t gemm.DType) {
 	}
 	atom := a.sheet.Atoms[i]
 	s := shape{atom.M, atom.N, atom.K}
-	a.description.Atoms = append(a.description.Atoms, arch.Atom{
+	a.Description.Atoms = append(a.Description.Atoms, arch.Atom{
 		DType: t, M: s.m, N: s.n, K: s.k,
 		Latency: unit.Cycles(atom.Cycles), PerUnit: int(a.parallelMI),
 	})
@@ -112,24 +107,18 @@ func (a *architecture) addKernel(t gemm.DType) {
 	}}
 	if t == gemm.TF32 && a.emulatesXF32 {
 		// The factor of the emulation is halved if K ≥ 16M and K ≥ 16N, so a larger K can take less time.
-		a.description.Monotone = []arch.Dim{arch.DimNone}
+		a.Description.Monotone = []arch.Dim{arch.DimNone}
 		k.convert = f(a.miLatency(a.sheet.Atoms, atomTypes[gemm.BF16], s))
 	}
 	a.kernels[t] = k
 }
-
-// Describe implements arch.Architecture.
-func (a *architecture) Describe() *arch.Description { return &a.description }
-
-// Hierarchy implements arch.Architecture.
-func (a *architecture) Hierarchy() arch.MemoryHierarchy { return a }
 
 // problem converts p to the form that the equations use.
 func (a *architecture) problem(p gemm.Problem) (problem, error) {
 	if err := p.Validate(); err != nil {
 		return problem{}, err
 	}
-	if err := a.description.Supports(Family, &p); err != nil {
+	if err := a.Description.Supports(Family, &p); err != nil {
 		return problem{}, err
 	}
 	k, ok := a.kernels[p.DType.CostsLike()]
@@ -158,7 +147,7 @@ func (a *architecture) noInstruction(t gemm.DType) error {
 			At("option mi").Do("use one of %s", list)
 	}
 	types := ""
-	for i, atom := range a.description.Atoms {
+	for i, atom := range a.Description.Atoms {
 		if i > 0 {
 			types += ", "
 		}
@@ -167,73 +156,48 @@ func (a *architecture) noInstruction(t gemm.DType) error {
 	return diag.Inputf("%s has no matrix instructions for %s", a.sheet.Arch, t).Do("use one of %s", types)
 }
 
-// check returns an error if no kernel of the family can have the configuration.
-func check(c *gemm.Config) error {
-	if c.Kernel != Family && c.Kernel != "" {
-		return unknownKernel(c.Kernel)
-	}
-	return c.Validate()
+// Problem implements tabled.Evaluation.
+func (e *evaluation) Problem(p gemm.Problem) {
+	q, _ := e.on.problem(p) // Supports has accepted it
+	*e = evaluation{on: e.on, problem: q}
 }
 
-func unknownKernel(name string) error {
-	return diag.Inputf("amd-ref does not predict the kernel family %q", name).Do("use %s", Family)
-}
-
-// placeConfig places a configuration that check has accepted.
-func (e *evaluation) placeConfig(c *gemm.Config) {
+// Config implements tabled.Evaluation.
+func (e *evaluation) Config(c *gemm.Config) arch.Reason {
+	e.splitK = uint64(c.SplitK)
 	e.place(uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK))
+	switch {
+	case !e.fits():
+		return arch.ReasonSharedMemory
+	case e.rejected():
+		return arch.ReasonModelRule
+	}
+	return ""
+}
+
+// Detail implements tabled.Evaluation. Candidates has the details.
+func (*evaluation) Detail(*gemm.Config, arch.Reason) string { return "" }
+
+// Estimate implements tabled.Evaluation.
+func (e *evaluation) Estimate() arch.Estimate {
+	e.score(e.splitK)
+	return arch.Estimate{Cycles: unit.Cycles(e.total), Bound: e.bound}
 }
 
 // Estimate implements arch.Architecture.
-func (a *architecture) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	q, err := a.problem(p)
-	if err != nil {
+func (a *architecture) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	if _, err := a.problem(p); err != nil {
 		return err
 	}
-	if len(dst) != len(cfgs) {
-		return fmt.Errorf("amd-ref: Estimate of %d configurations into %d", len(cfgs), len(dst))
-	}
-	e := evaluation{problem: q}
-	for i := range cfgs {
-		if err := check(&cfgs[i]); err != nil {
-			return err
-		}
-		e.placeConfig(&cfgs[i])
-		switch {
-		case !e.fits():
-			dst[i] = arch.Estimate{Reject: arch.ReasonSharedMemory}
-		case e.rejected():
-			dst[i] = arch.Estimate{Reject: arch.ReasonModelRule}
-		default:
-			e.score(uint64(cfgs[i].SplitK))
-			dst[i] = arch.Estimate{Cycles: unit.Cycles(e.total), Bound: e.bound}
-		}
-	}
-	return nil
+	return a.Model.Estimate(ctx, dst, p, cfgs)
 }
 
 // Terms implements arch.Architecture.
-func (a *architecture) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
-	q, err := a.problem(p)
-	if err != nil {
+func (a *architecture) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
+	if _, err := a.problem(p); err != nil {
 		return err
 	}
-	if len(dst) != len(cfgs)*len(terms) {
-		return fmt.Errorf("amd-ref: Terms of %d configurations into %d values", len(cfgs), len(dst))
-	}
-	e := evaluation{problem: q}
-	for i := range cfgs {
-		if err := check(&cfgs[i]); err != nil {
-			return err
-		}
-		e.placeConfig(&cfgs[i])
-		e.score(uint64(cfgs[i].SplitK))
-		row := dst[i*len(terms) : (i+1)*len(terms)]
-		for j := range terms {
-			row[j] = terms[j].value(&e)
-		}
-	}
-	return nil
+	return a.Model.Terms(ctx, dst, p, cfgs)
 }
 
 // Mapping implements arch.Architecture. Like tritonBLAS, it passes the number of compute units as the grid size,
@@ -242,7 +206,7 @@ func (a *architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Confi
 	if _, err := a.problem(p); err != nil {
 		return arch.Mapping{}, err
 	}
-	if err := check(&c); err != nil {
+	if err := a.Check(&c); err != nil {
 		return arch.Mapping{}, err
 	}
 	in := mappingInput{
@@ -259,6 +223,3 @@ func (a *architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Confi
 	}
 	return arch.Mapping{GroupM: int(out.wgm), XCDs: int(out.xcc), Chunk: int(out.chunk)}, err
 }
-
-// Levels implements arch.MemoryHierarchy.
-func (a *architecture) Levels() []arch.Level { return a.levels }

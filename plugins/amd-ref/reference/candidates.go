@@ -33,8 +33,8 @@ func (a *architecture) axes(t gemm.DType) (m, n, k []int) {
 
 // Candidates implements arch.Architecture.
 func (a *architecture) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	if s.Kernel != "" && s.Kernel != Family {
-		return nil, unknownKernel(s.Kernel)
+	if _, err := a.Description.Kernel(s.Kernel); err != nil {
+		return nil, err
 	}
 	if _, ok := a.kernels[p.DType.CostsLike()]; !ok {
 		return nil, a.noInstruction(p.DType)

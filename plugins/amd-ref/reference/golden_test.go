@@ -67,24 +67,24 @@ func readTable(name string) (*table, error) {
 	return tab, nil
 }
 
-// row reads the cells of one line.
-type row struct {
+// record reads the cells of one line.
+type record struct {
 	testing.TB
 	*table
 	line int
 }
 
-func (tab *table) each(t testing.TB, do func(r row)) {
+func (tab *table) each(t testing.TB, do func(r record)) {
 	t.Helper()
 	for i := range tab.rows {
-		do(row{t, tab, i})
+		do(record{t, tab, i})
 		if t.Failed() {
 			t.Fatalf("%s line %d: %v", tab.name, i+2, tab.rows[i])
 		}
 	}
 }
 
-func (r row) text(column string) string {
+func (r record) text(column string) string {
 	i, ok := r.columns[column]
 	if !ok {
 		r.Fatalf("%s has no column %q", r.name, column)
@@ -92,7 +92,7 @@ func (r row) text(column string) string {
 	return r.rows[r.line][i]
 }
 
-func (r row) number(column string) float64 {
+func (r record) number(column string) float64 {
 	v, err := strconv.ParseFloat(r.text(column), 64)
 	if err != nil {
 		r.Fatal(err)
@@ -100,7 +100,7 @@ func (r row) number(column string) float64 {
 	return v
 }
 
-func (r row) int(column string) int {
+func (r record) int(column string) int {
 	v, err := strconv.Atoi(r.text(column))
 	if err != nil {
 		r.Fatal(err)
@@ -108,17 +108,17 @@ func (r row) int(column string) int {
 	return v
 }
 
-func (r row) count(column string) uint64 { return uint64(r.int(column)) }
+func (r record) count(column string) uint64 { return uint64(r.int(column)) }
 
 // want compares a value with a cell, bit for bit.
-func (r row) want(column string, got float64) {
+func (r record) want(column string, got float64) {
 	if want := r.number(column); math.Float64bits(got) != math.Float64bits(want) {
 		r.Errorf("%s = %v, want %v", column, got, want)
 	}
 }
 
 // problem reads the problem of a line. The letters assume column-major storage: T for A and N for B mean K-contiguous.
-func (r row) problem(dtype string) gemm.Problem {
+func (r record) problem(dtype string) gemm.Problem {
 	p := gemm.New(r.int("M"), r.int("N"), r.int("K"))
 	p.Batch = r.int("batch")
 	p.SetTrans(r.text("transA") == "N", r.text("transB") == "N")
@@ -167,9 +167,9 @@ func (o opener) open(t testing.TB, archID string, opts ...string) *architecture 
 
 // TestGoldenHardware compares the resolved parameters with those of AMD's library.
 func TestGoldenHardware(t *testing.T) {
-	golden(t, "amd_hardware.csv").each(t, func(r row) {
+	golden(t, "amd_hardware.csv").each(t, func(r record) {
 		a := open(t, r.text("arch"))
-		get := a.description.Params
+		get := a.Description.Params
 		set := func(name string) float64 {
 			for _, p := range get {
 				if p.Name == name {
@@ -203,7 +203,7 @@ func TestGoldenCandidates(t *testing.T) {
 	opened := opener{}
 	tab := golden(t, "amd_candidates.csv.gz")
 	for first := 0; first < len(tab.rows); first += 150 {
-		r := row{t, tab, first}
+		r := record{t, tab, first}
 		mi := r.text("MI_M") + "x" + r.text("MI_N") + "x" + r.text("MI_K")
 		a := opened.open(t, r.text("arch"), "mi="+mi, "occ="+r.text("occupancy"), "grid="+r.text("grid_mode"))
 		p := r.problem(r.text("dtype"))
@@ -220,7 +220,7 @@ func TestGoldenCandidates(t *testing.T) {
 		if len(configs) != 150 {
 			t.Fatalf("%d candidates, want 150", len(configs))
 		}
-		values := make([]float64, len(configs)*len(a.description.Terms))
+		values := make([]float64, len(configs)*len(a.Description.Terms))
 		if err := a.Terms(ctx, values, p, configs); err != nil {
 			t.Fatal(err)
 		}
@@ -234,13 +234,13 @@ func TestGoldenCandidates(t *testing.T) {
 				t.Fatalf("candidate %d is %v, which differs from line %d", i, c, r.line+2)
 			}
 			compared := 0
-			for j, term := range a.description.Terms {
+			for j, term := range a.Description.Terms {
 				column := term.Name
 				if _, ok := r.columns[column]; !ok {
 					continue
 				}
 				compared++
-				got := values[i*len(a.description.Terms)+j]
+				got := values[i*len(a.Description.Terms)+j]
 				if column != "total_latency" {
 					r.want(column, got)
 					continue
@@ -277,7 +277,7 @@ func TestGoldenCandidates(t *testing.T) {
 // TestGoldenUnits compares tile latencies of arbitrary mappings, active compute units, splits, batches and odd tiles.
 func TestGoldenUnits(t *testing.T) {
 	opened := opener{}
-	golden(t, "amd_units.csv.gz").each(t, func(r row) {
+	golden(t, "amd_units.csv.gz").each(t, func(r record) {
 		a := opened.open(t, r.text("arch"), "occ="+r.text("occupancy"))
 		q, err := a.problem(r.problem("f16"))
 		if err != nil {
@@ -291,11 +291,12 @@ func TestGoldenUnits(t *testing.T) {
 		e.place(r.count("MT_M"), r.count("MT_N"), r.count("MT_K"))
 		e.setLaunch(launch{workgroups: 1, active: r.count("active_cus"), timesteps: 1, split: r.count("split")})
 		e.setStep()
-		compared := 0
-		for _, term := range terms {
+		compared, values := 0, make([]float64, len(terms))
+		e.values(values)
+		for i, term := range terms {
 			if _, ok := r.columns[term.Name]; ok {
 				compared++
-				r.want(term.Name, term.value(&e))
+				r.want(term.Name, values[i])
 			}
 		}
 		if compared != 26 {
@@ -307,7 +308,7 @@ func TestGoldenUnits(t *testing.T) {
 // TestGoldenGrid compares the number of workgroups of every grid mode.
 func TestGoldenGrid(t *testing.T) {
 	opened := opener{}
-	golden(t, "amd_grid_units.csv.gz").each(t, func(r row) {
+	golden(t, "amd_grid_units.csv.gz").each(t, func(r record) {
 		a := opened.open(t, r.text("arch"))
 		mode := dataParallel
 		for i, name := range gridModes {
@@ -338,7 +339,7 @@ func TestGoldenGrid(t *testing.T) {
 // TestGoldenMapping compares both workgroup mappings.
 func TestGoldenMapping(t *testing.T) {
 	opened := opener{}
-	golden(t, "amd_wgm_units.csv.gz").each(t, func(r row) {
+	golden(t, "amd_wgm_units.csv.gz").each(t, func(r record) {
 		a := opened.open(t, r.text("arch"))
 		in := mappingInput{
 			cus: a.cus, xcds: a.xcds,

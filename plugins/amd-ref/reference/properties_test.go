@@ -25,7 +25,7 @@ func randomProblem(rng *rand.Rand, a *architecture) gemm.Problem {
 			p.Batch = dim(12)
 		}
 		p.SetTrans(rng.UintN(2) == 0, rng.UintN(2) == 0)
-		p.DType = a.description.Atoms[rng.IntN(len(a.description.Atoms))].DType
+		p.DType = a.Description.Atoms[rng.IntN(len(a.Description.Atoms))].DType
 		if p.Validate() == nil {
 			return p
 		}

@@ -108,7 +108,7 @@ func TestRefusals(t *testing.T) {
 	a := open(t, "gfx942")
 	p := gemm.New(64, 64, 64)
 	_, err = a.Candidates(ctx, p, arch.Space{Kernel: "cutlass"})
-	wantError(t, err, `amd-ref does not predict the kernel family "cutlass"; use triton`)
+	wantError(t, err, `the amd-origami model of gfx942@mi300x does not predict the kernel family "cutlass"; use triton`)
 	_, err = a.Candidates(ctx, p, arch.Space{BlockK: []int{64, 0}})
 	wantError(t, err,
 		"config 16x16x0 w8 s2 has a number outside 1 to 4096; give whole numbers in that range")

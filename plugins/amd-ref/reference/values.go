@@ -6,6 +6,8 @@ import "github.com/origami-gemm/origami/core/arch"
 // and block_n, launchStage also on the number of workgroups, stepStage also on block_k. A stage reads only the problem
 // and the stages before it. An unchanged stage is therefore reused, and the order of configurations changes no bit.
 type evaluation struct {
+	on     *architecture
+	splitK uint64
 	problem
 	tileStage
 	launchStage

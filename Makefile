@@ -193,14 +193,14 @@ golden: ## the models against their golden numbers, without and with fused multi
 BITS := Golden|EstimateEqualsTerms|FormulasComputeTheirTerms|AnswersAreTheFormulas|Generated|ProgramIsEval|FourthPower
 golden-arm64: ## the same on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
 	GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -vet=off -run '$(BITS)' $(filter-out ./cmd/%,$(GOLDEN)) \
-		./core/formula/... ./sdk/declare ./plugins/nvidia/refined
+		./core/formula/... ./sdk/declare ./plugins/nvidia/pipelined
 
 # The packages whose code or tests start goroutines or share memory. Those of the tag cuda are tested by cuda-test. The
 # scripts of cmd/origami take minutes under the race detector, hostile measures memory, and the models
 # compute in one goroutine.
 RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.|\batomic\.|errgroup' bindings cmd core plugins sdk | \
 	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata -e 'cmd/origami$$' -e cmd/origami/hostile \
-	-e 'plugins/nvidia$$' -e plugins/nvidia/reference -e plugins/nvidia/refined -e plugins/amd-ref -e plugins/library | sed 's,^,./,')
+	-e 'plugins/nvidia$$' -e plugins/nvidia/tritonblas -e plugins/nvidia/pipelined -e plugins/amd-ref -e plugins/library | sed 's,^,./,')
 race: ## their tests under the race detector, in random order
 	go test -race -shuffle=on -vet=off -timeout 10m $(RACE)
 
@@ -214,7 +214,7 @@ proto: tools ## buf lint, and no change that breaks plugins built against the ba
 generate: tools ## generated Go of the wire protocol, the PTX instructions and the models of terms, command-line reference
 	go test -count=1 -run ListsOfTypes ./core/gemm -update
 	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami_gemm_plugin/wire.binpb
-	go generate ./plugins/nvidia/ptx ./plugins/nvidia/refined ./plugins/nvidia/ladder ./plugins/nvidia/internal/page ./plugins/amd-ref/refined \
+	go generate ./plugins/nvidia/ptx ./plugins/nvidia/pipelined ./plugins/nvidia/sgemm ./plugins/nvidia/internal/page ./plugins/amd-ref/tensile \
 		./plugins/builtins/internal/parameters ./plugins/library
 	go generate ./ask
 	go run ./cmd/origami/gen-docs docs

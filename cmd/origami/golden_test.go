@@ -43,9 +43,9 @@ func TestGoldenTablesThroughTheCommandLine(t *testing.T) {
 		names   renamed
 		columns int // how many golden columns the command line must have
 	}{
-		{"../../plugins/nvidia/reference/testdata/golden/sm89_candidates.csv.gz", "sm89", nvidia, 21},
-		{"../../plugins/nvidia/reference/testdata/golden/sm86_candidates.csv.gz", "sm86", nvidia, 21},
-		{"../../plugins/amd-ref/reference/testdata/golden/amd_candidates.csv.gz", "", amd, 39},
+		{"../../plugins/nvidia/tritonblas/testdata/golden/sm89_candidates.csv.gz", "sm89", nvidia, 21},
+		{"../../plugins/nvidia/tritonblas/testdata/golden/sm86_candidates.csv.gz", "sm86", nvidia, 21},
+		{"../../plugins/amd-ref/amd-origami/testdata/golden/amd_candidates.csv.gz", "", amd, 39},
 	} {
 		t.Run(strings.TrimSuffix(tc.file[strings.LastIndexByte(tc.file, '/')+1:], ".csv.gz"), func(t *testing.T) {
 			t.Parallel()

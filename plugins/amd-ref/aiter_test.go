@@ -15,7 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
-	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
+	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 )
 
 // On an MI355X, whose quantities are those of the MI300X, times are near those of AMD's aiter. No number was fitted to
@@ -38,7 +38,7 @@ func TestAiterTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "gfx950", Kernel: tensile.Name})
+	a, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "gfx950", Kernel: kernel.Name})
 	if err != nil {
 		t.Fatal(err)
 	}

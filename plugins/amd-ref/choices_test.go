@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
-	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
+	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 )
 
 var (
@@ -104,11 +104,11 @@ func newStudent(t *testing.T, provider arch.Provider, model string, r *recorded,
 		if r.Set == "stream-k" {
 			streamK = "1"
 		}
-		space.Axes = []arch.AxisValues{{Name: tensile.StreamK.Name, Values: []string{streamK}}}
+		space.Axes = []arch.AxisValues{{Name: kernel.StreamK.Name, Values: []string{streamK}}}
 	}
 	s := &student{model: a, own: selector.New(a, space)}
 	for _, c := range kernels {
-		if c.Kernel = a.Describe().Kernels[0]; c.Kernel != tensile.Name {
+		if c.Kernel = a.Describe().Kernels[0]; c.Kernel != kernel.Name {
 			c.Axes = gemm.Axes{} // the reference knows no axes
 		}
 		s.kernels = append(s.kernels, c)

@@ -1,6 +1,6 @@
 // Package amdref provides AMD's GPUs, from the device files of configs/ in the parameters of package device. It opens
-// three models on them: the model of Tensile's kernels (package refined), the model of vendors' libraries
-// (plugins/library), and the reference, which reproduces AMD's own model and is never tuned (package reference). The
+// three models on them: the model of Tensile's kernels (package tensile), the model of vendors' libraries
+// (plugins/library), and the reference, which reproduces AMD's own model and is never tuned (package amdorigami). The
 // plugin has its name, amd-ref, from the reference.
 package amdref
 
@@ -9,9 +9,9 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/release"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami"
 	"github.com/origami-gemm/origami/plugins/amd-ref/device"
-	"github.com/origami-gemm/origami/plugins/amd-ref/reference"
-	"github.com/origami-gemm/origami/plugins/amd-ref/refined"
+	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 	"github.com/origami-gemm/origami/plugins/library"
 	libraryterms "github.com/origami-gemm/origami/plugins/library/terms"
@@ -35,13 +35,13 @@ func Provider() (arch.Provider, error) {
 }
 
 // all are the models of an architecture, the best first.
-var all = []catalog.Model{overTensile, reference.Model, vendorLibrary.Model()}
+var all = []catalog.Model{overTensile, amdorigami.Model, vendorLibrary.Model()}
 
 // overTensile predicts the kernels of AMD's libraries.
 var overTensile = catalog.Model{
-	Name: refined.Name, Class: arch.ClassRefined, Kernels: []string{tensile.Name}, Needs: refined.Needs,
+	Name: tensile.Name, Class: arch.ClassRefined, Kernels: []string{kernel.Name}, Needs: tensile.Needs,
 	Open: func(s catalog.Selection) (arch.Architecture, error) {
-		m := refined.New(s.Sheet, s.Params)
+		m := tensile.New(s.Sheet, s.Params)
 		if len(s.Changed) > 0 { // the times of another device were not checked
 			m.Describe().Uncertainty = nil
 		}

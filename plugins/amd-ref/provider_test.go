@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/plugins/amd-ref/reference"
+	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami"
 )
 
 func TestManifest(t *testing.T) {
@@ -53,12 +53,12 @@ const occupancyRange = " a whole number from 1 to 32, the number of wavefronts t
 	" give occ=N"
 
 func withOption(archID, key, value string) arch.OpenRequest {
-	return arch.OpenRequest{Arch: archID, Model: reference.Name, Options: map[string]string{key: value}}
+	return arch.OpenRequest{Arch: archID, Model: amdorigami.Name, Options: map[string]string{key: value}}
 }
 
 func withOverride(key string, value float64) arch.OpenRequest {
 	return arch.OpenRequest{
-		Arch: "gfx942", Model: reference.Name, Overrides: map[string]hw.OverrideValue{key: {Value: value}},
+		Arch: "gfx942", Model: amdorigami.Name, Overrides: map[string]hw.OverrideValue{key: {Value: value}},
 	}
 }
 
@@ -67,7 +67,7 @@ var openTests = []struct {
 	want string // id and options, or the error
 }{
 	{
-		arch.OpenRequest{Arch: "gfx942", Model: reference.Name},
+		arch.OpenRequest{Arch: "gfx942", Model: amdorigami.Name},
 		"gfx942@mi300x [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]",
 	},
 	{
@@ -75,7 +75,7 @@ var openTests = []struct {
 		"gfx90a@mi210 [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]",
 	},
 	{
-		arch.OpenRequest{Arch: "gfx950", Model: reference.Name, Options: map[string]string{
+		arch.OpenRequest{Arch: "gfx950", Model: amdorigami.Name, Options: map[string]string{
 			"grid": "energy_aware", "occ": "32", "mi": "32x32x16", "mapping": "feb",
 		}},
 		"gfx950@mi355x [{grid energy_aware} {occ 32} {mi 32x32x16} {mapping feb}]",
@@ -160,7 +160,7 @@ func TestOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	openWith := func(o map[string]hw.OverrideValue) *arch.Description {
-		a, err := p.Open(context.Background(), arch.OpenRequest{Arch: "gfx942", Model: reference.Name, Overrides: o})
+		a, err := p.Open(context.Background(), arch.OpenRequest{Arch: "gfx942", Model: amdorigami.Name, Overrides: o})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
+	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 )
 
 // recorded is what was recorded for one size: the kernel that was chosen, and its speed.
@@ -108,7 +108,7 @@ func (l *reader) row() (recorded, bool) {
 		Arch: l.text("arch"), CUs: l.number("cus"), Set: l.text("set"), Layout: l.text("layout"),
 		Problem: gemm.New(l.number("m"), l.number("n"), l.number("k")),
 		Config: gemm.Config{
-			Kernel: tensile.Name, BlockM: l.number("mt0"), BlockN: l.number("mt1"), BlockK: l.number("depthu"),
+			Kernel: kernel.Name, BlockM: l.number("mt0"), BlockN: l.number("mt1"), BlockK: l.number("depthu"),
 			NumWarps: l.number("waves"), NumStages: 1, SplitK: l.number("split"),
 			GroupM: max(1, abs(l.number("mapping"))),
 		},
@@ -125,9 +125,9 @@ func (l *reader) row() (recorded, bool) {
 		r.Config.NumStages = 2
 	}
 	for _, axis := range []struct{ name, column string }{
-		{tensile.StreamK.Name, "stream_k"}, {tensile.LocalSplit.Name, "local_split"},
+		{kernel.StreamK.Name, "stream_k"}, {kernel.LocalSplit.Name, "local_split"},
 	} {
-		if r.Config.SetAxis(tensile.Axes, axis.name, l.text(axis.column)) != nil {
+		if r.Config.SetAxis(kernel.Axes, axis.name, l.text(axis.column)) != nil {
 			return r, false
 		}
 	}
@@ -156,7 +156,7 @@ func abs(v int) int {
 
 // Request opens the model on the device of a row.
 func (r *recorded) Request() arch.OpenRequest {
-	request := arch.OpenRequest{Arch: r.Arch, Kernel: tensile.Name}
+	request := arch.OpenRequest{Arch: r.Arch, Kernel: kernel.Name}
 	switch {
 	case r.Arch == "gfx90a" && r.CUs == 110:
 		request.Device = "mi250x-gcd"

@@ -18,8 +18,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
-	"github.com/origami-gemm/origami/plugins/amd-ref/refined"
-	"github.com/origami-gemm/origami/plugins/amd-ref/refined/terms"
+	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
+	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
 )
 
 var (
@@ -61,7 +61,7 @@ const (
 type experiment struct {
 	arch.Architecture
 	rows       []recorded
-	models     map[string]*refined.Model
+	models     map[string]*tensile.Model
 	kernels    map[string][]gemm.Config // that were chosen for some row
 	values     map[string]float64
 	sample     *fit.Sample
@@ -99,7 +99,7 @@ func (e *experiment) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.P
 
 // behind returns the model's time of a kernel ÷ that of the fastest of a list, at least 1.
 func (e *experiment) behind(
-	ctx context.Context, m *refined.Model, p gemm.Problem, c gemm.Config, list []gemm.Config,
+	ctx context.Context, m *tensile.Model, p gemm.Problem, c gemm.Config, list []gemm.Config,
 ) (float64, error) {
 	e.estimates = slices.Grow(e.estimates[:0], len(list)+1)[:len(list)+1]
 	if err := m.Estimate(ctx, e.estimates[:1], p, []gemm.Config{c}); err != nil {
@@ -120,7 +120,7 @@ func (e *experiment) behind(
 // with is the experiment with other values of quantities.
 func (e *experiment) with(values map[string]float64) (arch.Architecture, error) {
 	other := *e
-	other.models, other.values = map[string]*refined.Model{}, values
+	other.models, other.values = map[string]*tensile.Model{}, values
 	for key, m := range e.models {
 		other.models[key] = m.With(values)
 	}
@@ -134,7 +134,7 @@ func newExperiment(t *testing.T, g *generation, every int) *experiment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &experiment{models: map[string]*refined.Model{}, kernels: map[string][]gemm.Config{}, sample: &fit.Sample{}}
+	e := &experiment{models: map[string]*tensile.Model{}, kernels: map[string][]gemm.Config{}, sample: &fit.Sample{}}
 	for i := range all {
 		r := &all[i]
 		if r.Arch != g.name || !slices.Contains(g.sets, r.Set) || r.Problem.Batch > 1 {
@@ -177,7 +177,7 @@ func (e *experiment) add(t *testing.T, r *recorded, kernel string, seconds float
 
 // open opens the model of a row. What its file does not say is a quantity of the fit: the clock of speeds in per cent,
 // and what the harness adds to each time. That of the MI210 took tens of microseconds in all its files.
-func (e *experiment) open(t *testing.T, g *generation, r *recorded) *refined.Model {
+func (e *experiment) open(t *testing.T, g *generation, r *recorded) *tensile.Model {
 	t.Helper()
 	key := r.Key()
 	if m := e.models[key]; m != nil {
@@ -191,7 +191,7 @@ func (e *experiment) open(t *testing.T, g *generation, r *recorded) *refined.Mod
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := opened.(*refined.Model)
+	m := opened.(*tensile.Model)
 	e.models[key] = m
 	if !r.Known {
 		clock := fit.Quantity{Name: "clock " + key, Low: g.leastClock, High: float64(m.Describe().Clock)}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/fit"
-	"github.com/origami-gemm/origami/plugins/amd-ref/refined/terms"
+	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
 )
 
 // known are the rows whose unit is known, without the per cent of an unknown clock.

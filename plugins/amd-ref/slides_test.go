@@ -16,7 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
-	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
+	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 )
 
 // cell is a size of the slides' table, or of DeepBench.
@@ -93,7 +93,7 @@ func openVega(t *testing.T) arch.Architecture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "gfx900", Kernel: tensile.Name})
+	a, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "gfx900", Kernel: kernel.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,10 +140,10 @@ func slideKernels() (list []gemm.Config) {
 			for _, n := range sides {
 				for _, split := range []int{1, 2, 4, 6, 8} {
 					c := gemm.Config{
-						Kernel: tensile.Name, BlockM: group[0] * m, BlockN: group[1] * n, BlockK: 8,
+						Kernel: kernel.Name, BlockM: group[0] * m, BlockN: group[1] * n, BlockK: 8,
 						NumWarps: 4, NumStages: 2, SplitK: split, GroupM: 8,
 					}
-					if err := tensile.LocalSplit.Set(&c, strconv.Itoa(group[2])); err == nil {
+					if err := kernel.LocalSplit.Set(&c, strconv.Itoa(group[2])); err == nil {
 						list = append(list, c)
 					}
 				}

@@ -11,7 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
+	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/library"
 )
 
@@ -34,7 +34,7 @@ func whatIfs(t *testing.T) (list []whatIf) {
 				switch k {
 				case library.Family:
 					r.Options = map[string]string{"l2": "cold"} // all of the operands come from DRAM
-				case tensile.Name:
+				case kernel.Name:
 				default:
 					continue
 				}
@@ -165,7 +165,7 @@ func TestMoreOfAResourceIsNeverSlower(t *testing.T) {
 // A what-if is of no device whose times were checked.
 func TestWhatIfsWereNeverChecked(t *testing.T) {
 	for _, w := range whatIfs(t) {
-		if w.Kernel != tensile.Name {
+		if w.Kernel != kernel.Name {
 			continue // the host says so of every override
 		}
 		if w.Device == "mi300x" && w.open(t, nil).Describe().Uncertainty == nil {

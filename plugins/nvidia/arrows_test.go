@@ -138,8 +138,8 @@ func TestFamiliesAreKnownByInterface(t *testing.T) {
 		}
 	}
 	// Calibration measures the instructions that two families are called after.
-	// The model in the folder ladder is that of one family, which counts what its kernels do.
-	const generated, measured, model = "gemmgen/families", "calibration", "ladder"
+	// The model in the folder sgemm is of one family, which counts what its kernels do.
+	const generated, measured, model = "gemmgen/families", "calibration", "sgemm"
 	for _, s := range sources(t) {
 		for _, family := range families {
 			defines := under(s.path, "kernel/"+family, "gemmgen/"+family)
@@ -150,9 +150,9 @@ func TestFamiliesAreKnownByInterface(t *testing.T) {
 					t.Errorf("%s imports the family %s; use the interface", s.path, family)
 				}
 			}
-			// A term of the refined model and a ceiling are called after the instruction, as is the family.
-			instruction := family == "wgmma" && under(s.path, "refined/terms/terms.go", "gpu/ceilings.go")
-			if defines || instruction || under(s.path, "data", measured) {
+			// A term of the model pipelined and a ceiling are called after the instruction, as is the family.
+			instruction := family == "wgmma" && under(s.path, "pipelined/terms/terms.go", "gpu/ceilings.go")
+			if defines || instruction || under(s.path, "data", measured) || family == model && under(s.path, model) {
 				continue
 			}
 			ast.Inspect(s.file, func(n ast.Node) bool {
@@ -169,24 +169,24 @@ func TestFamiliesAreKnownByInterface(t *testing.T) {
 func TestArrows(t *testing.T) {
 	// A package may import the packages of its row, and packages below them.
 	allowed := map[string][]string{
-		"gpu":                 {"gpu/target"},
-		"gpu/target":          {},
-		"gpu/gputest":         {"gpu"},
-		"kernel":              {"gpu"},
-		"reference":           {"gpu", "kernel"},
-		"refined":             {"gpu", "kernel", "refined"},
-		"ladder":              {"gpu", "kernel", "kernel/sgemm", "gemmgen/sgemm", "ladder"},
-		"data":                {},
-		"ptx":                 {"gpu/target", "ptx"},
-		"gemmgen":             {"gpu/target", "ptx", "gemmgen"},
-		"calibration":         {"gpu", "ptx", "gemmgen"},
-		"cuda":                {"gpu/target", "ptx", "gemmgen"},
-		"cmd":                 {".", "cuda"},
-		"internal/nvtest":     {"."},
-		"internal/page":       {".", "refined"},
-		"kernel/ (a family)":  {"gpu", "kernel", "gemmgen"},
-		"refined/ (a helper)": {"gpu", "kernel", "refined"},
-		"ladder/ (a helper)":  {"gpu", "ladder"},
+		"gpu":                   {"gpu/target"},
+		"gpu/target":            {},
+		"gpu/gputest":           {"gpu"},
+		"kernel":                {"gpu"},
+		"tritonblas":            {"gpu", "kernel"},
+		"pipelined":             {"gpu", "kernel", "pipelined"},
+		"sgemm":                 {"gpu", "kernel", "kernel/sgemm", "gemmgen/sgemm", "sgemm"},
+		"data":                  {},
+		"ptx":                   {"gpu/target", "ptx"},
+		"gemmgen":               {"gpu/target", "ptx", "gemmgen"},
+		"calibration":           {"gpu", "ptx", "gemmgen"},
+		"cuda":                  {"gpu/target", "ptx", "gemmgen"},
+		"cmd":                   {".", "cuda"},
+		"internal/nvtest":       {"."},
+		"internal/page":         {".", "pipelined"},
+		"kernel/ (a family)":    {"gpu", "kernel", "gemmgen"},
+		"pipelined/ (a helper)": {"gpu", "kernel", "pipelined"},
+		"sgemm/ (a helper)":     {"gpu", "sgemm"},
 	}
 	for _, s := range sources(t) {
 		row := path.Dir(s.path)
@@ -195,10 +195,10 @@ func TestArrows(t *testing.T) {
 			continue
 		case under(row, "kernel") && row != "kernel":
 			row = "kernel/ (a family)"
-		case under(row, "refined") && row != "refined":
-			row = "refined/ (a helper)"
-		case under(row, "ladder") && row != "ladder":
-			row = "ladder/ (a helper)"
+		case under(row, "pipelined") && row != "pipelined":
+			row = "pipelined/ (a helper)"
+		case under(row, "sgemm") && row != "sgemm":
+			row = "sgemm/ (a helper)"
 		case under(row, "ptx", "gemmgen", "cmd"):
 			row, _, _ = strings.Cut(row, "/")
 		}

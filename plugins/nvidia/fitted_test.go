@@ -14,7 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
-	"github.com/origami-gemm/origami/plugins/nvidia/refined"
+	"github.com/origami-gemm/origami/plugins/nvidia/pipelined"
 )
 
 // A model declares the data sets of its quantities and of its intervals, on every device, and no other.
@@ -28,7 +28,7 @@ func TestFitted(t *testing.T) {
 					t.Fatal(err)
 				}
 				var want []string
-				if m, ok := opened.(*refined.Model); ok {
+				if m, ok := opened.(*pipelined.Model); ok {
 					for _, q := range m.Quantities() {
 						want = append(want, strings.Split(q.DataSet, ", ")...)
 					}

@@ -16,9 +16,9 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/wgmma"
-	"github.com/origami-gemm/origami/plugins/nvidia/ladder"
-	"github.com/origami-gemm/origami/plugins/nvidia/reference"
-	"github.com/origami-gemm/origami/plugins/nvidia/refined"
+	"github.com/origami-gemm/origami/plugins/nvidia/pipelined"
+	"github.com/origami-gemm/origami/plugins/nvidia/sgemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/tritonblas"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
@@ -61,11 +61,11 @@ var (
 func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 	return func(sm *gpu.SM) catalog.Model {
 		return catalog.Model{
-			Name: refined.Name, Class: arch.ClassRefined, Kernels: kernel.Names(families), Fitted: true,
+			Name: pipelined.Name, Class: arch.ClassRefined, Kernels: kernel.Names(families), Fitted: true,
 			Open: func(s catalog.Selection) (arch.Architecture, error) {
 				d := gpu.NewDevice(sm, s.Sheet, s.Params)
-				m, err := refined.New(d, families, refined.Known{
-					Rung: s.Rung, Given: refined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
+				m, err := pipelined.New(d, families, pipelined.Known{
+					Rung: s.Rung, Given: pipelined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
 					Changed: s.Changed,
 					Shipped: func(family string) (kernel.Table, kernel.Timings) { return shippedKernels(d, family) },
 				})
@@ -85,23 +85,23 @@ func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 // ladderOf models the kernels of the SGEMM ladders, whose terms are others.
 func ladderOf(sm *gpu.SM) catalog.Model {
 	return catalog.Model{
-		Name: ladder.Family, Class: arch.ClassRefined, Kernels: []string{ladder.Family}, Needs: ladder.Needs(),
+		Name: sgemm.Family, Class: arch.ClassRefined, Kernels: []string{sgemm.Family}, Needs: sgemm.Needs(),
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			if s.Compiled != nil || s.Characterization != nil {
 				return nil, diag.Inputf("files of compiled or timed kernels do not say which axes of the family %s a kernel has",
-					ladder.Family).Do("leave the files about kernels out")
+					sgemm.Family).Do("leave the files about kernels out")
 			}
-			return ladder.New(gpu.NewDevice(sm, s.Sheet, s.Params)), nil
+			return sgemm.New(gpu.NewDevice(sm, s.Sheet, s.Params)), nil
 		},
 	}
 }
 
-func referenceOver(families ...reference.Family) func(*gpu.SM) catalog.Model {
+func referenceOver(families ...tritonblas.Family) func(*gpu.SM) catalog.Model {
 	return func(sm *gpu.SM) catalog.Model {
 		return catalog.Model{
-			Name: reference.Name, Class: arch.ClassReference, Kernels: kernel.Names(families),
+			Name: tritonblas.Name, Class: arch.ClassReference, Kernels: kernel.Names(families),
 			Open: func(s catalog.Selection) (arch.Architecture, error) {
-				return compared(reference.New(gpu.NewDevice(sm, s.Sheet, s.Params), families), nil), nil
+				return compared(tritonblas.New(gpu.NewDevice(sm, s.Sheet, s.Params), families), nil), nil
 			},
 		}
 	}
@@ -120,7 +120,7 @@ func Provider() (arch.Provider, error) {
 		Name: "nvidia", Version: release.Version,
 		Files: configs.FS, Vendor: Vendor, Archs: archs,
 		Specs: gpu.Specs, Derive: gpu.Derive, Scale: gpu.Scale,
-		Calibration: calibration.New, Ladder: ladder.Ladder,
+		Calibration: calibration.New, Ladder: sgemm.Ladder,
 	})
 }
 

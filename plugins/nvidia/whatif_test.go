@@ -17,7 +17,7 @@ import (
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/nvidia"
-	"github.com/origami-gemm/origami/plugins/nvidia/ladder"
+	"github.com/origami-gemm/origami/plugins/nvidia/sgemm"
 )
 
 // device is a device of the plugin with a model and a kernel family.
@@ -39,7 +39,7 @@ func refinedDevices(t *testing.T) (list []device) {
 	for _, a := range p.Manifest().Archs {
 		for _, d := range a.Devices {
 			for _, k := range a.Kernels {
-				if k != library.Family && k != ladder.Family { // other models of the same name
+				if k != library.Family && k != sgemm.Family { // other models of the same name
 					list = append(list, device{arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: "refined"}, k})
 				}
 			}

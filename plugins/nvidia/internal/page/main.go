@@ -12,8 +12,8 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula/page"
 	"github.com/origami-gemm/origami/plugins/nvidia"
-	"github.com/origami-gemm/origami/plugins/nvidia/refined"
-	"github.com/origami-gemm/origami/plugins/nvidia/refined/terms"
+	"github.com/origami-gemm/origami/plugins/nvidia/pipelined"
+	"github.com/origami-gemm/origami/plugins/nvidia/pipelined/terms"
 	"github.com/origami-gemm/origami/sdk/modelgen"
 )
 
@@ -42,7 +42,7 @@ func run() error {
 
 // open returns the model on a device of the first architecture with most kernel families. Quantities are the same on
 // all devices, and families have some of their own.
-func open() (*refined.Model, error) {
+func open() (*pipelined.Model, error) {
 	p, err := nvidia.Provider()
 	if err != nil {
 		return nil, err
@@ -53,11 +53,11 @@ func open() (*refined.Model, error) {
 			most = &a
 		}
 	}
-	a, err := p.Open(context.Background(), arch.OpenRequest{Arch: most.ID, Model: refined.Name})
+	a, err := p.Open(context.Background(), arch.OpenRequest{Arch: most.ID, Model: pipelined.Name})
 	if err != nil {
 		return nil, err
 	}
-	return a.(*refined.Model), nil
+	return a.(*pipelined.Model), nil
 }
 
 // fill returns the page with new generated parts.
@@ -73,7 +73,7 @@ func fill(text string) (string, error) {
 	return page.Fill(text, parts)
 }
 
-func quantities(model *refined.Model) string {
+func quantities(model *pipelined.Model) string {
 	var b strings.Builder
 	b.WriteString("\n| quantity | value | unit | bounds | over folds | fitted on | what |\n")
 	b.WriteString("| --- | --- | --- | --- | --- | --- | --- |\n")

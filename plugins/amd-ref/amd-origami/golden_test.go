@@ -1,0 +1,365 @@
+package amdorigami
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/csv"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/origami-gemm/origami/configs"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/amd-ref/device"
+	"github.com/origami-gemm/origami/sdk/catalog"
+)
+
+// table is a golden file. All files are read once.
+type table struct {
+	name    string
+	header  []string
+	columns map[string]int // by name, and by name in lower case as in the terms
+	rows    [][]string
+}
+
+var goldenFiles sync.Map // name → func() (*table, error)
+
+// golden reads testdata/golden/name.
+func golden(t testing.TB, name string) *table {
+	t.Helper()
+	load, _ := goldenFiles.LoadOrStore(name, sync.OnceValues(func() (*table, error) { return readTable(name) }))
+	tab, err := load.(func() (*table, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tab
+}
+
+func readTable(name string) (*table, error) {
+	data, err := os.ReadFile(filepath.Join("testdata", "golden", name))
+	if err != nil {
+		return nil, err
+	}
+	var r io.Reader = bytes.NewReader(data)
+	if strings.HasSuffix(name, ".gz") {
+		if r, err = gzip.NewReader(r); err != nil {
+			return nil, err
+		}
+	}
+	records, err := csv.NewReader(r).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	tab := &table{name: name, header: records[0], columns: map[string]int{}, rows: records[1:]}
+	for i, c := range records[0] {
+		tab.columns[strings.ToLower(c)] = i
+	}
+	for i, c := range records[0] {
+		tab.columns[c] = i
+	}
+	return tab, nil
+}
+
+// record reads the cells of one line.
+type record struct {
+	testing.TB
+	*table
+	line int
+}
+
+func (tab *table) each(t testing.TB, do func(r record)) {
+	t.Helper()
+	for i := range tab.rows {
+		do(record{t, tab, i})
+		if t.Failed() {
+			t.Fatalf("%s line %d: %v", tab.name, i+2, tab.rows[i])
+		}
+	}
+}
+
+func (r record) text(column string) string {
+	i, ok := r.columns[column]
+	if !ok {
+		r.Fatalf("%s has no column %q", r.name, column)
+	}
+	return r.rows[r.line][i]
+}
+
+func (r record) number(column string) float64 {
+	v, err := strconv.ParseFloat(r.text(column), 64)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return v
+}
+
+func (r record) int(column string) int {
+	v, err := strconv.Atoi(r.text(column))
+	if err != nil {
+		r.Fatal(err)
+	}
+	return v
+}
+
+func (r record) count(column string) uint64 { return uint64(r.int(column)) }
+
+// want compares a value with a cell, bit for bit.
+func (r record) want(column string, got float64) {
+	if want := r.number(column); math.Float64bits(got) != math.Float64bits(want) {
+		r.Errorf("%s = %v, want %v", column, got, want)
+	}
+}
+
+// problem reads the problem of a line. The letters assume column-major storage: T for A and N for B mean K-contiguous.
+func (r record) problem(dtype string) gemm.Problem {
+	p := gemm.New(r.int("M"), r.int("N"), r.int("K"))
+	p.Batch = r.int("batch")
+	p.SetTrans(r.text("transA") == "N", r.text("transB") == "N")
+	var ok bool
+	if p.DType, ok = map[string]gemm.DType{"f16": gemm.FP16, "bf16": gemm.BF16, "f32": gemm.FP32}[dtype]; !ok {
+		r.Fatalf("unknown dtype %q", dtype)
+	}
+	return p
+}
+
+// open opens an architecture with options given as "key=value".
+func open(t testing.TB, archID string, opts ...string) *architecture {
+	t.Helper()
+	p, err := catalog.New(catalog.Definition{
+		Name: "amd-ref", Version: "test", Files: configs.FS, Vendor: "AMD",
+		Archs: map[string][]catalog.Model{
+			"gfx900": {Model}, "gfx906": {Model}, "gfx908": {Model}, "gfx90a": {Model}, "gfx942": {Model}, "gfx950": {Model},
+		},
+		Specs: device.Specs, Derive: device.Derive, Scale: device.Scale,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := arch.OpenRequest{Arch: archID, Model: Name, Options: map[string]string{}}
+	for _, o := range opts {
+		key, value, _ := strings.Cut(o, "=")
+		r.Options[key] = value
+	}
+	a, err := p.Open(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.(*architecture)
+}
+
+// opener opens each architecture once per combination of options.
+type opener map[string]*architecture
+
+func (o opener) open(t testing.TB, archID string, opts ...string) *architecture {
+	key := archID + " " + strings.Join(opts, " ")
+	if o[key] == nil {
+		o[key] = open(t, archID, opts...)
+	}
+	return o[key]
+}
+
+// TestGoldenHardware compares the resolved parameters with those of AMD's library.
+func TestGoldenHardware(t *testing.T) {
+	golden(t, "amd_hardware.csv").each(t, func(r record) {
+		a := open(t, r.text("arch"))
+		get := a.Description.Params
+		set := func(name string) float64 {
+			for _, p := range get {
+				if p.Name == name {
+					return p.Value
+				}
+			}
+			t.Fatalf("no parameter %s", name)
+			return 0
+		}
+		for column, got := range map[string]float64{
+			"N_CU": set("num_cus"), "NUM_XCD": set("num_xcds"), "CU_per_L2": f(a.cus / a.xcds),
+			"lds_capacity": set("lds_bytes"), "L2_capacity": set("l2_bytes"),
+			"mem1_perf_ratio": set("mem1_perf_ratio"), "mem2_perf_ratio": set("mem2_perf_ratio"),
+			"mem3_perf_ratio": set("mem3_perf_ratio"),
+			"bw_c0":           set("bw_c0"), "bw_c1": set("bw_c1"), "bw_c2": set("bw_c2"),
+			"compute_clock_ghz": set("clock") / 1e9, "parallel_mi_cu": set("parallel_mi"),
+			"clockRate_kHz": set("clock") / 1e3, "memoryClockRate_kHz": set("memory_clock") / 1e3,
+		} {
+			r.want(column, got)
+		}
+		if len(r.header) != 16 {
+			t.Errorf("%d columns, but 16 are compared", len(r.header))
+		}
+	})
+}
+
+// TestGoldenCandidates compares every intermediate value of every configuration through Candidates, Terms and Estimate.
+// It includes configurations that do not fit or that a rule rejects.
+func TestGoldenCandidates(t *testing.T) {
+	ctx := context.Background()
+	opened := opener{}
+	tab := golden(t, "amd_candidates.csv.gz")
+	for first := 0; first < len(tab.rows); first += 150 {
+		r := record{t, tab, first}
+		mi := r.text("MI_M") + "x" + r.text("MI_N") + "x" + r.text("MI_K")
+		a := opened.open(t, r.text("arch"), "mi="+mi, "occ="+r.text("occupancy"), "grid="+r.text("grid_mode"))
+		p := r.problem(r.text("dtype"))
+		list, err := a.Candidates(ctx, p, arch.Space{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		configs := list.Configs
+		for _, rejection := range list.Rejected {
+			configs = append(
+				configs[:rejection.Position:rejection.Position],
+				append([]gemm.Config{rejection.Config}, configs[rejection.Position:]...)...)
+		}
+		if len(configs) != 150 {
+			t.Fatalf("%d candidates, want 150", len(configs))
+		}
+		values := make([]float64, len(configs)*len(a.Description.Terms))
+		if err := a.Terms(ctx, values, p, configs); err != nil {
+			t.Fatal(err)
+		}
+		estimates := make([]arch.Estimate, len(configs))
+		if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range configs {
+			r.line = first + i
+			if c.BlockM != r.int("MT_M") || c.BlockN != r.int("MT_N") || c.BlockK != r.int("MT_K") {
+				t.Fatalf("candidate %d is %v, which differs from line %d", i, c, r.line+2)
+			}
+			compared := 0
+			for j, term := range a.Description.Terms {
+				column := term.Name
+				if _, ok := r.columns[column]; !ok {
+					continue
+				}
+				compared++
+				got := values[i*len(a.Description.Terms)+j]
+				if column != "total_latency" {
+					r.want(column, got)
+					continue
+				}
+				e := estimates[i]
+				switch {
+				case r.text(column) == "rejected":
+					if got != arch.RejectedTotal || e.Reject == "" || e.Cycles != 0 {
+						t.Errorf("total %v, estimate %+v, want rejected", got, e)
+					}
+				default:
+					r.want(column, got)
+					if r.text("lds_ok") == "0" {
+						if e.Reject != arch.ReasonSharedMemory {
+							t.Errorf("estimate %+v, want %s", e, arch.ReasonSharedMemory)
+						}
+					} else if e.Reject != "" || e.Bound == arch.BoundUnknown {
+						t.Errorf("estimate %+v, want a bound and no reason", e)
+					} else {
+						r.want(column, float64(e.Cycles))
+					}
+				}
+			}
+			if compared != len(r.header)-13 { // all except set, arch, dtype, problem, layout, tile and grid mode
+				t.Errorf("compared %d of %d columns", compared, len(r.header))
+			}
+			if t.Failed() {
+				t.Fatalf("%s line %d: %v", tab.name, r.line+2, tab.rows[r.line])
+			}
+		}
+	}
+}
+
+// TestGoldenUnits compares tile latencies of arbitrary mappings, active compute units, splits, batches and odd tiles.
+func TestGoldenUnits(t *testing.T) {
+	opened := opener{}
+	golden(t, "amd_units.csv.gz").each(t, func(r record) {
+		a := opened.open(t, r.text("arch"), "occ="+r.text("occupancy"))
+		q, err := a.problem(r.problem("f16"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mi := shape{r.int("MI_M"), r.int("MI_N"), r.int("MI_K")} // missing from the table of some devices
+		latency := a.miLatency(a.sheet.Atoms, "fp16", mi)
+		q.mi = instruction{r.count("MI_M"), r.count("MI_N"), r.count("MI_K"), latency}
+		q.wgm = r.count("WGM")
+		e := evaluation{problem: q}
+		e.place(r.count("MT_M"), r.count("MT_N"), r.count("MT_K"))
+		e.setLaunch(launch{workgroups: 1, active: r.count("active_cus"), timesteps: 1, split: r.count("split")})
+		e.setStep()
+		compared, values := 0, make([]float64, len(terms))
+		e.values(values)
+		for i, term := range terms {
+			if _, ok := r.columns[term.Name]; ok {
+				compared++
+				r.want(term.Name, values[i])
+			}
+		}
+		if compared != 26 {
+			t.Errorf("compared %d columns", compared)
+		}
+	})
+}
+
+// TestGoldenGrid compares the number of workgroups of every grid mode.
+func TestGoldenGrid(t *testing.T) {
+	opened := opener{}
+	golden(t, "amd_grid_units.csv.gz").each(t, func(r record) {
+		a := opened.open(t, r.text("arch"))
+		mode := dataParallel
+		for i, name := range gridModes {
+			if name == r.text("algo") {
+				mode = gridMode(i)
+			}
+		}
+		in := gridInput{
+			cus:       a.cus,
+			maxCUs:    r.count("max_cus"),
+			occupancy: r.count("occupancy"),
+			workspace: r.count("workspace_size"),
+			tiles:     cdiv(r.count("M"), r.count("MT_M")) * cdiv(r.count("N"), r.count("MT_N")) * r.count("batch"),
+			steps:     cdiv(r.count("K"), r.count("MT_K")),
+			partial:   r.count("MT_M") * r.count("MT_N") * r.count("workspace_per_elem"),
+		}
+		if got, want := in.parallelReduction(mode), r.text("reduction") == "parallel"; got != want {
+			t.Errorf("parallel reduction %v, want %v", got, want)
+		}
+		l := newLaunch(in.workgroups(mode), in.tiles, a.cus)
+		r.want("num_wgs", f(l.workgroups))
+		r.want("active_cus", f(l.active))
+		r.want("timesteps", f(l.timesteps))
+		r.want("split", f(l.split))
+	})
+}
+
+// TestGoldenMapping compares both workgroup mappings.
+func TestGoldenMapping(t *testing.T) {
+	opened := opener{}
+	golden(t, "amd_wgm_units.csv.gz").each(t, func(r record) {
+		a := opened.open(t, r.text("arch"))
+		in := mappingInput{
+			cus: a.cus, xcds: a.xcds,
+			m: r.count("M"), n: r.count("N"), batch: r.count("batch"),
+			bm: r.count("MT_M"), bn: r.count("MT_N"),
+			workgroups: r.count("grid"),
+			hintA:      r.int("cache_hint_a"), hintB: r.int("cache_hint_b"),
+		}
+		jan, err := in.jan(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.want("jan_xcc", f(jan.xcc))
+		r.want("jan_wgm", float64(jan.wgm))
+		feb, err := in.feb(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.want("feb_chunk", f(feb.chunk))
+		r.want("feb_xcc", f(feb.xcc))
+		r.want("feb_wgm", float64(feb.wgm))
+	})
+}

@@ -1,0 +1,335 @@
+package amdorigami
+
+import (
+	"context"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+)
+
+// randomProblem draws a valid problem that the device supports. Sizes range from 1 to the largest valid size.
+func randomProblem(rng *rand.Rand, a *architecture) gemm.Problem {
+	for {
+		dim := func(bits int) int { return 1 + int(rng.Uint64N(1<<(1+rng.UintN(uint(bits))))) }
+		p := gemm.Problem{M: dim(20), N: dim(20), K: dim(24), Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorK}
+		if rng.UintN(20) == 0 {
+			p.M = dim(34)
+		}
+		if rng.UintN(3) == 0 {
+			p.Batch = dim(12)
+		}
+		p.SetTrans(rng.UintN(2) == 0, rng.UintN(2) == 0)
+		p.DType = a.Description.Atoms[rng.IntN(len(a.Description.Atoms))].DType
+		if p.Validate() == nil {
+			return p
+		}
+	}
+}
+
+// randomConfig draws a configuration. Most of its block sizes are powers of two.
+func randomConfig(rng *rand.Rand) gemm.Config {
+	block := func() int {
+		if rng.UintN(3) == 0 {
+			return 1 + rng.IntN(gemm.MaxConfigNumber)
+		}
+		return 1 << rng.UintN(13)
+	}
+	c := gemm.Config{
+		BlockM: block(), BlockN: block(), BlockK: block(),
+		NumWarps: launchWarps, NumStages: launchStages, SplitK: 1, Kernel: Family,
+	}
+	if rng.UintN(4) == 0 {
+		c.SplitK = 1 + rng.IntN(64)
+	}
+	return c
+}
+
+// eachArchitecture runs a test over all architectures and grid modes.
+func eachArchitecture(t *testing.T, do func(t *testing.T, rng *rand.Rand, a *architecture)) {
+	for i, id := range []string{"gfx90a", "gfx942", "gfx950"} {
+		for j, mode := range gridModes {
+			t.Run(id+"/"+mode, func(t *testing.T) {
+				do(t, rand.New(rand.NewPCG(uint64(i), uint64(j))), open(t, id, "grid="+mode, "occ=2"))
+			})
+		}
+	}
+}
+
+// For every problem and configuration, the estimate is a positive finite number or a rejection. It equals the total of
+// the terms bit for bit and names the resource with the longest step.
+func TestEstimateIsSound(t *testing.T) {
+	ctx := context.Background()
+	eachArchitecture(t, func(t *testing.T, rng *rand.Rand, a *architecture) {
+		for range 200 {
+			p := randomProblem(rng, a)
+			configs := make([]gemm.Config, 20)
+			for i := range configs {
+				configs[i] = randomConfig(rng)
+			}
+			estimates := make([]arch.Estimate, len(configs))
+			if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+				t.Fatalf("%s: %v", p, err)
+			}
+			values := make([]float64, len(configs)*len(terms))
+			if err := a.Terms(ctx, values, p, configs); err != nil {
+				t.Fatalf("%s: %v", p, err)
+			}
+			for i, c := range configs {
+				named := map[string]float64{}
+				for j := range terms {
+					v := values[i*len(terms)+j]
+					named[terms[j].Name] = v
+					if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+						t.Fatalf("%s %s: %s = %v", p, c, terms[j].Name, v)
+					}
+				}
+				e := estimates[i]
+				if e.Reject != "" {
+					if e.Cycles != 0 || (e.Reject == arch.ReasonSharedMemory) != (named["lds_ok"] == 0) ||
+						e.Reject == arch.ReasonModelRule && named["total_latency"] != arch.RejectedTotal {
+						t.Fatalf("%s %s: %+v with terms %v", p, c, e, named)
+					}
+					continue
+				}
+				if !(e.Cycles > 0) || math.IsInf(float64(e.Cycles), 0) || float64(e.Cycles) != named["total_latency"] {
+					t.Fatalf("%s %s: estimate %v, total %v", p, c, e.Cycles, named["total_latency"])
+				}
+				step := map[arch.Bound]float64{
+					arch.BoundCompute: named["l_compute"],
+					arch.BoundL2:      named["l_mem1"],
+					arch.BoundMALL:    named["l_mem2"],
+					arch.BoundDRAM:    named["l_mem3"],
+					arch.BoundLatency: named["l_mem3"],
+				}
+				if step[e.Bound] != max(named["l_compute"], named["l_mem"]) {
+					t.Fatalf("%s %s: bound %s with steps %v", p, c, e.Bound, step)
+				}
+				if transfer := named["l_mem3"] - hbmLatency; e.Bound == arch.BoundLatency && transfer > hbmLatency ||
+					e.Bound == arch.BoundDRAM && transfer < hbmLatency*(1-1e-9) {
+					t.Fatalf("%s %s: bound %s with a transfer of %v cycles", p, c, e.Bound, transfer)
+				}
+			}
+		}
+	})
+}
+
+// An estimate depends on its configuration alone. Order and neighbours do not change its bits.
+func TestEstimateIgnoresOrder(t *testing.T) {
+	ctx := context.Background()
+	eachArchitecture(t, func(t *testing.T, rng *rand.Rand, a *architecture) {
+		for range 30 {
+			p := randomProblem(rng, a)
+			configs := make([]gemm.Config, 60)
+			for i := range configs {
+				configs[i] = randomConfig(rng)
+				if i > 0 && rng.UintN(2) == 0 {
+					configs[i].BlockM, configs[i].BlockN = configs[i-1].BlockM, configs[i-1].BlockN
+				}
+			}
+			want := make([]arch.Estimate, len(configs))
+			for i := range configs {
+				if err := a.Estimate(ctx, want[i:i+1], p, configs[i:i+1]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 5 {
+				order := rng.Perm(len(configs))
+				shuffled, got := make([]gemm.Config, len(configs)), make([]arch.Estimate, len(configs))
+				for i, j := range order {
+					shuffled[i] = configs[j]
+				}
+				if err := a.Estimate(ctx, got, p, shuffled); err != nil {
+					t.Fatal(err)
+				}
+				for i, j := range order {
+					if got[i] != want[j] {
+						t.Fatalf("%s %s: %+v among others, %+v alone", p, configs[j], got[i], want[j])
+					}
+				}
+			}
+		}
+	})
+}
+
+// The model omits block_k from the hit rates where it cancels. That changes no bit.
+func TestSharesScale(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	a := open(t, "gfx942")
+	exact, rounded := 0, 0
+	for range 20000 {
+		q, err := a.problem(randomProblem(rng, a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := randomConfig(rng)
+		e := evaluation{problem: q}
+		e.place(uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK))
+		e.score(uint64(c.SplitK))
+		if e.scale != 1 {
+			rounded++
+			continue
+		}
+		exact++
+		got := e.launchStage
+		minLoad := e.minLoad
+		bk := uint64(c.BlockK)
+		e.setHitRates(bk)
+		if got.l2Share != e.l2Share || got.allShare != e.allShare || got.mallHit != e.mallHit ||
+			minLoad != e.unitBytes*e.concurrent {
+			t.Fatalf("%+v %s: %+v without block_k, %+v with it", q, c, got, e.launchStage)
+		}
+	}
+	if exact == 0 || rounded == 0 {
+		t.Errorf("%d exact, %d rounded cases: not both covered", exact, rounded)
+	}
+}
+
+// The times of a K step at each level are what the level's bandwidth and latency give.
+func TestLevelsExplainTheTerms(t *testing.T) {
+	ctx := context.Background()
+	eachArchitecture(t, func(t *testing.T, rng *rand.Rand, a *architecture) {
+		values := make([]float64, len(terms))
+		for range 100 {
+			p, c := randomProblem(rng, a), randomConfig(rng)
+			if err := a.Terms(ctx, values, p, []gemm.Config{c}); err != nil {
+				t.Fatal(err)
+			}
+			named := map[string]float64{}
+			for j := range terms {
+				named[terms[j].Name] = values[j]
+			}
+			for i, term := range []struct{ traffic, time string }{
+				{"l2_traffic", "l_mem1"}, {"mall_traffic", "l_mem2"}, {"hbm_traffic", "l_mem3"},
+			} {
+				level := a.Levels()[i]
+				rate := float64(level.Bandwidth.At(int(named["active_cus"])))
+				got := named[term.traffic]/rate + float64(level.Latency)
+				if got != named[term.time] {
+					t.Fatalf("%s %s: %s takes %v, by its bandwidth %v", p, c, level.Name, named[term.time], got)
+				}
+			}
+		}
+	})
+}
+
+// Mapping returns a group of at least one for every problem, in reasonable time.
+func TestMappingIsSound(t *testing.T) {
+	ctx := context.Background()
+	for _, mapping := range []string{"jan", "feb"} {
+		for i, id := range []string{"gfx90a", "gfx942", "gfx950"} {
+			rng := rand.New(rand.NewPCG(3, uint64(i)))
+			a := open(t, id, "mapping="+mapping)
+			for range 300 {
+				p := randomProblem(rng, a)
+				p.M, p.N = min(p.M, 1<<16), min(p.N, 1<<16)
+				c := randomConfig(rng)
+				c.BlockM, c.BlockN = max(c.BlockM, 16), max(c.BlockN, 16)
+				m, err := a.Mapping(ctx, p, c)
+				if err != nil || m.GroupM < 1 || m.XCDs < 0 || m.XCDs > int(a.xcds) || m.Chunk < 0 {
+					t.Fatalf("%s %s %s: %+v, %v", id, p, c, m, err)
+				}
+			}
+		}
+	}
+}
+
+// A mapping that would take minutes stops with its context, or fails with an error about the size of the problem.
+func TestMappingStops(t *testing.T) {
+	a := open(t, "gfx942")
+	p := gemm.New(2, 1<<40, 1)
+	c := gemm.Config{BlockM: 1, BlockN: 1, BlockK: 1, SplitK: 1, Kernel: Family}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := a.Mapping(ctx, p, c); err == nil {
+		t.Error("the mapping of 2^41 tiles succeeds")
+	}
+}
+
+// The table of 0.95^n contains the doubles nearest to the powers.
+func TestOccupancyDiscount(t *testing.T) {
+	power := big.NewFloat(1).SetPrec(4096)
+	base := big.NewFloat(occupancyBase).SetPrec(4096)
+	for n, got := range occupancyDiscount {
+		if want, _ := power.Float64(); got != want {
+			t.Errorf("0.95^%d = %v, want %v", n, got, want)
+		}
+		power.Mul(power, base)
+	}
+	// The bits that C's pow returns for the first two.
+	for n, bits := range []uint64{1: 0x3FEE666666666666, 2: 0x3FECE147AE147AE1} {
+		if bits != 0 && math.Float64bits(occupancyDiscount[n]) != bits {
+			t.Errorf("0.95^%d = %x, want %x", n, math.Float64bits(occupancyDiscount[n]), bits)
+		}
+	}
+}
+
+// Emulated TF32 adds conversions and hand-made factors. The expected values are computed by hand from the equations.
+func TestEmulatedTF32(t *testing.T) {
+	a := open(t, "gfx950")
+	for _, c := range []struct {
+		m, n, k                int
+		transA, transB         bool // flags of the command line
+		bm, bn, bk             uint64
+		wantConversion, factor float64
+	}{
+		// a = b = 32*32*4/128/16 = 2, 12 products, spare = 12-4-2 = 6: 6.5*4*2 - (0.5*4*6 + 0.25*4*6) = 34.
+		{256, 256, 256, false, true, 64, 64, 32, 34, 1},
+		// a = b = 8, 192 products, spare = 192-16-8 = 168: 208 - (336 + 24) < 0.
+		{256, 256, 256, false, true, 256, 256, 32, 0, 0.8},
+		{256, 256, 256, false, false, 256, 256, 32, 0, 1},     // T,T
+		{256, 256, 256, true, false, 256, 256, 32, 0, 0.6},    // N,T
+		{256, 256, 256, true, true, 256, 256, 32, 0, 0.8},     // N,N
+		{4096, 4096, 4096, true, false, 256, 256, 32, 0, 0.4}, // intensity 6*4096/(3*4) = 2048
+		{4096, 4096, 4096, true, true, 256, 256, 32, 0, 0.4},
+		{64, 64, 1024, false, true, 16, 16, 128, 46, 0.5}, // a = b = 2, 3 products, spare 0: 52 - 0.25*4*6
+	} {
+		p := gemm.New(c.m, c.n, c.k)
+		p.DType = gemm.TF32
+		p.SetTrans(c.transA, c.transB)
+		q, err := a.problem(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := evaluation{problem: q}
+		e.place(c.bm, c.bn, c.bk)
+		e.score(1)
+		if e.conversion != c.wantConversion || e.factor != c.factor {
+			t.Errorf("%s %dx%dx%d: conversion %v and factor %v, want %v and %v", p, c.bm, c.bn, c.bk, e.conversion,
+				e.factor, c.wantConversion, c.factor)
+		}
+	}
+}
+
+// Repeated estimates and rankings do not allocate.
+func TestAllocations(t *testing.T) {
+	ctx := context.Background()
+	a := open(t, "gfx942")
+	sizes := tritonBLASSizes()
+	configs := tritonBLASList(t, a)
+	estimates := make([]arch.Estimate, len(configs))
+	s := selector.New(a, arch.Space{})
+	var result selector.Result
+	for name, do := range map[string]func(p gemm.Problem) error{
+		"Estimate": func(p gemm.Problem) error { return a.Estimate(ctx, estimates, p, configs) },
+		"Select":   func(p gemm.Problem) error { return s.Select(ctx, p, &result) },
+		"Rank":     func(p gemm.Problem) error { return s.Rank(ctx, p, 0, &result) },
+	} {
+		all := func() {
+			for _, p := range sizes {
+				if err := do(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		all()
+		if n := testing.AllocsPerRun(3, all); n != 0 {
+			t.Errorf("%s allocates %v times over %d problems", name, n, len(sizes))
+		}
+	}
+}

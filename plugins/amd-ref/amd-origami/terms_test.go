@@ -1,0 +1,127 @@
+package amdorigami
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Each formula yields the value of its column, from the preceding columns of the row, the parameters and the constants.
+func TestFormulas(t *testing.T) {
+	ctx := context.Background()
+	const kMajor, mMajor, nMajor = gemm.MajorK, gemm.MajorM, gemm.MajorN
+	for _, c := range []struct {
+		arch string
+		opts []string
+		p    gemm.Problem
+	}{
+		{"gfx942", nil, gemm.Problem{
+			M: 1000, N: 3000, K: 777, Batch: 1, AMajor: kMajor, BMajor: kMajor, DType: gemm.FP16,
+		}},
+		{"gfx942", []string{"occ=4"}, gemm.Problem{
+			M: 77, N: 640, K: 4096, Batch: 5, AMajor: mMajor, BMajor: nMajor, DType: gemm.FP8,
+		}},
+		{"gfx942", []string{"grid=k_split_aware"}, gemm.Problem{
+			M: 256, N: 256, K: 65536, Batch: 1, AMajor: kMajor, BMajor: nMajor, DType: gemm.BF16,
+		}},
+		{"gfx950", nil, gemm.Problem{
+			M: 128, N: 256, K: 8192, Batch: 1, AMajor: kMajor, BMajor: kMajor, DType: gemm.TF32,
+		}},
+		{"gfx90a", nil, gemm.Problem{
+			M: 8192, N: 8192, K: 100, Batch: 1, AMajor: mMajor, BMajor: kMajor, DType: gemm.INT8,
+		}},
+		{"gfx942", nil, gemm.Problem{ // exceeds 1024 times the L2's capacity
+			M: 60_000_000, N: 512, K: 64, Batch: 1, AMajor: kMajor, BMajor: kMajor, DType: gemm.FP16,
+		}},
+	} {
+		a := open(t, c.arch, c.opts...)
+		d := a.Describe()
+		list, err := a.Candidates(ctx, c.p, arch.Space{
+			BlockM: []int{16, 64, 256},
+			BlockN: []int{32, 96},
+			BlockK: []int{16, 32, 80, 512},
+			SplitK: []int{1, 3},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		configs := list.Configs
+		for _, r := range list.Rejected {
+			configs = append(configs, r.Config)
+		}
+		values := make([]float64, len(configs)*len(d.Terms))
+		if err := a.Terms(ctx, values, c.p, configs); err != nil {
+			t.Fatal(err)
+		}
+		for i, cfg := range configs {
+			row := values[i*len(d.Terms) : (i+1)*len(d.Terms)]
+			withoutTerms := *d
+			withoutTerms.Terms = nil
+			names := formula.Values(&withoutTerms, c.p, cfg, nil)
+			shares := 0.0
+			for j, term := range d.Terms {
+				if term.Kind == arch.KindShare {
+					shares += row[j]
+				}
+				got := row[j]
+				if !formula.IsRule(term.Formula) {
+					var err error
+					if got, err = formula.Eval(term.Formula, names); err != nil {
+						t.Fatalf("%s: %v", term.Name, err)
+					}
+				}
+				names[term.Name] = row[j]
+				if term.Kind == arch.KindTotal && names["rejected"] == 1 {
+					got = arch.RejectedTotal
+				}
+				if !near(got, row[j], 1e-12) {
+					t.Errorf("%s %s %s: %s = %v, but its formula gives %v", d.ID(), c.p, cfg, term.Name, row[j], got)
+				}
+			}
+			rejected := names["rejected"] == 1
+			if total := names["total_latency"]; !rejected && !near(shares, total, 1e-9) {
+				t.Errorf("%s %s %s: the shares add up to %v, the total is %v", d.ID(), c.p, cfg, shares, total)
+			}
+		}
+	}
+}
+
+func near(a, b, relative float64) bool {
+	return math.Abs(a-b) <= relative*max(math.Abs(a), math.Abs(b))
+}
+
+// The schema is complete: every column has a description, a unit, a formula and a source, and every name in a formula
+// exists.
+func TestSchema(t *testing.T) {
+	for _, mode := range gridModes {
+		d := open(t, "gfx942", "grid="+mode).Describe()
+		seen := map[string]bool{}
+		kinds := map[arch.TermKind]int{}
+		for _, term := range d.Terms {
+			if term.Name == "" || term.Unit == "" || term.Formula == "" || term.Doc == "" || term.Source == "" ||
+				seen[term.Name] {
+				t.Errorf("incomplete or repeated term %+v", term)
+			}
+			seen[term.Name] = true
+			kinds[term.Kind]++
+		}
+		if kinds[arch.KindTotal] != 1 || kinds[arch.KindStep] != 4 || kinds[arch.KindShare] != 7 {
+			t.Errorf("terms by kind: %v", kinds)
+		}
+		for _, c := range d.Constants {
+			if c.Name == "" || c.Unit == "" || c.Doc == "" || c.Source == "" || seen[c.Name] {
+				t.Errorf("incomplete or repeated constant %+v", c)
+			}
+			seen[c.Name] = true
+		}
+		for _, p := range d.Params {
+			if p.Source == "" || p.Method == "" || p.Date == "" || seen[p.Name] {
+				t.Errorf("incomplete or repeated parameter %+v", p)
+			}
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package tensile
+
+import (
+	"fmt"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
+)
+
+// evaluation is the model at work on one problem, configuration by configuration.
+type evaluation struct {
+	m    *Model
+	axes gemm.Axes // that in has
+	in   inputs
+	t    timing
+}
+
+// Problem implements tabled.Evaluation.
+func (e *evaluation) Problem(p gemm.Problem) {
+	r := e.m.rates[p.DType.CostsLike()]
+	e.in = inputs{
+		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
+		elementBytes: float64(p.DType.Bytes()), outputBytes: float64(p.Output().Bytes()),
+		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()),
+		rate: r.flops, energyScale: r.energy,
+	}
+}
+
+// Config implements tabled.Evaluation.
+func (e *evaluation) Config(c *gemm.Config) arch.Reason {
+	if reason := e.set(c); reason != "" {
+		return reason
+	}
+	e.t.compute(&e.in, &e.m.device)
+	return e.m.cu.Fits(c, int(e.in.elementBytes), e.t.registers)
+}
+
+// Estimate implements tabled.Evaluation.
+func (e *evaluation) Estimate() arch.Estimate {
+	return arch.Estimate{Cycles: unit.Cycles(e.t.total), Bound: e.bound()}
+}
+
+// Row implements tabled.Evaluation.
+func (e *evaluation) Row(dst []float64) {
+	e.t.compute(&e.in, &e.m.device)
+	columns(dst, &e.m.device, &e.in, &e.t)
+}
+
+// set sets the inputs of a configuration, and returns why it cannot be used as far as these say.
+func (e *evaluation) set(c *gemm.Config) arch.Reason {
+	if c.Axes != e.axes || e.in.localSplit == 0 {
+		e.axes = c.Axes
+		e.in.streamK = float64(kernel.StreamK.Number(c.Axes))
+		e.in.localSplit = float64(kernel.LocalSplit.Number(c.Axes))
+	}
+	in := &e.in
+	layout, ok := e.m.cu.LayoutOf(c, int(in.localSplit))
+	if !ok {
+		layout = kernel.Layout{WavesM: 1, WavesN: 1, ThreadM: 1, ThreadN: 1}
+	}
+	in.blockM, in.blockN, in.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
+	in.numWarps, in.numStages = float64(c.NumWarps), float64(c.NumStages)
+	in.splitK, in.groupM = float64(c.SplitK), float64(c.GroupM)
+	in.wavesM, in.wavesN = float64(layout.WavesM), float64(layout.WavesN)
+	in.threadM, in.threadN = float64(layout.ThreadM), float64(layout.ThreadN)
+	switch {
+	case !ok:
+		return arch.ReasonWarps
+	case e.m.cu.Missing(c, in.streamK > 0, in.localSplit > 1) != "":
+		return arch.ReasonModelRule
+	}
+	return e.m.cu.Fits(c, int(in.elementBytes), 0)
+}
+
+// Detail implements tabled.Evaluation, for the configuration of the last Config.
+func (e *evaluation) Detail(c *gemm.Config, reason arch.Reason) string {
+	switch reason {
+	case arch.ReasonWarps:
+		return fmt.Sprintf("%d waves cannot share a tile of %dx%d", c.NumWarps, c.BlockM, c.BlockN)
+	case arch.ReasonSharedMemory:
+		return fmt.Sprintf("needs %d B of LDS, %d B available", kernel.LDS(c, int(e.in.elementBytes)), e.m.cu.LDS)
+	case arch.ReasonRegisters:
+		return fmt.Sprintf("needs %.0f registers per lane, %d available", e.t.registers, e.m.cu.RegistersPerThread)
+	default:
+		return e.m.cu.Missing(c, e.in.streamK > 0, e.in.localSplit > 1)
+	}
+}
+
+// busyEnough is the share of the total from which on a resource limits a kernel.
+const busyEnough = 0.5
+
+// bound is the resource that is busy for most of the time.
+func (e *evaluation) bound() arch.Bound {
+	t := &e.t
+	full, tail := t.steps*t.fullWaves, t.steps
+	compute := full*max(t.workgroupsPerCu*t.matrixStep, t.fullPowerStep) +
+		tail*max(t.tailCount*t.matrixStep, t.tailPowerStep)
+	l2 := full*t.fullL2Step + tail*t.tailL2Step
+	most := max(compute, l2, t.far, t.dramFloor)
+	switch {
+	case most < busyEnough*t.total:
+		return arch.BoundLatency
+	case most == compute:
+		return arch.BoundCompute
+	case most == l2:
+		return arch.BoundL2
+	case most == t.far && e.m.generation.MALLRate > 0:
+		return arch.BoundMALL
+	default:
+		return arch.BoundDRAM
+	}
+}

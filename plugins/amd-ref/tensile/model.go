@@ -1,0 +1,193 @@
+// Package tensile predicts the time of Tensile's kernels from what their work-groups do on a CU: how many fit at once,
+// what a step takes at each resource, what the power limit of the board leaves, waves and their tail, launch, start and
+// output. The equations are in package terms and on docs/model-tensile.md.
+package tensile
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
+	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
+)
+
+// Name is the model's name in requests and descriptions.
+const Name = "tensile"
+
+// Needs are the parameters that the model cannot do without.
+var Needs = append(slices.Clone(terms.Parameters), "registers_per_thread", "l2_bytes", "mall_bytes", "peak_fp16",
+	"peak_bf16", "peak_fp32", "peak_tf32", "peak_fp8", "peak_int8")
+
+// multiplied are the types of operands that Tensile's kernels are modelled for, besides those that cost the same.
+var multiplied = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8, gemm.INT8}
+
+//go:generate go run ./internal/gen
+
+// Model is the model on one device.
+type Model struct {
+	tabled.Model
+	sheet      *hw.Sheet
+	params     hw.Set
+	generation *terms.Generation
+	cu         kernel.CU
+	device     device
+	rates      map[gemm.DType]rate // of the types that the kernels multiply
+}
+
+// rate of a type on one CU.
+type rate struct{ flops, energy float64 }
+
+// New returns the model on a device, whose architecture is one of terms.Generations.
+func New(sheet *hw.Sheet, params hw.Set) *Model { return newModel(sheet, params, nil) }
+
+// With returns the model with other values of quantities, by name.
+func (m *Model) With(values map[string]float64) *Model { return newModel(m.sheet, m.params, values) }
+
+func newModel(sheet *hw.Sheet, params hw.Set, values map[string]float64) *Model {
+	g := terms.Generations[sheet.Arch]
+	m := &Model{sheet: sheet, params: params, generation: g, rates: map[gemm.DType]rate{}}
+	m.Space = func(_ string, t gemm.DType) arch.Space { return m.cu.Space(t) }
+	m.New = func() tabled.Evaluation { return &evaluation{m: m} }
+	m.cu = kernel.CU{
+		FMA: g.FMA, StreamK: g.MALLRate > 0, Sides: g.Sides, Buffers: g.Buffers,
+		LDS: params.Int("lds_bytes"), RegistersPerThread: params.Int("registers_per_thread"),
+	}
+	m.setRates()
+	m.describe(values)
+	value := tabled.Numbers(&m.Description)
+	m.device.compute(value)
+	m.setLevels(value)
+	return m
+}
+
+// setRates sets the rates of the types that the kernels multiply. With FMA, that is fp32 alone: nothing was compared
+// for others.
+func (m *Model) setRates() {
+	cycles := m.params.Get("num_cus") * m.params.Get("clock")
+	for _, t := range multiplied {
+		peak, ok := m.params.Lookup("peak_" + t.String())
+		if !ok || !(peak.Value > 0) || m.cu.FMA && t != gemm.FP32 {
+			continue
+		}
+		r := rate{flops: peak.Value / cycles, energy: 1}
+		if fp16 := m.params.Get("peak_fp16"); fp16 > 0 {
+			r.energy = math.Sqrt(fp16/peak.Value) * math.Sqrt(math.Sqrt(fp16/peak.Value))
+		}
+		m.rates[t] = r
+	}
+}
+
+func (m *Model) describe(values map[string]float64) {
+	get := func(name string) float64 { return m.params.Get(name) }
+	m.Description = arch.Description{
+		Arch: m.sheet.Arch, Vendor: m.sheet.Vendor,
+		Device: m.sheet.Device, DeviceName: m.sheet.Name, Aliases: m.sheet.Aliases,
+		Model: Name, Kernels: []string{kernel.Name}, Rung: arch.RungSpec,
+		UnitName: "CU", Units: int(get("num_cus")), Partitions: int(get("num_xcds")),
+		Clock: unit.Hertz(get("clock")), ClockRung: arch.RungSpec,
+		SharedMemory: unit.Bytes(get("lds_bytes")), RegisterFile: int(get("registers_per_cu")),
+		RegistersPerThread: int(get("registers_per_thread")),
+		Params:             m.params, Peak: arch.PeakRates(m.params), Terms: tabled.Schema(terms.Terms, terms.Page),
+		Constants: m.generation.Constants(),
+		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
+		Families: []arch.Family{{
+			Name: kernel.Name, Doc: kernel.Doc, Axes: kernel.Axes, Types: m.types(),
+		}},
+	}
+	for i := range terms.Quantities {
+		q := &terms.Quantities[i]
+		m.Description.Constants = append(m.Description.Constants, q.Constant(q.On(arch.RungSpec, m.generation.Name)))
+	}
+	tabled.Override(m.Description.Constants, values)
+	m.Description.Widen("LDS", arch.AtShared, "lds_width")
+	m.Description.Atoms, m.Description.Uncertainty = m.atoms(), uncertainty(m.sheet.Device)
+	m.Description.Fitted = []arch.Fitted{{DataSet: fittedTo}}
+	used := []string{"lds_bytes", "registers_per_thread"}
+	for _, t := range gemm.DTypes() {
+		if m.takes(t) {
+			used = append(used, "peak_fp16", "peak_"+t.String())
+		}
+	}
+	m.Description.Unused = formula.Unused(m.params, append(formula.Of(m.Description.Terms), used...))
+}
+
+func (m *Model) setLevels(value func(name string) float64) {
+	cus := int(value("num_cus"))
+	l2 := value("l2_rate") * value("num_xcds") * value("l2_share")
+	dram := value("dram_bandwidth") / value("clock") * value("dram_share")
+	flat := func(rate float64) arch.Bandwidth {
+		return arch.Bandwidth{Peak: unit.BytesPerCycle(rate), Units: cus, C0: 0, C1: 1}
+	}
+	m.Memory = []arch.Level{{
+		Name: "L2", Bound: arch.BoundL2, Capacity: unit.Bytes(value("l2_bytes")), Partitions: int(value("num_xcds")),
+		Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(l2), Units: cus, Linear: true},
+	}}
+	if mall := value("mall_rate") * value("num_xcds") * value("mall_share"); mall > 0 {
+		m.Memory = append(m.Memory, arch.Level{
+			Name: "MALL", Bound: arch.BoundMALL, Capacity: unit.Bytes(value("mall_bytes")), Partitions: 1,
+			Bandwidth: flat(mall),
+		})
+	}
+	m.Memory = append(m.Memory, arch.Level{
+		Name: "HBM", Bound: arch.BoundDRAM, Latency: unit.Cycles(value("load_latency")), Partitions: 1,
+		Bandwidth: flat(dram),
+	})
+}
+
+// takes reports whether the kernels multiply a type.
+func (m *Model) takes(t gemm.DType) bool { return m.rates[t.CostsLike()].flops > 0 }
+
+// atoms are the matrix instructions that the device file lists first for a type, or an FMA of one lane.
+func (m *Model) atoms() (list []arch.Atom) {
+	for _, t := range gemm.DTypes() {
+		if !m.takes(t) || t.CostsLike() != t {
+			continue
+		}
+		name := t.String()
+		if t == gemm.TF32 {
+			name = "xf32" // as AMD calls it
+		}
+		a := arch.Atom{DType: t, M: 1, N: 1, K: 1, Latency: 1, PerUnit: int(m.rates[t].flops / 2)}
+		i := slices.IndexFunc(m.sheet.Atoms, func(atom hw.Atom) bool { return atom.Type == name })
+		if i >= 0 {
+			atom := &m.sheet.Atoms[i]
+			const matrixCores = 4
+			a = arch.Atom{
+				DType: t, M: atom.M, N: atom.N, K: atom.K, Latency: unit.Cycles(atom.Cycles), PerUnit: matrixCores,
+			}
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// types are those of operands and results that the kernels multiply.
+func (m *Model) types() (list []gemm.Types) {
+	return gemm.Plain(slices.DeleteFunc(gemm.DTypes(), func(t gemm.DType) bool { return !m.takes(t) })...)
+}
+
+// groups are the work-group mappings that phase two tries.
+var groups = []int{1, 2, 4, 16, 32}
+
+// Mapping implements arch.Architecture: the default group, or the one with the shortest time.
+func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	if _, err := m.Model.Mapping(ctx, p, c); err != nil {
+		return arch.Mapping{}, err
+	}
+	e := evaluation{m: m}
+	e.Problem(p)
+	best := tabled.Group(terms.DefaultGroup, groups, func(group int) float64 {
+		c.GroupM = group
+		e.set(&c)
+		e.t.compute(&e.in, &m.device)
+		return e.t.total
+	})
+	return arch.Mapping{GroupM: best, XCDs: m.Description.Partitions}, nil
+}

@@ -1,0 +1,270 @@
+//go:build !race
+
+// Arithmetic in one goroutine, which the race detector would only slow down tenfold.
+
+package tensile_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
+	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
+	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
+)
+
+func open(t testing.TB, r arch.OpenRequest) *tensile.Model {
+	t.Helper()
+	provider, err := amdref.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Kernel = kernel.Name
+	a, err := provider.Open(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.(*tensile.Model)
+}
+
+// devices are the architectures that the model knows.
+var devices = []string{"gfx900", "gfx90a", "gfx942", "gfx950"}
+
+// randomProblem returns a problem that the model takes.
+func randomProblem(rng *rand.Rand, d *arch.Description) gemm.Problem {
+	size := func() int { return 1 + int(math.Exp(rng.Float64()*math.Log(20000))) }
+	p := gemm.New(size(), size(), size())
+	types := d.Families[0].Types
+	pick := types[rng.IntN(len(types))]
+	p.DType, p.Out = pick.In, pick.Out
+	p.SetTrans(rng.IntN(2) > 0, rng.IntN(2) > 0)
+	if rng.IntN(4) == 0 {
+		p.Batch = 1 + rng.IntN(50)
+	}
+	return p
+}
+
+// some returns configurations of the family for a problem.
+func some(t *testing.T, rng *rand.Rand, m *tensile.Model, p gemm.Problem, n int) []gemm.Config {
+	t.Helper()
+	list, err := m.Candidates(t.Context(), p, arch.Space{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]gemm.Config, n)
+	for i := range out {
+		out[i] = list.Configs[rng.IntN(len(list.Configs))]
+		out[i].GroupM = []int{0, 1, 8, 32}[rng.IntN(4)]
+	}
+	return out
+}
+
+// Every formula computes the value beside it, to the bit, from names that a reader has already seen; the shares add up
+// to the total, which is the estimate.
+func TestFormulasComputeTheirTerms(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, name := range devices {
+		m := open(t, arch.OpenRequest{Arch: name})
+		d := m.Describe()
+		for range 10 {
+			p := randomProblem(rng, d)
+			for _, c := range some(t, rng, m, p, 4) {
+				checkFormulas(t, m, p, c)
+			}
+		}
+	}
+}
+
+func checkFormulas(t *testing.T, m *tensile.Model, p gemm.Problem, c gemm.Config) {
+	t.Helper()
+	d := m.Describe()
+	row, estimate := make([]float64, len(d.Terms)), make([]arch.Estimate, 1)
+	if err := m.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Estimate(t.Context(), estimate, p, []gemm.Config{c}); err != nil {
+		t.Fatal(err)
+	}
+	bare := *d
+	bare.Terms = nil
+	values := formula.Values(&bare, p, c, nil)
+	shares := 0.0
+	for i, term := range d.Terms {
+		if term.Kind == arch.KindShare {
+			shares += row[i]
+		}
+		if got := float64(estimate[0].Cycles); term.Kind == arch.KindTotal &&
+			(got != row[i] || math.Abs(shares/got-1) > 1e-12) {
+			t.Errorf("%s %s %s: total %v, shares %v, estimate %v", d.ID(), p, c, row[i], shares, got)
+		}
+		if !formula.IsRule(term.Formula) {
+			got, err := formula.Eval(term.Formula, values)
+			if err != nil || math.Float64bits(got) != math.Float64bits(row[i]) {
+				t.Errorf("%s %s %s: %s is %v, its formula gives %v (%v)", d.ID(), p, c, term.Name, row[i], got, err)
+			}
+		}
+		values[term.Name] = row[i]
+	}
+}
+
+// No kernel is faster than the peak, nor than DRAM moves the operands and the output once.
+func TestNoFasterThanTheDevice(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, name := range devices {
+		m := open(t, arch.OpenRequest{Arch: name})
+		d := m.Describe()
+		bandwidth := hw.Set(d.Params).Get("dram_bandwidth")
+		for range 40 {
+			p := randomProblem(rng, d)
+			cfgs := some(t, rng, m, p, 20)
+			estimates := make([]arch.Estimate, len(cfgs))
+			if err := m.Estimate(t.Context(), estimates, p, cfgs); err != nil {
+				t.Fatal(err)
+			}
+			sides := float64(p.M)*float64(p.K) + float64(p.K)*float64(p.N)
+			bytes := float64(p.Batch) * (sides*float64(p.DType.Bytes()) +
+				float64(p.M)*float64(p.N)*float64(p.Output().Bytes()))
+			flops := 2 * float64(p.Batch) * float64(p.M) * float64(p.N) * float64(p.K)
+			for i, e := range estimates {
+				seconds := float64(e.Cycles) / float64(d.Clock)
+				if peak := flops / float64(d.PeakFor(p.DType)); seconds < peak*0.999 || seconds < bytes/bandwidth {
+					t.Errorf("%s %s %s takes %v s: peak %v, DRAM %v", d.ID(), p, cfgs[i], seconds, peak, bytes/bandwidth)
+				}
+			}
+		}
+	}
+}
+
+// A kernel never takes less time for a larger problem, by whole blocks.
+func TestMonotone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, name := range devices {
+		m := open(t, arch.OpenRequest{Arch: name})
+		for range 60 {
+			p := randomProblem(rng, m.Describe())
+			for _, c := range some(t, rng, m, p, 5) {
+				grow := map[string]func(*gemm.Problem){
+					"m": func(q *gemm.Problem) { q.M += c.BlockM },
+					"n": func(q *gemm.Problem) { q.N += c.BlockN },
+					"k": func(q *gemm.Problem) { q.K += c.BlockK },
+				}
+				for dim, larger := range grow {
+					q, last := p, 0.0
+					for range 8 {
+						var e [1]arch.Estimate
+						if err := m.Estimate(t.Context(), e[:], q, []gemm.Config{c}); err != nil {
+							t.Fatal(err)
+						}
+						if float64(e[0].Cycles) < last*(1-1e-12) {
+							t.Errorf("%s %s %s: %v cycles, %v before %s grew", name, q, c, e[0].Cycles, last, dim)
+						}
+						last = float64(e[0].Cycles)
+						larger(&q)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A tile that no register file holds is refused with the numbers, as is one that does not fit LDS.
+func TestWhatDoesNotFitIsRefused(t *testing.T) {
+	m := open(t, arch.OpenRequest{Arch: "gfx942"})
+	p := gemm.New(8192, 8192, 8192)
+	p.DType = gemm.FP8
+	for _, test := range []struct {
+		m, n, k int
+		reason  arch.Reason
+		detail  string
+	}{
+		{512, 512, 64, arch.ReasonRegisters, "registers per lane, 512 available"},
+		{256, 256, 256, arch.ReasonSharedMemory, "needs 131072 B of LDS, 65536 B available"},
+		{256, 256, 128, "", ""},
+	} {
+		s := arch.Space{
+			BlockM: []int{test.m}, BlockN: []int{test.n}, BlockK: []int{test.k}, NumWarps: []int{4}, SplitK: []int{1},
+			Axes: []arch.AxisValues{{Name: "stream_k", Values: []string{"0"}}},
+		}
+		list, err := m.Candidates(t.Context(), p, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.reason == "" {
+			if len(list.Configs) != 1 {
+				t.Errorf("%dx%dx%d is refused: %+v", test.m, test.n, test.k, list.Rejected)
+			}
+			continue
+		}
+		if len(list.Rejected) != 1 || list.Rejected[0].Reason != test.reason ||
+			!strings.Contains(list.Rejected[0].Detail, test.detail) {
+			t.Errorf("%dx%dx%d: %+v, want %s", test.m, test.n, test.k, list.Rejected, test.reason)
+		}
+	}
+}
+
+// The clock falls with the CUs at work: a CU of a full MI300X is slower than one of a part of it.
+func TestPowerIsShared(t *testing.T) {
+	whole := open(t, arch.OpenRequest{Arch: "gfx942"})
+	part := open(t, arch.OpenRequest{Arch: "gfx942", Device: "mi308x"})
+	rate := func(m *tensile.Model) float64 {
+		p := gemm.New(8192, 8192, 8192)
+		c := gemm.Config{BlockM: 256, BlockN: 256, BlockK: 32, NumWarps: 4, NumStages: 1, SplitK: 1, GroupM: 8}
+		var e [1]arch.Estimate
+		if err := m.Estimate(t.Context(), e[:], p, []gemm.Config{c}); err != nil {
+			t.Fatal(err)
+		}
+		d := m.Describe()
+		return 2 * 8192 * 8192 * 8192 / (float64(e[0].Cycles) / float64(d.Clock)) / float64(d.PeakFor(gemm.FP16))
+	}
+	if all, few := rate(whole), rate(part); all > 0.45 || few < 0.6 {
+		t.Errorf("304 CUs reach %.2f of their peak, 80 reach %.2f", all, few)
+	}
+}
+
+func TestEstimateAllocatesNothing(t *testing.T) {
+	m := open(t, arch.OpenRequest{Arch: "gfx942"})
+	p := gemm.New(4096, 4096, 4096)
+	list, err := m.Candidates(t.Context(), p, arch.Space{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimates := make([]arch.Estimate, len(list.Configs))
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(5, func() { err = m.Estimate(ctx, estimates, p, list.Configs) }); n > 0 || err != nil {
+		t.Errorf("%v allocations, %v", n, err)
+	}
+}
+
+func BenchmarkEstimate(b *testing.B) {
+	m := open(b, arch.OpenRequest{Arch: "gfx942"})
+	p := gemm.New(4096, 4096, 4096)
+	list, err := m.Candidates(b.Context(), p, arch.Space{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	estimates := make([]arch.Estimate, len(list.Configs))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := m.Estimate(b.Context(), estimates, p, list.Configs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(estimates)), "ns/config")
+}
+
+func BenchmarkCandidates(b *testing.B) {
+	m := open(b, arch.OpenRequest{Arch: "gfx942"})
+	p := gemm.New(4096, 4096, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.Candidates(b.Context(), p, arch.Space{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package pipelined_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
+)
+
+// A kernel that is twice as slow in the characterization is predicted so, where nothing else limits it.
+func TestCharacterizationCounts(t *testing.T) {
+	header, _, _ := strings.Cut(string(data.TritonH200.Timings), "\n")
+	predict := func(row string) float64 {
+		file := []byte(header + "\n" + row + "\n")
+		a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Characterization: file})
+		c := gemm.Config{
+			BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: "triton",
+		}
+		var e [1]arch.Estimate
+		if err := a.Estimate(t.Context(), e[:], gemm.New(4096, 4096, 16384), []gemm.Config{c}); err != nil {
+			t.Fatal(err)
+		}
+		return float64(e[0].Cycles)
+	}
+	slow := predict("128,256,64,3,8,0,1,242.8,722.8,242.8,722.8,242.8,722.8") /
+		predict("128,256,64,3,8,0,1,122.8,362.8,122.8,362.8,122.8,362.8")
+	if slow < 1.38 || slow > 1.44 {
+		t.Errorf("twice as slow by itself is %v times as slow, want the geometric mean of 2 and 1", slow)
+	}
+}
+
+// The shipped times are about the device as it is. They do not count with another value of a parameter that the model
+// uses, also through another one, and the description says so. They count if the override changes nothing, or nothing
+// that the model uses, or if the device differs by what its driver says. The user's own times are about the device that
+// the user describes.
+func TestTimesUnderOverrides(t *testing.T) {
+	own := data.TritonH200.Timings
+	for name, c := range map[string]struct {
+		request arch.OpenRequest
+		rung    arch.Rung
+		reason  string
+	}{
+		"none":            {arch.OpenRequest{}, arch.RungCharacterized, ""},
+		"clock":           {overriding("clock", 1.5e9), arch.RungCompiled, "timed with other values of clock"},
+		"through another": {overriding("dram_bandwidth", 3e12), arch.RungCompiled, "other values of dram_bandwidth"},
+		"rate of a type":  {overriding("peak_fp8", 1e15), arch.RungCompiled, "other values of peak_fp8"},
+		"the same":        {overriding("clock", 1.98e9), arch.RungCharacterized, ""},
+		"not used":        {overriding("dram_bw_coeff", 0.03), arch.RungCharacterized, ""},
+		"on a lower rung": {
+			arch.OpenRequest{Rung: arch.RungCompiled, Overrides: overriding("clock", 1.5e9).Overrides}, arch.RungCompiled, "",
+		},
+		"of a live device": {
+			arch.OpenRequest{Live: &arch.LiveDevice{Name: "NVIDIA H200", Attributes: map[string]float64{"clock": 1.5e9}}},
+			arch.RungCharacterized, "",
+		},
+		"given": {
+			arch.OpenRequest{Characterization: own, Overrides: overriding("clock", 1.5e9).Overrides},
+			arch.RungCharacterized, "",
+		},
+	} {
+		r := c.request
+		r.Arch, r.Device = "sm90", "h200"
+		d := nvtest.Open(t, r).Describe()
+		if d.Rung != c.rung || !strings.Contains(d.RungReason, c.reason) || (c.reason == "") != (d.RungReason == "") {
+			t.Errorf("%s: rung %s, %q", name, d.Rung, d.RungReason)
+		}
+	}
+}
+
+func overriding(name string, value float64) arch.OpenRequest {
+	return arch.OpenRequest{Overrides: map[string]hw.OverrideValue{name: {Value: value}}}
+}
+
+// What is no characterization is refused with the place and what to do, and never half used.
+func TestCharacterizationRefuses(t *testing.T) {
+	header, _, _ := strings.Cut(string(data.TritonH200.Timings), "\n")
+	header += "\n"
+	for name, c := range map[string]struct {
+		file string
+		rung arch.Rung
+		want string
+	}{
+		"empty":             {"", "", "no header"},
+		"another table":     {"bm,bn\n1,2\n", "", "no column bk"},
+		"no kernels":        {header, "", "no kernels"},
+		"cut off":           {header + "128,256,64,3", "", "the characterization"},
+		"not a number":      {header + "128,256,64,3,8,0,1,x,60,28,71,28,71\n", "", `line 2: one_2048 is "x"`},
+		"a negative time":   {header + "128,256,64,3,8,0,1,24,-60,28,71,28,71\n", "", `one_6144 is "-60"`},
+		"infinite":          {header + "128,256,64,3,8,0,1,24,60,28,+Inf,28,71\n", "", `chip_6144 is "+Inf"`},
+		"half a block":      {header + "128,25.5,64,3,8,0,1,24,60,28,71,28,71\n", "", `bn is "25.5"`},
+		"on a lower rung":   {header, arch.RungCompiled, "rung compiled knows no characterization"},
+		"not for the model": {header + "128,256,64,3,8,0,0,24,60,28,71,28,71\n", "", `ctas is "0"`},
+	} {
+		_, err := nvtest.Provider(t).Open(t.Context(), arch.OpenRequest{
+			Arch: "sm90", Device: "h200", Rung: c.rung, Characterization: []byte(c.file),
+		})
+		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

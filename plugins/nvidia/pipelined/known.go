@@ -1,0 +1,118 @@
+package pipelined
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+)
+
+// KernelFiles are the contents of files about a family's kernels on a device: the report of a compiler
+// (kernel.ReadTable) and a timing pass (kernel.ReadTimings). Either may be nil.
+type KernelFiles struct{ Compiled, Timings []byte }
+
+// Known is what the model may know about kernels.
+type Known struct {
+	// Rung is the highest rung that counts, empty for all.
+	Rung arch.Rung
+	// Given are the user's files. They are about the default family and replace its shipped files.
+	Given KernelFiles
+	// Shipped returns what is shipped about a family for the device. It counts only where the device's bandwidths are
+	// measured, because each rung builds on the one below.
+	Shipped func(family string) (kernel.Table, kernel.Timings)
+	// Changed are the parameters whose values are not those of the device. The shipped times are about the device as it
+	// is: with another value of a parameter that the model uses, they do not count.
+	Changed []string
+}
+
+// New opens the model for a device, with the default family first.
+func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
+	var (
+		all    []*family
+		passed bool // over times
+		other  = isOther(g, known.Changed)
+	)
+	for i, f := range families {
+		one := &family{Family: f}
+		var given KernelFiles
+		if i == 0 {
+			given = known.Given
+		}
+		if g.BandwidthsMeasured() {
+			one.compiled, one.timed = known.Shipped(f.Name())
+		}
+		if one.timed != nil && other {
+			one.timed = nil
+			passed = given.Timings == nil && (known.Rung == "" || known.Rung == arch.RungCharacterized)
+		}
+		var err error
+		if one.compiled, err = compiledKernels(g, known.Rung, given.Compiled, one.compiled); err != nil {
+			return nil, err
+		}
+		if one.timed, err = timedKernels(known.Rung, given.Timings, one.timed); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	if _, err := constants(g, all, nil); err != nil {
+		return nil, err
+	}
+	m := newModel(g, all, nil)
+	if d := &m.Description; passed {
+		d.RungReason = "since the kernels were timed with other values of " + strings.Join(d.Overridden(), ", ")
+	}
+	return m, nil
+}
+
+// isOther reports whether the model uses one of the changed parameters.
+func isOther(g *gpu.Device, changed []string) bool {
+	if len(changed) == 0 {
+		return false
+	}
+	ignored := unused(g)
+	return slices.ContainsFunc(changed, func(name string) bool { return !slices.Contains(ignored, name) })
+}
+
+func compiledKernels(g *gpu.Device, rung arch.Rung, given []byte, shipped kernel.Table) (kernel.Table, error) {
+	switch {
+	case rung == arch.RungSpec || rung == arch.RungCalibrated:
+		return nil, nil
+	case given != nil:
+		return kernel.ReadTable(given, g.SM)
+	}
+	return shipped, nil
+}
+
+func timedKernels(rung arch.Rung, given []byte, shipped kernel.Timings) (kernel.Timings, error) {
+	switch {
+	case rung != "" && rung != arch.RungCharacterized:
+		if given != nil {
+			return nil, diag.Inputf("rung %s knows no characterization", rung).
+				Do("leave the characterization out, or use the rung %s", arch.RungCharacterized)
+		}
+		return nil, nil
+	case given != nil:
+		return kernel.ReadTimings(given)
+	}
+	return shipped, nil
+}
+
+// rungOf is the rung that a model with these families stands on.
+func rungOf(g *gpu.Device, families []*family) arch.Rung {
+	rung := arch.RungSpec
+	if g.BandwidthsMeasured() {
+		rung = arch.RungCalibrated
+	}
+	for _, f := range families {
+		switch {
+		case f.timed != nil:
+			return arch.RungCharacterized
+		case f.compiled != nil:
+			rung = arch.RungCompiled
+		}
+	}
+	return rung
+}

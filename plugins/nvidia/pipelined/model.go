@@ -1,0 +1,355 @@
+// Package pipelined predicts the time of a kernel from what its CTAs do on an SM: how many fit at once, what a K step
+// takes at each resource, how long a CTA alone waits, waves and their tail, launch, pipeline fill and output. The
+// equations are in package terms, and on docs/model-pipelined.md, which says how the quantities were found.
+package pipelined
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+	"github.com/origami-gemm/origami/plugins/nvidia/pipelined/terms"
+)
+
+// Name is the model's name in requests and descriptions.
+const Name = "pipelined"
+
+//go:generate go run ./internal/gen
+
+// Model is the model on one device.
+type Model struct {
+	tabled.Model
+	gpu      *gpu.Device
+	device   device
+	rates    map[gemm.DType]rates
+	families []*family
+}
+
+// family is a kernel family and what is known of its kernels.
+type family struct {
+	kernel.Family
+	slots, latency float64        // kernel.Overhead
+	compiled       kernel.Table   // by the compiler's report; nil below that rung
+	timed          kernel.Timings // of kernels by themselves; nil below the rung characterized
+	// prepared holds, per layout and per kind of access, what does not depend on the sizes of the problem, for the list
+	// of configurations that was estimated last.
+	prepared [1 << 5]atomic.Pointer[preparedList]
+}
+
+// preparedList is a list of configurations for some operands.
+type preparedList struct {
+	operands kernel.Operands
+	configs  []gemm.Config
+	prepared []preparedConfig
+}
+
+func newModel(g *gpu.Device, families []*family, values map[string]float64) *Model {
+	m := &Model{gpu: g, families: families}
+	m.Description, m.AnyAccess = g.Description(), true
+	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
+	m.Description.Model, m.Description.Kernels = Name, kernel.Names(families)
+	m.rates = ratesOf(g)
+	m.Description.Families = kernel.Declared(families, m.takes)
+	for i, f := range families {
+		m.Description.Families[i].Groups = f.Groups()
+		_, m.Description.Families[i].Nests = f.Family.(kernel.Nester)
+	}
+	m.Description.Rung = rungOf(g, families)
+	m.Description.Constants, _ = constants(g, families, values) // New has checked the device file
+	m.Description.Terms = tabled.Schema(terms.Terms, terms.Page)
+	m.Description.Widen("shared memory", arch.AtShared, "shared_width")
+	m.Description.Unused = unused(g)
+
+	value := tabled.Numbers(&m.Description)
+	m.device.compute(value)
+	for _, f := range families {
+		o := f.Overhead()
+		f.slots, f.latency = value(o.Slots.Name), value(o.Latency.Name)
+	}
+	l2 := min(value("l2_perf_ratio")*value("l2_coalescing"), value("line_rate")*value("line_bytes")*value("num_sms"))
+	m.Memory = []arch.Level{
+		{
+			Name: "L2", Capacity: unit.Bytes(value("l2_bytes")), Partitions: 1, Bound: arch.BoundL2,
+			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(l2), Units: g.SMs, Linear: true},
+		},
+		{
+			Name: "DRAM", Latency: unit.Cycles(value("hbm_latency_penalty") * value("dram_latency_load")),
+			Partitions: 1, Bound: arch.BoundDRAM,
+			Bandwidth: arch.Bandwidth{
+				Peak:  unit.BytesPerCycle(value("dram_perf_ratio") * value("dram_efficiency")),
+				Units: g.SMs, C0: 0, C1: 1,
+			},
+		},
+	}
+	return m
+}
+
+// unused returns the parameters that no formula, constant, rate or limit is computed from.
+func unused(g *gpu.Device) []string {
+	rates := g.Reads(func(traced *gpu.Device) { ratesOf(traced) })
+	if !g.SM.WGMMA && g.SM.Multiplies(gemm.FP8) != gemm.FP8 { // kernels convert it
+		rates = slices.DeleteFunc(rates, func(name string) bool { return name == "peak_fp8" })
+	}
+	schema := tabled.Schema(terms.Terms, terms.Page)
+	return formula.Unused(g.Params, slices.Concat(formula.Of(schema), terms.ConstantsRead(g), rates, gpu.Limits))
+}
+
+// With returns the model with other values of quantities and constants, by name.
+func (m *Model) With(values map[string]float64) *Model {
+	families := make([]*family, len(m.families))
+	for i, f := range m.families {
+		families[i] = &family{Family: f.Family, compiled: f.compiled, timed: f.timed}
+	}
+	return newModel(m.gpu, families, values)
+}
+
+// takes reports whether the device has a rate for a type of operands.
+func (m *Model) takes(t gemm.Types) bool { return m.rates[t.In].peak > 0 }
+
+// rates of a type, 0 for those that the device does not multiply.
+type rates struct {
+	ofFP16 float64 // ÷ the rate of fp16
+	peak   float64 // FLOP/s
+}
+
+func ratesOf(g *gpu.Device) map[gemm.DType]rates {
+	all := map[gemm.DType]rates{}
+	for _, t := range gemm.DTypes() {
+		name := "peak_" + t.CostsLike().String()
+		if len(gemm.Plain(t)) == 0 { // it needs scales, and no family here has them
+			continue
+		}
+		if p, ok := g.Params.Lookup(name); ok {
+			all[t] = rates{g.FlopsPerCycle(name) / g.FlopsPerCycle("peak_fp16"), p.Value}
+		}
+	}
+	return all
+}
+
+// family returns the family of a configuration, or why none of the model's can have it: it is of an unknown family,
+// or a number of it is out of range.
+func (m *Model) family(c *gemm.Config) (*family, error) {
+	f, err := kernel.Find(&m.Description, m.families, c.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	return f, c.Validate(f.Axes()...)
+}
+
+// Candidates implements arch.Architecture: every kernel of the family that fits an SM, block_m slowest, then block_n,
+// block_k, warps and stages.
+func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	if err := m.Supports(&p, gemm.Config{Kernel: s.Kernel}); err != nil {
+		return nil, err
+	}
+	f, err := kernel.Find(&m.Description, m.families, s.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	all, err := enumerate(f, s)
+	if err != nil {
+		return nil, err
+	}
+	out := &arch.Candidates{Configs: all[:0], Rejected: make([]arch.Rejection, 0, len(all)/2)}
+	p = tabled.Aligned(p)
+	operands := kernel.OperandsOf(&p).WithWidths(f, &p)
+	var (
+		checked gemm.Config // of which reason and detail are
+		reason  arch.Reason
+		detail  string
+	)
+	for position, c := range all {
+		if position == 0 || !kernel.IsOneForSplits(f.Family, &c, &checked) {
+			checked = c
+			reason, detail = f.reject(m.gpu, operands, &c, f.needs(m.gpu, operands, &c))
+		}
+		if reason == "" {
+			out.Configs = append(out.Configs, c)
+		} else {
+			r := arch.Rejection{Config: c, Position: position, Reason: reason, Detail: detail}
+			out.Rejected = append(out.Rejected, r)
+		}
+	}
+	return out, nil
+}
+
+// enumerate lists the configurations of a space, with the axes that it leaves empty taken from the family's.
+func enumerate(f *family, s arch.Space) ([]gemm.Config, error) {
+	defaults := f.Space()
+	uneven, ok := f.Family.(kernel.Uneven)
+	if !ok {
+		return s.Enumerate(defaults, f.Axes()...)
+	}
+	blocksM := s.BlockM
+	if len(blocksM) == 0 {
+		blocksM = defaults.BlockM
+	}
+	var all []gemm.Config
+	for _, blockM := range blocksM {
+		s.BlockM = []int{blockM}
+		some, err := s.Enumerate(uneven.SpaceOf(blockM), f.Axes()...)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, some...); len(all) > arch.MaxSpace {
+			return nil, arch.SpaceTooLarge()
+		}
+	}
+	return all, nil
+}
+
+// fewConfigs is up to how many configurations are prepared in passing, without being kept.
+const fewConfigs = 64
+
+// kept returns the list of configurations, prepared, or nil if they are few. It is kept from one call to the next, per
+// family, layout, width of accesses and element type, so that a list that is estimated for problem after problem is
+// prepared once. The error is as from Supports.
+func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error) {
+	if len(cfgs) <= fewConfigs {
+		return nil, m.Supports(p, cfgs...)
+	}
+	if err := m.Supports(p, cfgs[:1]...); err != nil {
+		return nil, err
+	}
+	f, err := kernel.Find(&m.Description, m.families, cfgs[0].Kernel)
+	if err != nil {
+		return nil, err
+	}
+	operands := kernel.OperandsOf(p).WithWidths(f, p)
+	slot := 0
+	for bit, set := range [...]bool{
+		p.AMajor != gemm.MajorK, p.BMajor != gemm.MajorK,
+		kernel.IsNarrow(operands.WidthA), kernel.IsNarrow(operands.WidthB), kernel.IsNarrow(operands.WidthC),
+	} {
+		if set {
+			slot |= 1 << bit
+		}
+	}
+	operands.DType, operands.Out = kernel.SameKernels(operands.DType), kernel.SameKernels(operands.Out)
+	if kept := f.prepared[slot].Load(); kept != nil && kept.operands == operands && slices.Equal(kept.configs, cfgs) {
+		return kept, nil
+	}
+	if slices.ContainsFunc(cfgs, func(c gemm.Config) bool { return c.Kernel != cfgs[0].Kernel }) {
+		return nil, m.Supports(p, cfgs...)
+	}
+	list := &preparedList{operands, slices.Clone(cfgs), make([]preparedConfig, len(cfgs))}
+	m.prepareAll(list, p)
+	f.prepared[slot].Store(list)
+	return list, nil
+}
+
+// prepareAll prepares the configurations of a list. Those that follow each other and differ in the split of K alone
+// share a kernel, if their sums are added up in the same way.
+func (m *Model) prepareAll(list *preparedList, p *gemm.Problem) {
+	var (
+		in, last [2]inputs
+		shared   = &preparedKernel{}
+		next     = &preparedKernel{}
+	)
+	for i := range list.configs {
+		c := &list.prepared[i]
+		if i > 0 && m.prepareSplit(c, &list.prepared[i-1], &in, p, &list.configs[i], &list.configs[i-1]) {
+			in[0].splitInputs, in[1].splitInputs = splitInputs{}, splitInputs{}
+			continue
+		}
+		c.kernel = next
+		m.prepare(c, next, &in, p, &list.configs[i])
+		in[0].splitInputs, in[1].splitInputs = splitInputs{}, splitInputs{}
+		if i > 0 && in == last && next.groupM == shared.groupM {
+			c.kernel = shared
+			continue
+		}
+		last, shared, next = in, next, &preparedKernel{}
+	}
+}
+
+// Estimate implements arch.Architecture.
+func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	kept, err := m.kept(&p, cfgs)
+	if err != nil {
+		return err
+	}
+	if kept == nil {
+		return m.Model.Estimate(ctx, dst, p, cfgs)
+	}
+	if err := m.Fits(len(dst), len(cfgs)); err != nil {
+		return err
+	}
+	e := estimator{device: &m.device, shape: newShape(&p)}
+	for i := range cfgs {
+		c := &kept.prepared[i]
+		if c.reject != "" {
+			if err := m.Check(&cfgs[i]); err != nil {
+				return err
+			}
+			dst[i] = arch.Estimate{Reject: c.reject}
+			continue
+		}
+		e.at(c.kernel)
+		dst[i] = e.estimate(c, c.kernel)
+	}
+	return nil
+}
+
+// evaluation is the model at work on one problem.
+type evaluation struct {
+	estimator
+	model   *Model
+	problem gemm.Problem
+	one     preparedKernel
+	config  preparedConfig
+	in      [2]inputs
+	detail  string
+}
+
+// Problem implements tabled.Evaluation.
+func (e *evaluation) Problem(p gemm.Problem) {
+	e.problem, e.estimator = p, estimator{device: &e.model.device, shape: newShape(&p)}
+}
+
+// Config implements tabled.Evaluation.
+func (e *evaluation) Config(c *gemm.Config) arch.Reason {
+	e.detail = e.model.prepare(&e.config, &e.one, &e.in, &e.problem, c)
+	e.shape.grid(&e.grid, e.device, &e.one)
+	return e.config.reject
+}
+
+// Detail implements tabled.Evaluation, for the configuration of the last Config.
+func (e *evaluation) Detail(*gemm.Config, arch.Reason) string { return e.detail }
+
+// Estimate implements tabled.Evaluation.
+func (e *evaluation) Estimate() arch.Estimate { return e.estimate(&e.config, &e.one) }
+
+// Row implements tabled.Evaluation.
+func (e *evaluation) Row(dst []float64) {
+	e.Estimate()
+	masked, c, k := e.shape.masked(&e.config), &e.config, &e.one
+	columns(dst, e.device, &e.shape.sizes, &e.in[masked], &k.kernelTerms, &k.variants[masked], &c.splits[masked],
+		&e.grid, &e.timing)
+}
+
+// groups are the launch-order groups that phase two tries.
+var groups = []int{1, 2, 4, 16, 32}
+
+// Mapping implements arch.Architecture: the default group, or the group with the shortest time.
+func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	if _, err := m.Model.Mapping(ctx, p, c); err != nil {
+		return arch.Mapping{}, err
+	}
+	e := evaluation{model: m}
+	e.Problem(p)
+	c.GroupM = terms.DefaultGroup
+	e.Config(&c)
+	return arch.Mapping{GroupM: tabled.Group(terms.DefaultGroup, groups, func(group int) float64 {
+		e.one.groupM = float64(group)
+		e.shape.grid(&e.grid, e.device, &e.one)
+		return float64(e.Estimate().Cycles)
+	})}, nil
+}

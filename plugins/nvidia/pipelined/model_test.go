@@ -1,0 +1,277 @@
+//go:build !race
+
+// Arithmetic in one goroutine, which the race detector would only slow down tenfold.
+
+package pipelined_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
+)
+
+// The default model answers for every device and family, at any size, with the same bits whatever else is asked with
+// it, and with what Terms gives.
+func TestRefinedEstimateEqualsTerms(t *testing.T) {
+	for n, request := range nvtest.Devices(t, "refined", "mma") {
+		a := nvtest.Open(t, request)
+		request.Model = ""
+		if got := nvtest.Open(t, request).Describe().Model; got != "pipelined" {
+			t.Fatalf("the default model of %s is %s", a.Describe().ID(), got)
+		}
+		rng := rand.New(rand.NewPCG(5, 6))
+		problems := []gemm.Problem{gemm.New(400000, 16, 1024), gemm.New(1, 1, 1), gemm.New(1<<20, 1<<10, 17)}
+		for range 4 {
+			problems = append(problems, nvtest.RandomProblem(rng))
+		}
+		total, width := nvtest.TotalColumn(a), len(a.Describe().Terms)
+		for i, p := range problems {
+			if testing.Short() && (n+i)%3 != 0 {
+				continue // a third of them per device, each on a third of the devices
+			}
+			family := a.Describe().Kernels[i%len(a.Describe().Kernels)]
+			list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: family, SplitK: []int{1, 4}[:1+i%2]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := len(list.Configs)
+			estimates, rows := make([]arch.Estimate, n), make([]float64, n*width)
+			if err := a.Estimate(t.Context(), estimates, p, list.Configs); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Terms(t.Context(), rows, p, list.Configs); err != nil {
+				t.Fatal(err)
+			}
+			for j, c := range list.Configs {
+				if estimates[j].Reject == "tensor_map" {
+					continue // of this problem: a list of candidates is for all that are aligned
+				}
+				got, want := float64(estimates[j].Cycles), rows[j*width+total]
+				same := math.Float64bits(got) == math.Float64bits(want)
+				if estimates[j].Reject != "" || !same || !(got > 0) || math.IsInf(got, 0) {
+					t.Fatalf("%s %s %s: estimate %v (%s), terms %v",
+						a.Describe().ID(), p, c, got, estimates[j].Reject, want)
+				}
+			}
+			few := make([]arch.Estimate, 3)
+			if err := a.Estimate(t.Context(), few, p, list.Configs[n-3:]); err != nil {
+				t.Fatal(err)
+			}
+			for j := range few {
+				if few[j] != estimates[n-3+j] {
+					t.Fatalf("%s %s: alone %+v, among others %+v", p, list.Configs[n-3+j], few[j], estimates[n-3+j])
+				}
+			}
+		}
+	}
+}
+
+// Every formula of the schema computes the value beside it, to the bit, from names that a reader has already seen: the
+// generated code is what the formulas say.
+func TestRefinedFormulasComputeTheirTerms(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	batched := gemm.New(256, 512, 4000)
+	batched.Batch = 7
+	problems := []gemm.Problem{
+		gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(40000, 16, 1024), gemm.New(65, 1, 13),
+		gemm.New(16384, 16384, 16384), batched,
+	}
+	for range 2 {
+		problems = append(problems, nvtest.RandomProblem(rng))
+	}
+	for n, request := range nvtest.Devices(t, "refined", "mma") {
+		a := nvtest.Open(t, request)
+		for i, p := range problems {
+			if testing.Short() && (n+i)%3 != 0 {
+				continue // as above
+			}
+			family := a.Describe().Kernels[i%len(a.Describe().Kernels)]
+			list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: family, SplitK: []int{1, 8}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				c := list.Configs[rng.IntN(len(list.Configs))]
+				c.GroupM = []int{0, 1, 8, 32}[rng.IntN(4)]
+				checkFormulas(t, a, p, c)
+			}
+			c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 4, SplitK: 4, Kernel: family}
+			checkFormulas(t, a, p, c)
+		}
+		if a.Describe().Kernels[0] == "triton" {
+			c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 4, SplitK: 1, Kernel: "triton"}
+			checkFormulas(t, a, grouped(t, 4096, 777, 100, 0, 3000, 7, 65), c)
+		}
+	}
+}
+
+func checkFormulas(t *testing.T, a arch.Architecture, p gemm.Problem, c gemm.Config) {
+	t.Helper()
+	d := a.Describe()
+	row := make([]float64, len(d.Terms))
+	if err := a.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
+		t.Fatal(err)
+	}
+	withoutTerms := *d
+	withoutTerms.Terms = nil
+	values := formula.Values(&withoutTerms, p, c, nil)
+	shares := 0.0
+	for i, term := range d.Terms {
+		if term.Kind == arch.KindShare {
+			shares += row[i]
+		}
+		if !formula.IsRule(term.Formula) {
+			got, err := formula.Eval(term.Formula, values)
+			if err != nil {
+				t.Fatalf("%s: %v", term.Name, err)
+			}
+			if math.Float64bits(got) != math.Float64bits(row[i]) {
+				t.Errorf("%s %s %s: %s = %s gives %v, the model %v", d.ID(), p, c, term.Name, term.Formula, got, row[i])
+			}
+		}
+		values[term.Name] = row[i]
+	}
+	if total := row[nvtest.TotalColumn(a)]; math.Abs(shares-total) > 1e-9*total {
+		t.Errorf("%s %s: the shares add up to %v, the total is %v", p, c, shares, total)
+	}
+}
+
+// The rungs can be chosen, say which they are, and know what they may know.
+func TestRefinedRungs(t *testing.T) {
+	h200 := arch.OpenRequest{Arch: "sm90", Device: "h200"}
+	for rung, want := range map[arch.Rung]arch.Rung{
+		"": arch.RungCharacterized, arch.RungSpec: arch.RungSpec, arch.RungCalibrated: arch.RungCalibrated,
+		arch.RungCompiled: arch.RungCompiled, arch.RungCharacterized: arch.RungCharacterized,
+	} {
+		h200.Rung = rung
+		d := nvtest.Open(t, h200).Describe()
+		if d.Rung != want {
+			t.Errorf("rung %q opens at %s", rung, d.Rung)
+		}
+		for _, p := range d.Params {
+			if rung == arch.RungSpec && p.Tier != hw.Derived {
+				t.Errorf("rung spec knows %s from tier %v", p.Name, p.Tier)
+			}
+		}
+	}
+	provider := nvtest.Provider(t)
+	const header = "bm,bn,bk,stages,warps,even_k,n_regs,n_spills,shared,status\n"
+	for _, request := range []arch.OpenRequest{
+		{Arch: "sm90", Compiled: []byte("bm,bn\n1,2\n")},
+		{Arch: "sm90", Compiled: []byte(header + "64,64,64,3,4,1,many,0,49152,ok\n")},
+		{Arch: "sm90", Compiled: []byte(header)},
+		{Arch: "sm90", Characterization: []byte("{}")},
+	} {
+		if _, err := provider.Open(t.Context(), request); diag.KindOf(err) != diag.Input {
+			t.Errorf("%+v: %v", request, err)
+		}
+	}
+	// A report of the compiler counts: the kernel that spills takes longer than the one that does not.
+	h200.Rung = arch.RungCompiled
+	p, c := gemm.New(4096, 4096, 4096), []gemm.Config{
+		{BlockM: 64, BlockN: 64, BlockK: 64, NumStages: 3, NumWarps: 4, SplitK: 1, Kernel: "triton"},
+	}
+	estimate := func(spills string) unitless {
+		h200.Compiled = []byte(header + "64,64,64,3,4,1,96," + spills + ",49152,ok\n")
+		e := make([]arch.Estimate, 1)
+		if err := nvtest.Open(t, h200).Estimate(t.Context(), e, p, c); err != nil {
+			t.Fatal(err)
+		}
+		return unitless(e[0].Cycles)
+	}
+	if clean, spilled := estimate("0"), estimate("200"); !(spilled > 1.5*clean) {
+		t.Errorf("200 words spilled: %v cycles, without %v", spilled, clean)
+	}
+}
+
+type unitless float64
+
+// The model takes what its families have, and says why not the rest.
+func TestRefinedRefusals(t *testing.T) {
+	p := gemm.New(64, 64, 64)
+	p.DType = gemm.FP8
+	a100 := nvtest.Open(t, arch.OpenRequest{Arch: "sm80", Device: "a100"})
+	if _, err := a100.Candidates(t.Context(), p, arch.Space{}); diag.KindOf(err) != diag.Input {
+		t.Errorf("fp8 on an A100: %v", err)
+	}
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
+	if err := a.Estimate(t.Context(), nil, gemm.New(0, 64, 64), nil); diag.KindOf(err) != diag.Input {
+		t.Errorf("m = 0: %v", err)
+	}
+	p = gemm.New(64, 64, 64)
+	if _, err := a.Candidates(t.Context(), p, arch.Space{Kernel: "cutlass"}); diag.KindOf(err) != diag.Input {
+		t.Errorf("kernel cutlass: %v", err)
+	}
+	if _, err := a.Candidates(t.Context(), p, arch.Space{BlockM: []int{0}}); diag.KindOf(err) != diag.Input {
+		t.Errorf("block_m 0: %v", err)
+	}
+	configs := []gemm.Config{
+		{BlockM: 256, BlockN: 256, BlockK: 256, NumWarps: 8, NumStages: 2, SplitK: 1, Kernel: "triton"},
+		{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 4, Kernel: "triton"},
+		{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 4, Kernel: "mma"},
+	}
+	e := make([]arch.Estimate, len(configs))
+	if err := a.Estimate(t.Context(), e, gemm.New(64, 64, 64), configs); err != nil {
+		t.Fatal(err)
+	}
+	if e[0].Reject != arch.ReasonSharedMemory || e[0].Cycles != 0 || e[1].Reject != "" ||
+		e[2].Reject != "" {
+		t.Errorf("estimates %+v", e)
+	}
+	list, err := a.Candidates(t.Context(), gemm.New(64, 64, 64), arch.Space{SplitK: []int{1}})
+	if err != nil || len(list.Configs) != 856 {
+		t.Errorf("%d kernels of triton fit an H200, %v; the sweep found 856", len(list.Configs), err)
+	}
+}
+
+// A problem that fills the device needs a launch order that keeps operands in the L2; a steady stream allocates
+// nothing.
+func TestRefinedMappingAndSteadyState(t *testing.T) {
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
+	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, SplitK: 1, Kernel: "triton"}
+	m, err := a.Mapping(t.Context(), gemm.New(16384, 16384, 16384), c)
+	if err != nil || m.GroupM < 2 {
+		t.Errorf("mapping %+v, %v", m, err)
+	}
+	s := selector.New(a, arch.Space{})
+	var result selector.Result
+	if n := testing.AllocsPerRun(100, func() {
+		if err := s.Select(t.Context(), gemm.New(4096, 4096, 4096), &result); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations per select", n)
+	}
+}
+
+// An override of the registers counts on every rung: a kernel that was compiled and timed with more registers is
+// predicted anew, and spills.
+func TestRegisterOverridesCountOnEveryRung(t *testing.T) {
+	p := gemm.New(4096, 4096, 4096)
+	configs := []gemm.Config{{
+		BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: "triton",
+	}}
+	for _, rung := range arch.Rungs() {
+		request := arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: rung}
+		estimate := func() float64 {
+			var e [1]arch.Estimate
+			if err := nvtest.Open(t, request).Estimate(t.Context(), e[:], p, configs); err != nil || e[0].Reject != "" {
+				t.Fatalf("%+v, %v", e, err)
+			}
+			return float64(e[0].Cycles)
+		}
+		plain := estimate()
+		request.Overrides = map[string]hw.OverrideValue{"registers_per_thread": {Value: 96}}
+		if few := estimate(); !(few > 1.5*plain) {
+			t.Errorf("rung %s: %v cycles with 96 registers per thread, %v with all", rung, few, plain)
+		}
+	}
+}

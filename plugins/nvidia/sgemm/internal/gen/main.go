@@ -1,0 +1,36 @@
+// Command gen writes the code of the model from the table of its terms. It runs in plugins/nvidia/sgemm, through go
+// generate.
+package main
+
+import (
+	"github.com/origami-gemm/origami/core/formula/gogen"
+	"github.com/origami-gemm/origami/plugins/nvidia/sgemm/terms"
+	"github.com/origami-gemm/origami/sdk/modelgen"
+)
+
+// What a value can depend on, besides the device.
+const (
+	onProblem gogen.Deps = 1 << iota
+	onConfig
+)
+
+var model = modelgen.Model{
+	Package: "sgemm", Terms: terms.Terms, Numbers: terms.Numbers(),
+	Unused: []string{"peak_fp16", "peak_fp32"}, // constants are computed from them
+	Stages: []modelgen.Stage{
+		{Var: "d", Type: "device", Args: "value func(name string) float64",
+			Doc: "device holds what depends on the device alone. value returns the parameters and constants."},
+		{Var: "p", Type: "problem", Args: "d *device", Doc: "problem holds what depends on the problem.", Knows: onProblem},
+		{Var: "t", Type: "timing", Args: "in *inputs, d *device, p *problem", Doc: "timing holds what depends on all.",
+			Knows: onProblem | onConfig},
+	},
+	Inputs: []modelgen.Input{
+		{Names: "m n k batch output_bytes", On: onProblem, Type: "problem", Var: "p", Reach: gogen.Everywhere},
+		{Names: "block_m block_n block_k num_warps group_m", On: onConfig, Type: "timing", Var: "t", Reach: gogen.Everywhere},
+		{By: terms.OfKernel, On: onConfig, Type: "inputs", Var: "in", Reach: gogen.Own},
+	},
+	Keep:    `total load_issue_step fma_step tensor_step issue_step l2_step dram_step waiting_step`,
+	Columns: "d *device, in *inputs, p *problem, t *timing",
+}
+
+func main() { modelgen.Main(&model) }

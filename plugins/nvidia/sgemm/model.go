@@ -1,0 +1,202 @@
+// Package sgemm is the model of the kernel family sgemm: kernels that multiply fp32 with FMA instructions,
+// from one thread per element of C to register tiles, and one with tensor cores. What such kernels wait for is not what
+// pipelined matrix kernels do, so the model has its own table of terms: issue of loads and stores, passes through
+// shared memory with their bank conflicts, cache lines, FMA, issue slots, barriers, latencies, and the traffic of L2
+// and DRAM. All counts come from the addresses and instructions of a kernel's loop. No kernel is a special case.
+//
+// The equations are the table in package terms, which is also what `origami explain` shows. docs/ladder.md says where
+// the numbers come from and what they were checked on.
+package sgemm
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/unit"
+	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
+	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+	family "github.com/origami-gemm/origami/plugins/nvidia/kernel/sgemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/sgemm/terms"
+)
+
+//go:generate go run ./internal/gen
+
+// Model is the model on one device.
+type Model struct {
+	tabled.Model
+	gpu    *gpu.Device
+	device device
+
+	mu     sync.RWMutex
+	counts map[counting]*counts
+}
+
+// Family is the kernel family that the model predicts, and the model's name in requests and descriptions.
+var Family = family.Family{}.Name()
+
+// Needs are the parameters that the model cannot do without.
+func Needs() []string { return slices.Concat(terms.Parameters, gpu.Limits) }
+
+// New opens the model for a device.
+func New(g *gpu.Device) *Model {
+	m := &Model{gpu: g, counts: map[counting]*counts{}}
+	m.Description, m.AnyAccess = g.Description(), true
+	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
+	d := &m.Description
+	d.Model, d.Kernels, d.Rung = Family, []string{Family}, arch.RungSpec
+	if g.BandwidthsMeasured() {
+		d.Rung = arch.RungCalibrated
+	}
+	d.Families = kernel.Declared([]family.Family{{}}, func(gemm.Types) bool { return true })
+	d.Families[0].Doc = "fp32 with FMA instructions: the kernels of the public SGEMM ladders"
+	d.Constants, d.Terms = terms.Constants(g), tabled.Schema(terms.Terms, "")
+	read := terms.ConstantsRead(g)
+	d.Unused = formula.Unused(g.Params, append(formula.Of(d.Terms), append(read, gpu.Limits...)...))
+	value := tabled.Numbers(d)
+	m.device.compute(value)
+	m.Memory = []arch.Level{
+		{
+			Name: "L2", Capacity: unit.Bytes(value("l2_bytes")), Partitions: 1, Bound: arch.BoundL2,
+			Latency: unit.Cycles(value("l2_latency_cycles")),
+			Bandwidth: arch.Bandwidth{
+				Peak: unit.BytesPerCycle(value("l2_perf_ratio")), Units: g.SMs, Linear: true,
+			},
+		},
+		{
+			Name: "DRAM", Latency: unit.Cycles(value("hbm_latency_penalty")), Partitions: 1, Bound: arch.BoundDRAM,
+			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(value("dram_perf_ratio")), Units: g.SMs, C1: 1},
+		},
+	}
+	return m
+}
+
+// evaluation is the model at work on one problem.
+type evaluation struct {
+	model    *Model
+	asked    gemm.Problem
+	operands operands
+	counts   *counts
+	p        problem
+	t        timing
+}
+
+// Problem implements tabled.Evaluation.
+func (e *evaluation) Problem(p gemm.Problem) {
+	e.asked, e.operands = p, operandsOf(&p)
+	count, rows := p.Products()
+	e.p = problem{m: rows, n: float64(p.N), k: float64(p.K), batch: float64(count),
+		outputBytes: float64(p.Output().Bits()) / 8}
+	e.p.compute(&e.model.device)
+}
+
+// Config implements tabled.Evaluation.
+func (e *evaluation) Config(c *gemm.Config) arch.Reason {
+	e.counts = e.model.count(&e.operands, c)
+	e.t.blockM, e.t.blockN, e.t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
+	e.t.numWarps, e.t.groupM = float64(c.NumWarps), float64(c.GroupM)
+	if e.counts.multiplications > 0 { // with tensor cores, which not every problem of these operands can use
+		if _, why := generator.Guard(&e.asked, *c); why != "" {
+			return generator.ReasonGuard
+		}
+	}
+	return e.counts.reason
+}
+
+// Detail implements tabled.Evaluation. Candidates has the details.
+func (e *evaluation) Detail(*gemm.Config, arch.Reason) string { return "" }
+
+// Estimate implements tabled.Evaluation. The bound is the resource that a K step needs longest.
+func (e *evaluation) Estimate() arch.Estimate {
+	t := &e.t
+	t.compute(&e.counts.inputs, &e.model.device, &e.p)
+	out := arch.Estimate{Cycles: unit.Cycles(t.total), Bound: arch.BoundCompute}
+	most := max(t.loadIssueStep, e.counts.sharedWavefronts, e.counts.l1Passes, t.fmaStep+t.tensorStep, t.issueStep)
+	for _, other := range [...]struct {
+		bound arch.Bound
+		step  float64
+	}{{arch.BoundL2, t.l2Step}, {arch.BoundDRAM, t.dramStep}, {arch.BoundLatency, t.waitingStep}} {
+		if other.step > most {
+			out.Bound, most = other.bound, other.step
+		}
+	}
+	return out
+}
+
+// Row implements tabled.Evaluation.
+func (e *evaluation) Row(dst []float64) {
+	e.Estimate()
+	columns(dst, &e.model.device, &e.counts.inputs, &e.p, &e.t)
+	for i, v := range dst {
+		if math.IsNaN(v) || math.IsInf(v, 0) { // of a configuration that is no kernel
+			dst[i] = arch.RejectedTotal
+		}
+	}
+}
+
+// Candidates implements arch.Architecture: the family's space, as far as it fits the device.
+func (m *Model) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	f := family.Family{}
+	if _, err := m.Description.Kernel(s.Kernel); err != nil {
+		return nil, err
+	}
+	if err := m.Description.SupportsTypes("", &p); err != nil {
+		return nil, err
+	}
+	all, err := s.Enumerate(f.Space(), f.Axes()...)
+	if err != nil {
+		return nil, err
+	}
+	operands, list := operandsOf(&p).Operands, &arch.Candidates{}
+	for i := range all {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		reason, detail := f.Check(m.gpu, operands, all[i], f.Resources(m.gpu, operands, all[i], false))
+		if reason == "" {
+			if _, why := generator.Guard(&p, all[i]); why != "" {
+				reason, detail = generator.ReasonGuard, why
+			}
+		}
+		if reason == "" {
+			list.Configs = append(list.Configs, all[i])
+			continue
+		}
+		list.Rejected = append(list.Rejected, arch.Rejection{Config: all[i], Position: i, Reason: reason, Detail: detail})
+	}
+	return list, nil
+}
+
+// groups are the launch orders that Mapping tries.
+var groups = [...]int{1, 2, 4, 8, 16}
+
+// groupGain is how much faster another order has to be than the one before.
+const groupGain = 0.02
+
+// Mapping implements arch.Architecture.
+func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	var estimate [1]arch.Estimate
+	if err := m.Estimate(ctx, estimate[:], p, []gemm.Config{c}); err != nil { // the group that c came with counts too
+		return arch.Mapping{}, err
+	}
+	best, least := groups[0], math.Inf(1)
+	for _, group := range groups {
+		c.GroupM = group
+		if err := m.Estimate(ctx, estimate[:], p, []gemm.Config{c}); err != nil {
+			return arch.Mapping{}, err
+		}
+		if estimate[0].Reject != "" {
+			break
+		}
+		if v := float64(estimate[0].Cycles); v < least*(1-groupGain) {
+			best, least = group, v
+		}
+	}
+	return arch.Mapping{GroupM: best}, nil
+}

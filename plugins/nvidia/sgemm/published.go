@@ -1,0 +1,103 @@
+package sgemm
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/ladder"
+	"github.com/origami-gemm/origami/core/unit"
+	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
+	family "github.com/origami-gemm/origami/plugins/nvidia/kernel/sgemm"
+)
+
+// published are rates of public ladders, with the configuration that does what each kernel does. Its provenance is in
+// docs/ladder.md.
+//
+//go:embed published.csv
+var published []byte
+
+// The costs that a claim names.
+const (
+	costDRAM, costShared, costFMA, costTensor = "DRAM", "shared memory", "FMA", "tensor cores"
+)
+
+// costs are what can limit a rung.
+var costs = []ladder.Cost{
+	{Name: "load issue", Term: "load_issue_step"}, {Name: costShared, Term: "shared_step"},
+	{Name: "L1", Term: "l1_step"}, {Name: costFMA, Term: "fma_step"}, {Name: costTensor, Term: "tensor_step"},
+	{Name: "instruction issue", Term: "issue_step"}, {Name: "L2", Term: "l2_step"}, {Name: costDRAM, Term: "dram_step"},
+	{Name: "latency and barriers", Term: "waiting_step"}, {Name: "launch", Term: "launch", Whole: true},
+	{Name: "conversion", Term: "conversion", Whole: true},
+}
+
+// claims are what LessUp/sgemm-optimization@4b39e85, docs/en/validation/performance-model.md, says of its rungs.
+var claims = []ladder.Claim{
+	{Rung: generator.RungNaive, Text: "is limited by DRAM bandwidth", Cost: costDRAM},
+	gains(generator.RungTiled, "gains significantly over naive", generator.RungNaive, 1.25),
+	{Rung: generator.RungTiled, Text: "is limited by shared-memory bandwidth", Cost: costShared},
+	gains(generator.RungPadded, "gains moderately over tiled", generator.RungTiled, 1.1),
+	gains(generator.RungDoubleBuffer, "gains over the rung below", generator.RungPadded, 1.1),
+	{Rung: generator.RungDoubleBuffer, Text: "is limited by compute", Cost: costFMA},
+	gains(generator.RungWMMA, "gains much over tiled for large sizes", generator.RungTiled, 2),
+}
+
+// gains is the claim that a rung is faster than another. What other rungs gain, they can lose by narrower reads: where
+// the rung below has no bank conflicts to remove. A degree of conflicts of 0 is a kernel without shared memory, which
+// has lost nothing there.
+func gains(rung, text, over string, least float64) ladder.Claim {
+	return ladder.Claim{Rung: rung, Text: text, Over: over, Least: least,
+		LostIf: "over_conflict_degree == 1 && conflict_degree >= 1 && over_wide_instructions > wide_instructions",
+		Lost:   over + " has no bank conflicts, and its reads of 16 bytes are lost"}
+}
+
+// Ladder returns the rungs of the family, the claims about them, and published times.
+var Ladder = sync.OnceValue(func() *ladder.Ladder {
+	l := &ladder.Ladder{
+		Family: Family, Device: "sm86@rtx3060-laptop", Types: gemm.Types{In: gemm.FP32, Out: gemm.FP32},
+		Claims: claims, Costs: costs,
+	}
+	for _, r := range generator.Rungs() {
+		l.Rungs = append(l.Rungs, ladder.Rung{Name: r.Name, Doc: r.Doc, Config: r.Config})
+	}
+	var err error
+	if l.Published, err = readPublished(published); err != nil {
+		panic(err) // a test reads it
+	}
+	return l
+})
+
+// readPublished reads the file: source, device, size, stage, rung, config, gflops.
+func readPublished(data []byte) (times []ladder.Time, err error) {
+	rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	for i, row := range rows[1:] {
+		t := ladder.Time{Source: row[0], Device: row[1], Stage: row[3], Rung: row[4]}
+		fail := func(err error) error { return fmt.Errorf("published.csv, line %d: %w", i+2, err) }
+		if t.Size, err = strconv.Atoi(row[2]); err != nil {
+			return nil, fail(err)
+		}
+		rate, err := strconv.ParseFloat(row[6], 64)
+		if err != nil {
+			return nil, fail(err)
+		}
+		t.Rate = unit.FlopsPerSecond(rate * 1e9)
+		if r, ok := generator.FindRung(t.Rung); ok {
+			t.Config = r.Config
+		}
+		if row[5] != "" {
+			base := gemm.Config{GroupM: 1, SplitK: 1, Kernel: Family}
+			if t.Config, err = gemm.ParseConfig(row[5], base, family.Family{}.Axes()...); err != nil {
+				return nil, fail(err)
+			}
+		}
+		times = append(times, t)
+	}
+	return times, nil
+}

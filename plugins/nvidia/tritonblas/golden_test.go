@@ -1,0 +1,161 @@
+package tritonblas_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/csv"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
+)
+
+// readGolden returns the rows of a golden file as maps from column to cell.
+func readGolden(t testing.TB, name string) []map[string]string {
+	t.Helper()
+	f, err := os.Open("testdata/golden/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var in io.Reader = f
+	if strings.HasSuffix(name, ".gz") {
+		if in, err = gzip.NewReader(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	records, err := csv.NewReader(in).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]map[string]string, 0, len(records)-1)
+	for _, record := range records[1:] {
+		row := map[string]string{}
+		for i, cell := range record {
+			row[records[0][i]] = cell
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func integer(t testing.TB, row map[string]string, column string) int {
+	t.Helper()
+	v, err := strconv.Atoi(row[column])
+	if err != nil {
+		t.Fatalf("column %s: %v", column, err)
+	}
+	return v
+}
+
+func problem(t testing.TB, row map[string]string) gemm.Problem {
+	return gemm.New(integer(t, row, "M"), integer(t, row, "N"), integer(t, row, "K"))
+}
+
+// goldenTerms are the model outputs in the candidate files. Each is a term of the same name in lower case.
+var goldenTerms = []string{
+	"WGM", "N_MMA", "L_compute", "grid_m", "grid_n", "active_SMs", "num_waves", "l2_hit", "L_mem", "utilization",
+	"L_prologue", "L_epilogue", "num_iter", "L_tile", "L_total",
+}
+
+func TestGoldenCandidates(t *testing.T) {
+	ctx := context.Background()
+	for _, id := range []string{"sm89", "sm86"} {
+		t.Run(id, func(t *testing.T) {
+			a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: id})
+			column := map[string]int{}
+			for i, term := range a.Describe().Terms {
+				column[term.Name] = i
+			}
+			rows := readGolden(t, id+"_candidates.csv.gz")
+			if len(rows) != 2806 {
+				t.Fatalf("%d rows, want 23 sizes × 122 configurations", len(rows))
+			}
+			width := len(a.Describe().Terms)
+			for first := 0; first < len(rows); first += 122 {
+				p := problem(t, rows[first])
+				candidates, err := a.Candidates(ctx, p, arch.Space{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(candidates.Configs) != 122 || len(candidates.Rejected) != 28 {
+					t.Fatalf("%d candidates and %d rejected, want 122 and 28", len(candidates.Configs),
+						len(candidates.Rejected))
+				}
+				terms := make([]float64, 122*width)
+				if err := a.Terms(ctx, terms, p, candidates.Configs); err != nil {
+					t.Fatal(err)
+				}
+				estimates := make([]arch.Estimate, 122)
+				if err := a.Estimate(ctx, estimates, p, candidates.Configs); err != nil {
+					t.Fatal(err)
+				}
+				for i, c := range candidates.Configs {
+					row := rows[first+i]
+					if problem(t, row) != p || c.BlockM != integer(t, row, "BM") || c.BlockN != integer(t, row, "BN") ||
+						c.BlockK != integer(t, row, "BK") {
+						t.Fatalf("row %d is %v, candidate %d is %s", first+i, row, i, c)
+					}
+					for _, name := range goldenTerms {
+						want, err := strconv.ParseFloat(row[name], 64)
+						if err != nil {
+							t.Fatal(err)
+						}
+						j, ok := column[strings.ToLower(name)]
+						if !ok {
+							t.Fatalf("no term %s", strings.ToLower(name))
+						}
+						if got := terms[i*width+j]; math.Float64bits(got) != math.Float64bits(want) {
+							t.Errorf("%s %s: %s = %v, want %v", p, c, name, got, want)
+						}
+					}
+					if want, _ := strconv.ParseFloat(row["L_total"], 64); float64(estimates[i].Cycles) != want {
+						t.Errorf("%s %s: estimate %v, want %v", p, c, estimates[i].Cycles, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestGoldenPicks(t *testing.T) {
+	for _, id := range []string{"sm89", "sm86"} {
+		t.Run(id, func(t *testing.T) {
+			s := selector.New(nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: id}), arch.Space{})
+			rows := readGolden(t, id+"_selected.csv")
+			if len(rows) != 23 {
+				t.Fatalf("%d rows, want 23", len(rows))
+			}
+			var result selector.Result
+			for _, row := range rows {
+				p := problem(t, row)
+				if err := s.Select(context.Background(), p, &result); err != nil {
+					t.Fatal(err)
+				}
+				got := result.Entries[0]
+				want := [4]int{
+					integer(t, row, "doc_BM"), integer(t, row, "doc_BN"), integer(t, row, "doc_BK"),
+					integer(t, row, "doc_group_size_m"),
+				}
+				c := &got.Config
+				if tile := [4]int{c.BlockM, c.BlockN, c.BlockK, c.GroupM}; tile != want {
+					t.Errorf("%s: picked %v, published %v", p, tile, want)
+				}
+				latency, err := strconv.ParseFloat(row["predicted_latency"], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if float64(got.Estimate.Cycles) != latency {
+					t.Errorf("%s: predicted %v, want %v", p, got.Estimate.Cycles, latency)
+				}
+			}
+		})
+	}
+}

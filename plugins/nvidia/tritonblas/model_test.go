@@ -1,0 +1,196 @@
+package tritonblas_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
+)
+
+// Estimate reuses values between configurations, and Terms does not. They agree bit for bit on any problem, in any
+// order, even if the cap and the shrinking of the super group apply.
+func TestEstimateEqualsTerms(t *testing.T) {
+	ctx := context.Background()
+	for _, request := range nvtest.Devices(t, "reference", "mma") {
+		a := nvtest.Open(t, request)
+		id := a.Describe().ID()
+		rng := rand.New(rand.NewPCG(1, 2))
+		problems := []gemm.Problem{
+			gemm.New(400000, 16, 1024), gemm.New(65536, 65536, 512), gemm.New(1, 1, 1), gemm.New(1<<20, 1<<10, 17),
+		}
+		for range 200 {
+			problems = append(problems, nvtest.RandomProblem(rng))
+		}
+		total, width := nvtest.TotalColumn(a), len(a.Describe().Terms)
+		for _, p := range problems {
+			list, err := a.Candidates(ctx, p, arch.Space{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			configs := append([]gemm.Config(nil), list.Configs...)
+			rng.Shuffle(len(configs), func(i, j int) { configs[i], configs[j] = configs[j], configs[i] })
+			estimates := make([]arch.Estimate, len(configs))
+			if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+				t.Fatal(err)
+			}
+			rows := make([]float64, len(configs)*width)
+			if err := a.Terms(ctx, rows, p, configs); err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range configs {
+				want := rows[i*width+total]
+				got := float64(estimates[i].Cycles)
+				if math.Float64bits(got) != math.Float64bits(want) || !(got > 0) || math.IsInf(got, 0) {
+					t.Fatalf("%s %s %s: estimate %v, terms %v", id, p, c, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Every formula of the schema computes the value beside it, from names that appear before it.
+func TestFormulasComputeTheirTerms(t *testing.T) {
+	ctx := context.Background()
+	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
+	d := a.Describe()
+	for _, p := range []gemm.Problem{
+		gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(400000, 16, 1024), gemm.New(65, 1, 13),
+	} {
+		for _, tile := range []string{"128x256x64", "16x16x512", "256x64x32"} {
+			c, err := gemm.ParseConfig(tile, gemm.Config{NumWarps: 8, NumStages: 2, GroupM: 1, SplitK: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			row := make([]float64, len(d.Terms))
+			if err := a.Terms(ctx, row, p, []gemm.Config{c}); err != nil {
+				t.Fatal(err)
+			}
+			withoutTerms := *d
+			withoutTerms.Terms = nil
+			values := formula.Values(&withoutTerms, p, c, nil)
+			shares := 0.0
+			for i, term := range d.Terms {
+				if term.Kind == arch.KindShare {
+					shares += row[i]
+				}
+				got := row[i]
+				if !formula.IsRule(term.Formula) {
+					var err error
+					if got, err = formula.Eval(term.Formula, values); err != nil {
+						t.Fatalf("%s: %v", term.Name, err)
+					}
+				}
+				values[term.Name] = row[i]
+				if math.Abs(got-row[i]) > 1e-12*math.Abs(row[i]) {
+					t.Errorf("%s %s: %s = %s gives %v, the model %v", p, tile, term.Name, term.Formula, got, row[i])
+				}
+			}
+			if total := row[nvtest.TotalColumn(a)]; math.Abs(shares-total) > 1e-9*total {
+				t.Errorf("%s %s: the shares add up to %v, the total is %v", p, tile, shares, total)
+			}
+		}
+	}
+}
+
+// The memory terms of the published report's worked example.
+func TestMemoryTermsOfTheWorkedExample(t *testing.T) {
+	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
+	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}
+	terms := a.Describe().Terms
+	row := make([]float64, len(terms))
+	if err := a.Terms(context.Background(), row, gemm.New(2048, 2048, 2048), []gemm.Config{c}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"l_mem": 3318.278481012658, "l2_hit": 0.9166666666666666, "l_dram": 2151.9822105570147}
+	for i := range terms {
+		if v, ok := want[terms[i].Name]; ok && row[i] != v {
+			t.Errorf("%s = %v, want %v", terms[i].Name, row[i], v)
+		}
+		delete(want, terms[i].Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("no terms %v", want)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	ctx := context.Background()
+	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
+	p := gemm.New(64, 64, 64)
+	p.DType = gemm.FP8
+	if _, err := a.Candidates(ctx, p, arch.Space{}); diag.KindOf(err) != diag.Input {
+		t.Errorf("fp8: %v", err)
+	}
+	if err := a.Estimate(ctx, nil, gemm.New(0, 64, 64), nil); diag.KindOf(err) != diag.Input {
+		t.Errorf("m = 0: %v", err)
+	}
+	_, err := a.Candidates(ctx, gemm.New(64, 64, 64), arch.Space{Kernel: "cutlass"})
+	if diag.KindOf(err) != diag.Input {
+		t.Errorf("kernel cutlass: %v", err)
+	}
+	estimates := make([]arch.Estimate, 2)
+	configs := []gemm.Config{
+		{BlockM: 256, BlockN: 256, BlockK: 256, NumWarps: 8, NumStages: 2, SplitK: 1},
+		{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 4},
+	}
+	if err := a.Estimate(ctx, estimates, gemm.New(64, 64, 64), configs); err != nil {
+		t.Fatal(err)
+	}
+	if estimates[0].Reject != arch.ReasonSharedMemory || estimates[1].Reject != arch.ReasonModelRule ||
+		estimates[0].Cycles != 0 {
+		t.Errorf("infeasible configurations: %+v", estimates)
+	}
+	s := selector.New(a, arch.Space{BlockM: []int{256}, BlockN: []int{256}, BlockK: []int{512}})
+	var result selector.Result
+	err = s.Select(ctx, gemm.New(64, 64, 64), &result)
+	if diag.KindOf(err) != diag.Input || result.RejectedTotal() != 1 {
+		t.Errorf("nothing fits: %v, %+v", err, result)
+	}
+}
+
+// Devices differ only in their parameters: an override changes the answer, and the rung shows a missing calibration.
+func TestOverridesAndRungs(t *testing.T) {
+	ctx := context.Background()
+	p := gemm.New(2048, 2048, 2048)
+	c := []gemm.Config{{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}}
+	base, slower := make([]arch.Estimate, 1), make([]arch.Estimate, 1)
+	if err := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"}).Estimate(ctx, base, p, c); err != nil {
+		t.Fatal(err)
+	}
+	a := nvtest.Open(t, arch.OpenRequest{
+		Model: "reference", Arch: "sm89",
+		Overrides: map[string]hw.OverrideValue{"dram_perf_ratio": {Value: 171.45}},
+	})
+	if err := a.Estimate(ctx, slower, p, c); err != nil {
+		t.Fatal(err)
+	}
+	if slower[0].Cycles <= base[0].Cycles {
+		t.Errorf("half the DRAM bandwidth: %v cycles, before %v", slower[0].Cycles, base[0].Cycles)
+	}
+	plain := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
+	if got := plain.Describe().Rung; got != arch.RungCalibrated {
+		t.Errorf("sm89 stands on rung %s", got)
+	}
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	ctx := context.Background()
+	s := selector.New(nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"}), arch.Space{})
+	var result selector.Result
+	p := gemm.New(4096, 4096, 4096)
+	if n := testing.AllocsPerRun(100, func() {
+		if err := s.Select(ctx, p, &result); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations per select", n)
+	}
+}

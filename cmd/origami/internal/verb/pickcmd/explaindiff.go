@@ -5,13 +5,20 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 )
 
+// differing is a number of two configurations in CSV.
+type differing [5]string
+
+var differingColumns = table.Columns[differing]{table.Group([]string{"kind", "name", "unit", "first", "second"},
+	func(d *differing) []string { return d[:] })}
+
 // writeDiff sets two configurations of a problem beside each other. all asks a page for the intermediate terms too.
-func writeDiff(s *table.Streams, f table.Format, first, second *ask.Explained, all bool) error {
+func writeDiff(s *iostreams.Streams, f table.Format, first, second *ask.Explained, all bool) error {
 	switch {
 	case f == table.JSON:
 		return table.JSONLine(s, struct {
@@ -19,19 +26,19 @@ func writeDiff(s *table.Streams, f table.Format, first, second *ask.Explained, a
 			Second ask.Explanation `json:"second"`
 		}{first.Explanation(), second.Explanation()})
 	case f != table.Table:
-		rows := [][]string{{"config", "config", "", first.Config.String(), second.Config.String()}}
+		rows := []differing{{"config", "config", "", first.Config.String(), second.Config.String()}}
 		for i, t := range first.Arch.Terms {
-			rows = append(rows, []string{t.Kind.String(), t.Name, t.Unit, termCell(first, i, digits.Exact),
-				termCell(second, i, digits.Exact)})
+			rows = append(rows, differing{t.Kind.String(), t.Name, t.Unit, cell(t, first.Terms[i], digits.Exact),
+				cell(t, second.Terms[i], digits.Exact)})
 		}
-		return table.WriteRows(s, f, []string{"kind", "name", "unit", "first", "second"}, rows)
+		return differingColumns.Write(s, f, rows)
 	}
 	table.Lines(s, table.Heading(first.Ranking, &first.Entry)...)
 	table.Line(s, "problem", "%s", first.Problem)
 	rows := [][]string{
-		{"predicted", predicted(first), predicted(second), difference(float64(first.Estimate.Cycles),
+		{"predicted", timeOf(first), timeOf(second), difference(float64(first.Estimate.Cycles),
 			float64(second.Estimate.Cycles), "cycles")},
-		{"bound", bound(first), bound(second), ""},
+		{"bound", bound(rowOf(first)), bound(rowOf(second)), ""},
 		{"rank", rankOf(first), rankOf(second), ""},
 	}
 	kinds := []arch.TermKind{arch.KindShare, arch.KindStep}
@@ -64,17 +71,10 @@ func diffOf(first, second *ask.Explained, kind arch.TermKind) (rows [][]string) 
 		if t.Kind != kind || a == 0 && b == 0 || kind == arch.KindIntermediate && a == b {
 			continue
 		}
-		rows = append(rows, []string{"  " + t.Name, digits.WithUnit(termCell(first, i, digits.SixDigits), t.Unit),
-			digits.WithUnit(termCell(second, i, digits.SixDigits), t.Unit), difference(a, b, t.Unit)})
+		rows = append(rows, []string{"  " + t.Name, digits.WithUnit(cell(t, a, digits.SixDigits), t.Unit),
+			digits.WithUnit(cell(t, b, digits.SixDigits), t.Unit), difference(a, b, t.Unit)})
 	}
 	return rows
-}
-
-func termCell(e *ask.Explained, i int, number func(float64) string) string {
-	if ask.IsRejectedTotal(e.Arch.Terms[i], e.Terms[i]) {
-		return "rejected"
-	}
-	return number(e.Terms[i])
 }
 
 // difference is second − first, and its share of first.
@@ -90,18 +90,11 @@ func difference(first, second float64, unit string) string {
 	return text
 }
 
-func predicted(e *ask.Explained) string {
+func timeOf(e *ask.Explained) string {
 	if e.Estimate.Reject != "" {
 		return "rejected: " + string(e.Estimate.Reject)
 	}
 	return table.TimeCell(e.Ranking, &e.Entry)
-}
-
-func bound(e *ask.Explained) string {
-	if e.Estimate.Reject != "" {
-		return ""
-	}
-	return e.Estimate.Bound.String()
 }
 
 func rankOf(e *ask.Explained) string {

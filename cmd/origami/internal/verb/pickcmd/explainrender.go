@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
@@ -25,12 +26,12 @@ var sections = []struct {
 }
 
 // write writes an explanation. all asks a page for every number.
-func write(s *table.Streams, f table.Format, e *ask.Explained, all bool) error {
+func write(s *iostreams.Streams, f table.Format, e *ask.Explained, all bool) error {
 	switch f {
 	case table.JSON:
 		return table.JSONLine(s, e.Explanation())
 	case table.CSV, table.TSV:
-		return writeRecords(s, f, e)
+		return recordColumns.Write(s, f, records(e))
 	default:
 		writeSummary(s, e)
 		if all {
@@ -42,68 +43,74 @@ func write(s *table.Streams, f table.Format, e *ask.Explained, all bool) error {
 	}
 }
 
-// writeRecords writes a row per number. All rows have the same columns; a column that does not apply is empty.
-func writeRecords(s *table.Streams, f table.Format, e *ask.Explained) error {
-	r := table.NewDelimited(s, f, []string{"kind", "name", "value", "unit", "share", "tier", "formula", "substituted",
-		"doc", "source"})
-	row := func(cells ...string) error { return r.Write(cells) }
-	var err error
-	keep := func(e error) {
-		if err == nil {
-			err = e
+// record is a number of an explanation in CSV. What does not apply to it is empty.
+type record struct{ kind, name, value, unit, share, tier, formula, substituted, doc, source string }
+
+var recordColumns = table.Columns[record]{
+	table.Col("kind", func(r *record) string { return r.kind }),
+	table.Col("name", func(r *record) string { return r.name }),
+	table.Col("value", func(r *record) string { return r.value }),
+	table.Col("unit", func(r *record) string { return r.unit }),
+	table.Col("share", func(r *record) string { return r.share }),
+	table.Col("tier", func(r *record) string { return r.tier }),
+	table.Col("formula", func(r *record) string { return r.formula }),
+	table.Col("substituted", func(r *record) string { return r.substituted }),
+	table.Col("doc", func(r *record) string { return r.doc }),
+	table.Col("source", func(r *record) string { return r.source }),
+}
+
+// records are all numbers of an explanation.
+func records(e *ask.Explained) (list []record) {
+	add := func(r record) { list = append(list, r) }
+	number := func(v ask.Number) string { return digits.Exact(float64(v)) }
+	asked := keys(e.Arch.Axes(e.Kernel))
+	names, cells := asked.Header(table.CSV), asked.Cells(table.CSV, rowOf(e))
+	for i, name := range names {
+		if i == len(gemm.Columns)+len(gemm.TileFields()) {
+			for j, cell := range e.Problem.MoreCells() {
+				if cell != "" {
+					add(record{kind: "problem", name: gemm.MoreColumns[j], value: cell})
+				}
+			}
 		}
-	}
-	for i, cell := range table.KeyCells(e.Problem, e.Config) {
-		kind := "problem"
-		if i >= len(gemm.Columns) {
-			kind = "config"
+		kind := "config"
+		if i < len(gemm.Columns) {
+			kind = "problem"
 		}
-		keep(row(kind, table.KeyColumns[i], cell, "", "", "", "", "", "", ""))
-	}
-	for i, cell := range e.Problem.MoreCells() {
-		if cell != "" {
-			keep(row("problem", gemm.MoreColumns[i], cell, "", "", "", "", "", "", ""))
-		}
-	}
-	axes := e.Arch.Axes(e.Kernel)
-	columns := table.LaunchColumns(axes)
-	for i, cell := range table.LaunchCells(e.Config, axes) {
-		keep(row("config", columns[i], cell, "", "", "", "", "", "", ""))
+		add(record{kind: kind, name: name, value: cells[i]})
 	}
 	if e.Estimate.Reject != "" {
-		keep(row("rejected", string(e.Estimate.Reject), "", "", "", "", "", "", e.Detail, ""))
+		add(record{kind: "rejected", name: string(e.Estimate.Reject), doc: e.Detail})
 	}
 	for _, outside := range e.Outside(&e.Entry) {
-		keep(row("outside", outside, "", "", "", "", "", "", "", ""))
+		add(record{kind: "outside", name: outside})
 	}
 	for _, p := range ask.Parameters(e.Arch) {
-		keep(row("parameter", p.Name, digits.Exact(float64(p.Value)), p.Unit, "", p.Tier, "", "",
-			table.Unused(e.Arch, p.Name), p.Source))
+		add(record{kind: "parameter", name: p.Name, value: number(p.Value), unit: p.Unit, tier: p.Tier,
+			doc: table.Unused(e.Arch, p.Name), source: p.Source})
 	}
 	for _, c := range ask.Constants(e.Arch) {
-		keep(row("constant", c.Name, digits.Exact(float64(c.Value)), c.Unit, "", "", "", "", c.Doc, c.Source))
+		add(record{kind: "constant", name: c.Name, value: number(c.Value), unit: c.Unit, doc: c.Doc, source: c.Source})
 	}
 	for _, t := range e.ExplainTerms(digits.Exact) {
-		share := ""
+		r := record{kind: t.Kind, name: t.Name, value: t.Text, unit: t.Unit, formula: t.Formula,
+			substituted: t.Substituted, doc: t.Doc, source: t.Source}
 		if t.Share != nil {
-			share = digits.Exact(float64(*t.Share))
+			r.share = number(*t.Share)
 		}
 		if t.Used != nil {
-			t.Doc = "does not enter the total; " + t.Doc
+			r.doc = "does not enter the total; " + t.Doc
 		}
-		keep(row(t.Kind, t.Name, t.Text, t.Unit, share, "", t.Formula, t.Substituted, t.Doc, t.Source))
+		add(r)
 	}
 	for _, b := range e.Besides {
-		keep(row("besides", b.Name, digits.Exact(float64(b.Cycles)), "cycles", "", "", "", "", b.Doc, ""))
+		add(record{kind: "besides", name: b.Name, value: digits.Exact(float64(b.Cycles)), unit: "cycles", doc: b.Doc})
 	}
-	if err != nil {
-		return err
-	}
-	return nil
+	return list
 }
 
 // writeSummary writes what the prediction is and where the time goes.
-func writeSummary(s *table.Streams, e *ask.Explained) {
+func writeSummary(s *iostreams.Streams, e *ask.Explained) {
 	line := func(label, format string, args ...any) {
 		table.Line(s, label, format, args...)
 	}
@@ -165,7 +172,7 @@ func largest(e *ask.Explained, kind arch.TermKind) []string {
 }
 
 // writeText writes every number.
-func writeText(s *table.Streams, e *ask.Explained) {
+func writeText(s *iostreams.Streams, e *ask.Explained) {
 	section := func(title string) { s.Printf("\n%s\n", s.Bold(title)) }
 	section("Hardware parameters")
 	rows := [][]string{}
@@ -235,7 +242,7 @@ func writeText(s *table.Streams, e *ask.Explained) {
 
 // writeTerm prints a term in up to four lines, or more where the screen is narrow: value, formula, formula with
 // numbers, meaning and source.
-func writeTerm(s *table.Streams, t *ask.ExplainedTerm) {
+func writeTerm(s *iostreams.Streams, t *ask.ExplainedTerm) {
 	value := digits.WithUnit(t.Text, t.Unit)
 	if t.Text == "rejected" {
 		value = t.Text

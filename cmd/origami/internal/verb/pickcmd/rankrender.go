@@ -2,10 +2,10 @@ package pickcmd
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
@@ -14,67 +14,51 @@ import (
 
 // rankWriter writes one ranking after the other in the chosen format.
 type rankWriter struct {
-	s         *table.Streams
-	format    table.Format
-	rejected  bool
-	tables    int
-	more      bool // there are columns for what few problems have
-	labels    []string
-	delimited *table.Delimited
+	s        *iostreams.Streams
+	format   table.Format
+	rejected bool
+	tables   int
+	stream   func(*row) error // of CSV and TSV
 }
 
 func newRankWriter(o *RankOptions, f table.Format, d *arch.Description, problems *session.Problems) *rankWriter {
-	w := &rankWriter{s: o.Factory.Streams, format: f, rejected: o.Rejected, more: problems.More(),
-		labels: problems.Labels()}
+	w := &rankWriter{s: o.Factory.Streams, format: f, rejected: o.Rejected}
 	if f == table.CSV || f == table.TSV {
-		header := slices.Concat(table.KeyColumns, table.LaunchColumns(table.AxesOf(d, o.Factory.Settings.Kernel)),
-			[]string{"rank", "status", "reason", "arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops",
-				"bound"})
-		for _, t := range d.Terms {
-			header = append(header, t.Name)
+		terms := make([]int, len(d.Terms))
+		for i := range terms {
+			terms[i] = i
 		}
-		header = append(header, "outside")
-		header = append(header, w.labels...)
-		header = append(header, table.MoreColumns(w.more)...)
-		w.delimited = table.NewDelimited(w.s, f, header)
+		w.stream = slices.Concat(keys(table.AxesOf(d, o.Factory.Settings.Kernel)), table.Columns[row]{
+			placeColumn,
+			table.Col("-|status|-", func(r *row) string { return r.Status() }),
+			table.Col("-|reason|-", func(r *row) arch.Reason { return r.Estimate.Reject }),
+		}, predicted(), table.Columns[row]{
+			termColumns(d, terms, func(r *row, i int) string { return cell(d.Terms[i], r.Terms[i], digits.Exact) }),
+			table.Col("-|outside|-", outside),
+			labels(problems.Labels()),
+			table.More(problems.More(), problemOf),
+		}).Stream(w.s, f)
 	}
 	return w
 }
 
 func (w *rankWriter) write(a *ask.Ranking) error {
 	switch {
-	case w.format == table.JSON:
-		return w.json(a)
-	case w.delimited != nil:
-		return w.csv(a)
 	case w.format.Pasted():
 		return table.Paste(w.s, w.format, a, len(a.Entries))
-	default:
+	case w.format == table.Table:
 		w.table(a)
 		return nil
 	}
-}
-
-func (w *rankWriter) json(a *ask.Ranking) error {
-	for i := range a.Entries {
-		if err := table.JSONLine(w.s, a.Ranked(&a.Entries[i], w.rejected)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *rankWriter) csv(a *ask.Ranking) error {
 	for i := range a.Entries {
 		e := &a.Entries[i]
-		row := slices.Concat(table.KeyCells(a.Problem, e.Config), table.LaunchCells(e.Config, a.Arch.Axes(a.Kernel)),
-			[]string{rank(e), e.Status(), string(e.Estimate.Reject)}, rankAnswered(a, e))
-		for j, v := range e.Terms {
-			row = append(row, cell(a.Arch.Terms[j], v, digits.Exact))
+		var err error
+		if w.stream != nil {
+			err = w.stream(&row{a, e})
+		} else {
+			err = table.JSONLine(w.s, a.Ranked(e, w.rejected))
 		}
-		row = append(row, strings.Join(a.Outside(e), "; "))
-		row = append(row, a.Labels.Texts()...)
-		if err := w.delimited.Write(append(row, table.MoreCells(a.Problem, w.more)...)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -90,64 +74,52 @@ func (w *rankWriter) table(a *ask.Ranking) {
 	table.Lines(w.s, table.Heading(a, &a.Entries[0])...)
 	table.Line(w.s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels.Texts()...), "  "))
 	table.Line(w.s, "candidates", "%s", table.CandidateCounts(a.Feasible, a.Rejected))
-	header := []string{"rank", "config", table.TimeHeader(a.Arch), "rate", "bound"}
-	if w.rejected {
-		header = append(header, "reason")
-	}
 	var shown []int
 	for _, kind := range []arch.TermKind{arch.KindStep, arch.KindShare} {
 		for i, t := range a.Arch.Terms {
 			if t.Kind == kind {
 				shown = append(shown, i)
-				header = append(header, t.Name)
 			}
 		}
 	}
-	rows := make([][]string, len(a.Entries))
-	for i := range a.Entries {
-		e := &a.Entries[i]
-		row := []string{rank(e), e.Config.String(), "", "", ""}
-		if e.Rank > 0 {
-			row[2], row[3], row[4] = table.TimeCell(a, e), table.RateCell(a, e), e.Estimate.Bound.String()
-		}
-		if w.rejected {
-			reason := string(e.Estimate.Reject)
-			if e.Detail != "" {
-				reason += ": " + e.Detail
-			}
-			row = append(row, reason)
-		}
-		for _, j := range shown {
-			if share, ok := a.Share(e, j); ok {
-				row = append(row, digits.Percent(share))
-			} else {
-				row = append(row, cell(a.Arch.Terms[j], e.Terms[j], digits.SixDigits))
-			}
-		}
-		rows[i] = row
+	rows := make([]row, len(a.Entries))
+	for i := range rows {
+		rows[i] = row{a, &a.Entries[i]}
 	}
-	table.WriteTable(w.s, header, rows)
+	_ = table.Columns[row]{ // an error of the screen shows when it is flushed
+		placeColumn, configColumn, timeColumn(a.Arch), rateColumn, boundColumn,
+		table.Text("reason", func(r *row) string {
+			if r.Detail != "" {
+				return string(r.Estimate.Reject) + ": " + r.Detail
+			}
+			return string(r.Estimate.Reject)
+		}).If(w.rejected),
+		termColumns(a.Arch, shown, func(r *row, i int) string {
+			if share, ok := r.Share(r.Entry, i); ok {
+				return digits.Percent(share)
+			}
+			return cell(a.Arch.Terms[i], r.Terms[i], digits.SixDigits)
+		}),
+	}.Write(w.s, table.Table, rows)
 	if w.tables == 1 && len(shown) > 0 {
 		table.Lines(w.s, "terms in their unit, shares of the total in percent; `origami explain --terms` shows all of "+
 			"them with their formulas")
 	}
 }
 
-// rankAnswered says who predicts what, without the terms. A configuration that cannot be used has no prediction.
-func rankAnswered(a *ask.Ranking, e *ask.Entry) []string {
-	cells := []string{a.Arch.Arch, a.Arch.Device, a.Arch.Model, a.Kernel, string(a.Arch.Rung), "", "", "", ""}
-	if e.Estimate.Reject == "" {
-		copy(cells[5:], []string{digits.Exact(float64(e.Estimate.Cycles)), digits.Exact(float64(a.Seconds(e))),
-			digits.Exact(float64(a.Rate(e)) / 1e12), e.Estimate.Bound.String()})
+// termColumns are columns of terms, by their numbers.
+func termColumns(d *arch.Description, which []int, text func(r *row, term int) string) table.Column[row] {
+	names := make([]string, len(which))
+	for i, t := range which {
+		names[i] = d.Terms[t].Name
 	}
-	return cells
-}
-
-func rank(e *ask.Entry) string {
-	if e.Rank == 0 {
-		return ""
-	}
-	return strconv.Itoa(e.Rank)
+	return table.Group(names, func(r *row) []string {
+		cells := make([]string, len(which))
+		for i, t := range which {
+			cells[i] = text(r, t)
+		}
+		return cells
+	})
 }
 
 // cell writes a term's value; the total of a candidate that the model rejects is a word, not a number.

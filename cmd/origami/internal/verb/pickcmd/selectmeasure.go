@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
@@ -140,46 +143,53 @@ func (m *measurer) measure(ctx context.Context, a *ask.Ranking) error {
 	return nil
 }
 
-// measuredTable returns a row per measured candidate, and the verdict in words.
-func measuredTable(a *ask.Ranking) (header []string, rows [][]string, verdict string) {
+// measuredColumns are the columns of the measured candidates.
+func measuredColumns(a *ask.Ranking, chosen *ask.Timed) table.Columns[ask.Timed] {
+	timed := func(header string, cell func(*dataset.Measurement) string) table.Column[ask.Timed] {
+		return table.Text(header, func(c *ask.Timed) string {
+			if c.Measurement.Median <= 0 {
+				return "–"
+			}
+			return cell(&c.Measurement)
+		})
+	}
+	return table.Columns[ask.Timed]{
+		table.Text("candidate", func(c *ask.Timed) string { return c.Entry.Config.String() }),
+		table.Text("predicted", func(c *ask.Timed) string { return a.Seconds(&c.Entry).String() }),
+		timed("measured", func(m *dataset.Measurement) string { return m.Median.String() }),
+		timed("spread", func(m *dataset.Measurement) string { return percent(m.RelativeMAD) }),
+		timed("of the choice", func(m *dataset.Measurement) string {
+			return percent(float64(chosen.Measurement.Median / m.Median))
+		}),
+		table.Text("", func(c *ask.Timed) string {
+			switch {
+			case c.Chosen:
+				return "the choice"
+			case c.Measurement.Median > 0:
+				return ""
+			}
+			return string(c.Measurement.Status)
+		}),
+	}
+}
+
+// verdictOf returns the candidate that was chosen, nil if nothing was measured, and the verdict in words.
+func verdictOf(a *ask.Ranking) (chosen *ask.Timed, verdict string) {
 	m := a.Measured
 	if len(m.Candidates) == 0 {
-		return nil, nil,
-			fmt.Sprintf("nothing: measuring one more candidate is expected to gain less than the noise, %s",
-				percent(measure.AssumedNoise))
+		return nil, fmt.Sprintf("nothing: measuring one more candidate is expected to gain less than the noise, %s",
+			percent(measure.AssumedNoise))
 	}
-	header = []string{"candidate", "predicted", "measured", "spread", "of the choice", ""}
-	var chosen *ask.Timed
-	for i := range m.Candidates {
-		if m.Candidates[i].Chosen {
-			chosen = &m.Candidates[i]
-		}
-	}
-	for i := range m.Candidates {
-		c := &m.Candidates[i]
-		row := []string{c.Entry.Config.String(), a.Seconds(&c.Entry).String(), "–", "–", "–", ""}
-		if t := c.Measurement.Median; t > 0 {
-			row[2], row[3], row[4] = t.String(), percent(c.Measurement.RelativeMAD),
-				percent(float64(chosen.Measurement.Median/t))
-		} else {
-			row[5] = string(c.Measurement.Status)
-		}
-		if c.Chosen {
-			row[5] = "the choice"
-		}
-		rows = append(rows, row)
-	}
-	pick := &m.Candidates[0]
-	switch {
+	chosen = &m.Candidates[slices.IndexFunc(m.Candidates, func(c ask.Timed) bool { return c.Chosen })]
+	switch pick := &m.Candidates[0]; {
 	case pick.Chosen && math.IsNaN(m.Noise):
-		verdict = "the model's pick"
+		return chosen, "the model's pick"
 	case pick.Chosen:
-		verdict = fmt.Sprintf("the model's pick: no other is faster by more than the noise, %s", percent(m.Noise))
+		return chosen, fmt.Sprintf("the model's pick: no other is faster by more than the noise, %s", percent(m.Noise))
 	case pick.Measurement.Median > 0:
-		verdict = fmt.Sprintf("%s, %s faster than the model's pick; the noise is %s", chosen.Entry.Config,
+		return chosen, fmt.Sprintf("%s, %s faster than the model's pick; the noise is %s", chosen.Entry.Config,
 			percent(float64(pick.Measurement.Median/chosen.Measurement.Median)-1), percent(m.Noise))
 	default:
-		verdict = fmt.Sprintf("%s; the model's pick has no time: %s", chosen.Entry.Config, pick.Measurement.Detail)
+		return chosen, fmt.Sprintf("%s; the model's pick has no time: %s", chosen.Entry.Config, pick.Measurement.Detail)
 	}
-	return header, rows, verdict
 }

@@ -2,151 +2,127 @@ package pickcmd
 
 import (
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // selectWriter writes one answer after the other in the chosen format.
 type selectWriter struct {
-	s         *table.Streams
-	format    table.Format
-	many      bool
-	top       int  // how many configurations to list
-	regret    bool // the expected regret was asked for
-	more      bool // there are columns for what few problems have
-	labels    []string
-	delimited *table.Delimited
-	heading   []string   // of the table of many problems
-	rows      [][]string // of that table
-	time      string     // the header of its times
+	s      *iostreams.Streams
+	format table.Format
+	many   bool
+	top    int  // how many configurations to list
+	regret bool // the expected regret was asked for
+	labels []string
+	stream func(*row) error // of CSV and TSV
+	rows   []row            // of the table of many problems, if they are not written yet
+	begun  bool             // that table
 }
 
 func newSelectWriter(
-	s *table.Streams, f table.Format, many bool, problems *session.Problems, axes []gemm.Axis, top int,
+	s *iostreams.Streams, f table.Format, many bool, problems *session.Problems, axes []gemm.Axis, top int,
 ) *selectWriter {
-	w := &selectWriter{s: s, format: f, many: many, top: top, more: problems.More(), labels: problems.Labels()}
+	w := &selectWriter{s: s, format: f, many: many, top: top, labels: problems.Labels()}
 	if f == table.CSV || f == table.TSV {
-		header := slices.Concat(table.KeyColumns, table.LaunchColumns(axes),
-			[]string{"arch", "device", "model", "kernel", "rung", "cycles", "seconds", "tflops", "bound", "candidates",
-				"rejected",
-				"interval_low_seconds", "interval_high_seconds", "expected_loss", "worth_measuring", "measured_seconds",
-				"noise_floor", "measured", "outside", "ranks_only", "expected_regret"}, w.rankColumn(), w.labels,
-			table.MoreColumns(w.more))
-		w.delimited = table.NewDelimited(s, f, header)
+		w.stream = slices.Concat(keys(axes), predicted(), judged(), table.Columns[row]{placeColumn.If(top > 1),
+			labels(w.labels), table.More(problems.More(), problemOf)}).Stream(s, f)
 	}
 	return w
 }
 
-// rankColumn is a column that a list of several configurations has.
-func (w *selectWriter) rankColumn() []string {
-	if w.top > 1 {
-		return []string{"rank"}
-	}
-	return nil
-}
-
 func (w *selectWriter) write(a *ask.Ranking) error {
-	if w.format.Pasted() {
+	switch {
+	case w.format.Pasted():
 		return table.Paste(w.s, w.format, a, w.top)
-	}
-	if w.format == table.Table && !w.many {
+	case w.format == table.Table && !w.many:
 		w.card(a)
 		return nil
 	}
 	for i := range a.Entries[:min(w.top, len(a.Entries))] {
-		if err := w.entry(a, &a.Entries[i], i+1); err != nil {
+		var err error
+		switch e := &a.Entries[i]; {
+		case w.format == table.JSON:
+			o := a.Answer(e)
+			if w.top > 1 {
+				o.Rank = i + 1
+			}
+			err = table.JSONLine(w.s, o)
+		case w.stream != nil:
+			err = w.stream(&row{a, e})
+		default:
+			if len(w.rows) == mostRows {
+				w.table()
+				w.s.Printf("\n")
+			}
+			w.rows = append(w.rows, row{a, e})
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// entry writes a configuration of an answer as a line or a row.
-func (w *selectWriter) entry(a *ask.Ranking, best *ask.Entry, rank int) error {
-	var ranks []string
-	if w.top > 1 {
-		ranks = []string{strconv.Itoa(rank)}
-	}
-	switch {
-	case w.format == table.JSON:
-		o := a.Answer(best)
-		if w.top > 1 {
-			o.Rank = rank
-		}
-		return table.JSONLine(w.s, o)
-	case w.delimited != nil:
-		o := a.Answer(best)
-		uncertain := uncertaintyCells(&o)
-		axes := a.Arch.Axes(a.Kernel)
-		if a.Requested != "" { // the header has the axes of the family that was asked for
-			axes = a.Arch.Axes(a.Requested)
-		}
-		return w.delimited.Write(slices.Concat(table.KeyCells(a.Problem, best.Config),
-			table.LaunchCells(best.Config, axes),
-			[]string{
-				o.Arch, o.Device, o.Model, o.Kernel, string(o.Rung), digits.Exact(o.Predicted.Cycles),
-				digits.Exact(o.Predicted.Seconds),
-				digits.Exact(o.Predicted.TFLOPS), o.Predicted.Bound, strconv.Itoa(o.Candidates),
-				strconv.Itoa(o.Rejected),
-			}, uncertain, []string{strings.Join(o.Outside, "; "), table.Flag(o.RanksOnly), uncertain[regretCell]},
-			ranks, a.Labels.Texts(), table.MoreCells(a.Problem, w.more)))
-	default:
-		if w.rows == nil {
-			heading := table.Heading(a, best)
-			if a.Arch.HasUncertainty(a.Kernel) {
-				heading = heading[:len(heading)-1] // each row has its own
-			}
-			w.heading = heading
-		}
-		if len(w.rows) == mostRows {
-			w.table()
-			w.s.Printf("\n")
-		}
-		w.time = table.TimeHeader(a.Arch)
-		row := slices.Concat([]string{a.Problem.String()}, a.Labels.Texts(), ranks)
-		row = append(row, best.Config.String(), table.TimeCell(a, best), table.RateCell(a, best), peakShare(a, best),
-			best.Estimate.Bound.String())
-		if a.Arch.HasUncertainty(a.Kernel) {
-			row = append(row, table.ValidatedCell(a, best))
-		}
-		w.rows = append(w.rows, row)
-		return nil
-	}
-}
-
-// regretCell is the place of the expected regret in uncertaintyCells. The column
-// expected_regret has it again.
-const regretCell = 2
-
-// uncertaintyCells fills the columns from interval_low_seconds to measured. A column is empty if the model states no
+// judged are the columns of CSV with how far a prediction is to be trusted. One is empty if the model states no
 // uncertainty, or if nothing was measured.
-func uncertaintyCells(o *ask.Answer) []string {
-	cells := make([]string, 7)
-	if i := o.Predicted.Interval; i != nil {
-		cells[0], cells[1] = digits.Exact(i[0]), digits.Exact(i[1])
-	}
-	if o.ExpectedRegret != nil {
-		cells[regretCell], cells[3] = digits.Exact(*o.ExpectedRegret), strconv.Itoa(o.WorthMeasuring)
-	}
-	if m := o.Measured; m != nil {
-		for _, c := range m.Candidates {
-			if c.Chosen {
-				cells[4] = digits.Exact(*c.Median)
+func judged() table.Columns[row] {
+	interval := func(names string, end int) table.Column[row] {
+		return table.Opt(names, func(r *row) float64 {
+			low, high, ok := r.Interval(r.Entry)
+			if !ok {
+				return math.NaN()
 			}
-		}
-		if noise := float64(m.Noise); digits.Finite(noise) {
-			cells[5] = digits.Exact(noise)
-		}
-		cells[6] = strconv.Itoa(len(m.Candidates))
+			return float64([...]unit.Seconds{low, high}[end])
+		})
 	}
-	return cells
+	regret := func(names string) table.Column[row] {
+		return table.Col(names, func(r *row) *float64 {
+			if r.Regret == nil {
+				return nil
+			}
+			return &r.Regret.Expected
+		})
+	}
+	measured := func(names string, value func(*ask.Measurements) any) table.Column[row] {
+		return table.Col(names, func(r *row) any {
+			if r.Measured == nil {
+				return nil
+			}
+			return value(r.Measured)
+		})
+	}
+	return table.Columns[row]{
+		table.Col("-|candidates|-", func(r *row) int { return r.Feasible }),
+		table.Col("-|rejected|-", func(r *row) int { return r.RejectedTotal() }),
+		interval("-|interval_low_seconds|-", 0),
+		interval("-|interval_high_seconds|-", 1),
+		regret("-|expected_loss|-"),
+		table.Col("-|worth_measuring|-", func(r *row) *int {
+			if r.Regret == nil {
+				return nil
+			}
+			return &r.Regret.WorthMeasuring
+		}),
+		measured("-|measured_seconds|-", func(m *ask.Measurements) any {
+			if i := slices.IndexFunc(m.Candidates, func(c ask.Timed) bool { return c.Chosen }); i >= 0 {
+				return float64(m.Candidates[i].Measurement.Median)
+			}
+			return nil
+		}),
+		measured("-|noise_floor|-", func(m *ask.Measurements) any { return ask.Number(m.Noise) }),
+		measured("-|measured|-", func(m *ask.Measurements) any { return len(m.Candidates) }),
+		table.Col("-|outside|-", outside),
+		table.Col("-|ranks_only|-", func(r *row) bool { return r.Arch.RanksOnly }),
+		regret("-|expected_regret|-"),
+	}
 }
 
 // mostRows is how many rows a table has. A longer list is written as several, because a table is held until its widths
@@ -158,12 +134,27 @@ func (w *selectWriter) table() {
 	if len(w.rows) == 0 {
 		return
 	}
-	table.Lines(w.s, w.heading...)
-	header := slices.Concat([]string{"problem"}, w.labels, w.rankColumn(),
-		[]string{"pick", w.time, "rate", "of peak", "bound", "validated"})
-	table.Grid{Header: header[:len(w.rows[0])], Rows: w.rows,
-		Least: []string{"validated", "of peak", "rate", "bound"}}.Write(w.s)
-	w.heading, w.rows = nil, w.rows[:0]
+	states := func(r row) bool { return r.Arch.HasUncertainty(r.Kernel) }
+	first, some := &w.rows[0], slices.ContainsFunc(w.rows, states)
+	if !w.begun {
+		heading := table.Heading(first.Ranking, first.Entry)
+		if states(*first) {
+			heading = heading[:len(heading)-1] // each row has its own
+		}
+		table.Lines(w.s, heading...)
+	}
+	_ = table.Columns[row]{ // an error of the screen shows when it is flushed
+		table.Text("problem", func(r *row) string { return r.Problem.String() }),
+		labels(w.labels),
+		placeColumn.If(w.top > 1),
+		table.Text("pick", func(r *row) string { return r.Config.String() }),
+		timeColumn(first.Arch),
+		rateColumn,
+		table.Text("of peak", func(r *row) string { return peakShare(r.Ranking, r.Entry) }),
+		boundColumn,
+		table.Text("validated", func(r *row) string { return table.ValidatedCell(r.Ranking, r.Entry) }).If(some),
+	}.Write(w.s, table.Table, w.rows, "validated", "of peak", "rate", "bound")
+	w.begun, w.rows = true, w.rows[:0]
 }
 
 // card writes the answer for one problem for a reader.
@@ -215,32 +206,25 @@ func (w *selectWriter) card(a *ask.Ranking) {
 		w.best(a)
 	}
 	if a.Measured != nil {
-		header, rows, verdict := measuredTable(a)
+		chosen, verdict := verdictOf(a)
 		line("measured", "%s", verdict)
-		if len(rows) > 0 {
+		if chosen != nil {
 			w.s.Printf("\n")
-			table.WriteTable(w.s, header, rows)
+			_ = measuredColumns(a, chosen).Write(w.s, table.Table, a.Measured.Candidates) // see table
 		}
 	}
 }
 
 // best lists the best configurations of an answer.
 func (w *selectWriter) best(a *ask.Ranking) {
-	first := float64(a.Entries[0].Estimate.Cycles)
-	var rows [][]string
-	for i := range a.Entries[:min(w.top, len(a.Entries))] {
-		e := &a.Entries[i]
-		rows = append(rows, []string{strconv.Itoa(i + 1), e.Config.String(), table.TimeCell(a, e),
-			table.RateCell(a, e), digits.Percent(float64(e.Estimate.Cycles)/first - 1), e.Estimate.Bound.String()})
+	rows := make([]row, min(w.top, len(a.Entries)))
+	for i := range rows {
+		rows[i] = row{a, &a.Entries[i]}
 	}
-	table.WriteTable(w.s, []string{"rank", "config", table.TimeHeader(a.Arch), "rate", "slower by", "bound"}, rows)
-}
-
-func percent(v float64) string {
-	if !digits.Finite(v) {
-		return "–"
-	}
-	return digits.Percent(v)
+	_ = table.Columns[row]{placeColumn, configColumn, timeColumn(a.Arch), rateColumn, // see table
+		table.Text("slower by", func(r *row) string {
+			return digits.Percent(float64(r.Estimate.Cycles)/float64(a.Entries[0].Estimate.Cycles) - 1)
+		}), boundColumn}.Write(w.s, table.Table, rows)
 }
 
 func peakShare(a *ask.Ranking, e *ask.Entry) string {

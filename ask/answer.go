@@ -44,7 +44,7 @@ type Answer struct {
 	// `block_m`, `block_n`, `block_k`, `group_m`, `num_warps`, `num_stages`, `split_k`. Of the kernel family `library`
 	// nobody knows the launch order, warps and stages: they are `null`. If the kernel family declares axes, `axes`: the
 	// values, as text by name, that are not the default
-	Config gemm.Config `json:"config"`
+	Config gemm.Config `json:"config" c:"pick.1 pick.15=axes"`
 	// what the model predicts; absent for a configuration that cannot be used
 	Predicted *Predicted `json:"predicted,omitempty"`
 	// only if the device has several dies
@@ -52,13 +52,14 @@ type Answer struct {
 	// the numbers of usable and of rejected configurations
 	Candidates int `json:"candidates"`
 	Rejected   int `json:"rejected"`
-	// with `--regret` or `--measure auto`, if the model has an interval: the
-	// [expected regret](evaluating.md#what-measuring-is-worth) of the pick
-	ExpectedRegret *float64 `json:"expected_regret,omitempty"`
+	// the [expected regret](evaluating.md#what-measuring-is-worth) of the pick: how much slower it is than the fastest other
+	// candidate, as a fraction of that candidate's time. With `--regret` or `--measure auto`, if the model has an interval
+	ExpectedRegret *float64 `json:"expected_regret,omitempty" c:"regret.1=expected regret.3=known"`
 	// the old name of `expected_regret`, kept until the next major version
 	ExpectedLoss *float64 `json:"expected_loss,omitempty"`
-	// with `expected_regret`: the number of candidates that are worth measuring
-	WorthMeasuring int `json:"worth_measuring,omitempty"`
+	// with `expected_regret`: the number of leading candidates that are worth measuring before the fastest is taken; 1
+	// means that the pick can be taken unmeasured
+	WorthMeasuring int `json:"worth_measuring,omitempty" c:"regret.2"`
 	// with `--measure`: what was measured. `config` and `predicted` above then belong to the chosen candidate
 	Measured *Measured `json:"measured,omitempty"`
 	// with `--contract`: the contraction, and how GEMMs compute it
@@ -85,13 +86,13 @@ type Live struct {
 // Predicted is what a model predicts for a configuration.
 type Predicted struct {
 	// the predicted total in cycles
-	Cycles float64 `json:"cycles"`
+	Cycles float64 `json:"cycles" c:"pick.11"`
 	// cycles ÷ `clock_hz`
-	Seconds float64 `json:"seconds"`
+	Seconds float64 `json:"seconds" c:"pick.12"`
 	// 2·m·n·k·batch ÷ seconds ÷ 10¹² (tera-operations per second, also of integers)
 	TFLOPS float64 `json:"tflops"`
 	// what limits the kernel: `compute`, `l2`, `mall`, `dram`, `latency` or `unknown`
-	Bound string `json:"bound" enum:"unknown,compute,l2,mall,dram,latency"`
+	Bound string `json:"bound" c:"pick.10" enum:"unknown,compute,l2,mall,dram,latency"`
 	// the sentence of the text output, for one problem
 	Why string `json:"why,omitempty"`
 	// the clock of the model's cycles
@@ -99,7 +100,7 @@ type Predicted struct {
 	// the rung of the clock
 	ClockRung arch.Rung `json:"clock_rung"`
 	// the low and the high end of the time, if the answer is `validated` ([how](evaluating.md#intervals))
-	Interval *[2]float64 `json:"interval_seconds,omitempty"`
+	Interval *[2]float64 `json:"interval_seconds,omitempty" c:"pick.13=low,high"`
 	// the probability that the measured time lies in the interval
 	IntervalLevel float64 `json:"interval_level,omitempty"`
 	// the width of the interval relative to a validated problem's, if the sizes are outside
@@ -111,9 +112,9 @@ type Mapping struct {
 	// the rows of tiles that are walked before the next column
 	GroupM int `json:"group_m"`
 	// the dies over which consecutive workgroups are distributed
-	XCDs int `json:"xcds"`
+	XCDs int `json:"xcds" c:"pick.8"`
 	// the workgroups per die at a time, 0 for the default
-	Chunk int `json:"chunk"`
+	Chunk int `json:"chunk" c:"pick.9"`
 }
 
 // Measured is what was measured to choose among the leading candidates.
@@ -193,20 +194,11 @@ type ContractionPlan struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Answer returns an entry as a plain value.
-func (a *Ranking) Answer(e *Entry) Answer {
-	o := Answer{
-		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, ModelClass: a.Arch.ModelClass,
-		Kernel: a.Kernel, Rung: a.Arch.Rung,
-		RungReason: a.Arch.RungReason, RanksOnly: a.Arch.RanksOnly,
-		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
-		Live: LiveOf(a.Arch), Problem: a.Problem.Record(), Labels: a.Labels, Config: e.Config,
-		Candidates: a.Feasible, Rejected: a.RejectedTotal(),
-		Measured: a.Measured.measured(a), Contraction: a.Contraction.contraction(), Logic: a.Logic,
-	}
+// Pick returns the part of an answer that the C library has: the configuration, and what is predicted for it.
+func (a *Ranking) Pick(e *Entry) Answer {
+	o := Answer{Config: e.Config}
 	if a.Regret != nil {
 		o.ExpectedRegret, o.WorthMeasuring = &a.Regret.Expected, a.Regret.WorthMeasuring
-		o.ExpectedLoss = o.ExpectedRegret
 	}
 	if e.Estimate.Reject == "" {
 		o.Predicted = a.predicted(e)
@@ -215,6 +207,22 @@ func (a *Ranking) Answer(e *Entry) Answer {
 		o.Mapping = &Mapping{m.GroupM, m.XCDs, m.Chunk}
 	}
 	return o
+}
+
+// Answer returns an entry as a plain value.
+func (a *Ranking) Answer(e *Entry) Answer {
+	pick := a.Pick(e)
+	return Answer{
+		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, ModelClass: a.Arch.ModelClass,
+		Kernel: a.Kernel, Rung: a.Arch.Rung,
+		RungReason: a.Arch.RungReason, RanksOnly: a.Arch.RanksOnly,
+		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
+		Live: LiveOf(a.Arch), Problem: a.Problem.Record(), Labels: a.Labels, Config: pick.Config,
+		Predicted: pick.Predicted, Mapping: pick.Mapping,
+		Candidates: a.Feasible, Rejected: a.RejectedTotal(),
+		Measured: a.Measured.measured(a), Contraction: a.Contraction.contraction(), Logic: a.Logic,
+		ExpectedRegret: pick.ExpectedRegret, ExpectedLoss: pick.ExpectedRegret, WorthMeasuring: pick.WorthMeasuring,
+	}
 }
 
 func (a *Ranking) predicted(e *Entry) *Predicted {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
@@ -17,7 +17,8 @@ import (
 
 // The numbers of origami.h are those of the Go packages. This compiles only if the last ones agree.
 var (
-	_ [0]struct{} = [uint8(arch.BoundLatency) - C.ORIGAMI_BOUND_LATENCY]struct{}{}
+	_ [0]struct{} = [unsafe.Sizeof(C.origami_pick{}) - 200]struct{}{} // in version 3 of the interface
+	_ [0]struct{} = [unsafe.Sizeof(C.origami_regret{}) - 16]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_INPUT - 1 - uint8(diag.Input)]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_DEVICE - 1 - uint8(diag.Device)]struct{}{}
 )
@@ -133,9 +134,10 @@ func origami_go_expected_regret(handle C.origami_model, problem *C.origami_probl
 		if err != nil {
 			return err
 		}
-		expected, worth, known, err := m.expectedRegret(p)
-		if err == nil && known {
-			*regret = C.origami_regret{expected: C.double(expected), worth_measuring: C.int32_t(worth), known: 1}
+		expected, err := m.expectedRegret(p)
+		if err == nil {
+			answer := m.ranking(&p, expected).Pick(&ask.Entry{})
+			*regret = regretOf(&answer)
 		}
 		return err
 	})
@@ -290,15 +292,6 @@ func (m *model) selectInto(problem *C.origami_problem, pick *C.origami_pick) err
 
 // pick converts an entry.
 func (m *model) pick(p *gemm.Problem, e *selector.Entry) C.origami_pick {
-	low, high := m.interval(p, e)
-	pick := C.origami_pick{
-		block_m: C.int32_t(e.Config.BlockM), block_n: C.int32_t(e.Config.BlockN), block_k: C.int32_t(e.Config.BlockK),
-		group_m: C.int32_t(e.Config.GroupM), num_warps: C.int32_t(e.Config.NumWarps),
-		num_stages: C.int32_t(e.Config.NumStages),
-		split_k:    C.int32_t(e.Config.SplitK), xcds: C.int32_t(e.Mapping.XCDs), chunk: C.int32_t(e.Mapping.Chunk),
-		bound:  C.int32_t(e.Estimate.Bound),
-		cycles: C.double(e.Estimate.Cycles), seconds: C.double(m.seconds(e)), low: C.double(low), high: C.double(high),
-	}
-	copyText(&pick.axes[0], C.size_t(len(pick.axes)), e.Config.Axes.String())
-	return pick
+	answer := m.ranking(p, nil).Pick(&ask.Entry{Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping})
+	return pickOf(&answer)
 }

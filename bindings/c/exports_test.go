@@ -2,7 +2,11 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+)
 
 // A panic does not cross into C.
 func TestPanicsBecomeErrors(t *testing.T) {
@@ -11,5 +15,17 @@ func TestPanicsBecomeErrors(t *testing.T) {
 	}
 	if status := guard(nil, 0, func() error { return nil }); status != 0 {
 		t.Errorf("status %d", status)
+	}
+}
+
+// The numbers of bounds in C are those of package arch.
+func TestBounds(t *testing.T) {
+	for i, name := range bounds {
+		if got := arch.Bound(i).String(); got != name {
+			t.Errorf("bound %d is %s, and %s in C", i, got, name)
+		}
+	}
+	if next := arch.Bound(len(bounds)).String(); next != bounds[0] {
+		t.Errorf("C lacks the bound %s", next)
 	}
 }

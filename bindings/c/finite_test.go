@@ -35,7 +35,7 @@ func TestAnswersAreFinite(t *testing.T) {
 		p := gemm.New(256, 256, 256)
 		_, one := m.selectOne(p)
 		several := m.rank(p, 2, func([]selector.Entry) { t.Error("it was answered") })
-		_, _, _, regret := m.expectedRegret(p)
+		_, regret := m.expectedRegret(p)
 		for call, err := range map[string]error{"select": one, "rank": several, "regret": regret} {
 			if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), "the prediction for 64x64x32") {
 				t.Errorf("%s, %s: %v", name, call, err)

@@ -51,13 +51,14 @@ enum {
 };
 
 /* What limits a kernel. */
+/* bound: go generate ./ask */
 enum {
 	ORIGAMI_BOUND_UNKNOWN = 0,
-	ORIGAMI_BOUND_COMPUTE,
-	ORIGAMI_BOUND_L2,
-	ORIGAMI_BOUND_MALL,
-	ORIGAMI_BOUND_DRAM,
-	ORIGAMI_BOUND_LATENCY
+	ORIGAMI_BOUND_COMPUTE = 1,
+	ORIGAMI_BOUND_L2 = 2,
+	ORIGAMI_BOUND_MALL = 3,
+	ORIGAMI_BOUND_DRAM = 4,
+	ORIGAMI_BOUND_LATENCY = 5
 };
 
 /* C[m x n] = A[m x k] B[k x n], batch times. All sizes are at least 1. trans_a: A is contiguous along m, not k.
@@ -81,27 +82,42 @@ typedef struct {
 	uint64_t group_count;              /* at most 1024; 0 for a problem without groups */
 } origami_problem;
 
-/* A kernel configuration and what the model predicts for it. */
+/* A kernel configuration and what the model predicts for it. The fields are those of the answer in JSON; what JSON leaves
+ * out or has as null is 0. xcds and chunk are 0 if the GPU has one die, low and high if the model has no interval or was
+ * not checked on the likes of the problem; origami_describe has the level. bound is ORIGAMI_BOUND_.... axes has the values
+ * on the kernel family's named axes, "name=value,name=value"; often empty. */
+/* origami_pick: go generate ./ask */
 typedef struct {
-	int32_t block_m, block_n, block_k; /* elements */
-	int32_t group_m;                   /* launch order: rows of tiles walked before the next column */
-	int32_t num_warps, num_stages;     /* 0, as group_m, in the family "library": nobody knows them */
-	int32_t split_k;
-	int32_t xcds, chunk;    /* launch order over the dies of a GPU, 0 if it has one die */
-	int32_t bound;          /* ORIGAMI_BOUND_... */
-	double cycles, seconds; /* predicted */
-	double low, high;       /* interval of the time in seconds; origami_describe: level. 0 if the model has
-	                         * none, or was not checked on the likes of this. Wider for other sizes */
-	char axes[128];         /* values on the kernel family's named axes, "name=value,name=value"; often empty */
+	/* block_m, block_n, block_k, group_m, num_warps, num_stages, split_k. Of the kernel family library nobody
+	 * knows the launch order, warps and stages: they are null. If the kernel family declares axes, axes: the
+	 * values, as text by name, that are not the default */
+	int32_t block_m, block_n, block_k, group_m, num_warps, num_stages, split_k;
+	/* the dies over which consecutive workgroups are distributed */
+	int32_t xcds;
+	/* the workgroups per die at a time, 0 for the default */
+	int32_t chunk;
+	/* what limits the kernel: compute, l2, mall, dram, latency or unknown */
+	int32_t bound;
+	/* the predicted total in cycles */
+	double cycles;
+	/* cycles ÷ clock_hz */
+	double seconds;
+	/* the low and the high end of the time, if the answer is validated */
+	double low, high;
+	char axes[128];
 } origami_pick;
 
-/* What the model's uncertainty means for the pick of a problem. */
+/* What the model's uncertainty means for the pick of a problem. known is 0 if the model was not checked on the likes of
+ * the problem; the other fields are then 0. */
+/* origami_regret: go generate ./ask */
 typedef struct {
-	double expected;         /* expected regret: how much slower the pick is than the fastest other candidate, as a
-	                          * fraction of that candidate's time */
-	int32_t worth_measuring; /* how many leading candidates are worth timing before taking the fastest */
-	int32_t known;           /* 0 if the model was not checked on the likes of the problem; the other fields
-	                          * are then 0 */
+	/* the expected regret of the pick: how much slower it is than the fastest other candidate, as a fraction of
+	 * that candidate's time. With --regret or --measure auto, if the model has an interval */
+	double expected;
+	/* with expected_regret: the number of leading candidates that are worth measuring before the fastest is taken;
+	 * 1 means that the pick can be taken unmeasured */
+	int32_t worth_measuring;
+	int32_t known;
 } origami_regret;
 
 /* An open model; 0 is none. A handle is never reused, so using a closed one is only an error. */

@@ -23,20 +23,22 @@ func (m *model) interval(p *gemm.Problem, e *selector.Entry) (low, high unit.Sec
 	return low, high
 }
 
-// expectedRegret returns the expected regret of a problem's pick, and how many leading candidates are worth
-// measuring. known is false if the model has no uncertainty.
-func (m *model) expectedRegret(p gemm.Problem) (regret float64, worth int, known bool, err error) {
+// ranking is what package ask makes an answer of.
+func (m *model) ranking(p *gemm.Problem, regret *ask.Regret) *ask.Ranking {
+	return &ask.Ranking{Arch: m.description, Kernel: m.kernel, Problem: *p, Regret: regret}
+}
+
+// expectedRegret returns the expected regret of a problem's pick. It is nil if the model has no uncertainty.
+func (m *model) expectedRegret(p gemm.Problem) (regret *ask.Regret, err error) {
 	err = m.rank(p, measure.RegretCandidates, func(entries []selector.Entry) {
 		times := make([]unit.Seconds, len(entries))
 		for i := range entries {
 			times[i] = m.seconds(&entries[i])
 		}
-		if r := ask.RegretOf(m.scope(&p, &entries[0]).Uncertainty, times); r != nil {
-			regret, worth, known = r.Expected, r.WorthMeasuring, true
-		}
+		regret = ask.RegretOf(m.scope(&p, &entries[0]).Uncertainty, times)
 	})
-	if err == nil && (math.IsNaN(regret) || math.IsInf(regret, 0)) {
-		err = m.nonsense(fmt.Sprintf("the expected regret is %v", regret))
+	if err == nil && regret != nil && (math.IsNaN(regret.Expected) || math.IsInf(regret.Expected, 0)) {
+		err = m.nonsense(fmt.Sprintf("the expected regret is %v", regret.Expected))
 	}
-	return regret, worth, known, err
+	return regret, err
 }

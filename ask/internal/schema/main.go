@@ -84,8 +84,13 @@ func Files(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err = g.page(text)
-	return map[string][]byte{"ask/schemas.json.gz": append(schemas, '\n'), page: text}, err
+	files, err := g.clients(root)
+	if err != nil {
+		return nil, err
+	}
+	files["ask/schemas.json.gz"] = append(schemas, '\n')
+	files[page], err = g.page(text)
+	return files, err
 }
 
 // generator collects comments and schemas.

@@ -32,32 +32,43 @@ from origami_gemm.errors import ArgumentTypeError, Error
 
 API_VERSION = 3
 
-BOUNDS = ("unknown", "compute", "l2", "mall", "dram", "latency")
 KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pick:
-    """A kernel configuration, and what the model predicts for it."""
+    """A kernel configuration, and what the model predicts for it.
 
+    What is null in JSON is 0. xcds and chunk are 0 if the GPU has one die. bound is one of BOUNDS. cycles and seconds are
+    no times if Model.description has "ranks_only": such a model puts configurations in order. interval_seconds has the
+    level Model.description["interval_level"]; it is None if the model was not checked on such problems. axes has the
+    values on the kernel family's named axes, "name=value,name=value"; it is often empty."""
+
+    # origami_pick: go generate ./ask
+    # block_m, block_n, block_k, group_m, num_warps, num_stages, split_k. Of the kernel family library nobody
+    # knows the launch order, warps and stages: they are null. If the kernel family declares axes, axes: the
+    # values, as text by name, that are not the default
     block_m: int
     block_n: int
     block_k: int
-    # Launch order: rows of tiles walked before the next column. The kernels of a vendor's library are known by their tile
-    # and split alone: for the family "library", group_m, num_warps and num_stages are 0.
     group_m: int
     num_warps: int
     num_stages: int
     split_k: int
-    xcds: int  # launch order over the dies of a GPU, 0 if it has one die
+    # the dies over which consecutive workgroups are distributed
+    xcds: int
+    # the workgroups per die at a time, 0 for the default
     chunk: int
-    bound: str  # what limits it: one of BOUNDS
+    # what limits the kernel: compute, l2, mall, dram, latency or unknown
+    bound: str
+    # the predicted total in cycles
     cycles: float
-    seconds: float  # no time if Model.description has "ranks_only": such a model puts configurations in order
-    # The interval of the measured time, at the level Model.description["interval_level"]. None if the model was not
-    # checked on such problems. Wider for other sizes.
+    # cycles ÷ clock_hz
+    seconds: float
+    # the low and the high end of the time, if the answer is validated
     interval_seconds: tuple | None
-    axes: str  # values on the kernel family's named axes, "name=value,name=value"; often empty
+    axes: str
+    # end
 
     def __str__(self):
         split = self.split_k if self.split_k != 1 else 0
@@ -68,14 +79,16 @@ class Pick:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Regret:
-    """What a model's uncertainty means for a pick.
+    """What a model's uncertainty means for a pick."""
 
-    expected is the expected regret: how much slower the pick is than the fastest other candidate, as a fraction of that
-    candidate's time. worth_measuring is how many leading candidates are worth timing before the fastest is taken; 1
-    means that the pick can be taken unmeasured."""
-
+    # origami_regret: go generate ./ask
+    # the expected regret of the pick: how much slower it is than the fastest other candidate, as a fraction of
+    # that candidate's time. With --regret or --measure auto, if the model has an interval
     expected: float
+    # with expected_regret: the number of leading candidates that are worth measuring before the fastest is
+    # taken; 1 means that the pick can be taken unmeasured
     worth_measuring: int
+    # end
 
 
 class Model:
@@ -181,7 +194,7 @@ class Model:
         problem = _problem(*_key(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups))
         out = _Regret()
         self._library.call("origami_expected_regret", self._handle, ctypes.byref(problem), ctypes.byref(out))
-        return Regret(out.expected, out.worth_measuring) if out.known else None
+        return out.value()
 
     def close(self) -> None:
         """Closes the model. Previous answers remain."""
@@ -215,6 +228,10 @@ def architectures(library: os.PathLike | str | None = None) -> list[dict]:
 _MEMORY = 1 << 16
 
 
+# origami.h: go generate ./ask
+BOUNDS = ("unknown", "compute", "l2", "mall", "dram", "latency")
+
+
 class _Problem(ctypes.Structure):
     _fields_ = [
         ("m", ctypes.c_int64),
@@ -229,7 +246,9 @@ class _Problem(ctypes.Structure):
         ("ldb", ctypes.c_int64),
         ("ldc", ctypes.c_int64),
         ("out_dtype", ctypes.c_int32),
-        ("align", ctypes.c_uint8 * 3),
+        ("align_a", ctypes.c_uint8),
+        ("align_b", ctypes.c_uint8),
+        ("align_c", ctypes.c_uint8),
         ("reserved_last", ctypes.c_uint8),
         ("groups", ctypes.POINTER(ctypes.c_int64)),
         ("group_count", ctypes.c_uint64),
@@ -237,20 +256,50 @@ class _Problem(ctypes.Structure):
 
 
 class _Pick(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_int32) for name in (
-        "block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k", "xcds", "chunk", "bound")]
-    _fields_ += [(name, ctypes.c_double) for name in ("cycles", "seconds", "low", "high")]
-    _fields_ += [("axes", ctypes.c_char * 128)]
+    _fields_ = [
+        ("block_m", ctypes.c_int32),
+        ("block_n", ctypes.c_int32),
+        ("block_k", ctypes.c_int32),
+        ("group_m", ctypes.c_int32),
+        ("num_warps", ctypes.c_int32),
+        ("num_stages", ctypes.c_int32),
+        ("split_k", ctypes.c_int32),
+        ("xcds", ctypes.c_int32),
+        ("chunk", ctypes.c_int32),
+        ("bound", ctypes.c_int32),
+        ("cycles", ctypes.c_double),
+        ("seconds", ctypes.c_double),
+        ("low", ctypes.c_double),
+        ("high", ctypes.c_double),
+        ("axes", ctypes.c_char * 128),
+    ]
 
     def value(self):
-        return Pick(self.block_m, self.block_n, self.block_k, self.group_m, self.num_warps, self.num_stages,
-                    self.split_k, self.xcds, self.chunk,
-                    BOUNDS[self.bound] if 0 <= self.bound < len(BOUNDS) else BOUNDS[0], self.cycles, self.seconds,
-                    (self.low, self.high) if self.high else None, self.axes.decode(errors="replace"))
+        return Pick(
+            self.block_m, self.block_n, self.block_k, self.group_m, self.num_warps, self.num_stages, self.split_k,
+            self.xcds,
+            self.chunk,
+            BOUNDS[self.bound if self.bound < len(BOUNDS) else 0],
+            self.cycles,
+            self.seconds,
+            (self.low, self.high) if self.high else None,
+            self.axes.decode(errors="replace"))
 
 
 class _Regret(ctypes.Structure):
-    _fields_ = [("expected", ctypes.c_double), ("worth_measuring", ctypes.c_int32), ("known", ctypes.c_int32)]
+    _fields_ = [
+        ("expected", ctypes.c_double),
+        ("worth_measuring", ctypes.c_int32),
+        ("known", ctypes.c_int32),
+    ]
+
+    def value(self):
+        return Regret(
+            self.expected,
+            self.worth_measuring) if self.known else None
+
+
+# end of origami.h
 
 
 def _key(m, n, k, dtype="fp16", trans_a=False, trans_b=False, batch=1, out_dtype=None, lda=0, ldb=0, ldc=0, align=16,
@@ -314,7 +363,7 @@ def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, 
         for name, size, least in (("m", m, 1), ("n", n, 1), ("k", k, 1), ("batch", batch, 1), ("lda", lda, 0),
                                   ("ldb", ldb, 0), ("ldc", ldc, 0)))
     return _Problem(m, n, k, batch, dtype, flag("trans_a", trans_a), flag("trans_b", trans_b), (0, 0), lda, ldb, ldc,
-                    out_dtype, alignments(align), 0, (ctypes.c_int64 * len(groups))(*groups) if groups else None,
+                    out_dtype, *alignments(align), 0, (ctypes.c_int64 * len(groups))(*groups) if groups else None,
                     len(groups or ()))
 
 

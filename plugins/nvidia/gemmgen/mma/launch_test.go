@@ -120,3 +120,18 @@ func TestLaunchRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEpilogueRefused: a bias without an address, and integers.
+func TestEpilogueRefused(t *testing.T) {
+	p := problem(64, 64, 64, 1, false, false)
+	p.Epilogue.Bias = true
+	s := SpecFor(gemmgen.NewCall(p), gemm.FP16, gemm.Config{BlockM: 32, BlockN: 32, BlockK: 32, NumWarps: 4, NumStages: 2,
+		GroupM: 1, SplitK: 1, Kernel: Name})
+	if _, err := s.Launch(emit(t, s), gemmgen.NewCall(p)); err == nil || !strings.Contains(err.Error(), "no address") {
+		t.Errorf("a bias without an address: %v", err)
+	}
+	s.DType, s.Out, s.BMajor = gemm.INT8, gemm.INT32, gemm.MajorK
+	if reason, _ := s.belongs(); reason == "" {
+		t.Error("a bias is added to integers")
+	}
+}

@@ -45,20 +45,25 @@ func TestGolden(t *testing.T) {
 		"turned-rows": spec(t, "16x64x64,warps=8,stages=2", "mk", gemm.FP16, gemm.FP32),
 		"wide":        spec(t, "64x64x128,warps=8,stages=2", "kn", gemm.BF16, gemm.FP32),
 	} {
-		path := filepath.Join("testdata", name+".sm_90a.ptx")
-		got := emit(t, s).Text
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
+		golden(t, name, emit(t, s).Text)
+	}
+}
+
+// golden compares the text of a kernel with that of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".sm_90a.ptx")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got != string(want) {
-			t.Errorf("%s changed; check it on a GPU, then go test ./plugins/nvidia/gemmgen/wgmma -update", name)
-		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s changed; check it on a GPU, then go test ./plugins/nvidia/gemmgen/wgmma -update", name)
 	}
 }
 

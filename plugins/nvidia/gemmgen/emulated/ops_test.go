@@ -1,4 +1,4 @@
-package emu
+package emulated
 
 import (
 	"encoding/binary"

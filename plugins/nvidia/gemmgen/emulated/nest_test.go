@@ -1,6 +1,6 @@
 //go:build !race
 
-package mma
+package emulated
 
 import (
 	"math/rand/v2"
@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/emu"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
 // The problem types of AMD's slides on Tensile, those of Tensile's tests of 2017, and others that are hard to walk.
@@ -76,25 +76,19 @@ func runNest(
 	p := plan.Problem
 	p.Alpha, p.Beta = alpha, beta
 	a, b, was := drawn(random, s.Len(gemm.A)), drawn(random, s.Len(gemm.B)), drawn(random, s.Len(gemm.C))
-	memory := emu.Memory{1 << 32: inMemory(types.In, a), 2 << 32: inMemory(types.In, b), 3 << 32: inMemory(types.Out, was),
+	memory := Memory{1 << 32: inMemory(types.In, a), 2 << 32: inMemory(types.In, b), 3 << 32: inMemory(types.Out, was),
 		6 << 32: gemmgen.Offsets(p)}
 	call := gemmgen.NewCall(p)
 	call.A.Address, call.B.Address, call.C.Address, call.Offsets = 1<<32, 2<<32, 3<<32, 6<<32
 	if plan.Swapped {
 		call.A.Address, call.B.Address = call.B.Address, call.A.Address
 	}
-	cfg, err := gemm.ParseConfig(config, gemm.Config{NumWarps: 4, NumStages: 2, GroupM: 2, SplitK: 1, Kernel: Name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := configOf(t, config, ofMMA)
 	partials, counters := gemmgen.Workspace(p, cfg)
 	call.Partials, call.Counters = 4<<32, 5<<32
 	memory[4<<32], memory[5<<32] = make([]byte, int(partials)), make([]byte, int(counters))
-	program, reason, detail := Family{}.Program(call, types.Out, cfg, limits(227<<10))
-	if reason != "" {
-		t.Fatalf("%s %s: %s: %s", text, types.Text(), reason, detail)
-	}
-	k, err := program.Emit(sm(90))
+	program := ofMMA.program(t, call, types.Out, cfg)
+	k, err := program.Emit(target.Target{CC: 90})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,10 +96,7 @@ func runNest(
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := emu.Run(emu.Launch{Text: k.Text, Params: l.Params, Grid: [3]int{l.GridX, l.GridY, l.GridZ},
-		Threads: l.Threads, Shared: int(l.SharedMemory)}, memory); err != nil {
-		t.Fatalf("%s %s: %v", text, types.Text(), err)
-	}
+	start(t, k, &l, memory, false, nil)
 	s.Reference(float64(alpha), a, b, float64(beta), was)
 	for i, v := range inMemory(types.Out, was) {
 		if got := memory[3<<32][i]; got != v {
@@ -125,12 +116,12 @@ func drawn(random *rand.Rand, n int) []float64 {
 
 // inMemory returns numbers as they lie in memory.
 func inMemory(d gemm.DType, v []float64) []byte {
-	element, out := emu.ElementOf(d.String()), []byte{}
+	element, out := ElementOf(d.String()), []byte{}
 	if d == gemm.TF32 {
 		element = "f32"
 	}
 	for _, x := range v {
-		bits := emu.Narrow(element, x)
+		bits := Narrow(element, x)
 		for i := range d.Bytes() {
 			out = append(out, byte(bits>>(8*i)))
 		}

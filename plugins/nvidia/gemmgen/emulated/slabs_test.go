@@ -1,11 +1,11 @@
-package probe
+package emulated
 
 import (
 	"encoding/binary"
 	"regexp"
 	"testing"
 
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/emu"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/probe"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -16,18 +16,18 @@ func TestSlabs(t *testing.T) {
 	const slabs, in, counters = 3, 1 << 40, 1 << 20
 	// The emulator has no clock, so that the stopwatch is left out.
 	stopwatch := regexp.MustCompile(`(?m)^.*(%clock64|%globaltimer|sub\.s64|mov\.b64|red\.global).*\n`)
-	for _, generate := range []func(target.Target) (*ptx.Kernel, error){Slabs, CachedSlabs} {
-		k, err := generate(targets[0])
+	for _, generate := range []func(target.Target) (*ptx.Kernel, error){probe.Slabs, probe.CachedSlabs} {
+		k, err := generate(target.Target{CC: 80})
 		if err != nil {
 			t.Fatal(err)
 		}
 		params := binary.LittleEndian.AppendUint64(nil, in)
 		params = binary.LittleEndian.AppendUint64(params, counters)
 		params = binary.LittleEndian.AppendUint32(params, slabs)
-		reads := make([]int, slabs*SlabBytes/8) // by load
-		first := make([]bool, len(reads))       // by the first CTA
-		l := emu.Launch{Text: stopwatch.ReplaceAllString(k.Text, ""), Params: params, Grid: [3]int{slabs + 1, 1, 1},
-			Threads: StreamThreads,
+		reads := make([]int, slabs*probe.SlabBytes/8) // by load
+		first := make([]bool, len(reads))             // by the first CTA
+		l := Launch{Text: stopwatch.ReplaceAllString(k.Text, ""), Params: params, Grid: [3]int{slabs + 1, 1, 1},
+			Threads: probe.StreamThreads,
 			Trace: func(cta [3]int, _, _ int, _, space string, address uint64, _ int) {
 				if space != "global" || address < in {
 					return
@@ -44,7 +44,7 @@ func TestSlabs(t *testing.T) {
 				}
 				reads[at]++
 			}}
-		if err := emu.Run(l, emu.Memory{in: make([]byte, slabs*SlabBytes), counters: make([]byte, 8*Counters)}); err != nil {
+		if err := Run(l, Memory{in: make([]byte, slabs*probe.SlabBytes), counters: make([]byte, 8*probe.Counters)}); err != nil {
 			t.Fatal(err)
 		}
 		for at, n := range reads {

@@ -1,4 +1,4 @@
-package gemmgen
+package emulated
 
 import (
 	"encoding/binary"
@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/emu"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
 // TestVerifiersCompute runs the reference of every type and layout, and the comparison of a right result and of wrong
@@ -20,28 +21,29 @@ func TestVerifiersCompute(t *testing.T) {
 			out = gemm.INT32
 		}
 		for j, transposed := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
-			p := problem(6, 5, 11, 2, transposed[0], transposed[1])
-			p.DType = d
-			call := NewCall(p)
+			p := gemm.New(6, 5, 11)
+			p.Batch, p.DType = 2, d
+			p.SetTrans(transposed[0], transposed[1])
+			call := gemmgen.NewCall(p)
 			call.A.LD, call.B.LD = call.A.LD+1, call.B.LD+2
 			call.A.Stride, call.B.Stride = 12*call.A.LD, 12*call.B.LD
 			call.A.Address, call.B.Address, call.C.Address = 1<<32+uint64(d.Bytes()), 2<<32, 3<<32
-			v := Verification{Call: call, Rows: 3, RowStep: 2, Want: 4 << 32, Verdict: 5 << 32, Scale: 2, Tolerance: 0x1p-12}
+			v := gemmgen.Verification{Call: call, Rows: 3, RowStep: 2, Want: 4 << 32, Verdict: 5 << 32, Scale: 2, Tolerance: 0x1p-12}
 			if d == gemm.INT8 {
 				v.Tolerance = 0
 			}
-			m := emu.Memory{call.A.Address: nil, call.B.Address: nil, call.C.Address: make([]byte, 2*30*4),
+			m := Memory{call.A.Address: nil, call.B.Address: nil, call.C.Address: make([]byte, 2*30*4),
 				v.Want: make([]byte, int(v.WantBytes()))}
 			want := productOf(random, call, m)
 			check := func(name string, wrong, first uint64) {
-				m[v.Verdict] = NewVerdict()
+				m[v.Verdict] = gemmgen.NewVerdict()
 				verdict := runVerifiers(t, v, out, m)
 				if verdict.Wrong != wrong || wrong > 0 && verdict.First != first || (wrong > 0) != (verdict.MaxError > 0) {
 					t.Errorf("%s trans %v, %s: %+v, want %d wrong, first %d", d, transposed, name, verdict, wrong, first)
 				}
 			}
 			put := func(i int, w float64) { // in C, which has the elements of 6 rows of 5, twice
-				binary.LittleEndian.PutUint32(m[call.C.Address][4*i:], emu.Narrow(emu.ElementOf(out.String()), w))
+				binary.LittleEndian.PutUint32(m[call.C.Address][4*i:], Narrow(ElementOf(out.String()), w))
 			}
 			for i, w := range want {
 				put(i, w)
@@ -59,9 +61,9 @@ func TestVerifiersCompute(t *testing.T) {
 }
 
 // productOf fills A and B of a call with small integers, and returns A·B.
-func productOf(random *rand.Rand, call Call, m emu.Memory) []float64 {
+func productOf(random *rand.Rand, call gemmgen.Call, m Memory) []float64 {
 	p := call.Problem
-	fill := func(x Matrix, rows, columns int, transposed bool) []float64 {
+	fill := func(x gemmgen.Matrix, rows, columns int, transposed bool) []float64 {
 		values := make([]float64, p.Batch*rows*columns)
 		bytes := make([]byte, p.Batch*x.Stride*p.DType.Bytes())
 		for i := range values {
@@ -70,8 +72,8 @@ func productOf(random *rand.Rand, call Call, m emu.Memory) []float64 {
 			if transposed {
 				row, column = column, row
 			}
-			element, at := emu.ElementOf(p.DType.String()), (batch*x.Stride+row*x.LD+column)*p.DType.Bytes()
-			bits := emu.Narrow(element, values[i])
+			element, at := ElementOf(p.DType.String()), (batch*x.Stride+row*x.LD+column)*p.DType.Bytes()
+			bits := Narrow(element, values[i])
 			if p.DType == gemm.TF32 && values[i] != 0 {
 				bits -= 5 // fp32 in memory, which the reference must round and not truncate
 			}
@@ -94,31 +96,31 @@ func productOf(random *rand.Rand, call Call, m emu.Memory) []float64 {
 }
 
 // runVerifiers runs the reference and the comparison.
-func runVerifiers(t *testing.T, v Verification, out gemm.DType, m emu.Memory) Verdict {
+func runVerifiers(t *testing.T, v gemmgen.Verification, out gemm.DType, m Memory) gemmgen.Verdict {
 	t.Helper()
 	p := v.Call.Problem
-	r, err := EmitReference(p.DType, p.AMajor, p.BMajor, sm90)
+	r, err := gemmgen.EmitReference(p.DType, p.AMajor, p.BMajor, target.Target{CC: 90})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := EmitComparison(out, sm90)
+	c, err := gemmgen.EmitComparison(out, target.Target{CC: 90})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range []struct {
 		text   string
-		launch func(Verification) (Launch, error)
+		launch func(gemmgen.Verification) (gemmgen.Launch, error)
 	}{{r.Text, r.Launch}, {c.Text, c.Launch}} {
 		l, err := k.launch(v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := emu.Run(emu.Launch{Text: k.text, Params: l.Params, Grid: [3]int{l.GridX, l.GridY, l.GridZ},
+		if err := Run(Launch{Text: k.text, Params: l.Params, Grid: [3]int{l.GridX, l.GridY, l.GridZ},
 			Threads: l.Threads, Shared: int(l.SharedMemory)}, m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	verdict, err := ParseVerdict(m[v.Verdict])
+	verdict, err := gemmgen.ParseVerdict(m[v.Verdict])
 	if err != nil {
 		t.Fatal(err)
 	}

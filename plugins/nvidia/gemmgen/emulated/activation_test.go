@@ -1,4 +1,4 @@
-package asm_test
+package emulated
 
 import (
 	"encoding/binary"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/emu"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -37,8 +36,8 @@ func TestActivate(t *testing.T) {
 		for i, x := range xs {
 			binary.LittleEndian.PutUint32(memory[4*i:], math.Float32bits(x))
 		}
-		if err := emu.Run(emu.Launch{Text: k.Text, Params: binary.LittleEndian.AppendUint64(nil, address),
-			Grid: [3]int{1, 1, 1}, Threads: len(xs)}, emu.Memory{address: memory}); err != nil {
+		if err := Run(Launch{Text: k.Text, Params: binary.LittleEndian.AppendUint64(nil, address),
+			Grid: [3]int{1, 1, 1}, Threads: len(xs)}, Memory{address: memory}); err != nil {
 			t.Fatal(err)
 		}
 		for i, x := range xs {

@@ -1,4 +1,4 @@
-package emu
+package emulated
 
 import (
 	"encoding/binary"
@@ -18,12 +18,12 @@ var together = map[string]func(lanes []*thread, in *instruction) error{
 	"ldmatrix.sync.aligned.m8n8.x4.shared.b16":       ldmatrix(4, false),
 	"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16": ldmatrix(4, true),
 
-	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32":   mma("f16"),
-	"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": mma("bf16"),
-	"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": mma("e4m3"),
-	"mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32": mma("e5m2"),
-	"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32":     mma("s8"),
-	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32":  mma("tf32"),
+	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32":   multiplyTiles("f16"),
+	"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": multiplyTiles("bf16"),
+	"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": multiplyTiles("e4m3"),
+	"mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32": multiplyTiles("e5m2"),
+	"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32":     multiplyTiles("s8"),
+	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32":  multiplyTiles("tf32"),
 
 	"wmma.load.a.sync.aligned.row.m16n16k16.global.f16":  wmmaLoad(2, false),
 	"wmma.load.a.sync.aligned.col.m16n16k16.global.f16":  wmmaLoad(2, true),
@@ -103,7 +103,7 @@ func formatOf(element string) format {
 }
 
 // mma multiplies A of 16×k with B of k×8 and adds the sums, in float64, rounded once. Products of integers are exact.
-func mma(element string) func(lanes []*thread, in *instruction) error {
+func multiplyTiles(element string) func(lanes []*thread, in *instruction) error {
 	f := formatOf(element)
 	return func(lanes []*thread, in *instruction) error {
 		a, b := make([]float64, 16*f.k), make([]float64, f.k*8)

@@ -1,0 +1,196 @@
+package wgmma
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
+	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
+)
+
+// TestParts compares parts of kernels, as kernels of their own, with the texts that package emulated runs.
+func TestParts(t *testing.T) {
+	golden(t, "part-walk", walker(t).Text)
+	for _, config := range []string{
+		"64x16x64,warps=8,stages=2,stream_k=1", "128x16x64,warps=12,stages=2,stream_k=1,cluster=2",
+		"192x32x64,warps=16,stages=2,stream_k=1", "64x16x64,warps=8,stages=2,split=3",
+		"128x16x64,warps=8,stages=2,split=4,cluster=2", "64x16x64,warps=8,stages=2,split=3,cluster_n=2",
+		"64x16x64,warps=8,stages=2,stream_k=1,cluster_n=2", "16x64x64,warps=8,stages=2,split=2,cluster_n=2",
+	} {
+		s := spec(t, config, "kk", gemm.FP16, gemm.FP32)
+		s.TilesC = false
+		golden(t, "part-reduce-"+config, reducer(t, s).Text)
+	}
+	for _, config := range []string{
+		"24x64x64,warps=8,stages=2", "40x192x64,warps=16,stages=2", "104x128x64,warps=8,stages=2",
+		"8x256x64,warps=12,stages=2",
+	} {
+		for i := range 4 {
+			s := spec(t, config, "kk", gemm.FP16, gemm.FP32)
+			s.Adds, s.Epilogue.Bias = i&1 > 0, i&2 > 0
+			golden(t, fmt.Sprintf("part-store-%s,adds=%t,bias=%t", config, s.Adds, s.Epilogue.Bias), storer(t, s).Text)
+		}
+	}
+}
+
+// reducer is the part of a kernel that walks over its tiles and adds up the parts along K. In place of products, its
+// sums say which blocks they are of. A lane has four of them: the number of blocks, the same times its thread, and
+// twice a number that rounding makes depend on the order of additions. Of each complete tile, the lane writes to out
+// how often it did so, and these four.
+func reducer(t *testing.T, s Spec) *ptx.Kernel {
+	t.Helper()
+	g, reason, detail := s.layout()
+	if reason != "" {
+		t.Fatal(reason, detail)
+	}
+	e := &emitter{Builder: asm.New("reducer"), s: s, g: g}
+	out := e.Param("out", ptx.U64)
+	for _, param := range []struct {
+		name string
+		to   *ptx.Operand
+	}{
+		{"k_blocks", &e.p.kBlocks}, {"tiles_m", &e.p.tilesM}, {"tiles_n", &e.p.tilesN}, {"tiles", &e.p.tiles},
+		{"group_m", &e.p.groupM}, {"m", &e.p.m}, {"n", &e.p.n}, {"last_m", &e.p.lastM}, {"last_n", &e.p.lastN},
+		{"blocks_per_split", &e.p.blocksPerSplit}, {"per_split", &e.p.perSplit}, {"splits", &e.p.splits},
+		{"whole", &e.p.whole}, {"share", &e.p.share}, {"shared", &e.p.shared},
+	} {
+		*param.to = e.Param(param.name, ptx.U32)
+	}
+	e.p.partials, e.p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
+	e.ranks()
+	tid := e.Special(ptx.TidX)
+	thread, consumer := e.And(tid, warpgroup-1), e.Shr(tid, 7)
+	sums := make([][]ptx.Operand, g.tiles)
+	for i := range sums {
+		sums[i] = e.Regs(g.columns/2, e.F32)
+	}
+	e.eachTile("reduce", func(tile tile) {
+		done, count, times, odd := e.Label("done"), e.F32(), e.B32(), e.F32()
+		e.CvtF32S32(count, tile.blocks)
+		e.MulLoS32(times, tile.blocks, tid)
+		first := e.F32()
+		e.CvtF32S32(first, times)
+		e.CvtF32S32(odd, e.Add(tile.k0, ptx.Int(1)))
+		e.MulF32(odd, odd, ptx.Float(0.1))
+		for _, of := range sums {
+			for i, v := range of {
+				e.MovF32(v, []ptx.Operand{count, first, odd, odd}[i%4])
+			}
+		}
+		if g.cluster > 1 {
+			e.If(tile.outside).Bra(done)
+		}
+		e.reduce(tile, thread, consumer, sums, done)
+		// A lane's place: its tile by row, column and matrix, then its thread.
+		at, to, n := e.B32(), e.B64(), e.F32()
+		e.MadLoS32(at, tile.batch, e.Param32(e.p.tilesM), tile.row)
+		e.MadLoS32(at, at, ptx.Int(g.clusterM), e.rankM)
+		e.MadLoS32(at, at, e.Param32(e.p.tilesN), tile.column)
+		e.MadLoS32(at, at, ptx.Int(g.clusterN), e.rankN)
+		e.MadLoS32(at, at, ptx.Int(warpgroup*g.consumers), tid)
+		e.CvtaToGlobalU64(to, e.Param64(out))
+		e.MadWideU32(to, at, ptx.Int(20), to)
+		e.LdGlobalF32(n, ptx.Global(to, 0))
+		e.AddF32(n, n, ptx.Float(1))
+		e.StGlobalF32(ptx.Global(to, 0), n)
+		last := sums[g.tiles-1]
+		for i, v := range last[len(last)-4:] {
+			e.StGlobalF32(ptx.Global(to, 4+4*i), v)
+		}
+		e.Place(done)
+	})
+	e.Ret()
+	k, err := e.Build(hopper.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// walker is the instructions that share tiles among clusters. Of each part it writes the numbers to out.
+func walker(t *testing.T) *ptx.Kernel {
+	t.Helper()
+	spec := spec(t, "64x16x64,warps=8,stages=2,stream_k=1", "kk", gemm.FP16, gemm.FP32)
+	const words = 11
+	g, reason, _ := spec.layout()
+	if reason != "" {
+		t.Fatal(reason)
+	}
+	e := &emitter{Builder: asm.New("walk"), s: spec, g: g}
+	out := e.Param("out", ptx.U64)
+	e.p.kBlocks, e.p.whole = e.Param("k_blocks", ptx.U32), e.Param("whole", ptx.U32)
+	e.p.share, e.p.shared = e.Param("share", ptx.U32), e.Param("shared", ptx.U32)
+	most := e.Param("most", ptx.U32)
+	at, to, none := e.Special(ptx.CtaidX), e.B64(), e.Pred()
+	e.rank = e.And(at, 0)
+	row := e.B32()
+	e.MulLoS32(row, at, e.Param32(most))
+	e.CvtaToGlobalU64(to, e.Param64(out))
+	e.MadWideU32(to, row, ptx.Int(4*words), to)
+	st := e.newStream(at)
+	loop, end := e.Label("loop"), e.Label("end")
+	e.Place(loop)
+	e.ended(st, at, none)
+	e.If(none).Bra(end)
+	one := tile{k0: e.B32(), blocks: e.B32()}
+	in := e.streamed(st, at, &one)
+	p, partial := e.streamParts(one), e.B32()
+	e.SelpB32(partial, ptx.Int(1), ptx.Int(0), one.partial)
+	for i, v := range [words]ptx.Operand{
+		in, one.k0, one.blocks, partial, p.mine, p.first, p.next, p.count, p.tile, p.arrives, p.all,
+	} {
+		e.StGlobalB32(ptx.Global(to, 4*i), v)
+	}
+	e.AddS64(to, to, ptx.Int(4*words))
+	e.AddS32(at, at, e.Special(ptx.NctaidX))
+	e.BraUni(loop)
+	e.Place(end)
+	e.Ret()
+	k, err := e.Build(hopper.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// storer is the part of a kernel that stores a tile of Cᵀ whose first element is row m0, column n0 of C. In place of
+// products, a sum is 1000 times its row of the transposed tile, plus its column. Source of which these are: PTX ISA,
+// the accumulator of wgmma, "D fragment".
+func storer(t *testing.T, s Spec) *ptx.Kernel {
+	t.Helper()
+	g, reason, detail := s.layout()
+	if reason != "" {
+		t.Fatal(reason, detail)
+	}
+	e := &emitter{Builder: asm.New("storer"), s: s, g: g}
+	e.p = params{
+		c: e.Param("c", ptx.U64), ldc: e.Param("ldc", ptx.S64), strideC: e.Param("stride_c", ptx.S64),
+		m: e.Param("m", ptx.S32), n: e.Param("n", ptx.S32),
+		alpha: e.Param("alpha", ptx.F32), beta: e.Param("beta", ptx.F32), bias: e.Param("bias", ptx.U64),
+	}
+	tid := e.Special(ptx.TidX)
+	thread, consumer := e.And(tid, warpgroup-1), e.Shr(tid, 7)
+	place := tile{m0: e.B32(), n0: e.B32(), batch: e.B32()}
+	e.MovB32(place.m0, e.Param32(e.Param("m0", ptx.S32)))
+	e.MovB32(place.n0, e.Param32(e.Param("n0", ptx.S32)))
+	e.MovB32(place.batch, ptx.Int(1))
+	lane := e.And(tid, 31)
+	row := e.Mad(consumer, tileM*g.tiles, e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2)))
+	column := e.Shl(e.And(lane, 3), 1)
+	sums := make([][]ptx.Operand, g.tiles)
+	for i := range sums {
+		sums[i] = e.Regs(g.columns/2, e.F32)
+		for j, v := range sums[i] { // of each 8 columns two neighbours, and the same 8 rows below
+			at := e.Add(row, ptx.Int(tileM*i+8*(j/2%2)))
+			e.CvtF32S32(v, e.Mad(at, 1000, e.Add(column, ptx.Int(j/4*8+j%2))))
+		}
+	}
+	e.store(place, thread, consumer, sums, nil)
+	e.Ret()
+	k, err := e.Build(hopper.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
@@ -70,11 +71,11 @@ func TestNamedAxes(t *testing.T) {
 		`{"space":{"cluster":["4","1"],"block_m":[128]}}`:                    "cluster=4",
 		`{"space":{"schedule":["ping"],"cluster":["1","4"]}}`:                "cluster=4,schedule=ping",
 		`{"space":{"schedule":["simple","ping"],"cluster":["2"]}}`:           "cluster=2",
-		`{"space":{"colour":["red"]}}`:                                       `no axis "colour"`,
+		`{"space":{"colour":["red"]}}`:                                       `unknown axis "colour"`,
 		`{"space":{"cluster":["3"]}}`:                                        `no value "3"; use one of 1, 2, 4`,
 		`{"space":{"schedule":["pong"],"cluster":["4"],"num_warps":[1, 2]}}`: `no value "pong"`,
 	} {
-		var r request
+		var r models.Target
 		err := json.Unmarshal([]byte(text), &r)
 		got := ""
 		if err == nil {

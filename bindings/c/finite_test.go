@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -25,7 +26,7 @@ func TestAnswersAreFinite(t *testing.T) {
 		},
 	} {
 		a := clustered(t)
-		m, err := newModel(a, &request{})
+		m, err := newModel(a, &models.Target{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,26 +3,23 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"sync"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/builtins"
 )
 
 // providers are the built-in plugins, in order of precedence.
-var providers = sync.OnceValues(func() ([]arch.Provider, error) {
-	var all []arch.Provider
+var providers = sync.OnceValues(func() (models.Providers, error) {
+	var all models.Providers
 	for _, plugin := range builtins.Plugins {
 		p, err := plugin.Provider()
 		if err != nil {
@@ -45,146 +42,33 @@ type model struct {
 	ranked selector.Result
 }
 
-// request is the request of origami_open.
-type request struct {
-	Arch      string            `json:"arch"`
-	Device    string            `json:"device"`
-	Model     string            `json:"model"`
-	Kernel    string            `json:"kernel"`
-	Rung      arch.Rung         `json:"rung"`
-	Options   map[string]string `json:"options"`
-	Overrides json.RawMessage   `json:"overrides"`
-	Space     space             `json:"space"`
-	Live      *struct {
-		Name       string             `json:"name"`
-		Attributes map[string]float64 `json:"attributes"`
-	} `json:"live"`
-	// The text of files about the kernels, as in arch.OpenRequest.
-	Compiled         string `json:"compiled"`
-	Characterization string `json:"characterization"`
-}
-
-// space is a space in JSON: an object with a list of values per axis. Values of gemm.Fields are numbers. Values of
-// the kernel family's axes are strings.
-type space arch.Space
-
-// UnmarshalJSON reads the object. newModel checks that the family has the axes.
-func (s *space) UnmarshalJSON(text []byte) error {
-	var axes map[string]json.RawMessage
-	if err := json.Unmarshal(text, &axes); err != nil {
-		return err
-	}
-	numbers := (*arch.Space)(s).Numbers()
-	for i, field := range gemm.Fields() {
-		values, ok := axes[field.Name]
-		if !ok || numbers[i] == nil {
-			continue
-		}
-		if err := json.Unmarshal(values, numbers[i]); err != nil {
-			return fmt.Errorf("space.%s: %w", field.Name, err)
-		}
-		delete(axes, field.Name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(axes)) {
-		axis := arch.AxisValues{Name: name}
-		if err := json.Unmarshal(axes[name], &axis.Values); err != nil {
-			return fmt.Errorf("space.%s: %w", name, err)
-		}
-		s.Axes = append(s.Axes, axis)
-	}
-	return nil
-}
-
 // open answers origami_open.
 func open(text []byte) (*model, error) {
-	const place = "open request"
-	var r request
-	err := strictjson.Unmarshal(text, &r)
-	if errors.Is(err, strictjson.ErrTrailing) {
-		err = errors.New("data follows the first JSON object")
-	}
+	t, err := models.Decode(text)
 	if err != nil {
-		return nil, diag.Inputf("not understood: %v", err).At(place).Do(`write a JSON object, as in {"arch":"sm90"}`)
+		return nil, err
 	}
 	all, err := providers()
 	if err != nil {
 		return nil, err
 	}
-	manifests := make([]arch.Manifest, len(all))
-	for i, p := range all {
-		manifests[i] = p.Manifest()
-	}
-	m, err := r.find(manifests)
+	a, err := t.Open(context.Background(), all)
 	if err != nil {
 		return nil, err
 	}
-	o := m.Request()
-	o.Model, o.Kernel, o.Rung, o.Options = r.Model, r.Kernel, r.Rung, r.Options
-	if r.Compiled != "" {
-		o.Compiled = []byte(r.Compiled)
-	}
-	if r.Characterization != "" {
-		o.Characterization = []byte(r.Characterization)
-	}
-	if len(r.Overrides) > 0 {
-		overrides, err := hw.ParseOverrides("overrides", r.Overrides)
-		if err != nil {
-			return nil, err
-		}
-		if len(overrides.ByArch) > 0 {
-			return nil, diag.Inputf("the numbers stand under an architecture").At("overrides").
-				Do(`a request is for one device: write {"clock":1.5e9}`)
-		}
-		o.Overrides = overrides.Bare
-	}
-	for i := range all {
-		if m.Manifest != &manifests[i] {
-			continue
-		}
-		a, err := all[i].Open(context.Background(), o)
-		if err != nil {
-			return nil, err
-		}
-		return newModel(a, &r)
-	}
-	panic("the manifest of a match is one of those that were searched")
+	return newModel(a, &t)
 }
 
-// find returns the device of a request.
-func (r *request) find(manifests []arch.Manifest) (arch.Match, error) {
-	switch {
-	case r.Live == nil && r.Device == "":
-		return arch.Find(manifests, r.Arch)
-	case r.Live == nil:
-		return arch.Find(manifests, r.Arch+"@"+r.Device)
-	case r.Device != "":
-		return arch.Match{}, diag.Inputf("there is a device and a live one").Do("leave one of them out")
-	default:
-		return arch.FindLive(manifests, r.Arch, &arch.LiveDevice{Name: r.Live.Name, Attributes: r.Live.Attributes})
-	}
-}
-
-// newModel prepares an open architecture for a kernel family and a space.
-func newModel(a arch.Architecture, r *request) (*model, error) {
+// newModel prepares an open architecture for a target's kernel family and space.
+func newModel(a arch.Architecture, t *models.Target) (*model, error) {
 	d := a.Describe()
-	if r.Rung != "" && d.Rung != r.Rung {
-		why := ""
-		if d.RungReason != "" {
-			why = ", " + d.RungReason
-		}
-		return nil, diag.Inputf("the %s model of %s stands on rung %s and not on %s%s", d.Model, d.ID(), d.Rung, r.Rung,
-			why).Do("leave the rung out")
-	}
-	kernel, err := d.Kernel(r.Kernel)
+	kernel, err := d.Kernel(t.Kernel)
 	if err != nil {
 		return nil, err
 	}
-	space := arch.Space(r.Space)
-	space.Kernel = kernel
-	for _, axis := range space.Axes {
-		if _, err := gemm.FindAxis(d.Axes(kernel), axis.Name); err != nil {
-			return nil, err
-		}
+	space, err := t.Space.Of(d, kernel)
+	if err != nil {
+		return nil, err
 	}
 	return &model{
 		description: d, kernel: kernel,
@@ -293,26 +177,9 @@ func (m *model) describe() ([]byte, error) {
 
 // list answers origami_list.
 func list() ([]byte, error) {
-	type device struct {
-		ID      string   `json:"id"`
-		Name    string   `json:"name"`
-		Aliases []string `json:"aliases,omitempty"`
-	}
-	type option struct {
-		Key     string   `json:"key"`
-		Default string   `json:"default"`
-		Values  []string `json:"values,omitempty"`
-		Doc     string   `json:"doc"`
-	}
 	type entry struct {
-		ID     string   `json:"id"`
-		Vendor string   `json:"vendor"`
-		Models []string `json:"models"`
-		// Classes are the classes of Models: other names for them in requests.
-		Classes []arch.ModelClass `json:"model_classes,omitempty"`
-		Kernels []string          `json:"kernels"`
-		Devices []device          `json:"devices"`
-		Options []option          `json:"options,omitempty"`
+		arch.ArchEntry
+		Options []arch.Option `json:"options,omitempty"`
 	}
 	all, err := providers()
 	if err != nil {
@@ -321,16 +188,8 @@ func list() ([]byte, error) {
 	var entries []entry
 	for _, p := range all {
 		m := p.Manifest()
-		var options []option
-		for _, o := range m.Options {
-			options = append(options, option{o.Key, o.Default, o.Values, o.Doc})
-		}
 		for _, a := range m.Archs {
-			e := entry{ID: a.ID, Vendor: a.Vendor, Models: a.Models, Classes: a.Classes, Kernels: a.Kernels, Options: options}
-			for _, d := range a.Devices {
-				e.Devices = append(e.Devices, device(d))
-			}
-			entries = append(entries, e)
+			entries = append(entries, entry{a, m.Options})
 		}
 	}
 	return json.Marshal(entries)

@@ -148,6 +148,7 @@ const char *origami_version(void);
  *   live       {"name": "NVIDIA H200", "attributes": {"num_sms": 132, ...}}: the GPU of this machine as its driver
  *              describes it, in base units. It opens the device of this name, or makes one from the attributes if
  *              there is none
+ *   device_file  the text of a device file: its device comes before those of the plugins, and is meant if arch is ""
  *   compiled   the compiler's report on the kernels: the text of a CSV file, as for the command line
  *   characterization  the times of a pass over the kernels: the text of a CSV file, as for the command line
  *

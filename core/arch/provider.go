@@ -28,16 +28,16 @@ type Manifest struct {
 
 // ArchEntry is one architecture of a manifest.
 type ArchEntry struct {
-	ID     string // "sm89"
-	Vendor string
-	Models []string // best first
-	// Classes are the classes of Models, nil if no model has one.
-	Classes []ModelClass
-	Kernels []string // default first; not every model predicts all of them
+	ID     string   `json:"id"` // "sm89"
+	Vendor string   `json:"vendor"`
+	Models []string `json:"models"` // best first
+	// Classes are the classes of Models, nil if no model has one: other names for them in requests.
+	Classes []ModelClass `json:"model_classes,omitempty"`
+	Kernels []string     `json:"kernels"` // default first; not every model predicts all of them
 	// Fitted are the models whose constants can be fitted to measurements (core/fit.Tunable).
-	Fitted []string
+	Fitted []string `json:"-"`
 	// Devices are the devices of this architecture, the default first.
-	Devices []DeviceEntry
+	Devices []DeviceEntry `json:"devices"`
 }
 
 // ModelClass says what a model is for. It is a second name for the model in requests: of the models of a class, it
@@ -70,18 +70,18 @@ func (e *ArchEntry) Has(model string) bool {
 
 // DeviceEntry is one device of a manifest.
 type DeviceEntry struct {
-	ID      string // "rtx4090"
-	Name    string // "NVIDIA GeForce RTX 4090"
-	Aliases []string
+	ID      string   `json:"id"`   // "rtx4090"
+	Name    string   `json:"name"` // "NVIDIA GeForce RTX 4090"
+	Aliases []string `json:"aliases,omitempty"`
 }
 
 // Option is a setting that only this plugin knows, a key and a value.
 type Option struct {
-	Key     string
-	Default string // as text; may depend on the architecture, then Doc says so
+	Key     string `json:"key"`
+	Default string `json:"default"` // as text; may depend on the architecture, then Doc says so
 	// Values lists the accepted values; empty means that Doc describes the form.
-	Values []string
-	Doc    string
+	Values []string `json:"values,omitempty"`
+	Doc    string   `json:"doc"`
 }
 
 // OptionValue is an option in force.
@@ -113,8 +113,8 @@ type OpenRequest struct {
 
 // LiveDevice is a GPU as its driver describes it.
 type LiveDevice struct {
-	Name string
+	Name string `json:"name"`
 	// Attributes are hardware numbers by parameter name, in base units (Hz, B, B/s, W). A provider passes over those that
 	// it does not know.
-	Attributes map[string]float64
+	Attributes map[string]float64 `json:"attributes,omitempty"`
 }

@@ -6,6 +6,7 @@ package diag
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -161,6 +162,15 @@ func Within(place string, err error) error {
 	default:
 		return e.At("%s: %s", place, e.Where)
 	}
+}
+
+// WithoutPath drops the operation and the path from the error of a file, for a message that has the path anyway.
+func WithoutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // KindOf returns the Kind of the first *Error in err's chain, Internal if there is none.

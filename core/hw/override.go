@@ -16,8 +16,8 @@ import (
 
 // OverrideValue is one number of an override file. An empty Unit means the unit of the parameter's Spec.
 type OverrideValue struct {
-	Value float64
-	Unit  string
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"`
 }
 
 // Is reports whether a number has this value.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
@@ -162,7 +163,7 @@ func (s *Server) factoryFor(values map[string]string, params []string) (*session
 	}
 	for _, names := range append(slices.Clone(f.Settings.Arch), f.Settings.Device) {
 		for name := range strings.SplitSeq(names, ",") {
-			if session.NamesGPU(strings.TrimSpace(name)) {
+			if models.IsLive(strings.TrimSpace(name)) {
 				return nil, diag.Inputf("the GPU of this machine is not asked for others").At("%s", name).Do("name a device")
 			}
 		}

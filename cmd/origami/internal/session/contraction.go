@@ -29,35 +29,27 @@ func (f *ContractFlags) Register(flags *pflag.FlagSet) {
 			"them, as in a=4096,64,1; without gaps otherwise")
 }
 
-// Contraction returns the contraction that the flags describe. A name of Tensile gives the types as well.
-func (f *ProblemFlags) Contraction(dtype string) (*ask.Plans, error) {
-	base, err := f.Base(dtype)
-	if err != nil {
-		return nil, err
-	}
-	return f.contraction(base)
-}
-
-func (f *ProblemFlags) contraction(base gemm.Problem) (*ask.Plans, error) {
+// plans returns the contraction that the flags describe. A name of Tensile gives the types as well.
+func (f *ContractFlags) plans(base gemm.Problem) (*ask.Plans, error) {
 	types := base.Types()
-	if err := f.checkContract(); err != nil {
+	if err := f.check(); err != nil {
 		return nil, err
 	}
 	var c contract.Contraction
 	var err error
-	if contract.IsName(f.Contract.Text) {
+	if contract.IsName(f.Text) {
 		c, types, err = f.named(types)
 	} else {
-		c, err = contract.Parse(f.Contract.Text)
+		c, err = contract.Parse(f.Text)
 	}
 	if err != nil {
 		return nil, diag.Within("--contract", err)
 	}
-	sizes, err := contract.ParseSizes(f.Contract.Sizes...)
+	sizes, err := contract.ParseSizes(f.Sizes...)
 	if err != nil {
 		return nil, diag.Within("--size", err)
 	}
-	strides, err := contract.ParseStrides(c, f.Contract.Text, f.Contract.Strides...)
+	strides, err := contract.ParseStrides(c, f.Text, f.Strides...)
 	if err != nil {
 		return nil, diag.Within("--stride", err)
 	}
@@ -92,11 +84,11 @@ func (f *ProblemFlags) contraction(base gemm.Problem) (*ask.Plans, error) {
 	return &ask.Plans{Shape: shape, List: plans}, nil
 }
 
-// checkContract refuses flags that say what a contraction says.
-func (f *ProblemFlags) checkContract() error {
+// check refuses flags that say what a contraction says.
+func (f *ContractFlags) check() error {
 	for _, flag := range []string{"m", "n", "k", "batch", "groups", "trans-a", "trans-b", "lda", "ldb", "ldc", "align",
 		"problems"} {
-		if f.Contract.flags.Changed(flag) {
+		if f.flags.Changed(flag) {
 			dashes := "--"
 			if len(flag) == 1 {
 				dashes = "-"
@@ -104,22 +96,22 @@ func (f *ProblemFlags) checkContract() error {
 			return diag.Inputf("%s%s and --contract contradict each other", dashes, flag).Do("leave one of them out")
 		}
 	}
-	if len(f.Contract.Sizes) == 0 {
+	if len(f.Sizes) == 0 {
 		return diag.Inputf("--size is missing").Do("give the size of each index, as in --size i=512,j=64,k=64")
 	}
 	return nil
 }
 
 // named returns the contraction and the types of a name of Tensile, which flags may not contradict.
-func (f *ProblemFlags) named(flagged gemm.Types) (c contract.Contraction, types gemm.Types, err error) {
-	name, err := tensile.ParseName(f.Contract.Text)
+func (f *ContractFlags) named(flagged gemm.Types) (c contract.Contraction, types gemm.Types, err error) {
+	name, err := tensile.ParseName(f.Text)
 	if err != nil {
 		return c, types, err
 	}
 	if types, err = name.DTypes(); err != nil {
 		return c, types, err
 	}
-	given := f.Contract.flags.Changed("dtype") || f.Contract.flags.Changed("out-dtype")
+	given := f.flags.Changed("dtype") || f.flags.Changed("out-dtype")
 	switch {
 	case types == (gemm.Types{}):
 		types = flagged
@@ -128,13 +120,4 @@ func (f *ProblemFlags) named(flagged gemm.Types) (c contract.Contraction, types 
 			Do("leave --dtype and --out-dtype out")
 	}
 	return name.Contraction, types, nil
-}
-
-// singleLaunch returns the one problem that is the contraction: a GEMM, or otherwise one with nested indices.
-func (f *ProblemFlags) singleLaunch(base gemm.Problem) (p gemm.Problem, err error) {
-	c, err := f.contraction(base)
-	if err != nil {
-		return p, err
-	}
-	return c.List[len(c.List)-1].Problem, nil
 }

@@ -35,9 +35,9 @@ type Factory struct {
 	Settings      config.Settings
 	PluginOptions []string
 
-	host Host          // nil until Connect was called
-	gpus []exec.Device // the GPUs of this machine; nil until an executor was asked
-	file *deviceFile   // that of --device-file, nil without one or until it is read
+	host       Host          // nil until Connect was called
+	gpus       []exec.Device // the GPUs of this machine; nil until an executor was asked
+	deviceFile string        // the text of --device-file, empty until it is read
 }
 
 // ErrInterrupted marks an error that says what is left after an interrupt. Every other error after an interrupt is

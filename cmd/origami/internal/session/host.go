@@ -2,8 +2,8 @@ package session
 
 import (
 	"context"
-	"slices"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
@@ -13,6 +13,8 @@ import (
 // Host reaches plugins. *host.Host is one over processes, InProcess one over providers in this process. Both give
 // bit-equal answers.
 type Host interface {
+	// A host asks no more plugins than it needs to find an architecture.
+	models.Source
 	// Plugins asks every plugin and lists them, the skipped and the failed ones included.
 	Plugins(ctx context.Context) ([]host.PluginInfo, error)
 	// Known lists the plugins that were looked for so far. It asks none.
@@ -21,11 +23,6 @@ type Host interface {
 	LockError() error
 	// Manifests asks every plugin and returns what the working ones provide, in order of precedence.
 	Manifests(ctx context.Context) ([]arch.Manifest, error)
-	// Find and FindLive are arch.Find and arch.FindLive. They ask no more plugins than they need.
-	Find(ctx context.Context, name string) (arch.Match, error)
-	FindLive(ctx context.Context, archID string, live *arch.LiveDevice) (arch.Match, error)
-	// Open opens an architecture in the plugin that provides it. It may be called from several goroutines.
-	Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error)
 	// Optional returns the optional interfaces of the plugin of that name. Its manifest says what it has.
 	Optional(ctx context.Context, plugin string) (host.Optional, error)
 	// Executor returns the executor of the plugin of that name, or of the first that runs kernels. Without one the
@@ -58,44 +55,28 @@ func (h InProcess) Known() []host.PluginInfo {
 }
 
 // Manifests implements Host.
-func (h InProcess) Manifests(context.Context) ([]arch.Manifest, error) { return h.manifests(), nil }
-
-func (h InProcess) manifests() []arch.Manifest {
-	manifests := make([]arch.Manifest, len(h))
-	for i, p := range h {
-		manifests[i] = p.Manifest()
-	}
-	return manifests
+func (h InProcess) Manifests(ctx context.Context) ([]arch.Manifest, error) {
+	return models.Providers(h).Manifests(ctx)
 }
 
 // Find implements Host.
-func (h InProcess) Find(_ context.Context, name string) (arch.Match, error) {
-	return arch.Find(h.manifests(), name)
+func (h InProcess) Find(ctx context.Context, name string) (arch.Match, error) {
+	return models.Providers(h).Find(ctx, name)
 }
 
 // FindLive implements Host.
-func (h InProcess) FindLive(_ context.Context, archID string, live *arch.LiveDevice) (arch.Match, error) {
-	return arch.FindLive(h.manifests(), archID, live)
+func (h InProcess) FindLive(ctx context.Context, archID string, live *arch.LiveDevice) (arch.Match, error) {
+	return models.Providers(h).FindLive(ctx, archID, live)
 }
 
 // Open implements Host.
 func (h InProcess) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
-	m, err := arch.Find(h.manifests(), r.Arch)
-	if err != nil {
-		return nil, err
-	}
-	return h.named(m.Manifest.Name).Open(ctx, r)
-}
-
-// named returns the provider of a name that a manifest has.
-func (h InProcess) named(name string) arch.Provider {
-	i := slices.IndexFunc(h, func(p arch.Provider) bool { return p.Manifest().Name == name })
-	return h[i]
+	return models.Providers(h).Open(ctx, r)
 }
 
 // Optional implements Host.
 func (h InProcess) Optional(_ context.Context, plugin string) (host.Optional, error) {
-	o, ok := h.named(plugin).(host.Optional)
+	o, ok := models.Providers(h).Named(plugin).(host.Optional)
 	if !ok {
 		return nil, diag.Inputf("the plugin %s has no optional interfaces", plugin)
 	}

@@ -1,9 +1,19 @@
 package session
 
 import (
+	"compress/gzip"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/formats/tensile"
+	"github.com/origami-gemm/origami/sdk/durable"
 )
 
 // Reader returns a reader of r that ends with the context's error as soon as the context is cancelled. A read in
@@ -75,4 +85,96 @@ func OpenFile(ctx context.Context, name string) (io.ReadCloser, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// source is a file that the user named: what the errors call it, where they place it, and what they advise if it is too
+// large or cannot be read.
+type source struct {
+	name, what, place string
+	most              limit.Size
+	tooLarge, fix     string
+}
+
+// read reads the whole file, through gzip if its name ends in .gz.
+func (s source) read(ctx context.Context) ([]byte, error) { return s.readOr(ctx, nil) }
+
+// readOr is read for a name that may be "-", which is stdin.
+func (s source) readOr(ctx context.Context, stdin io.Reader) ([]byte, error) {
+	data, err := s.text(ctx, stdin)
+	if err == nil || limit.Exceeded(err) != nil || ctx.Err() != nil {
+		return data, err
+	}
+	return nil, diag.Inputf("%s cannot be read: %v", s.what, diag.WithoutPath(err)).At("%s", s.place).Do("%s", s.fix)
+}
+
+func (s source) text(ctx context.Context, stdin io.Reader) ([]byte, error) {
+	if stdin != nil && s.name == "-" {
+		return limit.ReadAll(Reader(ctx, stdin), s.name, s.most, s.tooLarge)
+	}
+	file, err := OpenFile(ctx, s.name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	in := io.Reader(file)
+	if strings.HasSuffix(s.name, ".gz") {
+		if in, err = gzip.NewReader(file); err != nil {
+			return nil, err
+		}
+	}
+	return limit.ReadAll(in, s.name, s.most, s.tooLarge)
+}
+
+// ReadText reads a file that the user named, through gzip if its name ends in .gz. fix is the advice if it cannot be
+// read.
+func ReadText(ctx context.Context, name string, most limit.Size, fix string) ([]byte, error) {
+	return source{name, "the file", name, most, fix, fix}.read(ctx)
+}
+
+// ReadLogic reads a library logic, through gzip if its name ends in .gz.
+func ReadLogic(ctx context.Context, name string) (*tensile.Logic, error) {
+	text, err := ReadText(ctx, name, limit.Logic,
+		"give a library logic as `origami logic build` writes it, or of Tensile or hipBLASLt")
+	if err != nil {
+		return nil, err
+	}
+	return tensile.Read(name, text)
+}
+
+// WriteFile writes a file that a flag named.
+func WriteFile(name, flag string, text []byte) error {
+	if err := os.WriteFile(name, text, 0o666); err != nil {
+		return diag.Inputf("the file cannot be written: %v", diag.WithoutPath(err)).At("%s %s", flag, name).
+			Do("name another one")
+	}
+	return nil
+}
+
+// Replace writes a file that a flag names, whole or not at all.
+func Replace(file string, text []byte) error {
+	return unwritable(file, durable.Replace(file, 0o644, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}))
+}
+
+// Writable checks that Replace can write a file: before long work, so that its result is not lost. Without a name it
+// does nothing.
+func Writable(file string) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	return unwritable(file, err)
+}
+
+func unwritable(file string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = diag.WithoutPath(err)
+	return &diag.Error{What: fmt.Sprintf("it cannot be written: %v", err), Where: file, Fix: "name another file", Err: err}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
@@ -34,7 +35,7 @@ type executor struct {
 func (e *executor) Devices(context.Context) ([]exec.Device, error) { return e.host.devices, e.host.err }
 func (e *executor) Close() error                                   { e.host.closed++; return nil }
 
-func targetsOf(t *testing.T, h session.Host, archs []string, device string) ([]session.Target, error) {
+func targetsOf(t *testing.T, h session.Host, archs []string, device string) ([]models.Found, error) {
 	f := &session.Factory{
 		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) { return h, nil },
 	}

@@ -8,10 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/ladder"
 )
 
 // Architecture resolves the settings to exactly one architecture and opens it.
@@ -33,7 +37,7 @@ func (f *Factory) Architecture(ctx context.Context) (arch.Architecture, error) {
 }
 
 // WarnUnused warns of overrides in vain: of parameters that the opened model does not use.
-func (f *Factory) WarnUnused(t *Target, d *arch.Description) {
+func (f *Factory) WarnUnused(t *models.Found, d *arch.Description) {
 	for _, name := range slices.Sorted(maps.Keys(t.OpenRequest.Overrides)) {
 		if d.Ignores(name) {
 			f.Streams.Warn(fmt.Sprintf("%s is overridden, and the %s model of %s does not use it", name,
@@ -42,51 +46,26 @@ func (f *Factory) WarnUnused(t *Target, d *arch.Description) {
 	}
 }
 
-// Searched is Architecture with the candidates that the flags ask for.
-func (f *Factory) Searched(ctx context.Context, s *SearchFlags) (arch.Architecture, error) {
-	a, err := f.Architecture(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.Restrict(ctx, a, f.Settings.Kernel, f.Streams.In)
-}
-
 // Open opens a target. It may be called from several goroutines.
-func (f *Factory) Open(ctx context.Context, t *Target) (arch.Architecture, error) {
-	r := t.OpenRequest
-	if r.Model != "" && !t.Arch.Has(r.Model) {
-		return nil, diag.Inputf("%s has no model %q", t.Arch.ID, r.Model).At("--model").
-			Do("use one of %s", strings.Join(t.Arch.Models, ", "))
-	}
-	if r.Kernel != "" && !slices.Contains(t.Arch.Kernels, r.Kernel) {
-		return nil, diag.Inputf("no model of %s predicts the kernel family %q", t.Arch.ID, r.Kernel).At("--kernel").
-			Do("use one of %s", strings.Join(t.Arch.Kernels, ", "))
-	}
-	a, err := f.host.Open(ctx, r)
+func (f *Factory) Open(ctx context.Context, t *models.Found) (arch.Architecture, error) {
+	a, err := t.Open(ctx, f.host)
 	var d *diag.Error
-	if errors.As(err, &d) && d.Where == hw.OverridePlace {
+	if !errors.As(err, &d) {
+		return a, err
+	}
+	switch d.Where {
+	case hw.OverridePlace:
 		return nil, d.At("%s", f.overridePlace(t))
-	}
-	if errors.As(err, &d) && d.Where == hw.FilePlace {
+	case hw.FilePlace:
 		return nil, d.At("%s", f.Settings.DeviceFile)
+	case models.ModelPlace, models.KernelPlace, models.RungPlace:
+		return nil, d.At("--%s", d.Where)
 	}
-	if err != nil {
-		return nil, err
-	}
-	// The answer of a model on another rung would be reported under a wrong name.
-	if d := a.Describe(); r.Rung != "" && d.Rung != r.Rung {
-		is := "rung " + string(d.Rung)
-		if d.RungReason != "" {
-			is += " " + d.RungReason
-		}
-		return nil, diag.Inputf("the %s model of %s is on %s, and %s was asked for", d.Model, d.ID(), is, r.Rung).
-			At("--rung").Do("leave it out")
-	}
-	return a, nil
+	return nil, err
 }
 
 // overridePlace says where the hardware numbers of a target come from.
-func (f *Factory) overridePlace(t *Target) string {
+func (f *Factory) overridePlace(t *models.Found) string {
 	switch place := "--arch " + t.Named + ":" + t.WhatIf; {
 	case t.WhatIf == "":
 		return f.Settings.HWParams
@@ -97,18 +76,6 @@ func (f *Factory) overridePlace(t *Target) string {
 	}
 }
 
-// CommonModel returns the class of the best model of the first target that all targets have a model of. It is empty if
-// they have no class in common.
-func CommonModel(targets []Target) string {
-	for m := range targets[0].Arch.Models {
-		class := string(targets[0].Arch.Class(m))
-		if !slices.ContainsFunc(targets, func(t Target) bool { return !t.Arch.Has(class) }) {
-			return class
-		}
-	}
-	return ""
-}
-
 // OpenGPU opens the model of a GPU that a driver describes, in this machine or in another one. change, which may be
 // nil, changes the request.
 func (f *Factory) OpenGPU(
@@ -117,17 +84,16 @@ func (f *Factory) OpenGPU(
 	if err := f.connect(ctx); err != nil {
 		return nil, err
 	}
-	m, err := f.host.FindLive(ctx, d.Arch, &arch.LiveDevice{Name: d.Name, Attributes: d.Attributes})
+	found, err := models.Find(ctx, f.host, &models.Target{Arch: d.Arch,
+		Live:  &arch.LiveDevice{Name: d.Name, Attributes: d.Attributes},
+		Model: f.Settings.Model, Kernel: f.Settings.Kernel, Rung: arch.Rung(f.Settings.Rung)})
 	if err != nil {
 		return nil, err
 	}
-	t := Target{Match: m, OpenRequest: m.Request(), Named: m.ID()}
-	t.OpenRequest.Model, t.OpenRequest.Kernel = f.Settings.Model, f.Settings.Kernel
-	t.OpenRequest.Rung = arch.Rung(f.Settings.Rung)
 	if change != nil {
-		change(&t.OpenRequest)
+		change(&found.OpenRequest)
 	}
-	return f.Open(ctx, &t)
+	return f.Open(ctx, &found)
 }
 
 // Executor opens the executor of the plugin of that name, or of the first plugin that runs kernels. It ends with the
@@ -147,4 +113,79 @@ func (f *Factory) pluginVersion(name string) string {
 		}
 	}
 	return ""
+}
+
+// Tunable opens a target as a model whose constants can be fitted.
+func (f *Factory) Tunable(ctx context.Context, t *models.Found) (fit.Tunable, error) {
+	a, err := f.Open(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	d := a.Describe()
+	m, ok := a.(fit.Tunable)
+	if ok && slices.ContainsFunc(d.Constants, func(c arch.Constant) bool { return c.Fits() }) {
+		return m, nil
+	}
+	none := diag.Inputf("the %s model of %s has no quantities to fit", d.Model, d.Arch)
+	if len(t.Arch.Fitted) > 0 {
+		none = none.Do("use --model %s", strings.Join(t.Arch.Fitted, " or "))
+	}
+	return nil, none
+}
+
+// Calibration returns the microbenchmarks of a device, from the plugin that has its architecture.
+func (f *Factory) Calibration(ctx context.Context, d exec.Device) (*calibrate.Plan, error) {
+	if err := f.connect(ctx); err != nil {
+		return nil, err
+	}
+	m, err := f.host.FindLive(ctx, d.Arch, &arch.LiveDevice{Name: d.Name, Attributes: d.Attributes})
+	if err != nil {
+		return nil, err
+	}
+	if !m.Manifest.Calibrates {
+		return nil, diag.Inputf("there are no microbenchmarks for %s (%s)", d.Name, d.Arch).
+			Do("the plugin %s has none", m.Manifest.Name)
+	}
+	p, err := f.host.Optional(ctx, m.Manifest.Name)
+	if err != nil {
+		return nil, err
+	}
+	return p.Calibration(ctx, d)
+}
+
+// Ladder returns the ladder of kernels of the plugin that has the architecture of the settings. If they name none, it
+// is the first ladder of any plugin, and the settings name the device of its claims from then on.
+func (f *Factory) Ladder(ctx context.Context) (*ladder.Ladder, error) {
+	s := &f.Settings
+	anywhere := len(s.Arch) == 0 && s.Device == "" && s.DeviceFile == ""
+	var plugin *arch.Manifest
+	if anywhere {
+		all, err := f.Manifests(ctx)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(all, func(m arch.Manifest) bool { return m.Ladder })
+		if i < 0 {
+			return nil, diag.Inputf("no plugin has a ladder of kernels")
+		}
+		plugin = &all[i]
+	} else {
+		targets, err := f.Targets(ctx, s.Arch, s.Device)
+		if err != nil {
+			return nil, err
+		}
+		if plugin = targets[0].Manifest; !plugin.Ladder {
+			return nil, diag.Inputf("there is no ladder of kernels for %s", targets[0].Arch.ID).
+				Do("the plugin %s has none", plugin.Name)
+		}
+	}
+	p, err := f.host.Optional(ctx, plugin.Name)
+	if err != nil {
+		return nil, err
+	}
+	l, err := p.Ladder(ctx)
+	if err == nil && anywhere {
+		s.Arch = []string{l.Device}
+	}
+	return l, err
 }

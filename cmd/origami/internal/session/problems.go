@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -61,12 +62,33 @@ func (f *ProblemFlags) RegisterFile(flags *pflag.FlagSet) {
 // RegisterRecords adds the flags of a command that answers for the problems of a data set: which of them to answer,
 // which configurations to consider, and the type and layout that a file of times leaves out.
 func (f *ProblemFlags) RegisterRecords(flags *pflag.FlagSet) {
+	f.RegisterLayout(flags)
+	f.Search.Register(flags)
+	f.registerProblems(flags)
+}
+
+// RegisterLayout adds the flags that say which of measured times to use: type, layout and kernel family.
+func (f *ProblemFlags) RegisterLayout(flags *pflag.FlagSet) {
 	f.Batch.value = 1
 	flags.SortFlags = false
 	f.registerLayout(flags)
 	f.registerFamily(flags)
+}
+
+// Grid are the flags of a command that answers for a grid of sizes.
+type Grid struct{ M, N, K Sizes }
+
+// Sizes returns the sizes of the grid in the order m, n, k. Those that are not given are empty.
+func (g *Grid) Sizes() [3][]int { return [3][]int{g.M.values, g.N.values, g.K.values} }
+
+// RegisterGrid adds the flags, with those of the type, the layout, the kernel family and the configurations.
+func (f *ProblemFlags) RegisterGrid(flags *pflag.FlagSet, g *Grid) {
+	flags.VarP(&g.M, "m", "m", "rows of A and C: a list of sizes and of ranges start:stop, start:step:stop or\n"+
+		"start:step:increment:stop, where the step grows by the increment")
+	flags.VarP(&g.N, "n", "n", "columns of B and C")
+	flags.VarP(&g.K, "k", "k", "columns of A, rows of B")
+	f.RegisterLayout(flags)
 	f.Search.Register(flags)
-	f.registerProblems(flags)
 }
 
 func (f *ProblemFlags) registerLayout(flags *pflag.FlagSet) {
@@ -116,10 +138,19 @@ func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
 	return base, err
 }
 
+// Contraction returns the contraction that the flags describe. A name of Tensile gives the types as well.
+func (f *ProblemFlags) Contraction(dtype string) (*ask.Plans, error) {
+	base, err := f.Base(dtype)
+	if err != nil {
+		return nil, err
+	}
+	return f.Contract.plans(base)
+}
+
 // Asks reports whether the flags ask about a problem, or about a file of them.
 func (f *ProblemFlags) Asks() bool {
 	return f.Problems != "" || f.Contract.Text != "" ||
-		slices.ContainsFunc(f.sizes(), func(n named) bool { return n.set })
+		slices.ContainsFunc(f.sizes(), func(n sizeFlag) bool { return n.set })
 }
 
 // One returns the problem that the flags of a command without --problems describe.
@@ -172,7 +203,7 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 			if ctx.Err() != nil {
 				return nil, err
 			}
-			return nil, diag.Inputf("the file cannot be read: %v", withoutPath(err)).At("--problems %s", name).
+			return nil, diag.Inputf("the file cannot be read: %v", diag.WithoutPath(err)).At("--problems %s", name).
 				Do("give a file with m, n and k of each problem, in CSV, TSV or JSON")
 		}
 		in, list.closer = file, file
@@ -242,23 +273,23 @@ func (p *Problems) Close() {
 	}
 }
 
-type named struct {
+type sizeFlag struct {
 	flag string
 	set  bool
 }
 
 // sizes lists the flags that one problem needs.
-func (f *ProblemFlags) sizes() []named {
-	m := named{"-m", f.M.set}
+func (f *ProblemFlags) sizes() []sizeFlag {
+	m := sizeFlag{"-m", f.M.set}
 	if f.Groups.groups != (gemm.Groups{}) {
-		m = named{"--groups", true}
+		m = sizeFlag{"--groups", true}
 	}
-	return []named{m, {"-n", f.N.set}, {"-k", f.K.set}}
+	return []sizeFlag{m, {"-n", f.N.set}, {"-k", f.K.set}}
 }
 
 // checkNoFile refuses flags that describe one problem beside a file of problems.
 func (f *ProblemFlags) checkNoFile() error {
-	for _, d := range append(f.sizes(), named{"--contract", f.Contract.Text != ""}) {
+	for _, d := range append(f.sizes(), sizeFlag{"--contract", f.Contract.Text != ""}) {
 		if d.set {
 			return diag.Inputf("%s and --problems contradict each other", d.flag).Do("leave one of them out")
 		}
@@ -269,7 +300,12 @@ func (f *ProblemFlags) checkNoFile() error {
 // one returns the problem that the flags describe.
 func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
 	if f.Contract.Text != "" {
-		return f.singleLaunch(p)
+		// One launch: a GEMM, or otherwise a kernel with nested indices.
+		plans, err := f.Contract.plans(p)
+		if err != nil {
+			return p, err
+		}
+		return plans.List[len(plans.List)-1].Problem, nil
 	}
 	var missing []string
 	for _, d := range f.sizes() {

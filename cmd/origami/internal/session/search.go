@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -55,6 +54,10 @@ func (f *SearchFlags) Restrict(
 	if err != nil {
 		return nil, err
 	}
+	space, err := models.ParseSpace("--space", f.Space)
+	if err != nil {
+		return nil, err
+	}
 	var text []byte
 	if f.Candidates != "" {
 		if text, err = f.read(ctx, stdin); err != nil {
@@ -65,9 +68,9 @@ func (f *SearchFlags) Restrict(
 	for _, name := range d.Kernels {
 		var one family
 		if f.Candidates == "" {
-			var space arch.Space
-			space, one.err = parseSpace(f.Space, name, d.Axes(name))
-			one.Architecture = &searched{Architecture: a, space: space}
+			var of arch.Space
+			of, one.err = space.Of(d, name)
+			one.Architecture = &searched{Architecture: a, space: of}
 		} else {
 			var list []gemm.Config
 			list, one.err = problems.Candidates(f.Candidates, text, name, d)
@@ -83,50 +86,22 @@ func (f *SearchFlags) Restrict(
 	return nil, r.of[first].err
 }
 
+// Searched is Architecture with the candidates that the flags ask for.
+func (f *Factory) Searched(ctx context.Context, s *SearchFlags) (arch.Architecture, error) {
+	a, err := f.Architecture(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.Restrict(ctx, a, f.Settings.Kernel, f.Streams.In)
+}
+
 // read returns the file of candidates. Several architectures may ask for it.
 func (f *SearchFlags) read(ctx context.Context, stdin io.Reader) ([]byte, error) {
 	f.once.Do(func() {
-		r := Reader(ctx, stdin)
-		if f.Candidates != "-" {
-			var file io.ReadCloser
-			if file, f.err = OpenFile(ctx, f.Candidates); f.err != nil {
-				return
-			}
-			defer file.Close()
-			r = file
-		}
-		f.text, f.err = limit.ReadAll(r, f.Candidates, limit.Table, "leave configurations out")
+		f.text, f.err = source{f.Candidates, "the file", "--candidates " + f.Candidates, limit.Table,
+			"leave configurations out", "give a JSON or CSV file of configurations"}.readOr(ctx, stdin)
 	})
-	if f.err == nil || limit.Exceeded(f.err) != nil || ctx.Err() != nil {
-		return f.text, f.err
-	}
-	return nil, diag.Inputf("the file cannot be read: %v", withoutPath(f.err)).At("--candidates %s", f.Candidates).
-		Do("give a JSON or CSV file of configurations")
-}
-
-// parseSpace reads the words of --space.
-func parseSpace(words []string, kernel string, axes []gemm.Axis) (arch.Space, error) {
-	space := arch.Space{Kernel: kernel}
-	var seen []string
-	for _, word := range words {
-		name, text, _ := strings.Cut(word, "=")
-		place := "--space " + word
-		values := strings.Split(text, ",")
-		if text == "" || slices.Contains(values, "") {
-			return space, diag.Inputf("the axis %s has no values", name).At("%s", place).
-				Do("write AXIS=VALUE,VALUE, as in split_k=1,2,4,8")
-		}
-		name, err := space.Set(name, values, axes)
-		if err != nil {
-			return space, diag.Within(place, err)
-		}
-		if slices.Contains(seen, name) {
-			return space, diag.Inputf("the axis %s is given twice", name).At("%s",
-				place).Do("give all its values in one list")
-		}
-		seen = append(seen, name)
-	}
-	return space, nil
+	return f.text, f.err
 }
 
 // restricted is an architecture with other candidates of each kernel family. It has no Rank method, so that rankings

@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
@@ -130,7 +131,7 @@ func (o *CalibrateOptions) device(ctx context.Context, x exec.Executor) (int, ex
 		return 0, exec.Device{}, err
 	}
 	name, number, _ := strings.Cut(o.Factory.Settings.Device, ":")
-	if name != "" && name != session.DeviceAuto {
+	if name != "" && name != arch.LiveID {
 		return 0, exec.Device{}, diag.Inputf("a GPU of this machine is measured, and %s is a name of origami's",
 			o.Factory.Settings.Device).At("--device").Do("use auto, or auto:1 for the second GPU")
 	}
@@ -141,7 +142,7 @@ func (o *CalibrateOptions) device(ctx context.Context, x exec.Executor) (int, ex
 		}
 	}
 	if at < 0 || at >= len(devices) {
-		return 0, exec.Device{}, &diag.Error{Kind: diag.Device, Where: "--device " + session.DeviceAuto + ":" + number,
+		return 0, exec.Device{}, &diag.Error{Kind: diag.Device, Where: "--device " + arch.LiveID + ":" + number,
 			What: "this machine has no such GPU", Fix: fmt.Sprintf("it has %d, numbered from 0", len(devices))}
 	}
 	return at, devices[at], nil

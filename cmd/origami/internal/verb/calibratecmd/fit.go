@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -155,7 +156,7 @@ const fittedSuffix = "-fitted"
 
 // sheet returns the device file without the fitted constants: the numbers in use, under another name than those of the
 // shipped devices. The name in use is an alias, since measurements bear it.
-func (o *FitOptions) sheet(d *arch.Description, t *session.Target) (*hw.Sheet, error) {
+func (o *FitOptions) sheet(d *arch.Description, t *models.Found) (*hw.Sheet, error) {
 	h := hw.Header{Arch: d.Arch, Device: o.Name, Name: d.DeviceName, Vendor: d.Vendor}
 	var given *hw.Sheet
 	if t.OpenRequest.DeviceFile != nil {
@@ -187,7 +188,7 @@ func (o *FitOptions) sheet(d *arch.Description, t *session.Target) (*hw.Sheet, e
 }
 
 // open opens the model with the numbers of a sheet.
-func (o *FitOptions) open(ctx context.Context, t session.Target, sheet *hw.Sheet) (fit.Tunable, error) {
+func (o *FitOptions) open(ctx context.Context, t models.Found, sheet *hw.Sheet) (fit.Tunable, error) {
 	text, err := hw.EncodeSheet(sheet)
 	if err != nil {
 		return nil, err

@@ -46,13 +46,13 @@ var aboutHeader = []string{"side", "device", "units", "model", "family", "rung",
 func (c *comparison) about(i int) []string {
 	s := &c.sides[i]
 	if s.err != nil {
-		return []string{s.name(), s.ID(), "", "", "", "", "no answer: " + s.err.Error()}
+		return []string{s.Called(), s.ID(), "", "", "", "", "no answer: " + s.err.Error()}
 	}
 	model := s.desc.Model
 	if s.desc.RanksOnly {
 		model += ", ranks only"
 	}
-	return []string{s.name(), s.ID(), fmt.Sprintf("%d %ss at %s", s.desc.Units, s.desc.UnitName, s.desc.Clock),
+	return []string{s.Called(), s.ID(), fmt.Sprintf("%d %ss at %s", s.desc.Units, s.desc.UnitName, s.desc.Clock),
 		model, s.kernel, string(s.desc.Rung), c.checked(i)}
 }
 
@@ -86,7 +86,7 @@ func (c *comparison) checked(i int) string {
 func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 	header = append([]string{"problem"}, c.labels...)
 	for i := range c.sides {
-		header = append(header, c.sides[i].name())
+		header = append(header, c.sides[i].Called())
 		if i > 0 && ratios {
 			header = append(header, "÷ first")
 		}
@@ -107,7 +107,7 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 		}
 		fastest, lead := absent, absent
 		if v, ok := r.verdict(); ok {
-			fastest, lead = c.sides[v.side].name(), fmt.Sprintf("%.3f", v.lead)
+			fastest, lead = c.sides[v.side].Called(), fmt.Sprintf("%.3f", v.lead)
 			if !v.clear {
 				fastest += table.Doubt
 			}
@@ -128,7 +128,7 @@ func ratioCell(v float64, ok bool) string {
 func (c *comparison) standings() (header []string, rows [][]string) {
 	header = []string{""}
 	for i := range c.sides {
-		header = append(header, c.sides[i].name())
+		header = append(header, c.sides[i].Called())
 	}
 	all, classes := c.summaries()
 	cells := func(name string, cell func(*sideSummary) string, s *summary) {

@@ -84,7 +84,7 @@ func (c *comparison) speedFigure() *figure.Figure {
 	if len(classes) > 1 {
 		classes = append(classes, summary)
 	}
-	first := c.sides[0].name()
+	first := c.sides[0].Called()
 	f := &figure.Figure{Title: "Speed relative to " + first,
 		Caption: "Higher is faster: the geometric mean per class of shape, and how many problems of a class have both times.",
 		X:       figure.Axis{Label: "speed ÷ speed of " + first, Unit: "÷", Reference: 1}, Header: []string{"class"},
@@ -98,7 +98,7 @@ func (c *comparison) speedFigure() *figure.Figure {
 		if !c.sides[i].timed() {
 			continue
 		}
-		name := c.sides[i].name()
+		name := c.sides[i].Called()
 		f.Header = append(f.Header, name)
 		m := figure.Mark{Kind: figure.Groups, Series: i}
 		for k, group := range f.Y.Names {
@@ -113,7 +113,7 @@ func (c *comparison) speedFigure() *figure.Figure {
 
 // ratioFigure shows the time of each side relative to the first over the intensity, nil without a time.
 func (c *comparison) ratioFigure() *figure.Figure {
-	first := c.sides[0].name()
+	first := c.sides[0].Called()
 	f := &figure.Figure{Title: "Time relative to " + first,
 		Caption: "Below 1 is faster than " + first + ". Intensity counts the operands and the output once. " +
 			"The times are in the table of all problems.",
@@ -127,7 +127,7 @@ func (c *comparison) ratioFigure() *figure.Figure {
 			if ratio, ok := r.ratio(i); ok {
 				a, e := r.best(i)
 				m.Rows = append(m.Rows, figure.Row{X: a.Roofline(e).Intensity, Y: ratio,
-					Tip: figure.Tip("%s\n%s\n%.3f times the time of %s", r, c.sides[i].name(), ratio, first)})
+					Tip: figure.Tip("%s\n%s\n%.3f times the time of %s", r, c.sides[i].Called(), ratio, first)})
 			}
 		}
 		if len(m.Rows) > 0 {
@@ -146,7 +146,7 @@ func (c *comparison) roofFigure(t gemm.DType) *figure.Figure {
 	var rows [][]string
 	rateUnit := strings.TrimPrefix(digits.TeraRate(t), "T")
 	for i := range c.sides {
-		s, name := &sides[i], c.sides[i].name()
+		s, name := &sides[i], c.sides[i].Called()
 		*s = figure.RoofSide{Name: name, Device: &roofs.Device{}}
 		peak := float64(c.sides[i].desc.PeakFor(t))
 		for j := range c.rows {

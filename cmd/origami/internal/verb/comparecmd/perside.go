@@ -72,7 +72,7 @@ func (p *perSide) assign(flag string, sides []side, set func(*side, float64)) er
 		if !found {
 			names := make([]string, len(sides))
 			for i := range sides {
-				names[i] = sides[i].name()
+				names[i] = sides[i].Called()
 			}
 			return diag.Inputf("no architecture of the comparison is called %q", a.name).
 				At("%s %s=%v", flag, a.name, a.value).Do("use %s", strings.Join(names, ", "))
@@ -83,7 +83,7 @@ func (p *perSide) assign(flag string, sides []side, set func(*side, float64)) er
 
 // goesBy reports whether a name means a side. A what-if goes by the names of its device too.
 func (s *side) goesBy(name string) bool {
-	names := append([]string{s.Named, s.name(), s.ID(), s.Label(), s.Device.ID, s.Arch.ID}, s.Device.Aliases...)
+	names := append([]string{s.Named, s.Called(), s.ID(), s.Label(), s.Device.ID, s.Arch.ID}, s.Device.Aliases...)
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 

@@ -30,7 +30,7 @@ func (w *writer) contents() report.Contents {
 func (c *comparison) names() []string {
 	names := make([]string, len(c.sides))
 	for i := range c.sides {
-		names[i] = c.sides[i].name()
+		names[i] = c.sides[i].Called()
 	}
 	return names
 }

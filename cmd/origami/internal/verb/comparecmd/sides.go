@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -21,7 +22,7 @@ const libraryFamily = "library"
 
 // side is one architecture of a comparison.
 type side struct {
-	session.Target
+	models.Found
 	// dollars per second and watts are 0 if they are unknown.
 	dollars, watts float64
 
@@ -50,13 +51,13 @@ func open(ctx context.Context, o *Options) ([]side, error) {
 	sides := make([]side, len(targets))
 	var wg sync.WaitGroup
 	for i := range targets {
-		sides[i].Target = targets[i]
+		sides[i].Found = targets[i]
 		wg.Go(func() { sides[i].open(ctx, o) })
 	}
 	wg.Wait()
 	for i := range sides {
 		if s := &sides[i]; s.err == nil {
-			f.WarnUnused(&s.Target, s.desc)
+			f.WarnUnused(&s.Found, s.desc)
 		}
 	}
 	if err := o.Price.assign("--price", sides, (*side).setPrice); err != nil {
@@ -66,7 +67,7 @@ func open(ctx context.Context, o *Options) ([]side, error) {
 }
 
 // checkTargets refuses what is no comparison.
-func checkTargets(targets []session.Target) error {
+func checkTargets(targets []models.Found) error {
 	if len(targets) < 2 {
 		other := "h200"
 		if targets[0].Device.ID == other {
@@ -88,11 +89,11 @@ func checkTargets(targets []session.Target) error {
 }
 
 // sameModel makes the targets answer with one model.
-func sameModel(asked string, targets []session.Target) error {
+func sameModel(asked string, targets []models.Found) error {
 	if asked != "" {
 		return diag.Inputf("--same-model and --model contradict each other").Do("leave one of them out")
 	}
-	model := session.CommonModel(targets)
+	model := models.Common(targets)
 	if model == "" {
 		return diag.Inputf("the architectures have no model in common").At("--same-model").Do("leave it out")
 	}
@@ -122,21 +123,13 @@ func (s *side) openModel(ctx context.Context, f *session.Factory) (arch.Architec
 	r := &s.OpenRequest
 	if r.Kernel == "" && slices.Contains(s.Arch.Kernels, libraryFamily) {
 		r.Kernel = libraryFamily
-		a, err := f.Open(ctx, &s.Target)
+		a, err := f.Open(ctx, &s.Found)
 		if r.Model == "" || err == nil || diag.KindOf(err) != diag.Input {
 			return a, err
 		}
 		r.Kernel = ""
 	}
-	return f.Open(ctx, &s.Target)
-}
-
-// name is what the user called the side, with its hardware numbers.
-func (s *side) name() string {
-	if s.WhatIf == "" {
-		return s.Named
-	}
-	return s.Named + ":" + s.WhatIf
+	return f.Open(ctx, &s.Found)
 }
 
 // timed reports whether a side predicts times.
@@ -147,11 +140,11 @@ func askSides(
 	ctx context.Context, o *Options, sides []side, list []problems.Problem, done func(predictions int),
 ) (*comparison, error) {
 	c := &comparison{sides: sides, rows: make([]row, len(list))}
-	targets := make([]session.Target, len(sides))
+	targets := make([]models.Found, len(sides))
 	for i := range sides {
-		targets[i] = sides[i].Target
+		targets[i] = sides[i].Found
 	}
-	c.common = session.CommonModel(targets)
+	c.common = models.Common(targets)
 	problems := make([]gemm.Problem, len(list))
 	for i := range list {
 		problems[i] = list[i].Problem

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -216,7 +217,7 @@ type condition struct{ cache, scheme, release string }
 
 // publishedJob are times that a model predicts under the same conditions.
 type publishedJob struct {
-	target *session.Target
+	target *models.Found
 	times  []*publishedTime
 }
 
@@ -315,7 +316,7 @@ func (o *publishedOutcome) anyPredicted() error {
 
 // asked returns the target with the options for the conditions of a time, as far as its model has them and the user
 // does not set them. It is nil if the scheme cannot be asked for.
-func asked(target *session.Target, d *arch.Description, t *published.Time) (*session.Target, condition) {
+func asked(target *models.Found, d *arch.Description, t *published.Time) (*models.Found, condition) {
 	c, out := condition{}, *target
 	out.OpenRequest.Options = maps.Clone(target.OpenRequest.Options)
 	if out.OpenRequest.Options == nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
@@ -31,19 +32,12 @@ const mostAsked = 8
 
 // subject is an architecture that a page is about.
 type subject struct {
-	session.Target
+	models.Found
 	model  arch.Architecture
 	desc   *arch.Description
 	kernel string
 	// verdict is how the model did against measurements, nil without any.
 	verdict *verdict
-}
-
-func (s *subject) name() string {
-	if s.WhatIf == "" {
-		return s.Named
-	}
-	return s.Named + ":" + s.WhatIf
 }
 
 // builder makes a page.
@@ -114,12 +108,12 @@ func (b *builder) open(ctx context.Context) error {
 	b.subjects = make([]subject, len(targets))
 	for i := range targets {
 		s := &b.subjects[i]
-		s.Target = targets[i]
-		if s.model, err = f.Open(ctx, &s.Target); err != nil {
+		s.Found = targets[i]
+		if s.model, err = f.Open(ctx, &s.Found); err != nil {
 			return err
 		}
 		s.desc = s.model.Describe()
-		f.WarnUnused(&s.Target, s.desc)
+		f.WarnUnused(&s.Found, s.desc)
 		if s.kernel, err = ask.KernelFamily(s.desc, f.Settings.Kernel); err != nil {
 			return err
 		}
@@ -216,9 +210,9 @@ func (b *builder) details(ctx context.Context, problems []problems.Problem) erro
 	}
 	var titles, families []string
 	for i := range b.subjects {
-		families = append(families, fmt.Sprintf("%s (%s)", b.subjects[i].kernel, b.subjects[i].name()))
+		families = append(families, fmt.Sprintf("%s (%s)", b.subjects[i].kernel, b.subjects[i].Called()))
 		for j := range problems {
-			titles = append(titles, fmt.Sprintf("%s, %s", problems[j].Problem, b.subjects[i].name()))
+			titles = append(titles, fmt.Sprintf("%s, %s", problems[j].Problem, b.subjects[i].Called()))
 		}
 	}
 	if len(families) > 1 {

@@ -48,7 +48,7 @@ func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*fi
 	for i, v := range mapSizes {
 		names[i] = strconv.Itoa(v)
 	}
-	f := &figure.Figure{Title: fmt.Sprintf("%s: share of the roof over M and N, at K = %d, %s", s.name(), like.K,
+	f := &figure.Figure{Title: fmt.Sprintf("%s: share of the roof over M and N, at K = %d, %s", s.Called(), like.K,
 		like.DType),
 		Caption: "The shortest time that the data sheet's dense peak and bandwidth of DRAM allow ÷ the predicted " +
 			"time of the pick, in percent. A size that is crossed out has no answer.",

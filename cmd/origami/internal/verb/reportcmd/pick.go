@@ -40,7 +40,7 @@ func (b *builder) detail(ctx context.Context, to *report.Section, s *subject, pr
 			return ctx.Err()
 		}
 		b.failures.Add(problem.Where, diag.Within(s.Label(), a.Err))
-		to.Note(fmt.Sprintf("%s has no answer for %s: %v", s.name(), p, a.Err))
+		to.Note(fmt.Sprintf("%s has no answer for %s: %v", s.Called(), p, a.Err))
 		return nil
 	}
 	everyone, err := ask.Rank(ctx, s.model, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.kernel})

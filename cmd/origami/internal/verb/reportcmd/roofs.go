@@ -15,7 +15,7 @@ func rooflines(s *subject, a *ask.Ranking) *figure.Figure {
 	if a.Arch.RanksOnly || d.Peak() <= 0 {
 		return nil
 	}
-	side := figure.RoofSide{Name: s.name(), Device: d}
+	side := figure.RoofSide{Name: s.Called(), Device: d}
 	var rows [][]string
 	for k := range d.Ceilings {
 		c := &d.Ceilings[k]

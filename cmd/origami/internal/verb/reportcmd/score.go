@@ -143,7 +143,7 @@ func scoreOf(to *report.Section, s *subject) {
 	to.Facts(s.verdict.facts...)
 	for _, f := range s.verdict.figures {
 		titled := *f
-		titled.Title = s.name() + ": " + f.Title
+		titled.Title = s.Called() + ": " + f.Title
 		to.Figure(&titled)
 	}
 }

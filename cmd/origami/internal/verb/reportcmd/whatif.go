@@ -133,7 +133,7 @@ func sliderOf(label string, p *hw.Param) report.Slider {
 
 // open opens the model of the device at one place of the sliders.
 func (g *whatIfGrid) open(ctx context.Context, b *builder, s *subject, place int) (arch.Architecture, error) {
-	target := s.Target
+	target := s.Found
 	target.OpenRequest.Overrides = maps.Clone(s.OpenRequest.Overrides)
 	if target.OpenRequest.Overrides == nil {
 		target.OpenRequest.Overrides = map[string]hw.OverrideValue{}

@@ -1,0 +1,53 @@
+package models
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// Places of errors of Open: the fields of a target. A caller that knows where they come from replaces them.
+const (
+	ModelPlace  = "model"
+	KernelPlace = "kernel"
+	RungPlace   = "rung"
+)
+
+// Open finds and opens a target.
+func (t *Target) Open(ctx context.Context, s Source) (arch.Architecture, error) {
+	found, err := Find(ctx, s, t)
+	if err != nil {
+		return nil, err
+	}
+	return found.Open(ctx, s)
+}
+
+// Open opens a target that was found. It may be called from several goroutines.
+func (f *Found) Open(ctx context.Context, s Source) (arch.Architecture, error) {
+	r := &f.OpenRequest
+	if r.Model != "" && !f.Arch.Has(r.Model) {
+		return nil, diag.Inputf("%s has no model %q", f.Arch.ID, r.Model).At(ModelPlace).
+			Do("use one of %s", strings.Join(f.Arch.Models, ", "))
+	}
+	if r.Kernel != "" && !slices.Contains(f.Arch.Kernels, r.Kernel) {
+		return nil, diag.Inputf("no model of %s predicts the kernel family %q", f.Arch.ID, r.Kernel).At(KernelPlace).
+			Do("use one of %s", strings.Join(f.Arch.Kernels, ", "))
+	}
+	a, err := s.Open(ctx, *r)
+	if err != nil {
+		return nil, err
+	}
+	// The answer of a model on another rung would be reported under a wrong name.
+	if d := a.Describe(); r.Rung != "" && d.Rung != r.Rung {
+		is := "rung " + string(d.Rung)
+		if d.RungReason != "" {
+			is += " " + d.RungReason
+		}
+		return nil, diag.Inputf("the %s model of %s is on %s, and %s was asked for", d.Model, d.ID(), is, r.Rung).
+			At(RungPlace).Do("leave it out")
+	}
+	return a, nil
+}

@@ -1,0 +1,93 @@
+package models
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+)
+
+// A comma ends a target or a number, and which one is clear from the part behind it.
+func TestParse(t *testing.T) {
+	for _, c := range []struct{ words, device, want string }{
+		{"h200", "", "h200[]"},
+		{"", "h200", "h200[]"},
+		{"sm90 gfx942@mi300x", "h200", "sm90@h200[] gfx942@mi300x[]"},
+		{"sm90 gfx942", "h200", `it is not clear which --arch the device "h200" belongs to`},
+		{"sm90@h100", "h200", `it is not clear which --arch the device "h200" belongs to`},
+		{"h200,mi300x", "", "h200[] mi300x[]"},
+		{"sm90@h200 gfx942", "", "sm90@h200[] gfx942[]"},
+		{"h200:clock=1.5GHz,num_sms=66,mi300x", "", "h200[clock=1.5GHz,num_sms=66] mi300x[]"},
+		{"h200:clock=1.5GHz num_sms=66", "", "h200[clock=1.5GHz,num_sms=66]"},
+		{"h200,h200:l2_bytes=40MiB", "", "h200[] h200[l2_bytes=40MiB]"},
+		{"sm90@auto:1,auto:1:clock=1e9", "", "sm90@auto:1[] auto:1[clock=1e9]"},
+		{"clock=1GHz", "", "changes a number of no architecture"},
+		{"h200:clock=1GHz,clock=2GHz", "", "clock is given twice"},
+	} {
+		targets, err := Parse(strings.Fields(c.words), c.device)
+		var got []string
+		for i := range targets {
+			got = append(got, fmt.Sprintf("%s[%s]", targets[i].Name(), targets[i].whatIf))
+		}
+		text := strings.Join(got, " ")
+		if err != nil && !strings.Contains(err.Error(), c.want) || err == nil && text != c.want {
+			t.Errorf("%s, device %s: %s, %v; want %s", c.words, c.device, text, err, c.want)
+		}
+	}
+	targets, err := Parse([]string{"h200:clock=1.5GHz"}, "")
+	if v := targets[0].Overrides["clock"]; err != nil || v.Value != 1.5 || v.Unit != "GHz" {
+		t.Errorf("%v, %v", targets, err)
+	}
+}
+
+// A target is the same after a way through JSON.
+func TestTargetsAreJSON(t *testing.T) {
+	for _, text := range []string{
+		`{"arch":"sm90"}`,
+		`{"arch":"sm90","device":"h200","model":"refined","kernel":"mma","rung":"spec","options":{"l2":"cold"},` +
+			`"overrides":{"clock":{"value":1.5,"unit":"GHz"},"num_sms":{"value":66}},` +
+			`"space":{"block_m":[64,128],"cluster":["1"]},"compiled":"a,b","characterization":"c"}`,
+		`{"arch":"","live":{"name":"A GPU","attributes":{"num_sms":46}},"device_file":"arch: sm90\n"}`,
+	} {
+		first, err := Decode([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		written, err := json.Marshal(first)
+		if err != nil || string(written) != text {
+			t.Errorf("%s becomes %s, %v", text, written, err)
+		}
+		if again, err := Decode(written); err != nil || !reflect.DeepEqual(first, again) {
+			t.Errorf("%s is read as %+v, %v", written, again, err)
+		}
+	}
+}
+
+// A target means the device of its file by each of the device's names, and without a name.
+func TestDeviceFile(t *testing.T) {
+	const file = "arch: chip\ndevice: two\nname: A Chip\naliases: [second]\nvendor: Ours\n"
+	source := Providers{chips{}}
+	for name, want := range map[string]string{"": "chip@two", "chip": "chip@two", "CHIP@Two": "chip@two", "second": "chip@two",
+		"chip@one": "chip@one", "one": "chip@one", "chip@third": "chip has no device"} {
+		found, err := Find(t.Context(), source, &Target{Arch: name, DeviceFile: file})
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else if got = found.ID(); (found.OpenRequest.DeviceFile != nil) != (want == "chip@two") {
+			t.Errorf("%s: the request is %+v", name, found.OpenRequest)
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+type chips struct{ arch.Provider }
+
+func (chips) Manifest() arch.Manifest {
+	return arch.Manifest{Name: "chips", Archs: []arch.ArchEntry{{ID: "chip", Devices: []arch.DeviceEntry{{ID: "one"}}}}}
+}

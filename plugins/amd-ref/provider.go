@@ -39,9 +39,12 @@ var all = []catalog.Model{overTensile, amdorigami.Model, vendorLibrary.Model()}
 
 // overTensile predicts the kernels of AMD's libraries.
 var overTensile = catalog.Model{
-	Name: tensile.Name, Class: arch.ClassRefined, Kernels: []string{kernel.Name}, Needs: tensile.Needs,
+	Name: tensile.Name, Class: arch.ClassRefined, Kernels: []string{kernel.Name}, Needs: tensile.Needs, Fitted: true,
 	Open: func(s catalog.Selection) (arch.Architecture, error) {
-		m := tensile.New(s.Sheet, s.Params)
+		m, err := tensile.New(s.Sheet, s.Params)
+		if err != nil {
+			return nil, err
+		}
 		if len(s.Changed) > 0 { // the times of another device were not checked
 			m.Describe().Uncertainty = nil
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
+	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
 )
 
 // Check is what the times of the model's picks on a device were compared with. TestChecked writes zchecked.go.
@@ -30,9 +31,6 @@ const ShortSeconds = 20e-6
 // Level is the share of recorded times that the ranges of a Check contain.
 const Level = 0.9
 
-// fittedTo names the sizes with AMD's choices and speeds. The binary does not contain them.
-const fittedTo = "amd-ref/data"
-
 // uncertainty returns the uncertainty of a device's times, if they were compared with any.
 func uncertainty(device string) []arch.Uncertainty {
 	for i := range checks {
@@ -48,7 +46,7 @@ func uncertainty(device string) []arch.Uncertainty {
 			Source: fmt.Sprintf("speeds of the kernels that AMD's tuning chose, to which the model was fitted; "+
 				"of the other half of the sizes the ranges hold %.0f %%", 100*c.Held),
 			Checked: arch.Checked{
-				DataSet: fittedTo, Sizes: c.Sizes, Times: c.Sizes, Divisor: c.Divisor, Split: c.Split,
+				DataSet: terms.DataSet, Sizes: c.Sizes, Times: c.Sizes, Divisor: c.Divisor, Split: c.Split,
 				M: c.M, N: c.N, K: c.K, Batch: arch.Range{Low: 1, High: 1}, Flops: c.Flops,
 			},
 		}

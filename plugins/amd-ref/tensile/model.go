@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
@@ -44,8 +45,32 @@ type Model struct {
 // rate of a type on one CU.
 type rate struct{ flops, energy float64 }
 
-// New returns the model on a device, whose architecture is one of terms.Generations.
-func New(sheet *hw.Sheet, params hw.Set) *Model { return newModel(sheet, params, nil) }
+// New returns the model on a device, whose architecture is one of terms.Generations. A value of the device file that a
+// quantity cannot have is an error.
+func New(sheet *hw.Sheet, params hw.Set) (*Model, error) {
+	if err := fit.Use(constants(terms.Generations[sheet.Arch]), sheet, Name); err != nil {
+		return nil, err
+	}
+	return newModel(sheet, params, nil), nil
+}
+
+// constants are the numbers of the model for a generation, as they are shipped.
+func constants(g *terms.Generation) []arch.Constant {
+	all := g.Constants()
+	for i := range terms.Quantities {
+		q := &terms.Quantities[i]
+		all = append(all, q.Constant(q.On(arch.RungSpec, g.Name)))
+	}
+	return all
+}
+
+// EstimateWith implements fit.Tunable.
+func (m *Model) EstimateWith(
+	ctx context.Context, values []map[string]float64, sample []fit.Kernels,
+) ([][]unit.Seconds, error) {
+	with := func(v map[string]float64) (arch.Architecture, error) { return m.With(v), nil }
+	return fit.EstimateEach(ctx, with, values, sample)
+}
 
 // With returns the model with other values of quantities, by name.
 func (m *Model) With(values map[string]float64) *Model { return newModel(m.sheet, m.params, values) }
@@ -95,20 +120,21 @@ func (m *Model) describe(values map[string]float64) {
 		SharedMemory: unit.Bytes(get("lds_bytes")), RegisterFile: int(get("registers_per_cu")),
 		RegistersPerThread: int(get("registers_per_thread")),
 		Params:             m.params, Peak: arch.PeakRates(m.params), Terms: tabled.Schema(terms.Terms, terms.Page),
-		Constants: m.generation.Constants(),
+		Constants: constants(m.generation),
 		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Families: []arch.Family{{
 			Name: kernel.Name, Doc: kernel.Doc, Axes: kernel.Axes, Types: m.types(),
 		}},
 	}
-	for i := range terms.Quantities {
-		q := &terms.Quantities[i]
-		m.Description.Constants = append(m.Description.Constants, q.Constant(q.On(arch.RungSpec, m.generation.Name)))
-	}
+	_ = fit.Use(m.Description.Constants, m.sheet, Name) // New has checked the device file
 	tabled.Override(m.Description.Constants, values)
 	m.Description.Widen("LDS", arch.AtShared, "lds_width")
 	m.Description.Atoms, m.Description.Uncertainty = m.atoms(), uncertainty(m.sheet.Device)
-	m.Description.Fitted = []arch.Fitted{{DataSet: fittedTo}}
+	m.Description.Fitted = []arch.Fitted{{DataSet: terms.DataSet}}
+	if f := m.sheet.Fitted; f != nil {
+		m.Description.Fitted = append(m.Description.Fitted,
+			arch.Fitted{DataSet: f.DataSet, Kernel: f.Kernel, Problems: f.Problems})
+	}
 	used := []string{"lds_bytes", "registers_per_thread"}
 	for _, t := range gemm.DTypes() {
 		if m.takes(t) {

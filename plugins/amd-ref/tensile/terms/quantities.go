@@ -85,7 +85,12 @@ func (g *Generation) Constants() []arch.Constant {
 // DefaultGroup is the constant default_group.
 const DefaultGroup = 8
 
-// Quantities are the fitted numbers, each with its bounds and its values for gfx900, gfx90a and gfx942.
+// DataSet names the sizes with AMD's choices and speeds. The binary does not contain them.
+const DataSet = "amd-ref/data"
+
+// Quantities are the fitted numbers, each with its bounds and its values for gfx900, gfx90a and gfx942. Shares end at 1,
+// and rates at what the hardware has: 128 B per cycle of the LDS and 64 of the L1 (instruction sets), the rest of a
+// bound is a factor of ten or so around what the recorded times of all generations say.
 var Quantities = []tabled.Quantity{
 	fitted("launch_seconds", "s", "launch of a kernel", 2.5e-6, 6e-6, 6e-06, 6e-06, 3.15e-06),
 	fitted("compute_share", one, "rate of the matrix cores, or of FMA, ÷ peak", 0.5, 1, 0.7832, 0.7766, 1),
@@ -116,7 +121,7 @@ func fitted(name, unit, doc string, low, high float64, gfx900, gfx90a, gfx942 fl
 	q := tabled.Quantity{Name: name, Unit: unit, Doc: doc, Low: low, High: high}
 	for i, value := range []float64{gfx900, gfx90a, gfx942} {
 		g := []*Generation{Vega, CDNA2, CDNA3}[i].Name
-		q.Rungs = append(q.Rungs, tabled.Value{Of: g, Value: value,
+		q.Rungs = append(q.Rungs, tabled.Value{Of: g, Value: value, DataSet: DataSet,
 			Source: "fitted on the recorded choices and speeds of " + g + " in plugins/amd-ref/data, 2026-11-22"})
 	}
 	return q

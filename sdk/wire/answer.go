@@ -236,6 +236,5 @@ func fromRanking(q *pb.Ranking, top int, kernel string, d *arch.Description) (se
 
 func fromMapping(q *pb.MappingResponse) (arch.Mapping, error) {
 	var c check
-	return arch.Mapping{GroupM: c.count("the group", q.GetGroupM()), XCDs: c.count("XCDs", q.GetXcds()),
-		Chunk: c.count("the chunk", q.GetChunk())}, c.err
+	return c.decodeMappingResponse(q), c.err
 }

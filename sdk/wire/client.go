@@ -59,16 +59,8 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 
 // Manifest asks the plugin what it provides.
 func (c *Client) Manifest(ctx context.Context) (arch.Manifest, error) {
-	var resp *pb.ManifestResponse
-	err := c.repeat(ctx, "Manifest", func() (err error) {
-		resp, err = c.arch.Manifest(ctx, &pb.ManifestRequest{})
-		return err
-	}, nil)
-	if err != nil {
-		return arch.Manifest{}, err
-	}
-	m, err := fromManifest(resp.GetManifest())
-	return m, c.nonsense("Manifest", err)
+	return ask(ctx, c, "Manifest", c.arch.Manifest, &pb.ManifestRequest{},
+		func(q *pb.ManifestResponse) (arch.Manifest, error) { return fromManifest(q.GetManifest()) })
 }
 
 // Open opens an architecture in the plugin.
@@ -96,6 +88,21 @@ func (c *Client) Open(ctx context.Context, r arch.OpenRequest) (*Architecture, e
 	}
 	a.opened = resp
 	return a, nil
+}
+
+// ask makes a call that needs no handle, and converts its answer.
+func ask[Q, R, T any](ctx context.Context, c *Client, op string,
+	call func(context.Context, Q, ...grpc.CallOption) (R, error), q Q, from func(R) (T, error)) (got T, err error) {
+	var resp R
+	err = c.repeat(ctx, op, func() (err error) {
+		resp, err = call(ctx, q)
+		return err
+	}, nil)
+	if err != nil {
+		return got, err
+	}
+	got, err = from(resp)
+	return got, c.nonsense(op, err)
 }
 
 // ErrDied is what a connection's error wraps when the process behind it is gone. A connection that starts the process

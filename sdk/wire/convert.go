@@ -1,12 +1,12 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -14,9 +14,11 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-// The conversions between core and protobuf stand in a file per message: problem.go, config.go, space.go, answer.go,
-// manifest.go, open.go, description.go, status.go and executor_convert.go. toX never fails. fromX checks what the type
-// system of protobuf leaves open (lengths, indices, enum values, finite numbers) and says what is wrong, without saying
+//go:generate go run ./internal/gen
+
+// The conversions between core and protobuf are generated (zmessages.go) where a field of core is a field of the
+// message. The files with the calls have the rest. toX and encodeX never fail. fromX and decodeX check what the type
+// system of protobuf leaves open (lengths, indices, enum values, finite numbers) and say what is wrong, without saying
 // who sent it: the caller knows that. Element types, bounds, tiers, keys and dimensions have the same numbers on both
 // sides; convert_test.go holds them to that.
 
@@ -48,12 +50,55 @@ func (t *names) index(name string) uint32 {
 }
 
 // check passes values through and keeps the first complaint about one.
-type check struct{ err error }
+type check struct {
+	err   error
+	place place
+}
+
+// place is the message with a name that is being read.
+type place struct{ what, name string }
 
 func (c *check) fail(format string, args ...any) {
-	if c.err == nil {
+	switch {
+	case c.err != nil:
+	case c.place.name != "":
+		c.err = fmt.Errorf("%s %s: %w", c.place.what, c.place.name, fmt.Errorf(format, args...))
+	default:
 		c.err = fmt.Errorf(format, args...)
 	}
+}
+
+// each converts the elements of a list to messages.
+func each[T, Q any](list []T, to func(*T) Q) []Q {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]Q, len(list))
+	for i := range list {
+		out[i] = to(&list[i])
+	}
+	return out
+}
+
+// all converts the messages of a list.
+func all[Q, T any](list []Q, from func(Q) T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]T, len(list))
+	for i, q := range list {
+		out[i] = from(q)
+	}
+	return out
+}
+
+// enum admits the numbers from least to most. An unknown one becomes least.
+func (c *check) enum(name string, v, least, most int32) int32 {
+	if v < least || v > most {
+		c.fail("unknown %s %d", name, v)
+		return least
+	}
+	return v
 }
 
 // mostNumber bounds the magnitude of every number, leastNumber that of an amount that is not zero. They lie far outside
@@ -71,12 +116,11 @@ func (c *check) finite(name string, v float64) float64 {
 	return v
 }
 
-// atMost is amount for a quantity that is known never to be large.
-func (c *check) atMost(name string, v, most float64) float64 {
-	if c.amount(name, v) > most {
+// atMost is for a quantity that is known never to be large.
+func (c *check) atMost(name string, v, most float64) {
+	if v > most {
 		c.fail("%s is %v, above %v", name, v, most)
 	}
-	return v
 }
 
 // attributes are the numbers of a live device; none is nil.
@@ -120,21 +164,63 @@ func (c *check) named(what, name string) string {
 }
 
 func (c *check) elementType(t pb.ElementType) gemm.DType {
-	d, err := fromElementType(t)
-	if err == nil && d == 0 {
-		err = errors.New("an unspecified element type")
-	}
-	if err != nil {
-		c.fail("%v", err)
+	d := c.optionalType(t)
+	if t == 0 {
+		c.fail("an unspecified element type")
 	}
 	return d
 }
 
+func (c *check) optionalType(t pb.ElementType) gemm.DType {
+	d, err := fromElementType(t)
+	return admit(c, d, err)
+}
+
+func (c *check) major(m pb.Major) gemm.Major {
+	major, err := fromMajor(m)
+	return admit(c, major, err)
+}
+
+// config admits a missing configuration.
+func (c *check) config(q *pb.Configs) (config gemm.Config) {
+	if q == nil {
+		return config
+	}
+	config, err := fromConfig(q)
+	return admit(c, config, err)
+}
+
+func (c *check) problems(list []*pb.Problem) []gemm.Problem {
+	return all(list, func(q *pb.Problem) gemm.Problem {
+		p, err := fromProblem(q)
+		return admit(c, p, err)
+	})
+}
+
+// admit passes a value through that was checked elsewhere.
+func admit[T any](c *check, v T, err error) T {
+	if err != nil {
+		c.fail("%w", err)
+	}
+	return v
+}
+
 // rung admits the unspecified one: a model may not say what it stands on.
 func (c *check) rung(r pb.Rung) arch.Rung {
-	if r < 0 || int(r) >= len(rungs) {
-		c.fail("unknown rung %d", r)
-		return ""
+	return rungs[c.enum("rung", int32(r), 0, int32(len(rungs)-1))]
+}
+
+// toTime is zero for no time.
+func toTime(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
 	}
-	return rungs[r]
+	return t.UnixNano()
+}
+
+func fromTime(nanoseconds int64) (t time.Time) {
+	if nanoseconds == 0 {
+		return t
+	}
+	return time.Unix(0, nanoseconds).UTC()
 }

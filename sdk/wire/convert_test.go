@@ -15,6 +15,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
@@ -116,12 +117,9 @@ func TestDescriptionsSurvive(t *testing.T) {
 	allSet(t, toProblem(p))
 	problem, err := fromProblem(toProblem(p))
 	same(t, p, problem, err)
-	// The core types have no more fields than these tests fill.
-	for _, v := range []any{*a.Describe(), m, arch.ArchEntry{}, arch.Constant{}, r, s, gemm.Config{}, gemm.Problem{},
-		gemm.Types{},
-		arch.Estimate{}, arch.Uncertainty{}, arch.Checked{}, arch.Layout{}, arch.Range{}, arch.Fitted{}, arch.ErrorRange{},
-		arch.Mapping{}, arch.Rejection{}, arch.Family{}, arch.Ceiling{},
-		arch.AxisValues{}, gemm.Axis{}, selector.Result{}, selector.Entry{}} {
+	// The core types with conversions by hand have no more fields than these tests fill.
+	for _, v := range []any{arch.ArchEntry{}, r, s, gemm.Config{}, gemm.Problem{}, arch.Estimate{}, arch.Rejection{},
+		arch.AxisValues{}, selector.Result{}, selector.Entry{}} {
 		if want, got := fieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
 			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v,
 				got, want)
@@ -130,13 +128,9 @@ func TestDescriptionsSurvive(t *testing.T) {
 }
 
 var fieldsKnown = map[string]int{
-	"arch.Description": 33, "arch.Manifest": 6, "arch.ArchEntry": 7, "arch.Constant": 7,
-	"arch.OpenRequest": 11, "arch.Space": 8, "gemm.Config": 9,
-	"gemm.Problem":  19,
-	"arch.Estimate": 3, "arch.Uncertainty": 9, "arch.ErrorRange": 4, "arch.Mapping": 3, "arch.Rejection": 4,
-	"arch.Family": 7, "arch.Ceiling": 6, "arch.AxisValues": 2, "gemm.Axis": 6, "selector.Result": 4,
-	"selector.Entry": 4, "gemm.Types": 2,
-	"arch.Checked": 11, "arch.Layout": 3, "arch.Range": 2, "arch.Fitted": 3,
+	"arch.ArchEntry": 7, "arch.OpenRequest": 11, "arch.Space": 8, "gemm.Config": 9, "gemm.Problem": 19,
+	"arch.Estimate": 3, "arch.Rejection": 4, "arch.AxisValues": 2, "selector.Result": 4, "selector.Entry": 4,
+	"exec.MeasureOptions": 3, "exec.Sample": 2,
 }
 
 // allSet checks that each field of a message, and of those inside it, has a value somewhere.
@@ -302,4 +296,27 @@ func TestCommonAPI(t *testing.T) {
 			t.Errorf("%v with %v: got %q, %v, want %q", test.ours, test.theirs, got, err, test.want)
 		}
 	}
+}
+
+// by makes the conversion of a value of the conversion of what a pointer names.
+func by[T, Q any](encode func(*T) Q) func(T) Q { return func(v T) Q { return encode(&v) } }
+
+var (
+	toLadder           = encodeLadderResponse
+	toProgram          = by(encodeProgram)
+	toResources        = by(encodeResources)
+	toNumerics         = by(encodeNumerics)
+	toExecutorManifest = by(encodeExecutorManifest)
+)
+
+func toEnvironment(e exec.Environment) *pb.EnvironmentResponse {
+	return &pb.EnvironmentResponse{Environment: encodeEnvironment(&e)}
+}
+
+func toDevices(d []exec.Device) *pb.DevicesResponse {
+	return &pb.DevicesResponse{Devices: each(d, encodeDevice)}
+}
+
+func toReadings(r []exec.Reading) *pb.RunResponse {
+	return &pb.RunResponse{Readings: each(r, encodeReading)}
 }

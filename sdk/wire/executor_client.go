@@ -30,44 +30,21 @@ func (c *Client) Executor() *Executor { return &Executor{c} }
 
 // Manifest asks the plugin who its executor is.
 func (x *Executor) Manifest(ctx context.Context) (exec.Manifest, error) {
-	var resp *pb.ExecutorServiceManifestResponse
-	err := x.client.repeat(ctx, "Manifest", func() (err error) {
-		resp, err = x.client.executor.Manifest(ctx, &pb.ExecutorServiceManifestRequest{})
-		return err
-	}, nil)
-	if err != nil {
-		return exec.Manifest{}, err
-	}
-	m, err := fromExecutorManifest(resp.GetManifest())
-	return m, x.client.nonsense("Manifest", err)
+	return ask(ctx, x.client, "Manifest", x.client.executor.Manifest, &pb.ExecutorServiceManifestRequest{},
+		func(q *pb.ExecutorServiceManifestResponse) (exec.Manifest, error) {
+			return fromExecutorManifest(q.GetManifest())
+		})
 }
 
 // Devices implements exec.Executor.
 func (x *Executor) Devices(ctx context.Context) ([]exec.Device, error) {
-	var resp *pb.DevicesResponse
-	err := x.client.repeat(ctx, "Devices", func() (err error) {
-		resp, err = x.client.executor.Devices(ctx, &pb.DevicesRequest{})
-		return err
-	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	devices, err := fromDevices(resp)
-	return devices, x.client.nonsense("Devices", err)
+	return ask(ctx, x.client, "Devices", x.client.executor.Devices, &pb.DevicesRequest{}, fromDevices)
 }
 
 // Environment implements exec.Executor.
 func (x *Executor) Environment(ctx context.Context, device int) (exec.Environment, error) {
-	var resp *pb.EnvironmentResponse
-	err := x.client.repeat(ctx, "Environment", func() (err error) {
-		resp, err = x.client.executor.Environment(ctx, &pb.EnvironmentRequest{Device: int64(device)})
-		return err
-	}, nil)
-	if err != nil {
-		return exec.Environment{}, err
-	}
-	e, err := fromEnvironment(resp.GetEnvironment())
-	return e, x.client.nonsense("Environment", err)
+	return ask(ctx, x.client, "Environment", x.client.executor.Environment,
+		&pb.EnvironmentRequest{Device: int64(device)}, fromEnvironment)
 }
 
 // Close implements exec.Executor. It does nothing: kernels live in the process, and the process belongs to the owner
@@ -188,7 +165,7 @@ func (x *Executor) Run(ctx context.Context, device int, p exec.Program, runs int
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	request := &pb.RunRequest{Device: int64(device), Program: toProgram(p), Runs: int64(runs)}
+	request := &pb.RunRequest{Device: int64(device), Program: encodeProgram(&p), Runs: int64(runs)}
 	resp, err := x.client.executor.Run(ctx, request)
 	if status.Code(err) == codes.Unimplemented {
 		return nil, diag.Inputf("its executor runs no programs, which calibrating needs").At("plugin %s", x.client.name).

@@ -31,9 +31,8 @@ func TestExecutorDescriptionsSurvive(t *testing.T) {
 		exec.Environment{}) {
 		t.Errorf("nothing known: got %+v, %v", environment, err)
 	}
-	for _, v := range []any{d[0], e, exec.Manifest{}, exec.Resources{}, exec.Numerics{}, exec.MeasureOptions{},
-		exec.Sample{}, exec.Program{}, exec.Argument{}, exec.Reading{}} {
-		if want, got := executorFieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
+	for _, v := range []any{exec.MeasureOptions{}, exec.Sample{}} {
+		if want, got := fieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
 			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v,
 				got, want)
 		}
@@ -45,11 +44,6 @@ func TestExecutorDescriptionsSurvive(t *testing.T) {
 	if _, err := CommonAPI(APIVersions, info.ApiVersions); err != nil {
 		t.Error(err)
 	}
-}
-
-var executorFieldsKnown = map[string]int{
-	"exec.Manifest": 2, "exec.Device": 5, "exec.Resources": 4, "exec.Numerics": 6, "exec.MeasureOptions": 3,
-	"exec.Sample": 2, "exec.Environment": 8, "exec.Program": 9, "exec.Argument": 4, "exec.Reading": 2,
 }
 
 func TestRandomMeasurementsSurvive(t *testing.T) {
@@ -106,7 +100,7 @@ func TestRandomMeasurementsSurvive(t *testing.T) {
 func TestFirstFaultOfNumerics(t *testing.T) {
 	for range 50 {
 		_, err := fromNumerics(&pb.Numerics{Checked: -1, Wrong: -2, OutOfBounds: -3})
-		if err == nil || err.Error() != "checked is -1" {
+		if err == nil || err.Error() != "numerics checked is -1" {
 			t.Fatal(err)
 		}
 	}

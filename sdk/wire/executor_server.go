@@ -28,7 +28,7 @@ func ExecutorService(p exec.Provider) *Service {
 		provider: p,
 		describe: func(d *pb.Describe) *pb.Info {
 			m := p.Manifest()
-			d.Executor = toExecutorManifest(m)
+			d.Executor = encodeExecutorManifest(&m)
 			// Not APIVersions: a host that knows the first one only can do nothing with an executor.
 			later := slices.DeleteFunc(slices.Clone(APIVersions), func(v string) bool { return v == "1.0.0" })
 			return &pb.Info{Name: m.Name, Version: m.Version, ApiVersions: later}
@@ -115,7 +115,8 @@ func (s *executorServer) use(handle uint64, do func(exec.Kernel) error) error {
 
 func (s *executorServer) Manifest(context.Context,
 	*pb.ExecutorServiceManifestRequest) (*pb.ExecutorServiceManifestResponse, error) {
-	return &pb.ExecutorServiceManifestResponse{Manifest: toExecutorManifest(s.provider.Manifest())}, nil
+	m := s.provider.Manifest()
+	return &pb.ExecutorServiceManifestResponse{Manifest: encodeExecutorManifest(&m)}, nil
 }
 
 func (s *executorServer) Devices(ctx context.Context, _ *pb.DevicesRequest) (*pb.DevicesResponse, error) {
@@ -129,7 +130,7 @@ func (s *executorServer) Devices(ctx context.Context, _ *pb.DevicesRequest) (*pb
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return toDevices(devices), nil
+	return &pb.DevicesResponse{Devices: each(devices, encodeDevice)}, nil
 }
 
 func (s *executorServer) Environment(ctx context.Context, req *pb.EnvironmentRequest) (*pb.EnvironmentResponse, error) {
@@ -147,7 +148,7 @@ func (s *executorServer) Environment(ctx context.Context, req *pb.EnvironmentReq
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return &pb.EnvironmentResponse{Environment: toEnvironment(e)}, nil
+	return &pb.EnvironmentResponse{Environment: encodeEnvironment(&e)}, nil
 }
 
 func (s *executorServer) Compile(ctx context.Context, req *pb.CompileRequest) (*pb.CompileResponse, error) {
@@ -191,7 +192,7 @@ func (s *executorServer) Compile(ctx context.Context, req *pb.CompileRequest) (*
 		s.last++
 	}
 	s.kernels[s.last] = &held{kernel: k}
-	return &pb.CompileResponse{Kernel: s.last, Resources: toResources(resources)}, nil
+	return &pb.CompileResponse{Kernel: s.last, Resources: encodeResources(&resources)}, nil
 }
 
 func (s *executorServer) Check(ctx context.Context, req *pb.CheckRequest) (*pb.CheckResponse, error) {
@@ -205,7 +206,7 @@ func (s *executorServer) Check(ctx context.Context, req *pb.CheckRequest) (*pb.C
 	if err != nil {
 		return nil, err
 	}
-	return &pb.CheckResponse{Numerics: toNumerics(n)}, nil
+	return &pb.CheckResponse{Numerics: encodeNumerics(&n)}, nil
 }
 
 func (s *executorServer) Measure(ctx context.Context, req *pb.MeasureRequest) (*pb.MeasureResponse, error) {
@@ -254,7 +255,7 @@ func (s *executorServer) Run(ctx context.Context, req *pb.RunRequest) (*pb.RunRe
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return toReadings(readings), nil
+	return &pb.RunResponse{Readings: each(readings, encodeReading)}, nil
 }
 
 func (s *executorServer) Release(_ context.Context, req *pb.ReleaseRequest) (*pb.ReleaseResponse, error) {

@@ -249,8 +249,8 @@ func messages(f testing.TB) []message {
 				return &pb.CalibrationNumbersRequest{Values: toValues(v)}
 			}),
 		of(toNumbers(numbers, atoms), func(q *pb.CalibrationNumbersResponse) (*pb.CalibrationNumbersResponse, error) {
-			numbers, atoms, err := fromNumbers(q)
-			return toNumbers(numbers, atoms), err
+			got, err := fromNumbers(q)
+			return toNumbers(got.numbers, got.atoms), err
 		}, nil, func(q *pb.CalibrationNumbersResponse) *pb.CalibrationNumbersResponse { return q }),
 		of(toLadder(rungs), fromLadder, func(l *ladder.Ladder) error {
 			if !l.Types.Valid() || l.Family == "" {

@@ -76,64 +76,43 @@ func ParseDescribe(text []byte) (Description, error) {
 	return d, nil
 }
 
+// toManifest gives a host that knows no names of models their classes instead.
 func toManifest(m arch.Manifest) *pb.Manifest {
-	q := &pb.Manifest{Name: m.Name, Version: m.Version, Calibrates: m.Calibrates, Ladder: m.Ladder}
-	for _, a := range m.Archs {
-		entry := &pb.ArchEntry{Id: a.ID, Vendor: a.Vendor, Models: a.Models, Kernels: a.Kernels, Fitted: a.Fitted}
-		if a.Classes != nil {
-			entry.Models = nil
-			for i, name := range a.Models {
-				class := string(a.Class(i))
-				if !slices.Contains(entry.Models, class) {
-					entry.Models = append(entry.Models, class)
-				}
-				entry.ModelEntries = append(entry.ModelEntries, &pb.ModelEntry{Name: name, Class: class})
+	q := encodeManifest(&m)
+	for n, a := range m.Archs {
+		if a.Classes == nil {
+			continue
+		}
+		entry := q.Archs[n]
+		entry.Models = nil
+		for i, name := range a.Models {
+			class := string(a.Class(i))
+			if !slices.Contains(entry.Models, class) {
+				entry.Models = append(entry.Models, class)
 			}
+			entry.ModelEntries = append(entry.ModelEntries, &pb.ModelEntry{Name: name, Class: class})
 		}
-		for _, d := range a.Devices {
-			entry.Devices = append(entry.Devices, &pb.DeviceEntry{Id: d.ID, Name: d.Name, Aliases: d.Aliases})
-		}
-		q.Archs = append(q.Archs, entry)
-	}
-	for _, o := range m.Options {
-		q.Options = append(q.Options, &pb.Option{Key: o.Key, DefaultValue: o.Default, Values: o.Values, Doc: o.Doc})
 	}
 	return q
 }
 
 func fromManifest(q *pb.Manifest) (arch.Manifest, error) {
-	m := arch.Manifest{Name: q.GetName(), Version: q.GetVersion(), Calibrates: q.GetCalibrates(), Ladder: q.GetLadder()}
-	if m.Name == "" {
-		return m, errors.New("a manifest without a name")
-	}
-	for _, a := range q.GetArchs() {
-		if a.GetId() == "" || len(a.GetModels()) == 0 || len(a.GetKernels()) == 0 || len(a.GetDevices()) == 0 {
-			return m, fmt.Errorf("the manifest's architecture %q lacks an id, models, kernels or devices", a.GetId())
+	var c check
+	m := c.decodeManifest(q)
+	for i := range m.Archs {
+		a, models := &m.Archs[i], q.Archs[i].GetModelEntries()
+		if len(a.Models) == 0 || len(a.Kernels) == 0 || len(a.Devices) == 0 {
+			c.fail("the manifest's architecture %q lacks models, kernels or devices", a.ID)
 		}
-		entry := arch.ArchEntry{ID: a.Id, Vendor: a.Vendor, Models: a.Models, Kernels: a.Kernels, Fitted: a.Fitted}
-		for i, m := range a.GetModelEntries() {
-			if i == 0 {
-				entry.Models = nil
-			}
-			entry.Models = append(entry.Models, m.GetName())
-			entry.Classes = append(entry.Classes, arch.ModelClass(m.GetClass()))
+		if len(models) > 0 {
+			a.Models = all(models, (*pb.ModelEntry).GetName)
+			a.Classes = all(models, func(m *pb.ModelEntry) arch.ModelClass { return arch.ModelClass(m.GetClass()) })
 		}
 		for _, model := range a.Fitted {
-			if !slices.Contains(entry.Models, model) {
-				return m, fmt.Errorf("%s has no model %q that could be fitted", a.Id, model)
+			if !slices.Contains(a.Models, model) {
+				c.fail("%s has no model %q that could be fitted", a.ID, model)
 			}
 		}
-		for _, d := range a.Devices {
-			if d.GetId() == "" {
-				return m, fmt.Errorf("a device of %s without an id", a.Id)
-			}
-			entry.Devices = append(entry.Devices, arch.DeviceEntry{ID: d.Id, Name: d.Name, Aliases: d.Aliases})
-		}
-		m.Archs = append(m.Archs, entry)
 	}
-	for _, o := range q.GetOptions() {
-		m.Options = append(m.Options, arch.Option{Key: o.GetKey(), Default: o.GetDefaultValue(), Values: o.GetValues(),
-			Doc: o.GetDoc()})
-	}
-	return m, nil
+	return m, c.err
 }

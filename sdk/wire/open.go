@@ -25,7 +25,7 @@ func toOpenRequest(r arch.OpenRequest) *pb.OpenRequest {
 		}
 	}
 	if r.Live != nil {
-		q.Live = &pb.LiveDevice{Name: valid(r.Live.Name), Attributes: toAttributes(r.Live.Attributes)}
+		q.Live = encodeLiveDevice(r.Live)
 	}
 	return q
 }
@@ -43,7 +43,8 @@ func fromOpenRequest(q *pb.OpenRequest) (arch.OpenRequest, error) {
 	var c check
 	r.Rung = c.rung(q.GetRung())
 	if q.GetLive() != nil {
-		r.Live = &arch.LiveDevice{Name: c.named("live device", q.Live.Name), Attributes: c.attributes(q.Live.Attributes)}
+		live := c.decodeLiveDevice(q.Live)
+		r.Live = &live
 	}
 	return r, c.err
 }

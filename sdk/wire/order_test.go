@@ -19,7 +19,7 @@ func TestFaultThatIsSaid(t *testing.T) {
 			t.Fatal(c.err)
 		}
 		_, err := fromNumerics(&pb.Numerics{Checked: -1, Wrong: -2, OutOfBounds: -3})
-		if err == nil || err.Error() != "checked is -1" {
+		if err == nil || err.Error() != "numerics checked is -1" {
 			t.Fatal(err)
 		}
 	}

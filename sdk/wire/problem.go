@@ -26,6 +26,10 @@ func toProblem(p gemm.Problem) *pb.Problem {
 	return q
 }
 
+func toProblems(list []gemm.Problem) []*pb.Problem {
+	return each(list, func(p *gemm.Problem) *pb.Problem { return toProblem(*p) })
+}
+
 // inAPI12 reports whether a problem has nothing that came after API 1.2.0. An older plugin would overlook it.
 func inAPI12(q *pb.Problem) bool {
 	return q.GetElementType() <= pb.ElementType_ELEMENT_TYPE_INT8 && q.GetOutputType() == 0 &&

@@ -1,6 +1,5 @@
 // Package config gathers the user's settings: a flag wins over an environment variable, that over the settings file,
-// that over the default. It is the only package that imports viper. Numbers of devices are not settings; they never
-// pass through here.
+// that over the default. Numbers of devices are not settings; they never pass through here.
 package config
 
 import (

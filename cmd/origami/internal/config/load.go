@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
-	"github.com/spf13/viper"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/origami-gemm/origami/core/diag"
@@ -23,16 +23,13 @@ import (
 
 // Load returns the settings in force. flags are those of the command that runs; getenv is os.Getenv.
 //
-// Each source is laid over the one below and checked at once, so that an error names the source. viper's own binding
-// would read the environment and the flags later, and could not say which source is wrong.
+// Each source is laid over the one below and checked at once, so that an error names the source.
 func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
-	v := &layers{Viper: viper.New(), sources: map[string]string{}}
-	v.SetDefault("log_level", "warn")
-	v.SetDefault("timeout", "30s")
-	v.SetDefault("dtype", "fp16")
+	v := &layers{values: map[string]any{"log_level": "warn", "timeout": "30s", "dtype": "fp16"},
+		sources: map[string]string{}}
 	dir, warnings := configDir(getenv)
 	if dir != "" {
-		v.SetDefault("lock_file", filepath.Join(dir, "plugins.lock"))
+		v.values["lock_file"] = filepath.Join(dir, "plugins.lock")
 	}
 	more, err := readFile(v, flags, dir, getenv)
 	if err != nil {
@@ -57,16 +54,17 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
 	return settings, nil
 }
 
-// layers are the sources of settings over each other, and which of them each setting in force comes from.
+// layers are the settings of the sources that were read, and which of them each comes from, by key.
 type layers struct {
-	*viper.Viper
-
-	sources map[string]string // by key
+	values  map[string]any
+	sources map[string]string
 }
 
-// lay lays a value over those of the sources below, and checks it.
+// lay lays a value over those of the sources below, and checks it. A key without a value leaves what is below.
 func (v *layers) lay(key string, value any, source string) *diag.Error {
-	v.Set(key, value)
+	if value != nil {
+		v.values[key] = value
+	}
 	v.sources[key] = source
 	if _, err := check(v); err != nil {
 		return err.At("%s", source)
@@ -76,7 +74,7 @@ func (v *layers) lay(key string, value any, source string) *diag.Error {
 
 // drop takes a value of the sources below away.
 func (v *layers) drop(key string) {
-	v.Set(key, "")
+	delete(v.values, key)
 	delete(v.sources, key)
 }
 
@@ -134,12 +132,11 @@ func readFlags(v *layers, flags *pflag.FlagSet) (warnings []string, err error) {
 		}
 	}
 	if f := changed(flags, "json"); f != nil && f.Value.String() == "true" {
-		if changed(flags, "format") != nil && v.GetString("format") != JSON {
-			return nil, diag.Inputf("--json and --format %s contradict each other", v.GetString("format")).
+		if changed(flags, "format") != nil && v.values["format"] != JSON {
+			return nil, diag.Inputf("--json and --format %s contradict each other", v.values["format"]).
 				Do("leave one of them out")
 		}
-		v.Set("format", JSON)
-		v.sources["format"] = "--json"
+		v.values["format"], v.sources["format"] = JSON, "--json"
 	}
 	return warnings, nil
 }
@@ -181,7 +178,6 @@ func readFile(v *layers, flags *pflag.FlagSet, dir string, getenv func(string) s
 
 // parse reads the text of a settings file into v.
 func parse(v *layers, file string, data []byte) (warnings []string, err error) {
-	// viper's own reader drops keys whose value is an empty mapping.
 	read := map[string]any{}
 	if err := yaml.Unmarshal(data, &read); err != nil {
 		return nil, diag.Inputf("not a settings file: %v", err).
@@ -272,7 +268,7 @@ func readText(file string) ([]byte, error) {
 func check(v *layers) (Settings, *diag.Error) {
 	const help = "`origami help environment` lists the settings"
 	var s Settings
-	switch timeout := v.Get("timeout").(type) {
+	switch timeout := v.values["timeout"].(type) {
 	case int, float64:
 		return s, diag.Inputf("the timeout %v has no unit", timeout).Do("write a duration such as 30s")
 	case string:
@@ -281,13 +277,19 @@ func check(v *layers) (Settings, *diag.Error) {
 		}
 	}
 	for _, key := range []string{"in_process", "wide"} {
-		if text, ok := v.Get(key).(string); ok {
+		if text, ok := v.values[key].(string); ok {
 			if _, err := strconv.ParseBool(text); err != nil {
 				return s, diag.Inputf("%s %q is neither true nor false", key, text).Do("write true or false")
 			}
 		}
 	}
-	if err := v.UnmarshalExact(&s); err != nil {
+	decoder, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: &s, WeaklyTypedInput: true, ErrorUnused: true,
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(),
+			mapstructure.StringToSliceHookFunc(","))})
+	if err == nil {
+		err = decoder.Decode(v.values)
+	}
+	if err != nil {
 		// mapstructure lists its findings on separate lines below a heading.
 		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 		return s, diag.Inputf("a setting has the wrong type: %s", strings.TrimSpace(lines[len(lines)-1])).Do(help)

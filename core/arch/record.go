@@ -8,26 +8,24 @@ import (
 
 // UncertaintyRecord is an Uncertainty in JSON, as commands write it and models ship it.
 type UncertaintyRecord struct {
-	Kernel string  `json:"kernel"`
-	Level  float64 `json:"level"`
-	Spread float64 `json:"spread"`
-	Plan   float64 `json:"plan_spread"`
-	Source string  `json:"source"`
-	// Widening is null if it is unknown, Checked if the model does not say.
-	Widening *float64           `json:"widening"`
-	Checked  *CheckedRecord     `json:"checked"`
-	Ranges   []ErrorRangeRecord `json:"ranges"`
-	// MedianError is absent if it is unknown.
-	MedianError *float64 `json:"median_error,omitempty"`
+	Kernel      string             `json:"kernel"`                 // the kernel family
+	Level       float64            `json:"level"`                  // the probability that a time lies in its interval
+	Spread      float64            `json:"spread"`                 // sigma
+	Plan        float64            `json:"plan_spread"`            // sigma for planning measurements
+	Source      string             `json:"source"`                 // where it comes from
+	Widening    *float64           `json:"widening"`               // `null` if it is unknown
+	Checked     *CheckedRecord     `json:"checked"`                // `null` if the model does not say
+	Ranges      []ErrorRangeRecord `json:"ranges"`                 // of measured ÷ predicted
+	MedianError *float64           `json:"median_error,omitempty"` // absent if it is unknown
 }
 
 // CheckedRecord is a Checked in JSON. Ranges have their ends.
 type CheckedRecord struct {
-	DataSet string         `json:"data_set"`
-	Sizes   int            `json:"sizes"`
-	Times   int            `json:"times,omitempty"`
-	Layouts []LayoutRecord `json:"layouts"`
-	Divisor [2]float64     `json:"divisor"`
+	DataSet string         `json:"data_set"`        // the measurements
+	Sizes   int            `json:"sizes"`           // how many
+	Times   int            `json:"times,omitempty"` // how many; absent if it is unknown
+	Layouts []LayoutRecord `json:"layouts"`         // types and layouts
+	Divisor [2]float64     `json:"divisor"`         // the ends of each range
 	Split   [2]float64     `json:"split_k"`
 	M       [2]float64     `json:"m"`
 	N       [2]float64     `json:"n"`
@@ -38,17 +36,17 @@ type CheckedRecord struct {
 
 // LayoutRecord is a Layout in JSON.
 type LayoutRecord struct {
-	DType  string `json:"dtype"`
+	DType  string `json:"dtype"` // the types of the operands and of the result
 	Out    string `json:"out_dtype"`
-	TransA bool   `json:"trans_a"`
+	TransA bool   `json:"trans_a"` // as in `problem`
 	TransB bool   `json:"trans_b"`
 }
 
 // ErrorRangeRecord is an ErrorRange in JSON. Bound is null where every bound fits, Below where every time does.
 type ErrorRangeRecord struct {
-	Bound *string  `json:"bound"`
-	Below *float64 `json:"below_seconds"`
-	Low   float64  `json:"low"`
+	Bound *string  `json:"bound"`         // `null` where every bound fits
+	Below *float64 `json:"below_seconds"` // up to which predicted time; `null` where every time fits
+	Low   float64  `json:"low"`           // the ends
 	High  float64  `json:"high"`
 }
 

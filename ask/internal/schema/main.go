@@ -29,6 +29,10 @@ var answers = []any{
 	ask.Arch{}, ask.Failure{},
 }
 
+// folders have the structs that become JSON. Those of ask and core/gemm make schemas, the others tables of docs/json.md.
+var folders = []string{"ask", "core/gemm", "core/arch", "cmd/origami/internal/verb/measurecmd",
+	"cmd/origami/internal/verb/evalcmd", "cmd/origami/internal/verb/logiccmd", "cmd/origami/internal/verb/catalogcmd"}
+
 // named are types that no field has by its Go type.
 var named = map[string]reflect.Type{
 	"Term": reflect.TypeFor[ask.Term](), "ExplainedTerm": reflect.TypeFor[ask.ExplainedTerm](),
@@ -66,8 +70,8 @@ func zipped(name string, text []byte) []byte {
 
 // Files returns the generated files of a checkout by name, before they are compressed.
 func Files(root string) (map[string][]byte, error) {
-	g := &generator{comments: map[string]string{}, schemas: map[string]any{}}
-	for _, folder := range []string{"ask", "core/gemm"} {
+	g := &generator{comments: map[string]string{}, structs: map[string][]key{}, schemas: map[string]any{}}
+	for _, folder := range folders {
 		if err := g.read(filepath.Join(root, folder)); err != nil {
 			return nil, err
 		}
@@ -95,7 +99,8 @@ func Files(root string) (map[string][]byte, error) {
 
 // generator collects comments and schemas.
 type generator struct {
-	comments map[string]string // of types and of fields, as "Answer" and "Answer.Arch"
+	comments map[string]string // of types and of fields, as "ask.Answer" and "ask.Answer.Arch"
+	structs  map[string][]key  // of other packages, as "evalcmd.intervals", with names and comments alone
 	schemas  map[string]any
 	err      error
 }
@@ -118,11 +123,17 @@ func (g *generator) read(folder string) error {
 			}
 			for _, spec := range types.Specs {
 				t := spec.(*ast.TypeSpec)
-				g.comments[t.Name.Name] = line(types.Doc)
+				g.comments[tree.Name.Name+"."+t.Name.Name] = line(types.Doc)
 				if s, ok := t.Type.(*ast.StructType); ok {
-					for _, field := range s.Fields.List {
-						for _, name := range field.Names {
-							g.comments[t.Name.Name+"."+name.Name] = line(field.Doc)
+					name := tree.Name.Name + "." + t.Name.Name
+					g.structs[name] = nil
+					for _, f := range s.Fields.List {
+						k := keyOf(f, tree.Name.Name)
+						if k.name != "" && k.name != "-" {
+							g.structs[name] = append(g.structs[name], k)
+						}
+						for _, field := range f.Names {
+							g.comments[name+"."+field.Name] = k.doc
 						}
 					}
 				}
@@ -130,6 +141,31 @@ func (g *generator) read(folder string) error {
 		}
 	}
 	return nil
+}
+
+// keyOf is a field as its source has it.
+func keyOf(f *ast.Field, folder string) (k key) {
+	if k.doc = line(f.Doc); k.doc == "" {
+		k.doc = line(f.Comment)
+	}
+	if f.Tag != nil {
+		k.name, _, _ = strings.Cut(reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json"), ",")
+	}
+	of := f.Type
+	for {
+		switch t := of.(type) {
+		case *ast.StarExpr:
+			of = t.X
+		case *ast.ArrayType:
+			of = t.Elt
+		case *ast.SelectorExpr:
+			k.of = fmt.Sprint(t.X, ".", t.Sel)
+			return k
+		default:
+			k.of = fmt.Sprint(folder, ".", of)
+			return k
+		}
+	}
 }
 
 // line is a comment without its line ends.
@@ -191,6 +227,7 @@ type key struct {
 	reflect.StructField
 	name, doc string
 	optional  bool
+	of        string // the name of a struct of another package that the field has
 }
 
 // keys lists the fields of a struct, and of the structs in it. An outer field hides an inner one of its name.
@@ -207,7 +244,7 @@ func (g *generator) keys(t reflect.Type, inner bool) (keys []key) {
 			}
 		case name == "" || name == "-":
 		default:
-			k := key{StructField: f, name: name, doc: g.comments[t.Name()+"."+f.Name], optional: options == "omitempty"}
+			k := key{StructField: f, name: name, doc: g.comments[t.String()+"."+f.Name], optional: options == "omitempty"}
 			keys = slices.DeleteFunc(keys, func(other key) bool { return other.name == k.name })
 			keys = append(keys, k)
 		}
@@ -229,7 +266,7 @@ func (g *generator) object(t reflect.Type) any {
 		return reference
 	}
 	properties, required := object{}, []string{}
-	g.schemas[name] = object{"type": "object", "description": g.comments[t.Name()], "properties": properties,
+	g.schemas[name] = object{"type": "object", "description": g.comments[t.String()], "properties": properties,
 		"additionalProperties": false}
 	for _, k := range g.keys(t, true) {
 		properties[k.name] = g.property(k)
@@ -299,7 +336,7 @@ func (g *generator) config() any {
 }
 
 // place is a table in a page: "<!-- keys of Answer -->", the table, and "<!-- end -->".
-var place = regexp.MustCompile(`(?s)(<!-- keys of (\w+) -->\n).*?(<!-- end -->\n)`)
+var place = regexp.MustCompile(`(?s)(<!-- keys of ([\w.]+) -->\n).*?(<!-- end -->\n)`)
 
 // page fills in the tables of a page.
 func (g *generator) page(text []byte) ([]byte, error) {
@@ -310,13 +347,18 @@ func (g *generator) page(text []byte) ([]byte, error) {
 	out := place.ReplaceAllFunc(text, func(found []byte) []byte {
 		parts := place.FindSubmatch(found)
 		t, ok := types[string(parts[2])]
-		if !ok {
+		list, other := g.structs[string(parts[2])]
+		if !ok && !other {
 			g.err = fmt.Errorf("docs/json.md: there is no answer %s", parts[2])
 			return found
 		}
 		var b bytes.Buffer
 		b.Write(parts[1])
-		g.tables(&b, t, "", map[reflect.Type]bool{})
+		if ok {
+			g.tables(&b, t, "", map[reflect.Type]bool{})
+		} else {
+			g.others(&b, list, string(parts[2]), "")
+		}
 		b.Write(parts[3])
 		return b.Bytes()
 	})
@@ -335,22 +377,8 @@ func (g *generator) tables(b *bytes.Buffer, t reflect.Type, of string, seen map[
 	for i := range t.NumField() {
 		seen[t.Field(i).Type] = seen[t.Field(i).Type] || t.Field(i).Anonymous
 	}
-	if of != "" {
-		fmt.Fprintf(b, "\nKeys of `%s`:\n\n", of)
-	}
-	b.WriteString("| key | meaning |\n| --- | --- |\n")
 	keys := g.keys(t, false)
-	for i := 0; i < len(keys); {
-		names := []string{"`" + keys[i].name + "`"}
-		doc := keys[i].doc
-		for i++; i < len(keys) && keys[i].doc == ""; i++ { // it shares the comment
-			names = append(names, "`"+keys[i].name+"`")
-		}
-		if doc == "" {
-			g.err = fmt.Errorf("ask: %s.%s has no comment", t.Name(), keys[i-1].Name)
-		}
-		fmt.Fprintf(b, "| %s | %s |\n", strings.Join(names, ", "), doc)
-	}
+	g.table(b, keys, t.Name(), of)
 	for _, k := range keys {
 		in := k.Type
 		for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice {
@@ -367,5 +395,35 @@ func (g *generator) tables(b *bytes.Buffer, t reflect.Type, of string, seen map[
 		if in.Kind() == reflect.Struct && !other && !once && !seen[in] {
 			g.tables(b, in, k.name, seen)
 		}
+	}
+}
+
+// others writes the tables of a struct of another package, and of the structs in it.
+func (g *generator) others(b *bytes.Buffer, keys []key, name, of string) {
+	g.table(b, keys, name, of)
+	for _, k := range keys {
+		if in := g.structs[k.of]; in != nil && !strings.HasPrefix(k.of, "gemm.") {
+			delete(g.structs, k.of) // the page has it once
+			g.others(b, in, k.of, k.name)
+		}
+	}
+}
+
+// table writes keys. One without a comment shares the comment of the key before it.
+func (g *generator) table(b *bytes.Buffer, keys []key, name, of string) {
+	if of != "" {
+		fmt.Fprintf(b, "\nKeys of `%s`:\n\n", of)
+	}
+	b.WriteString("| key | meaning |\n| --- | --- |\n")
+	for i := 0; i < len(keys); {
+		names := []string{"`" + keys[i].name + "`"}
+		doc := keys[i].doc
+		for i++; i < len(keys) && keys[i].doc == ""; i++ { // it shares the comment
+			names = append(names, "`"+keys[i].name+"`")
+		}
+		if doc == "" {
+			g.err = fmt.Errorf("%s has no comment at the key %s", name, keys[i-1].name)
+		}
+		fmt.Fprintf(b, "| %s | %s |\n", strings.Join(names, ", "), doc)
 	}
 }

@@ -55,13 +55,13 @@ func newCheck(f *session.Factory, connect func(config.Settings, string, func(str
 
 // checked is a line of `plugin check --json`.
 type checked struct {
-	Plugin   string   `json:"plugin"`
-	Check    string   `json:"check"`
-	Result   string   `json:"result"`
-	Seconds  float64  `json:"seconds"`
-	Findings []string `json:"findings,omitempty"`
-	Reason   string   `json:"reason,omitempty"`
-	Demands  string   `json:"demands"`
+	Plugin   string   `json:"plugin"`             // the plugin
+	Check    string   `json:"check"`              // the [check](conformance.md)
+	Result   string   `json:"result"`             // how it ended
+	Seconds  float64  `json:"seconds"`            // how long it took
+	Findings []string `json:"findings,omitempty"` // what was found, if it failed
+	Reason   string   `json:"reason,omitempty"`   // why it was skipped
+	Demands  string   `json:"demands"`            // what the check demands
 }
 
 func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o conformance.Options) error {

@@ -63,13 +63,13 @@ func newCommand(f *session.Factory) *cobra.Command {
 
 // created is what `plugin new --json` prints.
 type created struct {
-	Name    string   `json:"name"`
-	Dir     string   `json:"dir"`
-	Module  string   `json:"module"`
-	SDK     string   `json:"sdk,omitempty"`
-	Version string   `json:"version,omitempty"`
-	Files   []string `json:"files"`
-	Next    []string `json:"next"`
+	Name    string   `json:"name"`              // its name
+	Dir     string   `json:"dir"`               // where it is
+	Module  string   `json:"module"`            // the Go module
+	SDK     string   `json:"sdk,omitempty"`     // the checkout that it builds on
+	Version string   `json:"version,omitempty"` // or the version of the module
+	Files   []string `json:"files"`             // what was written
+	Next    []string `json:"next"`              // the next commands
 }
 
 func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {

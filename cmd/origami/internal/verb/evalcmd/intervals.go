@@ -14,13 +14,17 @@ import (
 
 // intervals is what `eval --intervals` writes: an arch.Uncertainty that a model can ship, and its coverage.
 type intervals struct {
-	Arch        string                 `json:"arch"`
+	Arch        string                 `json:"arch"` // ids, as in `--arch arch@device`
 	Device      string                 `json:"device"`
-	Model       string                 `json:"model"`
-	Rung        arch.Rung              `json:"rung"`
-	Uncertainty arch.UncertaintyRecord `json:"uncertainty"`
-	LeaveOneOut ask.Fields             `json:"leave_one_out"`
-	coverage    score.Coverage         // behind LeaveOneOut
+	Model       string                 `json:"model"`       // the model
+	Rung        arch.Rung              `json:"rung"`        // as in `select`
+	Uncertainty arch.UncertaintyRecord `json:"uncertainty"` // what a model can ship, with the keys above
+	// `interval_coverage`, `interval_coverage_picks`, `interval_coverage_worst` (of the worst size),
+	// `high_over_low_median`, `expected_regret_mean`, `recorded_regret_mean`, `auto_regret_mean` (after measuring the
+	// candidates that are worth it), `auto_measured_mean`; the old names `expected_loss_mean`, `recorded_loss_mean`
+	// and `auto_loss_mean` repeat the regrets until the next major version
+	LeaveOneOut ask.Fields     `json:"leave_one_out"`
+	coverage    score.Coverage // behind LeaveOneOut
 	desc        *arch.Description
 }
 

@@ -117,9 +117,9 @@ func (o *publishedOutcome) doubts() []publishedDoubt {
 
 // publishedDoubt is a number of times that are not scored.
 type publishedDoubt struct {
-	Device string `json:"device"`
-	Reason string `json:"reason"`
-	Times  int    `json:"times"`
+	Device string `json:"device"` // the device
+	Reason string `json:"reason"` // a word of [published times](published.md#times-that-are-not-scored)
+	Times  int    `json:"times"`  // how many
 }
 
 // all sums up over all devices and types.

@@ -25,22 +25,25 @@ type singles struct {
 
 // singlesJSON is the answer of `eval --json` for a data set with one configuration per problem.
 type singlesJSON struct {
-	Arch   string          `json:"arch"`
+	Arch   string          `json:"arch"` // ids, as in `--arch arch@device`
 	Device string          `json:"device"`
-	Model  string          `json:"model"`
+	Model  string          `json:"model"` // as in `select`
 	Class  arch.ModelClass `json:"model_class,omitempty"`
-	Kernel string          `json:"kernel"`
-	Rung   arch.Rung       `json:"rung"`
+	Kernel string          `json:"kernel"` // the kernel family
+	Rung   arch.Rung       `json:"rung"`   // as in `select`
 	Ranks  bool            `json:"ranks_only,omitempty"`
-	Data   string          `json:"records"`
-	Rows   []ask.Object    `json:"kernels"`
-	Groups []singlesGroup  `json:"summary"`
+	Data   string          `json:"records"` // the measurements
+	// each with `problem`, `config`, `bound`, `predicted_ms`, `measured_ms`, `predicted_by_measured`, `spill_bytes`
+	// (per thread, as the compiler reports it) and `reason` (why the model rejects it; the predicted numbers are then
+	// `null`)
+	Rows   []ask.Object   `json:"kernels"`
+	Groups []singlesGroup `json:"summary"` // of predicted ÷ measured
 }
 
 type singlesGroup struct {
-	Name    string  `json:"of"`
-	Count   int     `json:"count"`
-	Median  float64 `json:"median"`
+	Name    string  `json:"of"`     // `all`, `without spills` or `with spills`
+	Count   int     `json:"count"`  // how many kernels
+	Median  float64 `json:"median"` // their ratios
 	Lowest  float64 `json:"lowest"`
 	Highest float64 `json:"highest"`
 }

@@ -48,19 +48,20 @@ func show(f *session.Factory, l *tensile.Logic) error {
 
 // summaryJSON says what a logic is.
 type summaryJSON struct {
-	Arch     string `json:"arch"`
+	Arch     string `json:"arch"` // what the logic is for
 	Device   string `json:"device"`
-	Kernel   string `json:"kernel"`
-	Type     string `json:"type"`
-	Source   string `json:"source"`
-	Unit     string `json:"unit"`
-	Kernels  int    `json:"kernels"`
+	Kernel   string `json:"kernel"`  // the kernel family
+	Type     string `json:"type"`    // Tensile's name
+	Source   string `json:"source"`  // what it was built from
+	Unit     string `json:"unit"`    // the unit of the speeds
+	Kernels  int    `json:"kernels"` // how many kernels, exact sizes and leaves there are
 	Exact    int    `json:"exact"`
 	Leaves   int    `json:"leaves"`
-	Fallback string `json:"fallback"`
-	Library  string `json:"library_type,omitempty"`
+	Fallback string `json:"fallback"`               // what answers elsewhere: `nearest` or `model`
+	Library  string `json:"library_type,omitempty"` // of a file of Tensile
 	Metric   string `json:"metric,omitempty"`
 
+	// but for `show`: by `layer`, `sizes`, `unanswered`, `mean` and `worst` (`null` without sizes)
 	Regret []ask.Object `json:"regret,omitempty"`
 }
 

@@ -24,20 +24,20 @@ const overhead = 22 * time.Millisecond
 
 // planned is a dry run in JSON.
 type planned struct {
-	Sizes             int     `json:"sizes"`
-	BruteForce        int     `json:"brute_force_measurements"`
+	Sizes             int     `json:"sizes"`                    // how many there are
+	BruteForce        int     `json:"brute_force_measurements"` // what measuring everything takes
 	BruteForceSeconds float64 `json:"brute_force_seconds"`
-	Expected          int     `json:"expected_measurements"`
+	Expected          int     `json:"expected_measurements"` // what tuning is expected to take
 	ExpectedSeconds   float64 `json:"expected_seconds"`
-	Sets              []set   `json:"sets"`
+	Sets              []set   `json:"sets"` // the sets of sizes
 }
 
 // set is a set of candidates in a dry run.
 type set struct {
-	Type       string `json:"type"`
-	Name       string `json:"name"`
-	Sizes      int    `json:"sizes"`
-	BruteForce int    `json:"brute_force_measurements"`
+	Type       string `json:"type"`                     // the type of the elements
+	Name       string `json:"name"`                     // its name
+	Sizes      int    `json:"sizes"`                    // how many it has
+	BruteForce int    `json:"brute_force_measurements"` // what measuring everything takes
 }
 
 // dryRun prints what brute force takes, and what tuning is expected to: some of the sizes are tuned with times that

@@ -24,58 +24,62 @@ import (
 
 // tuned is a size in JSON.
 type tuned struct {
-	Problem   gemm.Record  `json:"problem"`
-	Sets      []string     `json:"sets"`
-	Pick      *gemm.Config `json:"pick"`
-	Config    string       `json:"config,omitempty"`
-	Seconds   float64      `json:"seconds,omitempty"`
-	TFLOPS    float64      `json:"tflops,omitempty"`
+	Problem gemm.Record  `json:"problem"`          // the size
+	Sets    []string     `json:"sets"`             // the names of the sets that have the size
+	Pick    *gemm.Config `json:"pick"`             // the pick; `null` if no candidate has a time
+	Config  string       `json:"config,omitempty"` // the text of the pick
+	// the pick's measured time and its rate; missing if it was not measured
+	Seconds float64 `json:"seconds,omitempty"`
+	TFLOPS  float64 `json:"tflops,omitempty"`
+	// the pick's predicted time; missing for a model that only ranks
 	Predicted float64      `json:"predicted_seconds,omitempty"`
-	Model     *gemm.Config `json:"model_pick"`
-	Measured  int          `json:"measured"`
+	Model     *gemm.Config `json:"model_pick"` // the best prediction
+	Measured  int          `json:"measured"`   // the measurements of the size, and what brute force takes
 	Usable    int          `json:"candidates"`
-	Expected  ask.Number   `json:"expected_regret"`
-	Known     *float64     `json:"known_regret,omitempty"`
-	Why       tune.Reason  `json:"why"`
-	Steps     []step       `json:"steps"`
+	Expected  ask.Number   `json:"expected_regret"` // by what is known; `null` with `--strategy steps`
+	// time of the pick ÷ time of the fastest − 1, if all candidates are recorded
+	Known *float64    `json:"known_regret,omitempty"`
+	Why   tune.Reason `json:"why"`   // how the size ended: `regret`, `all`, `budget`, `steps`, `no_kernel`
+	Steps []step      `json:"steps"` // its measurements in order
 
 	problem gemm.Problem
 }
 
 // step is a measurement in JSON.
 type step struct {
-	Config  string  `json:"config"`
-	Seconds float64 `json:"seconds,omitempty"`
-	Chance  float64 `json:"chance"`
-	Gain    float64 `json:"gain"`
+	Config  string  `json:"config"`            // the configuration
+	Seconds float64 `json:"seconds,omitempty"` // the measured time; missing if there is none
+	Chance  float64 `json:"chance"`            // how likely it seemed to be the fastest
+	Gain    float64 `json:"gain"`              // the expected speed-up over the fastest that was measured
 }
 
 // summary is what came out for all sizes, in JSON.
 type summary struct {
-	Arch         string          `json:"arch"`
+	Arch         string          `json:"arch"` // ids, as in `--arch arch@device`
 	Device       string          `json:"device"`
-	Model        string          `json:"model"`
+	Model        string          `json:"model"` // as in `select`
 	ModelClass   arch.ModelClass `json:"model_class,omitempty"`
-	Kernel       string          `json:"kernel"`
-	Strategy     string          `json:"strategy"`
-	Regret       float64         `json:"regret"`
-	Sizes        int             `json:"sizes"`
-	Measurements int             `json:"measurements"`
-	Fresh        int             `json:"fresh_measurements"`
+	Kernel       string          `json:"kernel"`             // the kernel family
+	Strategy     string          `json:"strategy"`           // how it was tuned
+	Regret       float64         `json:"regret"`             // the limit
+	Sizes        int             `json:"sizes"`              // how many there are
+	Measurements int             `json:"measurements"`       // of all sizes
+	Fresh        int             `json:"fresh_measurements"` // those of this run, and how long they took
 	FreshSeconds float64         `json:"fresh_seconds"`
-	BruteForce   int             `json:"brute_force_measurements"`
-	Kernels      int             `json:"kernels"`
-	Expected     ask.Number      `json:"expected_regret"`
-	Known        *float64        `json:"known_regret,omitempty"`
-	KnownWorst   *float64        `json:"known_regret_worst,omitempty"`
-	Unfinished   int             `json:"unfinished"`
-	Curve        []point         `json:"curve,omitempty"`
+	BruteForce   int             `json:"brute_force_measurements"` // how many measuring everything takes
+	Kernels      int             `json:"kernels"`                  // how many different picks there are
+	Expected     ask.Number      `json:"expected_regret"`          // the mean by what is known; `null` if nothing is
+	// the mean and the worst, if all candidates are recorded
+	Known      *float64 `json:"known_regret,omitempty"`
+	KnownWorst *float64 `json:"known_regret_worst,omitempty"`
+	Unfinished int      `json:"unfinished"`      // how many sizes stopped before the limit
+	Curve      []point  `json:"curve,omitempty"` // the known regret after so many measurements
 }
 
 // point is a point of the curve of regret, in JSON.
 type point struct {
-	Measurements int     `json:"measurements"`
-	Mean         float64 `json:"mean"`
+	Measurements int     `json:"measurements"` // of all sizes
+	Mean         float64 `json:"mean"`         // the known regret
 	Worst        float64 `json:"worst"`
 }
 

@@ -237,7 +237,9 @@ func empty(v reflect.Value) bool {
 	}
 }
 
-// cellOf is a value in CSV.
+// Cell is a value in CSV.
+func Cell(v any) string { return cellOf(reflect.ValueOf(v)) }
+
 func cellOf(v reflect.Value) string {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -77,15 +78,15 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 		if err != nil {
 			return nil, err
 		}
-		sides, err := open(ctx, o)
+		sides, _, err := open(ctx, o)
 		if err != nil {
 			return nil, err
 		}
-		all, err := askSides(ctx, o, sides, []problems.Problem{{Problem: p}}, func(int) {})
+		rows, err := ask.Compare(ctx, sides, []problems.Problem{{Problem: p}}, func(int) {})
 		if err != nil {
 			return nil, err
 		}
-		return all.object(&all.rows[0], f.Streams.Hinted), nil
+		return rows[0].Comparison(nil, f.Streams.Hinted), nil
 	}
 }
 
@@ -96,7 +97,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	defer asked.Close()
-	sides, err := open(ctx, o)
+	sides, common, err := open(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -105,21 +106,33 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	done, stop := table.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
-	all, err := askSides(ctx, o, sides, list, done)
+	rows, err := ask.Compare(ctx, sides, list, done)
 	stop()
 	if err != nil {
 		return err
 	}
-	all.labels, all.dollars, all.joules = asked.Labels(), o.Price.given(), o.Watts.given()
-	failure := all.reportFailures(o.Factory.Streams, asked.Failures)
-	w := writer{all: all, many: o.Query.Problems != "", terms: o.Terms}
-	if err := w.write(o.Factory.Streams, o.Factory.PageFormat()); err != nil {
+	c := &comparison{sides: sides, rows: rows, common: common, labels: asked.Labels(), dollars: o.Price.given(),
+		joules: o.Watts.given(), many: o.Query.Problems != "", terms: o.Terms}
+	failure := c.reportFailures(o.Factory.Streams, asked.Failures)
+	if err := c.write(o.Factory.Streams, o.Factory.PageFormat()); err != nil {
 		return err
 	}
-	if len(all.rows) > 0 {
-		if err := report.Write(ctx, o.Factory, o.Report, w.contents()); err != nil {
+	if len(rows) > 0 {
+		if err := report.Write(ctx, o.Factory, o.Report, c.contents()); err != nil {
 			return err
 		}
 	}
 	return failure
+}
+
+// comparison is what several architectures make of the same problems.
+type comparison struct {
+	sides  []ask.Contender
+	rows   []ask.Contest
+	labels []string // the names of the problems' labels
+	// common is the best model that all sides have, empty if they have none in common.
+	common string
+	// dollars and joules say that the user gave prices and watts, many that the problems come from a file, and terms that
+	// all terms are asked for.
+	dollars, joules, many, terms bool
 }

@@ -31,9 +31,9 @@ func answered(p gemm.Problem, micros, width float64) ask.Ranking {
 		Estimate: arch.Estimate{Cycles: unit.Cycles(micros * 1000)}, Terms: []float64{250}}}}
 }
 
-func rowOf(answers ...ask.Ranking) row {
-	return row{Problem: problems.Problem{Problem: gemm.New(256, 256, 256)}, sides: make([]side, len(answers)),
-		answers: answers}
+func rowOf(answers ...ask.Ranking) ask.Contest {
+	return ask.Contest{Problem: problems.Problem{Problem: gemm.New(256, 256, 256)},
+		Sides: make([]ask.Contender, len(answers)), Answers: answers}
 }
 
 // A side is fastest beyond doubt only if its interval ends before those of all others begin.
@@ -43,7 +43,7 @@ func TestVerdict(t *testing.T) {
 	ranks.Arch.RanksOnly = true
 	fails := ask.Ranking{Err: diag.Inputf("no")}
 	for name, c := range map[string]struct {
-		row   row
+		row   ask.Contest
 		side  int
 		lead  float64
 		clear bool
@@ -59,9 +59,10 @@ func TestVerdict(t *testing.T) {
 		"a tie":           {row: rowOf(answered(p, 30, 1.1), answered(p, 20, 1.1), answered(p, 20.001, 1.1)), none: true},
 		"nothing answers": {row: rowOf(fails, fails), none: true},
 	} {
-		v, ok := c.row.verdict()
-		if ok == c.none || ok && (v.side != c.side || math.Abs(v.lead-c.lead) > 1e-12 || v.clear != c.clear) {
-			t.Errorf("%s: %+v, %v", name, v, ok)
+		f := c.row.Fastest()
+		if (f == nil) != c.none || f != nil &&
+			(f.Entry != c.side || math.Abs(float64(f.Lead)-c.lead) > 1e-12 || f.Clear != c.clear) {
+			t.Errorf("%s: %+v", name, f)
 		}
 	}
 }
@@ -70,24 +71,23 @@ func TestVerdict(t *testing.T) {
 func TestSummarise(t *testing.T) {
 	p := gemm.New(256, 256, 256)
 	fails := ask.Ranking{Err: diag.Inputf("no")}
-	rows := []row{
+	rows := []ask.Contest{
 		rowOf(answered(p, 10, 1.1), answered(p, 20, 1.1), fails), rowOf(answered(p, 10, 1.1), answered(p, 5, 0), fails),
 		rowOf(fails, answered(p, 7, 0), fails),
 		rowOf(answered(p, 10, 0), answered(p, 80, 0), answered(p, 40, 0)),
 	}
-	c := &comparison{sides: make([]side, 3), rows: rows}
-	all, _ := c.summaries()
-	if all.problems != 4 || all.compared != 3 || all.decided != 3 {
-		t.Errorf("%d problems, %d compared, %d decided", all.problems, all.compared, all.decided)
+	all := ask.StandingsOf(make([]ask.Contender, 3), rows).Summary
+	if all.Problems != 4 || all.Compared != 3 || all.Decided != 3 {
+		t.Errorf("%d problems, %d compared, %d decided", all.Problems, all.Compared, all.Decided)
 	}
 	for i, want := range []struct {
 		wins, clear, ratios int
 		mean                float64
 	}{{2, 1, 3, 1}, {1, 0, 3, 2}, {0, 0, 1, 4}} {
-		s := all.sides[i]
-		if s.wins != want.wins || s.clear != want.clear || s.ratio.count != want.ratios ||
-			math.Abs(s.ratio.mean()-want.mean) > 1e-12 {
-			t.Errorf("side %d: %+v, mean %v, want %+v", i, s, s.ratio.mean(), want)
+		s := all.Sides[i]
+		if s.Wins != want.wins || s.Clear != want.clear || s.Count != want.ratios || s.Ratio == nil ||
+			math.Abs(float64(*s.Ratio)-want.mean) > 1e-12 {
+			t.Errorf("side %d: %+v, want %+v", i, s, want)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestSummarise(t *testing.T) {
 func TestStandingsCountAnswers(t *testing.T) {
 	small, large := gemm.New(256, 256, 256), gemm.New(4096, 4096, 4096)
 	fails := ask.Ranking{Err: diag.Inputf("no")}
-	c := &comparison{sides: make([]side, 3), rows: []row{
+	c := &comparison{sides: make([]ask.Contender, 3), rows: []ask.Contest{
 		rowOf(answered(small, 10, 0), answered(small, 20, 0), answered(small, 40, 0)),
 		rowOf(answered(small, 10, 0), answered(small, 20, 0), fails), rowOf(fails, answered(small, 20, 0), fails),
 		rowOf(answered(large, 10, 0), fails, fails),
@@ -115,18 +115,17 @@ func TestStandingsCountAnswers(t *testing.T) {
 func TestLaunchAndWork(t *testing.T) {
 	r := rowOf(answered(gemm.New(1000, 1000, 500), 10, 0), ask.Ranking{Err: diag.Inputf("no")})
 	r.M, r.N, r.K = 1000, 1000, 500 // 1e9 operations in 10 µs: 1e14 per second
-	if launch, ok := r.launch(0); !ok || math.Abs(float64(launch)-250e-9) > 1e-15 {
-		t.Errorf("launch %v, %v", launch, ok)
+	if launch := r.Launch(0); launch == nil || math.Abs(float64(*launch)-250e-9) > 1e-15 {
+		t.Errorf("launch %v", launch)
 	}
-	r.sides[0].setPrice(3.6)
-	r.sides[0].setWatts(500)
-	if v, ok := r.perDollar(0); !ok || math.Abs(v/1e17-1) > 1e-12 {
+	r.Sides[0].Dollars, r.Sides[0].Watts = 0.001, 500
+	if v := r.PerDollar(0); v == nil || math.Abs(float64(*v)/1e17-1) > 1e-12 {
 		t.Errorf("%v per dollar", v)
 	}
-	if v, ok := r.perJoule(0); !ok || math.Abs(v/2e11-1) > 1e-12 {
+	if v := r.PerJoule(0); v == nil || math.Abs(float64(*v)/2e11-1) > 1e-12 {
 		t.Errorf("%v per joule", v)
 	}
-	if _, ok := r.perJoule(1); ok {
+	if r.PerJoule(1) != nil {
 		t.Error("a failed side has work per joule")
 	}
 }
@@ -146,7 +145,7 @@ func TestCheckedCells(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	c := &comparison{sides: make([]side, 1), rows: []row{rowOf(inside), rowOf(unlike), rowOf(inside)}}
+	c := &comparison{sides: make([]ask.Contender, 1), rows: []ask.Contest{rowOf(inside), rowOf(unlike), rowOf(inside)}}
 	want := "on 7 published times of this device, median error 5.00 %; 2 of 3 problems are like these"
 	if got := c.checked(0); got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -6,14 +6,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 )
 
 // list writes a row per problem, and who wins how often and by how much.
-func (w *writer) list(s *table.Streams) {
-	c := w.all
-	w.about(s)
+func (c *comparison) list(s *table.Streams) {
+	table.Grid{Header: aboutHeader, Rows: c.about(), Least: []string{"units", "rung", "device", "family"}}.Write(s)
+	s.Printf("\n")
 	for _, ratios := range []bool{true, false} {
 		header, rows := c.table(ratios)
 		if ratios && len(c.sides) > 2 && table.TableWidth(header, rows) > table.PageWidth(s) {
@@ -30,37 +31,32 @@ func (w *writer) list(s *table.Streams) {
 	}
 }
 
-// about writes who answers.
-func (w *writer) about(s *table.Streams) {
-	var rows [][]string
-	for i := range w.all.sides {
-		rows = append(rows, w.all.about(i))
-	}
-	table.Grid{Header: aboutHeader, Rows: rows, Least: []string{"units", "rung", "device", "family"}}.Write(s)
-	s.Printf("\n")
-}
-
 var aboutHeader = []string{"side", "device", "units", "model", "family", "rung", "checked"}
 
-// about describes a side for aboutHeader.
-func (c *comparison) about(i int) []string {
-	s := &c.sides[i]
-	if s.err != nil {
-		return []string{s.Called(), s.ID(), "", "", "", "", "no answer: " + s.err.Error()}
+// about says who answers.
+func (c *comparison) about() (rows [][]string) {
+	for i := range c.sides {
+		s := &c.sides[i]
+		if s.Err != nil {
+			rows = append(rows, []string{s.Called(), s.ID(), "", "", "", "", "no answer: " + s.Err.Error()})
+			continue
+		}
+		d := s.Model.Describe()
+		model := d.Model
+		if d.RanksOnly {
+			model += ", ranks only"
+		}
+		rows = append(rows, []string{s.Called(), s.ID(), fmt.Sprintf("%d %ss at %s", d.Units, d.UnitName, d.Clock), model,
+			s.Kernel, string(d.Rung), c.checked(i)})
 	}
-	model := s.desc.Model
-	if s.desc.RanksOnly {
-		model += ", ranks only"
-	}
-	return []string{s.Called(), s.ID(), fmt.Sprintf("%d %ss at %s", s.desc.Units, s.desc.UnitName, s.desc.Clock),
-		model, s.kernel, string(s.desc.Rung), c.checked(i)}
+	return rows
 }
 
 // checked says what the predictions of a side were checked on: that of most problems, and how many of them are inside.
 func (c *comparison) checked(i int) string {
 	count, most, inside := map[string]int{}, "", 0
 	for j := range c.rows {
-		a, e := c.rows[j].best(i)
+		a, e := c.rows[j].Best(i)
 		if a == nil || a.Nearest(e) == nil {
 			continue
 		}
@@ -97,18 +93,18 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 		row := append([]string{r.String()}, r.Labels...)
 		for i := range c.sides {
 			cell := absent
-			if a, e := r.best(i); a != nil {
+			if a, e := r.Best(i); a != nil {
 				cell = table.TimeCell(a, e)
 			}
 			row = append(row, cell)
 			if i > 0 && ratios {
-				row = append(row, ratioCell(r.ratio(i)))
+				row = append(row, orAbsent(ratioCell(r.Ratio(i))))
 			}
 		}
 		fastest, lead := absent, absent
-		if v, ok := r.verdict(); ok {
-			fastest, lead = c.sides[v.side].Called(), fmt.Sprintf("%.3f", v.lead)
-			if !v.clear {
+		if f := r.Fastest(); f != nil {
+			fastest, lead = c.sides[f.Entry].Called(), fmt.Sprintf("%.3f", f.Lead)
+			if !f.Clear {
 				fastest += table.Doubt
 			}
 		}
@@ -117,11 +113,11 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 	return header, rows
 }
 
-func ratioCell(v float64, ok bool) string {
-	if !ok {
-		return absent
+func ratioCell(v *ask.Number) string {
+	if v == nil {
+		return ""
 	}
-	return fmt.Sprintf("%.3f", v)
+	return fmt.Sprintf("%.3f", *v)
 }
 
 // standings is who wins how often and by how much, over all problems and over each class of shape.
@@ -130,55 +126,56 @@ func (c *comparison) standings() (header []string, rows [][]string) {
 	for i := range c.sides {
 		header = append(header, c.sides[i].Called())
 	}
-	all, classes := c.summaries()
-	cells := func(name string, cell func(*sideSummary) string, s *summary) {
+	standings := ask.StandingsOf(c.sides, c.rows)
+	all := &standings.Summary
+	cells := func(of *ask.Standing, name string, cell func(*ask.SideStanding) string) {
 		row := []string{name}
-		for i := range s.sides {
-			row = append(row, cell(&s.sides[i]))
+		for i := range of.Sides {
+			row = append(row, orAbsent(cell(&of.Sides[i])))
 		}
 		rows = append(rows, row)
 	}
-	geomean := func(name string, s *summary) {
-		cells(name, func(one *sideSummary) string {
-			cell := ratioCell(one.ratio.mean(), one.ratio.count > 0)
-			if 0 < one.ratio.count && one.ratio.count < s.compared {
-				cell += fmt.Sprintf(" (of %d)", one.ratio.count)
+	geomean := func(of *ask.Standing, name string) {
+		cells(of, name, func(one *ask.SideStanding) string {
+			cell := ratioCell(one.Ratio)
+			if 0 < one.Count && one.Count < of.Compared {
+				cell += fmt.Sprintf(" (of %d)", one.Count)
 			}
 			return cell
-		}, s)
+		})
 	}
-	problems := digits.Plural(all.problems, "problem", "problems")
-	if all.decided < all.problems {
-		problems = fmt.Sprintf("%d of %s", all.decided, problems)
+	problems := digits.Plural(all.Problems, "problem", "problems")
+	if all.Decided < all.Problems {
+		problems = fmt.Sprintf("%d of %s", all.Decided, problems)
 	}
-	cells("fastest, of "+problems,
-		func(s *sideSummary) string { return strconv.Itoa(s.wins) }, &all)
-	cells("  by their intervals too", func(s *sideSummary) string { return strconv.Itoa(s.clear) }, &all)
+	cells(all, "fastest, of "+problems, func(s *ask.SideStanding) string { return strconv.Itoa(s.Wins) })
+	cells(all, "  by their intervals too", func(s *ask.SideStanding) string { return strconv.Itoa(s.Clear) })
 	compared := ""
-	if all.compared < all.problems {
-		compared = ", of " + all.of(all.compared)
+	if all.Compared < all.Problems {
+		compared = ", of " + comparedOf(all)
 	}
-	geomean("time ÷ first, geomean"+compared, &all)
-	if len(classes) > 1 {
-		for k := range classes {
-			geomean(fmt.Sprintf("  %s (%s)", classes[k].name, classes[k].of(classes[k].compared)), &classes[k])
+	geomean(all, "time ÷ first, geomean"+compared)
+	if len(standings.Classes) > 1 {
+		for k := range standings.Classes {
+			class := &standings.Classes[k]
+			geomean(class, fmt.Sprintf("  %s (%s)", class.Class, comparedOf(class)))
 		}
 	}
-	c.costRow(&rows, c.dollars, "FLOP per dollar, geomean", func(s *side) float64 { return s.dollars }, &all)
-	c.costRow(&rows, c.joules, "FLOP per joule, geomean", func(s *side) float64 { return s.watts }, &all)
+	if c.dollars {
+		cells(all, "FLOP per dollar, geomean", func(s *ask.SideStanding) string { return work(s.PerDollar) })
+	}
+	if c.joules {
+		cells(all, "FLOP per joule, geomean", func(s *ask.SideStanding) string { return work(s.PerJoule) })
+	}
 	return header, rows
 }
 
-func (c *comparison) costRow(rows *[][]string, asked bool, name string, cost func(*side) float64, all *summary) {
-	if !asked {
-		return
+// comparedOf is how many of the problems have two times: the number alone if that is all of them.
+func comparedOf(s *ask.Standing) string {
+	if s.Compared == s.Problems {
+		return strconv.Itoa(s.Compared)
 	}
-	row := []string{name}
-	for i := range c.sides {
-		per := cost(&c.sides[i])
-		row = append(row, orAbsent(work(all.sides[i].speed.mean()/per, per > 0 && all.sides[i].speed.count > 0)))
-	}
-	*rows = append(*rows, row)
+	return fmt.Sprintf("%d of %d", s.Compared, s.Problems)
 }
 
 func orAbsent(text string) string {
@@ -193,8 +190,8 @@ func (c *comparison) allNotes() (notes []string) {
 	doubt := false
 	for j := range c.rows {
 		r := &c.rows[j]
-		v, ok := r.verdict()
-		doubt = doubt || ok && !v.clear
+		f := r.Fastest()
+		doubt = doubt || f != nil && !f.Clear
 		for _, note := range c.notes(r) {
 			if !slices.Contains(notes, note) && !strings.HasPrefix(note, "no interval") {
 				notes = append(notes, note)

@@ -3,9 +3,9 @@ package comparecmd
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -20,15 +20,15 @@ func AddTo(ctx context.Context, p *report.Page, f *session.Factory, search *sess
 	list *session.ProblemList,
 ) error {
 	o := &Options{Factory: f, search: search}
-	sides, err := open(ctx, o)
+	sides, common, err := open(ctx, o)
 	if err != nil {
 		return err
 	}
-	c, err := askSides(ctx, o, sides, list.Problems, func(int) {}) // the caller has a bar
+	rows, err := ask.Compare(ctx, sides, list.Problems, func(int) {}) // the caller has a bar
 	if err != nil {
 		return err
 	}
-	c.labels = list.Labels
+	c := &comparison{sides: sides, rows: rows, common: common, labels: list.Labels}
 	c.page(p)
 	c.faults(func(err error) { list.Failures.Add("", err) })
 	return nil
@@ -36,12 +36,8 @@ func AddTo(ctx context.Context, p *report.Page, f *session.Factory, search *sess
 
 // page adds the comparison to a page.
 func (c *comparison) page(p *report.Page) {
-	var about [][]string
-	for i := range c.sides {
-		about = append(about, c.about(i))
-	}
 	s := p.Section("Side by side")
-	s.Table("The sides", aboutHeader, about)
+	s.Table("The sides", aboutHeader, c.about())
 	s.List(c.allNotes())
 	header, rows := c.standings()
 	s.Table("Who is fastest", header, rows)
@@ -80,9 +76,10 @@ func (c *comparison) figures() (all []namedFigure) {
 
 // speedFigure shows the geometric mean of the speed of each side relative to the first, per class of shape.
 func (c *comparison) speedFigure() *figure.Figure {
-	summary, classes := c.summaries()
+	standings := ask.StandingsOf(c.sides, c.rows)
+	classes := standings.Classes
 	if len(classes) > 1 {
-		classes = append(classes, summary)
+		classes = append(classes, standings.Summary)
 	}
 	first := c.sides[0].Called()
 	f := &figure.Figure{Title: "Speed relative to " + first,
@@ -91,19 +88,24 @@ func (c *comparison) speedFigure() *figure.Figure {
 		Series: c.names()}
 	f.Rows = make([][]string, len(classes))
 	for k := range classes {
-		f.Y.Names = append(f.Y.Names, fmt.Sprintf("%s (%s)", classes[k].name, classes[k].of(classes[k].compared)))
+		f.Y.Names = append(f.Y.Names, fmt.Sprintf("%s (%s)", classes[k].Class, comparedOf(&classes[k])))
 		f.Rows[k] = []string{f.Y.Names[k]}
 	}
 	for i := range c.sides {
-		if !c.sides[i].timed() {
+		if !c.sides[i].Timed() {
 			continue
 		}
 		name := c.sides[i].Called()
 		f.Header = append(f.Header, name)
 		m := figure.Mark{Kind: figure.Groups, Series: i}
 		for k, group := range f.Y.Names {
-			v := 1 / classes[k].sides[i].ratio.mean()
-			f.Rows[k] = append(f.Rows[k], ratioCell(v, !math.IsNaN(v)))
+			ratio := classes[k].Sides[i].Ratio
+			if ratio == nil {
+				f.Rows[k] = append(f.Rows[k], absent)
+				continue
+			}
+			v := 1 / float64(*ratio)
+			f.Rows[k] = append(f.Rows[k], fmt.Sprintf("%.3f", v))
 			m.Rows = append(m.Rows, figure.Row{X: v, Y: group, Tip: figure.Tip("%s, %s: %.3f", name, group, v)})
 		}
 		f.Marks = append(f.Marks, m)
@@ -124,10 +126,10 @@ func (c *comparison) ratioFigure() *figure.Figure {
 		m := figure.Mark{Kind: figure.Dots, Series: i}
 		for j := range c.rows {
 			r := &c.rows[j]
-			if ratio, ok := r.ratio(i); ok {
-				a, e := r.best(i)
-				m.Rows = append(m.Rows, figure.Row{X: a.Roofline(e).Intensity, Y: ratio,
-					Tip: figure.Tip("%s\n%s\n%.3f times the time of %s", r, c.sides[i].Called(), ratio, first)})
+			if ratio := r.Ratio(i); ratio != nil {
+				a, e := r.Best(i)
+				m.Rows = append(m.Rows, figure.Row{X: a.Roofline(e).Intensity, Y: float64(*ratio),
+					Tip: figure.Tip("%s\n%s\n%.3f times the time of %s", r, c.sides[i].Called(), *ratio, first)})
 			}
 		}
 		if len(m.Rows) > 0 {
@@ -148,11 +150,14 @@ func (c *comparison) roofFigure(t gemm.DType) *figure.Figure {
 	for i := range c.sides {
 		s, name := &sides[i], c.sides[i].Called()
 		*s = figure.RoofSide{Name: name, Device: &roofs.Device{}}
-		peak := float64(c.sides[i].desc.PeakFor(t))
+		if !c.sides[i].Timed() {
+			continue
+		}
+		peak := float64(c.sides[i].Model.Describe().PeakFor(t))
 		for j := range c.rows {
 			r := &c.rows[j]
-			a, e := r.best(i)
-			if a == nil || r.DType != t || !c.sides[i].timed() || peak <= 0 || a.DRAMPeak <= 0 {
+			a, e := r.Best(i)
+			if a == nil || r.DType != t || peak <= 0 || a.DRAMPeak <= 0 {
 				continue
 			}
 			s.Device.Ceilings = []roofs.Ceiling{{Name: t.String(), Level: roofs.Compute, Limit: peak},

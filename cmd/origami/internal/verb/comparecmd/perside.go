@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
 )
@@ -52,11 +54,11 @@ func (p *perSide) Set(text string) error {
 func (p *perSide) given() bool { return p.all || len(p.amounts) > 0 }
 
 // assign tells each side its number.
-func (p *perSide) assign(flag string, sides []side, set func(*side, float64)) error {
+func (p *perSide) assign(flag string, sides []ask.Contender, set func(*ask.Contender, float64)) error {
 	if p.all {
 		for i := range sides {
-			if s := &sides[i]; s.err == nil {
-				tdp, _ := hw.Set(s.desc.Params).Lookup(fromDevice)
+			if s := &sides[i]; s.Err == nil {
+				tdp, _ := hw.Set(s.Model.Describe().Params).Lookup(fromDevice)
 				set(s, tdp.Value)
 			}
 		}
@@ -64,7 +66,7 @@ func (p *perSide) assign(flag string, sides []side, set func(*side, float64)) er
 	for _, a := range p.amounts {
 		found := false
 		for i := range sides {
-			if sides[i].goesBy(a.name) {
+			if goesBy(&sides[i].Found, a.name) {
 				set(&sides[i], a.value)
 				found = true
 			}
@@ -82,10 +84,7 @@ func (p *perSide) assign(flag string, sides []side, set func(*side, float64)) er
 }
 
 // goesBy reports whether a name means a side. A what-if goes by the names of its device too.
-func (s *side) goesBy(name string) bool {
+func goesBy(s *models.Found, name string) bool {
 	names := append([]string{s.Named, s.Called(), s.ID(), s.Label(), s.Device.ID, s.Arch.ID}, s.Device.Aliases...)
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
-
-func (s *side) setPrice(perHour float64) { s.dollars = perHour / 3600 }
-func (s *side) setWatts(watts float64)   { s.watts = watts }

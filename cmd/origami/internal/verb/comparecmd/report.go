@@ -14,15 +14,15 @@ import (
 
 // contents are the files of a report: compare.html, which needs no other file, the figures as SVG and PNG, and
 // compare.csv and compare.json with the numbers.
-func (w *writer) contents() report.Contents {
-	names := strings.Join(w.all.names(), ", ")
-	return report.Contents{Name: "compare", Subject: names, Numbers: w.write, Page: func(r *report.Report) {
-		for _, f := range w.all.figures() {
+func (c *comparison) contents() report.Contents {
+	names := strings.Join(c.names(), ", ")
+	return report.Contents{Name: "compare", Subject: names, Numbers: c.write, Page: func(r *report.Report) {
+		for _, f := range c.figures() {
 			r.Draw(f.name, f.Figure)
 		}
 		p := &report.Page{Title: printable.Line("Comparison of " + names),
 			Footer: fmt.Sprintf("Written by %s on %s.", session.Software(), time.Now().UTC().Format(time.DateOnly))}
-		w.all.page(p)
+		c.page(p)
 		r.HTML("compare.html", p)
 	}}
 }

@@ -112,8 +112,8 @@ func termValue(a *ask.Ranking, v float64, of string) string {
 
 // eachTerm calls f for every term of every side.
 func (g *grid) eachTerm(f func(i int, a *ask.Ranking, e *ask.Entry, j int)) {
-	for i := range g.r.sides {
-		if a, e := g.r.best(i); a != nil {
+	for i := range g.r.Sides {
+		if a, e := g.r.Best(i); a != nil {
 			for j := range a.Arch.Terms {
 				f(i, a, e, j)
 			}
@@ -124,7 +124,7 @@ func (g *grid) eachTerm(f func(i int, a *ask.Ranking, e *ask.Entry, j int)) {
 // termNames lists the common names of the terms of one kind, in the order of the side that has most of them, then of
 // the others. Intermediate terms that several sides have go first.
 func (g *grid) termNames(kind arch.TermKind) []string {
-	sides := make([][]string, len(g.r.sides))
+	sides := make([][]string, len(g.r.Sides))
 	count := map[string]int{}
 	g.eachTerm(func(i int, a *ask.Ranking, _ *ask.Entry, j int) {
 		if t := &a.Arch.Terms[j]; t.Kind == kind {

@@ -11,24 +11,17 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// writer writes a comparison in the chosen format.
-type writer struct {
-	all *comparison
-	// many says that the problems come from a file, terms that all terms are asked for.
-	many, terms bool
-}
-
-func (w *writer) write(s *table.Streams, f table.Format) error {
+func (c *comparison) write(s *table.Streams, f table.Format) error {
 	switch {
 	case f == table.JSON:
-		return w.json(s)
+		return c.json(s)
 	case f == table.CSV || f == table.TSV:
-		return w.records(s, f)
-	case w.many:
-		w.list(s)
+		return c.delimited(s, f)
+	case c.many:
+		c.list(s)
 	default:
-		for i := range w.all.rows {
-			w.card(s, &w.all.rows[i])
+		for i := range c.rows {
+			c.card(s, &c.rows[i])
 		}
 	}
 	return nil
@@ -38,7 +31,7 @@ const absent = "–"
 
 // grid is a table with a column per side.
 type grid struct {
-	r        *row
+	r        *ask.Contest
 	rows     [][]string
 	headings []int
 }
@@ -46,9 +39,9 @@ type grid struct {
 // add adds a row, unless no side has anything in it. Only sides with an answer are asked.
 func (g *grid) add(name string, cell func(i int, a *ask.Ranking, e *ask.Entry) string) {
 	cells, found := []string{name}, false
-	for i := range g.r.sides {
+	for i := range g.r.Sides {
 		text := absent
-		if a, e := g.r.best(i); a != nil {
+		if a, e := g.r.Best(i); a != nil {
 			if text = cell(i, a, e); text == "" {
 				text = absent
 			}
@@ -64,39 +57,39 @@ func (g *grid) add(name string, cell func(i int, a *ask.Ranking, e *ask.Entry) s
 // heading adds a line in bold.
 func (g *grid) heading(title string) {
 	g.headings = append(g.headings, len(g.rows))
-	g.rows = append(g.rows, append([]string{title}, make([]string, len(g.r.sides))...))
+	g.rows = append(g.rows, append([]string{title}, make([]string, len(g.r.Sides))...))
 }
 
 // card writes one problem for a reader.
-func (w *writer) card(s *table.Streams, r *row) {
+func (c *comparison) card(s *table.Streams, r *ask.Contest) {
 	s.Printf("%-11s %s\n", "problem", r.Problem.Problem)
 	header := []string{""}
-	for i := range r.sides {
-		header = append(header, r.sides[i].Label())
+	for i := range r.Sides {
+		header = append(header, r.Sides[i].Label())
 	}
 	g := &grid{r: r}
-	w.failed(g)
-	w.identity(g)
-	w.times(g)
-	w.roofs(g)
-	w.costs(g)
-	if w.terms {
+	c.failed(g)
+	c.identity(g)
+	c.times(g)
+	c.roofs(g)
+	c.costs(g)
+	if c.terms {
 		g.allTerms()
 	} else {
 		g.shares()
 	}
 	table.WriteSideBySide(s, header, g.rows, g.headings...)
-	for _, note := range w.all.notes(r) {
+	for _, note := range c.notes(r) {
 		table.Lines(s, "note: "+note)
 	}
 }
 
 // failed adds the reasons of the sides that have no answer.
-func (w *writer) failed(g *grid) {
+func (c *comparison) failed(g *grid) {
 	cells, found := []string{"no answer"}, false
-	for i := range g.r.answers {
+	for i := range g.r.Answers {
 		cell := ""
-		if err := g.r.answers[i].Err; err != nil {
+		if err := g.r.Answers[i].Err; err != nil {
 			cell, found = err.Error(), true
 		}
 		cells = append(cells, cell)
@@ -107,7 +100,7 @@ func (w *writer) failed(g *grid) {
 }
 
 // identity adds who answers, and what the answer was checked on.
-func (w *writer) identity(g *grid) {
+func (c *comparison) identity(g *grid) {
 	g.add("device", func(_ int, a *ask.Ranking, _ *ask.Entry) string { return a.Arch.DeviceName })
 	g.add("units", func(_ int, a *ask.Ranking, _ *ask.Entry) string {
 		return fmt.Sprintf("%d %ss at %s", a.Arch.Units, a.Arch.UnitName, a.Arch.Clock)
@@ -132,7 +125,7 @@ func (w *writer) identity(g *grid) {
 }
 
 // times adds what is predicted.
-func (w *writer) times(g *grid) {
+func (c *comparison) times(g *grid) {
 	g.add("time", func(_ int, a *ask.Ranking, e *ask.Entry) string {
 		if a.Arch.RanksOnly {
 			return "not a time: " + table.TimeCell(a, e)
@@ -147,33 +140,34 @@ func (w *writer) times(g *grid) {
 		return fmt.Sprintf("%s (%s)", digits.Span(low, high), digits.Level(a.Scope(e).Uncertainty.Level))
 	})
 	g.add("time ÷ first", func(i int, _ *ask.Ranking, _ *ask.Entry) string {
-		if ratio, ok := g.r.ratio(i); ok {
-			return fmt.Sprintf("%.3f", ratio)
-		}
-		return ""
+		return ratioCell(g.r.Ratio(i))
 	})
-	fastest, decided := g.r.verdict()
+	fastest := g.r.Fastest()
 	g.add(table.FastestColumn, func(i int, _ *ask.Ranking, _ *ask.Entry) string {
-		if !decided || i != fastest.side {
+		switch {
+		case fastest == nil || i != fastest.Entry:
 			return ""
+		case fastest.Clear:
+			return fmt.Sprintf("lead %.3f", fastest.Lead)
+		default:
+			return fmt.Sprintf("lead %.3f%s", fastest.Lead, table.Doubt)
 		}
-		return "lead " + fastest.leadCell()
 	})
 	g.add("launch cost", func(i int, a *ask.Ranking, _ *ask.Entry) string {
-		switch t, ok := g.r.launch(i); {
+		switch t := g.r.Launch(i); {
 		case a.Arch.RanksOnly:
 			return ""
-		case !ok:
+		case t == nil:
 			return "not in the time"
 		default:
-			return t.String() + " of the time"
+			return unit.Seconds(*t).String() + " of the time"
 		}
 	})
 	g.add("rate", func(_ int, a *ask.Ranking, e *ask.Entry) string { return table.RateCell(a, e) })
 }
 
 // roofs adds where the picks are under the roofs.
-func (w *writer) roofs(g *grid) {
+func (c *comparison) roofs(g *grid) {
 	timed := func(name string, cell func(*ask.Ranking, ask.Roofline) string) {
 		g.add(name, func(_ int, a *ask.Ranking, e *ask.Entry) string {
 			if a.Arch.RanksOnly {
@@ -216,39 +210,39 @@ func shareOf(share float64, of string) string {
 }
 
 // costs adds the work per dollar and per joule.
-func (w *writer) costs(g *grid) {
-	if w.all.dollars {
-		g.add("per dollar", func(i int, _ *ask.Ranking, _ *ask.Entry) string { return work(g.r.perDollar(i)) })
+func (c *comparison) costs(g *grid) {
+	if c.dollars {
+		g.add("per dollar", func(i int, _ *ask.Ranking, _ *ask.Entry) string { return work(g.r.PerDollar(i)) })
 	}
-	if w.all.joules {
-		g.add("per joule", func(i int, _ *ask.Ranking, _ *ask.Entry) string { return work(g.r.perJoule(i)) })
+	if c.joules {
+		g.add("per joule", func(i int, _ *ask.Ranking, _ *ask.Entry) string { return work(g.r.PerJoule(i)) })
 	}
 }
 
-func work(v float64, ok bool) string {
-	if !ok {
+func work(v *ask.Number) string {
+	if v == nil {
 		return ""
 	}
-	return unit.SI(v, "FLOP")
+	return unit.SI(float64(*v), "FLOP")
 }
 
 // notes says what a reader has to know before comparing the columns of a problem.
-func (c *comparison) notes(r *row) (notes []string) {
+func (c *comparison) notes(r *ask.Contest) (notes []string) {
 	var ranking, with, without, models []string
-	for i := range r.sides {
-		a, _ := r.best(i)
+	for i := range r.Sides {
+		a, _ := r.Best(i)
 		if a == nil {
 			continue
 		}
-		label := r.sides[i].Label()
+		label := r.Sides[i].Label()
 		model := a.Arch.Model + " for " + a.Kernel
 		if !slices.Contains(models, model) {
 			models = append(models, model)
 		}
-		switch _, launch := r.launch(i); {
+		switch {
 		case a.Arch.RanksOnly:
 			ranking = append(ranking, label)
-		case launch:
+		case r.Launch(i) != nil:
 			with = append(with, label)
 		default:
 			without = append(without, label)
@@ -269,7 +263,7 @@ func (c *comparison) notes(r *row) (notes []string) {
 		notes = append(notes, fmt.Sprintf("the time to launch a kernel is in the times of %s and not in those of %s",
 			strings.Join(with, ", "), strings.Join(without, ", ")))
 	}
-	if v, ok := r.verdict(); ok && !v.clear {
+	if f := r.Fastest(); f != nil && !f.Clear {
 		notes = append(notes, "no interval shows which side is fastest: they overlap, or a side has none")
 	}
 	return notes

@@ -1,0 +1,316 @@
+package ask
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"github.com/origami-gemm/origami/ask/models"
+	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Contender is one side of a comparison: a device with the model that answers for it.
+type Contender struct {
+	models.Found
+	Model  arch.Architecture
+	Kernel string
+	// Dollars per second and Watts are 0 if they are unknown.
+	Dollars, Watts float64
+	// Err says why it answers no problem.
+	Err error
+}
+
+// Timed reports whether a side predicts times.
+func (c *Contender) Timed() bool { return c.Err == nil && !c.Model.Describe().RanksOnly }
+
+// Contest is what the sides make of one problem.
+type Contest struct {
+	problems.Problem
+	Sides   []Contender
+	Answers []Ranking
+}
+
+// Compare asks all sides about all problems, with the terms of their picks. done is told how many predictions are made.
+// What is wrong with a side is in it, and in its answers.
+func Compare(ctx context.Context, sides []Contender, list []problems.Problem, done func(predictions int)) (
+	[]Contest, error,
+) {
+	out := make([]Contest, len(list))
+	for i := range list {
+		out[i] = Contest{Problem: list[i], Sides: sides, Answers: make([]Ranking, len(sides))}
+	}
+	var wg sync.WaitGroup
+	for i := range sides {
+		wg.Go(func() { fill(ctx, &sides[i], i, out, problems.Shapes(list), done) })
+	}
+	wg.Wait()
+	return out, ctx.Err()
+}
+
+// fill asks one side, about a few problems at a time: a plugin has to hold what it is asked at once.
+func fill(ctx context.Context, s *Contender, i int, rows []Contest, shapes []gemm.Problem, done func(int)) {
+	const atOnce = 64
+	for from := 0; from < len(shapes); from += atOnce {
+		part := shapes[from:min(from+atOnce, len(shapes))]
+		var answers []Ranking
+		if s.Err == nil {
+			answers, s.Err = Rank(ctx, s.Model, Question{Problems: part, Kernel: s.Kernel, Top: 1, Terms: true})
+		}
+		done(len(part))
+		for j := range part {
+			if rows[from+j].Answers[i].Err = s.Err; s.Err == nil {
+				rows[from+j].Answers[i] = answers[j]
+			}
+		}
+	}
+}
+
+// Best returns the i-th side's pick with its ranking, nil if it has none.
+func (c *Contest) Best(i int) (*Ranking, *Entry) {
+	if a := &c.Answers[i]; a.Err == nil {
+		return a, &a.Entries[0]
+	}
+	return nil, nil
+}
+
+// Time returns the i-th side's predicted time, and false if it has none.
+func (c *Contest) Time(i int) (unit.Seconds, bool) {
+	a, e := c.Best(i)
+	if a == nil || a.Arch.RanksOnly {
+		return 0, false
+	}
+	return a.Seconds(e), true
+}
+
+// Ratio returns the i-th side's predicted time ÷ the first one's, nil if either has none.
+func (c *Contest) Ratio(i int) *Number {
+	first, ok := c.Time(0)
+	t, also := c.Time(i)
+	return known(float64(t/first), ok && also)
+}
+
+// leastLead is below what four digits show. Sides that are nearer to each other are equally fast.
+const leastLead = 1.0005
+
+// Fastest returns nil if fewer than two sides have a time, or two of them are equally fast.
+func (c *Contest) Fastest() *Fastest {
+	f, best, second, timed := &Fastest{}, unit.Seconds(math.Inf(1)), unit.Seconds(math.Inf(1)), 0
+	for i := range c.Answers {
+		t, ok := c.Time(i)
+		switch {
+		case !ok:
+			continue
+		case t < best:
+			f.Entry, best, second = i, t, best
+		default:
+			second = min(second, t)
+		}
+		timed++
+	}
+	f.Lead, f.Clear = Number(second/best), true
+	for i := range c.Answers {
+		if _, ok := c.Time(i); ok && i != f.Entry {
+			f.Clear = f.Clear && c.before(f.Entry, i)
+		}
+	}
+	if timed < 2 || !(f.Lead >= leastLead) {
+		return nil
+	}
+	return f
+}
+
+// before reports whether the i-th side's interval ends before the j-th one's begins.
+func (c *Contest) before(i, j int) bool {
+	a, e := c.Best(i)
+	b, f := c.Best(j)
+	_, high, ok := a.Interval(e)
+	low, _, also := b.Interval(f)
+	return ok && also && high < low
+}
+
+// Launch returns the part of the i-th side's time that the launch is, nil if its time has no launch.
+func (c *Contest) Launch(i int) *Number {
+	a, e := c.Best(i)
+	if a == nil {
+		return nil
+	}
+	for j := range a.Arch.Terms {
+		if t := &a.Arch.Terms[j]; t.Kind == arch.KindShare && t.CommonName() == arch.CommonLaunch {
+			return known(float64(unit.Cycles(e.Terms[j]).At(a.Arch.Clock)), true)
+		}
+	}
+	return nil
+}
+
+// PerDollar and PerJoule return operations, nil if the i-th side has no time, price or watts.
+func (c *Contest) PerDollar(i int) *Number { return c.per(i, c.Sides[i].Dollars) }
+
+// PerJoule is described at PerDollar.
+func (c *Contest) PerJoule(i int) *Number { return c.per(i, c.Sides[i].Watts) }
+
+func (c *Contest) per(i int, cost float64) *Number {
+	t, ok := c.Time(i)
+	return known(c.Flops()/(float64(t)*cost), ok && cost > 0)
+}
+
+// Comparison returns a contest as a plain value. hint puts errors into the words of who asks.
+func (c *Contest) Comparison(labels []string, hint func(error) error) Comparison {
+	o := Comparison{Problem: c.Record(), Labels: Labels(labels, c.Labels), Fastest: c.Fastest()}
+	first := true
+	for i := range c.Sides {
+		s := &c.Sides[i]
+		if err := c.Answers[i].Err; err != nil {
+			o.Entries = append(o.Entries, &Failed{Arch: s.Arch.ID, Device: s.Device.ID, WhatIf: s.WhatIf,
+				Error: ErrorOf(hint(err))})
+		} else {
+			o.Entries = append(o.Entries, c.Compared(i))
+		}
+		o.Ratio = append(o.Ratio, c.Ratio(i))
+		if s.Err != nil {
+			continue
+		}
+		d := s.Model.Describe()
+		if first {
+			o.Model, o.ModelClass, first = d.Model, d.Class(), false
+		}
+		if d.Model != o.Model {
+			o.Model = ""
+		}
+		if d.Class() != o.ModelClass {
+			o.ModelClass = ""
+		}
+	}
+	return o
+}
+
+// Compared returns the answer of the i-th side, which has one, as a plain value.
+func (c *Contest) Compared(i int) *Compared {
+	a, e := c.Best(i)
+	roofs, timed := a.Roofline(e), !a.Arch.RanksOnly
+	out := &Compared{
+		Answer: a.Answer(e), WhatIf: c.Sides[i].WhatIf, Launch: c.Launch(i),
+		Roofline: Roofs{
+			Intensity: known(roofs.Intensity, true), Ridge: known(roofs.Ridge, roofs.Ridge > 0),
+			Peak: known(roofs.PeakShare, timed && roofs.PeakShare > 0),
+			DRAM: known(roofs.DRAMShare, timed && roofs.DRAMShare > 0),
+			Roof: known(roofs.RoofShare, timed && roofs.RoofShare > 0),
+		},
+		PerDollar: c.PerDollar(i), PerJoule: c.PerJoule(i), Terms: a.NamedTerms(e),
+	}
+	if u := a.Nearest(e); u != nil {
+		out.Checked = &Checked{DataSet: u.Checked.DataSet, Sizes: u.Checked.Sizes, Times: u.Checked.Times,
+			MedianError: u.MedianError}
+	}
+	return out
+}
+
+// known returns a number, nil for one that is unknown.
+func known(v float64, ok bool) *Number {
+	if !ok {
+		return nil
+	}
+	n := Number(v)
+	return &n
+}
+
+// Standings are how the sides stand over all problems, and over each class of shape.
+type Standings struct {
+	Summary Standing   `json:"summary"`
+	Classes []Standing `json:"classes"`
+}
+
+// Standing is how the sides stand over some problems.
+type Standing struct {
+	// the class of shape, or `all`
+	Class string `json:"class"`
+	// the problems
+	Problems int `json:"problems"`
+	// Compared counts the problems where the first side and another have a time.
+	Compared int `json:"-"`
+	// the problems where at least two sides have a time and one is fastest
+	Decided int `json:"decided"`
+	// one per side
+	Sides []SideStanding `json:"sides"`
+}
+
+// SideStanding is how one side stands.
+type SideStanding struct {
+	// the side, with its hardware numbers
+	Side string `json:"side"`
+	// the problems where it is fastest, and where intervals prove it
+	Wins  int `json:"fastest"`
+	Clear int `json:"clear"`
+	// the geometric mean of its time ÷ the first side's, and over how many problems
+	Ratio *Number `json:"ratio_to_first"`
+	Count int     `json:"ratios"`
+	// operations per dollar and per joule, as a geometric mean
+	PerDollar *Number `json:"flop_per_dollar,omitempty"`
+	PerJoule  *Number `json:"flop_per_joule,omitempty"`
+}
+
+// StandingsOf sums up contests of the same sides.
+func StandingsOf(sides []Contender, rows []Contest) Standings {
+	out := Standings{Summary: standing("all", sides, rows, func(*Contest) bool { return true })}
+	for _, class := range score.Layers() {
+		s := standing(class.String(), sides, rows,
+			func(c *Contest) bool { return score.LayerOf(c.Problem.Problem) == class })
+		if s.Problems > 0 {
+			out.Classes = append(out.Classes, s)
+		}
+	}
+	return out
+}
+
+// standing sums up the contests that are chosen.
+func standing(name string, sides []Contender, rows []Contest, chosen func(*Contest) bool) Standing {
+	out := Standing{Class: name, Sides: make([]SideStanding, len(sides))}
+	ratios, speeds := make([]geomean, len(sides)), make([]geomean, len(sides))
+	for j := range rows {
+		c := &rows[j]
+		if !chosen(c) {
+			continue
+		}
+		out.Problems++
+		if f := c.Fastest(); f != nil {
+			out.Decided++
+			out.Sides[f.Entry].Wins++
+			if f.Clear {
+				out.Sides[f.Entry].Clear++
+			}
+		}
+		others := 0
+		for i := range sides {
+			if ratio := c.Ratio(i); ratio != nil {
+				ratios[i].add(float64(*ratio))
+				others += min(i, 1)
+			}
+			if t, ok := c.Time(i); ok {
+				speeds[i].add(c.Flops() / float64(t))
+			}
+		}
+		out.Compared += min(others, 1)
+	}
+	for i := range sides {
+		s := &out.Sides[i]
+		s.Side, s.Ratio, s.Count = sides[i].Label(), ratios[i].per(1), ratios[i].count
+		s.PerDollar, s.PerJoule = speeds[i].per(sides[i].Dollars), speeds[i].per(sides[i].Watts)
+	}
+	return out
+}
+
+// geomean is a geometric mean of so many values.
+type geomean struct {
+	count int
+	logs  float64
+}
+
+func (m *geomean) add(v float64) { m.count, m.logs = m.count+1, m.logs+math.Log(v) }
+
+// per is the mean ÷ a cost, nil without values or a cost.
+func (m *geomean) per(cost float64) *Number {
+	return known(math.Exp(m.logs/float64(m.count))/cost, m.count > 0 && cost > 0)
+}

@@ -3,9 +3,11 @@ package comparecmd
 import (
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
@@ -31,9 +33,15 @@ func answered(p gemm.Problem, micros, width float64) ask.Ranking {
 		Estimate: arch.Estimate{Cycles: unit.Cycles(micros * 1000)}, Terms: []float64{250}}}}
 }
 
+// contenders are sides that are found.
+func contenders(n int) []ask.Contender {
+	found := arch.Match{Arch: &arch.ArchEntry{ID: "a"}, Device: &arch.DeviceEntry{ID: "d"}}
+	return slices.Repeat([]ask.Contender{{Found: models.Found{Match: found}}}, n)
+}
+
 func rowOf(answers ...ask.Ranking) ask.Contest {
 	return ask.Contest{Problem: problems.Problem{Problem: gemm.New(256, 256, 256)},
-		Sides: make([]ask.Contender, len(answers)), Answers: answers}
+		Sides: contenders(len(answers)), Answers: answers}
 }
 
 // A side is fastest beyond doubt only if its interval ends before those of all others begin.
@@ -76,7 +84,7 @@ func TestSummarise(t *testing.T) {
 		rowOf(fails, answered(p, 7, 0), fails),
 		rowOf(answered(p, 10, 0), answered(p, 80, 0), answered(p, 40, 0)),
 	}
-	all := ask.StandingsOf(make([]ask.Contender, 3), rows).Summary
+	all := ask.StandingsOf(contenders(3), rows).Summary
 	if all.Problems != 4 || all.Compared != 3 || all.Decided != 3 {
 		t.Errorf("%d problems, %d compared, %d decided", all.Problems, all.Compared, all.Decided)
 	}
@@ -96,7 +104,7 @@ func TestSummarise(t *testing.T) {
 func TestStandingsCountAnswers(t *testing.T) {
 	small, large := gemm.New(256, 256, 256), gemm.New(4096, 4096, 4096)
 	fails := ask.Ranking{Err: diag.Inputf("no")}
-	c := &comparison{sides: make([]ask.Contender, 3), rows: []ask.Contest{
+	c := &comparison{sides: contenders(3), rows: []ask.Contest{
 		rowOf(answered(small, 10, 0), answered(small, 20, 0), answered(small, 40, 0)),
 		rowOf(answered(small, 10, 0), answered(small, 20, 0), fails), rowOf(fails, answered(small, 20, 0), fails),
 		rowOf(answered(large, 10, 0), fails, fails),
@@ -145,7 +153,7 @@ func TestCheckedCells(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	c := &comparison{sides: make([]ask.Contender, 1), rows: []ask.Contest{rowOf(inside), rowOf(unlike), rowOf(inside)}}
+	c := &comparison{sides: contenders(1), rows: []ask.Contest{rowOf(inside), rowOf(unlike), rowOf(inside)}}
 	want := "on 7 published times of this device, median error 5.00 %; 2 of 3 problems are like these"
 	if got := c.checked(0); got != want {
 		t.Errorf("%q, want %q", got, want)

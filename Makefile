@@ -147,11 +147,11 @@ version: ## VERSION=X.Y.Z or X.Y.Z-dev becomes the version of every part; X.Y.Z 
 	go test -count=1 ./core/release
 
 cuda: cuda-ready ## bin/origami-plugin-cuda, the executor for NVIDIA GPUs
-	$(CUDA_ENV) go build -trimpath -tags cuda -o $(BIN)/ ./plugins/nvidia/cmd/origami-plugin-cuda
+	$(CUDA_ENV) go build -trimpath -tags cuda,grpcnotrace -o $(BIN)/ ./plugins/nvidia/cmd/origami-plugin-cuda
 
 cuda-test: cuda-ready tools ## its linters and tests; those that need a GPU skip without one, or fail if ORIGAMI_REQUIRE_GPU=1
 	$(CUDA_ENV) golangci-lint run --build-tags cuda ./plugins/nvidia/cuda/... ./plugins/nvidia/cmd/...
-	$(CUDA_ENV) go test -tags cuda -c -o $(BIN)/cuda.test ./plugins/nvidia/cuda
+	$(CUDA_ENV) go test -tags cuda,grpcnotrace -c -o $(BIN)/cuda.test ./plugins/nvidia/cuda
 	cd plugins/nvidia/cuda && $(BIN)/cuda.test
 
 triton: ## bin/origami-plugin-triton, the executor for Triton kernels (needs torch and triton to run, nothing to build)
@@ -289,8 +289,12 @@ bench: ## all benchmarks, in the form that benchstat compares
 tools: $(TOOLS)/golangci-lint $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc
 $(TOOLS)/golangci-lint: Makefile
 	GOBIN=$(TOOLS) go install $(GOLANGCI_LINT)
+# Its makers publish binaries for npm; building it takes longer than building all of origami.
 $(TOOLS)/buf: Makefile
-	GOBIN=$(TOOLS) go install $(BUF)
+	if command -v npm >/dev/null; then \
+		npm install --silent --no-audit --no-fund --no-save --prefix $(TOOLS)/buf-npm @bufbuild/buf@$(lastword $(subst @v, ,$(BUF))) && \
+		ln -sf buf-npm/node_modules/.bin/buf $@ && touch $@; \
+	else GOBIN=$(TOOLS) go install $(BUF); fi
 $(TOOLS)/protoc-gen-go: Makefile
 	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO)
 $(TOOLS)/protoc-gen-go-grpc: Makefile

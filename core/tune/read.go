@@ -15,7 +15,8 @@ import (
 // advice is what to do about a file that is no tuning file.
 const advice = "write problems, with sets of candidates and their sizes; docs/tuning.md describes the file"
 
-// file reads the nodes of a tuning file.
+// file reads the nodes of a tuning file. Its methods end with a panic of a mistake where the file is wrong, which Read
+// recovers, as the parser of text/template does.
 type file struct {
 	*yamlnode.File
 	// left is how many sizes may still be added.
@@ -23,12 +24,28 @@ type file struct {
 	named func(name string) (gemm.Problem, error)
 }
 
+// mistake is a panic with the error of a file.
+type mistake struct{ error }
+
+// check ends the reading if there is an error.
+func check(err error) {
+	if err != nil {
+		panic(mistake{err})
+	}
+}
+
+// must returns a value that was read, and ends the reading if there is an error.
+func must[T any](v T, err error) T {
+	check(err)
+	return v
+}
+
 // mostNodes bounds the values of a file.
 const mostNodes = 1 << 20
 
 // Read reads a tuning file. Nothing of a bad file is returned, and its error has the line. named returns a GEMM of no
 // size with the types and the layout of the problem type of a name.
-func Read(name string, text []byte, named func(string) (gemm.Problem, error)) (*File, error) {
+func Read(name string, text []byte, named func(string) (gemm.Problem, error)) (out *File, err error) {
 	if len(text) > int(limit.Text) {
 		return nil, diag.Inputf("it is larger than %v, the most that is read of such a file", limit.Text).
 			At("%s", name).Do("use ranges, or several files")
@@ -38,149 +55,126 @@ func Read(name string, text []byte, named func(string) (gemm.Problem, error)) (*
 	if err != nil {
 		return nil, err
 	}
-	fields, err := f.fields(root, "the file", "kernel", "problems")
-	if err != nil {
-		return nil, err
-	}
+	defer func() {
+		if r := recover(); r != nil {
+			m, ok := r.(mistake)
+			if !ok {
+				panic(r)
+			}
+			out, err = nil, m.error
+		}
+	}()
+	return f.read(root), nil
+}
+
+func (f *file) read(root *yaml.Node) *File {
+	fields := f.fields(root, "the file", "kernel", "problems")
 	out := &File{}
 	if n := fields["kernel"]; n != nil {
-		if out.Kernel, err = f.text(n, "kernel"); err != nil {
-			return nil, err
-		}
+		out.Kernel = f.text(n, "kernel")
 	}
 	if fields["problems"] == nil {
-		return nil, f.At(root, "the key problems is missing").Do(advice)
+		check(f.At(root, "the key problems is missing").Do(advice))
 	}
-	nodes, err := f.some(fields["problems"], "problems")
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range nodes {
-		t, err := f.problemType(n)
-		if err != nil {
-			return nil, err
-		}
-		same := func(o Type) bool { return o.Problem == t.Problem }
-		if slices.ContainsFunc(out.Types, same) {
-			return nil, f.At(n, "the problem type is there twice").Do("give it all its sets in one place")
+	for _, n := range f.some(fields["problems"], "problems") {
+		t := f.problemType(n)
+		if slices.ContainsFunc(out.Types, func(o Type) bool { return o.Problem == t.Problem }) {
+			check(f.At(n, "the problem type is there twice").Do("give it all its sets in one place"))
 		}
 		out.Types = append(out.Types, t)
 	}
-	return out, nil
+	return out
 }
 
 // fields returns the values of a mapping with these keys.
-func (f *file) fields(n *yaml.Node, what string, keys ...string) (map[string]*yaml.Node, error) {
-	fields, err := f.Fields(n, what)
-	if err != nil {
-		return nil, err
-	}
+func (f *file) fields(n *yaml.Node, what string, keys ...string) map[string]*yaml.Node {
+	fields := must(f.Fields(n, what))
 	for i := 0; i < len(n.Content); i += 2 {
 		if key := n.Content[i]; !slices.Contains(keys, key.Value) {
 			err := f.At(key, "%s has no key %q", what, key.Value)
 			if near := diag.Nearest(key.Value, keys, 1); len(near) > 0 {
-				return nil, err.Do("did you mean %s?", near[0])
+				check(err.Do("did you mean %s?", near[0]))
 			}
-			return nil, err.Do("its keys are %s", strings.Join(keys, ", "))
+			check(err.Do("its keys are %s", strings.Join(keys, ", ")))
 		}
 	}
-	return fields, nil
+	return fields
 }
 
 // some returns the elements of a list that is not empty.
-func (f *file) some(n *yaml.Node, what string) ([]*yaml.Node, error) {
-	nodes, err := f.List(n, what)
-	if err == nil && len(nodes) == 0 {
-		err = f.At(n, "%s is empty", what).Do(advice)
+func (f *file) some(n *yaml.Node, what string) []*yaml.Node {
+	nodes := must(f.List(n, what))
+	if len(nodes) == 0 {
+		check(f.At(n, "%s is empty", what).Do(advice))
 	}
-	return nodes, err
+	return nodes
 }
 
 // text reads a scalar as it is written.
-func (f *file) text(n *yaml.Node, what string) (string, error) {
+func (f *file) text(n *yaml.Node, what string) string {
 	if n.Kind != yaml.ScalarNode || n.Value == "" || yamlnode.Null(n) {
-		return "", f.At(n, "%s is %s", what, yamlnode.Kind(n)).Do("give one value")
+		check(f.At(n, "%s is %s", what, yamlnode.Kind(n)).Do("give one value"))
 	}
-	return n.Value, nil
+	return n.Value
 }
 
 // problemType reads a problem type with its sets.
-func (f *file) problemType(n *yaml.Node) (t Type, err error) {
-	fields, err := f.fields(n, "a problem type", "type", "dtype", "out_dtype", "trans_a", "trans_b", "most", "sets")
-	if err != nil {
-		return t, err
-	}
-	if t.Problem, err = f.layout(n, fields); err != nil {
-		return t, err
-	}
+func (f *file) problemType(n *yaml.Node) (t Type) {
+	fields := f.fields(n, "a problem type", "type", "dtype", "out_dtype", "trans_a", "trans_b", "most", "sets")
+	t.Problem = f.layout(n, fields)
 	if n := fields["most"]; n != nil {
-		if t.Most, err = f.Whole(n, "most", 1); err != nil {
-			return t, err
-		}
+		t.Most = must(f.Whole(n, "most", 1))
 	}
 	if fields["sets"] == nil {
-		return t, f.At(n, "a problem type has no sets").Do(advice)
+		check(f.At(n, "a problem type has no sets").Do(advice))
 	}
-	sets, err := f.some(fields["sets"], "sets")
-	if err != nil {
-		return t, err
-	}
-	for _, x := range sets {
-		s, err := f.set(x, t.Problem)
-		if err != nil {
-			return t, err
-		}
+	for _, x := range f.some(fields["sets"], "sets") {
+		s := f.set(x, t.Problem)
 		if slices.ContainsFunc(t.Sets, func(o Set) bool { return o.Name == s.Name }) {
-			return t, f.At(x, "two sets of the problem type are called %q", s.Name).Do("give each a name of its own")
+			check(f.At(x, "two sets of the problem type are called %q", s.Name).Do("give each a name of its own"))
 		}
 		t.Sets = append(t.Sets, s)
 	}
-	return t, nil
+	return t
 }
 
 // layout reads the types and the layout: a name, or each by itself.
-func (f *file) layout(at *yaml.Node, fields map[string]*yaml.Node) (p gemm.Problem, err error) {
+func (f *file) layout(at *yaml.Node, fields map[string]*yaml.Node) (p gemm.Problem) {
 	own := []string{"dtype", "out_dtype", "trans_a", "trans_b"}
 	if n := fields["type"]; n != nil {
 		for _, key := range own {
 			if fields[key] != nil {
-				return p, f.At(fields[key], "type says what %s does", key).Do("leave one of them out")
+				check(f.At(fields[key], "type says what %s does", key).Do("leave one of them out"))
 			}
 		}
-		text, err := f.text(n, "type")
-		if err != nil {
-			return p, err
-		}
-		if p, err = f.named(text); err != nil {
-			return p, f.At(n, "%v", err)
-		}
-		return p, nil
+		p, err := f.named(f.text(n, "type"))
+		f.checkAt(n, err)
+		return p
 	}
 	if fields["dtype"] == nil {
-		return p, f.At(at, "a problem type has neither type nor dtype").
-			Do("write dtype: fp16, or type: Cijk_Ailk_Bljk_HHS_BH")
+		check(f.At(at, "a problem type has neither type nor dtype").
+			Do("write dtype: fp16, or type: Cijk_Ailk_Bljk_HHS_BH"))
 	}
-	text, err := f.text(fields["dtype"], "dtype")
-	if err != nil {
-		return p, err
-	}
-	if p.DType, err = gemm.ParseDType(text); err != nil {
-		return p, f.At(fields["dtype"], "%v", err)
-	}
+	var err error
+	p.DType, err = gemm.ParseDType(f.text(fields["dtype"], "dtype"))
+	f.checkAt(fields["dtype"], err)
 	if n := fields["out_dtype"]; n != nil {
-		if text, err = f.text(n, "out_dtype"); err != nil {
-			return p, err
-		}
-		if p.Out, err = gemm.ParseOutput(text); err != nil {
-			return p, f.At(n, "%v", err)
-		}
+		p.Out, err = gemm.ParseOutput(f.text(n, "out_dtype"))
+		f.checkAt(n, err)
 	}
 	var trans [2]bool
 	for i, key := range own[2:] {
 		if n := fields[key]; n != nil && (n.Kind != yaml.ScalarNode || n.Tag != "!!bool" || n.Decode(&trans[i]) != nil) {
-			return p, f.At(n, "%s is %s", key, yamlnode.Kind(n)).Do("write true or false")
+			check(f.At(n, "%s is %s", key, yamlnode.Kind(n)).Do("write true or false"))
 		}
 	}
 	p.SetTrans(trans[0], trans[1])
-	return p, nil
+	return p
+}
+
+// checkAt ends the reading if there is an error about a node.
+func (f *file) checkAt(n *yaml.Node, err error) {
+	if err != nil {
+		check(f.At(n, "%v", err))
+	}
 }

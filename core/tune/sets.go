@@ -11,115 +11,80 @@ import (
 )
 
 // set reads a set of candidates.
-func (f *file) set(n *yaml.Node, base gemm.Problem) (s Set, err error) {
-	fields, err := f.fields(n, "a set", "name", "configs", "fixed", "initial", "steps", "sizes")
-	if err != nil {
-		return s, err
-	}
-	s.Where = f.where(n)
+func (f *file) set(n *yaml.Node, base gemm.Problem) Set {
+	fields := f.fields(n, "a set", "name", "configs", "fixed", "initial", "steps", "sizes")
+	s := Set{Where: f.where(n)}
 	if x := fields["name"]; x != nil {
-		if s.Name, err = f.text(x, "name"); err != nil {
-			return s, err
-		}
+		s.Name = f.text(x, "name")
 	}
-	if fields["sizes"] == nil {
-		return s, f.At(n, "a set has no sizes").Do(sizeForm)
-	}
-	if s.Sizes, err = f.sizes(fields["sizes"], base); err != nil {
-		return s, err
+	at := n
+	if fields["sizes"] != nil {
+		at = fields["sizes"]
+		s.Sizes = f.sizes(at, base)
 	}
 	if len(s.Sizes) == 0 {
-		return s, f.At(fields["sizes"], "a set has no sizes").Do(sizeForm)
+		check(f.At(at, "a set has no sizes").Do(sizeForm))
 	}
-	if s.Fixed, err = f.single(fields["fixed"], "fixed"); err != nil {
-		return s, err
-	}
-	if s.Initial, err = f.single(fields["initial"], "initial"); err != nil {
-		return s, err
-	}
-	if err = f.listed(&s, fields); err != nil {
-		return s, err
-	}
-	return s, f.steps(&s, fields["steps"], base)
+	s.Fixed, s.Initial = f.single(fields["fixed"], "fixed"), f.single(fields["initial"], "initial")
+	s.Configs = f.listed(fields)
+	s.Steps = f.steps(&s, fields["steps"], base)
+	return s
 }
 
 func (f *file) where(n *yaml.Node) string { return f.At(n, "").Where }
 
 // listed reads a list of configurations.
-func (f *file) listed(s *Set, fields map[string]*yaml.Node) error {
+func (f *file) listed(fields map[string]*yaml.Node) (list []Text) {
 	n := fields["configs"]
 	if n == nil {
 		return nil
 	}
 	for _, key := range []string{"fixed", "initial", "steps"} {
 		if fields[key] != nil {
-			return f.At(fields[key], "a set with configs has %s too", key).Do("leave one of them out")
+			check(f.At(fields[key], "a set with configs has %s too", key).Do("leave one of them out"))
 		}
 	}
-	nodes, err := f.some(n, "configs")
-	if err != nil {
-		return err
+	for _, x := range f.some(n, "configs") {
+		list = append(list, Text{f.text(x, "a configuration"), f.where(x)})
 	}
-	for _, x := range nodes {
-		text, err := f.text(x, "a configuration")
-		if err != nil {
-			return err
-		}
-		s.Configs = append(s.Configs, Text{text, f.where(x)})
-	}
-	return nil
+	return list
 }
 
 // single reads parameters with one value each.
-func (f *file) single(n *yaml.Node, what string) ([]Axis, error) {
+func (f *file) single(n *yaml.Node, what string) []Axis {
 	if n == nil {
-		return nil, nil
+		return nil
 	}
-	return f.axes(n, what, func(x *yaml.Node, name string) ([]string, error) {
-		v, err := f.text(x, name)
-		return []string{v}, err
-	})
+	return f.axes(n, what, func(x *yaml.Node, name string) []string { return []string{f.text(x, name)} })
 }
 
 // lists reads parameters with lists of values.
-func (f *file) lists(n *yaml.Node, what string) ([]Axis, error) {
-	return f.axes(n, what, func(x *yaml.Node, name string) ([]string, error) {
-		nodes, err := f.some(x, name)
-		var out []string
-		for _, v := range nodes {
-			text, err := f.text(v, name)
-			if err != nil {
-				return nil, err
-			}
+func (f *file) lists(n *yaml.Node, what string) []Axis {
+	return f.axes(n, what, func(x *yaml.Node, name string) (out []string) {
+		for _, v := range f.some(x, name) {
+			text := f.text(v, name)
 			if slices.Contains(out, text) {
-				return nil, f.At(v, "%s has the value %s twice", name, text).Do("leave one of them out")
+				check(f.At(v, "%s has the value %s twice", name, text).Do("leave one of them out"))
 			}
 			out = append(out, text)
 		}
-		return out, err
+		return out
 	})
 }
 
 // axes reads parameters in the order of the file.
-func (f *file) axes(n *yaml.Node, what string, values func(*yaml.Node, string) ([]string, error)) ([]Axis, error) {
-	if _, err := f.Fields(n, what); err != nil {
-		return nil, err
-	}
-	var out []Axis
+func (f *file) axes(n *yaml.Node, what string, values func(*yaml.Node, string) []string) (out []Axis) {
+	must(f.Fields(n, what))
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		name := parameter(key.Value)
 		if name == "group_m" {
-			return nil, f.At(key, "%s is not searched: the launch order is chosen after the configuration", key.Value).
-				Do("leave it out, or list whole configurations under configs")
+			check(f.At(key, "%s is not searched: the launch order is chosen after the configuration", key.Value).
+				Do("leave it out, or list whole configurations under configs"))
 		}
-		v, err := values(yamlnode.Resolve(n.Content[i+1]), name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, Axis{name, f.where(key), v})
+		out = append(out, Axis{name, f.where(key), values(yamlnode.Resolve(n.Content[i+1]), name)})
 	}
-	return out, nil
+	return out
 }
 
 // parameter returns the name of a parameter that may be written short.
@@ -133,7 +98,7 @@ func parameter(name string) string {
 }
 
 // steps reads the steps of the search.
-func (f *file) steps(s *Set, n *yaml.Node, base gemm.Problem) error {
+func (f *file) steps(s *Set, n *yaml.Node, base gemm.Problem) (steps []Step) {
 	taken := map[string]bool{}
 	for _, x := range s.Fixed {
 		taken[x.Name] = true
@@ -141,76 +106,54 @@ func (f *file) steps(s *Set, n *yaml.Node, base gemm.Problem) error {
 	if n == nil {
 		return nil
 	}
-	nodes, err := f.List(n, "steps")
-	if err != nil {
-		return err
-	}
-	for _, x := range nodes {
-		step, err := f.step(x, base)
-		if err != nil {
-			return err
-		}
+	for _, x := range must(f.List(n, "steps")) {
+		step := f.step(x, base)
 		for _, p := range step.Sizes {
 			if !slices.Contains(s.Sizes, p) {
-				return diag.Inputf("a step is measured at %s, which is no size of its set", p).At("%s", step.Where).
-					Do("add the size to the set, or take one of its sizes")
+				check(diag.Inputf("a step is measured at %s, which is no size of its set", p).At("%s", step.Where).
+					Do("add the size to the set, or take one of its sizes"))
 			}
 		}
 		for _, a := range step.Axes {
 			switch {
 			case step.Action == Join && !taken[a.Name]:
-				return diag.Inputf("branches are joined by %s, which no step before has", a.Name).At("%s", a.Where).
-					Do("fork by it before")
+				check(diag.Inputf("branches are joined by %s, which no step before has", a.Name).At("%s", a.Where).
+					Do("fork by it before"))
 			case step.Action != Join && taken[a.Name]:
-				return diag.Inputf("%s has its values already", a.Name).At("%s", a.Where).Do("leave one of them out")
+				check(diag.Inputf("%s has its values already", a.Name).At("%s", a.Where).Do("leave one of them out"))
 			}
 			taken[a.Name] = true
 		}
-		s.Steps = append(s.Steps, step)
+		steps = append(steps, step)
 	}
-	return nil
+	return steps
 }
 
 // step reads one step.
-func (f *file) step(n *yaml.Node, base gemm.Problem) (s Step, err error) {
-	fields, err := f.fields(n, "a step", string(Each), string(Fork), string(Join), "sizes")
-	if err != nil {
-		return s, err
-	}
-	s.Where = f.where(n)
+func (f *file) step(n *yaml.Node, base gemm.Problem) Step {
+	fields := f.fields(n, "a step", string(Each), string(Fork), string(Join), "sizes")
+	s := Step{Where: f.where(n)}
 	for _, a := range []Action{Each, Fork, Join} {
 		x := fields[string(a)]
 		if x == nil {
 			continue
 		}
 		if s.Action != "" {
-			return s, f.At(n, "a step has %s and %s", s.Action, a).Do("make two steps of it")
+			check(f.At(n, "a step has %s and %s", s.Action, a).Do("make two steps of it"))
 		}
 		if s.Action = a; a != Join {
-			if s.Axes, err = f.lists(x, string(a)); err != nil {
-				return s, err
-			}
+			s.Axes = f.lists(x, string(a))
 			continue
 		}
-		nodes, err := f.some(x, "join")
-		if err != nil {
-			return s, err
-		}
-		for _, y := range nodes {
-			text, err := f.text(y, "a parameter")
-			if err != nil {
-				return s, err
-			}
-			s.Axes = append(s.Axes, Axis{Name: parameter(text), Where: f.where(y)})
+		for _, y := range f.some(x, "join") {
+			s.Axes = append(s.Axes, Axis{Name: parameter(f.text(y, "a parameter")), Where: f.where(y)})
 		}
 	}
 	if len(s.Axes) == 0 {
-		return s, f.At(n, "a step has no parameters").Do("write each, fork or join, with parameters")
+		check(f.At(n, "a step has no parameters").Do("write each, fork or join, with parameters"))
 	}
 	if x := fields["sizes"]; x != nil {
-		if s.Sizes, err = f.sizes(x, base); err != nil {
-			return s, err
-		}
+		s.Sizes = f.sizes(x, base)
 	}
-	return s, nil
+	return s
 }

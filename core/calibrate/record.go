@@ -41,10 +41,10 @@ type header struct {
 }
 
 type roundLine struct {
-	Probe       string                 `json:"probe"`
-	Work        float64                `json:"work"`
-	Readings    []reading              `json:"readings"`
-	Environment exec.EnvironmentRecord `json:"environment"`
+	Probe       string           `json:"probe"`
+	Work        float64          `json:"work"`
+	Readings    []reading        `json:"readings"`
+	Environment exec.Environment `json:"environment"`
 }
 
 type reading struct {
@@ -60,9 +60,9 @@ func (r *Records) HeaderLine() ([]byte, error) {
 
 // RoundLine returns a round as a line, with its line feed.
 func RoundLine(probe string, r Round) ([]byte, error) {
-	l := roundLine{Probe: probe, Work: r.Work, Environment: r.Environment.Record()}
+	l := roundLine{Probe: probe, Work: r.Work, Environment: r.Environment.Recorded()}
 	for _, s := range r.Readings {
-		l.Readings = append(l.Readings, reading{float64(s.Time), exec.Finite(float64(s.Clock)), s.Counters})
+		l.Readings = append(l.Readings, reading{float64(s.Time), float64(exec.Finite(s.Clock)), s.Counters})
 	}
 	return encodeLine(l)
 }
@@ -146,7 +146,7 @@ func (r *Records) readRound(line []byte) error {
 	if !(l.Work > 0) {
 		return fmt.Errorf("a round with a work of %v", l.Work)
 	}
-	round := Round{Work: l.Work, Environment: l.Environment.Environment()}
+	round := Round{Work: l.Work, Environment: l.Environment}
 	for _, s := range l.Readings {
 		if !(s.Seconds > 0) || !(s.Clock >= 0) {
 			return fmt.Errorf("a reading of %v s at %v Hz", s.Seconds, s.Clock)

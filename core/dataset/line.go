@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Schema is the version of the line format, and the only version that is read.
@@ -16,43 +17,36 @@ const Schema = 1
 
 // line is a measurement as a line of JSON, as docs/measuring.md describes it. The keys name the units.
 type line struct {
-	Schema          int                     `json:"schema"`
-	Phase           Phase                   `json:"phase"`
-	Block           int                     `json:"block,omitempty"`
-	Arms            int                     `json:"arms,omitempty"`
-	NullArm         bool                    `json:"null_arm,omitempty"`
-	Status          Status                  `json:"status"`
-	Fault           Fault                   `json:"fault,omitempty"`
-	Detail          string                  `json:"detail,omitempty"`
-	Arch            string                  `json:"arch"`
-	Device          string                  `json:"device"`
-	DeviceName      string                  `json:"device_name,omitempty"`
-	DriverName      string                  `json:"driver_device_name,omitempty"`
-	Kernel          string                  `json:"kernel"`
-	Problem         gemm.Record             `json:"problem"`
-	Config          *gemm.Config            `json:"config,omitempty"`
-	Library         string                  `json:"library,omitempty"`
-	WarmL2          bool                    `json:"warm_l2"`
-	Input           string                  `json:"input"`
-	Median          float64                 `json:"median_seconds,omitempty"`
-	RelativeMAD     float64                 `json:"spread,omitempty"`
-	Samples         []float64               `json:"samples_seconds,omitempty"`
-	ClockMin        float64                 `json:"clock_min_hz,omitempty"`
-	ClockMax        float64                 `json:"clock_max_hz,omitempty"`
-	ClockMoved      bool                    `json:"clock_moved,omitempty"`
-	Resources       *resources              `json:"resources,omitempty"`
-	Numerics        *numerics               `json:"numerics,omitempty"`
-	Environment     *exec.EnvironmentRecord `json:"environment,omitempty"`
-	Executor        string                  `json:"executor"`
-	ExecutorVersion string                  `json:"executor_version"`
-	Host            string                  `json:"host_software,omitempty"`
-}
-
-type resources struct {
-	Registers   int     `json:"registers"`
-	SpillBytes  float64 `json:"spill_bytes"`
-	SharedBytes float64 `json:"shared_bytes"`
-	CTAsPerSM   int     `json:"ctas_per_sm"`
+	Schema          int               `json:"schema"`
+	Phase           Phase             `json:"phase"`
+	Block           int               `json:"block,omitempty"`
+	Arms            int               `json:"arms,omitempty"`
+	NullArm         bool              `json:"null_arm,omitempty"`
+	Status          Status            `json:"status"`
+	Fault           Fault             `json:"fault,omitempty"`
+	Detail          string            `json:"detail,omitempty"`
+	Arch            string            `json:"arch"`
+	Device          string            `json:"device"`
+	DeviceName      string            `json:"device_name,omitempty"`
+	DriverName      string            `json:"driver_device_name,omitempty"`
+	Kernel          string            `json:"kernel"`
+	Problem         gemm.Record       `json:"problem"`
+	Config          *gemm.Config      `json:"config,omitempty"`
+	Library         string            `json:"library,omitempty"`
+	WarmL2          bool              `json:"warm_l2"`
+	Input           string            `json:"input"`
+	Median          float64           `json:"median_seconds,omitempty"`
+	RelativeMAD     float64           `json:"spread,omitempty"`
+	Samples         []unit.Seconds    `json:"samples_seconds,omitempty"`
+	ClockMin        unit.Hertz        `json:"clock_min_hz,omitempty"`
+	ClockMax        unit.Hertz        `json:"clock_max_hz,omitempty"`
+	ClockMoved      bool              `json:"clock_moved,omitempty"`
+	Resources       *exec.Resources   `json:"resources,omitempty"`
+	Numerics        *numerics         `json:"numerics,omitempty"`
+	Environment     *exec.Environment `json:"environment,omitempty"`
+	Executor        string            `json:"executor"`
+	ExecutorVersion string            `json:"executor_version"`
+	Host            string            `json:"host_software,omitempty"`
 }
 
 type numerics struct {
@@ -95,17 +89,14 @@ func newLine(c Conditions, m *Measurement) line {
 		Arch: c.Arch, Device: c.Device, DeviceName: c.DeviceName, DriverName: c.DriverName, Kernel: c.Kernel,
 		Problem: m.Problem.Record(),
 		Library: m.Library, WarmL2: c.WarmL2, Input: c.Input, Median: float64(m.Median), RelativeMAD: m.RelativeMAD,
-		ClockMin: float64(m.ClockMin), ClockMax: float64(m.ClockMax), ClockMoved: m.ClockMoved(),
+		Samples: m.Samples, ClockMin: m.ClockMin, ClockMax: m.ClockMax, ClockMoved: m.ClockMoved(),
 		Executor: c.Executor, ExecutorVersion: c.ExecutorVersion, Host: m.Host,
 	}
 	if m.Library == "" {
 		l.Config = &m.Config
 	}
-	for _, s := range m.Samples {
-		l.Samples = append(l.Samples, float64(s))
-	}
 	if r := m.Resources; r != (exec.Resources{}) {
-		l.Resources = &resources{r.Registers, float64(r.SpillBytes), float64(r.SharedMemory), r.CTAsPerSM}
+		l.Resources = &r
 	}
 	if n := m.Numerics; n != nil {
 		l.Numerics = &numerics{
@@ -117,8 +108,8 @@ func newLine(c Conditions, m *Measurement) line {
 		}
 	}
 	if e := m.Environment; e != nil {
-		e := e.Record()
-		l.Environment = &e
+		recorded := e.Recorded()
+		l.Environment = &recorded
 	}
 	return l
 }

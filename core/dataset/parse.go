@@ -61,7 +61,8 @@ func (l *line) measurement() (Measurement, error) {
 	m := Measurement{
 		Phase: l.Phase, Block: l.Block, Arms: l.Arms, Null: l.NullArm, Status: l.Status, Fault: l.Fault,
 		Detail: l.Detail, Library: l.Library, Host: l.Host,
-		ClockMin: unit.Hertz(l.ClockMin), ClockMax: unit.Hertz(l.ClockMax),
+		ClockMin: l.ClockMin, ClockMax: l.ClockMax, Environment: l.Environment,
+		Samples: append([]unit.Seconds{}, l.Samples...),
 	}
 	for _, read := range []func(*Measurement) error{
 		l.header, l.lengths, l.problem, l.config, l.samples, l.clock, l.numerics,
@@ -70,15 +71,8 @@ func (l *line) measurement() (Measurement, error) {
 			return Measurement{}, err
 		}
 	}
-	if r := l.Resources; r != nil {
-		m.Resources = exec.Resources{
-			Registers: r.Registers, SpillBytes: unit.Bytes(r.SpillBytes), SharedMemory: unit.Bytes(r.SharedBytes),
-			CTAsPerSM: r.CTAsPerSM,
-		}
-	}
-	if e := l.Environment; e != nil {
-		e := e.Environment()
-		m.Environment = &e
+	if l.Resources != nil {
+		m.Resources = *l.Resources
 	}
 	return m, nil
 }
@@ -184,12 +178,10 @@ func (l *line) config(m *Measurement) error {
 }
 
 func (l *line) samples(m *Measurement) error {
-	m.Samples = make([]unit.Seconds, len(l.Samples))
-	for i, s := range l.Samples {
-		if !(s > 0) || math.IsInf(s, 0) {
-			return fmt.Errorf("samples_seconds has %v, which is not a time", s)
+	for _, s := range l.Samples {
+		if v := float64(s); !(v > 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("samples_seconds has %v, which is not a time", v)
 		}
-		m.Samples[i] = unit.Seconds(s)
 	}
 	m.summarise()
 	if !near(float64(m.Median), l.Median) || !near(m.RelativeMAD, l.RelativeMAD) {
@@ -203,7 +195,7 @@ func (l *line) samples(m *Measurement) error {
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b)) }
 
 func (l *line) clock(m *Measurement) error {
-	if l.ClockMin < 0 || l.ClockMax < l.ClockMin || math.IsInf(l.ClockMax, 0) || l.ClockMoved != m.ClockMoved() {
+	if l.ClockMin < 0 || l.ClockMax < l.ClockMin || math.IsInf(float64(l.ClockMax), 0) || l.ClockMoved != m.ClockMoved() {
 		return errors.New("clock_min_hz, clock_max_hz and clock_moved contradict each other")
 	}
 	return nil

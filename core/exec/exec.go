@@ -5,6 +5,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -87,12 +88,12 @@ type Device struct {
 	Kernels, Libraries []string
 }
 
-// Resources are reported by the compiler and the driver for a kernel.
+// Resources are reported by the compiler and the driver for a kernel. The keys are those of records.
 type Resources struct {
-	Registers    int // per thread
-	SpillBytes   unit.Bytes
-	SharedMemory unit.Bytes // per CTA
-	CTAsPerSM    int
+	Registers    int        `json:"registers"` // per thread
+	SpillBytes   unit.Bytes `json:"spill_bytes"`
+	SharedMemory unit.Bytes `json:"shared_bytes"` // per CTA
+	CTAsPerSM    int        `json:"ctas_per_sm"`
 }
 
 // Numerics is the outcome of Kernel.Check.
@@ -130,13 +131,30 @@ type Sample struct {
 	Clock unit.Hertz
 }
 
-// Environment is the state of the device and its driver, on which a measurement depends.
+// Environment is the state of the device and its driver, on which a measurement depends. The keys are those of records.
 type Environment struct {
-	Time            time.Time
-	Driver, Runtime string
-	Clock           unit.Hertz
-	PowerWatts      float64
-	PowerLimitWatts float64
-	TemperatureC    float64
-	ThrottleReasons []string
+	Time            time.Time  `json:"time"`
+	Driver          string     `json:"driver,omitempty"`
+	Runtime         string     `json:"runtime,omitempty"`
+	Clock           unit.Hertz `json:"clock_hz,omitempty"`
+	PowerWatts      float64    `json:"power_watts,omitempty"`
+	PowerLimitWatts float64    `json:"power_limit_watts,omitempty"`
+	TemperatureC    float64    `json:"temperature_celsius,omitempty"`
+	ThrottleReasons []string   `json:"throttle_reasons,omitempty"`
+}
+
+// Recorded returns the environment as records have it: in UTC, and a sensor's reading that is no finite number as 0.
+func (e Environment) Recorded() Environment {
+	e.Time, e.Clock = e.Time.UTC(), Finite(e.Clock)
+	e.PowerWatts, e.PowerLimitWatts = Finite(e.PowerWatts), Finite(e.PowerLimitWatts)
+	e.TemperatureC = Finite(e.TemperatureC)
+	return e
+}
+
+// Finite returns a sensor's reading, 0 if it is not a finite number.
+func Finite[T ~float64](v T) T {
+	if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+		return 0
+	}
+	return v
 }

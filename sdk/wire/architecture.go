@@ -73,16 +73,8 @@ func (a *Architecture) Close(ctx context.Context) error {
 // Candidates implements arch.Architecture.
 func (a *Architecture) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	req := &pb.CandidatesRequest{Handle: a.opened.Handle, Problem: toProblem(p), Space: toSpace(s)}
-	var resp *pb.CandidatesResponse
-	err := a.call(ctx, "Candidates", func() (err error) {
-		resp, err = a.client.arch.Candidates(ctx, req)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	c, err := fromCandidates(resp, s.Kernel, a.desc)
-	return c, a.client.nonsense("Candidates", err)
+	return ask(ctx, a.client, "Candidates", a.reopen, a.client.arch.Candidates, req,
+		func(q *pb.CandidatesResponse) (*arch.Candidates, error) { return fromCandidates(q, s.Kernel, a.desc) })
 }
 
 // Estimate implements arch.Architecture.
@@ -94,11 +86,9 @@ func (a *Architecture) Estimate(ctx context.Context, dst []arch.Estimate, p gemm
 	// At least one call, as the model may have something to say about the problem alone.
 	for more := true; more; more = len(cfgs) > 0 {
 		n := min(len(cfgs), configsPerCall)
-		var resp *pb.EstimateResponse
-		err := a.callWithList(ctx, "Estimate", cfgs[:n], func(set *pb.ConfigSet) (err error) {
+		resp, err := withList(ctx, a, "Estimate", cfgs[:n], func(set *pb.ConfigSet) (*pb.EstimateResponse, error) {
 			req.Configs = set
-			resp, err = a.client.arch.Estimate(ctx, req)
-			return err
+			return a.client.arch.Estimate(ctx, req)
 		})
 		if err != nil {
 			return err
@@ -123,11 +113,9 @@ func (a *Architecture) Terms(ctx context.Context, dst []float64, p gemm.Problem,
 	most := min(configsPerCall, max(1, valuesPerCall/max(1, terms)))
 	for more := true; more; more = len(cfgs) > 0 {
 		n := min(len(cfgs), most)
-		var resp *pb.TermsResponse
-		err := a.callWithList(ctx, "Terms", cfgs[:n], func(set *pb.ConfigSet) (err error) {
+		resp, err := withList(ctx, a, "Terms", cfgs[:n], func(set *pb.ConfigSet) (*pb.TermsResponse, error) {
 			req.Configs = set
-			resp, err = a.client.arch.Terms(ctx, req)
-			return err
+			return a.client.arch.Terms(ctx, req)
 		})
 		if err != nil {
 			return err
@@ -143,17 +131,8 @@ func (a *Architecture) Terms(ctx context.Context, dst []float64, p gemm.Problem,
 
 // Mapping implements arch.Architecture.
 func (a *Architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	req := &pb.MappingRequest{Handle: a.opened.Handle, Problem: toProblem(p), Config: toConfigs([]gemm.Config{c})}
-	var resp *pb.MappingResponse
-	err := a.call(ctx, "Mapping", func() (err error) {
-		resp, err = a.client.arch.Mapping(ctx, req)
-		return err
-	})
-	if err != nil {
-		return arch.Mapping{}, err
-	}
-	m, err := fromMapping(resp)
-	return m, a.client.nonsense("Mapping", err)
+	return ask(ctx, a.client, "Mapping", a.reopen, a.client.arch.Mapping,
+		&pb.MappingRequest{Handle: a.opened.Handle, Problem: toProblem(p), Config: ConfigMessage(c)}, fromMapping)
 }
 
 // Rank implements selector.Ranker: the plugin runs the same selector next to its model.
@@ -195,31 +174,26 @@ func (a *Architecture) problemsAtOnce(top int) int {
 // rank is one call of Rank.
 func (a *Architecture) rank(ctx context.Context, problems []gemm.Problem, space *pb.Space, r selector.Request) (
 	[]selector.Result, error) {
-	req := &pb.RankRequest{Handle: a.opened.Handle, Problems: make([]*pb.Problem, len(problems)), Space: space,
+	req := &pb.RankRequest{Handle: a.opened.Handle, Problems: toProblems(problems), Space: space,
 		Top: int64(max(r.Top, 0)), Map: int64(max(r.Map, 0))}
-	for i, p := range problems {
-		req.Problems[i] = toProblem(p)
-	}
-	var resp *pb.RankResponse
-	err := a.call(ctx, "Rank", func() (err error) {
-		resp, err = a.client.arch.Rank(ctx, req)
-		return err
-	})
+	resp, err := ask(ctx, a.client, "Rank", a.reopen, a.client.arch.Rank, req,
+		func(q *pb.RankResponse) (*pb.RankResponse, error) {
+			if got := len(q.GetRankings()); got != len(problems) {
+				return nil, fmt.Errorf("%d rankings for %d problems", got, len(problems))
+			}
+			entries := 0
+			for _, ranking := range q.Rankings {
+				n := len(ranking.GetIndex())
+				entries += n
+				a.largest.Store(max(a.largest.Load(), int64(min(n, entriesPerCall))))
+			}
+			if entries > entriesPerCall {
+				return nil, &OversizeError{fmt.Sprintf("%d entries, where %d are the most", entries, entriesPerCall)}
+			}
+			return q, nil
+		})
 	if err != nil {
 		return nil, err
-	}
-	if got := len(resp.GetRankings()); got != len(problems) {
-		return nil, a.client.nonsense("Rank", fmt.Errorf("%d rankings for %d problems", got, len(problems)))
-	}
-	entries := 0
-	for _, ranking := range resp.Rankings {
-		n := len(ranking.GetIndex())
-		entries += n
-		a.largest.Store(max(a.largest.Load(), int64(min(n, entriesPerCall))))
-	}
-	if entries > entriesPerCall {
-		return nil, a.client.nonsense("Rank", &OversizeError{fmt.Sprintf("%d entries, where %d are the most", entries,
-			entriesPerCall)})
 	}
 	results := make([]selector.Result, len(problems))
 	for i, ranking := range resp.Rankings {
@@ -251,43 +225,41 @@ func (a *Architecture) RanksHere() bool { return a.ranksHere.Load() }
 // withoutRank hides the Rank of an architecture, so that the selector asks for its parts.
 type withoutRank struct{ arch.Architecture }
 
-// call makes one call about the open architecture, opening it again if the plugin no longer holds it.
-func (a *Architecture) call(ctx context.Context, op string, do func() error) error {
-	return a.client.repeat(ctx, op, do, func() error {
-		resp, err := a.client.arch.Open(ctx, a.request)
-		if err != nil {
-			return err
-		}
-		// Results from before and after belong together only if this is what the caller has seen.
-		if !proto.Equal(resp, a.opened) {
-			return a.client.refused("Open", &diag.Error{Kind: diag.Plugin, Where: "plugin " + a.client.name,
-				What: fmt.Sprintf("it describes %s differently after a restart",
-					a.desc.ID()), Fix: "its program was replaced meanwhile: run the command again"})
-		}
-		return nil
-	})
+// reopen opens the architecture again, if the plugin no longer holds it.
+func (a *Architecture) reopen(ctx context.Context) error {
+	resp, err := a.client.arch.Open(ctx, a.request)
+	if err != nil {
+		return err
+	}
+	// Results from before and after belong together only if this is what the caller has seen.
+	if !proto.Equal(resp, a.opened) {
+		return a.client.refused("Open", &diag.Error{Kind: diag.Plugin, Where: "plugin " + a.client.name,
+			What: fmt.Sprintf("it describes %s differently after a restart", a.desc.ID()),
+			Fix:  "its program was replaced meanwhile: run the command again"})
+	}
+	return nil
 }
 
-// callWithList makes a call about a list of configurations. The list itself travels only when the plugin may not have
-// it.
-func (a *Architecture) callWithList(ctx context.Context, op string, cfgs []gemm.Config,
-	do func(*pb.ConfigSet) error) error {
+// withList makes a call about a list of configurations. The list itself travels only when the plugin may not have it.
+func withList[R any](ctx context.Context, a *Architecture, op string, cfgs []gemm.Config,
+	do func(*pb.ConfigSet) (R, error)) (resp R, err error) {
 	l := a.list(cfgs)
 	set := &pb.ConfigSet{Sha256: l.hash[:]}
 	if !l.sent.Load() {
 		set.Configs = toConfigs(l.configs)
 	}
-	return a.call(ctx, op, func() error {
-		err := do(set)
+	err = a.client.repeat(ctx, op, a.reopen, func() (err error) {
+		resp, err = do(set)
 		if _, missing := details(err); missing == pb.Missing_RESOURCE_CONFIGS {
 			set.Configs = toConfigs(l.configs)
-			err = do(set)
+			resp, err = do(set)
 		}
 		if err == nil {
 			l.sent.Store(true)
 		}
 		return err
 	})
+	return resp, err
 }
 
 // configList is a list that the client has met before.

@@ -19,12 +19,12 @@ import (
 // Calibration asks the plugin for the microbenchmarks of a device. The plan asks it again for the numbers.
 func (c *Client) Calibration(ctx context.Context, d exec.Device) (*calibrate.Plan, error) {
 	device := encodeDevice(&d)
-	plan, err := ask(ctx, c, "Calibration", c.arch.Calibration, &pb.CalibrationRequest{Device: device}, fromPlan)
+	plan, err := ask(ctx, c, "Calibration", nil, c.arch.Calibration, &pb.CalibrationRequest{Device: device}, fromPlan)
 	if err != nil {
 		return nil, err
 	}
 	plan.Numbers = func(ctx context.Context, v calibrate.Values) ([]calibrate.Number, []hw.Atom, error) {
-		got, err := ask(ctx, c, "CalibrationNumbers", c.arch.CalibrationNumbers,
+		got, err := ask(ctx, c, "CalibrationNumbers", nil, c.arch.CalibrationNumbers,
 			&pb.CalibrationNumbersRequest{Device: device, Values: toValues(v)}, fromNumbers)
 		return got.numbers, got.atoms, err
 	}

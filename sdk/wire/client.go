@@ -59,45 +59,38 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 
 // Manifest asks the plugin what it provides.
 func (c *Client) Manifest(ctx context.Context) (arch.Manifest, error) {
-	return ask(ctx, c, "Manifest", c.arch.Manifest, &pb.ManifestRequest{},
+	return ask(ctx, c, "Manifest", nil, c.arch.Manifest, &pb.ManifestRequest{},
 		func(q *pb.ManifestResponse) (arch.Manifest, error) { return fromManifest(q.GetManifest()) })
 }
 
 // Open opens an architecture in the plugin.
 func (c *Client) Open(ctx context.Context, r arch.OpenRequest) (*Architecture, error) {
 	a := &Architecture{client: c, request: toOpenRequest(r)}
-	var resp *pb.OpenResponse
-	err := c.repeat(ctx, "Open", func() (err error) {
-		resp, err = c.arch.Open(ctx, a.request)
-		return err
-	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	if a.desc, err = fromDescription(resp.GetDescription()); err == nil {
-		err = describes(a.desc, r)
-	}
-	if err != nil {
-		return nil, c.nonsense("Open", err)
-	}
-	if a.levels, err = fromLevels(resp.GetLevels()); err != nil {
-		return nil, c.nonsense("Open", err)
-	}
-	if len(resp.GetHandle()) == 0 {
-		return nil, c.nonsense("Open", errors.New("an empty handle"))
-	}
-	a.opened = resp
-	return a, nil
+	return ask(ctx, c, "Open", nil, c.arch.Open, a.request, func(q *pb.OpenResponse) (*Architecture, error) {
+		var err error
+		if a.desc, err = fromDescription(q.GetDescription()); err != nil {
+			return nil, err
+		}
+		if err := describes(a.desc, r); err != nil {
+			return nil, err
+		}
+		if len(q.GetHandle()) == 0 {
+			return nil, errors.New("an empty handle")
+		}
+		a.opened = q
+		a.levels, err = fromLevels(q.GetLevels())
+		return a, err
+	})
 }
 
-// ask makes a call that needs no handle, and converts its answer.
-func ask[Q, R, T any](ctx context.Context, c *Client, op string,
+// ask makes a call, with repeats, and converts its answer.
+func ask[Q, R, T any](ctx context.Context, c *Client, op string, reopen func(context.Context) error,
 	call func(context.Context, Q, ...grpc.CallOption) (R, error), q Q, from func(R) (T, error)) (got T, err error) {
 	var resp R
-	err = c.repeat(ctx, op, func() (err error) {
+	err = c.repeat(ctx, op, reopen, func() (err error) {
 		resp, err = call(ctx, q)
 		return err
-	}, nil)
+	})
 	if err != nil {
 		return got, err
 	}
@@ -112,7 +105,7 @@ var ErrDied = errors.New("the plugin's process is gone")
 
 // repeat makes a call and repeats it where that can help: after reopen, which may be nil, when the plugin does not hold
 // the handle, and once when the process died.
-func (c *Client) repeat(ctx context.Context, op string, do, reopen func() error) error {
+func (c *Client) repeat(ctx context.Context, op string, reopen func(context.Context) error, do func() error) error {
 	for restarted, reopened := false, 0; ; {
 		err := do()
 		if _, missing := details(err); missing == pb.Missing_RESOURCE_HANDLE && reopen != nil {
@@ -120,7 +113,7 @@ func (c *Client) repeat(ctx context.Context, op string, do, reopen func() error)
 			if reopened++; reopened > 10 {
 				return c.nonsense(op, errors.New("it forgets the architecture as soon as it is opened"))
 			}
-			if err = reopen(); err == nil {
+			if err = reopen(ctx); err == nil {
 				continue
 			}
 		}

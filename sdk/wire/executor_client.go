@@ -30,7 +30,7 @@ func (c *Client) Executor() *Executor { return &Executor{c} }
 
 // Manifest asks the plugin who its executor is.
 func (x *Executor) Manifest(ctx context.Context) (exec.Manifest, error) {
-	return ask(ctx, x.client, "Manifest", x.client.executor.Manifest, &pb.ExecutorServiceManifestRequest{},
+	return ask(ctx, x.client, "Manifest", nil, x.client.executor.Manifest, &pb.ExecutorServiceManifestRequest{},
 		func(q *pb.ExecutorServiceManifestResponse) (exec.Manifest, error) {
 			return fromExecutorManifest(q.GetManifest())
 		})
@@ -38,12 +38,12 @@ func (x *Executor) Manifest(ctx context.Context) (exec.Manifest, error) {
 
 // Devices implements exec.Executor.
 func (x *Executor) Devices(ctx context.Context) ([]exec.Device, error) {
-	return ask(ctx, x.client, "Devices", x.client.executor.Devices, &pb.DevicesRequest{}, fromDevices)
+	return ask(ctx, x.client, "Devices", nil, x.client.executor.Devices, &pb.DevicesRequest{}, fromDevices)
 }
 
 // Environment implements exec.Executor.
 func (x *Executor) Environment(ctx context.Context, device int) (exec.Environment, error) {
-	return ask(ctx, x.client, "Environment", x.client.executor.Environment,
+	return ask(ctx, x.client, "Environment", nil, x.client.executor.Environment,
 		&pb.EnvironmentRequest{Device: int64(device)}, fromEnvironment)
 }
 

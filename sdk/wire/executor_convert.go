@@ -3,7 +3,6 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/unit"
@@ -107,12 +106,4 @@ func fromEnvironment(q *pb.EnvironmentResponse) (exec.Environment, error) {
 	}
 	var c check
 	return c.decodeEnvironment(q.Environment), c.err
-}
-
-// deviceIndex admits what an int can hold; which devices there are is the executor's to say.
-func deviceIndex(device int64) (int, error) {
-	if device < 0 || device > math.MaxInt32 {
-		return 0, fmt.Errorf("device %d", device)
-	}
-	return int(device), nil
 }

@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
@@ -58,6 +60,16 @@ type held struct {
 	users  int // calls in progress
 	// released says that the handle is gone and that the last user closes the kernel.
 	released bool
+}
+
+// on returns the executor and the index of a device of a request, as far as an int holds it: which devices there are
+// is the executor's to say.
+func (s *executorServer) on(ctx context.Context, device int64) (exec.Executor, int, error) {
+	if device < 0 || device > math.MaxInt32 {
+		return nil, 0, malformed(fmt.Errorf("device %d", device))
+	}
+	x, err := s.executor(ctx)
+	return x, int(device), err
 }
 
 // executor returns the executor, opened if need be. A failure is not kept: the next call tries again.
@@ -136,11 +148,7 @@ func (s *executorServer) Devices(ctx context.Context, _ *pb.DevicesRequest) (*pb
 func (s *executorServer) Environment(ctx context.Context, req *pb.EnvironmentRequest) (*pb.EnvironmentResponse, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	device, err := deviceIndex(req.GetDevice())
-	if err != nil {
-		return nil, malformed(err)
-	}
-	x, err := s.executor(ctx)
+	x, device, err := s.on(ctx, req.GetDevice())
 	if err != nil {
 		return nil, err
 	}
@@ -154,10 +162,6 @@ func (s *executorServer) Environment(ctx context.Context, req *pb.EnvironmentReq
 func (s *executorServer) Compile(ctx context.Context, req *pb.CompileRequest) (*pb.CompileResponse, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	device, err := deviceIndex(req.GetDevice())
-	if err != nil {
-		return nil, malformed(err)
-	}
 	p, err := fromProblem(req.GetProblem())
 	if err != nil {
 		return nil, malformed(err)
@@ -169,7 +173,7 @@ func (s *executorServer) Compile(ctx context.Context, req *pb.CompileRequest) (*
 	if err := p.Validate(); err != nil {
 		return nil, toStatus(err)
 	}
-	x, err := s.executor(ctx)
+	x, device, err := s.on(ctx, req.GetDevice())
 	if err != nil {
 		return nil, err
 	}
@@ -232,10 +236,6 @@ func (s *executorServer) Measure(ctx context.Context, req *pb.MeasureRequest) (*
 func (s *executorServer) Run(ctx context.Context, req *pb.RunRequest) (*pb.RunResponse, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	device, err := deviceIndex(req.GetDevice())
-	if err != nil {
-		return nil, malformed(err)
-	}
 	p, runs, err := fromRunRequest(req)
 	if err != nil {
 		return nil, malformed(err)
@@ -243,7 +243,7 @@ func (s *executorServer) Run(ctx context.Context, req *pb.RunRequest) (*pb.RunRe
 	if err := p.Validate(); err != nil {
 		return nil, toStatus(err)
 	}
-	x, err := s.executor(ctx)
+	x, device, err := s.on(ctx, req.GetDevice())
 	if err != nil {
 		return nil, err
 	}

@@ -59,11 +59,9 @@ func (a *Architecture) EstimateWith(
 				req.Values = append(req.Values, v)
 			}
 		}
-		var resp *pb.EstimateWithResponse
-		err := a.callWithList(ctx, "EstimateWith", cfgs, func(set *pb.ConfigSet) (err error) {
+		resp, err := withList(ctx, a, "EstimateWith", cfgs, func(set *pb.ConfigSet) (*pb.EstimateWithResponse, error) {
 			req.Configs = set
-			resp, err = a.client.arch.EstimateWith(ctx, req)
-			return err
+			return a.client.arch.EstimateWith(ctx, req)
 		})
 		if err != nil {
 			return nil, err

@@ -12,7 +12,7 @@ var _ ladder.Provider = (*Client)(nil)
 
 // Ladder implements ladder.Provider.
 func (c *Client) Ladder(ctx context.Context) (*ladder.Ladder, error) {
-	return ask(ctx, c, "Ladder", c.arch.Ladder, &pb.LadderRequest{}, fromLadder)
+	return ask(ctx, c, "Ladder", nil, c.arch.Ladder, &pb.LadderRequest{}, fromLadder)
 }
 
 // Ladder implements pb.ArchServiceServer.

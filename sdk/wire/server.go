@@ -208,13 +208,9 @@ func malformed(err error) error {
 }
 
 func (s *archServer) Candidates(ctx context.Context, req *pb.CandidatesRequest) (*pb.CandidatesResponse, error) {
-	o, err := s.find(ctx, req.GetHandle())
+	o, p, err := s.about(ctx, req)
 	if err != nil {
 		return nil, err
-	}
-	p, err := fromProblem(req.GetProblem())
-	if err != nil {
-		return nil, malformed(err)
 	}
 	c, err := o.arch.Candidates(ctx, p, o.space(req.GetSpace()))
 	if err != nil {
@@ -224,7 +220,7 @@ func (s *archServer) Candidates(ctx context.Context, req *pb.CandidatesRequest) 
 }
 
 func (s *archServer) Estimate(ctx context.Context, req *pb.EstimateRequest) (*pb.EstimateResponse, error) {
-	o, p, cfgs, err := s.about(ctx, req.GetHandle(), req.GetProblem(), req.GetConfigs())
+	o, p, cfgs, err := s.aboutList(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +232,7 @@ func (s *archServer) Estimate(ctx context.Context, req *pb.EstimateRequest) (*pb
 }
 
 func (s *archServer) Terms(ctx context.Context, req *pb.TermsRequest) (*pb.TermsResponse, error) {
-	o, p, cfgs, err := s.about(ctx, req.GetHandle(), req.GetProblem(), req.GetConfigs())
+	o, p, cfgs, err := s.aboutList(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -247,45 +243,44 @@ func (s *archServer) Terms(ctx context.Context, req *pb.TermsRequest) (*pb.Terms
 	return &pb.TermsResponse{Values: values}, nil
 }
 
-// about decodes what a call about a problem and a list of configurations names.
-func (s *archServer) about(ctx context.Context, handle []byte, problem *pb.Problem, set *pb.ConfigSet) (
-	*opened, gemm.Problem, []gemm.Config, error,
-) {
-	o, err := s.find(ctx, handle)
+// problemRequest is a request about a problem of an open architecture.
+type problemRequest interface {
+	GetHandle() []byte
+	GetProblem() *pb.Problem
+}
+
+func (s *archServer) about(ctx context.Context, req problemRequest) (*opened, gemm.Problem, error) {
+	o, err := s.find(ctx, req.GetHandle())
 	if err != nil {
-		return nil, gemm.Problem{}, nil, err
+		return nil, gemm.Problem{}, err
 	}
-	p, err := fromProblem(problem)
+	p, err := fromProblem(req.GetProblem())
 	if err != nil {
-		return nil, gemm.Problem{}, nil, malformed(err)
+		return nil, p, malformed(err)
 	}
-	cfgs, err := s.list(set)
+	return o, p, nil
+}
+
+func (s *archServer) aboutList(ctx context.Context, req interface {
+	problemRequest
+	GetConfigs() *pb.ConfigSet
+}) (*opened, gemm.Problem, []gemm.Config, error) {
+	o, p, err := s.about(ctx, req)
+	if err != nil {
+		return nil, p, nil, err
+	}
+	cfgs, err := s.list(req.GetConfigs())
 	return o, p, cfgs, err
 }
 
-// aboutOne decodes what a call about a problem and one configuration names.
-func (s *archServer) aboutOne(ctx context.Context, handle []byte, problem *pb.Problem, config *pb.Configs) (
-	*opened, gemm.Problem, gemm.Config, error,
-) {
-	o, err := s.find(ctx, handle)
-	if err != nil {
-		return nil, gemm.Problem{}, gemm.Config{}, err
-	}
-	p, err := fromProblem(problem)
-	if err != nil {
-		return nil, gemm.Problem{}, gemm.Config{}, malformed(err)
-	}
-	c, err := fromConfig(config)
-	if err != nil {
-		return nil, gemm.Problem{}, gemm.Config{}, malformed(err)
-	}
-	return o, p, c, nil
-}
-
 func (s *archServer) Mapping(ctx context.Context, req *pb.MappingRequest) (*pb.MappingResponse, error) {
-	o, p, c, err := s.aboutOne(ctx, req.GetHandle(), req.GetProblem(), req.GetConfig())
+	o, p, err := s.about(ctx, req)
 	if err != nil {
 		return nil, err
+	}
+	c, err := fromConfig(req.GetConfig())
+	if err != nil {
+		return nil, malformed(err)
 	}
 	m, err := o.arch.Mapping(ctx, p, c)
 	if err != nil {

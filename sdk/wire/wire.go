@@ -10,6 +10,7 @@ package wire
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -22,8 +23,9 @@ import (
 //	1  gRPC, BaseService and the services of package origami.plugin.v1 that the plugin's description names
 const ProtocolVersion = 1
 
-// APIVersions are the versions of the API, the meaning of the messages, that this package implements. Host and plugin
-// exchange their lists in Info and use the highest version that both have; without one the host skips the plugin.
+// APIVersions are the versions of the API, the meaning of the messages, that this package implements, in their order.
+// Host and plugin exchange their lists in Info and use the highest version that both have; without one the host skips
+// the plugin.
 //
 //	1.0.0  the first: architectures
 //	1.1.0  executors; architectures of live devices
@@ -49,31 +51,24 @@ func Requires(request any) (version, what string) {
 		return API13, "neither output types nor leading dimensions nor alignments nor groups nor nests " +
 			"nor alpha, beta and epilogues of problems" + laterTypes()
 	}
-	named := false
-	switch q := request.(type) {
-	case *pb.OpenRequest:
+	if q, ok := request.(*pb.OpenRequest); ok {
 		if q.DeviceFile != nil {
 			return API13, "no device files of a user's"
 		}
 		if q.Live != nil || q.Rung != 0 || q.Compiled != nil || q.Characterization != nil {
 			return API11, "neither live devices nor rungs to choose"
 		}
-	case *pb.CandidatesRequest:
-		named = len(q.GetSpace().GetAxes()) > 0
-	case *pb.RankRequest:
-		named = len(q.GetSpace().GetAxes()) > 0
-	case *pb.EstimateRequest:
-		named = len(q.GetConfigs().GetConfigs().GetAxes()) > 0
-	case *pb.EstimateWithRequest:
-		named = len(q.GetConfigs().GetConfigs().GetAxes()) > 0
-	case *pb.TermsRequest:
-		named = len(q.GetConfigs().GetConfigs().GetAxes()) > 0
-	case *pb.MappingRequest:
-		named = len(q.GetConfig().GetAxes()) > 0
-	case *pb.CompileRequest:
-		named = len(q.GetConfig().GetAxes()) > 0
 	}
-	if named {
+	named := 0
+	switch q := request.(type) {
+	case interface{ GetSpace() *pb.Space }:
+		named = len(q.GetSpace().GetAxes())
+	case interface{ GetConfigs() *pb.ConfigSet }:
+		named = len(q.GetConfigs().GetConfigs().GetAxes())
+	case interface{ GetConfig() *pb.Configs }:
+		named = len(q.GetConfig().GetAxes())
+	}
+	if named > 0 {
 		return API12, "no named axes of configurations"
 	}
 	return "", ""
@@ -112,39 +107,14 @@ const (
 	EnvLogLevel = "ORIGAMI_PLUGIN_LOG_LEVEL"
 )
 
-// CommonAPI returns the highest version that both lists have. The error says what each side speaks.
+// CommonAPI returns the last of our versions that the other side has too. The error says what each side speaks.
 func CommonAPI(ours, theirs []string) (string, error) {
-	best, bestParts := "", [3]uint64{}
-	for _, v := range theirs {
-		parts, ok := parseVersion(v)
-		if !ok {
-			continue
-		}
-		for _, o := range ours {
-			if o == v && (best == "" || newer(parts, bestParts)) {
-				best, bestParts = v, parts
-			}
+	for _, v := range slices.Backward(ours) {
+		if slices.Contains(theirs, v) {
+			return v, nil
 		}
 	}
-	if best == "" {
-		return "", fmt.Errorf("it speaks API %s, this origami speaks %s", list(theirs), list(ours))
-	}
-	return best, nil
-}
-
-func parseVersion(s string) (parts [3]uint64, ok bool) {
-	var rest string
-	n, _ := fmt.Sscanf(s+" end", "%d.%d.%d %s", &parts[0], &parts[1], &parts[2], &rest)
-	return parts, n == 4 && rest == "end"
-}
-
-func newer(a, b [3]uint64) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return a[i] > b[i]
-		}
-	}
-	return false
+	return "", fmt.Errorf("it speaks API %s, this origami speaks %s", list(theirs), list(ours))
 }
 
 func list(versions []string) string {

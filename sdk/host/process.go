@@ -74,7 +74,7 @@ func start(path string, file *binary, args, env []string, stderr *tail) (*proces
 		return nil, err
 	}
 	closeAll(theirs)
-	living.add(p)
+	living.Store(p, nil)
 
 	drained := make(chan struct{})
 	go func() {
@@ -92,7 +92,7 @@ func start(path string, file *binary, args, env []string, stderr *tail) (*proces
 		}
 		late := time.Now().Add(p.drain)
 		p.mu.Unlock()
-		living.remove(p)
+		living.Delete(p)
 		_, _ = stdoutR.SetReadDeadline(late), stderrR.SetReadDeadline(late)
 		<-drained
 		closeAll([]*os.File{stderrR, stdinW})

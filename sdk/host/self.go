@@ -1,11 +1,12 @@
 package host
 
 import (
-	"debug/buildinfo"
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 )
 
 // self returns the path of this program, empty if it cannot be told.
@@ -27,9 +28,14 @@ func calledAs(name string) string {
 	if err != nil {
 		return ""
 	}
-	ours, known := debug.ReadBuildInfo()
-	theirs, err := buildinfo.ReadFile(path)
-	if err != nil || !known || theirs.String() != ours.String() {
+	// A program contains its own build information, without the line of the Go version. Package debug/buildinfo would
+	// find it too, and brings the readers of five formats of programs with it.
+	info, known := debug.ReadBuildInfo()
+	if !known {
+		return ""
+	}
+	_, ours, _ := strings.Cut(info.String(), "\n")
+	if program, err := os.ReadFile(path); err != nil || !bytes.Contains(program, []byte(ours)) {
 		return ""
 	}
 	return path

@@ -56,7 +56,7 @@ func (s *sockets) leave() {
 	if s.users--; s.users == 0 {
 		_ = os.RemoveAll(s.path)
 		_ = s.lock.Close()
-		living.removeFolder(s.path)
+		living.Delete(s.path)
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *sockets) make() error {
 		if held, err := lock.TryLock(); held || err != nil {
 			if _, err := os.Lstat(dir); err == nil {
 				s.path, s.lock = dir, lock
-				living.addFolder(dir)
+				living.Store(dir, nil)
 				return nil
 			}
 		}

@@ -190,11 +190,7 @@ func (c *copier) advance(k ptx.Operand) {
 
 // next emits the copies of the next block, if more is true, and moves on.
 func (c *copier) next(more ptx.Operand) {
-	e, guard := c.e, more
-	if c.active != (ptx.Operand{}) {
-		guard = e.Pred()
-		e.AndPred(guard, c.active, more)
-	}
+	e, guard := c.e, c.e.Both(c.active, more)
 	// The rows are the same for every block, and the assembler keeps each in a register through the loop, which saves
 	// an instruction per copy. If registers are scarce, it must not: the rows then depend on a zero that it cannot
 	// see through. toCopy is negative only when there is nothing to copy.
@@ -231,7 +227,7 @@ func (c *copier) emit(row0, guard ptx.Operand, size copySize) {
 		return
 	}
 	e.loops++
-	again, loop, row, left := e.Pred(), e.Label(fmt.Sprintf("copy_%s_%d", c.t.name, e.loops)), e.B32(), e.B32()
+	loop, row, left := e.Label(fmt.Sprintf("copy_%s_%d", c.t.name, e.loops)), e.B32(), e.B32()
 	e.MovB32(row, row0)
 	e.MovB32(left, ptx.Int(c.copies/turn))
 	e.Place(loop)
@@ -242,9 +238,7 @@ func (c *copier) emit(row0, guard ptx.Operand, size copySize) {
 			e.AddS32(address, address, ptx.Int(8*c.rowStep*c.t.rowBytes()))
 		}
 	}
-	e.AddS32(left, left, ptx.Int(-1))
-	e.SetpGtS32(again, left, ptx.Int(0))
-	e.If(again).BraUni(loop)
+	e.If(e.CountDown(left)).BraUni(loop)
 }
 
 // inRows returns the address of a copy in a row and at a position.
@@ -259,11 +253,6 @@ func (c *copier) copy(
 	row0 ptx.Operand, to [8]ptx.Operand, n int, guard ptx.Operand, size copySize,
 ) {
 	e := c.e
-	where := func(p ptx.Operand) {
-		if p != (ptx.Operand{}) {
-			e.If(p)
-		}
-	}
 	type element struct{ to, value ptx.Operand }
 	var loaded []element // without cp.async, all are loaded before the first is stored
 	source := c.inRows
@@ -282,50 +271,31 @@ func (c *copier) copy(
 			e.MinU32(at, at, c.lastRow)
 		}
 		source := ptx.Global(source(at, row, position), 0)
-		switch {
-		case c.bytes < AsyncBytes:
-			v, read := e.B16(), guard
-			e.MovB16(v, ptx.Int(0))
-			if size != nil {
-				read = e.Pred()
-				e.SetpGtS32(read, bytes, ptx.Int(0))
-				if guard != (ptx.Operand{}) {
-					e.AndPred(read, read, guard)
-				}
-			}
-			where(read)
-			if c.bytes == 1 {
-				e.LdGlobalB8(v, source)
-			} else {
-				e.LdGlobalB16(v, source)
-			}
-			loaded = append(loaded, element{target, v})
-		case c.bytes == 4 && size != nil:
-			where(guard)
-			e.CpAsyncCaSharedGlobal4Size(target, source, bytes)
-		case c.bytes == 4:
-			where(guard)
-			e.CpAsyncCaSharedGlobal4(target, source)
-		case c.bytes == 8 && size != nil:
-			where(guard)
-			e.CpAsyncCaSharedGlobal8Size(target, source, bytes)
-		case c.bytes == 8:
-			where(guard)
-			e.CpAsyncCaSharedGlobal8(target, source)
-		case size != nil:
-			where(guard)
-			e.CpAsyncCgSharedGlobalL2128B16Size(target, source, bytes)
-		default:
-			where(guard)
-			e.CpAsyncCgSharedGlobalL2128B16(target, source)
+		if c.bytes >= AsyncBytes {
+			e.CopyAsync(c.bytes, target, source, bytes, guard)
+			continue
 		}
+		v, read := e.B16(), guard
+		e.MovB16(v, ptx.Int(0))
+		if size != nil {
+			read = e.Pred()
+			e.SetpGtS32(read, bytes, ptx.Int(0))
+			if guard != (ptx.Operand{}) {
+				e.AndPred(read, read, guard)
+			}
+		}
+		if c.bytes == 1 {
+			e.When(read).LdGlobalB8(v, source)
+		} else {
+			e.When(read).LdGlobalB16(v, source)
+		}
+		loaded = append(loaded, element{target, v})
 	}
 	for _, l := range loaded {
-		where(guard)
 		if c.bytes == 1 {
-			e.StSharedB8(l.to, l.value)
+			e.When(guard).StSharedB8(l.to, l.value)
 		} else {
-			e.StSharedB16(l.to, l.value)
+			e.When(guard).StSharedB16(l.to, l.value)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package mma
 import (
 	"fmt"
 
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -18,7 +17,7 @@ func (e *emitter) epilogue() {
 	}
 	w := e.newWriter()
 	alpha, beta, readC := e.sums.param(e.p.alpha), e.sums.param(e.p.beta), e.Pred()
-	e.sums.isNotZero(readC, beta)
+	e.sums.differ(readC, beta, e.sums.zero)
 	withC := e.Label("with_c")
 	e.If(readC).BraUni(withC)
 	w.tile("", alpha, ptx.Operand{})
@@ -169,8 +168,8 @@ func (w *writer) tile(tag string, alpha, beta ptx.Operand) {
 		w.BarWarpSync(ptx.Int(-1))
 		for n := range g.tilesN {
 			acc := w.acc[m*g.tilesN+n]
-			w.sums.storeShared(ptx.Shared(w.scatter, 32*n), acc[:2]...)
-			w.sums.storeShared(ptx.Shared(w.scatter, 32*n+8*g.stagingStride*4), acc[2:]...)
+			w.Store(ptx.Shared(w.scatter, 32*n), acc[:2])
+			w.Store(ptx.Shared(w.scatter, 32*n+8*g.stagingStride*4), acc[2:])
 		}
 		w.BarWarpSync(ptx.Int(-1))
 		w.MovB32(from, w.gather)
@@ -180,13 +179,11 @@ func (w *writer) tile(tag string, alpha, beta ptx.Operand) {
 			}
 			continue
 		}
-		again, more := w.Label(fmt.Sprintf("rows_%s%d", tag, m)), w.Pred()
+		again := w.Label(fmt.Sprintf("rows_%s%d", tag, m))
 		w.MovB32(counter, ptx.Int(passes))
 		w.Place(again)
 		w.pass(from, alpha, beta)
-		w.AddS32(counter, counter, ptx.Int(-1))
-		w.SetpGtS32(more, counter, ptx.Int(0))
-		w.If(more).BraUni(again)
+		w.If(w.CountDown(counter)).BraUni(again)
 	}
 }
 
@@ -246,18 +243,20 @@ func (w *writer) store(p place, from, alpha, beta ptx.Operand) {
 	width := w.width
 	v := w.Regs(width, w.sums.register)
 	for i := 0; i < width; i += 4 {
-		w.sums.loadShared(v[i:min(i+4, width)], ptx.Shared(from, 32*p.store*width*4+4*i))
+		w.Load(v[i:min(i+4, width)], ptx.Shared(from, 32*p.store*width*4+4*i))
 	}
 	for _, x := range v {
-		w.sums.scale(x, alpha)
+		w.sums.multiply(x, x, alpha)
 	}
 	if beta != (ptx.Operand{}) {
 		was := w.read(w.at(p.store, 0), width, p.valid)
 		for j, inside := range p.elements {
-			w.sums.move(was[j], w.read(w.at(p.store, j), 1, inside)[0], inside)
+			v := w.read(w.at(p.store, j), 1, inside)
+			w.If(inside)
+			w.sums.move(was[j], v[0])
 		}
 		for i, x := range was {
-			w.sums.addScaled(v[i], beta, x)
+			w.sums.multiplyAdd(v[i], beta, x, v[i])
 		}
 	}
 	for j, x := range v {
@@ -276,32 +275,19 @@ func (w *writer) store(p place, from, alpha, beta ptx.Operand) {
 func (w *writer) write(to ptx.Operand, v []ptx.Operand, valid ptx.Operand) {
 	width := len(v)
 	if w.s.Out.Bytes() == sumBytes {
-		w.If(valid)
-		w.sums.storeGlobal(to, v)
+		w.If(valid).Store(to, v)
 		return
 	}
-	half, pair := w.CvtF16F32, w.CvtF16x2F32
-	if w.s.Out == gemm.BF16 {
-		half, pair = w.CvtBF16F32, w.CvtBF16x2F32
-	}
 	if width == 1 {
-		h := w.B16()
-		half(h, v[0])
+		h := w.Half(v[0], w.s.Out)
 		w.If(valid).StGlobalB16(to, h)
 		return
 	}
-	packed := w.Regs(width/2, w.B32)
-	for i, d := range packed {
-		pair(d, v[2*i+1], v[2*i])
+	packed := make([]ptx.Operand, width/2)
+	for i := range packed {
+		packed[i] = w.Halves(v[2*i], v[2*i+1], w.s.Out)
 	}
-	switch width {
-	case 2:
-		w.If(valid).StGlobalB32(to, packed[0])
-	case 4:
-		w.If(valid).StGlobalV2B32(to, w.Vec(packed...))
-	default:
-		w.If(valid).StGlobalV4B32(to, w.Vec(packed...))
-	}
+	w.If(valid).Store(to, packed)
 }
 
 // read reads neighbours of a row of C in the type of the sums, if they are valid.
@@ -311,29 +297,17 @@ func (w *writer) read(from ptx.Operand, width int, valid ptx.Operand) []ptx.Oper
 		for _, x := range v {
 			w.sums.clear(x)
 		}
-		w.If(valid)
-		w.sums.loadGlobal(v, from)
+		w.If(valid).Load(v, from)
 		return v
 	}
 	if width == 1 {
-		h := w.B16()
-		w.MovB16(h, ptx.Int(0))
-		w.If(valid).LdGlobalB16(h, from)
-		w.ToFloat(v[0], h, w.s.Out)
-		return v
+		return []ptx.Operand{w.Element(from, w.s.Out, valid)}
 	}
 	packed := w.Regs(width/2, w.B32)
 	for _, p := range packed {
 		w.MovB32(p, ptx.Int(0))
 	}
-	switch width {
-	case 2:
-		w.If(valid).LdGlobalB32(packed[0], from)
-	case 4:
-		w.If(valid).LdGlobalV2B32(w.Vec(packed...), from)
-	default:
-		w.If(valid).LdGlobalV4B32(w.Vec(packed...), from)
-	}
+	w.If(valid).Load(packed, from)
 	h := w.Regs(2, w.B16)
 	halves := w.Vec(h...)
 	for i, p := range packed {

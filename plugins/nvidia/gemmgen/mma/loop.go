@@ -20,7 +20,7 @@ func (e *emitter) mainLoop() {
 		e.IfNot(some).BraUni(drained) // a split without a part of K contributes zeros
 	}
 	blocks := e.fillPipeline()
-	loop, again := e.Label("loop"), e.Pred()
+	loop := e.Label("loop")
 	switch {
 	case e.fragA == nil:
 		e.turnOfFMA(loop)
@@ -29,9 +29,7 @@ func (e *emitter) mainLoop() {
 	default:
 		e.turn(loop)
 	}
-	e.AddS32(blocks, blocks, ptx.Int(-1))
-	e.SetpGtS32(again, blocks, ptx.Int(0))
-	e.If(again).BraUni(loop)
+	e.If(e.CountDown(blocks)).BraUni(loop)
 	e.Place(drained)
 	e.Comment("shared memory is free for the epilogue")
 	e.CpAsyncWaitAll()
@@ -200,7 +198,7 @@ func (e *emitter) multiply(a, b []ptx.Operand, before func(n int)) {
 		e.multiplyWidened(a, b, before)
 		return
 	}
-	mma := instructionOf(e.s.DType).emit(e.Builder)
+	mma := instructionOf(e.s.DType).emit
 	av := e.vectors(a, 4)
 	for n := range e.g.tilesN {
 		before(n)
@@ -211,7 +209,7 @@ func (e *emitter) multiply(a, b []ptx.Operand, before func(n int)) {
 				m = e.g.tilesM - 1 - i
 			}
 			acc := e.accVec[m*e.g.tilesN+n]
-			mma(acc, av[m], bv, acc)
+			mma(e.Builder.Builder, acc, av[m], bv, acc)
 		}
 	}
 }
@@ -229,7 +227,6 @@ func (e *emitter) vectors(registers []ptx.Operand, n int) []ptx.Operand {
 // make one step of the fp16 instruction and the upper two another. The indices are in another order than along K, but
 // in the same for A and B.
 func (e *emitter) multiplyWidened(a, b []ptx.Operand, before func(n int)) {
-	mma := mmaFP16(e.Builder)
 	var av [2][]ptx.Operand
 	for i, halves := range e.widen(a) {
 		av[i] = e.vectors(halves, 4)
@@ -243,7 +240,7 @@ func (e *emitter) multiplyWidened(a, b []ptx.Operand, before func(n int)) {
 					m = e.g.tilesM - 1 - m
 				}
 				acc := e.accVec[m*e.g.tilesN+n]
-				mma(acc, av[i][m], bv, acc)
+				e.MmaSyncM16N8K16F32F16(acc, av[i][m], bv, acc)
 			}
 		}
 	}
@@ -251,13 +248,13 @@ func (e *emitter) multiplyWidened(a, b []ptx.Operand, before func(n int)) {
 
 // widen converts registers of four fp8 numbers. It returns the lower two of each as fp16, and the upper two.
 func (e *emitter) widen(registers []ptx.Operand) (pairs [2][]ptx.Operand) {
-	convert := instructionOf(e.s.DType).widen(e.Builder)
+	convert := instructionOf(e.s.DType).widen
 	for _, r := range registers {
 		halves := e.Regs(2, e.B16)
 		e.MovB32Unpack(e.Vec(halves...), r)
 		for i, h := range halves {
 			d := e.B32()
-			convert(d, h)
+			convert(e.Builder.Builder, d, h)
 			pairs[i] = append(pairs[i], d)
 		}
 	}

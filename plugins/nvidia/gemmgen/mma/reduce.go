@@ -16,7 +16,7 @@ func (e *emitter) reduceWarps() {
 	registers := 4 * len(e.acc)
 	to := e.Mad(e.warpK, registers*slice*4, at)
 	for i := range registers {
-		e.sums.storeShared(ptx.Shared(to, (i-registers)*slice*4), e.acc[i/4][i%4])
+		e.Store(ptx.Shared(to, (i-registers)*slice*4), e.acc[i/4][i%4:][:1])
 	}
 	e.Place(receive)
 	e.BarSync(ptx.Int(0))
@@ -24,8 +24,9 @@ func (e *emitter) reduceWarps() {
 	x := []ptx.Operand{e.sums.register()}
 	for s := range g.warpsK - 1 {
 		for i := range registers {
-			e.sums.loadShared(x, ptx.Shared(at, (s*registers+i)*slice*4))
-			e.sums.add(e.acc[i/4][i%4], x[0])
+			sum := e.acc[i/4][i%4]
+			e.Load(x, ptx.Shared(at, (s*registers+i)*slice*4))
+			e.sums.add(sum, sum, x[0])
 		}
 	}
 	e.Place(received)
@@ -62,7 +63,7 @@ func (e *emitter) reduceSplits() {
 		if g.warpsK > 1 {
 			e.If(isFirst)
 		}
-		e.sums.storeGlobal(ptx.Global(split, i*slice*16), acc)
+		e.Store(ptx.Global(split, i*slice*16), acc)
 	}
 	e.FenceAcqRelGpu()
 	e.BarSync(ptx.Int(0))
@@ -74,19 +75,16 @@ func (e *emitter) reduceSplits() {
 		}
 	}
 	again := e.Label("add_split")
-	next := e.Pred()
 	v := e.Regs(4, e.sums.register)
 	e.Place(again)
 	for i, acc := range e.acc {
-		e.sums.loadGlobal(v, ptx.Global(first, i*slice*16))
+		e.Load(v, ptx.Global(first, i*slice*16))
 		for j, r := range acc {
-			e.sums.add(r, v[j])
+			e.sums.add(r, r, v[j])
 		}
 	}
 	e.AddS64(first, first, ptx.Int(block))
-	e.AddS32(splits, splits, ptx.Int(-1))
-	e.SetpGtS32(next, splits, ptx.Int(0))
-	e.If(next).BraUni(again)
+	e.If(e.CountDown(splits)).BraUni(again)
 }
 
 // arrive increments the counter of an output tile. The CTA that arrives last resets it and goes on; the others end.

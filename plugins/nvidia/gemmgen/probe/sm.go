@@ -28,9 +28,8 @@ const (
 // FMA generates a kernel that only issues multiply-adds of fp32 registers. The parameter in is the address of 8 bytes
 // per thread. Parameters: in, counters, turns.
 func FMA(t target.Target) (*ptx.Kernel, error) {
-	b := newKernel("fma", FMAThreads)
-	in, counters, turns := b.Param("in", ptx.U64), b.Param("counters", ptx.U64), b.Param("turns", ptx.U32)
-	from, left := b.Param64(in), b.Param32(turns)
+	b := newLooped("fma", FMAThreads)
+	from := b.from
 	b.CvtaToGlobalU64(from, from)
 	b.MadWideU32(from, b.Special(ptx.TidX), ptx.Int(8), from)
 	factor := b.Regs(2, b.F32)
@@ -39,7 +38,7 @@ func FMA(t target.Target) (*ptx.Kernel, error) {
 	for _, r := range sums {
 		b.MovF32(r, ptx.Float(0))
 	}
-	watch := b.Start(counters)
+	watch := b.Start(b.counters)
 	loop := b.Label("loop")
 	b.Place(loop)
 	for range fmaTimes {
@@ -47,7 +46,7 @@ func FMA(t target.Target) (*ptx.Kernel, error) {
 			b.FmaF32(r, r, factor[0], factor[1])
 		}
 	}
-	again(b, loop, left)
+	b.If(b.CountDown(b.left)).BraUni(loop)
 	watch.Stop()
 	for _, r := range sums[1:] {
 		b.AddF32(sums[0], sums[0], r)
@@ -95,9 +94,8 @@ func Loads(p LoadPattern, t target.Target) (*ptx.Kernel, error) {
 	if p.Bytes != 4 && p.Bytes != 16 {
 		return nil, diag.Inputf("loads of %d bytes", p.Bytes).Do("use 4 or 16")
 	}
-	b := newKernel("loads_"+p.String(), LoadsThreads)
-	in, counters, turns := b.Param("in", ptx.U64), b.Param("counters", ptx.U64), b.Param("turns", ptx.U32)
-	from, left, tid := b.Param64(in), b.Param32(turns), b.Special(ptx.TidX)
+	b := newLooped("loads_"+p.String(), LoadsThreads)
+	from, tid := b.from, b.Special(ptx.TidX)
 	b.CvtaToGlobalU64(from, from)
 	memory := b.SharedVar("memory", LoadsBytes, 128)
 	shared := b.B32()
@@ -122,7 +120,7 @@ func Loads(p LoadPattern, t target.Target) (*ptx.Kernel, error) {
 	for _, r := range sums {
 		b.MovB32(r, ptx.Int(0))
 	}
-	watch := b.Start(counters)
+	watch := b.Start(b.counters)
 	loop := b.Label("loop")
 	b.Place(loop)
 	for range loadsTimes {
@@ -133,12 +131,12 @@ func Loads(p LoadPattern, t target.Target) (*ptx.Kernel, error) {
 			b.AddS32(atShared, shared, offset)
 		}
 		for i := range loadsEach {
-			read(b, p, at, atShared, i*p.Bytes*LoadsThreads, sums)
+			read(b.Builder, p, at, atShared, i*p.Bytes*LoadsThreads, sums)
 		}
 		b.AddS32(offset, offset, ptx.Int(LineBytes))
 		b.AndB32(offset, offset, ptx.Int(p.Bytes*LoadsThreads-1))
 	}
-	again(b, loop, left)
+	b.If(b.CountDown(b.left)).BraUni(loop)
 	watch.Stop()
 	for _, r := range sums[1:] {
 		b.XorB32(sums[0], sums[0], r)
@@ -151,15 +149,10 @@ func Loads(p LoadPattern, t target.Target) (*ptx.Kernel, error) {
 // read is one load, whose words are added to sums without carry.
 func read(b asm.Builder, p LoadPattern, at, atShared ptx.Operand, offset int, sums []ptx.Operand) {
 	words := b.Regs(p.Bytes/4, b.B32)
-	switch {
-	case p.Global && len(words) == 4:
-		b.LdGlobalV4B32(b.Vec(words...), ptx.Global(at, offset))
-	case p.Global:
-		b.LdGlobalB32(words[0], ptx.Global(at, offset))
-	case len(words) == 4:
-		b.LdSharedV4B32(b.Vec(words...), ptx.Shared(atShared, offset))
-	default:
-		b.LdSharedB32(words[0], ptx.Shared(atShared, offset))
+	if p.Global {
+		b.Load(words, ptx.Global(at, offset))
+	} else {
+		b.Load(words, ptx.Shared(atShared, offset))
 	}
 	for i, w := range words {
 		b.XorB32(sums[i], sums[i], w)
@@ -194,21 +187,20 @@ func WgmmaOperations(d gemm.DType) int { return 2 * wgmmaM * wgmmaN * (32 / d.By
 // Otherwise a turn is issued while the one before is pending. The parameter in is the address of WgmmaBytes of finite
 // numbers. Parameters: in, counters, turns. It needs the target sm_90a.
 func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kernel, error) {
-	multiply, integer := wgmmaOf(d)
-	if multiply == nil {
-		return nil, diag.Inputf("wgmma has no operands of %s", d).Do("use fp16, bf16, tf32, fp8, fp8_e5m2 or int8")
-	}
 	name := "chained"
 	if wait {
 		name = "waited"
 	}
-	b := newKernel(fmt.Sprintf("wgmma_%d_%s_%s", warpgroups, name, d), WarpgroupThreads*warpgroups)
-	in, counters, turns := b.Param("in", ptx.U64), b.Param("counters", ptx.U64), b.Param("turns", ptx.U32)
-	from, left, tid := b.Param64(in), b.Param32(turns), b.Special(ptx.TidX)
-	b.CvtaToGlobalU64(from, from)
+	b := newLooped(fmt.Sprintf("wgmma_%d_%s_%s", warpgroups, name, d), WarpgroupThreads*warpgroups)
+	multiply, integer := wgmmaOf(b.Builder.Builder, d)
+	if multiply == nil {
+		return nil, diag.Inputf("wgmma has no operands of %s", d).Do("use fp16, bf16, tf32, fp8, fp8_e5m2 or int8")
+	}
+	tid := b.Special(ptx.TidX)
+	b.CvtaToGlobalU64(b.from, b.from)
 	smem := b.B32()
 	b.MovU32(smem, b.DynamicShared("smem", 1024))
-	copyIn(b, from, smem, tid, warpgroups)
+	copyIn(b.Builder, b.from, smem, tid, warpgroups)
 	b.FenceProxyAsyncShared()
 	group := b.B32()
 	b.ShflSyncIdxB32(group, b.Shr(tid, 7), ptx.Int(0)) // the same in all lanes, as the assembler then knows
@@ -233,12 +225,12 @@ func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kerne
 	}
 	atA := b.Mad(group, wgmmaM*wgmmaRow/16, base)
 	atB := b.Add(base, ptx.Int(warpgroups*wgmmaM*wgmmaRow/16))
-	watch := b.Start(counters)
+	watch := b.Start(b.counters)
 	loop := b.Label("loop")
 	b.Place(loop)
 	b.WgmmaFenceSyncAligned()
 	for step := range WgmmaSteps {
-		multiply(b, b.Vec(sums...), descriptor(atA, step), descriptor(atB, step), always)
+		multiply(b.Vec(sums...), descriptor(atA, step), descriptor(atB, step), always)
 		if wait {
 			b.WgmmaCommitGroupSyncAligned()
 			b.WgmmaWaitGroupSyncAligned(ptx.Int(0))
@@ -249,7 +241,7 @@ func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kerne
 		b.WgmmaCommitGroupSyncAligned()
 		b.WgmmaWaitGroupSyncAligned(ptx.Int(1))
 	}
-	again(b, loop, left)
+	b.If(b.CountDown(b.left)).BraUni(loop)
 	b.WgmmaWaitGroupSyncAligned(ptx.Int(0))
 	watch.Stop()
 	kept := b.B32()
@@ -278,30 +270,23 @@ func copyIn(b asm.Builder, from, smem, tid ptx.Operand, warpgroups int) {
 	}
 }
 
-type warpgroupMultiply func(b asm.Builder, d, a, bDesc, add ptx.Operand)
+// wgmmaTypes are the operands in PTX of the multiplications that are given an extent along N.
+var wgmmaTypes = map[gemm.DType]string{gemm.FP16: "f16", gemm.BF16: "bf16", gemm.FP8: "e4m3", gemm.FP8E5M2: "e5m2"}
 
-// wgmmaOf returns the multiplication of a type, and whether its sums are int32.
-func wgmmaOf(d gemm.DType) (multiply warpgroupMultiply, integer bool) {
-	switch d {
-	case gemm.FP16, gemm.BF16:
-		operands := map[gemm.DType]string{gemm.FP16: "f16", gemm.BF16: "bf16"}[d]
-		return func(b asm.Builder, sums, a, bDesc, add ptx.Operand) {
+// wgmmaOf returns the multiplication of a type, nil if there is none, and whether its sums are int32.
+func wgmmaOf(b *ptx.Builder, d gemm.DType) (multiply func(sums, a, bDesc, add ptx.Operand), integer bool) {
+	switch operands := wgmmaTypes[d]; {
+	case d == gemm.TF32:
+		return b.WgmmaM64N256K8F32TF32, false
+	case d == gemm.INT8:
+		return b.WgmmaM64N256K32S32S8, true
+	case operands == "":
+		return nil, false
+	case d.Bytes() == 1:
+		return func(sums, a, bDesc, add ptx.Operand) { b.Wgmma8(wgmmaN, operands, sums, a, bDesc, add) }, false
+	default:
+		return func(sums, a, bDesc, add ptx.Operand) {
 			b.Wgmma(wgmmaN, operands, sums, a, bDesc, add, ptx.Int(0), ptx.Int(0))
 		}, false
-	case gemm.FP8, gemm.FP8E5M2:
-		operands := map[gemm.DType]string{gemm.FP8: "e4m3", gemm.FP8E5M2: "e5m2"}[d]
-		return func(b asm.Builder, sums, a, bDesc, add ptx.Operand) {
-			b.Wgmma8(wgmmaN, operands, sums, a, bDesc, add)
-		}, false
-	case gemm.TF32:
-		return func(b asm.Builder, sums, a, bDesc, add ptx.Operand) {
-			b.WgmmaM64N256K8F32TF32(sums, a, bDesc, add)
-		}, false
-	case gemm.INT8:
-		return func(b asm.Builder, sums, a, bDesc, add ptx.Operand) {
-			b.WgmmaM64N256K32S32S8(sums, a, bDesc, add)
-		}, true
-	default:
-		return nil, false
 	}
 }

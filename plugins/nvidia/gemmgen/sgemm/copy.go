@@ -73,7 +73,7 @@ func (c *copier) positions() int { return max(1, c.t.perLine()/c.t.threads) }
 // copy emits the copies of a block to a stage, or to registers, and moves on. Only k indices are inside the matrix if
 // k is valid; the others become zeros. The copies are only made if the guard is true or invalid.
 func (c *copier) copy(stage, k, guard ptx.Operand) {
-	run := c.both(c.active, guard)
+	run := c.Both(c.active, guard)
 	to := ptx.Operand{}
 	if c.g.staging == stagingAsync {
 		to = c.Add(stage, c.to)
@@ -111,7 +111,7 @@ func (c *copier) copy(stage, k, guard ptx.Operand) {
 				c.MovF32(r, ptx.Float(0))
 			}
 		}
-		c.load(v, ptx.Global(from, 0), c.both(run, inside))
+		c.When(c.Both(run, inside)).Load(v, ptx.Global(from, 0))
 	}
 	c.advance(k)
 }
@@ -119,61 +119,15 @@ func (c *copier) copy(stage, k, guard ptx.Operand) {
 // fewCopies is the most copies of a thread whose lines the assembler may keep in registers.
 const fewCopies = 6
 
-// both returns the conjunction of predicates that may be invalid.
-func (e *emitter) both(p, q ptx.Operand) ptx.Operand {
-	switch {
-	case p == (ptx.Operand{}):
-		return q
-	case q == (ptx.Operand{}):
-		return p
-	}
-	both := e.Pred()
-	e.AndPred(both, p, q)
-	return both
-}
-
-// when guards the next instruction with a predicate that may be invalid.
-func (e *emitter) when(p ptx.Operand) *ptx.Builder {
-	if p == (ptx.Operand{}) {
-		return e.Builder.Builder
-	}
-	return e.If(p)
-}
-
-// load reads neighbours from global memory.
-func (c *copier) load(v []ptx.Operand, from, guard ptx.Operand) {
-	switch b := c.when(guard); len(v) {
-	case 1:
-		b.LdGlobalF32(v[0], from)
-	case 2:
-		b.LdGlobalV2F32(c.Vec(v...), from)
-	default:
-		b.LdGlobalV4F32(c.Vec(v...), from)
-	}
-}
-
 // async copies neighbours, or writes zeros if they are not inside.
 func (c *copier) async(to, from, inside, guard ptx.Operand) {
 	bytes := c.t.width * wordBytes
-	size := ptx.Int(bytes)
+	size := ptx.Operand{}
 	if inside != (ptx.Operand{}) {
 		size = c.B32()
 		c.SelpB32(size, ptx.Int(bytes), ptx.Int(0), inside)
 	}
-	switch b, whole := c.when(guard), inside == (ptx.Operand{}); {
-	case bytes == 4 && whole:
-		b.CpAsyncCaSharedGlobal4(to, from)
-	case bytes == 4:
-		b.CpAsyncCaSharedGlobal4Size(to, from, size)
-	case bytes == 8 && whole:
-		b.CpAsyncCaSharedGlobal8(to, from)
-	case bytes == 8:
-		b.CpAsyncCaSharedGlobal8Size(to, from, size)
-	case whole:
-		b.CpAsyncCgSharedGlobalL2128B16(to, from)
-	default:
-		b.CpAsyncCgSharedGlobalL2128B16Size(to, from, size)
-	}
+	c.CopyAsync(bytes, to, from, size, guard)
 }
 
 // advance moves on by k indices along K, or by a whole block if k is invalid.
@@ -195,19 +149,11 @@ func (c *copier) advance(k ptx.Operand) {
 
 // store writes the loaded copies to a stage, if the guard is true or invalid.
 func (c *copier) store(stage, guard ptx.Operand) {
-	run, to := c.both(c.active, guard), c.Add(stage, c.to)
+	run, to := c.Both(c.active, guard), c.Add(stage, c.to)
 	for i, v := range c.loaded {
 		line, further := c.t.step(i)
 		for j := 0; j < c.t.width; j += c.t.stored {
-			at := ptx.Shared(to, c.t.word(line, further+j)*wordBytes)
-			switch b := c.when(run); c.t.stored {
-			case 1:
-				b.StSharedF32(at, v[j])
-			case 2:
-				b.StSharedV2F32(at, c.Vec(v[j:j+2]...))
-			default:
-				b.StSharedV4F32(at, c.Vec(v[j:j+4]...))
-			}
+			c.When(run).Store(ptx.Shared(to, c.t.word(line, further+j)*wordBytes), v[j:j+c.t.stored])
 		}
 	}
 }
@@ -264,7 +210,7 @@ func (r *reader) read(step int, o operands) {
 	g, k := &r.g, step*r.span
 	if g.a.kRows {
 		for i := 0; i < g.threadM; i += g.readA {
-			r.load(o.a[0][i:i+g.readA], ptx.Shared(r.atA, (k*g.a.stride+g.rowAt(i))*wordBytes))
+			r.Load(o.a[0][i:i+g.readA], ptx.Shared(r.atA, (k*g.a.stride+g.rowAt(i))*wordBytes))
 		}
 	} else {
 		for i := range g.threadM {
@@ -272,24 +218,13 @@ func (r *reader) read(step int, o operands) {
 			for j := range r.span {
 				v = append(v, o.a[j][i])
 			}
-			r.load(v, ptx.Shared(r.atA, (g.rowAt(i)*g.a.stride+k)*wordBytes))
+			r.Load(v, ptx.Shared(r.atA, (g.rowAt(i)*g.a.stride+k)*wordBytes))
 		}
 	}
 	for j := range r.span {
 		for i := 0; i < g.threadN; i += g.readB {
-			r.load(o.b[j][i:i+g.readB], ptx.Shared(r.atB, ((k+j)*g.b.stride+g.columnAt(i))*wordBytes))
+			r.Load(o.b[j][i:i+g.readB], ptx.Shared(r.atB, ((k+j)*g.b.stride+g.columnAt(i))*wordBytes))
 		}
-	}
-}
-
-func (r *reader) load(v []ptx.Operand, from ptx.Operand) {
-	switch len(v) {
-	case 1:
-		r.LdSharedF32(v[0], from)
-	case 2:
-		r.LdSharedV2F32(r.Vec(v...), from)
-	default:
-		r.LdSharedV4F32(r.Vec(v...), from)
 	}
 }
 

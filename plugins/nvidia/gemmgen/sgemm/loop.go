@@ -57,14 +57,6 @@ func (s *stages) next(stage ptx.Operand) {
 	s.SelpB32(stage, s.smem, wrapped, p)
 }
 
-// count takes one from blocks and returns whether any are left.
-func (s *stages) count() (left ptx.Operand) {
-	left = s.Pred()
-	s.AddS32(s.blocks, s.blocks, ptx.Int(-1))
-	s.SetpGtS32(left, s.blocks, ptx.Int(0))
-	return left
-}
-
 // single has one buffer: load, store, wait, multiply, wait.
 func (s *stages) single(first ptx.Operand) {
 	loop, done := s.Label("loop"), s.Label("done")
@@ -80,7 +72,7 @@ func (s *stages) single(first ptx.Operand) {
 		}
 		s.reader.multiplyStep(set[i%2])
 	}
-	s.IfNot(s.count()).BraUni(done)
+	s.IfNot(s.CountDown(s.blocks)).BraUni(done)
 	s.BarSync(ptx.Int(0))
 	s.copy(ptx.Operand{}, ptx.Operand{})
 	s.BraUni(loop)
@@ -155,7 +147,7 @@ func (s *stages) turns(loop ptx.Operand, copies, publish func()) {
 		r.read((i+1)%r.steps, set[(i+1)%2])
 		r.multiplyStep(set[i%2])
 	}
-	s.If(s.count()).BraUni(loop)
+	s.If(s.CountDown(s.blocks)).BraUni(loop)
 }
 
 // move publishes the next block and reads from it.
@@ -183,10 +175,7 @@ func (e *emitter) loopOver(name string, turns ptx.Operand, body func()) {
 	e.IfNot(some).BraUni(done)
 	e.Place(loop)
 	body()
-	more := e.Pred()
-	e.AddS32(turns, turns, ptx.Int(-1))
-	e.SetpGtS32(more, turns, ptx.Int(0))
-	e.If(more).BraUni(loop)
+	e.If(e.CountDown(turns)).BraUni(loop)
 	e.Place(done)
 }
 

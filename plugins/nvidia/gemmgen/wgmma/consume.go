@@ -90,7 +90,7 @@ func (e *emitter) consume() {
 	before := e.B32() // the barrier of the stage that the last block was in
 	e.MovB32(before, remote)
 	e.eachTile("consume", func(t tile) {
-		left, loop, again := e.B32(), e.Label("consume_block"), e.Pred()
+		left, loop := e.B32(), e.Label("consume_block")
 		later, frees := e.Pred(), e.Pred()
 		e.MovB32(left, t.blocks)
 		e.Place(loop)
@@ -115,9 +115,7 @@ func (e *emitter) consume() {
 		e.free(before, frees)
 		e.MadLoS32(before, r.stage, ptx.Int(barrierBytes), remote)
 		e.next(r)
-		e.AddS32(left, left, ptx.Int(-1))
-		e.SetpGtS32(again, left, ptx.Int(0))
-		e.If(again).Bra(loop)
+		e.If(e.CountDown(left)).Bra(loop)
 		e.WgmmaWaitGroupSyncAligned(ptx.Int(0))
 		e.free(before, tells)
 		done := e.Label("tile_stored")

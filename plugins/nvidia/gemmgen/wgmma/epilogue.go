@@ -117,24 +117,10 @@ func (w *writer) rows(
 // pair writes two neighbours at once.
 func (w *writer) pair(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand) {
 	x := []ptx.Operand{w.value(v[0], w.alpha), w.value(v[1], w.alpha)}
-	to := ptx.Global(at, column*w.s.Out.Bytes())
-	if w.s.Out == gemm.FP32 {
-		w.If(inside).StGlobalV2F32(to, w.Vec(x...))
-		return
+	if w.s.Out != gemm.FP32 {
+		x = []ptx.Operand{w.Halves(x[0], x[1], w.s.Out)}
 	}
-	packed := w.pack(x)
-	w.If(inside).StGlobalB32(to, packed)
-}
-
-// pack returns two sums as elements of C.
-func (e *emitter) pack(x []ptx.Operand) ptx.Operand {
-	d := e.B32()
-	if e.s.Out == gemm.FP16 {
-		e.CvtF16x2F32(d, x[1], x[0])
-	} else {
-		e.CvtBF16x2F32(d, x[1], x[0])
-	}
-	return d
+	w.If(inside).Store(ptx.Global(at, column*w.s.Out.Bytes()), x)
 }
 
 // single writes two neighbours one by one, where C has them.
@@ -151,33 +137,13 @@ func (w *writer) single(at ptx.Operand, column int, inside ptx.Operand, v []ptx.
 func (w *writer) one(to, v, valid ptx.Operand) {
 	x := w.value(v, w.alpha)
 	if w.s.Adds {
-		w.FmaF32(x, w.beta, w.read(to, valid), x)
+		w.FmaF32(x, w.beta, w.Element(to, w.s.Out, valid), x)
 		w.Activate(x, w.s.Epilogue.Activation)
 	}
 	if w.s.Out == gemm.FP32 {
 		w.If(valid).StGlobalF32(to, x)
 		return
 	}
-	h := w.B16()
-	if w.s.Out == gemm.FP16 {
-		w.CvtF16F32(h, x)
-	} else {
-		w.CvtBF16F32(h, x)
-	}
+	h := w.Half(x, w.s.Out)
 	w.If(valid).StGlobalB16(to, h)
-}
-
-// read returns an element of C, zero if there is none.
-func (w *writer) read(from, valid ptx.Operand) ptx.Operand {
-	x := w.F32()
-	if w.s.Out == gemm.FP32 {
-		w.MovF32(x, ptx.Float(0))
-		w.If(valid).LdGlobalF32(x, from)
-		return x
-	}
-	h := w.B16()
-	w.MovB16(h, ptx.Int(0))
-	w.If(valid).LdGlobalB16(h, from)
-	w.ToFloat(x, h, w.s.Out)
-	return x
 }

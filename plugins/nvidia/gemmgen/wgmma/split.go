@@ -58,7 +58,7 @@ func (e *emitter) reduce(t tile, thread, consumer ptx.Operand, sums [][]ptx.Oper
 			e.MovF32(v, ptx.Float(0))
 		}
 	}
-	again, more := e.Label("add_part"), e.Pred()
+	again := e.Label("add_part")
 	v := e.Regs(4, e.F32)
 	e.Place(again)
 	e.eachFour(sums, func(sum []ptx.Operand, at int) {
@@ -69,9 +69,7 @@ func (e *emitter) reduce(t tile, thread, consumer ptx.Operand, sums [][]ptx.Oper
 	})
 	e.MovB64(from, next)
 	e.AddS64(next, next, ptx.Int(p.step*block))
-	e.AddS32(p.count, p.count, ptx.Int(-1))
-	e.SetpGtS32(more, p.count, ptx.Int(0))
-	e.If(more).Bra(again)
+	e.If(e.CountDown(p.count)).Bra(again)
 	if e.streams() {
 		e.Place(whole)
 	}

@@ -65,7 +65,7 @@ func (w *tileWriter) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
 				v := sums[i][column/2+8*j:][:8] // of each 8 columns: two of the upper 8 rows, two of the lower
 				packed := make([]ptx.Operand, 4)
 				for k := range packed {
-					packed[k] = w.pack([]ptx.Operand{w.value(v[2*k], alpha), w.value(v[2*k+1], alpha)})
+					packed[k] = w.Halves(w.value(v[2*k], alpha), w.value(v[2*k+1], alpha), w.s.Out)
 				}
 				w.StmatrixX4(ptx.Shared(to, buffer), w.Vec(packed...))
 			}

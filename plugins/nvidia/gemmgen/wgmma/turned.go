@@ -51,7 +51,7 @@ func (w *turnedTiles) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
 						packed[k] = packed[k-2]
 						continue
 					}
-					packed[k] = w.pack([]ptx.Operand{w.value(sums[i][at], alpha), w.value(sums[i][at+1], alpha)})
+					packed[k] = w.Halves(w.value(sums[i][at], alpha), w.value(sums[i][at+1], alpha), w.s.Out)
 				}
 				w.StmatrixX4Trans(ptx.Shared(w.lane, buffer+row*rowBytes), w.Vec(packed...))
 			}

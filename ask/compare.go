@@ -58,7 +58,7 @@ func fill(ctx context.Context, s *Contender, i int, rows []Contest, shapes []gem
 		part := shapes[from:min(from+atOnce, len(shapes))]
 		var answers []Ranking
 		if s.Err == nil {
-			answers, s.Err = Rank(ctx, s.Model, Question{Problems: part, Kernel: s.Kernel, Top: 1, Terms: true})
+			answers, s.Err = Rankings(ctx, s.Model, Question{Problems: part, Kernel: s.Kernel, Top: 1, Terms: true})
 		}
 		done(len(part))
 		for j := range part {

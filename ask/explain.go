@@ -88,7 +88,7 @@ type Explained struct {
 func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, config string) (*Explained, error) {
 	a = arch.Whole(a, p)
 	// The whole ranking is needed for the rank of the configuration.
-	answers, err := Rank(ctx, a, Question{Problems: []gemm.Problem{p}, Kernel: kernel, Rejected: true, Terms: true})
+	answers, err := Rankings(ctx, a, Question{Problems: []gemm.Problem{p}, Kernel: kernel, Rejected: true, Terms: true})
 	if err != nil {
 		return nil, err
 	}
@@ -208,8 +208,8 @@ func (e *Explained) ExplainTerms(number func(float64) string) []ExplainedTerm {
 	return out
 }
 
-// Used is false for a parameter that the model does not use, and nil for any other.
-func Used(d *arch.Description, param string) *bool {
+// InUse is false for a parameter that the model does not use, and nil for any other.
+func InUse(d *arch.Description, param string) *bool {
 	if !d.Ignores(param) {
 		return nil
 	}
@@ -221,7 +221,7 @@ func Parameters(d *arch.Description) []Parameter {
 	out := make([]Parameter, len(d.Params))
 	for i, p := range d.Params {
 		out[i] = Parameter{Name: p.Name, Value: Number(p.Value), Unit: p.Unit, Tier: p.Tier.String(),
-			Method: string(p.Method), Source: p.Source, Date: p.Date, Used: Used(d, p.Name)}
+			Method: string(p.Method), Source: p.Source, Date: p.Date, Used: InUse(d, p.Name)}
 	}
 	return out
 }

@@ -1,37 +1,97 @@
 package ask
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Question is what to ask a model.
+// Question is what to ask models. It is a plain value, and JSON carries it.
 type Question struct {
-	Problems []gemm.Problem
-	// Kernel is the kernel family, empty for the architecture's first. Fallbacks are tried in order where it has no kernel
-	// for a problem.
-	Kernel    string
-	Fallbacks []string
-	// Top is how many entries to return, best first; 0 means all.
-	Top int
-	// Terms asks for the terms of each entry.
-	Terms bool
-	// Regret asks for Ranking.Regret, and for at least as many entries as are worth measuring.
-	Regret bool
-	// Rejected appends the configurations that cannot be used, by Position, after the ranked ones.
-	Rejected bool
+	// the models to ask, for Ask
+	Targets []models.Target `json:"targets,omitempty"`
+	// the products
+	Problems Problems `json:"problems"`
+	// the kernel family; the first one of the target or of the architecture otherwise
+	Kernel string `json:"kernel,omitempty"`
+	// families to try in order where Kernel has no kernel for a problem
+	Fallbacks []string `json:"fallbacks,omitempty"`
+	// the configurations to choose from; the model's otherwise
+	Space models.Space `json:"space,omitempty"`
+	// how many entries to return, best first; 0 means all
+	Top int `json:"top,omitempty"`
+	// whether to return the terms of each entry
+	Terms bool `json:"terms,omitempty"`
+	// whether to return Ranking.Regret, and at least as many entries as are worth measuring
+	Regret bool `json:"regret,omitempty"`
+	// whether to append the configurations that cannot be used, by Position, after the ranked ones
+	Rejected bool `json:"rejected,omitempty"`
 }
 
-// Rank ranks the candidates for each problem. What is wrong with one problem is in its Ranking; the error is for the
+// Problems are products whose JSON is a list of gemm.Record.
+type Problems []gemm.Problem
+
+// MarshalJSON implements json.Marshaler.
+func (p Problems) MarshalJSON() ([]byte, error) {
+	records := make([]gemm.Record, len(p))
+	for i := range p {
+		records[i] = p[i].Record()
+	}
+	return json.Marshal(records)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. What a record leaves out is the default: fp16, and one product.
+func (p *Problems) UnmarshalJSON(text []byte) error {
+	var records []json.RawMessage
+	err := json.Unmarshal(text, &records)
+	*p = make(Problems, len(records))
+	for i := 0; i < len(records) && err == nil; i++ {
+		r := gemm.Record{Batch: 1, DType: gemm.FP16.String()}
+		if err = strictjson.Unmarshal(records[i], &r); err == nil {
+			(*p)[i], err = r.Problem()
+		}
+		err = diag.Within(fmt.Sprintf("problem %d", i), err)
+	}
+	return err
+}
+
+// Ask opens the targets of a question and ranks the candidates of each, as Rankings does.
+func Ask(ctx context.Context, s models.Source, q Question) ([][]Ranking, error) {
+	var all [][]Ranking
+	for i := range q.Targets {
+		t := &q.Targets[i]
+		a, err := t.Open(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		one := q
+		one.Kernel = cmp.Or(q.Kernel, t.Kernel)
+		if one.Space == nil {
+			one.Space = t.Space
+		}
+		answers, err := Rankings(ctx, a, one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, answers)
+	}
+	return all, nil
+}
+
+// Rankings ranks the candidates for each problem. What is wrong with one problem is in its Ranking; the error is for the
 // question as a whole.
-func Rank(ctx context.Context, a arch.Architecture, q Question) ([]Ranking, error) {
+func Rankings(ctx context.Context, a arch.Architecture, q Question) ([]Ranking, error) {
 	problems := q.Problems
 	a = arch.Whole(a, problems...)
 	d := a.Describe()
@@ -42,7 +102,10 @@ func Rank(ctx context.Context, a arch.Architecture, q Question) ([]Ranking, erro
 	if err != nil {
 		return nil, err
 	}
-	space := arch.Space{Kernel: kernel}
+	space, err := q.Space.Of(d, kernel)
+	if err != nil {
+		return nil, err
+	}
 	request := selector.Request{Problems: problems, Space: space, Top: q.Top}
 	if q.Regret && q.Top > 0 && d.HasUncertainty(kernel) {
 		request.Top = max(q.Top, measure.RegretCandidates)
@@ -60,7 +123,7 @@ func Rank(ctx context.Context, a arch.Architecture, q Question) ([]Ranking, erro
 	for i := range results {
 		r := &results[i]
 		answers[i] = Ranking{
-			Arch: d, Kernel: kernel, Problem: problems[i], DRAMPeak: DRAMPeak(a),
+			Arch: d, Kernel: kernel, Problem: problems[i], DRAMPeak: PeakBandwidth(a),
 			Feasible: r.Feasible, Rejected: r.Rejected, Err: r.Err,
 		}
 		if err := answers[i].fill(ctx, a, list, q, r); err != nil {
@@ -71,7 +134,7 @@ func Rank(ctx context.Context, a arch.Architecture, q Question) ([]Ranking, erro
 		}
 		other := q
 		other.Problems, other.Kernel, other.Fallbacks = problems[i:i+1], q.Fallbacks[0], q.Fallbacks[1:]
-		if a, err := Rank(ctx, a, other); err == nil && a[0].Err == nil {
+		if a, err := Rankings(ctx, a, other); err == nil && a[0].Err == nil {
 			answers[i] = a[0]
 			answers[i].Requested = kernel
 		}
@@ -205,7 +268,7 @@ func (a *Ranking) rejections(ctx context.Context, m arch.Architecture, list *arc
 func RankAmong(ctx context.Context, a arch.Architecture, kernel string, p gemm.Problem, list []gemm.Config) (
 	*Ranking, error,
 ) {
-	all, err := Rank(ctx, arch.WithCandidates(a, list), Question{Problems: []gemm.Problem{p}, Kernel: kernel, Top: 1})
+	all, err := Rankings(ctx, arch.WithCandidates(a, list), Question{Problems: []gemm.Problem{p}, Kernel: kernel, Top: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
@@ -39,16 +38,6 @@ type Ranking struct {
 	Contraction *Contracted
 	// Logic says which part of a library logic chose the first entry, nil if none was asked.
 	Logic *LogicPick
-}
-
-// LogicPick is what a library logic says about a problem.
-type LogicPick struct {
-	// the file of the logic
-	File string `json:"file"`
-	// what answered: `exact`, `range`, `nearest` or `model`
-	Layer logic.Layer `json:"layer"`
-	// the name of the kernel, empty if the logic leaves the answer to the model
-	Kernel string `json:"kernel"`
 }
 
 // Plans are a contraction and the ways to compute it: with GEMMs, and with one kernel that walks nested indices.

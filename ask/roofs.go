@@ -1,11 +1,15 @@
 package ask
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/roofline"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Roofline is a prediction against the peaks of the device. What is unknown is 0.
@@ -60,9 +64,9 @@ func ceilDiv(size, block int) float64 { return float64((size + block - 1) / max(
 // common returns a term of an entry by the name that all models have for it.
 func (a *Ranking) common(e *Entry, name string) (float64, bool) { return a.Arch.Common(e.Terms, name) }
 
-// DRAMPeak is the data sheet's bandwidth of DRAM in B/s, and that of the model's last level where a device has none. It
+// PeakBandwidth is the data sheet's bandwidth of DRAM in B/s, and that of the model's last level where a device has none. It
 // is 0 if it is unknown.
-func DRAMPeak(m arch.Architecture) float64 {
+func PeakBandwidth(m arch.Architecture) float64 {
 	d := m.Describe()
 	if p, ok := hw.Set(d.Params).Lookup("dram_bandwidth"); ok {
 		return p.Value
@@ -71,4 +75,111 @@ func DRAMPeak(m arch.Architecture) float64 {
 		return float64(levels[len(levels)-1].Bandwidth.Peak) * float64(d.Clock)
 	}
 	return 0
+}
+
+// muchPadding is the share of padding from which on a sentence names it.
+const muchPadding = 0.1
+
+// nearRoof is the share of a roof from which on a kernel is bound by it.
+const nearRoof = 0.3
+
+// boundWords are how a sentence names what limits a kernel.
+var boundWords = map[arch.Bound]string{
+	arch.BoundCompute: "compute", arch.BoundL2: "L2", arch.BoundMALL: "MALL", arch.BoundDRAM: "DRAM",
+	arch.BoundLatency: "latency",
+}
+
+// Why says in one sentence what limits a kernel and how far it is from the roofs: "compute-bound: 655 TFLOP/s, 66.2 %
+// of the fp16 peak (989); 12.1 % of DRAM's 4.80 TB/s; 1.94 waves of 2 CTAs per SM; 1365 FLOP/B". It is empty
+// for a configuration that cannot be used.
+func (a *Ranking) Why(e *Entry) string {
+	if e.Estimate.Reject != "" {
+		return ""
+	}
+	r := a.Roofline(e)
+	if a.Arch.RanksOnly {
+		return bound(e.Estimate.Bound, Roofline{}) + strings.Join(occupancy(a, r), "; ")
+	}
+	rate := digits.Rate(a.Rate(e), a.Problem.DType)
+	parts := []string{rate + peakOf(a, rate, r)}
+	if r.DRAMShare > 0 {
+		dram := dramShare(r)
+		if e.Estimate.Bound == arch.BoundDRAM {
+			parts = append([]string{unit.SI(r.DRAM, "B/s") + ", " + dram}, parts...)
+		} else {
+			parts = append(parts, dram)
+		}
+	}
+	return bound(e.Estimate.Bound, r) + strings.Join(append(parts, occupancy(a, r)...), "; ")
+}
+
+// occupancy is what a sentence says without a time.
+func occupancy(a *Ranking, r Roofline) []string {
+	parts := []string{a.Waves(r), a.Intensity(r.Intensity)}
+	if r.Padding >= muchPadding {
+		parts = append(parts, digits.Percent(r.Padding)+" padding")
+	}
+	return parts
+}
+
+// bound says what limits a kernel. A model may find that the K loop waits for a resource that is idle for most of the
+// time, because it starts late or has much else to do: then the kernel is not at its roof.
+func bound(b arch.Bound, r Roofline) string {
+	switch {
+	case b == arch.BoundDRAM && r.DRAMShare > 0 && r.DRAMShare < nearRoof:
+		return "waits for DRAM: "
+	case b == arch.BoundCompute && r.PeakShare > 0 && r.PeakShare < nearRoof:
+		return "waits for the matrix units: "
+	case boundWords[b] == "":
+		return ""
+	}
+	return boundWords[b] + "-bound: "
+}
+
+// peakOf is the share of the peak, with the unit of the peak where it is not that of the rate.
+func peakOf(a *Ranking, rate string, r Roofline) string {
+	if r.PeakShare <= 0 {
+		return ""
+	}
+	estimated := ""
+	if a.Arch.Device == arch.LiveID {
+		estimated = "estimated "
+	}
+	t := a.Problem.DType
+	peak := digits.Rate(a.Arch.PeakFor(t), t)
+	if number, unitOfPeak, _ := strings.Cut(peak, " "); strings.HasSuffix(rate, " "+unitOfPeak) {
+		peak = number
+	}
+	return fmt.Sprintf(", %s of the %s%s peak (%s)", digits.Percent(r.PeakShare), estimated, t, peak)
+}
+
+// dramShare says how near a kernel is to the bandwidth of DRAM: "12.1 % of DRAM's 4.80 TB/s".
+func dramShare(r Roofline) string {
+	return fmt.Sprintf("%s of DRAM's %s", digits.Percent(r.DRAMShare), unit.SI(r.DRAMPeak, "B/s"))
+}
+
+// Waves says how a launch fills the device: "1.94 waves of 2 CTAs per SM", or "1.94 waves" if the model does not say
+// how many fit. Nobody knows how many of a vendor's kernels run at once: "128 CTAs on 132 SMs".
+func (a *Ranking) Waves(r Roofline) string {
+	if a.Arch.Opaque(a.Kernel) {
+		return fmt.Sprintf("%s on %s", digits.Plural(int(r.CTAs), "CTA", "CTAs"),
+			digits.Plural(a.Arch.Units, a.Arch.UnitName, a.Arch.UnitName+"s"))
+	}
+	s := digits.ThreeDigits(r.Waves) + " waves"
+	if r.Waves == 1 {
+		s = "1 wave"
+	}
+	if r.CTAsPerUnit > 0 {
+		s += fmt.Sprintf(" of %s per %s", digits.Plural(int(r.CTAsPerUnit), "CTA", "CTAs"), a.Arch.UnitName)
+	}
+	return s
+}
+
+// Intensity writes an arithmetic intensity: "1365 FLOP/B".
+func (a *Ranking) Intensity(v float64) string {
+	return digits.ThreeDigits(v) + " " + intensityUnit(a)
+}
+
+func intensityUnit(a *Ranking) string {
+	return strings.TrimSuffix(digits.TeraRate(a.Problem.DType)[1:], "/s") + "/B"
 }

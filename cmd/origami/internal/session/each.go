@@ -32,7 +32,7 @@ func (f *Factory) AskOne(ctx context.Context, flags *ProblemFlags, q ask.Questio
 		return nil, err
 	}
 	q.Problems, q.Kernel = []gemm.Problem{p}, f.Settings.Kernel
-	all, err := ask.Rank(ctx, a, q)
+	all, err := ask.Rankings(ctx, a, q)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (f *Factory) askAll(
 		return nil
 	}
 	q.Problems = problems.Shapes(part)
-	answers, err := ask.Rank(ctx, a, q)
+	answers, err := ask.Rankings(ctx, a, q)
 	if err != nil {
 		return err
 	}

@@ -162,7 +162,7 @@ func (v *view) parameters() table.Columns[hw.Param] {
 		table.Col("source||-", func(p *hw.Param) string { return p.Source }),
 		table.Col("date", func(p *hw.Param) string { return p.Date }).Omit(),
 		table.Text("source", func(p *hw.Param) string { return table.SourceOf(v.Description, p) }),
-		table.Col("used||-", func(p *hw.Param) *bool { return ask.Used(v.Description, p.Name) }).Omit().
+		table.Col("used||-", func(p *hw.Param) *bool { return ask.InUse(v.Description, p.Name) }).Omit().
 			CSV(func(p *hw.Param) string {
 				if v.Ignores(p.Name) {
 					return "false"

@@ -231,7 +231,7 @@ func (q *question) recordedLibrary() (e ladder.Entry, ok bool) {
 
 // library takes the fastest kernel of the family for the library's, which nobody knows.
 func (q *question) library(ctx context.Context, e *ladder.Entry) error {
-	answers, err := ask.Rank(ctx, q.model,
+	answers, err := ask.Rankings(ctx, q.model,
 		ask.Question{Problems: []gemm.Problem{q.problem}, Kernel: q.ladder.Family, Top: 1})
 	if err != nil {
 		return err

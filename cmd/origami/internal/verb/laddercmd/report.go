@@ -27,7 +27,7 @@ func (w *writer) page(r *report.Report) {
 
 // figures draws the rates of the rungs, and the rungs under the roof of DRAM at each of their three intensities.
 func (w *writer) figures(r *report.Report) {
-	peak, dram := float64(w.desc.PeakFor(w.problem.DType)), ask.DRAMPeak(w.model)
+	peak, dram := float64(w.desc.PeakFor(w.problem.DType)), ask.PeakBandwidth(w.model)
 	if peak <= 0 || dram <= 0 {
 		return // no roof to draw them under
 	}

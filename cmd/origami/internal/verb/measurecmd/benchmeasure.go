@@ -74,7 +74,7 @@ func byFamily(
 ) (groups []group, err error) {
 	of := map[string][]problems.Problem{families[0]: list}
 	if len(families) > 1 {
-		answers, err := ask.Rank(ctx, a, ask.Question{Problems: problems.Shapes(list), Kernel: families[0],
+		answers, err := ask.Rankings(ctx, a, ask.Question{Problems: problems.Shapes(list), Kernel: families[0],
 			Fallbacks: families[1:], Top: 1})
 		if err != nil {
 			return nil, err

@@ -55,7 +55,7 @@ func (o *SelectOptions) askPlans(
 				continue
 			}
 		}
-		answers, err := ask.Rank(ctx, a, ask.Question{Problems: []gemm.Problem{plan.Problem}, Kernel: kernel, Top: 2,
+		answers, err := ask.Rankings(ctx, a, ask.Question{Problems: []gemm.Problem{plan.Problem}, Kernel: kernel, Top: 2,
 			Terms: true, Regret: o.Regret})
 		if err != nil {
 			return nil, err

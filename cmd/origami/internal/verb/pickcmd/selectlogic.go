@@ -43,7 +43,7 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 			return o.writeForeign(l, kernel, pick, p)
 		}
 	}
-	answers, err := ask.Rank(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: o.family(l), Top: 2, Terms: true,
+	answers, err := ask.Rankings(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: o.family(l), Top: 2, Terms: true,
 		Regret: o.Regret})
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func predicted(
 	ctx context.Context, a arch.Architecture, kernel string, problems []gemm.Problem, done func(int),
 ) (cells []cell, bad []error, err error) {
 	for part := range slices.Chunk(problems, chunk) {
-		answers, err := ask.Rank(ctx, a, ask.Question{Problems: part, Kernel: kernel, Top: 1})
+		answers, err := ask.Rankings(ctx, a, ask.Question{Problems: part, Kernel: kernel, Top: 1})
 		if err != nil {
 			return nil, nil, err
 		}

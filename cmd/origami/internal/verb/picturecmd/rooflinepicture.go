@@ -85,7 +85,7 @@ func (p *picture) add(ctx context.Context, o *RooflineOptions, s *side, list []p
 			s.desc.Model, s.label))
 		return nil
 	}
-	answers, err := ask.Rank(ctx, s.model, ask.Question{Problems: shapes, Kernel: s.kernel, Top: 1, Terms: true})
+	answers, err := ask.Rankings(ctx, s.model, ask.Question{Problems: shapes, Kernel: s.kernel, Top: 1, Terms: true})
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (p *picture) addMeasured(ctx context.Context, o *RooflineOptions, at int, l
 		}
 		s.model = arch.Whole(s.model, data.Problems()...)
 	}
-	answers, err := ask.Rank(ctx, s.model, ask.Question{Problems: problems.Shapes(list), Kernel: data.Kernel, Top: 1})
+	answers, err := ask.Rankings(ctx, s.model, ask.Question{Problems: problems.Shapes(list), Kernel: data.Kernel, Top: 1})
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*fi
 				BMajor: like.BMajor}
 			row = append(row, p.Canonical())
 		}
-		answers, err := ask.Rank(ctx, s.model, ask.Question{Problems: row, Kernel: s.kernel, Top: 1})
+		answers, err := ask.Rankings(ctx, s.model, ask.Question{Problems: row, Kernel: s.kernel, Top: 1})
 		if err != nil {
 			return nil, err
 		}

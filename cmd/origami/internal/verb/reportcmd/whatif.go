@@ -162,7 +162,7 @@ func (g *whatIfGrid) ask(ctx context.Context, b *builder, s *subject, shapes []g
 	if err != nil {
 		return err
 	}
-	answers, err := ask.Rank(ctx, model, ask.Question{Problems: shapes, Kernel: s.kernel, Top: 1})
+	answers, err := ask.Rankings(ctx, model, ask.Question{Problems: shapes, Kernel: s.kernel, Top: 1})
 	if err != nil {
 		return err
 	}

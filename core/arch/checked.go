@@ -92,12 +92,7 @@ func (c *Checked) distance(p *gemm.Problem, split int) (kind, size int) {
 	if !c.Split.Contains(float64(split)) {
 		kind++
 	}
-	for _, other := range []bool{p.Groups != (gemm.Groups{}), p.Nest != (gemm.Nest{}), p.Beta != 0,
-		p.Epilogue != (gemm.Epilogue{})} {
-		if other {
-			kind++
-		}
-	}
+	kind += len(unchecked(p))
 	for _, s := range c.sizes(p) {
 		if !s.in.Contains(s.value) {
 			size++

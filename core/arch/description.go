@@ -317,14 +317,8 @@ const (
 
 // String names the kind.
 func (k TermKind) String() string {
-	switch k {
-	case KindStep:
-		return "step"
-	case KindShare:
-		return "share"
-	case KindTotal:
-		return "total"
-	default:
-		return "intermediate"
+	if k > KindTotal {
+		k = KindIntermediate
 	}
+	return [...]string{"intermediate", "step", "share", "total"}[k]
 }

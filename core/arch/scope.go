@@ -124,17 +124,21 @@ func (c *Checked) otherKind(p *gemm.Problem, split int) (out []string) {
 	if !c.Split.Contains(float64(split)) {
 		out = append(out, checkedSize{"split", float64(split), c.Split}.text())
 	}
-	if p.Groups != (gemm.Groups{}) {
-		out = append(out, "groups")
-	}
-	if p.Nest != (gemm.Nest{}) {
-		out = append(out, "nested indices")
-	}
-	if p.Beta != 0 {
-		out = append(out, "a beta")
-	}
-	if p.Epilogue != (gemm.Epilogue{}) {
-		out = append(out, "an epilogue")
+	return append(out, unchecked(p)...)
+}
+
+// unchecked lists what a problem has that no model was checked on.
+func unchecked(p *gemm.Problem) (out []string) {
+	for _, part := range []struct {
+		there bool
+		name  string
+	}{
+		{p.Groups != (gemm.Groups{}), "groups"}, {p.Nest != (gemm.Nest{}), "nested indices"}, {p.Beta != 0, "a beta"},
+		{p.Epilogue != (gemm.Epilogue{}), "an epilogue"},
+	} {
+		if part.there {
+			out = append(out, part.name)
+		}
 	}
 	return out
 }

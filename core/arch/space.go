@@ -205,10 +205,18 @@ type Family struct {
 	Nests bool
 }
 
-// Opaque reports whether nobody can look into the kernels of a family.
-func (d *Description) Opaque(kernel string) bool {
-	return slices.ContainsFunc(d.Families, func(f Family) bool { return f.Name == kernel && f.Opaque })
+// family returns what the model says about a kernel family, the zero Family if it says nothing.
+func (d *Description) family(kernel string) Family {
+	for i := range d.Families {
+		if d.Families[i].Name == kernel {
+			return d.Families[i]
+		}
+	}
+	return Family{}
 }
+
+// Opaque reports whether nobody can look into the kernels of a family.
+func (d *Description) Opaque(kernel string) bool { return d.family(kernel).Opaque }
 
 // CheckConfig reports what no configuration of its family can have.
 func (d *Description) CheckConfig(c *gemm.Config) error {
@@ -222,14 +230,7 @@ func (d *Description) CheckConfig(c *gemm.Config) error {
 }
 
 // Axes returns the axes that a kernel family declares.
-func (d *Description) Axes(kernel string) []gemm.Axis {
-	for i := range d.Families {
-		if d.Families[i].Name == kernel {
-			return d.Families[i].Axes
-		}
-	}
-	return nil
-}
+func (d *Description) Axes(kernel string) []gemm.Axis { return d.family(kernel).Axes }
 
 // CheckFamilies reports what makes the declarations of the kernel families impossible. Families whose axes have the
 // same name must declare the same axis, as formulas know it by its name alone.

@@ -28,14 +28,12 @@ func (d *Description) SupportsTypes(kernel string, p *gemm.Problem) error {
 		kernel = d.Kernels[0]
 	}
 	t := p.Types()
-	for i := range d.Families {
-		f := &d.Families[i]
-		if f.Name == kernel && len(f.Types) > 0 && !slices.Contains(f.Types, t) {
-			return diag.Inputf("the %s model of %s does not predict %s kernels for %s", d.Model, d.Arch, kernel, t.Text()).
-				Do("use %s", d.supported())
-		}
+	f := d.family(kernel)
+	if len(f.Types) > 0 && !slices.Contains(f.Types, t) {
+		return diag.Inputf("the %s model of %s does not predict %s kernels for %s", d.Model, d.Arch, kernel, t.Text()).
+			Do("use %s", d.supported())
 	}
-	if p.Groups != (gemm.Groups{}) && !d.grouped(kernel) {
+	if p.Groups != (gemm.Groups{}) && !f.Groups {
 		return d.noGroups(kernel)
 	}
 	if p.BeyondProduct() {
@@ -71,11 +69,6 @@ func (d *Description) NestFamily() string {
 		}
 	}
 	return ""
-}
-
-// grouped reports whether the model predicts the kernels of a family for problems in groups.
-func (d *Description) grouped(kernel string) bool {
-	return slices.ContainsFunc(d.Families, func(f Family) bool { return f.Name == kernel && f.Groups })
 }
 
 func (d *Description) noGroups(kernel string) error {

@@ -90,26 +90,31 @@ func ParseNest(text string) (Nest, error) {
 	if text == "" {
 		return Nest{}, nil
 	}
-	var indices []NestIndex
-	for word := range strings.SplitSeq(text, ",") {
-		cells := strings.Split(word, ":")
-		wrong := diag.Inputf("%q is no index of a nest", word).Do("write dimension, size and three strides: m64:1:0:3")
-		if len(cells) != 4 || len(cells[0]) < 2 || len(indices) > MaxNested {
-			return Nest{}, wrong
-		}
-		x := NestIndex{Dim: Dimension(cells[0][0])}
-		var err error
-		if x.Size, err = strconv.Atoi(cells[0][1:]); err != nil {
-			return Nest{}, wrong
-		}
-		for i := range x.Strides {
-			if x.Strides[i], err = strconv.Atoi(cells[i+1]); err != nil {
-				return Nest{}, wrong
-			}
-		}
-		indices = append(indices, x)
+	indices, wrong := parseIndices(text)
+	if wrong != "" {
+		return Nest{}, diag.Inputf("%q is no index of a nest", wrong).
+			Do("write dimension, size and three strides: m64:1:0:3")
 	}
 	return NewNest(indices...)
+}
+
+// parseIndices reads the indices of a nest, up to one that is wrong or one too many.
+func parseIndices(text string) (indices []NestIndex, wrong string) {
+	for word := range strings.SplitSeq(text, ",") {
+		cells := strings.Split(word, ":")
+		if len(cells) != 4 || len(cells[0]) < 2 || len(indices) > MaxNested {
+			return nil, word
+		}
+		numbers := [4]int{}
+		for i, cell := range append([]string{cells[0][1:]}, cells[1:]...) {
+			var err error
+			if numbers[i], err = strconv.Atoi(cell); err != nil {
+				return nil, word
+			}
+		}
+		indices = append(indices, NestIndex{Dimension(cells[0][0]), numbers[0], [3]int(numbers[1:])})
+	}
+	return indices, ""
 }
 
 // String returns what ParseNest reads, or the empty string.
@@ -125,19 +130,7 @@ func (n Nest) Equal(o Nest) bool { return n == o }
 
 // Indices returns the indices.
 func (n Nest) Indices() []NestIndex {
-	var indices []NestIndex
-	for word := range strings.SplitSeq(n.String(), ",") {
-		cells := strings.Split(word, ":")
-		if len(cells) != 4 {
-			return nil // no nest
-		}
-		x := NestIndex{Dim: Dimension(cells[0][0])}
-		x.Size, _ = strconv.Atoi(cells[0][1:]) // NewNest wrote numbers
-		for i := range x.Strides {
-			x.Strides[i], _ = strconv.Atoi(cells[i+1])
-		}
-		indices = append(indices, x)
-	}
+	indices, _ := parseIndices(n.String()) // none of the empty text
 	return indices
 }
 

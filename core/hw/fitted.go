@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -56,7 +58,7 @@ func (w *writtenFitted) fitted() (*Fitted, error) {
 	if _, err := time.Parse(time.DateOnly, w.Date); err != nil {
 		return nil, fmt.Errorf("it has date %q, which is not YYYY-MM-DD", w.Date)
 	}
-	for _, name := range sortedKeys(w.Values) {
+	for _, name := range slices.Sorted(maps.Keys(w.Values)) {
 		v := w.Values[name]
 		if !(v.Value > 0) || math.IsInf(v.Value, 0) || v.Unit == "" || !(v.Low >= 0 && v.High >= v.Low) ||
 			math.IsInf(v.High, 0) {

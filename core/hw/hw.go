@@ -8,9 +8,9 @@ package hw
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
@@ -29,16 +29,10 @@ const (
 
 // String returns the tier's name.
 func (t Tier) String() string {
-	switch t {
-	case Derived:
-		return "derived"
-	case Calibrated:
-		return "calibrated"
-	case Override:
-		return "override"
-	default:
-		return fmt.Sprintf("tier(%d)", uint8(t))
+	if t >= Derived && t <= Override {
+		return [...]string{Derived: "derived", Calibrated: "calibrated", Override: "override"}[t]
 	}
+	return fmt.Sprintf("tier(%d)", uint8(t))
 }
 
 // Method is the way in which a number was obtained.
@@ -154,21 +148,20 @@ func (s Set) Reads(use func(Set)) []string {
 	return names
 }
 
-// Get returns the value of a required parameter. It panics on any other name, which is a bug in the model.
-func (s Set) Get(name string) float64 {
+func (s Set) required(name string) Param {
 	p, ok := s.Lookup(name)
 	if !ok {
 		panic("hw: parameter " + name + " was not declared as required")
 	}
-	return p.Value
+	return p
 }
+
+// Get returns the value of a required parameter. It panics on any other name, which is a bug in the model.
+func (s Set) Get(name string) float64 { return s.required(name).Value }
 
 // Nominal returns the value that a required parameter has without an override of it.
 func (s Set) Nominal(name string) float64 {
-	p, ok := s.Lookup(name)
-	if !ok {
-		panic("hw: parameter " + name + " was not declared as required")
-	}
+	p := s.required(name)
 	if p.nominal != 0 {
 		return p.nominal
 	}
@@ -219,13 +212,13 @@ func Resolve(
 		declared[i], byName[spec.Name] = spec.Name, spec
 	}
 	for _, tier := range []map[string]Number{sheet.Derived, sheet.Calibrated} {
-		for _, name := range sortedKeys(tier) {
+		for _, name := range slices.Sorted(maps.Keys(tier)) {
 			if _, ok := byName[name]; !ok {
 				return nil, unknownParameter(name, sheet, declared).At("%s", sheet.File)
 			}
 		}
 	}
-	for _, name := range sortedKeys(overrides) {
+	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		if _, ok := byName[name]; !ok {
 			return nil, unknownParameter(name, sheet, declared).At(OverridePlace)
 		}
@@ -333,13 +326,4 @@ func unknownParameter(name string, sheet *Sheet, declared []string) *diag.Error 
 		return err.Do("did you mean %s?", near[0])
 	}
 	return err.Do("the description of %s lists its parameters", sheet.Arch)
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,9 +45,7 @@ type Overrides struct {
 func (o Overrides) For(arch, device string) map[string]OverrideValue {
 	merged := map[string]OverrideValue{}
 	for _, m := range []map[string]OverrideValue{o.ByArch[arch], o.ByArch[arch+"@"+device], o.Bare} {
-		for name, v := range m {
-			merged[name] = v
-		}
+		maps.Copy(merged, m)
 	}
 	return merged
 }
@@ -86,7 +86,7 @@ func ParseOverrides(file string, data []byte) (Overrides, error) {
 		return Overrides{}, diag.Inputf("%v", err).At("%s", file).Do(form)
 	}
 	out := Overrides{ByArch: map[string]map[string]OverrideValue{}, Bare: map[string]OverrideValue{}}
-	for _, key := range sortedKeys(top) {
+	for _, key := range slices.Sorted(maps.Keys(top)) {
 		if v, ok := parseOverrideValue(top[key]); ok {
 			out.Bare[key] = v
 			continue
@@ -97,7 +97,7 @@ func ParseOverrides(file string, data []byte) (Overrides, error) {
 				At("%s", file).Do(form)
 		}
 		out.ByArch[key] = map[string]OverrideValue{}
-		for _, name := range sortedKeys(params) {
+		for _, name := range slices.Sorted(maps.Keys(params)) {
 			v, ok := parseOverrideValue(params[name])
 			if !ok {
 				return Overrides{}, diag.Inputf("%s.%s is not a number or {\"value\":…,\"unit\":…}", key, name).

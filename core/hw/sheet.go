@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -209,7 +210,7 @@ func decodeStrictly(file string, data []byte, into any) error {
 // numbers checks one tier of a file.
 func numbers(file, tier string, written map[string]writtenNumber) (map[string]Number, error) {
 	out := make(map[string]Number, len(written))
-	for _, name := range sortedKeys(written) {
+	for _, name := range slices.Sorted(maps.Keys(written)) {
 		w := written[name]
 		err := checkProvenance(w.Source, w.Method, w.Date)
 		switch {

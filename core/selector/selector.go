@@ -4,6 +4,7 @@
 package selector
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -351,19 +352,16 @@ func (s *Selector) sort(configs []gemm.Config, top int) {
 	if s.order.Window <= 0 {
 		s.partialSort(top, func(a, b scored) int {
 			if a.bits != b.bits {
-				return sign(a.bits < b.bits)
+				return cmp.Compare(a.bits, b.bits)
 			}
-			if less, ok := s.before(configs, a.index, b.index); ok {
-				return sign(less)
-			}
-			return a.index - b.index
+			return cmp.Or(s.compareKeys(&configs[a.index], &configs[b.index]), a.index-b.index)
 		})
 		return
 	}
 
 	byTotal := func(a, b scored) int {
 		if a.bits != b.bits {
-			return sign(a.bits < b.bits)
+			return cmp.Compare(a.bits, b.bits)
 		}
 		return a.index - b.index
 	}
@@ -384,7 +382,7 @@ func (s *Selector) sort(configs []gemm.Config, top int) {
 		switch key {
 		case arch.KeyIntensity:
 			slices.SortStableFunc(head, func(a, b scored) int {
-				return -compare(configs[a.index].Intensity(), configs[b.index].Intensity())
+				return -cmp.Compare(configs[a.index].Intensity(), configs[b.index].Intensity())
 			})
 			first, n := configs[head[0].index].Intensity(), 1
 			for n < len(head) && math.Abs(configs[head[n].index].Intensity()-first) < arch.IntensityTolerance {
@@ -409,21 +407,21 @@ func (s *Selector) near(best float64, c scored) bool {
 	return math.Abs(math.Float64frombits(c.bits)-best)/max(math.Abs(best), 1e-9) < s.order.Window
 }
 
-// before compares two candidates with equal totals by the keys. ok is false if the keys are equal too.
-func (s *Selector) before(configs []gemm.Config, a, b int) (less, ok bool) {
+// compareKeys compares two candidates with equal totals by the keys. The better one comes first.
+func (s *Selector) compareKeys(a, b *gemm.Config) int {
 	for _, key := range s.order.Keys {
 		c := 0
 		switch key {
 		case arch.KeyIntensity:
-			c = compare(configs[a].Intensity(), configs[b].Intensity())
+			c = cmp.Compare(b.Intensity(), a.Intensity())
 		case arch.KeyLargeTile:
-			c = compareTile(&configs[a], &configs[b])
+			c = compareTile(b, a)
 		}
 		if c != 0 {
-			return c > 0, true
+			return c
 		}
 	}
-	return false, false
+	return 0
 }
 
 // partialSort moves the top smallest elements of s.ranked to the front, sorted. The order of the rest is unspecified.
@@ -449,27 +447,6 @@ func (s *Selector) partialSort(top int, order func(a, b scored) int) {
 	}
 }
 
-// sign is the result of a comparison of two unequal values.
-func sign(less bool) int {
-	if less {
-		return -1
-	}
-	return 1
-}
-
-func compare(a, b float64) int {
-	if a == b {
-		return 0
-	}
-	return sign(a < b)
-}
-
 func compareTile(a, b *gemm.Config) int {
-	if a.BlockM != b.BlockM {
-		return a.BlockM - b.BlockM
-	}
-	if a.BlockN != b.BlockN {
-		return a.BlockN - b.BlockN
-	}
-	return a.BlockK - b.BlockK
+	return cmp.Or(a.BlockM-b.BlockM, a.BlockN-b.BlockN, a.BlockK-b.BlockK)
 }

@@ -82,9 +82,9 @@ func (r *Report) file(name string, text []byte) {
 }
 
 // CSV writes rows into name.csv.
-func (r *Report) CSV(name string, header []string, rows [][]string) {
+func CSV[T any](r *Report, name string, columns table.Columns[T], rows []T) {
 	r.numbers(name+".csv", table.CSV, func(s *iostreams.Streams, format table.Format) error {
-		return table.WriteRows(s, format, header, rows)
+		return columns.Write(s, format, rows)
 	})
 }
 

@@ -68,6 +68,18 @@ func Group[T any](names []string, cells func(*T) []string) Column[T] {
 	return Column[T]{csv: names, cells: cells, people: names, text: cells}
 }
 
+// Part are the columns of a part of each row.
+func Part[T, P any](columns Columns[P], of func(*T) *P) Columns[T] {
+	out := make(Columns[T], len(columns))
+	for i, c := range columns {
+		out[i] = Column[T]{key: c.key, omit: c.omit, csv: c.csv, people: c.people,
+			value: func(row *T) any { return c.value(of(row)) },
+			cells: func(row *T) []string { return c.cells(of(row)) },
+			text:  func(row *T) []string { return c.text(of(row)) }}
+	}
+	return out
+}
+
 func newColumn[T any](names string) Column[T] {
 	var three [3]string
 	parts := strings.Split(names, "|")

@@ -54,33 +54,30 @@ func (o *outcome) intervals(done func(int)) (*intervals, error) {
 	return out, nil
 }
 
-func rangeCells(u *arch.UncertaintyRecord, number func(float64) string) [][]string {
-	rows := make([][]string, len(u.Ranges))
-	for i, r := range u.Ranges {
-		rows[i] = []string{"any", "", number(r.Low), number(r.High)}
-		if r.Bound != nil {
-			rows[i][0] = *r.Bound
+var rangeColumns = table.Columns[arch.ErrorRangeRecord]{
+	table.Col("bound", func(r *arch.ErrorRangeRecord) string {
+		if r.Bound == nil {
+			return "any"
 		}
-		if r.Below != nil {
-			rows[i][1] = digits.Exact(*r.Below)
-		}
-	}
-	return rows
+		return *r.Bound
+	}),
+	table.Col("below_seconds||predicted below", func(r *arch.ErrorRangeRecord) *float64 { return r.Below }),
+	table.Col("low", func(r *arch.ErrorRangeRecord) float64 { return r.Low }, thousandths),
+	table.Col("high", func(r *arch.ErrorRangeRecord) float64 { return r.High }, thousandths),
 }
 
+func thousandths(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+
 func (v *intervals) write(s *table.Streams, f table.Format) error {
-	if f == table.JSON {
+	switch f {
+	case table.JSON:
 		return table.JSONLine(s, v)
-	}
-	header := []string{"bound", "below_seconds", "low", "high"}
-	number := digits.Exact
-	if f == table.Table {
-		number = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
-		header = []string{"bound", "predicted below", "low", "high"}
+	case table.Table:
 		table.Lines(s, append(table.DeviceLines(v.desc), table.ModelLine(v.desc, v.Uncertainty.Kernel))...)
 		table.Line(s, "intervals", "%s, of measured ÷ predicted time\n", digits.Level(v.Uncertainty.Level))
+	case table.CSV, table.TSV:
 	}
-	if err := table.WriteRows(s, f, header, rangeCells(&v.Uncertainty, number)); err != nil || f != table.Table {
+	if err := rangeColumns.Write(s, f, v.Uncertainty.Ranges); err != nil || f != table.Table {
 		return err
 	}
 	c := v.coverage

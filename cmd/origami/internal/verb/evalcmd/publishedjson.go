@@ -1,9 +1,6 @@
 package evalcmd
 
-import (
-	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/core/score"
-)
+import "github.com/origami-gemm/origami/ask"
 
 // publishedObject is what `eval --published --json` writes; docs/json.md describes it.
 type publishedObject struct {
@@ -12,11 +9,11 @@ type publishedObject struct {
 	RanksOnly bool                 `json:"ranks_only,omitempty"` // `true` if one of the models predicts no times
 	Times     int                  `json:"times"`                // the number of published times that were asked about
 	Groups    []publishedGroupJSON `json:"groups"`               // per device, type and scheme
-	Classes   []ask.Fields         `json:"classes"`              // the numbers of `score` by class of shape, over all groups
+	Classes   []ask.Object         `json:"classes"`              // the numbers of `score` by class of shape, over all groups
 	// per pair of devices, type and scheme: `first`, `second`, `dtype`, `scheme`, `shapes`, `within`, `decided`
 	// (measured ratios over 1.1), `winner` (`null` if none was decided)
-	Pairs    []ask.Fields          `json:"pairs"`
-	AllPairs ask.Fields            `json:"all_pairs"` // `shapes`, `within`, `decided`, `winner` over all pairs
+	Pairs    []ask.Object          `json:"pairs"`
+	AllPairs ask.Object            `json:"all_pairs"` // `shapes`, `within`, `decided`, `winner` over all pairs
 	Sources  []publishedSourceJSON `json:"sources"`   // the sources of the times
 	// parts with published times that no plugin has a device file for
 	Without  []string         `json:"without_model"`
@@ -31,10 +28,10 @@ type publishedGroupJSON struct {
 	// `times`; `geomean`, `p10`, `p90` of predicted ÷ measured; `within` (20 %); `error_median`; `ceiling_problems`,
 	// the problems that several stacks timed, and `ceiling`, how often these agree. `null` without times, or with one
 	// stack
-	Score   ask.Fields   `json:"score"`
+	Score   ask.Object   `json:"score"`
 	Refused int          `json:"not_modelled"` // how many times the model refuses, and why the first
 	Reason  string       `json:"reason,omitempty"`
-	Classes []ask.Fields `json:"classes"` // each with `class` and the numbers of `score`
+	Classes []ask.Object `json:"classes"` // each with `class` and the numbers of `score`
 }
 
 type publishedSourceJSON struct {
@@ -45,66 +42,24 @@ type publishedSourceJSON struct {
 }
 
 func (o *publishedOutcome) object() publishedObject {
-	_, _, all := o.all()
+	all := o.all()
 	pairs, together := o.comparisons()
 	out := publishedObject{
 		Kernel: o.kernel, Models: o.models, RanksOnly: o.ranksOnly, Times: len(o.times),
-		Groups: []publishedGroupJSON{}, Classes: classesJSON(all), Pairs: []ask.Fields{},
-		AllPairs: comparabilityJSON(together), Sources: []publishedSourceJSON{}, Without: append([]string{}, o.without...),
+		Groups: []publishedGroupJSON{}, Classes: classColumns.Objects(all.classes), Pairs: pairColumns.Objects(pairs),
+		AllPairs: comparability.Object(&together), Sources: []publishedSourceJSON{}, Without: append([]string{}, o.without...),
 		Doubtful: append([]publishedDoubt{}, o.doubts()...),
 	}
 	for _, g := range o.groups() {
 		group := publishedGroupJSON{Device: g.device, Part: g.part, DType: g.dtype, Scheme: g.scheme,
-			Score: accuracyJSON(g.Accuracy, g.ceiling), Refused: g.refused, Classes: classesJSON(g.classes)}
+			Score: accuracy.Object(&g.publishedClass), Refused: g.refused, Classes: classColumns.Objects(g.classes)}
 		if g.reason != nil {
 			group.Reason = g.reason.Error()
 		}
 		out.Groups = append(out.Groups, group)
 	}
-	for _, p := range pairs {
-		out.Pairs = append(out.Pairs, append(ask.Fields{{Name: "first", Value: p.first},
-			{Name: "second", Value: p.second}, {Name: "dtype", Value: p.dtype}, {Name: "scheme", Value: p.scheme}},
-			comparabilityJSON(p.Comparability)...))
-	}
 	for _, s := range o.sourcesOf() {
 		out.Sources = append(out.Sources, publishedSourceJSON{s.ID, s.Address, s.Licence, s.Timing})
 	}
 	return out
-}
-
-func classesJSON(classes []publishedClass) []ask.Fields {
-	out := []ask.Fields{}
-	for _, c := range classes {
-		out = append(out, append(ask.Fields{{Name: "class", Value: c.String()}},
-			accuracyJSON(c.Accuracy, c.ceiling)...))
-	}
-	return out
-}
-
-// accuracyJSON has null for what is undefined without times, or with one stack.
-func accuracyJSON(a score.Accuracy, c score.Ceiling) ask.Fields {
-	some := func(v float64, n int) any {
-		if n == 0 {
-			return nil
-		}
-		return v
-	}
-	return ask.Fields{
-		{Name: "times", Value: a.Count}, {Name: "geomean", Value: some(a.Geomean, a.Count)},
-		{Name: "p10", Value: some(a.P10, a.Count)}, {Name: "p90", Value: some(a.P90, a.Count)},
-		{Name: "within", Value: some(a.Within, a.Count)}, {Name: "error_median", Value: some(a.Error, a.Count)},
-		{Name: "ceiling_problems", Value: c.Count}, {Name: "ceiling", Value: some(c.Share, c.Count)},
-	}
-}
-
-func comparabilityJSON(c score.Comparability) ask.Fields {
-	f := ask.Fields{{Name: "shapes", Value: c.Count}, {Name: "within", Value: nil},
-		{Name: "decided", Value: c.Decided}, {Name: "winner", Value: nil}}
-	if c.Count > 0 {
-		f[1].Value = c.Within
-	}
-	if c.Decided > 0 {
-		f[3].Value = c.Winner
-	}
-	return f
 }

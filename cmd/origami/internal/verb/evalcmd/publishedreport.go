@@ -6,9 +6,11 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // mostOnCurve is how many points a curve has: more cannot be seen, and fill the files.
@@ -24,11 +26,12 @@ func (o *publishedOutcome) contents() report.Contents {
 
 func (o *publishedOutcome) page(r *report.Report) {
 	title := "Predicted against published times, kernel family " + o.kernel
-	r.CSV("pairs", publishedPairColumns, o.pairRows())
-	r.CSV("times", publishedTimeColumns, o.timeRows())
+	pairs, _ := o.comparisons()
+	report.CSV(r, "pairs", pairColumns, pairs)
+	report.CSV(r, "times", timeColumns, o.times)
 	t := o.text()
 	t.page(r, title)
-	r.Table(publishedPairHeader, o.pairCells())
+	r.Table(pairColumns.Text(pairs))
 	r.Figure("agreement", "agreement by class of shape", figure.Sorted(title, "share of the times",
 		"the smaller ÷ the larger of predicted and published time", o.curves()))
 	r.Agreement(title, o.points())
@@ -70,26 +73,20 @@ func (o *publishedOutcome) curves() []figure.Curve {
 	return out
 }
 
-var publishedTimeColumns = []string{"device", "part", "dtype", "out_dtype", "scheme", "m", "n", "k", "trans_a",
-	"trans_b", "class", "cache", "library", "published_us", "overhead_us", "predicted_us",
-	"predicted_by_published", "reason", "source", "licence"}
+var timeColumns = table.Columns[publishedTime]{table.Group([]string{"device", "part", "dtype", "out_dtype", "scheme", "m",
+	"n", "k", "trans_a", "trans_b", "class", "cache", "library", "published_us", "overhead_us", "predicted_us",
+	"predicted_by_published", "reason", "source", "licence"}, (*publishedTime).cells)}
 
-// timeRows has a row for each time.
-func (o *publishedOutcome) timeRows() [][]string {
-	rows := make([][]string, len(o.times))
-	for i := range o.times {
-		t := &o.times[i]
-		cells := []string{t.Device, t.Part, t.DType, t.Out, t.Scheme, strconv.Itoa(t.M), strconv.Itoa(t.N),
-			strconv.Itoa(t.K), bit(t.TransA), bit(t.TransB), "", string(t.Cache), t.Library,
-			digits.SixDigits(float64(t.Median) * 1e6),
-			digits.SixDigits(float64(t.Overhead) * 1e6), "", "", "", t.Source.ID, t.Source.Licence}
-		if t.Err == nil {
-			cells[10] = score.LayerOf(t.problem).String()
-			cells[15], cells[16] = digits.SixDigits(float64(t.Prediction.Time)*1e6), digits.SixDigits(t.ratio())
-		} else {
-			cells[17] = t.Err.Error()
-		}
-		rows[i] = cells
+func (t *publishedTime) cells() []string {
+	class, predicted, ratio, reason := "", "", "", ""
+	micros := func(t unit.Seconds) string { return digits.SixDigits(float64(t) * 1e6) }
+	if t.Err == nil {
+		class, predicted = score.LayerOf(t.problem).String(), micros(t.Prediction.Time)
+		ratio = digits.SixDigits(t.ratio())
+	} else {
+		reason = t.Err.Error()
 	}
-	return rows
+	return []string{t.Device, t.Part, t.DType, t.Out, t.Scheme, strconv.Itoa(t.M), strconv.Itoa(t.N), strconv.Itoa(t.K),
+		table.Flag(t.TransA), table.Flag(t.TransB), class, string(t.Cache), t.Library, micros(t.Median), micros(t.Overhead),
+		predicted, ratio, reason, t.Source.ID, t.Source.Licence}
 }

@@ -12,17 +12,14 @@ import (
 // publishedGroup is the score of a model on the times of a device, a type and a scheme.
 type publishedGroup struct {
 	device, part, dtype, scheme string
-	score.Accuracy
-	ceiling score.Ceiling
+	publishedClass
 	// refused is the number of times that the model does not predict, reason why it does not predict the first.
 	refused int
 	reason  error
 	classes []publishedClass
 }
 
-// name is the type, and the scheme if there are several for it.
-func (g *publishedGroup) name() string { return typeName(g.dtype, g.scheme) }
-
+// typeName is the type, and the scheme if there are several for it.
 func typeName(dtype, scheme string) string {
 	if scheme == published.NoScheme || scheme == published.TensorScheme {
 		return dtype
@@ -30,9 +27,9 @@ func typeName(dtype, scheme string) string {
 	return dtype + " " + scheme
 }
 
-// publishedClass is the part of a class of shapes.
+// publishedClass is the score on a class of shapes, or on all of them.
 type publishedClass struct {
-	score.Layer
+	name string
 	score.Accuracy
 	ceiling score.Ceiling
 }
@@ -54,8 +51,8 @@ func (o *publishedOutcome) groups() []publishedGroup {
 			n++
 		}
 		first := sorted[0]
-		g := publishedGroup{device: first.Device, part: first.Part, dtype: first.DType, scheme: first.Scheme}
-		g.Accuracy, g.ceiling = summarise(sorted[:n])
+		g := publishedGroup{device: first.Device, part: first.Part, dtype: first.DType, scheme: first.Scheme,
+			publishedClass: summarise("all", sorted[:n])}
 		for _, t := range sorted[:n] {
 			if t.Err == nil {
 				continue
@@ -71,7 +68,7 @@ func (o *publishedOutcome) groups() []publishedGroup {
 }
 
 // summarise sums up the times that the model predicts.
-func summarise(times []*publishedTime) (score.Accuracy, score.Ceiling) {
+func summarise(name string, times []*publishedTime) publishedClass {
 	var ratios []float64
 	var figures [][]unit.Seconds
 	for _, t := range times {
@@ -80,7 +77,7 @@ func summarise(times []*publishedTime) (score.Accuracy, score.Ceiling) {
 			figures = append(figures, t.Stacks())
 		}
 	}
-	return score.AccuracyOf(ratios), score.CeilingOf(figures)
+	return publishedClass{name, score.AccuracyOf(ratios), score.CeilingOf(figures)}
 }
 
 // classes sums up by class of shape those that have a time.
@@ -95,9 +92,7 @@ func classes(times []*publishedTime) []publishedClass {
 	var out []publishedClass
 	for _, l := range score.Layers() {
 		if len(members[l]) > 0 {
-			c := publishedClass{Layer: l}
-			c.Accuracy, c.ceiling = summarise(members[l])
-			out = append(out, c)
+			out = append(out, summarise(l.String(), members[l]))
 		}
 	}
 	return out
@@ -123,13 +118,12 @@ type publishedDoubt struct {
 }
 
 // all sums up over all devices and types.
-func (o *publishedOutcome) all() (score.Accuracy, score.Ceiling, []publishedClass) {
+func (o *publishedOutcome) all() publishedGroup {
 	times := make([]*publishedTime, len(o.times))
 	for i := range o.times {
 		times[i] = &o.times[i]
 	}
-	a, c := summarise(times)
-	return a, c, classes(times)
+	return publishedGroup{publishedClass: summarise("all", times), classes: classes(times)}
 }
 
 // publishedPair is the score of a model on the ratios of the times of two devices.
@@ -137,8 +131,6 @@ type publishedPair struct {
 	first, second, dtype, scheme string
 	score.Comparability
 }
-
-func (p *publishedPair) name() string { return typeName(p.dtype, p.scheme) }
 
 // kindOfTime is what two devices have to have in common to be compared on a shape.
 type kindOfTime struct {
@@ -151,7 +143,7 @@ type kindOfTime struct {
 type pairedDevices struct{ first, second, dtype, scheme string }
 
 // comparisons sums up by pair of devices, type and scheme, and over all of them.
-func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) {
+func (o *publishedOutcome) comparisons() ([]publishedPair, publishedPair) {
 	shapes := map[kindOfTime][]*publishedTime{}
 	for i := range o.times {
 		t := &o.times[i]
@@ -182,7 +174,7 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) 
 		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.second, b.second), cmp.Compare(a.dtype, b.dtype),
 			cmp.Compare(a.scheme, b.scheme))
 	})
-	return out, score.ComparabilityOf(all)
+	return out, publishedPair{Comparability: score.ComparabilityOf(all)}
 }
 
 // onePerDevice sorts times of one shape by device and keeps one of each, that of layers or else a cold one, which other

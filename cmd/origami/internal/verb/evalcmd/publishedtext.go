@@ -9,7 +9,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
-	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
@@ -21,54 +20,94 @@ func (o *publishedOutcome) write(s *table.Streams, f table.Format) error {
 		o.table(s)
 		return nil
 	case o.pairs:
-		return table.WriteRows(s, f, publishedPairColumns, o.pairRows())
+		pairs, _ := o.comparisons()
+		return pairColumns.Write(s, f, pairs)
 	default:
-		return table.WriteRows(s, f, publishedColumns, o.groupRows())
+		return groupColumns.Write(s, f, o.groupRows())
 	}
 }
 
-// publishedColumns are those of CSV and TSV: a row for each device, type and scheme, and for each class of it.
-var publishedColumns = []string{"device", "part", "dtype", "scheme", "class", "times", "geomean", "p10", "p90",
-	"within", "error_median", "ceiling_problems", "ceiling", "not_modelled"}
+// accuracy are the columns of a score: what is undefined without times, or with one stack, is unknown.
+var accuracy = table.Columns[publishedClass]{
+	table.Col("times", func(c *publishedClass) int { return c.Count }),
+	table.Opt("geomean||predicted ÷ measured", some(func(c *publishedClass) float64 { return c.Geomean }), ratioText).Or(none),
+	table.Opt("p10", some(func(c *publishedClass) float64 { return c.P10 }), ratioText).Or(none),
+	table.Opt("p90", some(func(c *publishedClass) float64 { return c.P90 }), ratioText).Or(none),
+	table.Opt("within||within 20 %", some(func(c *publishedClass) float64 { return c.Within }), digits.Percent).Or(none),
+	table.Opt("error_median||-", some(func(c *publishedClass) float64 { return c.Error })),
+	table.Col("ceiling_problems||-", func(c *publishedClass) int { return c.ceiling.Count }),
+	table.Opt("ceiling||-", func(c *publishedClass) float64 { return unless(c.ceiling.Count, c.ceiling.Share) }),
+	table.Opt("-|-|stacks agree", both(func(c *publishedClass) float64 { return c.ceiling.Share }), digits.Percent).Or(none),
+	table.Opt("-|-|of that", both(func(c *publishedClass) float64 { return c.Within / c.ceiling.Share }), digits.Percent).
+		Or(none),
+}
 
-func (o *publishedOutcome) groupRows() [][]string {
-	var rows [][]string
+// unless is a number that is unknown if it is the mean of none.
+func unless(count int, v float64) float64 {
+	if count == 0 {
+		return math.NaN()
+	}
+	return v
+}
+
+func some(of func(*publishedClass) float64) func(*publishedClass) float64 {
+	return func(c *publishedClass) float64 { return unless(c.Count, of(c)) }
+}
+
+func both(of func(*publishedClass) float64) func(*publishedClass) float64 {
+	return func(c *publishedClass) float64 { return unless(c.Count*c.ceiling.Count, of(c)) }
+}
+
+var classColumns = append(table.Columns[publishedClass]{
+	table.Col("class|-|shapes", func(c *publishedClass) string { return c.name }),
+}, accuracy...)
+
+// groupRow is a class of a group, or the group.
+type groupRow struct {
+	*publishedGroup
+	of *publishedClass
+}
+
+var groupColumns = append(append(table.Columns[groupRow]{
+	table.Col("device", func(r *groupRow) string { return r.device }),
+	table.Col("part||-", func(r *groupRow) string { return r.part }),
+	table.Col("dtype||-", func(r *groupRow) string { return r.dtype }),
+	table.Col("scheme||-", func(r *groupRow) string { return r.scheme }),
+	table.Text("type", func(r *groupRow) string { return typeName(r.dtype, r.scheme) }),
+	table.Col("class||-", func(r *groupRow) string { return r.of.name }),
+}, table.Part(accuracy, func(r *groupRow) *publishedClass { return r.of })...),
+	table.Col("not_modelled||not modelled", func(r *groupRow) *int {
+		if r.of != &r.publishedClass {
+			return nil
+		}
+		return &r.refused
+	}, func(n *int) string { return strconv.Itoa(*n) }))
+
+// groupRows are the groups, each with its classes.
+func (o *publishedOutcome) groupRows() (rows []groupRow) {
 	for _, g := range o.groups() {
-		row := func(class string, a score.Accuracy, c score.Ceiling, refused string) {
-			cells := []string{g.device, g.part, g.dtype, g.scheme, class, strconv.Itoa(a.Count), "", "", "", "", "",
-				strconv.Itoa(c.Count), "", refused}
-			if a.Count > 0 {
-				for i, v := range []float64{a.Geomean, a.P10, a.P90, a.Within, a.Error} {
-					cells[6+i] = digits.Exact(v)
-				}
-			}
-			if c.Count > 0 {
-				cells[12] = digits.Exact(c.Share)
-			}
-			rows = append(rows, cells)
-		}
-		row("all", g.Accuracy, g.ceiling, strconv.Itoa(g.refused))
-		for _, c := range g.classes {
-			row(c.String(), c.Accuracy, c.ceiling, "")
+		rows = append(rows, groupRow{&g, &g.publishedClass})
+		for i := range g.classes {
+			rows = append(rows, groupRow{&g, &g.classes[i]})
 		}
 	}
 	return rows
 }
 
-var publishedPairColumns = []string{"first", "second", "dtype", "scheme", "shapes", "within", "decided", "winner"}
-
-func (o *publishedOutcome) pairRows() [][]string {
-	pairs, _ := o.comparisons()
-	rows := make([][]string, len(pairs))
-	for i, p := range pairs {
-		rows[i] = []string{p.first, p.second, p.dtype, p.scheme, strconv.Itoa(p.Count), digits.Exact(p.Within),
-			strconv.Itoa(p.Decided), ""}
-		if p.Decided > 0 {
-			rows[i][7] = digits.Exact(p.Winner)
-		}
-	}
-	return rows
+var comparability = table.Columns[publishedPair]{
+	table.Col("shapes", func(p *publishedPair) int { return p.Count }),
+	table.Opt("within||ratio within 20 %", func(p *publishedPair) float64 { return unless(p.Count, p.Within) }, digits.Percent),
+	table.Col("decided||over 1.1", func(p *publishedPair) int { return p.Decided }),
+	table.Opt("winner||right winner", (*publishedPair).winner, digits.Percent).Or(none),
 }
+
+var pairColumns = append(table.Columns[publishedPair]{
+	table.Col("first", func(p *publishedPair) string { return p.first }),
+	table.Col("second", func(p *publishedPair) string { return p.second }),
+	table.Col("dtype||-", func(p *publishedPair) string { return p.dtype }),
+	table.Col("scheme||-", func(p *publishedPair) string { return p.scheme }),
+	table.Text("type", func(p *publishedPair) string { return typeName(p.dtype, p.scheme) }),
+}, comparability...)
 
 func (o *publishedOutcome) table(s *table.Streams) {
 	t := o.text()
@@ -78,7 +117,9 @@ func (o *publishedOutcome) table(s *table.Streams) {
 	table.WriteTable(s, t.classHeader, t.classes)
 	s.Printf("\n")
 	if o.pairs {
-		table.WriteTable(s, publishedPairHeader, o.pairCells())
+		pairs, _ := o.comparisons()
+		header, rows := pairColumns.Text(pairs)
+		table.WriteTable(s, header, rows)
 		s.Printf("\n")
 	}
 	table.Lines(s, t.below...)
@@ -91,7 +132,7 @@ func (o *publishedOutcome) text() text {
 		*to = append(*to, fmt.Sprintf("%-13s %s", label, fmt.Sprintf(format, args...)))
 	}
 	groups := o.groups()
-	total, ceiling, byClass := o.all()
+	all := o.all()
 	line(&out.above, "model", "%s, kernel family %s", strings.Join(o.models, ", "), o.kernel)
 	line(&out.above, "published", "%d times of %s; docs/published.md names their sources", len(o.times),
 		digits.Plural(o.devices(), "device", "devices"))
@@ -99,34 +140,16 @@ func (o *publishedOutcome) text() text {
 		line(&out.above, "not a time", "a model here ranks configurations and predicts no times: its ratios show where "+
 			"it is off")
 	}
-	numbers := func(a score.Accuracy, c score.Ceiling) []string {
-		cells := []string{strconv.Itoa(a.Count), none, none, none, none, none, none}
-		if a.Count > 0 {
-			cells[1], cells[2], cells[3] = ratioText(a.Geomean), ratioText(a.P10), ratioText(a.P90)
-			cells[4] = digits.Percent(a.Within)
-		}
-		if a.Count > 0 && c.Count > 0 {
-			cells[5], cells[6] = digits.Percent(c.Share), digits.Percent(a.Within/c.Share)
-		}
-		return cells
-	}
-	header := []string{"times", "predicted ÷ measured", "p10", "p90", "within 20 %", "stacks agree", "of that"}
-	out.header = slices.Concat([]string{"device", "type"}, header, []string{"not modelled"})
+	var rows []groupRow
 	for i := range groups {
-		g := &groups[i]
-		out.rows = append(out.rows, slices.Concat([]string{g.device, g.name()}, numbers(g.Accuracy, g.ceiling),
-			[]string{strconv.Itoa(g.refused)}))
+		rows = append(rows, groupRow{&groups[i], &groups[i].publishedClass})
 	}
-	out.classHeader = append([]string{"shapes"}, header...)
-	for _, c := range byClass {
-		out.classes = append(out.classes, append([]string{c.String()}, numbers(c.Accuracy, c.ceiling)...))
-	}
-	out.classes = append(out.classes, append([]string{"all"}, numbers(total, ceiling)...))
-
+	out.header, out.rows = groupColumns.Text(rows)
+	out.classHeader, out.classes = classColumns.Text(append(all.classes, all.publishedClass))
 	if _, c := o.comparisons(); c.Count > 0 {
 		line(&out.below, "pairs", "%s of times on two devices: %s within 20 %%; of the %d measured ratios over 1.1, "+
 			"%s have the right winner", digits.Plural(c.Count, "ratio", "ratios"), digits.Percent(c.Within), c.Decided,
-			percent(winner(c)))
+			percent(c.winner()))
 	}
 	line(&out.below, "stacks agree", "the share of the pairs of software stacks whose times of one problem on one GPU "+
 		"are within 20 %%; none where one stack was timed")
@@ -146,25 +169,7 @@ func (o *publishedOutcome) text() text {
 func ratioText(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
 // winner is the share of the right winners, NaN if none was decided.
-func winner(c score.Comparability) float64 {
-	if c.Decided == 0 {
-		return math.NaN()
-	}
-	return c.Winner
-}
-
-var publishedPairHeader = []string{"first", "second", "type", "shapes", "ratio within 20 %", "over 1.1", "right winner"}
-
-func (o *publishedOutcome) pairCells() [][]string {
-	pairs, _ := o.comparisons()
-	rows := make([][]string, len(pairs))
-	for i := range pairs {
-		p := &pairs[i]
-		rows[i] = []string{p.first, p.second, p.name(), strconv.Itoa(p.Count), digits.Percent(p.Within),
-			strconv.Itoa(p.Decided), percent(winner(p.Comparability))}
-	}
-	return rows
-}
+func (p *publishedPair) winner() float64 { return unless(p.Decided, p.Winner) }
 
 // devices counts the devices of the times.
 func (o *publishedOutcome) devices() int {
@@ -185,7 +190,7 @@ func reasons(groups []publishedGroup) []string {
 		if g.reason == nil {
 			continue
 		}
-		text := g.name() + "\n" + g.reason.Error()
+		text := typeName(g.dtype, g.scheme) + "\n" + g.reason.Error()
 		if !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}

@@ -77,11 +77,3 @@ func dataSets(fitted []arch.Fitted) []string {
 	}
 	return names
 }
-
-// bit writes a boolean in CSV.
-func bit(v bool) string {
-	if v {
-		return "1"
-	}
-	return "0"
-}

@@ -48,7 +48,7 @@ type singlesGroup struct {
 	Highest float64 `json:"highest"`
 }
 
-var groupColumns = table.Columns[singlesGroup]{
+var ratioColumns = table.Columns[singlesGroup]{
 	table.Text("predicted ÷ measured", func(g *singlesGroup) string { return g.Name }),
 	table.Text("kernels", func(g *singlesGroup) string { return strconv.Itoa(g.Count) }),
 	table.Text("median", func(g *singlesGroup) string { return ratioText(g.Median) }),
@@ -144,7 +144,7 @@ func (o *singles) write(s *table.Streams, f table.Format) error {
 		return err
 	}
 	s.Printf("\n")
-	return groupColumns.Write(s, f, o.groups())
+	return ratioColumns.Write(s, f, o.groups())
 }
 
 func (o *singles) object() singlesJSON {

@@ -27,8 +27,7 @@ func (p *picture) contents() report.Contents {
 }
 
 func (p *picture) page(r *report.Report) {
-	header, rows := p.ceilings()
-	r.CSV("ceilings", header, rows)
+	report.CSV(r, "ceilings", p.ceilings(), p.roofs())
 	r.Heading(1, "Kernels under the roofs")
 	for _, t := range p.types() {
 		title := "Kernels under the roofs, " + t.String()
@@ -43,10 +42,10 @@ func (p *picture) page(r *report.Report) {
 		fmt.Sprintf("Written by %s on %s.", session.Software(), time.Now().UTC().Format(time.DateOnly)),
 	})
 	r.Heading(2, "Ceilings")
-	r.Table(header, rows)
+	r.Table(p.ceilings().Text(p.roofs()))
 	if len(p.kernels) > 0 {
 		r.Heading(2, "Kernels")
-		header, rows := p.table()
+		header, rows := p.columns().Text(p.kernels)
 		if len(rows) > mostRows {
 			r.List([]string{fmt.Sprintf("The first %d of %d; roofline.csv has all.", mostRows, len(rows))})
 			rows = rows[:mostRows]

@@ -57,35 +57,44 @@ func (p *picture) write(s *table.Streams, format table.Format) error {
 	case table.JSON:
 		return table.JSONLine(s, p.object())
 	case table.Table:
-		header, rows := p.ceilings()
-		if err := table.WriteRows(s, format, header, rows); err != nil || len(p.kernels) == 0 {
+		if err := p.ceilings().Write(s, format, p.roofs()); err != nil || len(p.kernels) == 0 {
 			return err
 		}
 		table.Lines(s, "")
-		header, rows = p.table()
-		return table.WriteRows(s, format, header, rows)
-	default:
-		header, rows := p.ceilings()
-		if len(p.kernels) > 0 {
-			header, rows = p.records()
+	case table.CSV, table.TSV:
+		if len(p.kernels) == 0 {
+			return p.ceilings().Write(s, format, p.roofs())
 		}
-		return table.WriteRows(s, format, header, rows)
 	}
+	return p.columns().Write(s, format, p.kernels)
 }
 
-// ceilings are a row per ceiling.
-func (p *picture) ceilings() (header []string, rows [][]string) {
+// roof is a ceiling of a device for a type.
+type roof struct {
+	*roofline.Ceiling
+	device, dtype string
+}
+
+func (p *picture) roofs() (rows []roof) {
 	for i := range p.sides {
-		s := &p.sides[i]
-		for _, d := range s.roofs {
+		for _, d := range p.sides[i].roofs {
 			for k := range d.Ceilings {
-				c := &d.Ceilings[k]
-				rows = append(rows, []string{s.label, d.DType.String(), c.Name, quantity(c.Limit, c.Unit()),
-					quantity(c.Reached, c.Unit())})
+				rows = append(rows, roof{&d.Ceilings[k], p.sides[i].label, d.DType.String()})
 			}
 		}
 	}
-	return []string{"device", "type", "ceiling", "limit", "reached"}, rows
+	return rows
+}
+
+// ceilings are the columns of ceilings.
+func (p *picture) ceilings() table.Columns[roof] {
+	return table.Columns[roof]{
+		table.Col("device", func(r *roof) string { return r.device }),
+		table.Col("type", func(r *roof) string { return r.dtype }),
+		table.Col("ceiling", func(r *roof) string { return r.Name }),
+		table.Col("limit", func(r *roof) string { return quantity(r.Limit, r.Unit()) }),
+		table.Col("reached", func(r *roof) string { return quantity(r.Reached, r.Unit()) }),
+	}
 }
 
 func quantity(v float64, unitName string) string {
@@ -94,9 +103,6 @@ func quantity(v float64, unitName string) string {
 	}
 	return unit.SI(v, unitName)
 }
-
-// levels are the columns of intensities.
-var levels = []roofline.Level{roofline.Shared, roofline.Requested, roofline.L2, roofline.DRAM}
 
 // at returns the point of a level, nil if there is none.
 func (k *placed) at(l roofline.Level) *roofline.Point {
@@ -108,31 +114,65 @@ func (k *placed) at(l roofline.Level) *roofline.Point {
 	return nil
 }
 
-// table are the kernels for a reader.
-func (p *picture) table() (header []string, rows [][]string) {
-	header = []string{"device", "problem", "kernel", "configuration", "time", "rate", "of roof", "roof",
-		"FLOP/B shared", "requested", "L2", "DRAM"}
-	for i := range p.kernels {
-		k := &p.kernels[i]
-		name := k.name
-		if k.measured {
-			name += ", measured"
-		}
-		row := []string{p.sides[k.side].label, k.problem.String(), name, k.configText(), unit.SI(k.Seconds, "s"),
-			unit.SI(k.Rate, "FLOP/s"), digits.Percent(k.Share()), k.Bound.String()}
-		for _, l := range levels {
-			cell := "–"
-			if point := k.at(l); point != nil {
-				cell = digits.ThreeDigits(point.Intensity)
-				if point.Above != roofline.Nothing {
-					cell += " (above)"
-				}
+// columns are the columns of kernels.
+func (p *picture) columns() table.Columns[placed] {
+	c := table.Columns[placed]{
+		table.Col("device", func(k *placed) string { return p.sides[k.side].label }),
+		table.Group(gemm.Columns[:4], func(k *placed) []string { return k.problem.Cells()[:4] }).In(table.CSV),
+		table.Col("dtype||-", func(k *placed) string { return k.problem.DType.String() }),
+		table.Col("problem", func(k *placed) string { return k.problem.String() }),
+		table.Col("name||-", func(k *placed) string { return k.name }),
+		table.Text("kernel", func(k *placed) string {
+			if k.measured {
+				return k.name + ", measured"
 			}
-			row = append(row, cell)
-		}
-		rows = append(rows, append(row, k.cells(p.labels)...))
+			return k.name
+		}),
+		table.Col("measured||-", func(k *placed) bool { return k.measured }),
+		table.Col("configuration", (*placed).configText),
+		table.Col("seconds||time", func(k *placed) float64 { return k.Seconds }, unitOf("s")),
+		table.Col("flop_per_second||rate", func(k *placed) float64 { return k.Rate }, unitOf("FLOP/s")),
+		table.Col("attainable_flop_per_second||-", func(k *placed) float64 { return k.Attainable }),
+		table.Col("of_attainable||of roof", func(k *placed) float64 { return k.Share() }, digits.Percent),
+		table.Col("bound||roof", func(k *placed) string { return k.Bound.String() }),
+		table.Col("above||-", func(k *placed) string { return k.compute.String() }),
 	}
-	return append(header, p.labels...), rows
+	for _, l := range []struct {
+		level        roofline.Level
+		name, people string
+	}{
+		{roofline.Shared, "shared", "FLOP/B shared"}, {roofline.Requested, "requested", "requested"},
+		{roofline.L2, "l2", "L2"}, {roofline.DRAM, "dram", "DRAM"},
+	} {
+		names := []string{"bytes", "flop_per_byte", "bytes_per_second", "of_roof", "above"}
+		for i := range names {
+			names[i] = l.name + "_" + names[i]
+		}
+		c = append(c, table.Group(names, func(k *placed) []string {
+			point := k.at(l.level)
+			if point == nil {
+				return make([]string, len(names))
+			}
+			return []string{digits.Exact(point.Bytes), digits.Exact(point.Intensity), digits.Exact(point.Bandwidth),
+				table.Cell(ask.Number(table.Positive(point.Share))), point.Above.String()}
+		}).In(table.CSV),
+			table.Text(l.people, func(k *placed) string {
+				point := k.at(l.level)
+				switch {
+				case point == nil:
+					return "–"
+				case point.Above != roofline.Nothing:
+					return digits.ThreeDigits(point.Intensity) + " (above)"
+				default:
+					return digits.ThreeDigits(point.Intensity)
+				}
+			}))
+	}
+	return append(c, table.Group(p.labels, func(k *placed) []string { return k.cells(p.labels) }))
+}
+
+func unitOf(name string) func(float64) string {
+	return func(v float64) string { return unit.SI(v, name) }
 }
 
 // fields are the labels by name, none for a problem of a data set.
@@ -156,35 +196,4 @@ func (k *placed) configText() string {
 		return ""
 	}
 	return k.config.String()
-}
-
-// records are the kernels for a program.
-func (p *picture) records() (header []string, rows [][]string) {
-	header = []string{"device", "m", "n", "k", "batch", "dtype", "problem", "name", "measured", "configuration", "seconds",
-		"flop_per_second", "attainable_flop_per_second", "of_attainable", "bound", "above"}
-	for _, l := range []string{"shared", "requested", "l2", "dram"} {
-		header = append(header, l+"_bytes", l+"_flop_per_byte", l+"_bytes_per_second", l+"_of_roof", l+"_above")
-	}
-	for i := range p.kernels {
-		k := &p.kernels[i]
-		row := []string{p.sides[k.side].label, digits.Exact(float64(k.problem.M)), digits.Exact(float64(k.problem.N)),
-			digits.Exact(float64(k.problem.K)), digits.Exact(float64(k.problem.Batch)), k.problem.DType.String(),
-			k.problem.String(), k.name, table.Flag(k.measured), k.configText(), digits.Exact(k.Seconds),
-			digits.Exact(k.Rate), digits.Exact(k.Attainable), digits.Exact(k.Share()), k.Bound.String(), k.compute.String()}
-		for _, l := range levels {
-			point := k.at(l)
-			if point == nil {
-				row = append(row, "", "", "", "", "")
-				continue
-			}
-			share := ""
-			if point.Share > 0 {
-				share = digits.Exact(point.Share)
-			}
-			row = append(row, digits.Exact(point.Bytes), digits.Exact(point.Intensity), digits.Exact(point.Bandwidth), share,
-				point.Above.String())
-		}
-		rows = append(rows, append(row, k.cells(p.labels)...))
-	}
-	return append(header, p.labels...), rows
 }

@@ -203,6 +203,8 @@ type Family struct {
 	Opaque bool
 	// Nests: the family has kernels for problems with nested indices. The model predicts the matrices, see Whole.
 	Nests bool
+	// Pastes names the formats in which programs take its configurations, as docs/json.md has them.
+	Pastes []string
 }
 
 // family returns what the model says about a kernel family, the zero Family if it says nothing.

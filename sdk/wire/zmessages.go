@@ -349,6 +349,7 @@ func encodeFamily(x *arch.Family) *pb.Family {
 		Groups: x.Groups,
 		Opaque: x.Opaque,
 		Nests:  x.Nests,
+		Pastes: x.Pastes,
 	}
 }
 
@@ -362,6 +363,7 @@ func (c *check) decodeFamily(q *pb.Family) (x arch.Family) {
 	x.Groups = q.GetGroups()
 	x.Opaque = q.GetOpaque()
 	x.Nests = q.GetNests()
+	x.Pastes = q.GetPastes()
 	c.place = outer
 	return x
 }

@@ -162,16 +162,17 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 			Nest: nest, Alpha: 2, Beta: 1, Epilogue: gemm.Epilogue{Activation: gemm.GELU},
 		}}}},
 		Monotone: []arch.Dim{arch.DimN, arch.DimK},
-		Families: []arch.Family{{Name: "two", Doc: "has named axes", Groups: true, Nests: true, Types: []gemm.Types{
-			{In: gemm.FP16, Out: gemm.FP16}, {In: gemm.FP16, Out: gemm.FP32}, {In: gemm.BF16, Out: gemm.BF16},
-			{In: gemm.BF16, Out: gemm.FP32},
-		}, Axes: []gemm.Axis{
-			{
-				Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Enumeration,
-				Values: []string{"1x1", "2x1", "4x1"}, Default: "1x1",
-			},
-			{Name: "vector", Unit: "elements", Doc: "width of a load", Type: gemm.Integer, Default: "4"},
-		}}},
+		Families: []arch.Family{{Name: "two", Doc: "has named axes", Pastes: []string{"code"}, Groups: true, Nests: true,
+			Types: []gemm.Types{
+				{In: gemm.FP16, Out: gemm.FP16}, {In: gemm.FP16, Out: gemm.FP32}, {In: gemm.BF16, Out: gemm.BF16},
+				{In: gemm.BF16, Out: gemm.FP32},
+			}, Axes: []gemm.Axis{
+				{
+					Name: "cluster", Doc: "CTAs per cluster", Type: gemm.Enumeration,
+					Values: []string{"1x1", "2x1", "4x1"}, Default: "1x1",
+				},
+				{Name: "vector", Unit: "elements", Doc: "width of a load", Type: gemm.Integer, Default: "4"},
+			}}},
 	}
 	for i := range 30 {
 		d.Terms = append(d.Terms, arch.Term{

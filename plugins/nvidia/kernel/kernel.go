@@ -24,6 +24,8 @@ type Family interface {
 	Axes() []gemm.Axis
 	// Types are the pairs of operand and result types that the family has kernels for.
 	Types() []gemm.Types
+	// Pastes are the formats in which programs take the family's configurations, nil for none.
+	Pastes() []string
 	// Groups reports whether the family has kernels for problems in groups.
 	Groups() bool
 	// Space has the values of the candidate list on every axis.
@@ -191,9 +193,10 @@ func Declared[F interface {
 	Name() string
 	Axes() []gemm.Axis
 	Types() []gemm.Types
+	Pastes() []string
 }](families []F, takes func(gemm.Types) bool) (declared []arch.Family) {
 	for _, f := range families {
-		one := arch.Family{Name: f.Name(), Axes: f.Axes()}
+		one := arch.Family{Name: f.Name(), Axes: f.Axes(), Pastes: f.Pastes()}
 		for _, t := range f.Types() {
 			if takes(t) {
 				one.Types = append(one.Types, t)

@@ -14,23 +14,30 @@ import (
 
 // pasteForm is a format for configurations that are pasted into a program.
 type pasteForm struct {
-	families []string // that the program's kernels belong to
-	comment  string
-	write    func(s *iostreams.Streams, e *ask.Entry)
+	comment string
+	write   func(s *iostreams.Streams, e *ask.Entry)
 }
 
 var pasteForms = map[Format]pasteForm{
-	config.Triton:   {[]string{"triton"}, "#", pasteTriton},
-	config.Inductor: {[]string{"triton"}, "#", pasteInductor},
-	config.CUDA:     {[]string{"mma", "wgmma"}, "//", pasteCUDA},
+	config.Triton: {"#", pasteTriton}, config.Inductor: {"#", pasteInductor}, config.CUDA: {"//", pasteCUDA},
 }
 
 // Paste writes the first configurations of an answer as a program has them.
 func Paste(s *iostreams.Streams, f Format, a *ask.Ranking, top int) error {
 	form := pasteForms[f]
-	if !slices.Contains(form.families, a.Kernel) {
+	var families []string
+	for i := range a.Arch.Families {
+		if slices.Contains(a.Arch.Families[i].Pastes, string(f)) {
+			families = append(families, a.Arch.Families[i].Name)
+		}
+	}
+	switch {
+	case len(families) == 0:
+		return diag.Inputf("no program takes kernels of %s in the format %s", a.Arch.ID(), f).At("--format %s", f).
+			Do("use json, csv, tsv or table")
+	case !slices.Contains(families, a.Kernel):
 		return diag.Inputf("this is a kernel of the family %s, and --format %s writes kernels of %s", a.Kernel, f,
-			strings.Join(form.families, " and ")).Do("add --kernel %s", form.families[0])
+			strings.Join(families, " and ")).Do("add --kernel %s", families[0])
 	}
 	for i := range a.Entries[:min(top, len(a.Entries))] {
 		e := &a.Entries[i]

@@ -22,6 +22,9 @@ func (Family) Axes() []gemm.Axis { return generator.Family{}.Axes() }
 // Types implements kernel.Family.
 func (Family) Types() []gemm.Types { return generator.Types() }
 
+// Pastes implements kernel.Family.
+func (Family) Pastes() []string { return nil }
+
 // Space implements kernel.Family.
 func (Family) Space() arch.Space { return generator.Family{}.Space() }
 

@@ -35,6 +35,9 @@ func (Family) Types() []gemm.Types {
 	return gemm.Plain(gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8, gemm.FP8E5M2, gemm.INT8)
 }
 
+// Pastes implements kernel.Family.
+func (Family) Pastes() []string { return []string{"triton", "inductor"} }
+
 // splits are the values of split_k in the candidate list.
 var splits = []int{1, 2, 4, 8, 16, 32}
 

@@ -21,6 +21,9 @@ type Family struct{}
 // Name implements kernel.Family.
 func (Family) Name() string { return generator.Name }
 
+// Pastes implements kernel.Family.
+func (Family) Pastes() []string { return []string{"cuda"} }
+
 // Axes implements kernel.Family.
 func (Family) Axes() []gemm.Axis { return generator.Family{}.Axes() }
 

@@ -1807,7 +1807,10 @@ type Family struct {
 	// configurations are 0. An older host refuses these configurations.
 	Opaque bool `protobuf:"varint,6,opt,name=opaque,proto3" json:"opaque,omitempty"`
 	// The family has kernels for problems with nested indices. Since API 1.3.0.
-	Nests         bool `protobuf:"varint,7,opt,name=nests,proto3" json:"nests,omitempty"`
+	Nests bool `protobuf:"varint,7,opt,name=nests,proto3" json:"nests,omitempty"`
+	// The formats in which a program takes its configurations: triton (triton.Config), inductor (a template of
+	// torch.compile), cuda (constants of C++). Since API 1.3.0.
+	Pastes        []string `protobuf:"bytes,8,rep,name=pastes,proto3" json:"pastes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1889,6 +1892,13 @@ func (x *Family) GetNests() bool {
 		return x.Nests
 	}
 	return false
+}
+
+func (x *Family) GetPastes() []string {
+	if x != nil {
+		return x.Pastes
+	}
+	return nil
 }
 
 // Types are the type of A and B and the type of C.
@@ -5500,7 +5510,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06Fitted\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x126\n" +
 	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\x12\x16\n" +
-	"\x06kernel\x18\x03 \x01(\tR\x06kernel\"\xd1\x01\n" +
+	"\x06kernel\x18\x03 \x01(\tR\x06kernel\"\xe9\x01\n" +
 	"\x06Family\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12+\n" +
@@ -5508,7 +5518,8 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05types\x18\x04 \x03(\v2\x18.origami.plugin.v1.TypesR\x05types\x12\x16\n" +
 	"\x06groups\x18\x05 \x01(\bR\x06groups\x12\x16\n" +
 	"\x06opaque\x18\x06 \x01(\bR\x06opaque\x12\x14\n" +
-	"\x05nests\x18\a \x01(\bR\x05nests\"}\n" +
+	"\x05nests\x18\a \x01(\bR\x05nests\x12\x16\n" +
+	"\x06pastes\x18\b \x03(\tR\x06pastes\"}\n" +
 	"\x05Types\x12:\n" +
 	"\boperands\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\boperands\x128\n" +
 	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\xb8\x02\n" +

@@ -2,9 +2,8 @@ package problems
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -29,23 +28,26 @@ func Candidates(name string, data []byte, kernel string, d *arch.Description) ([
 	if name == "-" {
 		name = "stdin"
 	}
-	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
-	if len(data) == 0 {
-		return nil, diag.Inputf("the file of candidates is empty").At("%s", name).Do(candidateForm)
-	}
 	l := candidateList{
 		kernel: kernel, axes: d.Axes(kernel), opaque: d.Opaque(kernel), seen: map[gemm.Config]bool{},
 	}
-	var err error
-	if data[0] == '[' || data[0] == '{' {
-		err = l.readJSON(name, data)
-	} else {
-		err = l.readCSV(name, data)
+	rows, err := openRows(name, bytes.NewReader(data), int64(len(data)),
+		jsonForm{map[string]int{"kwargs": 1, "axes": 1}, "give an array of objects, or an object per line"})
+	for err == nil {
+		var cells []string
+		var bad error
+		if cells, bad, err = rows.next(false); err == nil && bad == nil {
+			err = l.add(rows.line(), rows.columns(), cells)
+		}
+		err = cmp.Or(err, bad)
 	}
-	if err == nil && len(l.configs) == 0 {
-		err = diag.Inputf("the file has no configurations").At("%s", name).Do(candidateForm)
+	switch {
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	case len(l.configs) == 0:
+		return nil, diag.Inputf("the file has no configurations").At("%s", name).Do(candidateForm)
 	}
-	return l.configs, err
+	return l.configs, nil
 }
 
 // candidateList collects configurations.
@@ -65,6 +67,7 @@ func (l *candidateList) add(place string, names, values []string) error {
 	for i, name := range names {
 		value := values[i]
 		switch at := fieldOf(name); {
+		case value == "": // another row has it
 		case at >= 0 && given[at]:
 			return diag.Inputf("%s is given twice", configFields[at].Name).At("%s", place).Do("leave one of them out")
 		case at >= 0:
@@ -118,136 +121,4 @@ func fieldOf(name string) int {
 	return slices.IndexFunc(configFields, func(x gemm.Field) bool {
 		return plain == x.Name || plain == x.Key && x.Key != "" || plain == x.Column && x.Column != ""
 	})
-}
-
-func (l *candidateList) readJSON(name string, data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	array := data[0] == '['
-	if array {
-		_, _ = dec.Token() // the bracket
-	}
-	for dec.More() {
-		place := fmt.Sprintf("%s: configuration %d", name, len(l.configs)+1)
-		o := object{dec: dec, place: place}
-		if err := o.read(); err != nil {
-			return notJSON(name, err)
-		}
-		if err := l.add(place, o.names, o.values); err != nil {
-			return err
-		}
-	}
-	if array {
-		if _, err := dec.Token(); err != nil {
-			return notJSON(name, err)
-		}
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return diag.Inputf("more follows the list").At("%s", name).Do("give one array, or an object per line")
-	}
-	return nil
-}
-
-func notJSON(name string, err error) error {
-	var ours *diag.Error
-	if errors.As(err, &ours) {
-		return err
-	}
-	return diag.Inputf("not JSON: %v", err).At("%s", name).Do("give an array of objects, or an object per line")
-}
-
-// object is a JSON object with its members and those of the objects "kwargs" and "axes" in it. It is read token by
-// token: a decoded tree can take twenty times the space of its text. A null is left out.
-type object struct {
-	dec           *json.Decoder
-	place         string
-	names, values []string
-}
-
-func (o *object) read() error {
-	switch start, err := o.dec.Token(); {
-	case err != nil:
-		return err
-	case start != json.Delim('{'):
-		return diag.Inputf("it is not an object").At("%s", o.place).Do(candidateForm)
-	}
-	return o.members(0)
-}
-
-// members reads up to the end of an object, which is in depth others.
-func (o *object) members(depth int) error {
-	for {
-		token, err := o.dec.Token()
-		if err != nil {
-			return err
-		}
-		name, ok := token.(string)
-		if !ok {
-			return nil // the closing brace: the decoder allows nothing else
-		}
-		if token, err = o.dec.Token(); err != nil {
-			return err
-		}
-		if len(o.names) == limit.Cells {
-			return diag.Inputf("it has more than %d members", limit.Cells).At("%s", o.place).Do("give numbers and names")
-		}
-		switch v := token.(type) {
-		case nil:
-		case json.Number:
-			o.names, o.values = append(o.names, name), append(o.values, v.String())
-		case string:
-			o.names, o.values = append(o.names, name), append(o.values, v)
-		case json.Delim:
-			if v != '{' || depth > 1 || name != "kwargs" && name != "axes" {
-				return diag.Inputf("%s is neither a number nor a name", name).At("%s", o.place).
-					Do("give numbers and names")
-			}
-			if err := o.members(depth + 1); err != nil {
-				return err
-			}
-		default:
-			return diag.Inputf("%s is %v", name, v).At("%s", o.place).Do("give numbers and names")
-		}
-	}
-}
-
-func (l *candidateList) readCSV(name string, data []byte) error {
-	form := limit.CSV{Comment: '#', TrimLeadingSpace: true, Rows: limit.Rows}
-	if line, _, _ := bytes.Cut(data, []byte("\n")); bytes.ContainsRune(line, '\t') {
-		form.Comma, form.TrimLeadingSpace = '\t', false // a leading tab is an empty cell
-	}
-	in := form.Reader(bytes.NewReader(data), name, "leave configurations out")
-	in.FieldsPerRecord = -1
-	first, err := in.Read()
-	if err != nil {
-		return rowError(name, err)
-	}
-	header := slices.Clone(first)
-	for i := range header {
-		header[i] = strings.TrimSpace(header[i])
-	}
-	for {
-		row, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return rowError(name, err)
-		}
-		line, _ := in.FieldPos(0)
-		place := fmt.Sprintf("%s:%d", name, line)
-		if len(row) != len(header) {
-			return diag.Inputf("the row has %d cells, the header %d", len(row), len(header)).At("%s", place).
-				Do("give one cell per column")
-		}
-		var names, values []string
-		for i, cell := range row {
-			if cell = strings.TrimSpace(cell); cell != "" {
-				names, values = append(names, header[i]), append(values, cell)
-			}
-		}
-		if err := l.add(place, names, values); err != nil {
-			return err
-		}
-	}
 }

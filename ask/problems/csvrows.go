@@ -36,7 +36,7 @@ func headerLine(r *bufio.Reader) (line []byte) {
 	return line
 }
 
-func openCSV(name string, r io.Reader, size int64, tabs bool) (*csvRows, error) {
+func openCSV(name string, r io.Reader, size int64, tabs bool) (rows, error) {
 	form := limit.CSV{Comment: '#', TrimLeadingSpace: true}
 	if tabs {
 		form.Comma, form.TrimLeadingSpace = '\t', false // a leading tab is an empty cell
@@ -45,7 +45,7 @@ func openCSV(name string, r io.Reader, size int64, tabs bool) (*csvRows, error) 
 	in.FieldsPerRecord = -1
 	first, err := in.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, diag.Inputf("the problems file is empty").At("%s", name).Do(headerForm)
+		return nil, err
 	}
 	if err != nil {
 		return nil, rowError(name, err)

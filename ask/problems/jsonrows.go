@@ -25,10 +25,11 @@ func beginsJSON(text []byte) bool {
 func blanksCut(text []byte) []byte { return bytes.TrimLeft(text, " \t\r\n") }
 
 // jsonRows are the objects of a JSON text: an array, or one object after the other. The members are the cells, also
-// those of an object "problem" or "labels" in it, as origami writes them. The text is held in memory, because the names
-// of all members are the columns.
+// those of objects in it whose names within has. The text is held in memory, because the names of all members are the
+// columns.
 type jsonRows struct {
-	name   string
+	name string
+	jsonForm
 	text   []byte
 	array  bool
 	lines  bool // an object per line
@@ -42,15 +43,19 @@ type jsonRows struct {
 	counted, ends int
 }
 
-const jsonForm = `write an array of objects, or an object per line, such as {"m": 4096, "n": 4096, "k": 4096}`
+// jsonForm is what objects have.
+type jsonForm struct {
+	within map[string]int // objects by name, with the depth up to which they are looked into
+	fix    string         // the advice for other texts
+}
 
 // openJSON reads the text and collects the names of members.
-func openJSON(name string, r *bufio.Reader) (*jsonRows, error) {
+func openJSON(name string, r *bufio.Reader, form jsonForm) (rows, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
-	f := &jsonRows{name: name, text: text}
+	f := &jsonRows{name: name, text: text, jsonForm: form}
 	f.rewind()
 	for {
 		members, bad, err := f.object(true)
@@ -175,7 +180,7 @@ func (f *jsonRows) end() error {
 		}
 		if rest := f.from + int(f.dec.InputOffset()); len(bytes.TrimSpace(f.text[rest:])) > 0 {
 			f.begin = rest
-			return diag.Inputf("more follows the array").At("%s", f.line()).Do(jsonForm)
+			return diag.Inputf("more follows the array").At("%s", f.line()).Do("%s", f.fix)
 		}
 	}
 	return io.EOF
@@ -205,13 +210,13 @@ func (f *jsonRows) notJSON(err error, brief bool) error {
 		return errUnread
 	}
 	line, column := f.position(at)
-	return diag.Inputf("not JSON: %v", err).At("%s:%d:%d", f.name, line, column).Do(jsonForm)
+	return diag.Inputf("not JSON: %v", err).At("%s:%d:%d", f.name, line, column).Do("%s", f.fix)
 }
 
 // members reads the members of an object that begins at a place in the text.
 func (f *jsonRows) members(list []member, raw []byte, begin, depth int) ([]member, error) {
 	if raw[0] != '{' {
-		return nil, diag.Inputf("it is not an object").At("%s", f.line()).Do(jsonForm)
+		return nil, diag.Inputf("it is not an object").At("%s", f.line()).Do("%s", f.fix)
 	}
 	if len(raw) > int(limit.Row) {
 		return nil, diag.Inputf("the object is longer than %v", limit.Row).At("%s", f.line()).Do("leave members out")
@@ -226,10 +231,11 @@ func (f *jsonRows) members(list []member, raw []byte, begin, depth int) ([]membe
 			err = dec.Decode(&value)
 		}
 		if err != nil || !ok {
-			return nil, diag.Inputf("not JSON: %v", err).At("%s", f.line()).Do(jsonForm)
+			return nil, diag.Inputf("not JSON: %v", err).At("%s", f.line()).Do("%s", f.fix)
 		}
 		at := begin + int(dec.InputOffset()) - len(value)
-		if name = strings.TrimSpace(name); depth == 0 && value[0] == '{' && (name == "problem" || name == "labels") {
+		name = strings.TrimSpace(name)
+		if deepest, ok := f.within[name]; ok && depth <= deepest && value[0] == '{' {
 			if list, err = f.members(list, value, at, depth+1); err != nil {
 				return nil, err
 			}

@@ -3,8 +3,6 @@
 package problems
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -66,20 +64,13 @@ type File struct {
 // Open reads the names of the columns. What begins like JSON is JSON or JSON Lines; a header with a tab is TSV, and any
 // other is CSV. size is the size of the file in bytes, 0 if it is unknown.
 func Open(name string, r io.Reader, size int64, base gemm.Problem) (*File, error) {
-	buffered := bufio.NewReader(limit.Reader(r, name, limit.Table, splitFiles))
-	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
-		_, _ = buffered.Discard(3) // they are there: they were peeked at
-	}
-	var (
-		rows rows
-		err  error
-	)
-	if beginsJSON(peek(buffered, jsonWithin, func(text []byte) bool { return len(blanksCut(text)) > 0 })) {
-		rows, err = openJSON(name, buffered)
-	} else {
-		rows, err = openCSV(name, buffered, size, bytes.IndexByte(headerLine(buffered), '\t') >= 0)
-	}
-	if err != nil {
+	rows, err := openRows(name, limit.Reader(r, name, limit.Table, splitFiles), size,
+		jsonForm{map[string]int{"problem": 0, "labels": 0},
+			`write an array of objects, or an object per line, such as {"m": 4096, "n": 4096, "k": 4096}`})
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, diag.Inputf("the problems file is empty").At("%s", name).Do(headerForm)
+	case err != nil:
 		return nil, err
 	}
 	return newFile(name, rows, base)

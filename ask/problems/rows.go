@@ -2,6 +2,7 @@ package problems
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -33,6 +34,19 @@ type rows interface {
 	line() string
 	// share is how much of the rows has been read, 0 if that is unknown.
 	share() float64
+}
+
+// openRows reads the names of the columns. What begins like JSON is JSON or JSON Lines; a header with a tab is TSV, and
+// any other is CSV. It returns io.EOF for a CSV of no lines.
+func openRows(name string, r io.Reader, size int64, form jsonForm) (rows, error) {
+	buffered := bufio.NewReader(r)
+	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
+		_, _ = buffered.Discard(3) // they are there: they were peeked at
+	}
+	if beginsJSON(peek(buffered, jsonWithin, func(text []byte) bool { return len(blanksCut(text)) > 0 })) {
+		return openJSON(name, buffered, form)
+	}
+	return openCSV(name, buffered, size, bytes.IndexByte(headerLine(buffered), '\t') >= 0)
 }
 
 // errUnread is a row that cannot be read, without the reason.

@@ -5,7 +5,6 @@ package release
 
 import (
 	"runtime/debug"
-	"strings"
 )
 
 // Version is a semantic version. Between releases it is the next one with "-dev". `make version` changes it here and
@@ -46,6 +45,3 @@ func (b Build) String() string {
 	}
 	return text
 }
-
-// Python is a version as Python's packages have it (PEP 440): 0.2.0-dev is 0.2.0.dev0.
-func Python(version string) string { return strings.Replace(version, "-dev", ".dev0", 1) }

@@ -13,8 +13,8 @@ import (
 func TestEveryPartHasTheVersion(t *testing.T) {
 	for _, part := range []struct{ file, pattern, want string }{
 		{"bindings/c/origami.h", `(?m)^#define ORIGAMI_VERSION "(.*)"$`, Version},
-		{"bindings/python/origami_gemm/__init__.py", `(?m)^__version__ = "(.*)"$`, Python(Version)},
-		{"sdk/python/pyproject.toml", `(?m)^version = "(.*)"$`, Python(Version)},
+		{"bindings/python/origami_gemm/__init__.py", `(?m)^__version__ = "(.*)"$`, python(Version)},
+		{"sdk/python/pyproject.toml", `(?m)^version = "(.*)"$`, python(Version)},
 		{"docs/install.md", `(?m)^Version (\S+) \(`, Version},
 	} {
 		text, err := os.ReadFile(filepath.Join("../..", part.file))
@@ -63,3 +63,6 @@ func TestBuildNamesTheCommit(t *testing.T) {
 		}
 	}
 }
+
+// python is a version as Python's packages have it (PEP 440): 0.2.0-dev is 0.2.0.dev0.
+func python(version string) string { return strings.Replace(version, "-dev", ".dev0", 1) }

@@ -8,22 +8,6 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// MoreColumns are the last columns of a CSV if one of its problems has a value there, otherwise none.
-func MoreColumns(more bool) []string {
-	if more {
-		return gemm.MoreColumns
-	}
-	return nil
-}
-
-// MoreCells fills MoreColumns.
-func MoreCells(p gemm.Problem, more bool) []string {
-	if more {
-		return p.MoreCells()
-	}
-	return nil
-}
-
 // AxesOf returns the axes that a kernel family declares, of the model's default family if the name is empty. A name
 // that the model does not know has none.
 func AxesOf(d *arch.Description, kernel string) []gemm.Axis {

@@ -13,9 +13,6 @@ import (
 	"github.com/origami-gemm/origami/core/printable"
 )
 
-// Streams are where a command writes its answer.
-type Streams = iostreams.Streams
-
 // Format is how a command writes its answer.
 type Format string
 

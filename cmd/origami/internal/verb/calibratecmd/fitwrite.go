@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
@@ -81,7 +82,7 @@ func folds(q *fit.Adopted) (low, high float64) {
 }
 
 // write writes the answer. asked says that a device file was to be written.
-func (a *answer) write(s *table.Streams, format table.Format, asked bool) error {
+func (a *answer) write(s *iostreams.Streams, format table.Format, asked bool) error {
 	var err error
 	if format == table.JSON {
 		err = table.JSONLine(s, newFitObject(a))
@@ -96,7 +97,7 @@ func (a *answer) write(s *table.Streams, format table.Format, asked bool) error 
 }
 
 // notes says what the constants do to the model.
-func (a *answer) notes(s *table.Streams, asked bool) {
+func (a *answer) notes(s *iostreams.Streams, asked bool) {
 	b, f := a.adoption.Before, a.adoption.After
 	s.Note(fmt.Sprintf("fitted to %d times of %s, in %s", a.adoption.Times,
 		digits.Plural(a.adoption.Problems, "problem", "problems"), a.names()))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
@@ -199,7 +200,7 @@ var terms = table.Columns[arch.Term]{
 	table.Col("common", func(t *arch.Term) string { return t.Common }).Omit(),
 }
 
-func write(s *table.Streams, f table.Format, v *view) error {
+func write(s *iostreams.Streams, f table.Format, v *view) error {
 	switch f {
 	case table.JSON:
 		return table.JSONLine(s, object.Object(v))
@@ -222,7 +223,7 @@ func write(s *table.Streams, f table.Format, v *view) error {
 }
 
 // section writes a table with a title, if it has rows.
-func section[T any](s *table.Streams, title string, c table.Columns[T], rows []T) {
+func section[T any](s *iostreams.Streams, title string, c table.Columns[T], rows []T) {
 	if len(rows) > 0 {
 		s.Printf("\n%s\n", s.Bold(title))
 		_ = c.Write(s, table.Table, rows) // an error of the screen shows when it is flushed
@@ -230,7 +231,7 @@ func section[T any](s *table.Streams, title string, c table.Columns[T], rows []T
 }
 
 // writeCard writes the lines above the tables.
-func writeCard(s *table.Streams, v *view) {
+func writeCard(s *iostreams.Streams, v *view) {
 	line := func(label, format string, args ...any) { table.Line(s, label, format, args...) }
 	table.Lines(s, append(table.DeviceLines(v.Description),
 		table.ModelLine(v.Description, strings.Join(v.Kernels, ", ")))...)

@@ -5,13 +5,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-func writeUncertainty(s *table.Streams, u *arch.Uncertainty) {
+func writeUncertainty(s *iostreams.Streams, u *arch.Uncertainty) {
 	section(s, fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, digits.Level(u.Level)),
 		ranges, u.Ranges)
 	table.Line(s, "sigma",

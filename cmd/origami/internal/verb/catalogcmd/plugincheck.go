@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
@@ -202,7 +203,7 @@ type progress struct {
 	bar    *table.Bar // nil for none
 }
 
-func newProgress(s *table.Streams, checks []conformance.Check) *progress {
+func newProgress(s *iostreams.Streams, checks []conformance.Check) *progress {
 	p := &progress{checks: checks}
 	if !s.Terminal { // lines of results on the same terminal are progress enough
 		p.bar = table.NewBar(s, checks[0].Name)

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 )
 
 // list writes a row per problem, and who wins how often and by how much.
-func (c *comparison) list(s *table.Streams) {
+func (c *comparison) list(s *iostreams.Streams) {
 	table.Grid{Header: aboutHeader, Rows: c.about(), Least: []string{"units", "rung", "device", "family"}}.Write(s)
 	s.Printf("\n")
 	for _, ratios := range []bool{true, false} {

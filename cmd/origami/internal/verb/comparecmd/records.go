@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-func (c *comparison) json(s *table.Streams) error {
+func (c *comparison) json(s *iostreams.Streams) error {
 	for j := range c.rows {
 		if err := table.JSONLine(s, c.rows[j].Comparison(c.labels, s.Hinted)); err != nil {
 			return err
@@ -159,7 +160,7 @@ func (r *record) lines() (list []line) {
 }
 
 // delimited writes a row per quantity of a side for one problem, and a row per problem and side for many.
-func (c *comparison) delimited(s *table.Streams, f table.Format) error {
+func (c *comparison) delimited(s *iostreams.Streams, f table.Format) error {
 	records := c.records()
 	if len(records) == 0 {
 		return nil

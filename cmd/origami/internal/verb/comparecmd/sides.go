@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -121,7 +120,7 @@ func openModel(ctx context.Context, f *session.Factory, t *models.Found) (arch.A
 }
 
 // reportFailures tells the user which sides failed. The error that it returns carries the exit code.
-func (c *comparison) reportFailures(s *table.Streams, rows *session.Failures) error {
+func (c *comparison) reportFailures(s *iostreams.Streams, rows *session.Failures) error {
 	var failure error
 	c.faults(func(err error) {
 		s.Report(err)

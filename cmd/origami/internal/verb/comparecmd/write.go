@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-func (c *comparison) write(s *table.Streams, f table.Format) error {
+func (c *comparison) write(s *iostreams.Streams, f table.Format) error {
 	switch {
 	case f == table.JSON:
 		return c.json(s)
@@ -61,7 +62,7 @@ func (g *grid) heading(title string) {
 }
 
 // card writes one problem for a reader.
-func (c *comparison) card(s *table.Streams, r *ask.Contest) {
+func (c *comparison) card(s *iostreams.Streams, r *ask.Contest) {
 	s.Printf("%-11s %s\n", "problem", r.Problem.Problem)
 	header := []string{""}
 	for i := range r.Sides {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -68,7 +69,7 @@ var rangeColumns = table.Columns[arch.ErrorRangeRecord]{
 
 func thousandths(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-func (v *intervals) write(s *table.Streams, f table.Format) error {
+func (v *intervals) write(s *iostreams.Streams, f table.Format) error {
 	switch f {
 	case table.JSON:
 		return table.JSONLine(s, v)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -29,7 +30,7 @@ type publishedIntervals struct {
 }
 
 // writeIntervals writes the lines.
-func (o *publishedOutcome) writeIntervals(ctx context.Context, s *table.Streams) error {
+func (o *publishedOutcome) writeIntervals(ctx context.Context, s *iostreams.Streams) error {
 	if len(o.models) != 1 {
 		return diag.Inputf("intervals are of one model, and these answered: %s", strings.Join(o.models, ", ")).
 			At("--intervals").Do("name it with --model")

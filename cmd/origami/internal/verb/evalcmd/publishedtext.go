@@ -7,12 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
-func (o *publishedOutcome) write(s *table.Streams, f table.Format) error {
+func (o *publishedOutcome) write(s *iostreams.Streams, f table.Format) error {
 	switch {
 	case f == table.JSON:
 		return table.JSONLine(s, o.object())
@@ -109,7 +110,7 @@ var pairColumns = append(table.Columns[publishedPair]{
 	table.Text("type", func(p *publishedPair) string { return typeName(p.dtype, p.scheme) }),
 }, comparability...)
 
-func (o *publishedOutcome) table(s *table.Streams) {
+func (o *publishedOutcome) table(s *iostreams.Streams) {
 	t := o.text()
 	table.Lines(s, t.above...)
 	table.WriteTable(s, t.header, t.rows)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
@@ -54,7 +55,7 @@ func (o *outcome) heldWord(r *score.Evaluation, yes, no string) string {
 	}
 }
 
-func (o *outcome) write(s *table.Streams, f table.Format) error {
+func (o *outcome) write(s *iostreams.Streams, f table.Format) error {
 	switch f {
 	case table.JSON:
 		return table.JSONLine(s, o.object())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -131,7 +132,7 @@ func (o *singles) groups() []singlesGroup {
 	return out
 }
 
-func (o *singles) write(s *table.Streams, f table.Format) error {
+func (o *singles) write(s *iostreams.Streams, f table.Format) error {
 	switch f {
 	case table.JSON:
 		return table.JSONLine(s, o.object())

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
@@ -41,7 +42,7 @@ type (
 	}
 )
 
-func (w *writer) write(s *table.Streams, f table.Format) error {
+func (w *writer) write(s *iostreams.Streams, f table.Format) error {
 	switch f {
 	case table.JSON:
 		return table.JSONLine(s, w.object())
@@ -54,7 +55,7 @@ func (w *writer) write(s *table.Streams, f table.Format) error {
 }
 
 // table writes the rungs, and below them the claims.
-func (w *writer) table(s *table.Streams) {
+func (w *writer) table(s *iostreams.Streams) {
 	s.Printf("device      %s (%s)\n", w.desc.DeviceName, w.desc.ID())
 	s.Printf("problem     %s\n\n", w.problem)
 	_ = w.columns().Write(s, table.Table, w.entries) // an error of the screen shows when it is flushed

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	out "github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -202,7 +203,7 @@ func (g *gain) summary() (list []choice) {
 	return list
 }
 
-func (g *gain) write(s *table.Streams, format table.Format) error {
+func (g *gain) write(s *iostreams.Streams, format table.Format) error {
 	switch format {
 	case table.Table:
 		for _, line := range g.lines() {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -24,7 +25,7 @@ type progress struct {
 	per, finished, total int
 }
 
-func newProgress(s *table.Streams, sweep *measure.Sweep, list []problems.Problem) *progress {
+func newProgress(s *iostreams.Streams, sweep *measure.Sweep, list []problems.Problem) *progress {
 	return &progress{
 		Bar: table.NewBar(s, "measuring"), data: sweep.Data, problems: list, begun: time.Now(),
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/score"
@@ -68,7 +69,7 @@ func threeWays(title string, libraries []string, rows []score.Comparison) *figur
 }
 
 // again writes all rows to another stream, in another format.
-func (w *writer) again(s *table.Streams, format table.Format) error {
+func (w *writer) again(s *iostreams.Streams, format table.Format) error {
 	other := newWriter(s, format, w.arch, w.data, w.labels)
 	for i := range w.rows {
 		if err := other.write(w.rows[i]); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -17,7 +18,7 @@ import (
 
 // writer writes a row per problem and, where the format has room for it, the summary.
 type writer struct {
-	s      *table.Streams
+	s      *iostreams.Streams
 	format table.Format
 	arch   *arch.Description
 	data   *dataset.Dataset
@@ -28,7 +29,7 @@ type writer struct {
 }
 
 func newWriter(
-	s *table.Streams, f table.Format, d *arch.Description, data *dataset.Dataset, labels []string,
+	s *iostreams.Streams, f table.Format, d *arch.Description, data *dataset.Dataset, labels []string,
 ) *writer {
 	w := &writer{s: s, format: f, arch: d, data: data, labels: labels}
 	w.more = slices.ContainsFunc(data.Problems(), func(p gemm.Problem) bool { return !p.Plain() })

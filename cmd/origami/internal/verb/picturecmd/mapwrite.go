@@ -5,13 +5,14 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // write writes the kernels as a table, or the sizes as CSV or JSON.
-func (out *outcome) write(s *table.Streams, format table.Format) error {
+func (out *outcome) write(s *iostreams.Streams, format table.Format) error {
 	if format == table.JSON {
 		return table.JSONLines(s, out.answers())
 	}

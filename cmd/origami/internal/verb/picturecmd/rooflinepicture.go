@@ -8,8 +8,8 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/digits"
@@ -219,7 +219,7 @@ func (o *RooflineOptions) recorded(ctx context.Context, s *placedSide) (*dataset
 }
 
 // warn says which kernels are above a roof. That is never left unsaid: either a number or the count of bytes is wrong.
-func (p *picture) warn(s *table.Streams) {
+func (p *picture) warn(s *iostreams.Streams) {
 	for _, n := range p.notes {
 		s.Note(n)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -52,7 +53,7 @@ func (p *picture) object() ask.Rooflines {
 	return out
 }
 
-func (p *picture) write(s *table.Streams, format table.Format) error {
+func (p *picture) write(s *iostreams.Streams, format table.Format) error {
 	switch format {
 	case table.JSON:
 		return table.JSONLine(s, p.object())

@@ -140,20 +140,9 @@ var nvidiaUnits = map[string]string{
 	"hbm_latency_penalty": "cycles", "mma_latency": "cycles",
 }
 
-// lacks lists the parameters that devices of an NVIDIA architecture do not have: types that it lacks, and what only
-// models of mma.sync kernels need where there are none.
-var lacks = map[string][]string{
-	"sm70":  {"dies", "peak_bf16", "peak_tf32", "peak_fp8", "peak_int8", "peak_fp4", "mma.sync"},
-	"sm75":  {"dies", "peak_bf16", "peak_tf32", "peak_fp8", "peak_fp4", "mma.sync"},
-	"sm80":  {"dies", "peak_fp8", "peak_fp4"},
-	"sm86":  {"dies", "peak_fp8", "peak_fp4"},
-	"sm89":  {"dies", "peak_fp4"},
-	"sm90":  {"dies", "peak_fp4"},
-	"sm100": {},
-	"sm103": {"mma.sync"},
-	"sm120": {"dies"},
-	"sm121": {"dies", "mma.sync"},
-}
+// perArchitecture are the parameters that some NVIDIA architectures do not have: types, and dies. All devices of an
+// architecture have the same.
+var perArchitecture = []string{"dies", "peak_bf16", "peak_tf32", "peak_fp8", "peak_int8", "peak_fp4"}
 
 // forMMA are the parameters that only models of mma.sync kernels need.
 var forMMA = []string{"l2_perf_ratio", "dram_perf_ratio", "dram_bw_coeff", "hbm_latency_penalty", "mma_latency"}
@@ -182,19 +171,19 @@ func base(t *testing.T, s *hw.Sheet, name string) float64 {
 }
 
 func TestNVIDIAFilesAreCompleteAndPlausible(t *testing.T) {
+	lacks := map[string][]string{} // parameters, by architecture
 	for _, s := range sheets(t) {
 		if s.Vendor != "NVIDIA" {
 			continue
 		}
 		missing, known := lacks[s.Arch]
-		if !known {
-			t.Errorf("%s: the map lacks of configs_test.go has no row for %s: the parameters that its devices do not have",
-				s.File, s.Arch)
-			continue
+		if !known { // the first device of the architecture
+			missing = slices.DeleteFunc(slices.Concat(perArchitecture, forMMA), func(name string) bool { return has(s, name) })
+			lacks[s.Arch] = missing
 		}
-		ofMMA := !slices.Contains(missing, "mma.sync")
+		ofMMA := !slices.Contains(missing, forMMA[0])
 		if !ofMMA {
-			missing = append(missing, forMMA...)
+			missing = append(slices.Clone(missing), forMMA...)
 		}
 		checkNames(t, s, nvidiaUnits, missing)
 
@@ -213,14 +202,19 @@ func TestNVIDIAFilesAreCompleteAndPlausible(t *testing.T) {
 	}
 }
 
+// has reports whether a file has a parameter.
+func has(s *hw.Sheet, name string) bool {
+	_, derived := s.Derived[name]
+	_, calibrated := s.Calibrated[name]
+	return derived || calibrated
+}
+
 // checkNames checks that a file has the parameters of the list but for those that are missing, and no others.
 func checkNames(t *testing.T, s *hw.Sheet, units map[string]string, missing []string) {
 	t.Helper()
 	for name := range units {
-		_, derived := s.Derived[name]
-		_, calibrated := s.Calibrated[name]
-		if has := derived || calibrated; has == slices.Contains(missing, name) {
-			t.Errorf("%s: has %s: %v", s.File, name, has)
+		if has(s, name) == slices.Contains(missing, name) {
+			t.Errorf("%s: has %s: %v, and other devices of %s differ, or all models need it", s.File, name, has(s, name), s.Arch)
 		}
 	}
 	for _, tier := range []map[string]hw.Number{s.Derived, s.Calibrated} {

@@ -138,13 +138,24 @@ var whatIfProblems = []gemm.Problem{
 	gemm.New(4096, 4096, 128), gemm.New(3072, 1024, 4096),
 }
 
+// computeBound is a product of at least 8192×8192×8192 that does several times the operations per byte, n/3 in 16 bits,
+// that the matrix units do in the time of a byte of DRAM.
+func computeBound(params hw.Set) gemm.Problem {
+	n := 8192
+	for float64(n)/3 < 4*params.Get("peak_fp16")/params.Get("dram_bandwidth") {
+		n *= 2
+	}
+	return gemm.New(n, n, n)
+}
+
 // Half of what limits a kernel halves its rate, where the board has power to spare. A slice of a device, as MIG makes
 // them, is as much slower as it has fewer SMs.
 func TestWhatIfsAreProportional(t *testing.T) {
-	large, decode := gemm.New(8192, 8192, 8192), gemm.New(16, 28672, 8192)
+	decode := gemm.New(16, 28672, 8192)
 	type values = map[string]float64
 	for _, d := range sampled(slices.Concat(refinedDevices(t), libraries(t))) {
 		plain := hw.Set(d.open(t, nil).Describe().Params)
+		large := computeBound(plain)
 		power := 10 * plain.Get("tdp") // the L4's 72 W limit it more than its SMs
 		base := d.open(t, values{"tdp": power})
 		half := func(name string) values { return values{name: math.Floor(plain.Get(name) / 2), "tdp": power} }

@@ -57,9 +57,9 @@ func (a assembler) assemble(text string, t target.Target) []byte {
 		return nil
 	}
 	sum := sha256.Sum256([]byte(text))
-	kept := filepath.Join(a.folder, hex.EncodeToString(sum[:])+".cubin")
+	cached := filepath.Join(a.folder, hex.EncodeToString(sum[:])+".cubin")
 	if a.folder != "" {
-		if image, err := os.ReadFile(kept); err == nil {
+		if image, err := os.ReadFile(cached); err == nil {
 			return image
 		}
 	}
@@ -80,7 +80,7 @@ func (a assembler) assemble(text string, t target.Target) []byte {
 		return nil
 	}
 	if a.folder != "" {
-		_ = durable.Replace(kept, 0o600, func(w io.Writer) error {
+		_ = durable.Replace(cached, 0o600, func(w io.Writer) error {
 			_, err := io.Copy(w, bytes.NewReader(image))
 			return err
 		}) // a cache that cannot be written only costs time

@@ -71,7 +71,7 @@ func (d *device) refer(o *operands) error {
 	trusted := d.blas != nil && p.DType.Bits() >= 16
 	o.rows, o.rowStep = p.M, 1
 	if !trusted {
-		o.rows, o.rowStep = sample, rowStep(p.M, sample)
+		o.rows, o.rowStep = sample, spread(p.M, sample)
 	}
 	want, err := allocate(o.verification(0).WantBytes())
 	if err != nil {
@@ -103,8 +103,8 @@ func sampleRows(p gemm.Problem) int {
 	return min(p.M, max(1, int(exactFlops/perRow)))
 }
 
-// rowStep spreads a sample over m rows. The step is odd, so that the sample has all places in a tile.
-func rowStep(m, sample int) int {
+// spread returns the step that spreads a sample over m rows. It is odd, so that the sample has all places in a tile.
+func spread(m, sample int) int {
 	step := m / sample
 	return max(1, step-(step+1)%2)
 }
@@ -116,7 +116,7 @@ func (d *device) trustBLAS(o *operands, want region, sample int) (string, error)
 		return "", err
 	}
 	sampled := *dense
-	sampled.rows, sampled.rowStep = sample, rowStep(o.problem.M, sample)
+	sampled.rows, sampled.rowStep = sample, spread(o.problem.M, sample)
 	exact, err := allocate(sampled.verification(0).WantBytes())
 	if err != nil {
 		return "", tooLarge(err, o.problem)

@@ -226,7 +226,7 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 // name is the kernel's entry point: every field of the specification's key.
 func (s Spec) name() string {
 	c := s.Config
-	name := fmt.Sprintf("mma_%dx%dx%d_w%d_s%d_%s_%s_%c%c_a%db%dc%d", c.BlockM, c.BlockN, c.BlockK, c.NumWarps,
+	name := fmt.Sprintf(Name+"_%dx%dx%d_w%d_s%d_%s_%s_%c%c_a%db%dc%d", c.BlockM, c.BlockN, c.BlockK, c.NumWarps,
 		c.NumStages, s.DType, s.Out, s.AMajor, s.BMajor, s.AlignA, s.AlignB, s.AlignC)
 	for _, m := range []struct {
 		ragged bool

@@ -30,7 +30,7 @@ func (s Spec) Scratch(p gemm.Problem) unit.Bytes {
 // emitConversion generates the kernel that rounds A and B. CTAs with y = 0 have A, those with y = 1 have B, z is the
 // matrix of the batch. lines are the contiguous lines of a matrix, length is the length of each, which is even.
 func emitConversion(t target.Target) (*gemmgen.Kernel, error) {
-	e := asm.New("sgemm_convert_fp16")
+	e := asm.New(Name + "_convert_fp16")
 	e.Header("A and B of fp32, rounded to fp16 and packed, for kernel family %s", Name)
 	e.Begin(convertThreads, 1)
 	type matrix struct{ from, to, ld, stride, lines, length ptx.Operand }

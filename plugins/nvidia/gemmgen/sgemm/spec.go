@@ -145,7 +145,7 @@ func (s *Spec) belongs(o choices) (reason arch.Reason, detail string) {
 // name is the kernel's entry point: every field of the specification's key.
 func (s Spec) name() string {
 	c, o := s.Config, choicesOf(&s.Config)
-	name := fmt.Sprintf("sgemm_%dx%dx%d_w%d_s%d_%s_%c%c", c.BlockM, c.BlockN, c.BlockK, c.NumWarps, c.NumStages,
+	name := fmt.Sprintf(Name+"_%dx%dx%d_w%d_s%d_%s_%c%c", c.BlockM, c.BlockN, c.BlockK, c.NumWarps, c.NumStages,
 		o.staging, s.AMajor, s.BMajor)
 	if o.math == mathWMMA {
 		return fmt.Sprintf("%s_wmma_%s", name, s.DType)

@@ -337,7 +337,7 @@ func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) 
 func (s Spec) name() string {
 	c := s.Config
 	alongM, alongN := Cluster(c)
-	name := fmt.Sprintf("wgmma_%dx%dx%d_w%d_s%d_c%dx%d_%s_%s_%c%c", c.BlockM, c.BlockN, c.BlockK, c.NumWarps,
+	name := fmt.Sprintf(Name+"_%dx%dx%d_w%d_s%d_c%dx%d_%s_%s_%c%c", c.BlockM, c.BlockN, c.BlockK, c.NumWarps,
 		c.NumStages, alongM, alongN, s.DType, s.Out, s.AMajor, s.BMajor)
 	switch {
 	case s.TilesC:

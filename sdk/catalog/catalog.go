@@ -226,19 +226,6 @@ func (s sources) record(derive func(string, hw.Set) (hw.Number, bool)) func(stri
 	return func(name string, known hw.Set) (n hw.Number, ok bool) {
 		reads := known.Reads(func(known hw.Set) { n, ok = derive(name, known) })
 		if ok {
-			s[name] = reads
-		}
-		return n, ok
-	}
-}
-
-// recordScale does the same for the rule by which a parameter follows the overrides of others.
-func (s sources) recordScale(
-	scale func(string, hw.Set, hw.Set) (hw.Number, bool),
-) func(string, hw.Set, hw.Set) (hw.Number, bool) {
-	return func(name string, known, like hw.Set) (n hw.Number, ok bool) {
-		reads := known.Reads(func(known hw.Set) { n, ok = scale(name, known, like) })
-		if ok {
 			s[name] = append(s[name], reads...)
 		}
 		return n, ok
@@ -346,7 +333,10 @@ func (c *Catalog) known(
 		params = like
 	}
 	if c.def.Scale != nil {
-		params = params.Rescaled(like, derived.recordScale(c.def.Scale))
+		params = params.Rescaled(like, func(name string, known, like hw.Set) (hw.Number, bool) {
+			scale := func(name string, known hw.Set) (hw.Number, bool) { return c.def.Scale(name, known, like) }
+			return derived.record(scale)(name, known)
+		})
 	}
 	return sheet, params, params.Unlike(like), nil
 }

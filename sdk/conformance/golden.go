@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/strictjson"
 )
 
 // goldenLine is a line of a golden file: the best configurations for a problem, and their totals.
@@ -61,9 +62,7 @@ func checkGolden(ctx context.Context, s *subject, found *findings) error {
 		}
 		lines++
 		var want goldenLine
-		decoder := json.NewDecoder(bytes.NewReader(scanner.Bytes()))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&want); err != nil {
+		if err := strictjson.Unmarshal(scanner.Bytes(), &want); err != nil {
 			return fmt.Errorf("%s:%d: %w", s.Golden, number, err)
 		}
 		dtype, err := gemm.ParseDType(want.DType)

@@ -13,7 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Contender is one side of a comparison: a device with the model that answers for it.
+// Contender is one side of a comparison, a figure or a page: a device with the model that answers for it.
 type Contender struct {
 	models.Found
 	Model  arch.Architecture
@@ -24,8 +24,11 @@ type Contender struct {
 	Err error
 }
 
+// Describe describes the model.
+func (c *Contender) Describe() *arch.Description { return c.Model.Describe() }
+
 // Timed reports whether a side predicts times.
-func (c *Contender) Timed() bool { return c.Err == nil && !c.Model.Describe().RanksOnly }
+func (c *Contender) Timed() bool { return c.Err == nil && !c.Describe().RanksOnly }
 
 // Contest is what the sides make of one problem.
 type Contest struct {
@@ -173,7 +176,7 @@ func (c *Contest) Comparison(labels []string, hint func(error) error) Comparison
 		if s.Err != nil {
 			continue
 		}
-		d := s.Model.Describe()
+		d := s.Describe()
 		if first {
 			o.Model, o.ModelClass, first = d.Model, d.Class(), false
 		}

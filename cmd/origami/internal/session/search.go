@@ -95,6 +95,28 @@ func (f *Factory) Searched(ctx context.Context, s *SearchFlags) (arch.Architectu
 	return s.Restrict(ctx, a, f.Settings.Kernel, f.Streams.In)
 }
 
+// Sides opens targets, each in the kernel family that was asked for or its first, with the candidates that the flags ask
+// for.
+func (f *Factory) Sides(ctx context.Context, targets []models.Found, s *SearchFlags) ([]ask.Contender, error) {
+	sides := make([]ask.Contender, len(targets))
+	for i := range targets {
+		one := &sides[i]
+		one.Found = targets[i]
+		a, err := f.Open(ctx, &one.Found)
+		if err != nil {
+			return nil, err
+		}
+		f.WarnUnused(&one.Found, a.Describe())
+		if one.Kernel, err = ask.KernelFamily(a.Describe(), f.Settings.Kernel); err != nil {
+			return nil, err
+		}
+		if one.Model, err = s.Restrict(ctx, a, one.Kernel, f.Streams.In); err != nil {
+			return nil, err
+		}
+	}
+	return sides, nil
+}
+
 // read returns the file of candidates. Several architectures may ask for it.
 func (f *SearchFlags) read(ctx context.Context, stdin io.Reader) ([]byte, error) {
 	f.once.Do(func() {

@@ -9,7 +9,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -139,16 +138,8 @@ func (o *RooflineOptions) problems(ctx context.Context) (*session.ProblemList, e
 	return o.Query.List(ctx, o.Factory)
 }
 
-// side is one device of the picture.
-type side struct {
-	label  string
-	model  arch.Architecture
-	desc   *arch.Description
-	kernel string
-}
-
 // open opens the architectures of the command line.
-func (o *RooflineOptions) open(ctx context.Context) ([]side, error) {
+func (o *RooflineOptions) open(ctx context.Context) ([]ask.Contender, error) {
 	f := o.Factory
 	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
 	if err != nil {
@@ -158,21 +149,5 @@ func (o *RooflineOptions) open(ctx context.Context) ([]side, error) {
 		return nil, diag.Inputf("a folder has the times of one device, and %d are given", len(targets)).At("--records").
 			Do("name one with --arch, or use --measured for the shipped ones")
 	}
-	sides := make([]side, len(targets))
-	for i := range targets {
-		a, err := f.Open(ctx, &targets[i])
-		if err != nil {
-			return nil, err
-		}
-		s := &sides[i]
-		s.label, s.desc = targets[i].Label(), a.Describe()
-		f.WarnUnused(&targets[i], s.desc)
-		if s.kernel, err = ask.KernelFamily(s.desc, f.Settings.Kernel); err != nil {
-			return nil, err
-		}
-		if s.model, err = o.Query.Search.Restrict(ctx, a, s.kernel, f.Streams.In); err != nil {
-			return nil, err
-		}
-	}
-	return sides, nil
+	return f.Sides(ctx, targets, &o.Query.Search)
 }

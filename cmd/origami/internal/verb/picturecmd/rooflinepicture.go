@@ -30,7 +30,7 @@ type picture struct {
 
 // placedSide is a device with its ceilings, by type of operands: the first is that of the command line.
 type placedSide struct {
-	side
+	ask.Contender
 	roofs []*roofline.Device
 }
 
@@ -59,20 +59,20 @@ func (s *placedSide) of(t gemm.DType) *roofline.Device {
 	i := slices.IndexFunc(s.roofs, func(d *roofline.Device) bool { return d.DType == t })
 	if i < 0 {
 		i = len(s.roofs)
-		s.roofs = append(s.roofs, roofline.New(s.model, t))
+		s.roofs = append(s.roofs, roofline.New(s.Model, t))
 	}
 	return s.roofs[i]
 }
 
 // add adds a device and its kernels.
-func (p *picture) add(ctx context.Context, o *RooflineOptions, s *side, list []problems.Problem) error {
+func (p *picture) add(ctx context.Context, o *RooflineOptions, s *ask.Contender, list []problems.Problem) error {
 	shapes := problems.Shapes(list)
-	s.model = arch.Whole(s.model, shapes...)
-	p.sides = append(p.sides, placedSide{side: *s})
+	s.Model = arch.Whole(s.Model, shapes...)
+	p.sides = append(p.sides, placedSide{Contender: *s})
 	at := len(p.sides) - 1
 	p.sides[at].of(p.dtype)
-	if s.desc.PeakFor(p.dtype) == 0 {
-		p.notes = append(p.notes, fmt.Sprintf("no rate of %s for %s is known: there is no ceiling of it", s.label, p.dtype))
+	if s.Describe().PeakFor(p.dtype) == 0 {
+		p.notes = append(p.notes, fmt.Sprintf("no rate of %s for %s is known: there is no ceiling of it", s.Label(), p.dtype))
 	}
 	if o.measured() {
 		return p.addMeasured(ctx, o, at, list)
@@ -80,12 +80,12 @@ func (p *picture) add(ctx context.Context, o *RooflineOptions, s *side, list []p
 	if len(list) == 0 {
 		return nil
 	}
-	if s.desc.RanksOnly {
+	if s.Describe().RanksOnly {
 		p.notes = append(p.notes, fmt.Sprintf("the %s model of %s ranks kernels and predicts no times: none is placed",
-			s.desc.Model, s.label))
+			s.Describe().Model, s.Label()))
 		return nil
 	}
-	answers, err := ask.Rankings(ctx, s.model, ask.Question{Problems: shapes, Kernel: s.kernel, Top: 1, Terms: true})
+	answers, err := ask.Rankings(ctx, s.Model, ask.Question{Problems: shapes, Kernel: s.Kernel, Top: 1, Terms: true})
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (p *picture) add(ctx context.Context, o *RooflineOptions, s *side, list []p
 		}
 		p.place(at, &list[i], &a.Entries[0], pickName, float64(a.Seconds(&a.Entries[0])))
 		for _, text := range o.Configs {
-			e, err := ask.Explain(ctx, s.model, a.Problem, s.kernel, text)
+			e, err := ask.Explain(ctx, s.Model, a.Problem, s.Kernel, text)
 			if err == nil && e.Estimate.Reject != "" {
 				p.notes = append(p.notes, fmt.Sprintf("%s is not placed for %s: %s", text, a.Problem, e.Estimate.Reject))
 				continue
@@ -122,7 +122,7 @@ func (p *picture) place(at int, problem *problems.Problem, e *ask.Entry, name st
 func (p *picture) put(k placed, terms []float64, seconds float64) {
 	s := &p.sides[k.side]
 	roofs := s.of(k.problem.DType)
-	k.Kernel = roofs.Place(s.desc, k.problem, k.config, terms, seconds)
+	k.Kernel = roofs.Place(s.Describe(), k.problem, k.config, terms, seconds)
 	k.compute = roofs.Compute(&k.Kernel)
 	p.kernels = append(p.kernels, k)
 }
@@ -138,9 +138,9 @@ func (p *picture) addMeasured(ctx context.Context, o *RooflineOptions, at int, l
 		for _, problem := range data.Problems() {
 			list = append(list, problems.Problem{Problem: problem})
 		}
-		s.model = arch.Whole(s.model, data.Problems()...)
+		s.Model = arch.Whole(s.Model, data.Problems()...)
 	}
-	answers, err := ask.Rankings(ctx, s.model, ask.Question{Problems: problems.Shapes(list), Kernel: data.Kernel, Top: 1})
+	answers, err := ask.Rankings(ctx, s.Model, ask.Question{Problems: problems.Shapes(list), Kernel: data.Kernel, Top: 1})
 	if err != nil {
 		return err
 	}
@@ -188,9 +188,9 @@ func (p *picture) putMeasured(ctx context.Context, kernels []placed, times []flo
 	for i := range kernels {
 		configs[i] = kernels[i].config
 	}
-	n := len(s.desc.Terms)
+	n := len(s.Describe().Terms)
 	rows := make([]float64, len(configs)*n)
-	if err := s.model.Terms(ctx, rows, kernels[0].problem, configs); err != nil {
+	if err := s.Model.Terms(ctx, rows, kernels[0].problem, configs); err != nil {
 		return err
 	}
 	for i := range kernels {
@@ -213,9 +213,9 @@ func fastest(sweep []dataset.Measurement) (best *dataset.Measurement) {
 // recorded reads the measurements.
 func (o *RooflineOptions) recorded(ctx context.Context, s *placedSide) (*dataset.Dataset, error) {
 	if o.Records != "" {
-		return datastore.Folder(ctx, s.desc, o.Factory.Settings.Kernel, "--records", o.Records)
+		return datastore.Folder(ctx, s.Describe(), o.Factory.Settings.Kernel, "--records", o.Records)
 	}
-	return datastore.Shipped(s.desc, o.Factory.Settings.Kernel, "--records")
+	return datastore.Shipped(s.Describe(), o.Factory.Settings.Kernel, "--records")
 }
 
 // warn says which kernels are above a roof. That is never left unsaid: either a number or the count of bytes is wrong.

@@ -21,7 +21,7 @@ const mostRows = 200
 func (p *picture) contents() report.Contents {
 	labels := make([]string, len(p.sides))
 	for i := range p.sides {
-		labels[i] = p.sides[i].label
+		labels[i] = p.sides[i].Label()
 	}
 	return report.Contents{Name: "roofline", Subject: strings.Join(labels, ", "), Numbers: p.write, Page: p.page}
 }
@@ -78,7 +78,7 @@ func (p *picture) types() (types []gemm.DType) {
 func (p *picture) under(t gemm.DType) (sides []figure.RoofSide) {
 	for i := range p.sides {
 		s := &p.sides[i]
-		one := figure.RoofSide{Name: s.desc.DeviceName + " (" + s.label + ")", Device: s.of(t)}
+		one := figure.RoofSide{Name: s.Describe().DeviceName + " (" + s.Label() + ")", Device: s.of(t)}
 		for k := range p.kernels {
 			kernel := &p.kernels[k]
 			if kernel.side != i || kernel.problem.DType != t {

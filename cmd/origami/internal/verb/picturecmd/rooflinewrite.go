@@ -25,8 +25,8 @@ func (p *picture) object() ask.Rooflines {
 	for i := range p.sides {
 		s := &p.sides[i]
 		for _, d := range s.roofs {
-			j := ask.RooflineDevice{ID: s.label, Name: s.desc.DeviceName, Model: s.desc.Model,
-				ModelClass: s.desc.ModelClass, Kernel: s.kernel, DType: d.DType.String(), Ceilings: []ask.Ceiling{}}
+			j := ask.RooflineDevice{ID: s.Label(), Name: s.Describe().DeviceName, Model: s.Describe().Model,
+				ModelClass: s.Describe().ModelClass, Kernel: s.Kernel, DType: d.DType.String(), Ceilings: []ask.Ceiling{}}
 			for k := range d.Ceilings {
 				c := &d.Ceilings[k]
 				j.Ceilings = append(j.Ceilings, ask.Ceiling{Name: c.Name, Level: c.Level.String(), Limit: rooflineKnown(c.Limit),
@@ -37,7 +37,7 @@ func (p *picture) object() ask.Rooflines {
 	}
 	for i := range p.kernels {
 		k := &p.kernels[i]
-		j := ask.RooflineKernel{Device: p.sides[k.side].label, Problem: k.problem.Record(),
+		j := ask.RooflineKernel{Device: p.sides[k.side].Label(), Problem: k.problem.Record(),
 			Labels: k.fields(p.labels), Name: k.name, Measured: k.measured,
 			Seconds: k.Seconds, Rate: k.Rate, Attainable: k.Attainable, Share: k.Share(), Bound: k.Bound.String(),
 			Above: k.compute.String()}
@@ -80,7 +80,7 @@ func (p *picture) roofs() (rows []roof) {
 	for i := range p.sides {
 		for _, d := range p.sides[i].roofs {
 			for k := range d.Ceilings {
-				rows = append(rows, roof{&d.Ceilings[k], p.sides[i].label, d.DType.String()})
+				rows = append(rows, roof{&d.Ceilings[k], p.sides[i].Label(), d.DType.String()})
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func (k *placed) at(l roofline.Level) *roofline.Point {
 // columns are the columns of kernels.
 func (p *picture) columns() table.Columns[placed] {
 	c := table.Columns[placed]{
-		table.Col("device", func(k *placed) string { return p.sides[k.side].label }),
+		table.Col("device", func(k *placed) string { return p.sides[k.side].Label() }),
 		table.Group(gemm.Columns[:4], func(k *placed) []string { return k.problem.Cells()[:4] }).In(table.CSV),
 		table.Col("dtype||-", func(k *placed) string { return k.problem.DType.String() }),
 		table.Col("problem", func(k *placed) string { return k.problem.String() }),

@@ -9,13 +9,11 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -32,10 +30,7 @@ const mostAsked = 8
 
 // subject is an architecture that a page is about.
 type subject struct {
-	models.Found
-	model  arch.Architecture
-	desc   *arch.Description
-	kernel string
+	ask.Contender
 	// verdict is how the model did against measurements, nil without any.
 	verdict *verdict
 }
@@ -105,21 +100,14 @@ func (b *builder) open(ctx context.Context) error {
 		return diag.Inputf("%d architectures are asked for, and a page of a server has at most %d", len(targets), mostAsked).
 			At("--arch").Do("leave some out")
 	}
-	b.subjects = make([]subject, len(targets))
-	for i := range targets {
+	sides, err := f.Sides(ctx, targets, &b.Query.Search)
+	if err != nil {
+		return err
+	}
+	b.subjects = make([]subject, len(sides))
+	for i := range sides {
 		s := &b.subjects[i]
-		s.Found = targets[i]
-		if s.model, err = f.Open(ctx, &s.Found); err != nil {
-			return err
-		}
-		s.desc = s.model.Describe()
-		f.WarnUnused(&s.Found, s.desc)
-		if s.kernel, err = ask.KernelFamily(s.desc, f.Settings.Kernel); err != nil {
-			return err
-		}
-		if s.model, err = b.Query.Search.Restrict(ctx, s.model, s.kernel, f.Streams.In); err != nil {
-			return err
-		}
+		s.Contender = sides[i]
 		if s.verdict, err = b.Memory.of(s, func() (*verdict, error) { return b.evaluated(ctx, s, i == 0) }); err != nil {
 			return err
 		}
@@ -133,9 +121,9 @@ func (b *builder) recordsOf(ctx context.Context, s *subject, first bool) (*score
 	named := b.Records != "" && first
 	subset, err := session.Subset(ctx, func() (*dataset.Dataset, error) {
 		if named {
-			return datastore.Folder(ctx, s.desc, b.Factory.Settings.Kernel, "--records", b.Records)
+			return datastore.Folder(ctx, s.Describe(), b.Factory.Settings.Kernel, "--records", b.Records)
 		}
-		return datastore.Shipped(s.desc, s.kernel, "--records")
+		return datastore.Shipped(s.Describe(), s.Kernel, "--records")
 	})
 	switch {
 	case err != nil && !named && diag.KindOf(err) == diag.Input:
@@ -184,7 +172,7 @@ func largestFirst(problems []gemm.Problem) []gemm.Problem {
 func (b *builder) begin() {
 	names := make([]string, len(b.subjects))
 	for i := range b.subjects {
-		names[i] = b.subjects[i].desc.DeviceName
+		names[i] = b.subjects[i].Describe().DeviceName
 		if b.subjects[i].WhatIf != "" {
 			names[i] += " with " + b.subjects[i].WhatIf
 		}
@@ -210,7 +198,7 @@ func (b *builder) details(ctx context.Context, problems []problems.Problem) erro
 	}
 	var titles, families []string
 	for i := range b.subjects {
-		families = append(families, fmt.Sprintf("%s (%s)", b.subjects[i].kernel, b.subjects[i].Called()))
+		families = append(families, fmt.Sprintf("%s (%s)", b.subjects[i].Kernel, b.subjects[i].Called()))
 		for j := range problems {
 			titles = append(titles, fmt.Sprintf("%s, %s", problems[j].Problem, b.subjects[i].Called()))
 		}

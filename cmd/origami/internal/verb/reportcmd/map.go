@@ -41,7 +41,7 @@ func (b *builder) maps(ctx context.Context, like gemm.Problem) error {
 
 // mapOf asks a model about a grid of sizes. It is nil for a model that does not predict times.
 func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*figure.Figure, error) {
-	if s.desc.RanksOnly || s.desc.PeakFor(like.DType) <= 0 {
+	if s.Describe().RanksOnly || s.Describe().PeakFor(like.DType) <= 0 {
 		return nil, nil
 	}
 	names := make([]string, len(mapSizes))
@@ -62,7 +62,7 @@ func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*fi
 				BMajor: like.BMajor}
 			row = append(row, p.Canonical())
 		}
-		answers, err := ask.Rankings(ctx, s.model, ask.Question{Problems: row, Kernel: s.kernel, Top: 1})
+		answers, err := ask.Rankings(ctx, s.Model, ask.Question{Problems: row, Kernel: s.Kernel, Top: 1})
 		if err != nil {
 			return nil, err
 		}

@@ -29,7 +29,7 @@ const (
 // detail adds what a model says of one problem.
 func (b *builder) detail(ctx context.Context, to *report.Section, s *subject, problem *problems.Problem) error {
 	p := problem.Problem
-	leading, err := ask.Rankings(ctx, s.model, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.kernel, Top: runnersUp,
+	leading, err := ask.Rankings(ctx, s.Model, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.Kernel, Top: runnersUp,
 		Terms: true, Regret: true})
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (b *builder) detail(ctx context.Context, to *report.Section, s *subject, pr
 		to.Note(fmt.Sprintf("%s has no answer for %s: %v", s.Called(), p, a.Err))
 		return nil
 	}
-	everyone, err := ask.Rankings(ctx, s.model, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.kernel})
+	everyone, err := ask.Rankings(ctx, s.Model, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.Kernel})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 // rooflines shows the pick and the runners-up under the roofs of the device, at each level of memory. It is nil for a
 // model that does not predict times, and where no peak is known.
 func rooflines(s *subject, a *ask.Ranking) *figure.Figure {
-	d := roofline.New(s.model, a.Problem.DType)
+	d := roofline.New(s.Model, a.Problem.DType)
 	if a.Arch.RanksOnly || d.Peak() <= 0 {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (b *builder) evaluated(ctx context.Context, s *subject, first bool) (*verdi
 	if err != nil || records == nil {
 		return nil, err
 	}
-	rows, errs, err := score.Evaluate(ctx, s.model, records, records.Problems)
+	rows, errs, err := score.Evaluate(ctx, s.Model, records, records.Problems)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (m *Memory) of(s *subject, compute func() (*verdict, error)) (*verdict, err
 	if m == nil {
 		return compute()
 	}
-	key := strings.Join([]string{s.desc.ID(), s.desc.Model, s.kernel, string(s.desc.Rung)}, " ")
+	key := strings.Join([]string{s.Describe().ID(), s.Describe().Model, s.Kernel, string(s.Describe().Rung)}, " ")
 	find := func() (*verdict, bool) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -99,18 +99,18 @@ func verdictOf(s *subject, records *score.Subset, kept []score.Evaluation) *verd
 	if len(kept) == 0 {
 		return v
 	}
-	scope := func(p *gemm.Problem, split int) arch.Scope { return s.desc.Scope(s.kernel, p, split) }
+	scope := func(p *gemm.Problem, split int) arch.Scope { return s.Describe().Scope(s.Kernel, p, split) }
 	sum := score.SummariseEvaluations(kept, scope)
 	inSample := 0
 	var points []score.Point
 	for i := range kept {
-		if s.desc.InSample(kept[i].Problem, s.kernel) {
+		if s.Describe().InSample(kept[i].Problem, s.Kernel) {
 			inSample++
 		}
 		points = append(points, kept[i].Points...)
 	}
 	v.facts = []report.Fact{
-		{Label: "Measurements", Value: fmt.Sprintf("%s, %s kernels", records.Name, s.kernel)},
+		{Label: "Measurements", Value: fmt.Sprintf("%s, %s kernels", records.Name, s.Kernel)},
 		{Label: "Problems", Value: fmt.Sprintf("%d, of which the model was fitted to %d", len(kept), inSample)},
 		{Label: "Speed of the pick ÷ the fastest", Value: fmt.Sprintf("%s geometric mean, %s worst",
 			digits.Percent(sum.Efficiency.Geomean), digits.Percent(sum.Efficiency.Worst))},
@@ -129,10 +129,10 @@ func verdictOf(s *subject, records *score.Subset, kept []score.Evaluation) *verd
 
 // scoreOf adds how a model did.
 func scoreOf(to *report.Section, s *subject) {
-	to.Heading(s.desc.DeviceName)
+	to.Heading(s.Describe().DeviceName)
 	if s.verdict == nil {
 		to.Text(fmt.Sprintf("No sweep of %s kernels on this device is shipped, so no pick could be held against the fastest "+
-			"kernel. What the predicted times were checked on:", s.kernel))
+			"kernel. What the predicted times were checked on:", s.Kernel))
 		to.List(checked(s))
 		return
 	}
@@ -157,8 +157,8 @@ func known(v float64, write func(float64) string) string {
 
 // checked lists what the times of a model were checked on.
 func checked(s *subject) (lines []string) {
-	for i := range s.desc.Uncertainty {
-		if u := &s.desc.Uncertainty[i]; u.Kernel == s.kernel {
+	for i := range s.Describe().Uncertainty {
+		if u := &s.Describe().Uncertainty[i]; u.Kernel == s.Kernel {
 			lines = append(lines, table.CheckedOn(u))
 		}
 	}

@@ -65,12 +65,12 @@ func (b *builder) whatIfs(ctx context.Context, s *subject, problems []problems.P
 		b.done = before + numWhatIfs
 		b.progress(b.done, b.all)
 	}()
-	if s.desc.RanksOnly {
+	if s.Describe().RanksOnly {
 		g.why = "The model ranks kernels and does not time them, so it cannot say what other numbers of the " +
 			"device would change."
 		return g, nil
 	}
-	g.sliders = knobs(s.desc)
+	g.sliders = knobs(s.Describe())
 	if len(g.sliders) == 0 {
 		g.why = "The model uses none of the numbers that a slider could change."
 		return g, nil
@@ -153,7 +153,7 @@ func (g *whatIfGrid) open(ctx context.Context, b *builder, s *subject, place int
 	if err != nil {
 		return nil, err
 	}
-	return b.Query.Search.Restrict(ctx, model, s.kernel, b.Factory.Streams.In)
+	return b.Query.Search.Restrict(ctx, model, s.Kernel, b.Factory.Streams.In)
 }
 
 // ask asks the model of the device at one place of the sliders.
@@ -162,7 +162,7 @@ func (g *whatIfGrid) ask(ctx context.Context, b *builder, s *subject, shapes []g
 	if err != nil {
 		return err
 	}
-	answers, err := ask.Rankings(ctx, model, ask.Question{Problems: shapes, Kernel: s.kernel, Top: 1})
+	answers, err := ask.Rankings(ctx, model, ask.Question{Problems: shapes, Kernel: s.Kernel, Top: 1})
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (g *whatIfGrid) question(b *builder, s *subject, p *gemm.Problem) string {
 	q := url.Values{"m": {strconv.Itoa(p.M)}, "n": {strconv.Itoa(p.N)}, "k": {strconv.Itoa(p.K)},
 		"batch": {strconv.Itoa(p.Batch)}, "dtype": {p.DType.String()}, "out_dtype": {p.Output().String()},
 		"trans_a": {strconv.FormatBool(p.TransA())}, "trans_b": {strconv.FormatBool(p.TransB())},
-		"model": {s.desc.Model}, "kernel": {s.kernel}, "rung": {string(g.rung)}}
+		"model": {s.Describe().Model}, "kernel": {s.Kernel}, "rung": {string(g.rung)}}
 	return b.Ask + "?arch=" + url.QueryEscape(s.ID()) + ":CHANGES&" + q.Encode()
 }
 

@@ -2,47 +2,39 @@ package problems
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
+// numbered are the columns of whole numbers, and numbers their places in a problem. The first four may be lists and
+// ranges.
+var (
+	numbered = []string{"m", "n", "k", "batch", "lda", "ldb", "ldc"}
+	numbers  = [...]func(*gemm.Problem) *int{
+		func(p *gemm.Problem) *int { return &p.M }, func(p *gemm.Problem) *int { return &p.N },
+		func(p *gemm.Problem) *int { return &p.K }, func(p *gemm.Problem) *int { return &p.Batch },
+		func(p *gemm.Problem) *int { return &p.LDA }, func(p *gemm.Problem) *int { return &p.LDB },
+		func(p *gemm.Problem) *int { return &p.LDC },
+	}
+)
+
 // setCell sets what a column of a problems file says. The error completes a sentence that begins with the cell. fix is
 // what to do about it.
 func setCell(p *gemm.Problem, column, cell string) (fix string, err error) {
-	var size *int
+	if i := slices.Index(numbered, column); i >= 0 {
+		*numbers[i](p), err = ParseSize(cell)
+		return "give a whole number of at least 1", err
+	}
 	switch column {
-	case "m":
-		size = &p.M
-	case "n":
-		size = &p.N
-	case "k":
-		size = &p.K
-	case "batch":
-		size = &p.Batch
-	case "lda":
-		size = &p.LDA
-	case "ldb":
-		size = &p.LDB
-	case "ldc":
-		size = &p.LDC
 	case "align_a", "align_b", "align_c":
 		bytes, err := ParseAlign(cell)
 		if err == nil {
 			err = p.SetAlign(gemm.Operand(column[len(column)-1]-'a'), bytes)
 		}
 		return "give 1, 2, 4, 8 or 16", err
-	default:
-		return setWord(p, column, cell)
-	}
-	*size, err = ParseSize(cell)
-	return "give a whole number of at least 1", err
-}
-
-// setWord is setCell for the columns that have no numbers.
-func setWord(p *gemm.Problem, column, cell string) (fix string, err error) {
-	switch column {
 	case "trans_a":
 		trans, err := parseBool(cell)
 		p.SetTrans(trans, p.TransB())

@@ -15,8 +15,8 @@ import (
 	"github.com/origami-gemm/origami/core/limit"
 )
 
-// ranged are the columns whose cells may be lists and ranges of sizes.
-var ranged = columns[:4]
+// ranged is how many of numbered may be lists and ranges of sizes.
+const ranged = 4
 
 // Problem is a problem and the place where it was read, empty outside of files.
 type Problem struct {
@@ -166,15 +166,9 @@ func (f *File) next(brief bool) (p Problem, bad, err error) {
 // grid is a row that stands for the combinations of its sizes.
 type grid struct {
 	row   Problem
-	sizes [len(gridFields)][]int // empty for a size that has one value
+	sizes [ranged][]int // empty for a size that has one value
 	// all is how many problems the row stands for, left how many of them are left.
 	all, left int
-}
-
-// gridFields are the sizes that can be ranges, in the order of ranged.
-var gridFields = [...]func(*gemm.Problem) *int{
-	func(p *gemm.Problem) *int { return &p.M }, func(p *gemm.Problem) *int { return &p.N },
-	func(p *gemm.Problem) *int { return &p.K }, func(p *gemm.Problem) *int { return &p.Batch },
 }
 
 // parse reads a row into f.grid.
@@ -204,7 +198,7 @@ func (f *File) parse(cells []string, brief bool) error {
 
 // set gives the row what a cell says.
 func (g *grid) set(column, cell string) (fix string, err error) {
-	at := slices.Index(ranged, column)
+	at := slices.Index(numbered[:ranged], column)
 	if at < 0 || !strings.ContainsAny(cell, ":,") {
 		return setCell(&g.row.Problem, column, cell)
 	}
@@ -223,9 +217,9 @@ func (g *grid) set(column, cell string) (fix string, err error) {
 func (f *File) combination(brief bool) (Problem, error, error) {
 	f.grid.left--
 	p, rest := f.grid.row, f.grid.left
-	for i := len(gridFields) - 1; i >= 0; i-- {
+	for i := ranged - 1; i >= 0; i-- {
 		if values := f.grid.sizes[i]; len(values) > 0 {
-			*gridFields[i](&p.Problem) = values[len(values)-1-rest%len(values)]
+			*numbers[i](&p.Problem) = values[len(values)-1-rest%len(values)]
 			rest /= len(values)
 		}
 	}

@@ -48,11 +48,7 @@ func origami_go_select(handle C.origami_model, problem *C.origami_problem, pick 
 			return isNull("problem or pick")
 		}
 		*pick = C.origami_pick{}
-		m, err := opened.find(uint64(handle))
-		if err != nil {
-			return err
-		}
-		return m.selectInto(problem, pick)
+		return with(handle, func(m *model) error { return m.selectInto(problem, pick) })
 	})
 }
 
@@ -69,20 +65,17 @@ func origami_go_select_many(handle C.origami_model, problems *C.origami_problem,
 		if problems == nil || picks == nil || status == nil {
 			return isNull("problems, picks or status")
 		}
-		m, err := opened.find(uint64(handle))
-		if err != nil {
-			return err
-		}
-		var first error
-		in, out, codes := unsafe.Slice(problems, count), unsafe.Slice(picks, count), unsafe.Slice(status, count)
-		for i := range in {
-			out[i] = C.origami_pick{}
-			err := m.selectInto(&in[i], &out[i])
-			if codes[i] = code(err); err != nil && first == nil {
-				first = diag.Within(fmt.Sprintf("problem %d", i), err)
+		return with(handle, func(m *model) (first error) {
+			in, out, codes := unsafe.Slice(problems, count), unsafe.Slice(picks, count), unsafe.Slice(status, count)
+			for i := range in {
+				out[i] = C.origami_pick{}
+				err := m.selectInto(&in[i], &out[i])
+				if codes[i] = code(err); err != nil && first == nil {
+					first = diag.Within(fmt.Sprintf("problem %d", i), err)
+				}
 			}
-		}
-		return first
+			return first
+		})
 	})
 }
 
@@ -98,19 +91,17 @@ func origami_go_rank(handle C.origami_model, problem *C.origami_problem, picks *
 		}
 		room := *count
 		*count = 0
-		m, err := opened.find(uint64(handle))
-		if err != nil {
-			return err
-		}
-		p, err := problemOf(problem)
-		if err != nil || room == 0 {
-			return err
-		}
-		return m.rank(p, int(min(room, maxRank)), func(entries []selector.Entry) {
-			for i, out := 0, unsafe.Slice(picks, len(entries)); i < len(out); i++ {
-				out[i] = m.pick(&p, &entries[i])
+		return with(handle, func(m *model) error {
+			p, err := problemOf(problem)
+			if err != nil || room == 0 {
+				return err
 			}
-			*count = C.size_t(len(entries))
+			return m.rank(p, int(min(room, maxRank)), func(entries []selector.Entry) {
+				for i, out := 0, unsafe.Slice(picks, len(entries)); i < len(out); i++ {
+					out[i] = m.pick(&p, &entries[i])
+				}
+				*count = C.size_t(len(entries))
+			})
 		})
 	})
 }
@@ -126,20 +117,18 @@ func origami_go_expected_regret(handle C.origami_model, problem *C.origami_probl
 			return isNull("problem or regret")
 		}
 		*regret = C.origami_regret{}
-		m, err := opened.find(uint64(handle))
-		if err != nil {
+		return with(handle, func(m *model) error {
+			p, err := problemOf(problem)
+			if err != nil {
+				return err
+			}
+			expected, err := m.expectedRegret(p)
+			if err == nil {
+				answer := m.ranking(&p, expected).Pick(&ask.Entry{})
+				*regret = regretOf(&answer)
+			}
 			return err
-		}
-		p, err := problemOf(problem)
-		if err != nil {
-			return err
-		}
-		expected, err := m.expectedRegret(p)
-		if err == nil {
-			answer := m.ranking(&p, expected).Pick(&ask.Entry{})
-			*regret = regretOf(&answer)
-		}
-		return err
+		})
 	})
 }
 
@@ -147,11 +136,7 @@ func origami_go_expected_regret(handle C.origami_model, problem *C.origami_probl
 func origami_go_describe(handle C.origami_model, into *C.char, room C.size_t, length *C.size_t,
 	text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
-		m, err := opened.find(uint64(handle))
-		if err != nil {
-			return err
-		}
-		return write(into, room, length, m.describe)
+		return with(handle, func(m *model) error { return write(into, room, length, m.describe) })
 	})
 }
 
@@ -163,6 +148,15 @@ func origami_go_list(into *C.char, room C.size_t, length *C.size_t, text *C.char
 //export origami_go_close
 func origami_go_close(handle C.origami_model, text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error { return opened.remove(uint64(handle)) })
+}
+
+// with calls f with an open model.
+func with(handle C.origami_model, f func(*model) error) error {
+	m, err := opened.find(uint64(handle))
+	if err != nil {
+		return err
+	}
+	return f(m)
 }
 
 // guard answers a call. The error or panic of f becomes a status and an error text.

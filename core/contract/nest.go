@@ -23,7 +23,7 @@ func (s *Shape) Nested(types gemm.Types) (Plan, error) {
 	for c := range classes {
 		axes[c] = s.merged(c, [3]bool{})
 	}
-	p := Plan{Calls: 1, Nested: 1, Swapped: s.fastest(axes[FreeA], gemm.C) < s.fastest(axes[FreeB], gemm.C)}
+	p := Plan{Calls: 1, Nested: 1, Swapped: fastest(axes[FreeA], gemm.C) < fastest(axes[FreeB], gemm.C)}
 	if p.Swapped {
 		axes[FreeA], axes[FreeB] = axes[FreeB], axes[FreeA]
 		for c := range axes {
@@ -40,10 +40,10 @@ func (s *Shape) Nested(types gemm.Types) (Plan, error) {
 	p.Problem = gemm.Problem{M: 1, N: 1, K: 1, Batch: 1, DType: types.In, Out: types.Out,
 		AMajor: gemm.MajorK, BMajor: gemm.MajorK}
 	// 8-bit elements are not transposed on their way to the tensor cores.
-	if k := s.fastest(axes[Sum], gemm.A); types.In.Bytes() > 1 && s.fastest(axes[FreeA], gemm.A) < k {
+	if k := fastest(axes[Sum], gemm.A); types.In.Bytes() > 1 && fastest(axes[FreeA], gemm.A) < k {
 		p.Problem.AMajor = gemm.MajorM
 	}
-	if k := s.fastest(axes[Sum], gemm.B); types.In.Bytes() > 1 && s.fastest(axes[FreeB], gemm.B) < k {
+	if k := fastest(axes[Sum], gemm.B); types.In.Bytes() > 1 && fastest(axes[FreeB], gemm.B) < k {
 		p.Problem.BMajor = gemm.MajorN
 	}
 	var nest []gemm.NestIndex
@@ -76,23 +76,20 @@ func (s *Shape) Nested(types gemm.Types) (Plan, error) {
 	return p, p.Problem.Validate()
 }
 
-// fastest returns the shortest stride of some axes in a tensor, and more than any if there are none.
-func (s *Shape) fastest(axes []axis, o gemm.Operand) int {
+// fastest returns the shortest stride of some axes in some tensors, and more than any if there are none.
+func fastest(axes []axis, tensors ...gemm.Operand) int {
 	shortest := mostVolume
 	for _, x := range axes {
-		shortest = min(shortest, x.stride[o])
+		for _, o := range tensors {
+			shortest = min(shortest, x.stride[o])
+		}
 	}
 	return shortest
 }
 
 // sortAxes puts those first that have the shortest stride in one of some tensors.
 func sortAxes(axes []axis, tensors ...gemm.Operand) {
-	key := func(x axis) int {
-		shortest := mostVolume
-		for _, o := range tensors {
-			shortest = min(shortest, x.stride[o])
-		}
-		return shortest
-	}
-	slices.SortStableFunc(axes, func(x, y axis) int { return cmp.Compare(key(x), key(y)) })
+	slices.SortStableFunc(axes, func(x, y axis) int {
+		return cmp.Compare(fastest([]axis{x}, tensors...), fastest([]axis{y}, tensors...))
+	})
 }

@@ -1,24 +1,19 @@
 package calibrate
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Schema is the version of the record format, and the only version that is read.
 const Schema = 1
-
-// maxLine bounds a line of a record file.
-const maxLine = 1 << 20
 
 // Records is what was measured of one device: a header and rounds, in a file of a line each.
 type Records struct {
@@ -55,7 +50,7 @@ type reading struct {
 
 // HeaderLine returns the first line of a record file, with its line feed.
 func (r *Records) HeaderLine() ([]byte, error) {
-	return encodeLine(header{Schema, r.Device.Name, r.Device.Arch, r.Device.Attributes, r.Executor, r.Version, r.Host})
+	return limit.JSONLine(header{Schema, r.Device.Name, r.Device.Arch, r.Device.Attributes, r.Executor, r.Version, r.Host})
 }
 
 // RoundLine returns a round as a line, with its line feed.
@@ -64,27 +59,16 @@ func RoundLine(probe string, r Round) ([]byte, error) {
 	for _, s := range r.Readings {
 		l.Readings = append(l.Readings, reading{float64(s.Time), float64(exec.Finite(s.Clock)), s.Counters})
 	}
-	return encodeLine(l)
-}
-
-func encodeLine(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	if err == nil && b.Len() > maxLine {
-		err = fmt.Errorf("a line of %d bytes, and at most %d are read", b.Len(), maxLine)
-	}
-	return b.Bytes(), err
+	return limit.JSONLine(l)
 }
 
 // ReadRecords reads a record file strictly. An incomplete last line is left out, and Torn counts its bytes.
 func ReadRecords(file string, in io.Reader) (*Records, error) {
 	const fix = "give a file that calibrate wrote"
-	lines := bufio.NewReaderSize(in, 64<<10)
+	lines := limit.NewLines(in)
 	r := &Records{Rounds: map[string][]Round{}}
 	for n := 1; ; n++ {
-		line, err := readLine(lines)
+		line, err := lines.Next()
 		switch {
 		case errors.Is(err, io.EOF) && n == 1:
 			return nil, diag.Inputf("the file has no complete line").At("%s", file).Do(fix)
@@ -101,20 +85,6 @@ func ReadRecords(file string, in io.Reader) (*Records, error) {
 		}
 		if err != nil {
 			return nil, diag.Inputf("%v", err).At("%s:%d", file, n).Do(fix)
-		}
-	}
-}
-
-// readLine returns the next line. io.EOF comes with what follows the last line feed.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		if line = append(line, part...); len(line) > maxLine {
-			return nil, fmt.Errorf("a line has more than %d bytes", maxLine)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
 		}
 	}
 }

@@ -2,13 +2,12 @@ package dataset
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -63,23 +62,18 @@ type numerics struct {
 // measurement that could not be read back.
 func AppendLine(dst []byte, c Conditions, m *Measurement) ([]byte, error) {
 	l := newLine(c, m)
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(&l); err != nil {
+	text, err := limit.JSONLine(&l)
+	if err != nil {
 		return dst, err
 	}
-	if b.Len() > maxLine {
-		return dst, fmt.Errorf("its line has %d bytes, and at most %d are read", b.Len(), maxLine)
-	}
-	got, again, err := ParseLine(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	got, again, err := ParseLine(bytes.TrimSuffix(text, []byte("\n")))
 	if err != nil {
 		return dst, err
 	}
 	if got != c || again.Library != m.Library {
 		return dst, errors.New("a name in it is no UTF-8")
 	}
-	return append(dst, b.Bytes()...), nil
+	return append(dst, text...), nil
 }
 
 func newLine(c Conditions, m *Measurement) line {

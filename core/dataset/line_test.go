@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -220,7 +221,7 @@ func TestBrokenLines(t *testing.T) {
 		`here/measurements.jsonl:7: the executor's version is "0.2.0" and w`: {all + text(t, other, full()), false},
 		`here/measurements.jsonl:2: the key "phase" is there twice`: {
 			lines[0] + strings.Replace(lines[1], `"phase"`, `"phase":"final","phase"`, 1) + lines[2], false},
-		"here/measurements.jsonl:1: the line is longer than": {strings.Repeat("x", maxLine+1), false},
+		"here/measurements.jsonl:1: the line is longer than": {strings.Repeat("x", limit.Line+1), false},
 	} {
 		files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(c.log)}}
 		if d, err := Read("here", files); d != nil || diag.KindOf(err) != diag.Input ||

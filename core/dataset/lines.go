@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -12,9 +11,6 @@ import (
 	"github.com/origami-gemm/origami/core/limit"
 )
 
-// maxLine bounds a line in bytes, at a thousand times the length of a line with fifty samples.
-const maxLine = 1 << 20
-
 // lines reads a file with a measurement per line.
 func (r *reader) lines(file string, d *Dataset) error {
 	f, closer, err := r.open(file, limit.Records)
@@ -23,17 +19,17 @@ func (r *reader) lines(file string, d *Dataset) error {
 	}
 	defer func() { _ = closer.Close() }()
 	var (
-		in        = lineReader{in: bufio.NewReaderSize(f, 1<<16)}
+		in        = limit.NewLines(f)
 		place     = path.Join(r.name, file)
 		truncated *Truncated // the line before, which must be the last
 		offset    int64
 	)
 	for n := 1; ; n++ {
 		where := fmt.Sprintf("%s:%d", place, n)
-		text, err := in.next()
+		text, err := in.Next()
 		switch {
-		case errors.Is(err, errLongLine):
-			return diag.Inputf("the line is longer than %d bytes", maxLine).At("%s", where).Do("restore the file")
+		case errors.Is(err, limit.ErrLongLine):
+			return diag.Inputf("the line is longer than %d bytes", limit.Line).At("%s", where).Do("restore the file")
 		case err != nil && !errors.Is(err, io.EOF):
 			return r.unreadable(file, err)
 		}
@@ -91,30 +87,4 @@ func (r *reader) line(text []byte, where string, d *Dataset) (truncated string, 
 		return "", diag.Within(where, err)
 	}
 	return "", nil
-}
-
-// errLongLine marks a line that is longer than maxLine.
-var errLongLine = errors.New("the line is too long")
-
-// lineReader reads lines of up to maxLine bytes and copies only those that do not fit its buffer.
-type lineReader struct {
-	in   *bufio.Reader
-	long []byte
-}
-
-// next returns the next line with its line feed, valid until the next call. With io.EOF it returns what follows the
-// last line feed.
-func (l *lineReader) next() ([]byte, error) {
-	text, err := l.in.ReadSlice('\n')
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return text, err
-	}
-	l.long = append(l.long[:0], text...)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		text, err = l.in.ReadSlice('\n')
-		if l.long = append(l.long, text...); len(l.long) > maxLine {
-			return nil, errLongLine
-		}
-	}
-	return l.long, err
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -52,7 +53,7 @@ func TestBound(t *testing.T) {
 // What cannot be read back is not written.
 func TestUnreadable(t *testing.T) {
 	m := full()
-	m.Host = strings.Repeat("x", maxLine)
+	m.Host = strings.Repeat("x", limit.Line)
 	if line, err := AppendLine(nil, toy, &m); err == nil || line != nil {
 		t.Error("a line was written that is too long to be read")
 	}

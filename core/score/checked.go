@@ -1,10 +1,8 @@
 package score
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/stats"
 )
 
 // CheckedOn returns what evaluations compare a model's times with measured times on.
@@ -48,25 +46,17 @@ func Widening(evaluations []Evaluation) float64 {
 // distanceOutside returns the factor by which the share Level of the measured times lie at most outside of the widest
 // range. Each size has the same weight.
 func distanceOutside(evaluations []Evaluation, u *arch.Uncertainty) float64 {
-	type weighted struct{ distance, weight float64 }
-	var points []weighted
+	var points []stats.Weighted
 	total := 0.0
 	for i := range evaluations {
 		of := evaluations[i].Points
 		for _, p := range of {
 			low, high := u.WidestRange().Of(p.Predicted)
-			points = append(points, weighted{
-				max(float64(low/p.Measured), float64(p.Measured/high)), 1 / float64(len(of)),
+			points = append(points, stats.Weighted{
+				Value: max(float64(low/p.Measured), float64(p.Measured/high)), Weight: 1 / float64(len(of)),
 			})
 			total += 1 / float64(len(of))
 		}
 	}
-	slices.SortFunc(points, func(a, b weighted) int { return cmp.Compare(a.distance, b.distance) })
-	sum := 0.0
-	for _, p := range points {
-		if sum += p.weight; sum >= Level*total*(1-1e-12) {
-			return p.distance
-		}
-	}
-	return 0
+	return stats.UpperQuantile(points, Level*total)
 }

@@ -86,7 +86,7 @@ func (c *Conformal) Clusters() int {
 func (c *Conformal) Bands(alpha float64) (bands []Band, used []int) {
 	const none = -1
 	bands, used = c.quantiles(alpha, none)
-	var outside []weighted // Value is the score
+	var outside []Weighted // Value is the score
 	for i, residuals := range c.clusters {
 		if len(residuals) == 0 {
 			continue
@@ -94,31 +94,34 @@ func (c *Conformal) Bands(alpha float64) (bands []Band, used []int) {
 		others, groups := c.quantiles(alpha, i)
 		for _, r := range residuals {
 			b := others[groups[r.Kind]]
-			score := Residual{Value: max(b.Low-r.Value, r.Value-b.High)}
-			outside = append(outside, weighted{Residual: score, weight: r.weight})
+			outside = append(outside, Weighted{max(b.Low-r.Value, r.Value-b.High), r.weight})
 		}
 	}
 	if len(outside) == 0 {
 		return bands, used
 	}
-	widening := upperQuantile(outside, (1-alpha)*float64(c.Clusters()+1))
+	widening := UpperQuantile(outside, (1-alpha)*float64(c.Clusters()+1))
 	for g := range bands {
 		bands[g] = Band{bands[g].Low - widening, bands[g].High + widening}
 	}
 	return bands, used
 }
 
-// upperQuantile returns the least value such that the values up to it have at least the given weight, and the largest
-// value if all together have less.
-func upperQuantile(values []weighted, weight float64) float64 {
-	slices.SortFunc(values, func(a, b weighted) int { return cmp.Compare(a.Value, b.Value) })
-	sum := 0.0
+// Weighted is a value with its weight.
+type Weighted struct{ Value, Weight float64 }
+
+// UpperQuantile sorts values and returns the least one such that the values up to it have at least the given weight. It
+// is the largest value if all together have less, and 0 if there are none.
+func UpperQuantile(values []Weighted, weight float64) float64 {
+	slices.SortFunc(values, func(a, b Weighted) int { return cmp.Compare(a.Value, b.Value) })
+	sum, last := 0.0, 0.0
 	for _, v := range values {
-		if sum += v.weight; sum >= weight*(1-1e-12) {
-			return v.Value
+		last = v.Value
+		if sum += v.Weight; sum >= weight*(1-1e-12) {
+			break
 		}
 	}
-	return values[len(values)-1].Value
+	return last
 }
 
 // quantiles returns the band of every group with one cluster left out, and the group that each kind uses. A group

@@ -11,15 +11,20 @@ import (
 type Checked struct {
 	// DataSet is the name of the measurements, Sizes the number of sizes in it, Times that of measured times: a size may
 	// have several, of other types or conditions. Times is 0 if it is not said.
-	DataSet string
-	Sizes   int
-	Times   int
+	DataSet string `json:"data_set"`
+	Sizes   int    `json:"sizes"`
+	Times   int    `json:"times,omitempty"`
 	// Layouts are the types and the storage of the matrices. Divisor is the range of gemm.Problem.Divisor, Split that of
 	// split_k. A kernel outside of these is another kernel, and its time may be off by any factor.
-	Layouts        []Layout
-	Divisor, Split Range
+	Layouts []Layout `json:"layouts"`
+	Divisor Range    `json:"divisor"`
+	Split   Range    `json:"split_k"`
 	// The ranges of the sizes, and of 2·M·N·K·batch. Outside of these, times are less certain.
-	M, N, K, Batch, Flops Range
+	M     Range `json:"m"`
+	N     Range `json:"n"`
+	K     Range `json:"k"`
+	Batch Range `json:"batch"`
+	Flops Range `json:"flops"`
 }
 
 // Layout is how the matrices of a problem are stored.

@@ -1,6 +1,8 @@
 package arch
 
 import (
+	"encoding/json"
+
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
@@ -14,32 +16,9 @@ type UncertaintyRecord struct {
 	Plan        float64            `json:"plan_spread"`            // sigma for planning measurements
 	Source      string             `json:"source"`                 // where it comes from
 	Widening    *float64           `json:"widening"`               // `null` if it is unknown
-	Checked     *CheckedRecord     `json:"checked"`                // `null` if the model does not say
+	Checked     *Checked           `json:"checked"`                // `null` if the model does not say
 	Ranges      []ErrorRangeRecord `json:"ranges"`                 // of measured ÷ predicted
 	MedianError *float64           `json:"median_error,omitempty"` // absent if it is unknown
-}
-
-// CheckedRecord is a Checked in JSON. Ranges have their ends.
-type CheckedRecord struct {
-	DataSet string         `json:"data_set"`        // the measurements
-	Sizes   int            `json:"sizes"`           // how many
-	Times   int            `json:"times,omitempty"` // how many; absent if it is unknown
-	Layouts []LayoutRecord `json:"layouts"`         // types and layouts
-	Divisor [2]float64     `json:"divisor"`         // the ends of each range
-	Split   [2]float64     `json:"split_k"`
-	M       [2]float64     `json:"m"`
-	N       [2]float64     `json:"n"`
-	K       [2]float64     `json:"k"`
-	Batch   [2]float64     `json:"batch"`
-	Flops   [2]float64     `json:"flops"`
-}
-
-// LayoutRecord is a Layout in JSON.
-type LayoutRecord struct {
-	DType  string `json:"dtype"` // the types of the operands and of the result
-	Out    string `json:"out_dtype"`
-	TransA bool   `json:"trans_a"` // as in `problem`
-	TransB bool   `json:"trans_b"`
 }
 
 // ErrorRangeRecord is an ErrorRange in JSON. Bound is null where every bound fits, Below where every time does.
@@ -53,7 +32,11 @@ type ErrorRangeRecord struct {
 // Record returns the uncertainty as JSON has it.
 func (u *Uncertainty) Record() UncertaintyRecord {
 	out := UncertaintyRecord{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, Plan: u.PlanSigma, Source: u.Source,
-		Checked: u.Checked.record(), Ranges: []ErrorRangeRecord{}}
+		Ranges: []ErrorRangeRecord{}}
+	if len(u.Checked.Layouts) > 0 {
+		checked := u.Checked
+		out.Checked = &checked
+	}
 	if u.MedianError > 0 {
 		out.MedianError = &u.MedianError
 	}
@@ -74,20 +57,6 @@ func (u *Uncertainty) Record() UncertaintyRecord {
 	return out
 }
 
-func (c *Checked) record() *CheckedRecord {
-	if len(c.Layouts) == 0 {
-		return nil
-	}
-	ends := func(r Range) [2]float64 { return [2]float64{r.Low, r.High} }
-	out := &CheckedRecord{DataSet: c.DataSet, Sizes: c.Sizes, Times: c.Times, Divisor: ends(c.Divisor),
-		Split: ends(c.Split), M: ends(c.M), N: ends(c.N), K: ends(c.K), Batch: ends(c.Batch), Flops: ends(c.Flops)}
-	for _, l := range c.Layouts {
-		out.Layouts = append(out.Layouts, LayoutRecord{DType: l.Types.In.String(), Out: l.Types.Out.String(),
-			TransA: l.AMajor == gemm.MajorM, TransB: l.BMajor == gemm.MajorK})
-	}
-	return out
-}
-
 // Uncertainty returns the uncertainty of a record.
 func (r *UncertaintyRecord) Uncertainty() (Uncertainty, error) {
 	u := Uncertainty{Kernel: r.Kernel, Level: r.Level, Sigma: r.Spread, PlanSigma: r.Plan, Source: r.Source}
@@ -98,10 +67,7 @@ func (r *UncertaintyRecord) Uncertainty() (Uncertainty, error) {
 		u.Widening = *r.Widening
 	}
 	if r.Checked != nil {
-		var err error
-		if u.Checked, err = r.Checked.checked(); err != nil {
-			return u, err
-		}
+		u.Checked = *r.Checked
 	}
 	for _, one := range r.Ranges {
 		e := ErrorRange{Low: one.Low, High: one.High}
@@ -128,19 +94,39 @@ func boundNamed(name string) (Bound, bool) {
 	return BoundUnknown, false
 }
 
-func (r *CheckedRecord) checked() (Checked, error) {
-	of := func(ends [2]float64) Range { return Range{ends[0], ends[1]} }
-	out := Checked{
-		DataSet: r.DataSet, Sizes: r.Sizes, Times: r.Times, Divisor: of(r.Divisor), Split: of(r.Split), M: of(r.M),
-		N: of(r.N), K: of(r.K), Batch: of(r.Batch), Flops: of(r.Flops),
+// MarshalJSON writes the ends of the range.
+func (r Range) MarshalJSON() ([]byte, error) { return json.Marshal([2]float64{r.Low, r.High}) }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Range) UnmarshalJSON(text []byte) error {
+	var ends [2]float64
+	err := json.Unmarshal(text, &ends)
+	r.Low, r.High = ends[0], ends[1]
+	return err
+}
+
+// writtenLayout is a Layout in JSON.
+type writtenLayout struct {
+	DType  string `json:"dtype"`
+	Out    string `json:"out_dtype"`
+	TransA bool   `json:"trans_a"`
+	TransB bool   `json:"trans_b"`
+}
+
+// MarshalJSON writes types and storage as of a problem.
+func (l Layout) MarshalJSON() ([]byte, error) {
+	return json.Marshal(writtenLayout{l.Types.In.String(), l.Types.Out.String(), l.AMajor == gemm.MajorM,
+		l.BMajor == gemm.MajorK})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (l *Layout) UnmarshalJSON(text []byte) error {
+	var w writtenLayout
+	if err := json.Unmarshal(text, &w); err != nil {
+		return err
 	}
-	for _, l := range r.Layouts {
-		stored := gemm.Record{M: 2, N: 2, K: 2, Batch: 1, TransA: l.TransA, TransB: l.TransB, DType: l.DType, Out: l.Out}
-		p, err := stored.Problem()
-		if err != nil {
-			return out, err
-		}
-		out.Layouts = append(out.Layouts, LayoutOf(&p))
-	}
-	return out, nil
+	stored := gemm.Record{M: 2, N: 2, K: 2, Batch: 1, TransA: w.TransA, TransB: w.TransB, DType: w.DType, Out: w.Out}
+	p, err := stored.Problem()
+	*l = LayoutOf(&p)
+	return err
 }

@@ -66,17 +66,6 @@ type Adoption struct {
 	Refused string
 }
 
-// Values are the new values of the quantities that are adopted.
-func (a *Adoption) Values() map[string]float64 {
-	values := map[string]float64{}
-	for _, q := range a.Quantities {
-		if q.Kept == "" {
-			values[q.Name] = q.New
-		}
-	}
-	return values
-}
-
 // Stage is how far Adopt is.
 type Stage struct {
 	Name        string
@@ -165,15 +154,6 @@ func (a *adopter) loss(values map[string]float64) (float64, error) {
 	return soften(rows[0]), nil
 }
 
-// bounds are the constants as what Minimise moves.
-func bounds(free []arch.Constant) []Quantity {
-	list := make([]Quantity, len(free))
-	for i, q := range free {
-		list[i] = Quantity{q.Name, q.Low, q.High}
-	}
-	return list
-}
-
 // minimise fits some of the constants to the problems that count.
 func (a *adopter) minimise(free []arch.Constant, use func(int) bool) (map[string]float64, error) {
 	residuals := func(ctx context.Context, values []map[string]float64) ([][]float64, error) {
@@ -189,7 +169,7 @@ func (a *adopter) minimise(free []arch.Constant, use func(int) bool) (map[string
 	for _, q := range free {
 		start[q.Name] = q.Value
 	}
-	found, err := minimise(a.ctx, residuals, bounds(free), Options{Start: start})
+	found, err := minimise(a.ctx, residuals, free, Options{Start: start})
 	return found.Values, err
 }
 
@@ -260,7 +240,7 @@ func (a *adopter) determined(
 	}
 	f, err := newFitter(func(ctx context.Context, v []map[string]float64) ([][]float64, error) {
 		return a.residuals(ctx, v, nil)
-	}, bounds(free), Options{Start: values})
+	}, free, Options{Start: values})
 	if err != nil {
 		return nil, err
 	}

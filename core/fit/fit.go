@@ -23,11 +23,8 @@ import (
 // ships.
 type Model func(values map[string]float64) (arch.Architecture, error)
 
-// Quantity is a number to be fitted, within bounds that are above 0.
-type Quantity struct {
-	Name      string
-	Low, High float64
-}
+// Quantity is a number to be fitted, by its name and within its bounds, which are above 0.
+type Quantity = arch.Constant
 
 // Options say how to fit. The zero value fits all quantities to the whole sample.
 type Options struct {
@@ -38,14 +35,6 @@ type Options struct {
 	Start map[string]float64
 	// Steps is how many steps are taken at most; 0 is 20.
 	Steps int
-	// Progress is called before the first step, and after each. Nil is nobody.
-	Progress func(Progress)
-}
-
-// Progress is the state of a fit.
-type Progress struct {
-	Step, Steps int
-	Loss        float64
 }
 
 // Result is what a fit found.
@@ -115,18 +104,11 @@ func minimise(ctx context.Context, residuals batch, quantities []Quantity, o Opt
 		return Result{}, err
 	}
 	f.loss = soften(f.r)
-	report := func(step int) {
-		if o.Progress != nil {
-			o.Progress(Progress{Step: step, Steps: f.o.Steps, Loss: f.loss})
-		}
-	}
-	report(0)
 	step, improved := 0, true
-	for ; improved && step < f.o.Steps; report(step) {
+	for ; improved && step < f.o.Steps; step++ {
 		if improved, err = f.step(ctx); err != nil {
 			return Result{}, err
 		}
-		step++
 	}
 	return Result{Values: f.values, Loss: f.loss, Steps: step, Converged: !improved}, nil
 }

@@ -234,7 +234,4 @@ func fromRanking(q *pb.Ranking, top int, kernel string, d *arch.Description) (se
 	return r, nil
 }
 
-func fromMapping(q *pb.MappingResponse) (arch.Mapping, error) {
-	var c check
-	return c.decodeMappingResponse(q), c.err
-}
+var fromMapping = checked((*check).decodeMappingResponse)

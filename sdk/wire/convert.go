@@ -68,6 +68,15 @@ func (c *check) fail(format string, args ...any) {
 	}
 }
 
+// checked is a conversion that tells what it found.
+func checked[Q, T any](decode func(*check, Q) T) func(Q) (T, error) {
+	return func(q Q) (T, error) {
+		var c check
+		v := decode(&c, q)
+		return v, c.err
+	}
+}
+
 // each converts the elements of a list to messages.
 func each[T, Q any](list []T, to func(*T) Q) []Q {
 	if len(list) == 0 {

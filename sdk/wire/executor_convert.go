@@ -9,19 +9,14 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-func fromExecutorManifest(q *pb.ExecutorManifest) (exec.Manifest, error) {
-	var c check
-	return c.decodeExecutorManifest(q), c.err
-}
+var (
+	fromExecutorManifest = checked((*check).decodeExecutorManifest)
+	fromResources        = checked((*check).decodeResources)
+)
 
 func fromDevices(q *pb.DevicesResponse) ([]exec.Device, error) {
 	var c check
 	return all(q.GetDevices(), c.decodeDevice), c.err
-}
-
-func fromResources(q *pb.Resources) (exec.Resources, error) {
-	var c check
-	return c.decodeResources(q), c.err
 }
 
 // fromNumerics admits an infinite error, which stands for a result that is not a number.

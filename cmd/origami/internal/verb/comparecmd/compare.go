@@ -57,7 +57,6 @@ func New(f *session.Factory) *cobra.Command {
 	return cmd
 }
 
-// register adds the flags.
 func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	flags.BoolVar(&o.SameModel, "same-model", false, "answer with the best model that all architectures have")

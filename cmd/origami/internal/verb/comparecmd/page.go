@@ -34,7 +34,6 @@ func AddTo(ctx context.Context, p *report.Page, f *session.Factory, search *sess
 	return nil
 }
 
-// page adds the comparison to a page.
 func (c *comparison) page(p *report.Page) {
 	s := p.Section("Side by side")
 	s.Table("The sides", aboutHeader, c.about())
@@ -48,7 +47,6 @@ func (c *comparison) page(p *report.Page) {
 	p.Section("Problems").Table("Predicted times of each side", header, rows)
 }
 
-// namedFigure is a figure with the name of its files.
 type namedFigure struct {
 	*figure.Figure
 	name string

@@ -70,10 +70,8 @@ func (r *record) cell(q quantity) string {
 	return table.Cell(q.value)
 }
 
-// ratio is the ratio of the side's time to the first one's.
 func (r *record) ratio() quantity { return quantity{"ratio_to_first", r.Ratio(r.at), "1"} }
 
-// records lists the answers.
 func (c *comparison) records() (list []record) {
 	for j := range c.rows {
 		for i := range c.sides {
@@ -133,7 +131,6 @@ type line []string
 
 var lineNames = []string{"arch", "device", "kind", "name", "common", "value", "unit", "share", "what_if"}
 
-// lines lists the quantities of an answer.
 func (r *record) lines() (list []line) {
 	add := func(kind, name, common, value, unit, share string) {
 		if value != "" {

@@ -35,7 +35,6 @@ func (c *comparison) names() []string {
 	return names
 }
 
-// types lists the types of the operands.
 func (c *comparison) types() (types []gemm.DType) {
 	for j := range c.rows {
 		if t := c.rows[j].DType; !slices.Contains(types, t) {

@@ -110,7 +110,6 @@ func termValue(a *ask.Ranking, v float64, of string) string {
 	}
 }
 
-// eachTerm calls f for every term of every side.
 func (g *grid) eachTerm(f func(i int, a *ask.Ranking, e *ask.Entry, j int)) {
 	for i := range g.r.Sides {
 		if a, e := g.r.Best(i); a != nil {

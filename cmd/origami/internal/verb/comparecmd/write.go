@@ -30,7 +30,6 @@ func (c *comparison) write(s *iostreams.Streams, f table.Format) error {
 
 const absent = "–"
 
-// grid is a table with a column per side.
 type grid struct {
 	r        *ask.Contest
 	rows     [][]string
@@ -55,7 +54,6 @@ func (g *grid) add(name string, cell func(i int, a *ask.Ranking, e *ask.Entry) s
 	}
 }
 
-// heading adds a line in bold.
 func (g *grid) heading(title string) {
 	g.headings = append(g.headings, len(g.rows))
 	g.rows = append(g.rows, append([]string{title}, make([]string, len(g.r.Sides))...))
@@ -210,7 +208,6 @@ func shareOf(share float64, of string) string {
 	}
 }
 
-// costs adds the work per dollar and per joule.
 func (c *comparison) costs(g *grid) {
 	if c.dollars {
 		g.add("per dollar", func(i int, _ *ask.Ranking, _ *ask.Entry) string { return work(g.r.PerDollar(i)) })

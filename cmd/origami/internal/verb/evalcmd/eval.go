@@ -84,7 +84,6 @@ func New(f *session.Factory) *cobra.Command {
 	return cmd
 }
 
-// register adds the flags.
 func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.RegisterRecords(flags)
 	flags.StringVar(&o.Times, "times", "",
@@ -192,7 +191,6 @@ func (o *Options) open(ctx context.Context) (err error) {
 	return err
 }
 
-// scored scores the model at each problem.
 func (o *Options) scored(ctx context.Context) (*outcome, error) {
 	rows, errs, err := o.evaluate(ctx, o.model, o.data, problems.Shapes(o.list.Problems))
 	if err != nil {
@@ -218,7 +216,6 @@ func (o *Options) choices(ctx context.Context, out *outcome) (err error) {
 	return err
 }
 
-// evaluate scores the model at each problem.
 func (o *Options) evaluate(ctx context.Context, a arch.Architecture, data *score.Subset, problems []gemm.Problem) (
 	rows []score.Evaluation, errs []error, err error,
 ) {

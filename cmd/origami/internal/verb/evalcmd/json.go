@@ -26,7 +26,6 @@ func milliseconds(t unit.Seconds) float64 {
 	return float64(t) * 1e3
 }
 
-// object is the score as a plain value.
 func (o *outcome) object() ask.Evaluation {
 	out := ask.Evaluation{
 		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, ModelClass: o.arch.ModelClass,

@@ -29,7 +29,6 @@ type publishedIntervals struct {
 	times []*publishedTime
 }
 
-// writeIntervals writes the lines.
 func (o *publishedOutcome) writeIntervals(ctx context.Context, s *iostreams.Streams) error {
 	if len(o.models) != 1 {
 		return diag.Inputf("intervals are of one model, and these answered: %s", strings.Join(o.models, ", ")).

@@ -37,7 +37,6 @@ func (o *publishedOutcome) page(r *report.Report) {
 	r.Agreement(title, o.points())
 }
 
-// points are the times for a plot.
 func (o *publishedOutcome) points() []score.Point {
 	var all []score.Point
 	for i := range o.times {

@@ -117,7 +117,6 @@ type publishedDoubt struct {
 	Times  int    `json:"times"`  // how many
 }
 
-// all sums up over all devices and types.
 func (o *publishedOutcome) all() publishedGroup {
 	times := make([]*publishedTime, len(o.times))
 	for i := range o.times {

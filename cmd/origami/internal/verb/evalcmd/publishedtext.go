@@ -84,7 +84,6 @@ var groupColumns = append(append(table.Columns[groupRow]{
 		return &r.refused
 	}, func(n *int) string { return strconv.Itoa(*n) }))
 
-// groupRows are the groups, each with its classes.
 func (o *publishedOutcome) groupRows() (rows []groupRow) {
 	for _, g := range o.groups() {
 		rows = append(rows, groupRow{&g, &g.publishedClass})
@@ -172,7 +171,6 @@ func ratioText(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 // winner is the share of the right winners, NaN if none was decided.
 func (p *publishedPair) winner() float64 { return unless(p.Decided, p.Winner) }
 
-// devices counts the devices of the times.
 func (o *publishedOutcome) devices() int {
 	ids := map[string]bool{}
 	for i := range o.times {
@@ -206,7 +204,6 @@ func reasons(groups []publishedGroup) []string {
 	return texts
 }
 
-// sourcesOf lists the sources of the times.
 func (o *publishedOutcome) sourcesOf() []*published.Source {
 	return slices.DeleteFunc(published.Sources(), func(s *published.Source) bool {
 		return !slices.ContainsFunc(o.times, func(t publishedTime) bool { return t.Source == s })

@@ -146,5 +146,4 @@ func (o *outcome) more() bool {
 	return slices.ContainsFunc(o.rows, func(r score.Evaluation) bool { return !r.Problem.Plain() })
 }
 
-// axes are the axes of the configurations.
 func (o *outcome) axes() []gemm.Axis { return o.arch.Axes(o.data.Kernel) }

@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// count counts the problems for which a condition holds.
 func (o *outcome) count(holds func(*score.Evaluation) bool) int {
 	n := 0
 	for i := range o.rows {
@@ -69,7 +68,6 @@ func (o *outcome) fitted() []arch.Fitted {
 	return slices.DeleteFunc(slices.Clone(o.arch.Fitted), func(f arch.Fitted) bool { return !f.Concerns(o.data.Kernel) })
 }
 
-// dataSets lists the names of data sets.
 func dataSets(fitted []arch.Fitted) []string {
 	names := []string{}
 	for _, f := range fitted {

@@ -57,7 +57,6 @@ var ratioColumns = table.Columns[singlesGroup]{
 	table.Text("highest", func(g *singlesGroup) string { return ratioText(g.Highest) }),
 }
 
-// columns are the columns of the kernels.
 func (o *singles) columns() table.Columns[score.Single] {
 	type single = score.Single
 	problem := func(r *single) gemm.Problem { return r.Problem }

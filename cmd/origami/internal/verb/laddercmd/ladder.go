@@ -83,20 +83,17 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	q := question{model: a, desc: a.Describe(), ladder: l, problem: p, data: data}
-	out, err := q.answer(ctx)
-	if err != nil {
+	out := &outcome{model: a, desc: a.Describe(), ladder: l, problem: p, data: data, terms: o.Terms}
+	if err := out.answer(ctx); err != nil {
 		return err
 	}
-	w := writer{outcome: out, terms: o.Terms}
-	if err := w.write(o.Factory.Streams, o.Factory.Format()); err != nil {
+	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
 	return report.Write(ctx, o.Factory, o.Report, report.Contents{Name: "ladder", Subject: out.desc.DeviceName,
-		Numbers: w.write, Page: w.page})
+		Numbers: out.write, Page: out.page})
 }
 
-// open opens the model of the family.
 func (o *Options) open(ctx context.Context, family string) (arch.Architecture, error) {
 	s := &o.Factory.Settings
 	if s.Kernel != "" && s.Kernel != family {
@@ -119,25 +116,20 @@ func (o *Options) records(ctx context.Context, d *arch.Description, family strin
 	return data, err
 }
 
-// question is what to ask.
-type question struct {
-	model   arch.Architecture
-	desc    *arch.Description
-	ladder  *ladder.Ladder
-	problem gemm.Problem
-	data    *dataset.Dataset
-}
-
-// outcome is what was found.
+// outcome is what is asked, and what was found.
 type outcome struct {
-	question
+	model    arch.Architecture
+	desc     *arch.Description
+	ladder   *ladder.Ladder
+	problem  gemm.Problem
+	data     *dataset.Dataset
+	terms    bool // show every cost
 	entries  []ladder.Entry
 	verdicts []ladder.Judged
 }
 
 // answer puts the rungs together: those that are published for the device and the size, and the family's others.
-func (q question) answer(ctx context.Context) (*outcome, error) {
-	out := &outcome{question: q}
+func (q *outcome) answer(ctx context.Context) error {
 	published := map[string]bool{}
 	for _, t := range q.ladder.Published {
 		if !q.about(&t) {
@@ -153,33 +145,33 @@ func (q question) answer(ctx context.Context) (*outcome, error) {
 				e.Rung.Doc = r.Doc
 			}
 		}
-		out.entries = append(out.entries, e)
+		q.entries = append(q.entries, e)
 	}
 	for _, r := range q.ladder.Rungs {
 		if !published[r.Name] {
-			out.entries = append(out.entries, ladder.Entry{Rung: r})
+			q.entries = append(q.entries, ladder.Entry{Rung: r})
 		}
 	}
 	if e, ok := q.recordedLibrary(); ok && !published[ladder.Library] {
-		out.entries = append(out.entries, e)
+		q.entries = append(q.entries, e)
 	}
-	for i := range out.entries {
-		if err := q.fill(ctx, &out.entries[i]); err != nil {
-			return nil, err
+	for i := range q.entries {
+		if err := q.fill(ctx, &q.entries[i]); err != nil {
+			return err
 		}
 	}
-	out.verdicts = q.ladder.Judge(out.entries, float64(q.desc.Clock))
-	return out, nil
+	q.verdicts = q.ladder.Judge(q.entries, float64(q.desc.Clock))
+	return nil
 }
 
 // about reports whether a published time is of the device and the problem.
-func (q *question) about(t *ladder.Time) bool {
+func (q *outcome) about(t *ladder.Time) bool {
 	p := &q.problem
 	return t.Device == q.desc.ID() && p.M == t.Size && p.N == t.Size && p.K == t.Size
 }
 
 // fill predicts an entry, and looks for its time in the records.
-func (q *question) fill(ctx context.Context, e *ladder.Entry) error {
+func (q *outcome) fill(ctx context.Context, e *ladder.Entry) error {
 	if e.Rung.Name == ladder.Library {
 		if err := q.library(ctx, e); err != nil {
 			return err
@@ -216,7 +208,7 @@ func (q *question) fill(ctx context.Context, e *ladder.Entry) error {
 }
 
 // recordedLibrary returns the rung of the library with its fastest recorded time.
-func (q *question) recordedLibrary() (e ladder.Entry, ok bool) {
+func (q *outcome) recordedLibrary() (e ladder.Entry, ok bool) {
 	if q.data == nil {
 		return e, false
 	}
@@ -230,7 +222,7 @@ func (q *question) recordedLibrary() (e ladder.Entry, ok bool) {
 }
 
 // library takes the fastest kernel of the family for the library's, which nobody knows.
-func (q *question) library(ctx context.Context, e *ladder.Entry) error {
+func (q *outcome) library(ctx context.Context, e *ladder.Entry) error {
 	answers, err := ask.Rankings(ctx, q.model,
 		ask.Question{Problems: []gemm.Problem{q.problem}, Kernel: q.ladder.Family, Top: 1})
 	if err != nil {

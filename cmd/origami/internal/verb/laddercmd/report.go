@@ -11,10 +11,10 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// page writes the tables and the figures.
-func (w *writer) page(r *report.Report) {
+func (w *outcome) page(r *report.Report) {
 	r.Heading(1, fmt.Sprintf("SGEMM ladder on %s, %s", w.desc.DeviceName, w.problem))
-	all := writer{w.outcome, true}
+	all := *w
+	all.terms = true
 	r.Table(all.columns().Text(w.entries))
 	w.figures(r)
 	r.Heading(2, "Claims")
@@ -26,7 +26,7 @@ func (w *writer) page(r *report.Report) {
 }
 
 // figures draws the rates of the rungs, and the rungs under the roof of DRAM at each of their three intensities.
-func (w *writer) figures(r *report.Report) {
+func (w *outcome) figures(r *report.Report) {
 	peak, dram := float64(w.desc.PeakFor(w.problem.DType)), ask.PeakBandwidth(w.model)
 	if peak <= 0 || dram <= 0 {
 		return // no roof to draw them under
@@ -69,7 +69,7 @@ func (w *writer) figures(r *report.Report) {
 }
 
 // rate is the rate for a time, NaN if there is none.
-func (w *writer) rate(t unit.Seconds) unit.FlopsPerSecond {
+func (w *outcome) rate(t unit.Seconds) unit.FlopsPerSecond {
 	if t <= 0 {
 		return unit.FlopsPerSecond(math.NaN())
 	}

@@ -16,12 +16,6 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// writer writes an outcome.
-type writer struct {
-	*outcome
-	terms bool
-}
-
 // The JSON of `ladder`.
 type (
 	object struct {
@@ -42,7 +36,7 @@ type (
 	}
 )
 
-func (w *writer) write(s *iostreams.Streams, f table.Format) error {
+func (w *outcome) write(s *iostreams.Streams, f table.Format) error {
 	switch f {
 	case table.JSON:
 		return table.JSONLine(s, w.object())
@@ -54,8 +48,7 @@ func (w *writer) write(s *iostreams.Streams, f table.Format) error {
 	}
 }
 
-// table writes the rungs, and below them the claims.
-func (w *writer) table(s *iostreams.Streams) {
+func (w *outcome) table(s *iostreams.Streams) {
 	s.Printf("device      %s (%s)\n", w.desc.DeviceName, w.desc.ID())
 	s.Printf("problem     %s\n\n", w.problem)
 	_ = w.columns().Write(s, table.Table, w.entries) // an error of the screen shows when it is flushed
@@ -68,7 +61,7 @@ func (w *writer) table(s *iostreams.Streams) {
 }
 
 // sources are where measured times are from, each once.
-func (w *writer) sources() (list []string) {
+func (w *outcome) sources() (list []string) {
 	for i := range w.entries {
 		if source := w.entries[i].Source; source != "" && !slices.Contains(list, source) {
 			list = append(list, source)
@@ -86,7 +79,7 @@ const (
 )
 
 // columns are the columns of the rungs: for programs full numbers in base units, each line with its problem and device.
-func (w *writer) columns() table.Columns[ladder.Entry] {
+func (w *outcome) columns() table.Columns[ladder.Entry] {
 	type entry = ladder.Entry
 	three := func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
 	number := func(names string, of func(*entry) float64, people func(float64) string) table.Column[entry] {
@@ -188,15 +181,14 @@ func (w *writer) columns() table.Columns[ladder.Entry] {
 	return c
 }
 
-// claims is the table of verdicts.
-func (w *writer) claims() (header []string, rows [][]string) {
+func (w *outcome) claims() (header []string, rows [][]string) {
 	for _, j := range w.verdicts {
 		rows = append(rows, []string{j.Verdict.String(), j.Rung + " " + j.Text, j.Evidence})
 	}
 	return []string{"verdict", "claim", "evidence"}, rows
 }
 
-func (w *writer) object() object {
+func (w *outcome) object() object {
 	out := object{Arch: w.desc.Arch, Device: w.desc.Device, Model: w.desc.Model, ModelClass: w.desc.ModelClass,
 		Kernel: w.ladder.Family, Problem: w.problem.Record(), Rungs: w.columns().Objects(w.entries)}
 	for _, j := range w.verdicts {

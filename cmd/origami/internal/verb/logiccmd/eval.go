@@ -67,7 +67,7 @@ func newEval(f *session.Factory) *cobra.Command {
 const mostFolds = 100
 
 func (o *evalOptions) run(ctx context.Context, args []string) error {
-	l, err := read(ctx, args)
+	l, err := session.ReadLogic(ctx, args[0])
 	if err != nil {
 		return err
 	}

@@ -228,7 +228,6 @@ func (g *gain) lines() [][2]string {
 	return [][2]string{{"times", g.subject}, {"sizes", strconv.Itoa(len(g.sizes))}, {"one kernel", g.one.String()}}
 }
 
-// page writes the tables and a figure.
 func (g *gain) page(r *out.Report) {
 	r.Heading(1, "What tuned kernels are worth: "+g.subject)
 	var lines []string

@@ -3,8 +3,6 @@
 package logiccmd
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -101,16 +99,10 @@ func export(l *tensile.Logic, form, name string) ([]byte, error) {
 	return nil, diag.Inputf("there is no form %q", form).At("--to").Do("use one of go, c, classic, map, json")
 }
 
-// write writes a file, or to stdout.
 func write(f *session.Factory, output string, text []byte) error {
 	if output == "" {
 		_, err := f.Streams.Writer().Write(text)
 		return err
 	}
 	return session.WriteFile(output, "--output", text)
-}
-
-// read reads the logic of a command line.
-func read(ctx context.Context, args []string) (*tensile.Logic, error) {
-	return session.ReadLogic(ctx, args[0])
 }

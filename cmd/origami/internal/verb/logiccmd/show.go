@@ -21,7 +21,7 @@ func newShow(f *session.Factory) *cobra.Command {
 		Example: "  origami logic show h200.json",
 		Args:    oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := read(cmd.Context(), args)
+			l, err := session.ReadLogic(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -106,7 +106,6 @@ func regrets(l *tensile.Logic, t *logic.Table) []regret {
 		{"nearest other size", l.Regret(t, logic.NearestOther)}}
 }
 
-// regretColumns are the columns of a regret.
 func regretColumns[T any](of func(*T) *logic.Regret) table.Columns[T] {
 	return table.Columns[T]{
 		table.Col("sizes", func(x *T) int { return of(x).Sizes }),
@@ -116,7 +115,6 @@ func regretColumns[T any](of func(*T) *logic.Regret) table.Columns[T] {
 	}
 }
 
-// report writes the regret of a logic.
 func report(f *session.Factory, l *tensile.Logic, list []regret) error {
 	columns := append(table.Columns[regret]{table.Col("layer", func(r *regret) string { return r.layer })},
 		regretColumns(func(r *regret) *logic.Regret { return &r.Regret })...)

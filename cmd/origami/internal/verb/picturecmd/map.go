@@ -58,7 +58,6 @@ func NewMap(f *session.Factory) *cobra.Command {
 	return cmd
 }
 
-// register adds the flags.
 func (o *MapOptions) register(flags *pflag.FlagSet) {
 	o.Query.RegisterGrid(flags, &o.Grid)
 	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set: map what was measured, at its sizes")

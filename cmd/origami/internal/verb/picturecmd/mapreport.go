@@ -13,7 +13,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 )
 
-// page writes the tables and the maps.
 func (out *outcome) page(r *report.Report) {
 	r.Heading(1, out.subject)
 	lines := make([]string, len(out.heading))

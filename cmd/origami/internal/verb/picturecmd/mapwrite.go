@@ -28,7 +28,6 @@ func (out *outcome) write(s *iostreams.Streams, format table.Format) error {
 	return nil
 }
 
-// winners is a table of kernels.
 func (out *outcome) winners() (header []string, rows [][]string) {
 	return table.Columns[kernel]{
 		table.Text("kernel", func(k *kernel) string { return strconv.Itoa(k.number) }),
@@ -92,7 +91,6 @@ func whole(v, least int) string {
 	return strconv.Itoa(v)
 }
 
-// answers are the sizes as plain values.
 func (out *outcome) answers() []ask.Cell {
 	answers := make([]ask.Cell, len(out.cells))
 	for i := range out.cells {

@@ -56,7 +56,6 @@ func NewRoofline(f *session.Factory) *cobra.Command {
 	return cmd
 }
 
-// register adds the flags.
 func (o *RooflineOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	flags.StringArrayVar(&o.Configs, "config", nil,
@@ -138,7 +137,6 @@ func (o *RooflineOptions) problems(ctx context.Context) (*session.ProblemList, e
 	return o.Query.List(ctx, o.Factory)
 }
 
-// open opens the architectures of the command line.
 func (o *RooflineOptions) open(ctx context.Context) ([]ask.Contender, error) {
 	f := o.Factory
 	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)

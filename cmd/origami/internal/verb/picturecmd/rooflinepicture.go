@@ -210,7 +210,6 @@ func fastest(sweep []dataset.Measurement) (best *dataset.Measurement) {
 	return best
 }
 
-// recorded reads the measurements.
 func (o *RooflineOptions) recorded(ctx context.Context, s *placedSide) (*dataset.Dataset, error) {
 	if o.Records != "" {
 		return datastore.Folder(ctx, s.Describe(), o.Factory.Settings.Kernel, "--records", o.Records)

@@ -70,7 +70,6 @@ func (p *picture) write(s *iostreams.Streams, format table.Format) error {
 	return p.columns().Write(s, format, p.kernels)
 }
 
-// roof is a ceiling of a device for a type.
 type roof struct {
 	*roofline.Ceiling
 	device, dtype string
@@ -87,7 +86,6 @@ func (p *picture) roofs() (rows []roof) {
 	return rows
 }
 
-// ceilings are the columns of ceilings.
 func (p *picture) ceilings() table.Columns[roof] {
 	return table.Columns[roof]{
 		table.Col("device", func(r *roof) string { return r.device }),
@@ -115,7 +113,6 @@ func (k *placed) at(l roofline.Level) *roofline.Point {
 	return nil
 }
 
-// columns are the columns of kernels.
 func (p *picture) columns() table.Columns[placed] {
 	c := table.Columns[placed]{
 		table.Col("device", func(k *placed) string { return p.sides[k.side].Label() }),

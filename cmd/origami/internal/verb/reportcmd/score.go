@@ -18,7 +18,6 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// scores adds how well each model did against measurements.
 func (b *builder) scores() {
 	s := b.page.Section("How good the models are")
 	for i := range b.subjects {
@@ -127,7 +126,6 @@ func verdictOf(s *subject, records *score.Subset, kept []score.Evaluation) *verd
 	return v
 }
 
-// scoreOf adds how a model did.
 func scoreOf(to *report.Section, s *subject) {
 	to.Heading(s.Describe().DeviceName)
 	if s.verdict == nil {

@@ -21,14 +21,14 @@ func complete(root *cobra.Command, f *session.Factory) {
 	register(root, "device", fromNamedArchs(f, deviceNames))
 	register(root, "model", fromNamedArchs(f, func(e arch.ArchEntry) []string { return plainWords(e.Models) }))
 	register(root, "option", fromManifests(f, optionWords))
-	register(root, "rung", fixed(config.Rungs()))
-	register(root, "format", fixed(config.Formats))
-	register(root, "log-level", fixed(config.LogLevels))
+	register(root, "rung", cobra.FixedCompletions(config.Rungs(), cobra.ShellCompDirectiveNoFileComp))
+	register(root, "format", cobra.FixedCompletions(config.Formats, cobra.ShellCompDirectiveNoFileComp))
+	register(root, "log-level", cobra.FixedCompletions(config.LogLevels, cobra.ShellCompDirectiveNoFileComp))
 	dtypes, outputs := typeNames(gemm.DTypes()), typeNames(gemm.OutputTypes())
 	for _, cmd := range root.Commands() {
 		if cmd.Flags().Lookup("dtype") != nil {
-			register(cmd, "dtype", fixed(dtypes))
-			register(cmd, "out-dtype", fixed(outputs))
+			register(cmd, "dtype", cobra.FixedCompletions(dtypes, cobra.ShellCompDirectiveNoFileComp))
+			register(cmd, "out-dtype", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))
 			register(cmd, "kernel", fromNamedArchs(f, func(e arch.ArchEntry) []string { return plainWords(e.Kernels) }))
 		}
 		for _, sub := range cmd.Commands() {
@@ -49,13 +49,6 @@ func typeNames(types []gemm.DType) (names []string) {
 func register(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
 		panic(err) // the flag does not exist: a bug that every run would show
-	}
-}
-
-// fixed completes words that do not depend on plugins.
-func fixed(words []string) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"syscall"
 
@@ -25,28 +24,14 @@ const (
 	exitTerminated ExitCode = 128 + ExitCode(syscall.SIGTERM)
 )
 
-// codeOfSignal returns the code of a command that a signal ended.
-func codeOfSignal(s os.Signal) ExitCode {
-	switch s {
-	case syscall.SIGHUP:
-		return exitHangup
-	case syscall.SIGTERM:
-		return exitTerminated
-	default:
-		return exitInterrupt
-	}
-}
-
 // ExitCodes lists the codes with their meaning, in numeric order.
 func ExitCodes() []struct {
-	Code    ExitCode
-	Name    string
-	Meaning string
+	Code          ExitCode
+	Name, Meaning string
 } {
 	return []struct {
-		Code    ExitCode
-		Name    string
-		Meaning string
+		Code          ExitCode
+		Name, Meaning string
 	}{
 		{exitOK, "ok", "everything that was asked was answered; also when the reader of a pipe went away"},
 		{exitOther, "other", "a failure that no input causes: a bug, an unwritable output"},

@@ -22,8 +22,12 @@ func (i interruption) Error() string { return i.signal.String() }
 // codeOf returns the exit code for an interrupted command.
 func codeOf(ctx context.Context) ExitCode {
 	var i interruption
-	_ = errors.As(context.Cause(ctx), &i)
-	return codeOfSignal(i.signal)
+	if errors.As(context.Cause(ctx), &i) {
+		if number, ok := i.signal.(syscall.Signal); ok {
+			return 128 + ExitCode(number)
+		}
+	}
+	return exitInterrupt
 }
 
 // untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP cancels. The second one has its default

@@ -83,14 +83,9 @@ func (c *comparison) ask(ctx context.Context, inUse, measured arch.Architecture)
 	return nil
 }
 
-// changed counts the picks that differ.
-func (c *comparison) changed() (n int) {
-	for _, p := range c.picks {
-		if p.before != p.after {
-			n++
-		}
-	}
-	return n
+// changed lists the picks that differ.
+func (c *comparison) changed() []pick {
+	return slices.DeleteFunc(slices.Clone(c.picks), func(p pick) bool { return p.before == p.after })
 }
 
 // used returns the number in use in the place of a measured one.

@@ -7,48 +7,62 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// The JSON of `calibrate`.
-type (
-	calibrateObject struct {
-		Device  string       `json:"driver_device_name"`
-		Arch    string       `json:"arch"`
-		InUse   string       `json:"in_use"`
-		Records string       `json:"records"`
-		Numbers []ask.Object `json:"numbers"`
-		Probes  []probeValue `json:"probes"`
-		Picks   picksJSON    `json:"picks"`
+// probeColumns are the keys of the probes in JSON, of which a row has the name.
+func (r *outcome) probeColumns() table.Columns[string] {
+	known := func(name *string, v float64) *float64 {
+		if r.values[*name].Rounds < calibrate.MinRounds {
+			return nil
+		}
+		return &v
 	}
-	probeValue struct {
-		Name    string   `json:"name"`
-		Value   *float64 `json:"value"`
-		Unit    string   `json:"unit"`
-		Clock   float64  `json:"clock_hz,omitempty"`
-		Spread  *float64 `json:"spread"`
-		Rounds  int      `json:"rounds"`
-		Refused string   `json:"refused,omitempty"`
+	return table.Columns[string]{
+		table.Col("name", func(name *string) string { return *name }),
+		table.Col("value", func(name *string) *float64 { return known(name, r.values[*name].Value) }),
+		table.Col("unit", func(name *string) string { return r.values[*name].Unit }),
+		table.Col("clock_hz", func(name *string) float64 { return float64(r.values[*name].Clock) }).Omit(),
+		table.Col("spread", func(name *string) *float64 { return known(name, r.values[*name].Spread) }),
+		table.Col("rounds", func(name *string) int { return r.values[*name].Rounds }),
+		table.Col("refused", func(name *string) string { return r.refused[*name] }).Omit(),
 	}
-	picksJSON struct {
-		Model      string          `json:"model"`
-		ModelClass arch.ModelClass `json:"model_class,omitempty"`
-		Kernel     string          `json:"kernel"`
-		Rung       arch.Rung       `json:"rung"`
-		Sizes      int             `json:"sizes"`
-		Changed    []pickJSON      `json:"changed"`
+}
+
+// pickColumns are the keys of a changed pick in JSON.
+var pickColumns = table.Columns[pick]{
+	table.Col("problem", func(p *pick) gemm.Record { return p.problem.Record() }),
+	table.Col("before", func(p *pick) gemm.Config { return p.before }),
+	table.Col("after", func(p *pick) gemm.Config { return p.after }),
+	table.Col("predicted_before_seconds", func(p *pick) float64 { return float64(p.predictedBefore) }),
+	table.Col("predicted_after_seconds", func(p *pick) float64 { return float64(p.predictedAfter) }),
+}
+
+// object is the answer in JSON.
+func (c *comparison) object() table.Columns[outcome] {
+	kernel := ""
+	if len(c.inUse.Kernels) > 0 {
+		kernel = c.inUse.Kernels[0]
 	}
-	pickJSON struct {
-		Problem         gemm.Record `json:"problem"`
-		Before          gemm.Config `json:"before"`
-		After           gemm.Config `json:"after"`
-		PredictedBefore float64     `json:"predicted_before_seconds"`
-		PredictedAfter  float64     `json:"predicted_after_seconds"`
+	return table.Columns[outcome]{
+		table.Col("driver_device_name", func(r *outcome) string { return r.records.Device.Name }),
+		table.Col("arch", func(r *outcome) string { return r.records.Device.Arch }),
+		table.Const[outcome]("in_use", c.inUse.ID()),
+		table.Col("records", func(r *outcome) string { return r.file }),
+		table.Col("numbers", func(r *outcome) []ask.Object { return c.columns().Objects(r.numbers) }),
+		table.Col("probes", func(r *outcome) []ask.Object {
+			return r.probeColumns().Objects(slices.Sorted(maps.Keys(r.values)))
+		}),
+		table.Const[outcome]("picks.model", c.inUse.Model),
+		table.Const[outcome]("picks.model_class", c.inUse.ModelClass).Omit(),
+		table.Const[outcome]("picks.kernel", kernel),
+		table.Const[outcome]("picks.rung", c.rung),
+		table.Const[outcome]("picks.sizes", len(c.picks)),
+		table.Const[outcome]("picks.changed", pickColumns.Objects(c.changed())),
 	}
-)
+}
 
 // columns are the columns of the numbers. The methods are too long for people; they are in the device file and in docs.
 func (c *comparison) columns() table.Columns[calibrate.Number] {
@@ -85,7 +99,7 @@ func (c *comparison) columns() table.Columns[calibrate.Number] {
 
 func (o *CalibrateOptions) write(r *outcome, c *comparison, format table.Format) error {
 	if format == table.JSON {
-		return table.JSONLine(o.Factory.Streams, newCalibrateObject(r, c))
+		return table.JSONLine(o.Factory.Streams, c.object().Object(r))
 	}
 	if err := c.columns().Write(o.Factory.Streams, format, r.numbers); err != nil {
 		return err
@@ -98,39 +112,9 @@ func (o *CalibrateOptions) write(r *outcome, c *comparison, format table.Format)
 func (o *CalibrateOptions) notes(c *comparison) {
 	s := o.Factory.Streams
 	s.Note(fmt.Sprintf("the numbers in use are those of %s; with the measured ones %d of %d picks of the model %s change "+
-		"(%s)", c.inUse.ID(), c.changed(), len(c.picks), c.inUse.Model, c.rung))
-	for _, p := range c.picks {
-		if p.before != p.after {
-			s.Note(fmt.Sprintf("%s: %s, was %s, which takes %s longer by these numbers", p.problem, p.after, p.before,
-				digits.Percent(float64(p.predictedBefore/p.predictedAfter)-1)))
-		}
+		"(%s)", c.inUse.ID(), len(c.changed()), len(c.picks), c.inUse.Model, c.rung))
+	for _, p := range c.changed() {
+		s.Note(fmt.Sprintf("%s: %s, was %s, which takes %s longer by these numbers", p.problem, p.after, p.before,
+			digits.Percent(float64(p.predictedBefore/p.predictedAfter)-1)))
 	}
-}
-
-func newCalibrateObject(r *outcome, c *comparison) calibrateObject {
-	out := calibrateObject{Device: r.records.Device.Name, Arch: r.records.Device.Arch, InUse: c.inUse.ID(),
-		Records: r.file, Numbers: c.columns().Objects(r.numbers),
-		Picks: picksJSON{Model: c.inUse.Model, ModelClass: c.inUse.ModelClass, Rung: c.rung,
-			Sizes: len(c.picks), Changed: []pickJSON{}}}
-	if len(c.inUse.Kernels) > 0 {
-		out.Picks.Kernel = c.inUse.Kernels[0]
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.values)) {
-		out.Probes = append(out.Probes, newProbeValue(name, r.values[name], r.refused[name]))
-	}
-	for _, p := range c.picks {
-		if p.before != p.after {
-			out.Picks.Changed = append(out.Picks.Changed, pickJSON{p.problem.Record(), p.before, p.after,
-				float64(p.predictedBefore), float64(p.predictedAfter)})
-		}
-	}
-	return out
-}
-
-func newProbeValue(name string, v calibrate.Value, refused string) probeValue {
-	p := probeValue{Name: name, Unit: v.Unit, Clock: float64(v.Clock), Rounds: v.Rounds, Refused: refused}
-	if v.Rounds >= calibrate.MinRounds {
-		p.Value, p.Spread = &v.Value, &v.Spread
-	}
-	return p
 }

@@ -292,10 +292,10 @@ func (o *FitOptions) adopt(
 
 // fitted is the section of the device file: the adopted constants, and those that were in the file before.
 func fitted(before *hw.Fitted, a *answer, problems []gemm.Problem) *hw.Fitted {
-	day := time.Now().UTC().Format(time.DateOnly)
-	source := fmt.Sprintf("fitted to %s (%d times of %d problems) by %s, %s", a.names(), a.adoption.Times,
+	day, names := time.Now().UTC().Format(time.DateOnly), strings.Join(a.names(), ", ")
+	source := fmt.Sprintf("fitted to %s (%d times of %d problems) by %s, %s", names, a.adoption.Times,
 		a.adoption.Problems, session.Software(), day)
-	f := &hw.Fitted{Model: a.arch.Model, Kernel: a.sets[0].Kernel, DataSet: a.names(), Source: source, Date: day,
+	f := &hw.Fitted{Model: a.arch.Model, Kernel: a.sets[0].Kernel, DataSet: names, Source: source, Date: day,
 		Values: map[string]hw.FittedValue{}}
 	if before != nil {
 		for name, v := range before.Values {
@@ -323,10 +323,10 @@ func fitted(before *hw.Fitted, a *answer, problems []gemm.Problem) *hw.Fitted {
 }
 
 // names are the data sets.
-func (a *answer) names() string {
+func (a *answer) names() []string {
 	names := make([]string, len(a.sets))
 	for i, s := range a.sets {
 		names[i] = s.Name
 	}
-	return strings.Join(names, ", ")
+	return names
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -15,30 +16,30 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// The JSON of `fit`.
-type (
-	fitObject struct {
-		Device     string          `json:"device"`
-		Model      string          `json:"model"`
-		ModelClass arch.ModelClass `json:"model_class,omitempty"`
-		Kernel     string          `json:"kernel"`
-		Records    []string        `json:"records"`
-		Problems   int             `json:"problems"`
-		Times      int             `json:"times"`
-		Adopted    bool            `json:"adopted"`
-		Refused    string          `json:"refused,omitempty"`
-		Before     outcomeJSON     `json:"before"`
-		After      outcomeJSON     `json:"after"`
-		Quantities []ask.Object    `json:"quantities"`
-		File       string          `json:"file,omitempty"`
-	}
-	outcomeJSON struct {
-		Loss       float64 `json:"loss"`
-		Error      float64 `json:"median_error"`
-		Efficiency float64 `json:"efficiency"`
-		Worst      float64 `json:"worst_efficiency"`
-	}
-)
+// outcomeColumns are the keys of what a fit comes to in JSON.
+var outcomeColumns = table.Columns[fit.Outcome]{
+	table.Col("loss", func(o *fit.Outcome) float64 { return o.Loss }),
+	table.Col("median_error", func(o *fit.Outcome) float64 { return o.Error }),
+	table.Col("efficiency", func(o *fit.Outcome) float64 { return o.Efficiency }),
+	table.Col("worst_efficiency", func(o *fit.Outcome) float64 { return o.Worst }),
+}
+
+// object are the keys of the answer in JSON.
+var object = table.Columns[answer]{
+	table.Col("device", func(a *answer) string { return a.arch.ID() }),
+	table.Col("model", func(a *answer) string { return a.arch.Model }),
+	table.Col("model_class", func(a *answer) arch.ModelClass { return a.arch.ModelClass }).Omit(),
+	table.Col("kernel", func(a *answer) string { return a.sets[0].Kernel }),
+	table.Col("records", (*answer).names),
+	table.Col("problems", func(a *answer) int { return a.adoption.Problems }),
+	table.Col("times", func(a *answer) int { return a.adoption.Times }),
+	table.Col("adopted", func(a *answer) bool { return a.adoption.Refused == "" }),
+	table.Col("refused", func(a *answer) string { return a.adoption.Refused }).Omit(),
+	table.Col("before", func(a *answer) ask.Object { return outcomeColumns.Object(&a.adoption.Before) }),
+	table.Col("after", func(a *answer) ask.Object { return outcomeColumns.Object(&a.adoption.After) }),
+	table.Col("quantities", func(a *answer) []ask.Object { return columns.Objects(a.adoption.Quantities) }),
+	table.Col("file", func(a *answer) string { return a.file }).Omit(),
+}
 
 // columns are the columns of the constants.
 var columns = table.Columns[fit.Adopted]{
@@ -61,18 +62,6 @@ var columns = table.Columns[fit.Adopted]{
 	table.Col("kept_because", func(q *fit.Adopted) string { return q.Kept }).Omit(),
 }
 
-func newFitObject(a *answer) fitObject {
-	out := fitObject{Device: a.arch.ID(), Model: a.arch.Model, ModelClass: a.arch.ModelClass, Kernel: a.sets[0].Kernel,
-		Problems: a.adoption.Problems,
-		Times:    a.adoption.Times, Adopted: a.adoption.Refused == "", Refused: a.adoption.Refused, File: a.file,
-		Before: outcomeJSON(a.adoption.Before), After: outcomeJSON(a.adoption.After),
-		Quantities: columns.Objects(a.adoption.Quantities)}
-	for _, s := range a.sets {
-		out.Records = append(out.Records, s.Name)
-	}
-	return out
-}
-
 // folds is the range over the folds, NaN of a quantity that was fitted in none.
 func folds(q *fit.Adopted) (low, high float64) {
 	if q.FoldHigh == 0 {
@@ -85,7 +74,7 @@ func folds(q *fit.Adopted) (low, high float64) {
 func (a *answer) write(s *iostreams.Streams, format table.Format, asked bool) error {
 	var err error
 	if format == table.JSON {
-		err = table.JSONLine(s, newFitObject(a))
+		err = table.JSONLine(s, object.Object(a))
 	} else {
 		err = columns.Write(s, format, a.adoption.Quantities)
 	}
@@ -100,7 +89,7 @@ func (a *answer) write(s *iostreams.Streams, format table.Format, asked bool) er
 func (a *answer) notes(s *iostreams.Streams, asked bool) {
 	b, f := a.adoption.Before, a.adoption.After
 	s.Note(fmt.Sprintf("fitted to %d times of %s, in %s", a.adoption.Times,
-		digits.Plural(a.adoption.Problems, "problem", "problems"), a.names()))
+		digits.Plural(a.adoption.Problems, "problem", "problems"), strings.Join(a.names(), ", ")))
 	if b != f {
 		s.Note(fmt.Sprintf("on problems left out of the fit: times are off by %s at the median, were %s; "+
 			"picks reach %s of the fastest measured kernel, worst %s, were %s, worst %s",

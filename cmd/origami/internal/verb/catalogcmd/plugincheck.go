@@ -1,6 +1,7 @@
 package catalogcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -54,15 +55,44 @@ func newCheck(f *session.Factory, connect func(config.Settings, string, func(str
 	return cmd
 }
 
-// checked is a line of `plugin check --json`.
-type checked struct {
-	Plugin   string   `json:"plugin"`             // the plugin
-	Check    string   `json:"check"`              // the [check](conformance.md)
-	Result   string   `json:"result"`             // how it ended
-	Seconds  float64  `json:"seconds"`            // how long it took
-	Findings []string `json:"findings,omitempty"` // what was found, if it failed
-	Reason   string   `json:"reason,omitempty"`   // why it was skipped
-	Demands  string   `json:"demands"`            // what the check demands
+// resultColumns are the columns of checks. people see lines of text, see writeResult.
+func resultColumns(plugin string) table.Columns[conformance.Result] {
+	type result = conformance.Result
+	seconds := func(r *result) float64 { return r.Took.Round(time.Microsecond).Seconds() }
+	return table.Columns[result]{
+		table.Const[result]("plugin|-", plugin),
+		table.Col("check", func(r *result) string { return r.Name }),
+		table.Col("result", func(r *result) string { return strings.ToLower(resultOf(r)) }).CSV(resultOf),
+		table.Col("seconds", seconds).CSV(func(r *result) string { return fmt.Sprintf("%.3f", seconds(r)) }),
+		table.Col("findings|-", func(r *result) []string { return r.Findings }).Omit(),
+		table.Col("reason|-", func(r *result) string { return r.Skipped }).Omit(),
+		table.Col("demands|-", func(r *result) string { return r.Doc }),
+		table.Col("-|detail", func(r *result) string {
+			return cmp.Or(r.Skipped, strings.Join(r.Findings, " | "))
+		}),
+	}
+}
+
+func resultOf(r *conformance.Result) string {
+	switch {
+	case r.Failed():
+		return "FAIL"
+	case r.Skipped != "":
+		return "skip"
+	}
+	return "ok"
+}
+
+// writeResult writes a check for people.
+func writeResult(s *iostreams.Streams, r *conformance.Result) error {
+	s.Printf("%s\n", strings.TrimRight(fmt.Sprintf("%-4s  %-18s %s", resultOf(r), r.Name, r.Skipped), " "))
+	if r.Failed() {
+		s.Printf("      demanded: %s\n", r.Doc)
+	}
+	for _, finding := range r.Findings {
+		s.Printf("      - %s\n", finding)
+	}
+	return nil
 }
 
 func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o conformance.Options) error {
@@ -83,9 +113,15 @@ func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o
 		checks = conformance.ExecutorChecks()
 	}
 
-	out := newReporter(f, info.Name)
-	failed := 0
-	progress := newProgress(f.Streams, checks)
+	write := func(r *conformance.Result) error { return writeResult(f.Streams, r) }
+	if format := f.Format(); format != table.Table {
+		write = resultColumns(info.Name).Stream(f.Streams, format)
+	}
+	failed, done := 0, 0
+	bar := &table.Bar{}
+	if !f.Streams.Terminal { // lines of results on the same terminal are progress enough
+		bar = table.NewBar(f.Streams, checks[0].Name)
+	}
 	conformance.Run(ctx, info.Name, conn, checks, o, func(r conformance.Result) {
 		if ctx.Err() != nil {
 			return // interrupted: the remaining checks say nothing about the plugin
@@ -93,12 +129,17 @@ func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o
 		if r.Failed() {
 			failed++
 		}
-		progress.done()
+		if done++; done < len(checks) {
+			bar.Set(int64(done), int64(len(checks)))
+			bar.SetMessage(checks[done].Name)
+		}
 		if err == nil {
-			err = out.add(&r)
+			if err = write(&r); err == nil {
+				err = f.Streams.Flush()
+			}
 		}
 	})
-	progress.stop()
+	bar.Stop()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -144,83 +185,4 @@ func cause(err error) error {
 		return p.Err
 	}
 	return err
-}
-
-// reporter writes the outcome of each check as it comes.
-type reporter struct {
-	f         *session.Factory
-	plugin    string
-	delimited *table.Delimited // nil for a table and JSON
-}
-
-func newReporter(f *session.Factory, plugin string) *reporter {
-	r := &reporter{f: f, plugin: plugin}
-	if format := f.Format(); format == table.CSV || format == table.TSV {
-		r.delimited = table.NewDelimited(f.Streams, format, []string{"check", "result", "seconds", "detail"})
-	}
-	return r
-}
-
-func (w *reporter) add(r *conformance.Result) error {
-	result := "ok"
-	switch {
-	case r.Failed():
-		result = "FAIL"
-	case r.Skipped != "":
-		result = "skip"
-	}
-	seconds := r.Took.Round(time.Microsecond).Seconds()
-	switch {
-	case w.f.Format() == table.JSON:
-		if err := table.JSONLine(w.f.Streams, checked{w.plugin, r.Name, strings.ToLower(result), seconds, r.Findings,
-			r.Skipped, r.Doc}); err != nil {
-			return err
-		}
-	case w.delimited != nil:
-		detail := strings.Join(r.Findings, " | ")
-		if r.Skipped != "" {
-			detail = r.Skipped
-		}
-		if err := w.delimited.Write([]string{r.Name, result, fmt.Sprintf("%.3f", seconds), detail}); err != nil {
-			return err
-		}
-	default:
-		w.f.Streams.Printf("%s\n", strings.TrimRight(fmt.Sprintf("%-4s  %-18s %s", result, r.Name, r.Skipped), " "))
-		if r.Failed() {
-			w.f.Streams.Printf("      demanded: %s\n", r.Doc)
-		}
-		for _, finding := range r.Findings {
-			w.f.Streams.Printf("      - %s\n", finding)
-		}
-	}
-	return w.f.Streams.Flush()
-}
-
-// progress shows the current check and the number of remaining ones on a terminal.
-type progress struct {
-	checks []conformance.Check
-	next   int
-	bar    *table.Bar // nil for none
-}
-
-func newProgress(s *iostreams.Streams, checks []conformance.Check) *progress {
-	p := &progress{checks: checks}
-	if !s.Terminal { // lines of results on the same terminal are progress enough
-		p.bar = table.NewBar(s, checks[0].Name)
-	}
-	return p
-}
-
-// done reports a finished check.
-func (p *progress) done() {
-	if p.next++; p.bar != nil && p.next < len(p.checks) {
-		p.bar.Set(int64(p.next), int64(len(p.checks)))
-		p.bar.SetMessage(p.checks[p.next].Name)
-	}
-}
-
-func (p *progress) stop() {
-	if p.bar != nil {
-		p.bar.Stop()
-	}
 }

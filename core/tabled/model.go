@@ -32,6 +32,9 @@ type Model struct {
 	// AnyAccess says that the model has the cost of accesses to memory of any width. Other models refuse problems whose
 	// rows are aligned to less than the widest access.
 	AnyAccess bool
+	// Exact says that which kernels can be used depends on the sizes of a problem. Otherwise a list holds for all problems
+	// of the same types and layout.
+	Exact bool
 	// Space returns the space of candidates of a family for an element type.
 	Space func(kernel string, t gemm.DType) arch.Space
 	// New returns an evaluation.
@@ -138,7 +141,7 @@ func Aligned(p gemm.Problem) gemm.Problem {
 }
 
 // Candidates implements arch.Architecture.
-func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+func (m *Model) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	name, f, err := m.family(s.Kernel)
 	if err != nil {
 		return nil, err
@@ -150,10 +153,16 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if err != nil {
 		return nil, err
 	}
-	e := m.begin(Aligned(p))
+	if !m.Exact {
+		p = Aligned(p)
+	}
+	e := m.begin(p)
 	defer m.evaluations.Put(e)
 	out := &arch.Candidates{}
 	for i := range all {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		reason := e.Config(&all[i])
 		if reason == "" {
 			out.Configs = append(out.Configs, all[i])

@@ -25,6 +25,29 @@ type Quantity struct {
 	Rungs []Value
 }
 
+// Bounded returns a quantity within bounds. Its source and data set are for From to say.
+func Bounded(name, unit string, value, low, high float64, doc string) Quantity {
+	return Quantity{Name: name, Unit: unit, Value: value, Low: low, High: high, Doc: doc}
+}
+
+// Over gives a quantity the range of its values over folds.
+func (q Quantity) Over(low, high float64) Quantity {
+	q.Folds = &[2]float64{low, high}
+	return q
+}
+
+// Off gives a quantity the value that removes its effect, if that is not 0.
+func (q Quantity) Off(value float64) Quantity {
+	q.Without = value
+	return q
+}
+
+// From says on which data set a quantity was fitted, and how.
+func (q Quantity) From(dataSet, source string) Quantity {
+	q.DataSet, q.Source = dataSet, source
+	return q
+}
+
 // Value is the value of a quantity from a rung on.
 type Value struct {
 	// Rung is the lowest rung that the value holds on, empty for all. Of is the generation of devices that it was found

@@ -16,6 +16,7 @@ import (
 type counts struct {
 	inputs
 	reason arch.Reason
+	detail string // of the reason
 }
 
 // counting is what counts depend on.
@@ -69,15 +70,11 @@ func (m *Model) countAnew(o operands, c gemm.Config) *counts {
 	out := &counts{}
 	f := family.Family{}
 	need := f.Resources(m.gpu, o.Operands, c, false)
-	if out.reason, _ = f.Check(m.gpu, o.Operands, c, need); out.reason != "" {
+	if out.reason, out.detail = f.Check(m.gpu, o.Operands, c, need); out.reason != "" {
 		return out
 	}
 	spec := family.Spec(o.Operands, c)
-	turn, reason, _ := spec.Turn()
-	if reason != "" {
-		out.reason = reason
-		return out
-	}
+	turn, _, _ := spec.Turn() // Check has accepted it
 	out.registers, out.sharedBytes = float64(need.Registers), float64(need.SharedMemory)
 	out.operandBytes = 4
 	if turn.WMMAs > 0 {

@@ -47,7 +47,8 @@ func Needs() []string { return slices.Concat(terms.Parameters, gpu.Limits) }
 // New opens the model for a device.
 func New(g *gpu.Device) *Model {
 	m := &Model{gpu: g, counts: map[counting]*counts{}}
-	m.Description, m.AnyAccess = g.Description(), true
+	m.Description, m.AnyAccess, m.Exact = g.Description(), true, true
+	m.Space = func(string, gemm.DType) arch.Space { return family.Family{}.Space() }
 	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
 	d := &m.Description
 	d.Model, d.Kernels, d.Rung = Family, []string{Family}, arch.RungSpec
@@ -83,6 +84,7 @@ type evaluation struct {
 	asked    gemm.Problem
 	operands operands
 	counts   *counts
+	detail   string
 	p        problem
 	t        timing
 }
@@ -99,18 +101,19 @@ func (e *evaluation) Problem(p gemm.Problem) {
 // Config implements tabled.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	e.counts = e.model.count(&e.operands, c)
+	e.detail = e.counts.detail
 	e.t.blockM, e.t.blockN, e.t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
 	e.t.numWarps, e.t.groupM = float64(c.NumWarps), float64(c.GroupM)
 	if e.counts.multiplications > 0 { // with tensor cores, which not every problem of these operands can use
-		if _, why := generator.Guard(&e.asked, *c); why != "" {
+		if _, e.detail = generator.Guard(&e.asked, *c); e.detail != "" {
 			return generator.ReasonGuard
 		}
 	}
 	return e.counts.reason
 }
 
-// Detail implements tabled.Evaluation. Candidates has the details.
-func (e *evaluation) Detail(*gemm.Config, arch.Reason) string { return "" }
+// Detail implements tabled.Evaluation, for the configuration of the last Config.
+func (e *evaluation) Detail(*gemm.Config, arch.Reason) string { return e.detail }
 
 // Estimate implements tabled.Evaluation. The bound is the resource that a K step needs longest.
 func (e *evaluation) Estimate() arch.Estimate {
@@ -138,39 +141,6 @@ func (e *evaluation) Row(dst []float64) {
 			dst[i] = arch.RejectedTotal
 		}
 	}
-}
-
-// Candidates implements arch.Architecture: the family's space, as far as it fits the device.
-func (m *Model) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	f := family.Family{}
-	if _, err := m.Description.Kernel(s.Kernel); err != nil {
-		return nil, err
-	}
-	if err := m.Description.SupportsTypes("", &p); err != nil {
-		return nil, err
-	}
-	all, err := s.Enumerate(f.Space(), f.Axes()...)
-	if err != nil {
-		return nil, err
-	}
-	operands, list := operandsOf(&p).Operands, &arch.Candidates{}
-	for i := range all {
-		if i%1024 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		reason, detail := f.Check(m.gpu, operands, all[i], f.Resources(m.gpu, operands, all[i], false))
-		if reason == "" {
-			if _, why := generator.Guard(&p, all[i]); why != "" {
-				reason, detail = generator.ReasonGuard, why
-			}
-		}
-		if reason == "" {
-			list.Configs = append(list.Configs, all[i])
-			continue
-		}
-		list.Rejected = append(list.Rejected, arch.Rejection{Config: all[i], Position: i, Reason: reason, Detail: detail})
-	}
-	return list, nil
 }
 
 // groups are the launch orders that Mapping tries.

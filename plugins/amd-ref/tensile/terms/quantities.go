@@ -118,7 +118,7 @@ var Quantities = []tabled.Quantity{
 }
 
 func fitted(name, unit, doc string, low, high float64, gfx900, gfx90a, gfx942 float64) tabled.Quantity {
-	q := tabled.Quantity{Name: name, Unit: unit, Doc: doc, Low: low, High: high}
+	q := tabled.Bounded(name, unit, 0, low, high, doc)
 	for i, value := range []float64{gfx900, gfx90a, gfx942} {
 		g := []*Generation{Vega, CDNA2, CDNA3}[i].Name
 		q.Rungs = append(q.Rungs, tabled.Value{Of: g, Value: value, DataSet: DataSet,

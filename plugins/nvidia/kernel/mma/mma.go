@@ -145,13 +145,9 @@ func (Family) Overhead() kernel.Overhead {
 	const fit = "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) with the other " +
 		"quantities as they are, 2026-11-22"
 	return kernel.Overhead{
-		Slots: tabled.Quantity{
-			Name: "mma_loop_slots", Value: 55.22, Unit: "1", Low: 10, High: 300, Folds: &[2]float64{54.7, 56.5},
-			Doc: "loop_slots of the family mma", DataSet: dataSets, Source: fit,
-		},
-		Latency: tabled.Quantity{
-			Name: "mma_step_latency", Value: 131.9, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{116, 141},
-			Doc: "step_latency of the family mma", DataSet: dataSets, Source: fit,
-		},
+		Slots: tabled.Bounded("mma_loop_slots", "1", 55.22, 10, 300, "loop_slots of the family mma").
+			Over(54.7, 56.5).From(dataSets, fit),
+		Latency: tabled.Bounded("mma_step_latency", "cycles", 131.9, 20, 600, "step_latency of the family mma").
+			Over(116, 141).From(dataSets, fit),
 	}
 }

@@ -177,22 +177,10 @@ func (Family) Overhead() kernel.Overhead {
 	const dataSet = "h200-triton"
 	const fit = "fitted on " + dataSet + " (34,240 times of 856 kernels on 40 sizes), 2026-11-22"
 	return kernel.Overhead{
-		Slots: tabled.Quantity{
-			Name:  "loop_slots",
-			Value: 108.6,
-			Unit:  "1",
-			Low:   10,
-			High:  300,
-			Folds: &[2]float64{108, 109},
-			Doc: "instructions of a warp per K step beside loads and matrix instructions: " +
-				"pointers, masks, barriers",
-			DataSet: dataSet,
-			Source:  fit,
-		},
-		Latency: tabled.Quantity{
-			Name: "step_latency", Value: 132.4, Unit: "cycles", Low: 20, High: 600, Folds: &[2]float64{122, 162},
-			Doc:     "wait and barriers of a K step with mma.sync",
-			DataSet: dataSet, Source: fit,
-		},
+		Slots: tabled.Bounded("loop_slots", "1", 108.6, 10, 300,
+			"instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers").
+			Over(108, 109).From(dataSet, fit),
+		Latency: tabled.Bounded("step_latency", "cycles", 132.4, 20, 600, "wait and barriers of a K step with mma.sync").
+			Over(122, 162).From(dataSet, fit),
 	}
 }

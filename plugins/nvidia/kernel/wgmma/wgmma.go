@@ -152,15 +152,9 @@ func (Family) Overhead() kernel.Overhead {
 	const dataSet = "h200-wgmma"
 	const fit = "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, 2026-11-23"
 	return kernel.Overhead{
-		Slots: tabled.Quantity{
-			Name: "wgmma_loop_slots", Value: 1, Unit: "1", Low: 1, High: 20, Folds: &[2]float64{1, 1},
-			Doc:     "loop_slots of the family wgmma",
-			DataSet: dataSet, Source: fit,
-		},
-		Latency: tabled.Quantity{
-			Name: "wgmma_step_latency", Value: 127.8, Unit: "cycles", Low: 10, High: 300, Folds: &[2]float64{94, 138},
-			Doc:     "step_latency of the family wgmma",
-			DataSet: dataSet, Source: fit,
-		},
+		Slots: tabled.Bounded("wgmma_loop_slots", "1", 1, 1, 20, "loop_slots of the family wgmma").
+			Over(1, 1).From(dataSet, fit),
+		Latency: tabled.Bounded("wgmma_step_latency", "cycles", 127.8, 10, 300, "step_latency of the family wgmma").
+			Over(94, 138).From(dataSet, fit),
 	}
 }

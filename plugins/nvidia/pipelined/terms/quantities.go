@@ -135,232 +135,121 @@ func from(dataSet, source string, list []tabled.Quantity) []tabled.Quantity {
 }
 
 var fitted = []tabled.Quantity{
-	{
-		Name: "launch_seconds", Value: 3.708e-06, Unit: "s", Low: 2e-6, High: 6e-6, Folds: folds(3.62e-6, 3.83e-6),
-		Doc: "launch of the kernel and the events around it",
-	},
-	{
-		Name: "wgmma_cycles", Value: 22.73, Unit: cycles, Low: 1, High: 64, Folds: folds(21.5, 23.4),
-		Doc: "least time of one wgmma m64nNk16 on an SM",
-	},
-	{
-		Name: "line_rate", Value: 0.6067, Unit: one, Low: 0.3, High: 3, Folds: folds(0.595, 0.614), Without: unlimited,
-		Doc: "128-byte lines per cycle that the copies of one SM touch",
-	},
-	{
-		Name: "l2_coalescing", Value: 1.298, Unit: one, Low: 1, High: 2, Folds: folds(1.28, 1.32), Without: unlimited,
-		Doc: "bytes that reach SMs per byte that the L2 delivers: " +
-			"presumably SMs that ask for the same line at the same time are served at once",
-	},
-	{
-		Name: "dram_efficiency", Value: 0.9702, Unit: one, Low: 0.7, High: 1.1, Folds: folds(0.942, 0.992),
-		Without: unlimited, Doc: "share of dram_perf_ratio that operands reach",
-	},
-	{
-		Name: "dram_latency_load", Value: 1.442, Unit: one, Low: 0.7, High: 3, Folds: folds(1.41, 1.45),
-		Doc: "latency of a copy ÷ hbm_latency_penalty",
-	},
-	{
-		Name: "dram_queue_load", Value: 2.41, Unit: one, Low: 0.1, High: 8, Folds: folds(2.23, 2.5), Without: 0,
-		Doc: "what a DRAM that is always busy adds to the latency ÷ hbm_latency_penalty",
-	},
-	{
-		Name: "line_latency", Value: 2.503, Unit: cycles, Low: 0.1, High: 5, Folds: folds(2.49, 2.55), Without: 0,
-		Doc: "by how much each cache line of a K step delays the last copy of one CTA",
-	},
-	{
-		Name: "shared_bandwidth", Value: 85.78, Unit: perCycle, Low: 40, High: 128, Folds: folds(84.9, 86.5),
-		Without: unlimited, Doc: "what matrix instructions read of one SM's shared memory, which has 32 banks of 4 B",
-	},
-	{
-		Name: "fill_overlap", Value: 0.6561, Unit: one, Low: 0.01, High: 1, Folds: folds(0.595, 0.798), Without: 0,
-		Doc: "share of the start of a wave that other CTAs of the SM hide if there are many",
-	},
-	{
-		Name: "load_latency", Value: 772.3, Unit: cycles, Low: 200, High: 1000, Folds: folds(752, 778),
-		Doc: "what a K step waits for an operand that is loaded when needed: L2, registers, shared memory",
-	},
-	{
-		Name: "prologue_cycles", Value: 291.6, Unit: cycles, Low: 50, High: 3000, Folds: folds(83.7, 392),
-		Doc: "start of a CTA up to its first load",
-	},
-	{
-		Name: "epilogue_bandwidth", Value: 23.65, Unit: perCycle, Low: 10, High: 50, Folds: folds(22.4, 28.2),
-		Without: unlimited, Doc: "output of one SM",
-	},
-	{
-		// Without it, the latency of the instruction itself is taken out as well.
-		Name: "ldmatrix_latency", Value: 11.87, Unit: cycles, Low: 5, High: 60, Folds: folds(8.61, 13.7), Without: -24.1,
-		Doc: "from shared memory to the operands of mma.sync",
-	},
-	{
-		Name: "spill_bandwidth", Value: 37.62, Unit: perCycle, Low: 5, High: 128, Folds: folds(37.3, 37.8),
-		Without: unlimited, Doc: "of one SM to local memory",
-	},
-	{
-		Name: "spill_share", Value: 0.7314, Unit: one, Low: 0.2, High: 2, Folds: folds(0.72, 0.769), Without: unlimited,
-		Doc: "share of l2_perf_ratio and dram_perf_ratio, which are measured with loads, that local memory reaches: " +
-			"half of it is stores",
-	},
-	{
-		Name: "energy_per_flop", Value: 8.047e-13, Unit: "J", Low: 0.2e-12, High: 1.2e-12,
-		Folds: folds(7.94e-13, 1.03e-12),
-		Doc:   "of the tensor cores and what feeds them, at the clock that the power limit leaves",
-	},
-	{
-		Name: "power_window", Value: 0.0007766, Unit: "s", Low: 1e-5, High: 1e-2, Folds: folds(0.000753, 0.00114),
-		Doc: "for how long the board may exceed its limit before the clock falls",
-	},
+	bounded("launch_seconds", "s", 3.708e-06, 2e-6, 6e-6,
+		"launch of the kernel and the events around it").Over(3.62e-6, 3.83e-6),
+	bounded("wgmma_cycles", cycles, 22.73, 1, 64, "least time of one wgmma m64nNk16 on an SM").Over(21.5, 23.4),
+	bounded("line_rate", one, 0.6067, 0.3, 3,
+		"128-byte lines per cycle that the copies of one SM touch").Over(0.595, 0.614).Off(unlimited),
+	bounded("l2_coalescing", one, 1.298, 1, 2,
+		"bytes that reach SMs per byte that the L2 delivers: presumably SMs that ask for the "+
+			"same line at the same time are served at once").Over(1.28, 1.32).Off(unlimited),
+	bounded("dram_efficiency", one, 0.9702, 0.7, 1.1,
+		"share of dram_perf_ratio that operands reach").Over(0.942, 0.992).Off(unlimited),
+	bounded("dram_latency_load", one, 1.442, 0.7, 3, "latency of a copy ÷ hbm_latency_penalty").Over(1.41, 1.45),
+	bounded("dram_queue_load", one, 2.41, 0.1, 8,
+		"what a DRAM that is always busy adds to the latency ÷ hbm_latency_penalty").Over(2.23, 2.5),
+	bounded("line_latency", cycles, 2.503, 0.1, 5,
+		"by how much each cache line of a K step delays the last copy of one CTA").Over(2.49, 2.55),
+	bounded("shared_bandwidth", perCycle, 85.78, 40, 128,
+		"what matrix instructions read of one SM's shared memory, which has 32 banks of 4 B").Over(84.9, 86.5).Off(unlimited),
+	bounded("fill_overlap", one, 0.6561, 0.01, 1,
+		"share of the start of a wave that other CTAs of the SM hide if there are many").Over(0.595, 0.798),
+	bounded("load_latency", cycles, 772.3, 200, 1000,
+		"what a K step waits for an operand that is loaded when needed: L2, registers, shared memory").Over(752, 778),
+	bounded("prologue_cycles", cycles, 291.6, 50, 3000, "start of a CTA up to its first load").Over(83.7, 392),
+	bounded("epilogue_bandwidth", perCycle, 23.65, 10, 50, "output of one SM").Over(22.4, 28.2).Off(unlimited),
+	// Without it, the latency of the instruction itself is taken out as well.
+	bounded("ldmatrix_latency", cycles, 11.87, 5, 60,
+		"from shared memory to the operands of mma.sync").Over(8.61, 13.7).Off(-24.1),
+	bounded("spill_bandwidth", perCycle, 37.62, 5, 128, "of one SM to local memory").Over(37.3, 37.8).Off(unlimited),
+	bounded("spill_share", one, 0.7314, 0.2, 2,
+		"share of l2_perf_ratio and dram_perf_ratio, which are measured with loads, that local "+
+			"memory reaches: half of it is stores").Over(0.72, 0.769).Off(unlimited),
+	bounded("energy_per_flop", "J", 8.047e-13, 0.2e-12, 1.2e-12,
+		"of the tensor cores and what feeds them, at the clock that the power limit leaves").Over(7.94e-13, 1.03e-12),
+	bounded("power_window", "s", 0.0007766, 1e-5, 1e-2,
+		"for how long the board may exceed its limit before the clock falls").Over(0.000753, 0.00114),
 }
 
 // fittedMMA are the quantities that only kernels of the family mma tell. Those of all its kernels are fitted together.
 var fittedMMA = []tabled.Quantity{
-	{
-		Name: "hot_line_bandwidth", Value: 986.5, Unit: perCycle, Low: 64, High: 5120, Folds: folds(944.7, 1032),
-		Without: unlimited, Doc: "what all SMs together get of the lines of one row: " +
-			"a kernel that repeats rows reads it again for every row of a tile beyond the matrix",
-	},
-	{
-		Name: "sector_cost", Value: 1.477, Unit: one, Low: 0.1, High: 4, Folds: folds(1.2, 1.62), Without: 0,
-		Doc: "lines that a copy costs besides if a sector ends within each of its parts",
-	},
-	{
-		Name: "convert_rate", Value: 2.483, Unit: one, Low: 0.1, High: 8, Folds: folds(2.4, 2.53), Without: unlimited,
-		Doc: "instructions of warps that convert operands, per cycle of an SM",
-	},
-	{
-		Name: "fma_share", Value: 0.7624, Unit: one, Low: 0.3, High: 1.2, Folds: folds(0.751, 0.770), Without: 1,
-		Doc: "rate of FMA ÷ its peak: presumably operands that are in the same bank of the register file",
-	},
-	{
-		Name: "fma_load_rate", Value: 0.6114, Unit: one, Low: 0.1, High: 4,
-		Folds: folds(0.607, 0.616), Without: unlimited,
-		Doc: "loads of warps from shared memory for FMA, per cycle of an SM",
-	},
-	{
-		Name: "fma_latency", Value: 17.44, Unit: cycles, Low: 1, High: 100, Folds: folds(16.5, 19.7), Without: 0,
-		Doc: "what a warp waits for the operands of FMA, per index along K",
-	},
-	{
-		Name: "arrival_latency", Value: 1636, Unit: cycles, Low: 50, High: 10000, Folds: folds(1550, 1750), Without: 0,
-		Doc: "from the sums of a CTA to when the last CTA of the tile knows of them: fence, counter, barriers",
-	},
-	{
-		Name: "add_latency", Value: 318.7, Unit: cycles, Low: 20, High: 5000, Folds: folds(305, 326), Without: 0,
-		Doc: "what the last CTA of a tile waits for the sums of each of the others",
-	},
+	bounded("hot_line_bandwidth", perCycle, 986.5, 64, 5120,
+		"what all SMs together get of the lines of one row: a kernel that repeats rows reads "+
+			"it again for every row of a tile beyond the matrix").Over(944.7, 1032).Off(unlimited),
+	bounded("sector_cost", one, 1.477, 0.1, 4,
+		"lines that a copy costs besides if a sector ends within each of its parts").Over(1.2, 1.62),
+	bounded("convert_rate", one, 2.483, 0.1, 8,
+		"instructions of warps that convert operands, per cycle of an SM").Over(2.4, 2.53).Off(unlimited),
+	bounded("fma_share", one, 0.7624, 0.3, 1.2,
+		"rate of FMA ÷ its peak: presumably operands that are in the same bank of the register "+
+			"file").Over(0.751, 0.770).Off(1),
+	bounded("fma_load_rate", one, 0.6114, 0.1, 4,
+		"loads of warps from shared memory for FMA, per cycle of an SM").Over(0.607, 0.616).Off(unlimited),
+	bounded("fma_latency", cycles, 17.44, 1, 100,
+		"what a warp waits for the operands of FMA, per index along K").Over(16.5, 19.7),
+	bounded("arrival_latency", cycles, 1636, 50, 10000,
+		"from the sums of a CTA to when the last CTA of the tile knows of them: fence, counter, "+
+			"barriers").Over(1550, 1750),
+	bounded("add_latency", cycles, 318.7, 20, 5000,
+		"what the last CTA of a tile waits for the sums of each of the others").Over(305, 326),
 }
 
 // fittedResident are the quantities of CTAs that stay resident.
 var fittedResident = []tabled.Quantity{
-	{
-		Name: "engine_bandwidth", Value: 122.8, Unit: perCycle, Low: 16, High: 128,
-		Folds: folds(111, 128), Without: unlimited,
-		Doc: "what the copy engine of an SM brings of the L2",
-	},
-	{
-		Name: "resident_coalescing", Value: 1.504, Unit: one, Low: 0.8, High: 4, Folds: folds(1.43, 1.54), Without: 1,
-		Doc: "l2_coalescing of resident CTAs that start together",
-	},
-	{
-		Name: "crossing", Value: 3.009, Unit: one, Low: 0.01, High: 6, Folds: folds(2.56, 3.78), Without: 0,
-		Doc: "what a byte of rows that begin within a sector costs the copy engine besides",
-	},
-	{
-		Name: "l2_crossing", Value: 1.669, Unit: one, Low: 0.01, High: 6, Folds: folds(1.57, 1.8), Without: 0,
-		Doc: "what a byte of rows that begin within a sector costs the L2 besides",
-	},
-	{
-		Name: "sharing_step", Value: 50.97, Unit: cycles, Low: 0.1, High: 200, Folds: folds(44, 81.1), Without: 0,
-		Doc: "what CTAs of a cluster wait for each other in a K step, for each cache line of its depth",
-	},
-	{
-		Name: "engine_latency", Value: 652.3, Unit: cycles, Low: 1, High: 2000, Folds: folds(583, 701), Without: 0,
-		Doc: "what a copy of the copy engine takes longer than a load",
-	},
-	{
-		Name: "sharing_latency", Value: 376.1, Unit: cycles, Low: 1, High: 3000, Folds: folds(303, 440), Without: 0,
-		Doc: "what a copy waits for another CTA of a cluster",
-	},
-	{
-		Name: "resident_shared", Value: 105.5, Unit: perCycle, Low: 105, High: 256,
-		Folds: folds(105, 109), Without: unlimited,
-		Doc: "shared_bandwidth of a resident CTA, whose copies do not pass through registers",
-	},
-	{
-		Name: "resident_launch", Value: 3.687e-06, Unit: "s", Low: 2e-6, High: 4.2e-6, Folds: folds(3.45e-06, 3.83e-06),
-		Doc: "launch_seconds of a resident grid",
-	},
-	{
-		Name: "resident_bandwidth", Value: 18.3, Unit: perCycle, Low: 5, High: 512,
-		Folds: folds(16.5, 22.8), Without: unlimited,
-		Doc: "output of a resident CTA: what it keeps its sums for",
-	},
-	{
-		Name: "scattered_bandwidth", Value: 5.295, Unit: perCycle, Low: 1, High: 256,
-		Folds: folds(5.08, 5.47), Without: unlimited,
-		Doc: "output of a resident CTA whose threads store their own sums",
-	},
-	{
-		Name: "resident_turn", Value: 42.21, Unit: cycles, Low: 1, High: 5000, Folds: folds(1, 85.9), Without: 0,
-		Doc: "from the last multiplication of a tile to the first of the next, besides the output",
-	},
-	{
-		Name: "partial_bandwidth", Value: 23.25, Unit: perCycle, Low: 5, High: 512,
-		Folds: folds(22.8, 24.1), Without: unlimited,
-		Doc: "sums of a split of K that a resident CTA writes and reads",
-	},
-	{
-		Name: "resident_arrival", Value: 3180, Unit: cycles, Low: 10, High: 10000,
-		Folds: folds(3110, 3330), Without: 0,
-		Doc: "from the sums of a warp to when the last warp knows of them: fence, counter",
-	},
-	{
-		Name: "resident_add", Value: 147.1, Unit: cycles, Low: 10, High: 5000, Folds: folds(114, 383), Without: 0,
-		Doc: "what the last warp waits for the sums of each of the others",
-	},
+	bounded("engine_bandwidth", perCycle, 122.8, 16, 128,
+		"what the copy engine of an SM brings of the L2").Over(111, 128).Off(unlimited),
+	bounded("resident_coalescing", one, 1.504, 0.8, 4,
+		"l2_coalescing of resident CTAs that start together").Over(1.43, 1.54).Off(1),
+	bounded("crossing", one, 3.009, 0.01, 6,
+		"what a byte of rows that begin within a sector costs the copy engine besides").Over(2.56, 3.78),
+	bounded("l2_crossing", one, 1.669, 0.01, 6,
+		"what a byte of rows that begin within a sector costs the L2 besides").Over(1.57, 1.8),
+	bounded("sharing_step", cycles, 50.97, 0.1, 200,
+		"what CTAs of a cluster wait for each other in a K step, for each cache line of its depth").Over(44, 81.1),
+	bounded("engine_latency", cycles, 652.3, 1, 2000,
+		"what a copy of the copy engine takes longer than a load").Over(583, 701),
+	bounded("sharing_latency", cycles, 376.1, 1, 3000,
+		"what a copy waits for another CTA of a cluster").Over(303, 440),
+	bounded("resident_shared", perCycle, 105.5, 105, 256,
+		"shared_bandwidth of a resident CTA, whose copies do not pass through registers").Over(105, 109).Off(unlimited),
+	bounded("resident_launch", "s", 3.687e-06, 2e-6, 4.2e-6,
+		"launch_seconds of a resident grid").Over(3.45e-06, 3.83e-06),
+	bounded("resident_bandwidth", perCycle, 18.3, 5, 512,
+		"output of a resident CTA: what it keeps its sums for").Over(16.5, 22.8).Off(unlimited),
+	bounded("scattered_bandwidth", perCycle, 5.295, 1, 256,
+		"output of a resident CTA whose threads store their own sums").Over(5.08, 5.47).Off(unlimited),
+	bounded("resident_turn", cycles, 42.21, 1, 5000,
+		"from the last multiplication of a tile to the first of the next, besides the output").Over(1, 85.9),
+	bounded("partial_bandwidth", perCycle, 23.25, 5, 512,
+		"sums of a split of K that a resident CTA writes and reads").Over(22.8, 24.1).Off(unlimited),
+	bounded("resident_arrival", cycles, 3180, 10, 10000,
+		"from the sums of a warp to when the last warp knows of them: fence, counter").Over(3110, 3330),
+	bounded("resident_add", cycles, 147.1, 10, 5000,
+		"what the last warp waits for the sums of each of the others").Over(114, 383),
 }
 
 var fittedSweeps = []tabled.Quantity{
-	{
-		Name: "interleaved_share", Value: 0.1608, Unit: one, Low: 0.05, High: 1, Without: 0,
-		Doc: "share of the time of copies that the matrix instructions wait for, if addresses are computed between them",
-	},
-	{
-		Name: "copy_rate", Value: 0.1545, Unit: one, Low: 0.02, High: 1, Without: unlimited,
-		Doc: "loads through registers, each with its store to shared memory, that an SM does per cycle",
-	},
-	{
-		Name: "cross_copy_rate", Value: 0.07894, Unit: one, Low: 0.02, High: 1, Without: unlimited,
-		Doc: "the same, of operands that are contiguous along M or N",
-	},
-	{
-		Name: "transposed_rate", Value: 0.0401, Unit: one, Low: 0.02, High: 1, Without: unlimited,
-		Doc: "copies that transpose, element by element, that an SM does per cycle: the writes of a warp conflict",
-	},
-	{
-		Name: "store_rate", Value: 0.433, Unit: one, Low: 0.01, High: 1, Without: unlimited,
-		Doc: "store instructions of warps that an SM issues per cycle",
-	},
-	{
-		Name: "relaunch_seconds", Value: 2.662e-6, Unit: "s", Low: 0.5e-6, High: 5e-6,
-		Doc: "from the end of a kernel to that of one that waits for it and does nothing",
-	},
-	{
-		Name: "reduce_bandwidth", Value: 2329, Unit: perCycle, Low: 200, High: 8000, Without: unlimited,
-		Doc: "sums and output of the kernel that adds up the parts of a split K",
-	},
+	bounded("interleaved_share", one, 0.1608, 0.05, 1,
+		"share of the time of copies that the matrix instructions wait for, if addresses are computed between them"),
+	bounded("copy_rate", one, 0.1545, 0.02, 1,
+		"loads through registers, each with its store to shared memory, that an SM does per cycle").Off(unlimited),
+	bounded("cross_copy_rate", one, 0.07894, 0.02, 1,
+		"the same, of operands that are contiguous along M or N").Off(unlimited),
+	bounded("transposed_rate", one, 0.0401, 0.02, 1,
+		"copies that transpose, element by element, that an SM does per cycle: the writes of a warp "+
+			"conflict").Off(unlimited),
+	bounded("store_rate", one, 0.433, 0.01, 1,
+		"store instructions of warps that an SM issues per cycle").Off(unlimited),
+	bounded("relaunch_seconds", "s", 2.662e-6, 0.5e-6, 5e-6,
+		"from the end of a kernel to that of one that waits for it and does nothing"),
+	bounded("reduce_bandwidth", perCycle, 2329, 200, 8000,
+		"sums and output of the kernel that adds up the parts of a split K").Off(unlimited),
 }
 
 var chosen = []tabled.Quantity{
-	{
-		Name: "timed_launch_seconds", Value: 2.8e-6, Unit: "s", Low: 2e-6, High: 3.5e-6,
-		Doc: "launch of a kernel that has just run, taken off the times of the characterization",
-	},
-	{
-		Name: "timed_least_seconds", Value: 1e-6, Unit: "s", Low: 0, High: 1.5e-6,
-		Doc: "least prologue and epilogue of a kernel that was timed",
-	},
+	bounded("timed_launch_seconds", "s", 2.8e-6, 2e-6, 3.5e-6,
+		"launch of a kernel that has just run, taken off the times of the characterization"),
+	bounded("timed_least_seconds", "s", 1e-6, 0, 1.5e-6, "least prologue and epilogue of a kernel that was timed"),
 }
 
 // Numbers returns the names of all numbers that formulas may use: parameters, constants and quantities.
@@ -375,4 +264,4 @@ func Numbers() []string {
 	return names
 }
 
-func folds(low, high float64) *[2]float64 { return &[2]float64{low, high} }
+var bounded = tabled.Bounded

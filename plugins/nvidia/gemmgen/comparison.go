@@ -269,12 +269,10 @@ func (c *Comparison) Launch(v Verification) (Launch, error) {
 		return Launch{}, diag.Inputf("scale %g and tolerance %g", v.Scale, v.Tolerance).At("launch of %s", c.Name).
 			Do("give a positive scale and a tolerance that is not negative")
 	}
-	values := map[string]uint64{
-		"got": v.Call.C.Address, "want": v.Want, "verdict": v.Verdict,
-		"ldc": uint64(v.Call.C.LD), "stride_c": uint64(v.Call.C.Stride),
-		"rows": uint64(v.Rows), "row_step": uint64(v.RowStep), "n": uint64(p.N),
-		"tolerance": uint64(math.Float32bits(v.Tolerance)), "scale": uint64(math.Float32bits(v.Scale)),
-	}
+	values := v.Call.Params(Tiling{})
+	values["got"], values["want"], values["verdict"] = v.Call.C.Address, v.Want, v.Verdict
+	values["rows"], values["row_step"] = uint64(v.Rows), uint64(v.RowStep)
+	values["tolerance"], values["scale"] = uint64(math.Float32bits(v.Tolerance)), uint64(math.Float32bits(v.Scale))
 	return Launch{
 		GridX: min(ceilDiv(v.Rows*p.N, verifyThreads*comparedPerTurn), max(1, comparedCTAs/p.Batch)), GridY: 1,
 		GridZ: p.Batch, Threads: verifyThreads, Params: Pack(c.Kernel, values),

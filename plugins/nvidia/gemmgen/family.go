@@ -1,7 +1,10 @@
 package gemmgen
 
 import (
+	"fmt"
+
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
@@ -56,6 +59,19 @@ type Limits struct {
 func (l Limits) Registers(threads int) int {
 	share := l.RegisterFile / threads
 	return min(l.RegistersPerThread, share-share%max(l.RegisterGranule, 1))
+}
+
+// Refused is the error of Emit for a configuration that a family does not have.
+func Refused(c gemm.Config, reason arch.Reason, detail string) error {
+	return diag.Inputf("%s: %s", reason, detail).At("config %s", c).Do("choose a configuration that Check accepts")
+}
+
+// Wrong is the error of Emit for a text that its builder refuses.
+func Wrong(c gemm.Config, err error) error {
+	return &diag.Error{
+		Kind: diag.Internal, What: fmt.Sprintf("the generated kernel is wrong: %v", err), Where: "config " + c.String(),
+		Err: err,
+	}
 }
 
 // Kernel is an emitted kernel.

@@ -2,6 +2,7 @@ package gemmgen
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
 
 	"github.com/origami-gemm/origami/core/diag"
@@ -99,6 +100,25 @@ func (c Call) Tile(cfg gemm.Config) (Tiling, *diag.Error) {
 		return Tiling{}, diag.Inputf("split_k %d needs a workspace", t.Splits).Do("allocate what Workspace says")
 	}
 	return t, nil
+}
+
+// Params are the values of the parameters that kernels have in common, by name: where the matrices are, sizes, tiles,
+// workspace and scalars.
+func (c Call) Params(t Tiling) map[string]uint64 {
+	p := c.Problem
+	values := map[string]uint64{
+		"a": c.A.Address, "b": c.B.Address, "c": c.C.Address, "bias": c.Bias,
+		"lda": uint64(c.A.LD), "ldb": uint64(c.B.LD), "ldc": uint64(c.C.LD),
+		"stride_a": uint64(c.A.Stride), "stride_b": uint64(c.B.Stride), "stride_c": uint64(c.C.Stride),
+		"m": uint64(p.M), "n": uint64(p.N), "k": uint64(p.K), "partials": c.Partials, "counters": c.Counters,
+		"tiles_m": uint64(t.TilesM), "tiles_n": uint64(t.TilesN), "group_m": uint64(t.GroupM),
+		"k_per_split": uint64(t.KPerSplit),
+		"alpha":       uint64(math.Float32bits(c.Alpha)), "beta": uint64(math.Float32bits(c.Beta)),
+	}
+	if p.Nest != (gemm.Nest{}) {
+		maps.Copy(values, c.OffsetParams())
+	}
+	return values
 }
 
 // Pack lays out the parameters of a kernel as the driver takes them.

@@ -169,12 +169,8 @@ func (r *Reference) Launch(v Verification) (Launch, error) {
 		return Launch{}, diag.Inputf("the kernel is not for %s", p).At("launch of %s", r.Name).
 			Do("emit the reference for its type and layout")
 	}
-	values := map[string]uint64{
-		"a": v.Call.A.Address, "b": v.Call.B.Address, "want": v.Want,
-		"lda": uint64(v.Call.A.LD), "ldb": uint64(v.Call.B.LD),
-		"stride_a": uint64(v.Call.A.Stride), "stride_b": uint64(v.Call.B.Stride),
-		"rows": uint64(v.Rows), "row_step": uint64(v.RowStep), "n": uint64(p.N), "k": uint64(p.K),
-	}
+	values := v.Call.Params(Tiling{})
+	values["want"], values["rows"], values["row_step"] = v.Want, uint64(v.Rows), uint64(v.RowStep)
 	return Launch{
 		GridX: ceilDiv(p.N, verifyThreads), GridY: min(v.Rows, target.GridYZ), GridZ: p.Batch,
 		Threads: verifyThreads, Params: Pack(r.Kernel, values),

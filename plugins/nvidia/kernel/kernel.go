@@ -109,6 +109,16 @@ func (o Operands) WithWidths(f Widths, p *gemm.Problem) Operands {
 	return o
 }
 
+// Widest returns the operands with the widest access where none is given.
+func (o Operands) Widest() Operands {
+	for _, w := range []*int{&o.WidthA, &o.WidthB, &o.WidthC} {
+		if *w == 0 {
+			*w = gemm.MaxVector
+		}
+	}
+	return o
+}
+
 // Narrow reports whether a kernel for the operands loads less at a time than it could.
 func (o Operands) Narrow() bool { return IsNarrow(o.WidthA) || IsNarrow(o.WidthB) }
 

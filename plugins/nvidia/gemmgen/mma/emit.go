@@ -1,8 +1,6 @@
 package mma
 
 import (
-	"fmt"
-
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
@@ -19,8 +17,7 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 		r Resources
 	)
 	if reason, detail := s.layout(&g, &r); reason != "" {
-		return nil, diag.Inputf("%s: %s", reason, detail).At("config %s", s.Config).
-			Do("choose a configuration that Check accepts")
+		return nil, gemmgen.Refused(s.Config, reason, detail)
 	}
 	for _, align := range []int{s.AlignA, s.AlignB, s.AlignC} {
 		if align != 1 && align != 2 && align != 4 && align != 8 && align != 16 {
@@ -44,10 +41,7 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 	e.kernel()
 	k, err := e.Build(t)
 	if err != nil {
-		return nil, &diag.Error{
-			Kind: diag.Internal, What: fmt.Sprintf("the generated kernel is wrong: %v", err),
-			Where: "config " + s.Config.String(), Err: err,
-		}
+		return nil, gemmgen.Wrong(s.Config, err)
 	}
 	return &gemmgen.Kernel{Kernel: k, Key: s, Threads: r.Threads, SharedMemory: r.SharedMemory}, nil
 }

@@ -1,8 +1,6 @@
 package sgemm
 
 import (
-	"math"
-
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
@@ -32,17 +30,9 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	if err != nil {
 		return where(err)
 	}
-	values := map[string]uint64{
-		"a": call.A.Address, "b": call.B.Address, "c": call.C.Address,
-		"lda": uint64(call.A.LD), "ldb": uint64(call.B.LD), "ldc": uint64(call.C.LD),
-		"stride_a": uint64(call.A.Stride), "stride_b": uint64(call.B.Stride), "stride_c": uint64(call.C.Stride),
-		"m": uint64(p.M), "n": uint64(p.N), "k": uint64(p.K),
-		"tiles_m": uint64(t.TilesM), "tiles_n": uint64(t.TilesN), "group_m": uint64(t.GroupM),
-		"alpha": uint64(math.Float32bits(call.Alpha)), "beta": uint64(math.Float32bits(call.Beta)),
-	}
 	return gemmgen.Launch{
 		GridX: t.TilesM * t.TilesN, GridY: 1, GridZ: t.Batch,
-		Threads: k.Threads, SharedMemory: k.SharedMemory, Params: gemmgen.Pack(k.Kernel, values),
+		Threads: k.Threads, SharedMemory: k.SharedMemory, Params: gemmgen.Pack(k.Kernel, call.Params(t)),
 		Before: before,
 	}, nil
 }

@@ -3,7 +3,6 @@ package wgmma
 import (
 	"fmt"
 
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
@@ -16,17 +15,13 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 	s = s.key()
 	g, reason, detail := s.layout()
 	if reason != "" {
-		return nil, diag.Inputf("%s: %s", reason, detail).At("config %s", s.Config).
-			Do("choose a configuration that Check accepts")
+		return nil, gemmgen.Refused(s.Config, reason, detail)
 	}
 	e := &emitter{Builder: asm.New(s.name()), s: s, g: g}
 	e.kernel()
 	k, err := e.Build(t)
 	if err != nil {
-		return nil, &diag.Error{
-			Kind: diag.Internal, What: fmt.Sprintf("the generated kernel is wrong: %v", err),
-			Where: "config " + s.Config.String(), Err: err,
-		}
+		return nil, gemmgen.Wrong(s.Config, err)
 	}
 	return &gemmgen.Kernel{Kernel: k, Key: s, Threads: g.threads, SharedMemory: unit.Bytes(g.sharedBytes)}, nil
 }

@@ -59,16 +59,13 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 		}
 		resident = min(resident, max(tiles, (shared.shared+shared.share-1)/shared.share))
 	}
-	values := map[string]uint64{
-		"c": call.C.Address, "ldc": uint64(call.C.LD), "stride_c": uint64(call.C.Stride),
-		"m": uint64(p.M), "n": uint64(p.N), "k_blocks": uint64(blocks),
-		"blocks_per_split": uint64(blocksPerSplit), "per_split": uint64(perSplit), "splits": uint64(splits),
-		"bias": call.Bias, "partials": call.Partials,
-		"whole": uint64(shared.whole), "share": uint64(shared.share), "shared": uint64(shared.shared),
-		"counters": call.Counters,
-		"tiles_m":  uint64(rows), "tiles_n": uint64(columns), "tiles": uint64(tiles),
-		"group_m": uint64((t.GroupM + g.clusterM - 1) / g.clusterM),
-		"alpha":   uint64(math.Float32bits(call.Alpha)), "beta": uint64(math.Float32bits(call.Beta)),
+	values := call.Params(t)
+	for name, v := range map[string]int{
+		"k_blocks": blocks, "blocks_per_split": blocksPerSplit, "per_split": perSplit, "splits": splits,
+		"whole": shared.whole, "share": shared.share, "shared": shared.shared,
+		"tiles_m": rows, "tiles_n": columns, "tiles": tiles, "group_m": (t.GroupM + g.clusterM - 1) / g.clusterM,
+	} {
+		values[name] = uint64(v)
 	}
 	if !streams {
 		values["skew"] = uint64(skew(t, blocksPerSplit))

@@ -13,17 +13,11 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// Family implements kernel.Family.
-type Family struct{}
-
-// Name implements kernel.Family.
-func (Family) Name() string { return generator.Name }
+// Family implements kernel.Family. It has the name and the axes of the generator's.
+type Family struct{ generator.Family }
 
 // Pastes implements kernel.Family.
 func (Family) Pastes() []string { return []string{"cuda"} }
-
-// Axes implements kernel.Family.
-func (Family) Axes() []gemm.Axis { return generator.Family{}.Axes() }
 
 // Types implements kernel.Family.
 func (Family) Types() []gemm.Types { return gemm.Plain(generator.DTypes()...) }
@@ -38,23 +32,18 @@ func (Family) Groups() bool { return false }
 func (Family) Nests() {}
 
 // Space implements kernel.Family: every kernel that gemmgen can generate.
-func (Family) Space() arch.Space {
-	s := generator.Family{}.Space()
+func (f Family) Space() arch.Space {
+	s := f.Family.Space()
 	s.SplitK = splits
 	return s
 }
 
 // spec is the specification for the generator.
 func spec(o kernel.Operands, c gemm.Config) generator.Spec {
-	width := func(w int) int {
-		if w == 0 {
-			return gemm.MaxVector
-		}
-		return w
-	}
+	o = o.Widest()
 	return generator.Spec{
 		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
-		AlignA: width(o.WidthA), AlignB: width(o.WidthB), AlignC: 16, Config: c,
+		AlignA: o.WidthA, AlignB: o.WidthB, AlignC: 16, Config: c,
 	}
 }
 

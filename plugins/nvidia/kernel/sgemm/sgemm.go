@@ -10,14 +10,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// Family implements kernel.Family.
-type Family struct{}
-
-// Name implements kernel.Family.
-func (Family) Name() string { return generator.Name }
-
-// Axes implements kernel.Family.
-func (Family) Axes() []gemm.Axis { return generator.Family{}.Axes() }
+// Family implements kernel.Family. It has the name, the axes and the space of the generator's.
+type Family struct{ generator.Family }
 
 // Types implements kernel.Family.
 func (Family) Types() []gemm.Types { return generator.Types() }
@@ -25,20 +19,12 @@ func (Family) Types() []gemm.Types { return generator.Types() }
 // Pastes implements kernel.Family.
 func (Family) Pastes() []string { return nil }
 
-// Space implements kernel.Family.
-func (Family) Space() arch.Space { return generator.Family{}.Space() }
-
 // Spec returns the specification that the generator has for a configuration.
 func Spec(o kernel.Operands, c gemm.Config) generator.Spec {
-	width := func(w int) int {
-		if w == 0 {
-			return gemm.MaxVector
-		}
-		return w
-	}
+	o = o.Widest()
 	return generator.Spec{
 		DType: o.DType, AMajor: o.AMajor, BMajor: o.BMajor,
-		AlignA: width(o.WidthA), AlignB: width(o.WidthB), AlignC: width(o.WidthC), Config: c,
+		AlignA: o.WidthA, AlignB: o.WidthB, AlignC: o.WidthC, Config: c,
 	}
 }
 

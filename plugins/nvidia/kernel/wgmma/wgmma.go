@@ -15,17 +15,11 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// Family implements kernel.Family.
-type Family struct{}
-
-// Name implements kernel.Family.
-func (Family) Name() string { return generator.Name }
+// Family implements kernel.Family. It has the name and the axes of the generator's.
+type Family struct{ generator.Family }
 
 // Pastes implements kernel.Family.
 func (Family) Pastes() []string { return []string{"cuda"} }
-
-// Axes implements kernel.Family.
-func (Family) Axes() []gemm.Axis { return generator.Family{}.Axes() }
 
 // Types implements kernel.Family.
 func (Family) Types() []gemm.Types { return gemm.Plain(gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2) }
@@ -39,8 +33,8 @@ func (Family) Groups() bool { return false }
 
 // Space implements kernel.Family: every kernel that gemmgen can generate, but for tiles that CTAs share along K and for
 // clusters along N. These gain little: they are considered where a list or --space names them.
-func (Family) Space() arch.Space {
-	s := generator.Family{}.Space()
+func (f Family) Space() arch.Space {
+	s := f.Family.Space()
 	s.SplitK = splits
 	s.Axes = slices.DeleteFunc(s.Axes, func(a arch.AxisValues) bool { return a.Name != generator.AxisCluster })
 	return s
@@ -64,17 +58,12 @@ func (f Family) SpaceOf(blockM int) arch.Space {
 // spec is the specification for the generator. The widths are those of Width: a matrix that no tensor map describes has
 // none.
 func spec(o kernel.Operands, c gemm.Config) generator.Spec {
-	width := func(w int) int {
-		if w == 0 {
-			return gemm.MaxVector
-		}
-		return w
-	}
+	o = o.Widest()
 	return generator.Spec{
 		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
-		Addressable: min(width(o.WidthA), width(o.WidthB)) >= gemm.MaxVector,
-		TilesC:      generator.Tiles(width(o.WidthC), o.Out, c),
-		PairsC:      generator.Pairs(width(o.WidthC), o.Out, c),
+		Addressable: min(o.WidthA, o.WidthB) >= gemm.MaxVector,
+		TilesC:      generator.Tiles(o.WidthC, o.Out, c),
+		PairsC:      generator.Pairs(o.WidthC, o.Out, c),
 		Config:      c,
 	}
 }

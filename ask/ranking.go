@@ -151,8 +151,15 @@ func (a *Ranking) Interval(e *Entry) (low, high unit.Seconds, ok bool) {
 // lies inside of what the model was checked on, or has no interval.
 func (a *Ranking) Widened(e *Entry) (float64, bool) {
 	scope := a.Scope(e)
-	low, high, ok := a.Interval(e)
-	if !ok || !scope.Wide {
+	return a.widened(e, &scope)
+}
+
+func (a *Ranking) widened(e *Entry, scope *arch.Scope) (float64, bool) {
+	if !scope.Wide || e.Estimate.Reject != "" {
+		return 0, false
+	}
+	low, high, ok := scope.Interval(e.Estimate.Bound, a.Seconds(e))
+	if !ok {
 		return 0, false
 	}
 	insideLow, insideHigh, ok := scope.Uncertainty.Interval(e.Estimate.Bound, a.Seconds(e))

@@ -104,6 +104,25 @@ func (a *architecture) evaluate(frame []float64, c *gemm.Config) (*rule, error) 
 	return nil, nil
 }
 
+// each evaluates configurations and gives their values to do, with the rule that rejects them or nil.
+func (a *architecture) each(p gemm.Problem, cfgs []gemm.Config, do func(i int, frame []float64, r *rule) error) error {
+	held, err := a.begin(p)
+	if err != nil {
+		return err
+	}
+	defer a.frames.Put(held)
+	for i := range cfgs {
+		r, err := a.evaluate(*held, &cfgs[i])
+		if err != nil {
+			return err
+		}
+		if err := do(i, *held, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Candidates implements arch.Architecture.
 func (a *architecture) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	atom, err := a.atom(p)
@@ -146,20 +165,10 @@ func (a *architecture) Estimate(_ context.Context, dst []arch.Estimate, p gemm.P
 	if len(dst) != len(cfgs) {
 		return fmt.Errorf("declare: Estimate of %d configurations into %d", len(cfgs), len(dst))
 	}
-	held, err := a.begin(p)
-	if err != nil {
-		return err
-	}
-	defer a.frames.Put(held)
-	frame := *held
-	for i := range cfgs {
-		r, err := a.evaluate(frame, &cfgs[i])
-		if err != nil {
-			return err
-		}
+	return a.each(p, cfgs, func(i int, frame []float64, r *rule) error {
 		if r != nil {
 			dst[i] = arch.Estimate{Reject: r.reason}
-			continue
+			return nil
 		}
 		total := frame[a.terms[a.total]]
 		if !(total > 0) || math.IsInf(total, 0) {
@@ -172,8 +181,8 @@ func (a *architecture) Estimate(_ context.Context, dst []arch.Estimate, p gemm.P
 			}
 		}
 		dst[i] = arch.Estimate{Cycles: unit.Cycles(total), Bound: a.bounds[largest]}
-	}
-	return nil
+		return nil
+	})
 }
 
 // EstimateWith implements fit.Tunable.
@@ -196,17 +205,7 @@ func (a *architecture) Terms(_ context.Context, dst []float64, p gemm.Problem, c
 	if len(dst) != len(cfgs)*len(a.terms) {
 		return fmt.Errorf("declare: Terms of %d configurations into %d values", len(cfgs), len(dst))
 	}
-	held, err := a.begin(p)
-	if err != nil {
-		return err
-	}
-	defer a.frames.Put(held)
-	frame := *held
-	for i := range cfgs {
-		r, err := a.evaluate(frame, &cfgs[i])
-		if err != nil {
-			return err
-		}
+	return a.each(p, cfgs, func(i int, frame []float64, r *rule) error {
 		for j, slot := range a.terms {
 			v := frame[slot]
 			if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -217,8 +216,8 @@ func (a *architecture) Terms(_ context.Context, dst []float64, p gemm.Problem, c
 			}
 			dst[i*len(a.terms)+j] = v
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Mapping implements arch.Architecture.

@@ -73,11 +73,7 @@ func fromGroups(rows []int64) (gemm.Groups, error) {
 	if len(rows) == 0 {
 		return gemm.Groups{}, nil
 	}
-	list := make([]int, len(rows))
-	for i, v := range rows {
-		list[i] = int(v)
-	}
-	return gemm.NewGroups(list...)
+	return gemm.NewGroups(ints[int](rows)...)
 }
 
 // alignment turns what is too large into something that no alignment is, instead of wrapping.

@@ -16,15 +16,11 @@ func toSpace(s arch.Space) *pb.Space {
 	columns := spaceColumns(q)
 	for i, values := range s.Numbers() {
 		if values != nil {
-			*columns[i] = toInts(*values)
+			*columns[i] = ints[int64](*values)
 		}
 	}
 	for _, axis := range s.Axes {
-		values := make([]string, len(axis.Values))
-		for i, v := range axis.Values {
-			values[i] = valid(v)
-		}
-		q.Axes = append(q.Axes, &pb.AxisValues{Name: valid(axis.Name), Values: values})
+		q.Axes = append(q.Axes, &pb.AxisValues{Name: valid(axis.Name), Values: all(axis.Values, valid)})
 	}
 	return q
 }
@@ -37,7 +33,7 @@ func fromSpace(q *pb.Space) arch.Space {
 	columns := spaceColumns(q)
 	for i, values := range s.Numbers() {
 		if values != nil {
-			*values = fromInts(*columns[i])
+			*values = ints[int](*columns[i])
 		}
 	}
 	for _, axis := range q.Axes {
@@ -46,24 +42,5 @@ func fromSpace(q *pb.Space) arch.Space {
 	return s
 }
 
-func toInts(v []int) []int64 {
-	if len(v) == 0 {
-		return nil
-	}
-	out := make([]int64, len(v))
-	for i := range v {
-		out[i] = int64(v[i])
-	}
-	return out
-}
-
-func fromInts(v []int64) []int {
-	if len(v) == 0 {
-		return nil
-	}
-	out := make([]int, len(v))
-	for i := range v {
-		out[i] = int(v[i])
-	}
-	return out
-}
+// ints converts numbers between core and messages.
+func ints[T, V int | int64](list []V) []T { return each(list, func(v *V) T { return T(*v) }) }

@@ -164,10 +164,7 @@ func unreadable(place string, err error) error {
 	if large := limit.Exceeded(err); large != nil {
 		return large
 	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
+	err = diag.WithoutPath(err)
 	refused := diag.Inputf("it cannot be read: %v", err).At("%s", place)
 	if errors.Is(err, fs.ErrNotExist) {
 		return refused.Do("check the name of the folder, or restore the file; %s", seeFormat)

@@ -72,7 +72,7 @@ func readLock(path string) (map[string]lockEntry, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, diag.Inputf("it cannot be read: %v", cause(err)).At("%s", path).Do(fix)
+		return nil, diag.Inputf("it cannot be read: %v", diag.WithoutPath(err)).At("%s", path).Do(fix)
 	}
 	defer func() { _ = f.Close() }()
 	if err := checkOwner(path, info); err != nil {
@@ -83,18 +83,9 @@ func readLock(path string) (map[string]lockEntry, error) {
 	case limit.Exceeded(err) != nil:
 		return nil, limit.Exceeded(err)
 	case err != nil:
-		return nil, diag.Inputf("it cannot be read: %v", cause(err)).At("%s", path).Do(fix)
+		return nil, diag.Inputf("it cannot be read: %v", diag.WithoutPath(err)).At("%s", path).Do(fix)
 	}
 	return parseLock(path, text)
-}
-
-// cause drops the operation and the path, which the message has anyway.
-func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 func parseLock(path string, text []byte) (map[string]lockEntry, error) {

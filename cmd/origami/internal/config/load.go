@@ -170,7 +170,7 @@ func readFile(v *layers, flags *pflag.FlagSet, dir string, getenv func(string) s
 	case limit.Exceeded(err) != nil:
 		return nil, limit.Exceeded(err)
 	case err != nil:
-		return nil, diag.Inputf("the settings file cannot be read: %v", cause(err)).At("%s", file).
+		return nil, diag.Inputf("the settings file cannot be read: %v", diag.WithoutPath(err)).At("%s", file).
 			Do("check --settings and ORIGAMI_SETTINGS")
 	}
 	return parse(v, file, data)
@@ -325,13 +325,4 @@ func configDir(getenv func(string) string) (dir string, warnings []string) {
 		}
 	}
 	return "", warnings
-}
-
-// cause drops the operation and the path, which the message has anyway.
-func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

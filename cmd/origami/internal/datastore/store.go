@@ -168,10 +168,7 @@ func (s *Store) Close() error {
 }
 
 func unwritable(path string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
+	err = diag.WithoutPath(err)
 	return &diag.Error{What: fmt.Sprintf("measurements cannot be written: %v", err), Where: path,
 		Fix: "make room, or name another folder with --records", Err: err}
 }

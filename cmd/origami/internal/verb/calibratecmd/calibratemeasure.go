@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"reflect"
 	"strconv"
@@ -55,10 +54,7 @@ func read(ctx context.Context, file string) (*calibrate.Records, error) {
 }
 
 func unreadable(file string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
+	err = diag.WithoutPath(err)
 	return diag.Inputf("the records cannot be read: %v", err).At("%s", file).Do("check the name")
 }
 
@@ -237,10 +233,7 @@ func (l *log) close() error {
 }
 
 func (l *log) unwritable(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
+	err = diag.WithoutPath(err)
 	return &diag.Error{What: fmt.Sprintf("records cannot be written: %v", err), Where: l.name,
 		Fix: "make room, or name another file with --records", Err: err}
 }

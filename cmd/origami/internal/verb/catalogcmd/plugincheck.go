@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -156,7 +155,7 @@ func find(ctx context.Context, h *host.Host, path string) (host.PluginInfo, erro
 	stat, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return host.PluginInfo{}, diag.Inputf("it cannot be read: %v", cause(err)).At("%s", path).
+		return host.PluginInfo{}, diag.Inputf("it cannot be read: %v", diag.WithoutPath(err)).At("%s", path).
 			Do("name the plugin's binary")
 	case !stat.Mode().IsRegular():
 		return host.PluginInfo{}, diag.Inputf("it is not a file").At("%s", path).Do("name the plugin's binary")
@@ -177,12 +176,4 @@ func find(ctx context.Context, h *host.Host, path string) (host.PluginInfo, erro
 		failure.Fix = "a plugin answers `" + path + " describe` in JSON, see docs/plugin-protocol.md"
 	}
 	return info, failure
-}
-
-// cause removes the operation and the path, which the message has already.
-func cause(err error) error {
-	if p, ok := err.(*fs.PathError); ok { //nolint:errorlint // os.Stat returns nothing else
-		return p.Err
-	}
-	return err
 }

@@ -37,6 +37,14 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
+// Write is Replace with a text.
+func Write(path string, perm fs.FileMode, text []byte) error {
+	return Replace(path, perm, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
 // SyncFolder makes the names of files that were created in a folder, or renamed, survive a power cut.
 func SyncFolder(folder string) error {
 	if runtime.GOOS == "windows" {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -119,10 +118,7 @@ func writeDescribed(dir, name string, text []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return durable.Replace(filepath.Join(dir, name), 0o600, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return durable.Write(filepath.Join(dir, name), 0o600, text)
 }
 
 // Forget removes the cached descriptions of the plugin of that name from a cache (Options.DescribeCache).

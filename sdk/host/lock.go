@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -181,8 +180,5 @@ func editLock(ctx context.Context, lock string, edit func(map[string]lockEntry) 
 	if err != nil {
 		return err
 	}
-	return durable.Replace(lock, 0o600, func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
+	return durable.Write(lock, 0o600, append(text, '\n'))
 }

@@ -3,11 +3,9 @@
 package cuda
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,10 +78,7 @@ func (a assembler) assemble(text string, t target.Target) []byte {
 		return nil
 	}
 	if a.folder != "" {
-		_ = durable.Replace(cached, 0o600, func(w io.Writer) error {
-			_, err := io.Copy(w, bytes.NewReader(image))
-			return err
-		}) // a cache that cannot be written only costs time
+		_ = durable.Write(cached, 0o600, image) // a cache that cannot be written only costs time
 	}
 	return image
 }

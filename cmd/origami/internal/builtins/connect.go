@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -21,7 +22,7 @@ import (
 // Connect reaches the plugins under the given settings: over processes, or with --in-process the built-in ones in this
 // one. warn is told what the user should know at once.
 func Connect(_ context.Context, s config.Settings, warn func(string)) (session.Host, error) {
-	inProcess := make(session.InProcess, len(shipped.Plugins))
+	inProcess := make(models.Providers, len(shipped.Plugins))
 	for i, b := range shipped.Plugins {
 		var err error
 		if inProcess[i], err = provider(b); err != nil {
@@ -32,7 +33,7 @@ func Connect(_ context.Context, s config.Settings, warn func(string)) (session.H
 		if len(s.Plugins) > 0 {
 			return nil, diag.Inputf("--in-process answers without plugins").At("--plugin").Do("leave one of them out")
 		}
-		return inProcess, nil
+		return session.InProcess{Providers: inProcess}, nil
 	}
 	builtins := make([]host.Builtin, len(shipped.Plugins))
 	for i, b := range shipped.Plugins {

@@ -16,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -201,7 +202,7 @@ func runOn(streams *iostreams.Streams, args ...string) {
 	cli.Main(cli.System{
 		Args: args, Streams: streams, Getenv: func(string) string { return "" },
 		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
-			return hostileHost{session.InProcess{hostile{}}}, nil
+			return hostileHost{session.InProcess{Providers: models.Providers{hostile{}}}}, nil
 		},
 		Plugins: catalogcmd.Actions{
 			Trust: func(_ context.Context, _ config.Settings, _ string, warn func(string)) (string, error) {

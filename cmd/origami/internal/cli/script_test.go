@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(cli.System{
 			Args: os.Args[1:], Streams: iostreams.System(), Getenv: os.Getenv,
 			Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
-				return fakeHost{fakearch.Providers()}, nil
+				return fakeHost{session.InProcess{Providers: fakearch.Providers()}}, nil
 			},
 			Plugins: catalogcmd.Actions{
 				Trust: func(_ context.Context, _ config.Settings, path string, _ func(string)) (string, error) {

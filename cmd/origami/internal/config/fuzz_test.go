@@ -19,7 +19,7 @@ func FuzzSettings(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		v := &layers{values: map[string]any{"timeout": "30s"}, sources: map[string]string{}}
-		_, err := parse(v, "settings.yaml", text)
+		err := parse(v, "settings.yaml", text)
 		if err != nil {
 			if diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\r\n") {
 				t.Fatalf("%q: %q", text, err)

@@ -27,37 +27,36 @@ import (
 func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
 	v := &layers{values: map[string]any{"log_level": "warn", "timeout": "30s", "dtype": "fp16"},
 		sources: map[string]string{}}
-	dir, warnings := configDir(getenv)
+	dir := v.configDir(getenv)
 	if dir != "" {
 		v.values["lock_file"] = filepath.Join(dir, "plugins.lock")
 	}
-	more, err := readFile(v, flags, dir, getenv)
-	if err != nil {
-		return Settings{}, err
-	}
-	warnings = append(warnings, more...)
-	more, err = readEnvironment(v, getenv)
-	if err != nil {
-		return Settings{}, err
-	}
-	warnings = append(warnings, more...)
-	more, err = readFlags(v, flags)
-	if err != nil {
-		return Settings{}, err
+	for _, read := range []func() error{
+		func() error { return readFile(v, flags, dir, getenv) }, func() error { return readEnvironment(v, getenv) },
+		func() error { return readFlags(v, flags) },
+	} {
+		if err := read(); err != nil {
+			return Settings{}, err
+		}
 	}
 	settings, failure := check(v)
 	if failure != nil {
 		return Settings{}, failure
 	}
-	settings.Sources = v.sources
-	settings.Warnings = append(warnings, more...)
+	settings.Sources, settings.Warnings = v.sources, v.warnings
 	return settings, nil
 }
 
 // layers are the settings of the sources that were read, and which of them each comes from, by key.
 type layers struct {
-	values  map[string]any
-	sources map[string]string
+	values   map[string]any
+	sources  map[string]string
+	warnings []string
+}
+
+// warn adds a warning.
+func (v *layers) warn(format string, args ...any) {
+	v.warnings = append(v.warnings, fmt.Sprintf(format, args...))
 }
 
 // lay lays a value over those of the sources below, and checks it. A key without a value leaves what is below.
@@ -80,7 +79,7 @@ func (v *layers) drop(key string) {
 
 // readEnvironment lays the environment variables over v. A device belongs to the architecture beside it: a source that
 // names an architecture drops the device of a lower source.
-func readEnvironment(v *layers, getenv func(string) string) (warnings []string, err error) {
+func readEnvironment(v *layers, getenv func(string) string) error {
 	if getenv("ORIGAMI_ARCH") != "" {
 		v.drop("device")
 	}
@@ -95,19 +94,19 @@ func readEnvironment(v *layers, getenv func(string) string) (warnings []string, 
 				continue
 			}
 			if err := v.lay(s.Key, value, "environment variable "+name); err != nil {
-				return nil, err
+				return err
 			}
 			if s.Old != "" && name == envOf(s.Old) {
-				warnings = append(warnings, fmt.Sprintf("the environment variable %s is now %s", name, envOf(s.Key)))
+				v.warn("the environment variable %s is now %s", name, envOf(s.Key))
 			}
 			break
 		}
 	}
-	return warnings, nil
+	return nil
 }
 
 // readFlags lays the flags of the command line over v.
-func readFlags(v *layers, flags *pflag.FlagSet) (warnings []string, err error) {
+func readFlags(v *layers, flags *pflag.FlagSet) error {
 	if changed(flags, "arch") != nil {
 		v.drop("device")
 	}
@@ -115,10 +114,10 @@ func readFlags(v *layers, flags *pflag.FlagSet) (warnings []string, err error) {
 		f := changed(flags, s.Flag)
 		if old := changed(flags, s.Old); old != nil {
 			if f != nil {
-				return nil, diag.Inputf("--%s is the old name of --%s", s.Old, s.Flag).Do("leave it out")
+				return diag.Inputf("--%s is the old name of --%s", s.Old, s.Flag).Do("leave it out")
 			}
 			f = old
-			warnings = append(warnings, fmt.Sprintf("the flag --%s is now --%s", s.Old, s.Flag))
+			v.warn("the flag --%s is now --%s", s.Old, s.Flag)
 		}
 		if f == nil {
 			continue
@@ -128,17 +127,17 @@ func readFlags(v *layers, flags *pflag.FlagSet) (warnings []string, err error) {
 			value = list.GetSlice()
 		}
 		if err := v.lay(s.Key, value, "--"+s.Flag); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if f := changed(flags, "json"); f != nil && f.Value.String() == "true" {
 		if changed(flags, "format") != nil && v.values["format"] != JSON {
-			return nil, diag.Inputf("--json and --format %s contradict each other", v.values["format"]).
+			return diag.Inputf("--json and --format %s contradict each other", v.values["format"]).
 				Do("leave one of them out")
 		}
 		v.values["format"], v.sources["format"] = JSON, "--json"
 	}
-	return warnings, nil
+	return nil
 }
 
 // changed returns the flag of that name if the command has it and the command line sets it.
@@ -151,36 +150,35 @@ func changed(flags *pflag.FlagSet, name string) *pflag.Flag {
 
 // readFile reads the settings file into v: the one that --settings or ORIGAMI_SETTINGS names, else the one in the
 // user's configuration folder dir if there is one. Unknown keys are refused.
-func readFile(v *layers, flags *pflag.FlagSet, dir string, getenv func(string) string) (warnings []string,
-	err error) {
+func readFile(v *layers, flags *pflag.FlagSet, dir string, getenv func(string) string) error {
 	file, named := getenv("ORIGAMI_SETTINGS"), true
 	if f := changed(flags, "settings"); f != nil {
 		file = f.Value.String()
 	}
 	if file == "" {
 		if dir == "" {
-			return nil, nil
+			return nil
 		}
 		file, named = filepath.Join(dir, "settings.yaml"), false
 	}
 	data, err := readText(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !named:
-		return nil, nil
+		return nil
 	case limit.Exceeded(err) != nil:
-		return nil, limit.Exceeded(err)
+		return limit.Exceeded(err)
 	case err != nil:
-		return nil, diag.Inputf("the settings file cannot be read: %v", diag.WithoutPath(err)).At("%s", file).
+		return diag.Inputf("the settings file cannot be read: %v", diag.WithoutPath(err)).At("%s", file).
 			Do("check --settings and ORIGAMI_SETTINGS")
 	}
 	return parse(v, file, data)
 }
 
 // parse reads the text of a settings file into v.
-func parse(v *layers, file string, data []byte) (warnings []string, err error) {
+func parse(v *layers, file string, data []byte) error {
 	read := map[string]any{}
 	if err := yaml.Unmarshal(data, &read); err != nil {
-		return nil, diag.Inputf("not a settings file: %v", err).
+		return diag.Inputf("not a settings file: %v", err).
 			At("%s", file).Do("write one YAML mapping; `origami help environment` lists the keys")
 	}
 	values := map[string]any{}
@@ -194,7 +192,7 @@ func parse(v *layers, file string, data []byte) (warnings []string, err error) {
 	for _, key := range slices.Sorted(maps.Keys(read)) {
 		lower := strings.ToLower(key)
 		if _, again := values[lower]; again {
-			return nil, diag.Inputf("%s is set twice, once as %q", lower, key).At("%s", at(lower)).Do("leave one of them out")
+			return diag.Inputf("%s is set twice, once as %q", lower, key).At("%s", at(lower)).Do("leave one of them out")
 		}
 		values[lower] = read[key]
 	}
@@ -209,32 +207,32 @@ func parse(v *layers, file string, data []byte) (warnings []string, err error) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		name, old := now[key]
 		if _, mapping := values[key].(map[string]any); mapping && (old || slices.Contains(known, key)) {
-			return nil, diag.Inputf("the setting %s is a mapping", key).At("%s", at(key)).Do("give its value alone")
+			return diag.Inputf("the setting %s is a mapping", key).At("%s", at(key)).Do("give its value alone")
 		}
 		if slices.Contains(known, key) {
 			continue
 		}
 		if old {
 			if _, both := values[name]; both {
-				return nil, diag.Inputf("%s is the old name of %s", key, name).At("%s", at(key)).Do("leave it out")
+				return diag.Inputf("%s is the old name of %s", key, name).At("%s", at(key)).Do("leave it out")
 			}
 			values[name], lines[name] = values[key], lines[key]
 			delete(values, key)
-			warnings = append(warnings, fmt.Sprintf("%s: the key %s is now %s", file, key, name))
+			v.warn("%s: the key %s is now %s", file, key, name)
 			continue
 		}
 		err := diag.Inputf("unknown setting %q", key).At("%s", at(key))
 		if near := diag.Nearest(key, known, 1); len(near) > 0 {
-			return nil, err.Do("did you mean %s? the settings: %s", near[0], strings.Join(known, ", "))
+			return err.Do("did you mean %s? the settings: %s", near[0], strings.Join(known, ", "))
 		}
-		return nil, err.Do("the settings: %s", strings.Join(known, ", "))
+		return err.Do("the settings: %s", strings.Join(known, ", "))
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if err := v.lay(key, values[key], at(key)); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return warnings, nil
+	return nil
 }
 
 // keyLines returns the line of each key of a YAML mapping, by its name in small letters.
@@ -313,16 +311,15 @@ func check(v *layers) (Settings, *diag.Error) {
 
 // configDir is the user's configuration folder for origami, empty if there is none. A relative path is ignored: it
 // would make whoever wrote a folder that the user works in decide about settings, and about the plugins that run.
-func configDir(getenv func(string) string) (dir string, warnings []string) {
+func (v *layers) configDir(getenv func(string) string) string {
 	for _, place := range []struct{ name, below string }{{"XDG_CONFIG_HOME", ""}, {"HOME", ".config"}} {
 		switch path := getenv(place.name); {
 		case path == "":
 		case filepath.IsAbs(path):
-			return filepath.Join(path, place.below, "origami"), warnings
+			return filepath.Join(path, place.below, "origami")
 		default:
-			warnings = append(warnings, fmt.Sprintf("%s is the relative path %q, so no settings and no trusted plugins "+
-				"are looked for there", place.name, path))
+			v.warn("%s is the relative path %q, so no settings and no trusted plugins are looked for there", place.name, path)
 		}
 	}
-	return "", warnings
+	return ""
 }

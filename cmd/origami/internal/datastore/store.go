@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -110,10 +109,7 @@ func begin(folder string, want *dataset.Dataset) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.Replace(file, 0o644, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}); err != nil {
+	if err := durable.Write(file, 0o644, text); err != nil {
 		return unwritable(folder, err)
 	}
 	return nil

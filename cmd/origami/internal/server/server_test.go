@@ -20,6 +20,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -38,7 +39,7 @@ func serverOf(t testing.TB, p arch.Provider, o Options) *Server {
 	f := &session.Factory{
 		Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard), Getenv: func(string) string { return "" },
 		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
-			return session.InProcess{p}, nil
+			return session.InProcess{Providers: models.Providers{p}}, nil
 		},
 		Settings: config.Settings{DType: "fp16"},
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -53,7 +54,7 @@ func TestKernelFilesReachTheModel(t *testing.T) {
 	f := &session.Factory{
 		Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
 		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
-			return session.InProcess{recorder{got: &got}}, nil
+			return session.InProcess{Providers: models.Providers{recorder{got: &got}}}, nil
 		},
 		Settings: config.Settings{Arch: []string{"toy1"}, Rung: "calibrated", CompiledFile: kernels,
 			CharacterizationFile: times},

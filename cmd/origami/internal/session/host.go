@@ -33,7 +33,7 @@ type Host interface {
 }
 
 // InProcess is a Host over providers in this process, for --in-process and for tests.
-type InProcess []arch.Provider
+type InProcess struct{ models.Providers }
 
 // Plugins implements Host.
 func (h InProcess) Plugins(context.Context) ([]host.PluginInfo, error) { return h.Known(), nil }
@@ -43,8 +43,8 @@ func (h InProcess) LockError() error { return nil }
 
 // Known implements Host.
 func (h InProcess) Known() []host.PluginInfo {
-	infos := make([]host.PluginInfo, len(h))
-	for i, p := range h {
+	infos := make([]host.PluginInfo, len(h.Providers))
+	for i, p := range h.Providers {
 		m := p.Manifest()
 		infos[i] = host.PluginInfo{Name: m.Name, Builtin: true, Version: m.Version, State: host.OK}
 		for _, a := range m.Archs {
@@ -54,29 +54,9 @@ func (h InProcess) Known() []host.PluginInfo {
 	return infos
 }
 
-// Manifests implements Host.
-func (h InProcess) Manifests(ctx context.Context) ([]arch.Manifest, error) {
-	return models.Providers(h).Manifests(ctx)
-}
-
-// Find implements Host.
-func (h InProcess) Find(ctx context.Context, name string) (arch.Match, error) {
-	return models.Providers(h).Find(ctx, name)
-}
-
-// FindLive implements Host.
-func (h InProcess) FindLive(ctx context.Context, archID string, live *arch.LiveDevice) (arch.Match, error) {
-	return models.Providers(h).FindLive(ctx, archID, live)
-}
-
-// Open implements Host.
-func (h InProcess) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
-	return models.Providers(h).Open(ctx, r)
-}
-
 // Optional implements Host.
 func (h InProcess) Optional(_ context.Context, plugin string) (host.Optional, error) {
-	o, ok := models.Providers(h).Named(plugin).(host.Optional)
+	o, ok := h.Named(plugin).(host.Optional)
 	if !ok {
 		return nil, diag.Inputf("the plugin %s has no optional interfaces", plugin)
 	}

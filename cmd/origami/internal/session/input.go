@@ -152,10 +152,7 @@ func WriteFile(name, flag string, text []byte) error {
 
 // Replace writes a file that a flag names, whole or not at all.
 func Replace(file string, text []byte) error {
-	return unwritable(file, durable.Replace(file, 0o644, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}))
+	return unwritable(file, durable.Write(file, 0o644, text))
 }
 
 // Writable checks that Replace can write a file: before long work, so that its result is not lost. Without a name it

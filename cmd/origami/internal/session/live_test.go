@@ -43,7 +43,7 @@ func targetsOf(t *testing.T, h session.Host, archs []string, device string) ([]m
 }
 
 func TestTargetsOfThisMachine(t *testing.T) {
-	h := &gpuHost{InProcess: fakearch.Providers(), devices: []exec.Device{
+	h := &gpuHost{InProcess: session.InProcess{Providers: fakearch.Providers()}, devices: []exec.Device{
 		{Name: "Acme Prototype", Arch: "toy1", Attributes: map[string]float64{"units": 3}},
 		{Name: "Acme Mono", Arch: "toy2"},
 		{Name: "Acme Future", Arch: "toy9"},

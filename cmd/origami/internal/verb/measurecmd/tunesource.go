@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -136,10 +135,7 @@ func (s *tuning) keep(ctx context.Context) (err error) {
 // writeOutcome replaces the file that says what tuning made of the measurements.
 func (s *tuning) writeOutcome(text []byte) error {
 	name := filepath.Join(s.folder, outcomeFile)
-	if err := durable.Replace(name, 0o644, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}); err != nil {
+	if err := durable.Write(name, 0o644, text); err != nil {
 		return diag.Inputf("it cannot be written: %v", err).At("%s", name).Do("make room, or name another --records")
 	}
 	return nil

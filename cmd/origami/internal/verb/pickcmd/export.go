@@ -3,7 +3,6 @@ package pickcmd
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,7 +98,7 @@ func (o *ExportOptions) write(files []File) error {
 	paths := make([]string, len(files))
 	for i, f := range files {
 		paths[i] = filepath.Join(o.Out, f.Name)
-		err := durable.Replace(paths[i], 0o644, func(w io.Writer) error { _, err := w.Write(f.Text); return err })
+		err := durable.Write(paths[i], 0o644, f.Text)
 		if err != nil {
 			return diag.Inputf("%v", err).At("--out %s", o.Out).Do("name a folder that can be written")
 		}

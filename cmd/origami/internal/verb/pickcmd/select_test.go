@@ -64,7 +64,7 @@ func TestFormatFollowsTheStream(t *testing.T) {
 		o := &SelectOptions{Factory: &session.Factory{
 			Streams: streams,
 			Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
-				return session.InProcess(fakearch.Providers()), nil
+				return session.InProcess{Providers: fakearch.Providers()}, nil
 			},
 			Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16"},
 		}}
@@ -138,7 +138,7 @@ func typing(t *testing.T, format string) (keyboard io.WriteCloser, out selectAns
 	o := &SelectOptions{Factory: &session.Factory{
 		Streams: iostreams.Plain(in, to, io.Discard),
 		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
-			return session.InProcess(fakearch.Providers()), nil
+			return session.InProcess{Providers: fakearch.Providers()}, nil
 		},
 		Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16", Format: format},
 	}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -62,7 +63,7 @@ func answers(t *testing.T, spread float64, x *exectest.Executor, format string, 
 	o := &SelectOptions{Factory: &session.Factory{
 		Streams: iostreams.Plain(strings.NewReader(""), &out, &out),
 		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
-			return machine{session.InProcess{doubter{spread: spread}}, x}, nil
+			return machine{session.InProcess{Providers: models.Providers{doubter{spread: spread}}}, x}, nil
 		},
 		Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16", Format: format},
 	}}

@@ -16,11 +16,11 @@ var update = flag.Bool("update", false, "pack the tables of kernels anew")
 // The packed tables of kernels in the program say what their text says.
 func TestPackedKernels(t *testing.T) {
 	k := data.TritonH200
-	compiled, err := kernel.ReadTable(k.Compiled, gpu.SM90)
+	compiled, err := kernel.ReadTable(data.TritonH200Compiled, gpu.SM90)
 	if err != nil {
 		t.Fatal(err)
 	}
-	timings, err := kernel.ReadTimings(k.Timings)
+	timings, err := kernel.ReadTimings(data.TritonH200Timings)
 	if err != nil {
 		t.Fatal(err)
 	}

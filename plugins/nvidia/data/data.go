@@ -36,27 +36,26 @@ type Set struct {
 // Kernels is what is known of the kernels of a family on a device by themselves, for no problem in particular.
 type Kernels struct {
 	Family, Arch, Device string
-	// Compiled is what the family's compiler and the driver report of the kernels, as kernels.csv of a data set.
-	Compiled []byte
-	// Timings is a timing pass over the kernels, as plugins/triton/tools/triton_characterize.py writes it.
-	Timings []byte
-	// PackedCompiled and PackedTimings are the same as kernel.Table and kernel.Timings. `go test ./plugins/nvidia -run
-	// Packed -update` makes them of the files.
+	// PackedCompiled is what the family's compiler and the driver report of the kernels, as kernel.Table. PackedTimings is
+	// a timing pass over the kernels, as kernel.Timings. `go test ./plugins/nvidia -run Packed -update` makes them of the
+	// files.
 	PackedCompiled, PackedTimings []byte
 }
 
 // TritonH200 are the kernels of the data set h200-triton.
-var TritonH200 = Kernels{"triton", "sm90", "h200", tritonH200Compiled, tritonH200Timings, tritonH200PackedCompiled,
-	tritonH200PackedTimings}
+var TritonH200 = Kernels{"triton", "sm90", "h200", tritonH200PackedCompiled, tritonH200PackedTimings}
 
 // AllKernels lists them.
 var AllKernels = []Kernels{TritonH200}
 
-//go:embed h200-triton/kernels.csv
-var tritonH200Compiled []byte
-
-//go:embed h200-triton/characterization.csv
-var tritonH200Timings []byte
+// TritonH200Compiled and TritonH200Timings are the files that TritonH200 is made of: kernels.csv of a data set, and a
+// timing pass as plugins/triton/tools/triton_characterize.py writes it. No program has them, only tests.
+var (
+	//go:embed h200-triton/kernels.csv
+	TritonH200Compiled []byte
+	//go:embed h200-triton/characterization.csv
+	TritonH200Timings []byte
+)
 
 //go:embed packed/h200-triton.compiled
 var tritonH200PackedCompiled []byte

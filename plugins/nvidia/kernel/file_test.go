@@ -15,7 +15,7 @@ const compiledColumns = "bm,bn,bk,stages,warps,even_k,n_regs,n_spills,shared,sta
 // A file of compiled kernels is refused with a one-line error, or every kernel in it is possible.
 func FuzzCompiled(f *testing.F) {
 	f.Add([]byte(compiledColumns + "\n128,256,64,3,8,1,255,12,196608,ok\n64,64,64,2,4,0,,,,OutOfResources\n"))
-	f.Add(data.TritonH200.Compiled[:2000])
+	f.Add(data.TritonH200Compiled[:2000])
 	f.Add([]byte("target,trans_a," + compiledColumns + "\n90,0,1,1,1,1,1,1,1,1,1,ok\n89,0,1,1,1,1,1,1,1,1,1,ok\n"))
 	f.Add([]byte("bm,bn,bk\n1,2\n"))
 	f.Add([]byte(compiledColumns + "\n-1,99999999999999999999,\"\n"))
@@ -38,7 +38,7 @@ func FuzzCompiled(f *testing.F) {
 // A characterization is refused, or it has a positive time for every kernel.
 func FuzzTimings(f *testing.F) {
 	f.Add([]byte(strings.Join(timingsFile.columns, ",") + "\n128,256,64,3,8,0,1,24,60,28,71,28,71\n"))
-	f.Add(data.TritonH200.Timings[:2000])
+	f.Add(data.TritonH200Timings[:2000])
 	f.Add([]byte("bm,bn,bk\n1,2\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		table, err := ReadTimings(data)

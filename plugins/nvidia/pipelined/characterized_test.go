@@ -14,7 +14,7 @@ import (
 
 // A kernel that is twice as slow in the characterization is predicted so, where nothing else limits it.
 func TestCharacterizationCounts(t *testing.T) {
-	header, _, _ := strings.Cut(string(data.TritonH200.Timings), "\n")
+	header, _, _ := strings.Cut(string(data.TritonH200Timings), "\n")
 	predict := func(row string) float64 {
 		file := []byte(header + "\n" + row + "\n")
 		a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Characterization: file})
@@ -39,7 +39,7 @@ func TestCharacterizationCounts(t *testing.T) {
 // that the model uses, or if the device differs by what its driver says. The user's own times are about the device that
 // the user describes.
 func TestTimesUnderOverrides(t *testing.T) {
-	own := data.TritonH200.Timings
+	own := data.TritonH200Timings
 	for name, c := range map[string]struct {
 		request arch.OpenRequest
 		rung    arch.Rung
@@ -78,7 +78,7 @@ func overriding(name string, value float64) arch.OpenRequest {
 
 // What is no characterization is refused with the place and what to do, and never half used.
 func TestCharacterizationRefuses(t *testing.T) {
-	header, _, _ := strings.Cut(string(data.TritonH200.Timings), "\n")
+	header, _, _ := strings.Cut(string(data.TritonH200Timings), "\n")
 	header += "\n"
 	for name, c := range map[string]struct {
 		file string

@@ -14,7 +14,7 @@ import (
 
 // Whatever a characterization holds, no pace that the model makes of it is negative.
 func FuzzPaces(f *testing.F) {
-	f.Add(data.TritonH200.Timings[:2000])
+	f.Add(data.TritonH200Timings[:2000])
 	m := newModel(gputest.Device(f, gpu.SM90, "sm90-h200", nil), nil, nil)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		table, err := kernel.ReadTimings(data)

@@ -217,8 +217,8 @@ func (c Columns[T]) Stream(s *iostreams.Streams, f Format) func(*T) error {
 	if f == JSON {
 		return func(row *T) error { return JSONLine(s, c.Object(row)) }
 	}
-	w := NewDelimited(s, f, c.Header(f))
-	return func(row *T) error { return w.Write(c.Cells(f, row)) }
+	w := newDelimited(s, f, c.Header(f))
+	return func(row *T) error { return w.write(c.Cells(f, row)) }
 }
 
 // Write writes rows in a format. least is as in Grid.

@@ -44,8 +44,8 @@ func JSONLines[T any](s *iostreams.Streams, values []T) error {
 	return nil
 }
 
-// Delimited writes a header and rows as CSV or TSV.
-type Delimited struct {
+// delimited writes a header and rows as CSV or TSV.
+type delimited struct {
 	csv    *csv.Writer
 	header []string
 	row    []string
@@ -53,11 +53,11 @@ type Delimited struct {
 	tsv    bool
 }
 
-// NewDelimited starts a table. The header is written with the first row. A column of the user's file that has the name
+// newDelimited starts a table. The header is written with the first row. A column of the user's file that has the name
 // of a column before it gets another.
-func NewDelimited(s *iostreams.Streams, f Format, header []string) *Delimited {
+func newDelimited(s *iostreams.Streams, f Format, header []string) *delimited {
 	w := csv.NewWriter(s.Data())
-	r := &Delimited{csv: w, header: slices.Clone(header), tsv: f == TSV}
+	r := &delimited{csv: w, header: slices.Clone(header), tsv: f == TSV}
 	for i, name := range r.header {
 		if slices.Contains(r.header[:i], name) {
 			r.header[i] = "input_" + name
@@ -69,8 +69,8 @@ func NewDelimited(s *iostreams.Streams, f Format, header []string) *Delimited {
 	return r
 }
 
-// Write adds a row. The only buffer is that of the streams, so that a flush of them leaves nothing behind.
-func (r *Delimited) Write(row []string) error {
+// write adds a row. The only buffer is that of the streams, so that a flush of them leaves nothing behind.
+func (r *delimited) write(row []string) error {
 	if !r.wrote {
 		r.wrote = true
 		if err := r.csv.Write(r.cells(r.header)); err != nil {
@@ -86,7 +86,7 @@ func (r *Delimited) Write(row []string) error {
 
 // cells makes the cells of a row printable, so that a row is a line. Cells of a TSV are never quoted, so that cut and
 // awk can read them.
-func (r *Delimited) cells(row []string) []string {
+func (r *delimited) cells(row []string) []string {
 	r.row = r.row[:0]
 	for _, cell := range row {
 		if cell = printable.Line(cell); r.tsv {
@@ -103,21 +103,6 @@ func Flag(yes bool) string {
 		return "1"
 	}
 	return "0"
-}
-
-// WriteRows writes rows as a table, CSV or TSV. least is that of Grid.
-func WriteRows(s *iostreams.Streams, f Format, header []string, rows [][]string, least ...string) error {
-	if f == Table {
-		Grid{Header: header, Rows: rows, Least: least}.Write(s)
-		return nil
-	}
-	r := NewDelimited(s, f, header)
-	for _, row := range rows {
-		if err := r.Write(row); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // WriteColumns prints rows with their columns aligned and no header. All rows must have the same number of cells. The

@@ -14,15 +14,15 @@ import (
 )
 
 func TestDelimited(t *testing.T) {
-	rows := [][]string{{"a,b", "tab\there"}, {"say \"hi\"", "two\nlines"}}
+	rows := [][2]string{{"a,b", "tab\there"}, {"say \"hi\"", "two\nlines"}}
+	columns := Columns[[2]string]{Group([]string{"x", "y"}, func(row *[2]string) []string { return row[:] })}
 	for f, want := range map[Format]string{
 		CSV: "x,y\n\"a,b\",tab\\there\n\"say \"\"hi\"\"\",two\\nlines\n",
 		TSV: "x\ty\na,b\ttab\\there\nsay 'hi'\ttwo\\nlines\n",
 	} {
 		var out bytes.Buffer
 		s := iostreams.Plain(strings.NewReader(""), &out, &out)
-		if err := WriteRows(s, f, []string{"x", "y"}, [][]string{append([]string{}, rows[0]...),
-			append([]string{}, rows[1]...)}); err != nil {
+		if err := columns.Write(s, f, rows); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Flush(); err != nil {

@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -40,6 +39,13 @@ type set struct {
 	BruteForce int    `json:"brute_force_measurements"` // what measuring everything takes
 }
 
+var setColumns = table.Columns[set]{
+	table.Col("type", func(x *set) string { return x.Type }),
+	table.Col("set", func(x *set) string { return x.Name }),
+	table.Col("sizes", func(x *set) int { return x.Sizes }),
+	table.Col("brute force", func(x *set) int { return x.BruteForce }),
+}
+
 // dryRun prints what brute force takes, and what tuning is expected to: some of the sizes are tuned with times that
 // differ from the predictions as measured times did. Sizes learn from each other, so many take fewer measurements each.
 func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
@@ -66,10 +72,6 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 	if format == table.JSON {
 		return table.JSONLine(streams, plan)
 	}
-	rows := make([][]string, len(plan.Sets))
-	for i, x := range plan.Sets {
-		rows[i] = []string{x.Type, x.Name, strconv.Itoa(x.Sizes), strconv.Itoa(x.BruteForce)}
-	}
 	if format == table.Table {
 		table.Line(streams, "sizes", "%d", plan.Sizes)
 		table.Line(streams, "brute force", "%s, about %v", digits.Plural(plan.BruteForce, "measurement", "measurements"),
@@ -79,7 +81,7 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 			digits.Percent(float64(plan.Expected)/float64(plan.BruteForce)), rounded(plan.ExpectedSeconds))
 		streams.Printf("\n")
 	}
-	return table.WriteRows(streams, format, []string{"type", "set", "sizes", "brute force"}, rows)
+	return setColumns.Write(streams, format, plan.Sets)
 }
 
 // sets counts the sizes and measurements of each set.

@@ -248,12 +248,12 @@ func (s *tuning) heading(sum *summary) {
 		return
 	}
 	streams.Printf("\n")
-	rows := make([][]string, len(sum.Curve))
-	for i, p := range sum.Curve {
-		rows[i] = []string{strconv.Itoa(p.Measurements), share(p.Measurements), digits.Percent(p.Mean),
-			digits.Percent(p.Worst)}
-	}
-	table.WriteTable(streams, []string{"measurements", "of brute force", "regret", "worst size"}, rows)
+	_ = table.Columns[point]{ // an error of the screen shows when it is flushed
+		table.Text("measurements", func(p *point) string { return strconv.Itoa(p.Measurements) }),
+		table.Text("of brute force", func(p *point) string { return share(p.Measurements) }),
+		table.Text("regret", func(p *point) string { return digits.Percent(p.Mean) }),
+		table.Text("worst size", func(p *point) string { return digits.Percent(p.Worst) }),
+	}.Write(streams, table.Table, sum.Curve)
 }
 
 func rounded(seconds float64) time.Duration {

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -35,7 +34,7 @@ func (s Scope) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds
 // split of 0 counts as 1.
 func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
 	u, kind, size := d.nearest(kernel, p, split)
-	if u == nil || len(u.Ranges) == 0 || kind > 0 || d.isOverridden() {
+	if u == nil || len(u.Ranges) == 0 || kind > 0 || len(d.Overridden()) > 0 {
 		return Scope{}
 	}
 	return Scope{Uncertainty: u, Wide: size > 0}
@@ -61,15 +60,6 @@ func (d *Description) nearest(kernel string, p *gemm.Problem, split int) (u *Unc
 		}
 	}
 	return u, kind, size
-}
-
-func (d *Description) isOverridden() bool {
-	for i := range d.Params {
-		if d.Params[i].Tier == hw.Override {
-			return true
-		}
-	}
-	return false
 }
 
 // HasUncertainty reports whether the model states an uncertainty for some problems of a kernel family.

@@ -165,14 +165,9 @@ func (w *walk) value(c *gemm.Config, name string) string {
 // each chooses the values of the parameters, one after the other, in every branch.
 func (w *walk) each(ctx context.Context, step *Step, sizes []int) error {
 	for _, x := range step.Axes {
-		var all []gemm.Config
-		for _, b := range w.branches {
-			for _, v := range x.Values {
-				if err := w.assign(&b, x, v); err != nil {
-					return err
-				}
-				all = append(all, b)
-			}
+		all, err := w.variants(x)
+		if err != nil {
+			return err
 		}
 		scores, err := w.times(ctx, all, sizes)
 		if err != nil {
@@ -186,19 +181,25 @@ func (w *walk) each(ctx context.Context, step *Step, sizes []int) error {
 	return nil
 }
 
-// fork makes a branch of each combination of values.
-func (w *walk) fork(step *Step) error {
-	for _, x := range step.Axes {
-		var more []gemm.Config
-		for _, b := range w.branches {
-			for _, v := range x.Values {
-				if err := w.assign(&b, x, v); err != nil {
-					return err
-				}
-				more = append(more, b)
+// variants are all branches with each value of a parameter.
+func (w *walk) variants(x Axis) (all []gemm.Config, err error) {
+	for _, b := range w.branches {
+		for _, v := range x.Values {
+			if err := w.assign(&b, x, v); err != nil {
+				return nil, err
 			}
+			all = append(all, b)
 		}
-		w.branches = more
+	}
+	return all, nil
+}
+
+// fork makes a branch of each combination of values.
+func (w *walk) fork(step *Step) (err error) {
+	for _, x := range step.Axes {
+		if w.branches, err = w.variants(x); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package emulated runs generated kernels on the CPU. The emulator executes the PTX text of a kernel CTA by CTA, with the
-// meaning that the PTX ISA gives each instruction.
+// Package emulated runs generated kernels on the CPU. The emulator executes the PTX text of a kernel CTA by CTA, with
+// the meaning that the PTX ISA gives each instruction.
 //
 // It is stricter than a GPU. Every access to memory must be aligned and inside a region of Memory or the shared memory.
 // Asynchronous copies poison their destination when they are issued and arrive when they are waited for, so that a

@@ -87,7 +87,8 @@ func TestEveryWarpGridComputes(t *testing.T) {
 			}
 			majors := layoutsOf(d)[i%len(layoutsOf(d))]
 			trial{
-				family: ofMMA, config: config, majors: majors, in: d, out: mmaOutputs(d)[0], m: 40, n: 34 + 2*j, k: 150, batch: 1, pad: 2 * j,
+				family: ofMMA, config: config, majors: majors, in: d, out: mmaOutputs(d)[0], m: 40, n: 34 + 2*j, k: 150,
+				batch: 1, pad: 2 * j,
 				alpha: 1, target: 80,
 			}.run(t, random, i%2 == 0, nil)
 		}

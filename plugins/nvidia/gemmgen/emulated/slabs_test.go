@@ -44,7 +44,8 @@ func TestSlabs(t *testing.T) {
 				}
 				reads[at]++
 			}}
-		if err := Run(l, Memory{in: make([]byte, slabs*probe.SlabBytes), counters: make([]byte, 8*probe.Counters)}); err != nil {
+		m := Memory{in: make([]byte, slabs*probe.SlabBytes), counters: make([]byte, 8*probe.Counters)}
+		if err := Run(l, m); err != nil {
 			t.Fatal(err)
 		}
 		for at, n := range reads {

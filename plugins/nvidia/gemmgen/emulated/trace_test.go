@@ -34,7 +34,8 @@ func observe(t *testing.T, config gemm.Config) observed {
 		if strings.HasPrefix(opcode, "wmma.load.") {
 			kind = sgemm.LoadGlobal
 		}
-		if kind == 0 || kind == sgemm.CopyAsync && space == "shared" || space == "global" && address >= 3<<32 && address < 4<<32 {
+		if kind == 0 || kind == sgemm.CopyAsync && space == "shared" ||
+			space == "global" && address >= 3<<32 && address < 4<<32 {
 			return // C
 		}
 		o.bytes[kind] += n
@@ -49,8 +50,8 @@ func observe(t *testing.T, config gemm.Config) observed {
 		a.Shared[thread] = int(address)
 		lanes[instruction]++
 	}
-	trial{family: ofSGEMM, config: config.String(), majors: "kn", in: gemm.FP32, out: gemm.FP32, m: 64, n: 64, k: 64, batch: 1,
-		alpha: 1, target: 80}.run(t, rand.New(rand.NewPCG(7, 8)), false, trace)
+	trial{family: ofSGEMM, config: config.String(), majors: "kn", in: gemm.FP32, out: gemm.FP32,
+		m: 64, n: 64, k: 64, batch: 1, alpha: 1, target: 80}.run(t, rand.New(rand.NewPCG(7, 8)), false, trace)
 	return o
 }
 
@@ -59,7 +60,8 @@ func observe(t *testing.T, config gemm.Config) observed {
 func TestTurnIsWhatTheKernelDoes(t *testing.T) {
 	p := fp32(64, 64, 64)
 	for _, name := range []string{
-		sgemm.RungNaive, sgemm.RungTiled, sgemm.RungPadded, sgemm.RungDoubleBuffer, sgemm.RungWMMA, "register-2d", "offset", "warp-tile-double",
+		sgemm.RungNaive, sgemm.RungTiled, sgemm.RungPadded, sgemm.RungDoubleBuffer, sgemm.RungWMMA,
+		"register-2d", "offset", "warp-tile-double",
 	} {
 		rung, _ := sgemm.FindRung(name)
 		s := sgemm.SpecFor(gemmgen.NewCall(p), rung.Config)
@@ -78,8 +80,8 @@ func TestTurnIsWhatTheKernelDoes(t *testing.T) {
 		}
 		// Of a problem of N×N×N, tiles of T×T request 8·N³/T bytes, and threads without tiles 8·N³.
 		const cube = 8 * 64 * 64 * 64
-		if exact := map[string]int{sgemm.RungNaive: cube, sgemm.RungTiled: cube / 32, sgemm.RungPadded: cube / 32}[name]; exact > 0 &&
-			got.bytes[sgemm.LoadGlobal] != exact {
+		requests := map[string]int{sgemm.RungNaive: cube, sgemm.RungTiled: cube / 32, sgemm.RungPadded: cube / 32}
+		if exact := requests[name]; exact > 0 && got.bytes[sgemm.LoadGlobal] != exact {
 			t.Errorf("%s requests %d bytes, want %d", name, got.bytes[sgemm.LoadGlobal], exact)
 		}
 		for kind, bytes := range want {

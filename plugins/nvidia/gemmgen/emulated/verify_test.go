@@ -28,7 +28,8 @@ func TestVerifiersCompute(t *testing.T) {
 			call.A.LD, call.B.LD = call.A.LD+1, call.B.LD+2
 			call.A.Stride, call.B.Stride = 12*call.A.LD, 12*call.B.LD
 			call.A.Address, call.B.Address, call.C.Address = 1<<32+uint64(d.Bytes()), 2<<32, 3<<32
-			v := gemmgen.Verification{Call: call, Rows: 3, RowStep: 2, Want: 4 << 32, Verdict: 5 << 32, Scale: 2, Tolerance: 0x1p-12}
+			v := gemmgen.Verification{Call: call, Rows: 3, RowStep: 2, Want: 4 << 32, Verdict: 5 << 32, Scale: 2,
+				Tolerance: 0x1p-12}
 			if d == gemm.INT8 {
 				v.Tolerance = 0
 			}

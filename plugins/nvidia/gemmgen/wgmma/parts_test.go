@@ -10,6 +10,7 @@ import (
 )
 
 // TestParts compares parts of kernels, as kernels of their own, with the texts that package emulated runs.
+// After -update, run the tests of both.
 func TestParts(t *testing.T) {
 	golden(t, "part-walk", walker(t).Text)
 	for _, config := range []string{

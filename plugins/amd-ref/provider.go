@@ -8,7 +8,6 @@ import (
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/release"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami"
 	"github.com/origami-gemm/origami/plugins/amd-ref/device"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
@@ -71,15 +70,8 @@ var vendorLibrary = library.Vendor{
 	},
 	Needs: []string{"num_xcds", "lds_bytes", "registers_per_cu", "registers_per_thread"},
 	Machine: func(s catalog.Selection) library.Machine {
-		p := s.Params
-		d := arch.Description{
-			Arch: s.Sheet.Arch, Vendor: s.Sheet.Vendor,
-			Device: s.Sheet.Device, DeviceName: s.Sheet.Name, Aliases: s.Sheet.Aliases,
-			UnitName: "CU", Units: p.Int("num_cus"), Partitions: p.Int("num_xcds"),
-			Clock: unit.Hertz(p.Get("clock")), SharedMemory: unit.Bytes(p.Get("lds_bytes")),
-			RegisterFile: p.Int("registers_per_cu"), RegistersPerThread: p.Int("registers_per_thread"),
-			Params: p, Peak: arch.PeakRates(p),
+		return library.Machine{
+			Generation: generations[s.Sheet.Arch], Description: device.Description(s.Sheet, s.Params),
 		}
-		return library.Machine{Generation: generations[s.Sheet.Arch], Description: d}
 	},
 }

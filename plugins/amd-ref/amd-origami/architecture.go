@@ -36,26 +36,15 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 	}
 	a := &architecture{machine: *m, sheet: sheet, mi: o.mi, kernels: map[gemm.DType]kernel{}}
 	a.New = func() tabled.Evaluation { return &evaluation{on: a} }
-	a.Description = arch.Description{
-		Arch:   sheet.Arch,
-		Vendor: sheet.Vendor,
-		Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
-		Model: Name, Kernels: []string{Family},
-		Rung: arch.RungSpec,
-		// The library asks the model which kernel is fastest, and nothing else: no launch, no power, and loads that are
-		// off by any factor where few rows are multiplied.
-		RanksOnly: true,
-		UnitName:  "CU", Units: int(m.cus), Partitions: int(m.xcds),
-		Clock: unit.Hertz(params.Get("clock")), ClockRung: arch.RungSpec,
-		SharedMemory:       unit.Bytes(m.ldsBytes),
-		RegisterFile:       params.Int("registers_per_cu"),
-		RegistersPerThread: params.Int("registers_per_thread"),
-		Params:             params,
-		Constants:          slices.Clone(constants),
-		Terms:              termSchema(o.grid),
-		Order:              arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
-		Options:            values,
-	}
+	a.Description = device.Description(sheet, params)
+	d := &a.Description
+	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{Family}, arch.RungSpec, arch.RungSpec
+	// The library asks the model which kernel is fastest, and nothing else: no launch, no power, and loads that are off
+	// by any factor where few rows are multiplied.
+	d.RanksOnly = true
+	d.Constants, d.Terms, d.Options = slices.Clone(constants), termSchema(o.grid), values
+	d.Order = arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}}
+	d.Peak = nil // of the types below alone
 	if params.Calibrated(device.Specs) {
 		a.Description.Rung = arch.RungCalibrated
 	}

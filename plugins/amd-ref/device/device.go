@@ -5,6 +5,7 @@ package device
 import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Specs are the hardware parameters of an AMD GPU. A parameter comes after those it is derived from.
@@ -54,6 +55,17 @@ var Specs = arch.WithPeaks([]hw.Spec{
 	{Name: "peak_fp4", Unit: "FLOP/s", Optional: true, Doc: "dense matrix peak, fp4 with block scales (MXFP4)"},
 	{Name: "tdp", Unit: "W", Doc: "board power"},
 })
+
+// Description returns the part of a description that does not depend on a model.
+func Description(sheet *hw.Sheet, params hw.Set) arch.Description {
+	return arch.Description{
+		Arch: sheet.Arch, Vendor: sheet.Vendor, Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
+		UnitName: "CU", Units: params.Int("num_cus"), Partitions: params.Int("num_xcds"),
+		Clock: unit.Hertz(params.Get("clock")), SharedMemory: unit.Bytes(params.Get("lds_bytes")),
+		RegisterFile: params.Int("registers_per_cu"), RegistersPerThread: params.Int("registers_per_thread"),
+		Params: params, Peak: arch.PeakRates(params),
+	}
+}
 
 // Derive computes the bandwidths per cycle that a device file leaves out. The library divides terabytes per second by
 // kilohertz, hence the factor 1e9. Devices that only other models know have no figures of the library.

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
+	gpu "github.com/origami-gemm/origami/plugins/amd-ref/device"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
 )
@@ -110,29 +111,19 @@ func (m *Model) setRates() {
 }
 
 func (m *Model) describe(values map[string]float64) {
-	get := func(name string) float64 { return m.params.Get(name) }
-	m.Description = arch.Description{
-		Arch: m.sheet.Arch, Vendor: m.sheet.Vendor,
-		Device: m.sheet.Device, DeviceName: m.sheet.Name, Aliases: m.sheet.Aliases,
-		Model: Name, Kernels: []string{kernel.Name}, Rung: arch.RungSpec,
-		UnitName: "CU", Units: int(get("num_cus")), Partitions: int(get("num_xcds")),
-		Clock: unit.Hertz(get("clock")), ClockRung: arch.RungSpec,
-		SharedMemory: unit.Bytes(get("lds_bytes")), RegisterFile: int(get("registers_per_cu")),
-		RegistersPerThread: int(get("registers_per_thread")),
-		Params:             m.params, Peak: arch.PeakRates(m.params), Terms: tabled.Schema(terms.Terms, terms.Page),
-		Constants: constants(m.generation),
-		Order:     arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
-		Families: []arch.Family{{
-			Name: kernel.Name, Doc: kernel.Doc, Axes: kernel.Axes, Types: m.types(),
-		}},
-	}
-	_ = fit.Use(m.Description.Constants, m.sheet, Name) // New has checked the device file
-	tabled.Override(m.Description.Constants, values)
-	m.Description.Widen("LDS", arch.AtShared, "lds_width")
-	m.Description.Atoms, m.Description.Uncertainty = m.atoms(), uncertainty(m.sheet.Device)
-	m.Description.Fitted = []arch.Fitted{{DataSet: terms.DataSet}}
+	d := &m.Description
+	*d = gpu.Description(m.sheet, m.params)
+	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{kernel.Name}, arch.RungSpec, arch.RungSpec
+	d.Terms, d.Constants = tabled.Schema(terms.Terms, terms.Page), constants(m.generation)
+	d.Order = arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}}
+	d.Families = []arch.Family{{Name: kernel.Name, Doc: kernel.Doc, Axes: kernel.Axes, Types: m.types()}}
+	_ = fit.Use(d.Constants, m.sheet, Name) // New has checked the device file
+	tabled.Override(d.Constants, values)
+	d.Widen("LDS", arch.AtShared, "lds_width")
+	d.Atoms, d.Uncertainty = m.atoms(), uncertainty(m.sheet.Device)
+	d.Fitted = []arch.Fitted{{DataSet: terms.DataSet}}
 	if f := m.sheet.Fitted; f != nil {
-		m.Description.Fitted = append(m.Description.Fitted,
+		d.Fitted = append(d.Fitted,
 			arch.Fitted{DataSet: f.DataSet, Kernel: f.Kernel, Problems: f.Problems})
 	}
 	used := []string{"lds_bytes", "registers_per_thread"}
@@ -141,7 +132,7 @@ func (m *Model) describe(values map[string]float64) {
 			used = append(used, "peak_fp16", "peak_"+t.String())
 		}
 	}
-	m.Description.Unused = formula.Unused(m.params, append(formula.Of(m.Description.Terms), used...))
+	d.Unused = formula.Unused(m.params, append(formula.Of(d.Terms), used...))
 }
 
 func (m *Model) setLevels(value func(name string) float64) {

@@ -10,18 +10,10 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
-// need is what a kernel of the family mma needs of an SM, and what it loads.
-type need struct{ threads, registers, shared, copies, ctas, workspace int }
+// needs names what a kernel of the family mma needs of an SM, and what it loads.
+var needs = [...]string{"threads", "registers", "shared memory", "copies of a thread", "CTAs", "workspace"}
 
-// needs names the numbers of need, in order.
-var needs = []struct {
-	name string
-	of   func(need) int
-}{
-	{"threads", func(n need) int { return n.threads }}, {"registers", func(n need) int { return n.registers }},
-	{"shared memory", func(n need) int { return n.shared }}, {"copies of a thread", func(n need) int { return n.copies }},
-	{"CTAs", func(n need) int { return n.ctas }}, {"workspace", func(n need) int { return n.workspace }},
-}
+type need [len(needs)]int
 
 // aligned is a problem whose rows are aligned to 16 bytes, and unaligned one whose rows are aligned to 2.
 var aligned, unaligned = gemm.New(4096, 4096, 4096), gemm.New(4095, 4095, 4095)
@@ -34,11 +26,9 @@ func needOf(p gemm.Problem, c gemm.Config) (n need, ok bool) {
 	}
 	ceil := func(a, b int) int { return (a + b - 1) / b }
 	partials, _ := gemmgen.Workspace(p, c)
-	return need{
-		threads: r.Threads, registers: r.Accumulators + r.Fragments, shared: int(r.SharedMemory),
-		copies: r.CopiesA + r.CopiesB, workspace: int(partials),
-		ctas: ceil(p.M, c.BlockM) * ceil(p.N, c.BlockN) * max(c.SplitK, 1),
-	}, true
+	ctas := ceil(p.M, c.BlockM) * ceil(p.N, c.BlockN) * max(c.SplitK, 1)
+	return need{r.Threads, r.Accumulators + r.Fragments, int(r.SharedMemory), r.CopiesA + r.CopiesB, ctas, int(partials)},
+		true
 }
 
 // affected returns what differs among kernels that differ in nothing but what without leaves out.
@@ -58,7 +48,7 @@ func affected(all []gemm.Config, problems []gemm.Problem, without func(gemm.Conf
 				continue
 			}
 			for i := range needs {
-				found[i] = found[i] || needs[i].of(n) != needs[i].of(was)
+				found[i] = found[i] || n[i] != was[i]
 			}
 		}
 	}
@@ -82,8 +72,8 @@ func kernels(axis string) ([]gemm.Config, error) {
 func affectsTable(mmaFamily family) (string, error) {
 	var b strings.Builder
 	b.WriteString("\n| mma's |")
-	for _, n := range needs {
-		b.WriteString(" " + n.name + " |")
+	for _, name := range needs {
+		b.WriteString(" " + name + " |")
 	}
 	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(needs)) + "\n")
 	row := func(name string, found []bool) {

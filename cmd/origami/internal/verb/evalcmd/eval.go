@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
@@ -117,12 +118,12 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 			err = o.list.Failures.First()
 		}
 		if err == nil {
-			err = o.choices(ctx, out)
+			err = out.Choose(ctx, o.model, o.list.Problems)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return out.object(), nil
+		return out.Evaluation(), nil
 	}
 }
 
@@ -152,7 +153,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if o.Intervals {
-		done, stop := table.Work(o.Factory.Streams, "finding intervals", len(out.rows))
+		done, stop := table.Work(o.Factory.Streams, "finding intervals", len(out.Rows))
 		found, err := session.UntilCancelled(ctx, func() (*intervals, error) { return out.intervals(done) })
 		stop()
 		if err == nil {
@@ -163,7 +164,7 @@ func Run(ctx context.Context, o *Options) error {
 		}
 		return o.list.Failures.Err()
 	}
-	if err := o.choices(ctx, out); err != nil {
+	if err := out.Choose(ctx, o.model, o.list.Problems); err != nil {
 		return err
 	}
 	if n := len(o.data.Partial); n > 0 && o.Query.Problems == "" {
@@ -192,45 +193,14 @@ func (o *Options) open(ctx context.Context) (err error) {
 }
 
 func (o *Options) scored(ctx context.Context) (*outcome, error) {
-	rows, errs, err := o.evaluate(ctx, o.model, o.data, problems.Shapes(o.list.Problems))
+	done, stop := table.Work(o.Factory.Streams, "evaluating", len(o.list.Problems))
+	defer stop()
+	out, err := ask.Score(ctx, o.model, o.data, o.list.Problems, done, o.list.Failures.Add)
 	if err != nil {
 		return nil, err
 	}
-	out := &outcome{arch: o.model.Describe(), data: o.data, labels: o.list.Labels}
-	for i := range rows {
-		if errs[i] != nil {
-			o.list.Failures.Add(o.list.Problems[i].Where, errs[i])
-			continue
-		}
-		out.rows, out.labelled = append(out.rows, rows[i]), append(out.labelled, o.list.Problems[i].Labels)
-	}
-	return out, nil
-}
-
-// choices scores the model's choices along the axes that the measurements vary.
-func (o *Options) choices(ctx context.Context, out *outcome) (err error) {
-	shapes := problems.Shapes(o.list.Problems)
-	if out.group, err = score.GroupChoice(ctx, o.model, o.data, shapes); err == nil {
-		out.split, err = score.SplitChoice(ctx, o.model, o.data, shapes)
-	}
-	return err
-}
-
-func (o *Options) evaluate(ctx context.Context, a arch.Architecture, data *score.Subset, problems []gemm.Problem) (
-	rows []score.Evaluation, errs []error, err error,
-) {
-	const atOnce = 8 // enough for the cores, few enough for a bar that moves
-	done, stop := table.Work(o.Factory.Streams, "evaluating", len(problems))
-	defer stop()
-	for part := range slices.Chunk(problems, atOnce) {
-		more, bad, err := score.Evaluate(ctx, a, data, part)
-		if err != nil {
-			return nil, nil, err
-		}
-		rows, errs = append(rows, more...), append(errs, bad...)
-		done(len(part))
-	}
-	return rows, errs, nil
+	out.Labels = o.list.Labels
+	return &outcome{out}, nil
 }
 
 func shapesOf(problems []gemm.Problem) string {

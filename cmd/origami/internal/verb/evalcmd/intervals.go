@@ -31,17 +31,17 @@ type intervals struct {
 
 // intervals computes them from the rows. done is told of each.
 func (o *outcome) intervals(done func(int)) (*intervals, error) {
-	u, ok := score.Calibrate(o.data.Kernel, o.rows)
-	if !ok || len(o.rows) <= score.MinSizes { // one is left out in turn
-		return nil, diag.Inputf("intervals cannot be found on %s", digits.Plural(len(o.rows), "size", "sizes")).
+	u, ok := score.Calibrate(o.Data.Kernel, o.Rows)
+	if !ok || len(o.Rows) <= score.MinSizes { // one is left out in turn
+		return nil, diag.Inputf("intervals cannot be found on %s", digits.Plural(len(o.Rows), "size", "sizes")).
 			At("--intervals").Do("give records of at least %d sizes", score.MinSizes+1)
 	}
-	c := score.LeaveOneOut(o.rows, done)
-	u.Checked, u.Widening = score.CheckedOn(o.data.Name, o.rows), score.Widening(o.rows)
-	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.rows),
-		o.data.Name, digits.Percent(c.Points))
+	c := score.LeaveOneOut(o.Rows, done)
+	u.Checked, u.Widening = score.CheckedOn(o.Data.Name, o.Rows), score.Widening(o.Rows)
+	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.Rows),
+		o.Data.Name, digits.Percent(c.Points))
 	out := &intervals{
-		Arch: o.arch.Arch, Device: o.arch.Device, Model: o.arch.Model, Rung: o.arch.Rung, coverage: c, desc: o.arch,
+		Arch: o.Arch.Arch, Device: o.Arch.Device, Model: o.Arch.Model, Rung: o.Arch.Rung, coverage: c, desc: o.Arch,
 		Uncertainty: u.Record(),
 		LeaveOneOut: ask.Fields{
 			{Name: "interval_coverage", Value: c.Points}, {Name: "interval_coverage_picks", Value: c.Picks},

@@ -5,37 +5,24 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 )
 
 // outcome is the score of a model on a data set.
-type outcome struct {
-	arch         *arch.Description
-	data         *score.Subset
-	rows         []score.Evaluation
-	group, split score.AxisChoice
-	// labels are the further columns of the problems file, labelled the cells of each row.
-	labels   []string
-	labelled [][]string
-}
-
-// scope says which of the model's intervals hold for the kernels of a problem.
-func (o *outcome) scope(p *gemm.Problem, split int) arch.Scope {
-	return o.arch.Scope(o.data.Kernel, p, split)
-}
+type outcome struct{ *ask.Scored }
 
 // hasIntervals reports whether the model has intervals for some of the problems.
 func (o *outcome) hasIntervals() bool { return o.level() > 0 }
 
 // level is that of the intervals, 0 if no problem has one.
 func (o *outcome) level() float64 {
-	for i := range o.rows {
-		if u := o.scope(&o.rows[i].Problem, o.rows[i].Pick.Config.SplitK).Uncertainty; u != nil {
+	for i := range o.Rows {
+		if u := o.Scope(&o.Rows[i].Problem, o.Rows[i].Pick.Config.SplitK).Uncertainty; u != nil {
 			return u.Level
 		}
 	}
@@ -44,7 +31,7 @@ func (o *outcome) level() float64 {
 
 // heldWord says whether the interval of a pick covers its measured time, "" without an interval.
 func (o *outcome) heldWord(r *score.Evaluation, yes, no string) string {
-	held, ok := r.PickCovered(o.scope)
+	held, ok := r.PickCovered(o.Scope)
 	switch {
 	case !ok:
 		return ""
@@ -58,7 +45,7 @@ func (o *outcome) heldWord(r *score.Evaluation, yes, no string) string {
 func (o *outcome) write(s *iostreams.Streams, f table.Format) error {
 	switch f {
 	case table.JSON:
-		return table.JSONLine(s, o.object())
+		return table.JSONLine(s, o.Evaluation())
 	case table.Table:
 		t := o.text()
 		table.Lines(s, t.above...)
@@ -74,16 +61,16 @@ func (o *outcome) write(s *iostreams.Streams, f table.Format) error {
 	}
 }
 
-// evaluated is a row with the cells of the problems file's labels.
+// evaluated is a row with its plain value.
 type evaluated struct {
 	*score.Evaluation
-	labels []string
+	plain *ask.Evaluated
 }
 
 func (o *outcome) evaluated() []evaluated {
-	rows := make([]evaluated, len(o.rows))
-	for i := range o.rows {
-		rows[i] = evaluated{&o.rows[i], o.labelled[i]}
+	rows, plain := make([]evaluated, len(o.Rows)), o.Evaluation().Problems
+	for i := range o.Rows {
+		rows[i] = evaluated{&o.Rows[i], &plain[i]}
 	}
 	return rows
 }
@@ -92,7 +79,7 @@ func (o *outcome) evaluated() []evaluated {
 func (o *outcome) columns() table.Columns[evaluated] {
 	type row = evaluated
 	problem := func(r *row) gemm.Problem { return r.Problem }
-	labels := table.Group(o.labels, func(r *row) []string { return r.labels })
+	labels := table.Group(o.Labels, func(r *row) []string { return r.plain.Labels.Texts() })
 	short := func(of func(*row) gemm.Config) func(*row) string {
 		return func(r *row) string { return o.short(of(r)) }
 	}
@@ -109,12 +96,12 @@ func (o *outcome) columns() table.Columns[evaluated] {
 		table.Text("problem", func(r *row) string { return r.Problem.String() }), labels.In(table.Table),
 		table.Col("-|class", func(r *row) string { return r.Class.String() }),
 		table.Text("pick", short(pick)),
-		table.Opt("-|predicted_ms|-", func(r *row) float64 { return milliseconds(r.Predicted) }),
-		table.Opt("-|pick_ms|-", func(r *row) float64 { return milliseconds(r.Pick.Time) }),
+		table.Opt("-|predicted_ms|-", func(r *row) float64 { return r.plain.PredictedMS }),
+		table.Opt("-|pick_ms|-", func(r *row) ask.Number { return r.plain.PickMS }),
 		table.Opt("-|-|pick's time", func(r *row) float64 { return table.Positive(float64(r.Pick.Time)) }, seconds).Or(none),
 		table.Col("-|best|-", best),
 		table.Text("best", short(best)),
-		table.Opt("-|best_ms|-", func(r *row) float64 { return milliseconds(r.Best.Time) }),
+		table.Opt("-|best_ms|-", func(r *row) float64 { return r.plain.BestMS }),
 		table.Text("best's time", func(r *row) string { return r.Best.Time.String() }),
 		table.Opt("-|efficiency|of best", func(r *row) float64 { return r.Efficiency() }, digits.Percent),
 		table.Opt("-|efficiency_top4|top 4", func(r *row) float64 { return r.Top[0] }, digits.Percent),
@@ -133,17 +120,17 @@ func (o *outcome) columns() table.Columns[evaluated] {
 		table.Col("-|interval_held|-", func(r *row) string { return o.heldWord(r.Evaluation, "1", "0") }),
 		table.Text("interval held", func(r *row) string { return o.heldWord(r.Evaluation, "yes", "no") }).
 			If(o.hasIntervals()),
-		table.Opt("-|interval_coverage|-", func(r *row) float64 { return coverage(r.Evaluation, o.scope) }),
+		table.Opt("-|interval_coverage|-", func(r *row) ask.Number { return r.plain.Coverage }),
 		table.Col("-|recorded|-", func(r *row) int { return r.Measured }),
 		table.Col("-|refused|-", func(r *row) int { return r.Rejected }),
-		table.Col("-|in_sample|-", func(r *row) bool { return o.arch.InSample(r.Problem, o.data.Kernel) }),
+		table.Col("-|in_sample|-", func(r *row) bool { return r.plain.InSample }),
 		table.Text("in-sample", func(r *row) string { return o.inSampleWord(r.Evaluation) }).If(o.mixed()),
-		table.Const[row]("-|ranks_only|-", o.arch.RanksOnly), labels.In(table.CSV), table.More(o.more(), problem))
+		table.Const[row]("-|ranks_only|-", o.Arch.RanksOnly), labels.In(table.CSV), table.More(o.more(), problem))
 }
 
 // more says whether the answer has a column for what few problems have.
 func (o *outcome) more() bool {
-	return slices.ContainsFunc(o.rows, func(r score.Evaluation) bool { return !r.Problem.Plain() })
+	return slices.ContainsFunc(o.Rows, func(r score.Evaluation) bool { return !r.Problem.Plain() })
 }
 
-func (o *outcome) axes() []gemm.Axis { return o.arch.Axes(o.data.Kernel) }
+func (o *outcome) axes() []gemm.Axis { return o.Arch.Axes(o.Data.Kernel) }

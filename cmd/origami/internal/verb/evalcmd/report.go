@@ -10,24 +10,24 @@ import (
 
 // contents are the files of a report: eval.md with the tables and the plots, eval.csv and eval.json with the numbers.
 func (o *outcome) contents() report.Contents {
-	c := report.Contents{Name: "eval", Subject: o.arch.DeviceName, Numbers: o.write}
-	if len(o.rows) > 0 { // otherwise what went wrong has been said
+	c := report.Contents{Name: "eval", Subject: o.Arch.DeviceName, Numbers: o.write}
+	if len(o.Rows) > 0 { // otherwise what went wrong has been said
 		c.Page = o.page
 	}
 	return c
 }
 
 func (o *outcome) page(to *report.Report) {
-	title := fmt.Sprintf("%s, %s model on rung %s, kernel family %s", o.arch.ID(), o.arch.Model, o.arch.Rung,
-		o.data.Kernel)
+	title := fmt.Sprintf("%s, %s model on rung %s, kernel family %s", o.Arch.ID(), o.Arch.Model, o.Arch.Rung,
+		o.Data.Kernel)
 	var points []score.Point
 	efficiency := make([]figure.Curve, 1+len(score.TopCounts))
 	efficiency[0].Name = "pick"
 	for i, n := range score.TopCounts {
 		efficiency[1+i].Name = fmt.Sprintf("best of the first %d", n)
 	}
-	for i := range o.rows {
-		r := &o.rows[i]
+	for i := range o.Rows {
+		r := &o.Rows[i]
 		points = append(points, r.Points...)
 		efficiency[0].Values = append(efficiency[0].Values, r.Efficiency())
 		for t := range score.TopCounts {

@@ -81,9 +81,9 @@ func (o *singles) columns() table.Columns[score.Single] {
 			}
 			return r.Bound.String()
 		}).Omit().Or(none),
-		table.Opt("predicted_ms||-", predicted(func(r *single) float64 { return milliseconds(r.Predicted) })),
+		table.Opt("predicted_ms||-", predicted(func(r *single) float64 { return ask.Milliseconds(r.Predicted) })),
 		table.Opt("-|-|predicted", predicted(func(r *single) float64 { return float64(r.Predicted) }), seconds).Or(none),
-		table.Col("measured_ms||-", func(r *single) float64 { return milliseconds(r.Measured) }),
+		table.Col("measured_ms||-", func(r *single) float64 { return ask.Milliseconds(r.Measured) }),
 		table.Text("measured", func(r *single) string { return r.Measured.String() }),
 		table.Opt("predicted_by_measured||predicted ÷ measured", predicted((*single).Ratio), ratioText).Or(none),
 		table.Col("spill_bytes||spills", func(r *single) int { return int(r.SpillBytes) }, func(bytes int) string {

@@ -36,14 +36,14 @@ func (t *text) page(p *report.Report, title string) {
 const none = "–"
 
 func (o *outcome) text() text {
-	s := score.SummariseEvaluations(o.rows, o.scope)
-	out := text{above: append(table.DeviceLines(o.arch), table.ModelLine(o.arch, o.data.Kernel),
-		fmt.Sprintf("%-11s %s%s", "measured", o.data.Name, o.held()),
+	s := score.SummariseEvaluations(o.Rows, o.Scope)
+	out := text{above: append(table.DeviceLines(o.Arch), table.ModelLine(o.Arch, o.Data.Kernel),
+		fmt.Sprintf("%-11s %s%s", "measured", o.Data.Name, o.held()),
 		fmt.Sprintf("%-11s %s", "in-sample", o.inSampleText()))}
 	out.header, out.rows = o.columns().Text(o.evaluated())
 	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst top 8", "tau",
 		"worst tau", "error"}
-	classes, summaries := score.SummariseByClass(o.rows, o.scope)
+	classes, summaries := score.SummariseByClass(o.Rows, o.Scope)
 	names := make([]string, len(classes))
 	for i, c := range classes {
 		names[i] = c.String()
@@ -84,12 +84,12 @@ func (o *outcome) text() text {
 		line("", "the fastest of as many candidates as are worth measuring, %.1f on average", s.CandidatesMeasured)
 	} else {
 		of := "this kernel family"
-		if o.arch.HasUncertainty(o.data.Kernel) {
+		if o.Arch.HasUncertainty(o.Data.Kernel) {
 			of = "problems like these"
 		}
 		line("coverage", "the model states no intervals for %s", of)
 	}
-	if n := o.outside(); n > 0 && o.arch.HasUncertainty(o.data.Kernel) {
+	if n := o.outside(); n > 0 && o.Arch.HasUncertainty(o.Data.Kernel) {
 		line("outside", "%s outside of what the intervals were found on: they are wider, or missing",
 			digits.Plural(n, "problem is", "problems are"))
 	}
@@ -97,7 +97,7 @@ func (o *outcome) text() text {
 		name     string
 		choice   score.AxisChoice
 		constant int
-	}{{"group", o.group, o.data.Group}, {"split", o.split, o.data.Split}} {
+	}{{"group", o.Group, o.Data.Group}, {"split", o.Split, o.Data.Split}} {
 		if v := c.choice.Chosen; v.Count > 0 {
 			constant := ""
 			if c.constant > 0 {
@@ -114,11 +114,11 @@ func (o *outcome) text() text {
 // held names the axes that the sweep holds constant.
 func (o *outcome) held() string {
 	var parts []string
-	if o.data.Group > 0 {
-		parts = append(parts, fmt.Sprintf("group %d", o.data.Group))
+	if o.Data.Group > 0 {
+		parts = append(parts, fmt.Sprintf("group %d", o.Data.Group))
 	}
-	if o.data.Split > 0 {
-		parts = append(parts, fmt.Sprintf("split %d", o.data.Split))
+	if o.Data.Split > 0 {
+		parts = append(parts, fmt.Sprintf("split %d", o.Data.Split))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -142,10 +142,10 @@ func percent(v float64) string {
 
 // short writes a configuration without what the sweep holds constant.
 func (o *outcome) short(c gemm.Config) string {
-	if o.data.Group > 0 {
+	if o.Data.Group > 0 {
 		c.GroupM = 0
 	}
-	if o.data.Split > 0 {
+	if o.Data.Split > 0 {
 		c.SplitK = 1
 	}
 	return c.String()

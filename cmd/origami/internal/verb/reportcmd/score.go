@@ -9,10 +9,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -39,17 +40,15 @@ func (b *builder) evaluated(ctx context.Context, s *subject, first bool) (*verdi
 	if err != nil || records == nil {
 		return nil, err
 	}
-	rows, errs, err := score.Evaluate(ctx, s.Model, records, records.Problems)
+	list := make([]problems.Problem, len(records.Problems))
+	for i, p := range records.Problems {
+		list[i].Problem = p
+	}
+	scored, err := ask.Score(ctx, s.Model, records, list, func(int) {}, func(string, error) {})
 	if err != nil {
 		return nil, err
 	}
-	kept := rows[:0]
-	for i := range rows {
-		if errs[i] == nil {
-			kept = append(kept, rows[i])
-		}
-	}
-	return verdictOf(s, records, kept), nil
+	return verdictOf(scored), nil
 }
 
 // Memory keeps how models did against measurements, which takes longer than a page. It is safe for concurrent use.
@@ -92,25 +91,20 @@ func (m *Memory) of(s *subject, compute func() (*verdict, error)) (*verdict, err
 	return v, err
 }
 
-// verdictOf says how a model did, from the evaluations that have no error.
-func verdictOf(s *subject, records *score.Subset, kept []score.Evaluation) *verdict {
-	v := &verdict{problems: records.Problems}
-	if len(kept) == 0 {
+// verdictOf says how a model did, at the problems that it answers.
+func verdictOf(s *ask.Scored) *verdict {
+	v := &verdict{problems: s.Data.Problems}
+	if len(s.Rows) == 0 {
 		return v
 	}
-	scope := func(p *gemm.Problem, split int) arch.Scope { return s.Describe().Scope(s.Kernel, p, split) }
-	sum := score.SummariseEvaluations(kept, scope)
-	inSample := 0
+	sum := score.SummariseEvaluations(s.Rows, s.Scope)
 	var points []score.Point
-	for i := range kept {
-		if s.Describe().InSample(kept[i].Problem, s.Kernel) {
-			inSample++
-		}
-		points = append(points, kept[i].Points...)
+	for i := range s.Rows {
+		points = append(points, s.Rows[i].Points...)
 	}
 	v.facts = []report.Fact{
-		{Label: "Measurements", Value: fmt.Sprintf("%s, %s kernels", records.Name, s.Kernel)},
-		{Label: "Problems", Value: fmt.Sprintf("%d, of which the model was fitted to %d", len(kept), inSample)},
+		{Label: "Measurements", Value: fmt.Sprintf("%s, %s kernels", s.Data.Name, s.Data.Kernel)},
+		{Label: "Problems", Value: fmt.Sprintf("%d, of which the model was fitted to %d", len(s.Rows), s.InSample())},
 		{Label: "Speed of the pick ÷ the fastest", Value: fmt.Sprintf("%s geometric mean, %s worst",
 			digits.Percent(sum.Efficiency.Geomean), digits.Percent(sum.Efficiency.Worst))},
 		{Label: "Best of the first 8", Value: fmt.Sprintf("%s geometric mean, %s worst",
@@ -119,7 +113,7 @@ func verdictOf(s *subject, records *score.Subset, kept []score.Evaluation) *verd
 		{Label: "Order (Kendall's tau-b)", Value: known(sum.TauMean, digits.ThreeDigits) + " mean"},
 		{Label: "Measured times inside their interval", Value: known(sum.Coverage, digits.Percent)},
 	}
-	v.figures = []*figure.Figure{efficiencies(kept)}
+	v.figures = []*figure.Figure{efficiencies(s.Rows)}
 	if f := figure.Agreement("predicted against measured times", points); f != nil {
 		v.figures = append(v.figures, f)
 	}

@@ -48,14 +48,14 @@ func Compare(ctx context.Context, sides []Contender, list []problems.Problem, do
 	}
 	var wg sync.WaitGroup
 	for i := range sides {
-		wg.Go(func() { fill(ctx, &sides[i], i, out, problems.Shapes(list), done) })
+		wg.Go(func() { askSide(ctx, &sides[i], i, out, problems.Shapes(list), done) })
 	}
 	wg.Wait()
 	return out, ctx.Err()
 }
 
-// fill asks one side, about a few problems at a time: a plugin has to hold what it is asked at once.
-func fill(ctx context.Context, s *Contender, i int, rows []Contest, shapes []gemm.Problem, done func(int)) {
+// askSide asks one side, about a few problems at a time: a plugin has to hold what it is asked at once.
+func askSide(ctx context.Context, s *Contender, i int, rows []Contest, shapes []gemm.Problem, done func(int)) {
 	const atOnce = 64
 	for from := 0; from < len(shapes); from += atOnce {
 		part := shapes[from:min(from+atOnce, len(shapes))]

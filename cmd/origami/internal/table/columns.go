@@ -15,15 +15,18 @@ import (
 )
 
 // Column is one quantity of rows of type T: its names, and its value in each format.
-type Column[T any] struct {
+type Column[T any] struct{ of *column }
+
+// column does not depend on the type of the rows, so that the program has its code once. The functions take a *T.
+type column struct {
 	key   string // in JSON, with a dot between an object and its key; empty without one
 	omit  bool   // leave an empty value out of JSON
-	value func(*T) any
+	value func(row any) any
 
 	csv    []string // names in CSV and TSV
-	cells  func(*T) []string
+	cells  func(row any) []string
 	people []string // headers for people
-	text   func(*T) []string
+	text   func(row any) []string
 }
 
 // Columns describe rows of type T. The table, CSV, TSV and JSON follow from them, each in this order.
@@ -33,28 +36,26 @@ type Columns[T any] []Column[T]
 // between them. A name that is missing is that before it, and "-" leaves the column out there. people writes the value
 // for people, who otherwise see what CSV has: exact numbers, 0 and 1 for booleans, and lists with blanks.
 func Col[T, V any](names string, value func(*T) V, people ...func(V) string) Column[T] {
-	c := newColumn[T](names)
-	c.value = func(row *T) any { return value(row) }
-	c.cells = func(row *T) []string { return []string{cellOf(reflect.ValueOf(value(row)))} }
-	if c.text = c.cells; len(people) > 0 {
-		c.text = func(row *T) []string { return []string{people[0](value(row))} }
+	c := newColumn(names, func(row any) any { return value(row.(*T)) })
+	if len(people) > 0 {
+		c.text = func(row any) []string { return []string{people[0](value(row.(*T)))} }
 	}
-	return c
+	return Column[T]{c}
 }
 
 // Opt is Col for a number that may be unknown, which is NaN: then it is null in JSON and nothing elsewhere.
 func Opt[T any, F ~float64](names string, value func(*T) F, people ...func(F) string) Column[T] {
-	c := Col(names, func(row *T) ask.Number { return ask.Number(value(row)) })
+	c := newColumn(names, func(row any) any { return ask.Number(value(row.(*T))) })
 	if len(people) > 0 {
-		c.text = func(row *T) []string {
-			v := value(row)
+		c.text = func(row any) []string {
+			v := value(row.(*T))
 			if !digits.Finite(float64(v)) {
 				return []string{""}
 			}
 			return []string{people[0](v)}
 		}
 	}
-	return c
+	return Column[T]{c}
 }
 
 // Text is a column for people alone.
@@ -65,22 +66,30 @@ func Const[T, V any](names string, value V) Column[T] { return Col(names, func(*
 
 // Group is a column of CSV and TSV, and for people, that has a cell for each of the names.
 func Group[T any](names []string, cells func(*T) []string) Column[T] {
-	return Column[T]{csv: names, cells: cells, people: names, text: cells}
+	all := func(row any) []string { return cells(row.(*T)) }
+	return Column[T]{&column{csv: names, cells: all, people: names, text: all}}
 }
 
 // Part are the columns of a part of each row.
 func Part[T, P any](columns Columns[P], of func(*T) *P) Columns[T] {
 	out := make(Columns[T], len(columns))
 	for i, c := range columns {
-		out[i] = Column[T]{key: c.key, omit: c.omit, csv: c.csv, people: c.people,
-			value: func(row *T) any { return c.value(of(row)) },
-			cells: func(row *T) []string { return c.cells(of(row)) },
-			text:  func(row *T) []string { return c.text(of(row)) }}
+		out[i] = Column[T]{c.of.part(func(row any) any { return of(row.(*T)) })}
 	}
 	return out
 }
 
-func newColumn[T any](names string) Column[T] {
+func (c *column) part(of func(any) any) *column {
+	p := *c
+	if c.value != nil {
+		p.value = func(row any) any { return c.value(of(row)) }
+	}
+	p.cells = func(row any) []string { return c.cells(of(row)) }
+	p.text = func(row any) []string { return c.text(of(row)) }
+	return &p
+}
+
+func newColumn(names string, value func(any) any) *column {
 	var three [3]string
 	parts := strings.Split(names, "|")
 	for i := range three {
@@ -88,7 +97,8 @@ func newColumn[T any](names string) Column[T] {
 			three[i] = three[i-1]
 		}
 	}
-	c := Column[T]{key: three[0]}
+	c := &column{key: three[0], value: value, cells: func(row any) []string { return []string{Cell(value(row))} }}
+	c.text = c.cells
 	if c.key == "-" {
 		c.key = ""
 	}
@@ -101,17 +111,23 @@ func newColumn[T any](names string) Column[T] {
 	return c
 }
 
-// Omit leaves an empty value out of JSON: none, zero, false or nothing.
-func (c Column[T]) Omit() Column[T] {
-	c.omit = true
-	return c
+// with returns a changed copy.
+func (c *column) with(change func(*column)) *column {
+	changed := *c
+	change(&changed)
+	return &changed
 }
 
+// Omit leaves an empty value out of JSON: none, zero, false or nothing.
+func (c Column[T]) Omit() Column[T] { return Column[T]{c.of.with(func(c *column) { c.omit = true })} }
+
 // Or writes a text for people in the place of an empty cell.
-func (c Column[T]) Or(text string) Column[T] {
-	of := c.text
-	c.text = func(row *T) []string {
-		cells := of(row)
+func (c Column[T]) Or(text string) Column[T] { return Column[T]{c.of.or(text)} }
+
+func (c *column) or(text string) *column {
+	or := *c
+	or.text = func(row any) []string {
+		cells := c.text(row)
 		for i := range cells {
 			if cells[i] == "" {
 				cells[i] = text
@@ -119,33 +135,36 @@ func (c Column[T]) Or(text string) Column[T] {
 		}
 		return cells
 	}
-	return c
+	return &or
 }
 
 // CSV replaces what CSV and TSV have.
 func (c Column[T]) CSV(cell func(*T) string) Column[T] {
-	c.cells = func(row *T) []string { return []string{cell(row)} }
-	return c
+	return Column[T]{c.of.with(func(c *column) {
+		c.cells = func(row any) []string { return []string{cell(row.(*T))} }
+	})}
 }
 
 // Same has CSV and TSV show what people see.
 func (c Column[T]) Same() Column[T] {
-	c.cells = c.text
-	return c
+	return Column[T]{c.of.with(func(c *column) { c.cells = c.text })}
 }
 
 // In leaves a column out of all formats but one. CSV includes TSV.
-func (c Column[T]) In(f Format) Column[T] {
+func (c Column[T]) In(f Format) Column[T] { return Column[T]{c.of.in(f)} }
+
+func (c *column) in(f Format) *column {
+	in := *c
 	if f != JSON {
-		c.key = ""
+		in.key = ""
 	}
 	if f != CSV {
-		c.csv = nil
+		in.csv = nil
 	}
 	if f != Table {
-		c.people = nil
+		in.people = nil
 	}
-	return c
+	return &in
 }
 
 // If leaves a column out unless a condition holds.
@@ -160,9 +179,9 @@ func (c Column[T]) If(holds bool) Column[T] {
 func (c Columns[T]) Header(f Format) (names []string) {
 	for i := range c {
 		if f == Table {
-			names = append(names, c[i].people...)
+			names = append(names, c[i].of.people...)
 		} else {
-			names = append(names, c[i].csv...)
+			names = append(names, c[i].of.csv...)
 		}
 	}
 	return names
@@ -171,12 +190,17 @@ func (c Columns[T]) Header(f Format) (names []string) {
 // Cells are a row of a table, CSV or TSV.
 func (c Columns[T]) Cells(f Format, row *T) (cells []string) {
 	for i := range c {
-		switch {
-		case f == Table && len(c[i].people) > 0:
-			cells = append(cells, c[i].text(row)...)
-		case f != Table && len(c[i].csv) > 0:
-			cells = append(cells, c[i].cells(row)...)
-		}
+		cells = c[i].of.append(cells, f, row)
+	}
+	return cells
+}
+
+func (c *column) append(cells []string, f Format, row any) []string {
+	switch {
+	case f == Table && len(c.people) > 0:
+		return append(cells, c.text(row)...)
+	case f != Table && len(c.csv) > 0:
+		return append(cells, c.cells(row)...)
 	}
 	return cells
 }
@@ -193,12 +217,17 @@ func (c Columns[T]) Text(rows []T) (header []string, cells [][]string) {
 func (c Columns[T]) Object(row *T) ask.Object {
 	var out ask.Object
 	for i := range c {
-		if c[i].key == "" {
-			continue
-		}
-		if v := c[i].value(row); !c[i].omit || !empty(reflect.ValueOf(v)) {
-			out = out.With(strings.Split(c[i].key, "."), v)
-		}
+		out = c[i].of.put(out, row)
+	}
+	return out
+}
+
+func (c *column) put(out ask.Object, row any) ask.Object {
+	if c.key == "" {
+		return out
+	}
+	if v := c.value(row); !c.omit || !empty(reflect.ValueOf(v)) {
+		out = out.With(strings.Split(c.key, "."), v)
 	}
 	return out
 }

@@ -4,19 +4,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 )
-
-// AxesOf returns the axes that a kernel family declares, of the model's default family if the name is empty. A name
-// that the model does not know has none.
-func AxesOf(d *arch.Description, kernel string) []gemm.Axis {
-	kernel, err := d.Kernel(kernel)
-	if err != nil {
-		return nil
-	}
-	return d.Axes(kernel)
-}
 
 func fieldNames(fields []gemm.Field) []string {
 	names := make([]string, len(fields))

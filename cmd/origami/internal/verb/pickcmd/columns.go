@@ -1,6 +1,7 @@
 package pickcmd
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -29,8 +30,10 @@ func labels(names []string) table.Column[row] {
 	return table.Group(names, func(r *row) []string { return r.Labels.Texts() })
 }
 
-// keys are the columns of CSV that say which configuration of which problem a row is about.
-func keys(axes []gemm.Axis) table.Columns[row] {
+// keys are the columns of CSV that say which configuration of which problem a row is about. They have the axes of the
+// kernel family that was asked for, or that the model took.
+func keys(a *ask.Ranking) table.Columns[row] {
+	axes := a.Arch.Axes(cmp.Or(a.Requested, a.Kernel))
 	return append(table.Problem(problemOf), table.Config(axes, configOf))
 }
 

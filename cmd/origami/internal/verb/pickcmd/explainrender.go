@@ -63,7 +63,7 @@ var recordColumns = table.Columns[record]{
 func records(e *ask.Explained) (list []record) {
 	add := func(r record) { list = append(list, r) }
 	number := func(v ask.Number) string { return digits.Exact(float64(v)) }
-	asked := keys(e.Arch.Axes(e.Kernel))
+	asked := keys(e.Ranking)
 	names, cells := asked.Header(table.CSV), asked.Cells(table.CSV, rowOf(e))
 	for i, name := range names {
 		if i == len(gemm.Columns)+len(gemm.TileFields()) {

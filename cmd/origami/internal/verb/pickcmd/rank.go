@@ -109,7 +109,7 @@ func Rank(ctx context.Context, o *RankOptions) error {
 	if o.All {
 		question.Top = 0
 	}
-	w := newRankWriter(o, o.Factory.Format(), a.Describe(), problems)
+	w := newRankWriter(o, o.Factory.Format(), problems)
 	listOrder := o.Rejected || o.All && (w.format == table.CSV || w.format == table.TSV)
 	bar := table.NewListBar(o.Factory.Streams, "ranking", o.Query.Problems)
 	defer bar.Stop()

@@ -18,28 +18,32 @@ type rankWriter struct {
 	format   table.Format
 	rejected bool
 	tables   int
-	stream   func(*row) error // of CSV and TSV
+	labels   []string
+	more     bool             // there are columns for what few problems have
+	stream   func(*row) error // of CSV and TSV; nil before the first row
 }
 
-func newRankWriter(o *RankOptions, f table.Format, d *arch.Description, problems *session.Problems) *rankWriter {
-	w := &rankWriter{s: o.Factory.Streams, format: f, rejected: o.Rejected}
-	if f == table.CSV || f == table.TSV {
-		terms := make([]int, len(d.Terms))
-		for i := range terms {
-			terms[i] = i
-		}
-		w.stream = slices.Concat(keys(table.AxesOf(d, o.Factory.Settings.Kernel)), table.Columns[row]{
-			placeColumn,
-			table.Col("-|status|-", func(r *row) string { return r.Status() }),
-			table.Col("-|reason|-", func(r *row) arch.Reason { return r.Estimate.Reject }),
-		}, predicted(), table.Columns[row]{
-			termColumns(d, terms, func(r *row, i int) string { return cell(d.Terms[i], r.Terms[i], digits.Exact) }),
-			table.Col("-|outside|-", outside),
-			labels(problems.Labels()),
-			table.More(problems.More(), problemOf),
-		}).Stream(w.s, f)
+func newRankWriter(o *RankOptions, f table.Format, problems *session.Problems) *rankWriter {
+	return &rankWriter{s: o.Factory.Streams, format: f, rejected: o.Rejected, labels: problems.Labels(),
+		more: problems.More()}
+}
+
+// columns are the columns of CSV.
+func (w *rankWriter) columns(a *ask.Ranking) table.Columns[row] {
+	terms := make([]int, len(a.Arch.Terms))
+	for i := range terms {
+		terms[i] = i
 	}
-	return w
+	return slices.Concat(keys(a), table.Columns[row]{
+		placeColumn,
+		table.Col("-|status|-", func(r *row) string { return r.Status() }),
+		table.Col("-|reason|-", func(r *row) arch.Reason { return r.Estimate.Reject }),
+	}, predicted(), table.Columns[row]{
+		termColumns(a.Arch, terms, func(r *row, i int) string { return cell(a.Arch.Terms[i], r.Terms[i], digits.Exact) }),
+		table.Col("-|outside|-", outside),
+		labels(w.labels),
+		table.More(w.more, problemOf),
+	})
 }
 
 func (w *rankWriter) write(a *ask.Ranking) error {
@@ -49,6 +53,8 @@ func (w *rankWriter) write(a *ask.Ranking) error {
 	case w.format == table.Table:
 		w.table(a)
 		return nil
+	case w.stream == nil && w.format != table.JSON:
+		w.stream = w.columns(a).Stream(w.s, w.format)
 	}
 	for i := range a.Entries {
 		e := &a.Entries[i]

@@ -145,7 +145,7 @@ func (o *SelectOptions) each(ctx context.Context, a arch.Architecture, list *ses
 	choose func(one *ask.Ranking, write func(*ask.Ranking) error) error,
 ) error {
 	s, many, top := o.Factory.Streams, o.Query.Problems != "", max(1, o.Top)
-	w := newSelectWriter(s, o.Factory.Format(), many, list, table.AxesOf(a.Describe(), q.Kernel), top)
+	w := newSelectWriter(s, o.Factory.Format(), many, list, top)
 	w.regret = q.Regret
 	if q.Top = max(1, q.Top); !many {
 		q.Top, q.Terms = max(2, q.Top), true // for the runner-up, and the waves and DRAM traffic of the pick

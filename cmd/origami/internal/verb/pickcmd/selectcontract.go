@@ -36,8 +36,7 @@ func runContract(ctx context.Context, o *SelectOptions) error {
 		return diag.Inputf("the contraction is no single GEMM: %s", best.Contraction.Plan.Text()).At("--format %s", format).
 			Do("ask for json or table: a row has one GEMM")
 	}
-	w := newSelectWriter(o.Factory.Streams, format, false, session.Single(best.Problem),
-		table.AxesOf(a.Describe(), best.Kernel), 1)
+	w := newSelectWriter(o.Factory.Streams, format, false, session.Single(best.Problem), 1)
 	w.regret = o.Regret
 	return w.write(best)
 }

@@ -60,8 +60,7 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 		}
 		answer.Entries, answer.Regret = []ask.Entry{e, answer.Entries[0]}, nil
 	}
-	w := newSelectWriter(o.Factory.Streams, o.Factory.Format(), false, session.Single(p),
-		table.AxesOf(a.Describe(), answer.Kernel), 1)
+	w := newSelectWriter(o.Factory.Streams, o.Factory.Format(), false, session.Single(p), 1)
 	w.regret = o.Regret && kernel < 0
 	return w.write(answer)
 }

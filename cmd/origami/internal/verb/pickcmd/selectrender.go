@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -22,20 +21,16 @@ type selectWriter struct {
 	top    int  // how many configurations to list
 	regret bool // the expected regret was asked for
 	labels []string
-	stream func(*row) error // of CSV and TSV
+	more   bool             // there are columns for what few problems have
+	stream func(*row) error // of CSV and TSV; nil before the first row
 	rows   []row            // of the table of many problems, if they are not written yet
 	begun  bool             // that table
 }
 
 func newSelectWriter(
-	s *iostreams.Streams, f table.Format, many bool, problems *session.Problems, axes []gemm.Axis, top int,
+	s *iostreams.Streams, f table.Format, many bool, problems *session.Problems, top int,
 ) *selectWriter {
-	w := &selectWriter{s: s, format: f, many: many, top: top, labels: problems.Labels()}
-	if f == table.CSV || f == table.TSV {
-		w.stream = slices.Concat(keys(axes), predicted(), judged(), table.Columns[row]{placeColumn.If(top > 1),
-			labels(w.labels), table.More(problems.More(), problemOf)}).Stream(s, f)
-	}
-	return w
+	return &selectWriter{s: s, format: f, many: many, top: top, labels: problems.Labels(), more: problems.More()}
 }
 
 func (w *selectWriter) write(a *ask.Ranking) error {
@@ -45,6 +40,9 @@ func (w *selectWriter) write(a *ask.Ranking) error {
 	case w.format == table.Table && !w.many:
 		w.card(a)
 		return nil
+	case w.stream == nil && (w.format == table.CSV || w.format == table.TSV):
+		w.stream = slices.Concat(keys(a), predicted(), judged(), table.Columns[row]{placeColumn.If(w.top > 1),
+			labels(w.labels), table.More(w.more, problemOf)}).Stream(w.s, w.format)
 	}
 	for i := range a.Entries[:min(w.top, len(a.Entries))] {
 		var err error

@@ -43,8 +43,8 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 			return o.writeForeign(l, kernel, pick, p)
 		}
 	}
-	answers, err := ask.Rankings(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: o.family(l), Top: 2, Terms: true,
-		Regret: o.Regret})
+	answers, err := ask.Rankings(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: o.family(l), Top: 2,
+		Terms: true, Regret: o.Regret})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,192 @@
+package timing
+
+import (
+	"math"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Constants are the numbers of the law that no data sheet has, for a class of devices.
+type Constants struct {
+	// Launch is from the event or the profiler's mark before a kernel to its first instruction, and the same behind it.
+	// A kernel behind another does not wait for it.
+	Launch unit.Seconds
+	// Evict is how fast a kernel pushes dirty lines out of the L2, as a multiple of the bandwidth of DRAM.
+	Evict float64
+	// First is what the first loads wait longer if DRAM answers them.
+	First unit.Seconds
+	// Kept is the share of the caches that holds operands from one kernel to the next.
+	Kept float64
+	// Call is what the host needs to launch and to synchronise, besides Events.
+	Call unit.Seconds
+	// Idle, Matrix and DRAM are shares of the power limit: at rest, and added at the peak of the matrix units and at the
+	// bandwidth of DRAM. Rested is how long a board may exceed the limit.
+	Idle, Matrix, DRAM float64
+	Rested             unit.Seconds
+	// Measured are the timings that were measured on a device of the class. For the others, the constants are those of
+	// another class.
+	Measured []Timing
+	// Source is where the numbers come from.
+	Source string
+}
+
+// Reference returns the constants of the one device on which all timings were measured with the same kernels: 84
+// products × four kernel families. They stand for a class without constants of its own, as an assumption.
+func Reference() Constants {
+	return Constants{
+		Launch: 2.4e-6, Evict: 3.8, First: 0.16e-6, Kept: 0.7, Call: 32e-6,
+		Idle: 0.65, Matrix: 0.7, DRAM: 0.21, Rested: 0.3e-3,
+		Measured: All(), Source: "docs/experiments/timings-on-h200",
+	}
+}
+
+// Device is what the law needs to know of a device.
+type Device struct {
+	Constants
+	// Caches is the capacity of the L2 and of what lies behind it. L2Rate and DRAMRate are the bandwidths that kernels
+	// reach, in B/s.
+	Caches           unit.Bytes
+	L2Rate, DRAMRate float64
+	// Peak returns the dense rate of a type in FLOP/s, 0 if it is unknown.
+	Peak func(gemm.DType) unit.FlopsPerSecond
+}
+
+// New returns a device as an opened model describes it: its caches and the bandwidth of DRAM as levels, that of the L2
+// as a ceiling where the description has one.
+func New(a arch.Architecture, c Constants) *Device {
+	d := a.Describe()
+	device := &Device{Constants: c, Peak: d.PeakFor}
+	for _, l := range a.Hierarchy().Levels() {
+		device.Caches += l.Capacity
+		rate := float64(l.Bandwidth.Peak) * float64(d.Clock)
+		switch l.Bound {
+		case arch.BoundL2:
+			device.L2Rate = rate
+		case arch.BoundDRAM:
+			device.DRAMRate = rate
+		default:
+		}
+	}
+	for _, c := range d.Ceilings {
+		if c.Level == arch.AtL2 && c.Roof() > 0 {
+			device.L2Rate = c.Roof()
+		}
+	}
+	return device
+}
+
+// Convert returns what a kernel takes in one timing that takes the given time in another.
+//
+// Model, Warm, Cold, Layers and Layers5 differ in nothing but what of A, B and C goes through DRAM. A time is Launch and
+// the fourth root of a sum of fourth powers: of the transfers, and of the rest, which stays. Events adds Launch and the
+// eviction of as many dirty lines as the kernel brings bytes, up to the caches; Alone adds Launch; Host adds Call to
+// Events; Sustained adds what the power exceeds its limit by, less of it for a kernel that is long enough to be limited
+// in any timing.
+//
+// A time that is shorter than the transfers of its timing converts to the least time of the other.
+func (d *Device) Convert(t unit.Seconds, p *gemm.Problem, from, to Timing) unit.Seconds {
+	if from == to {
+		return t
+	}
+	w := d.workOf(p)
+	if from != Model {
+		t = w.model(t, from)
+	}
+	return w.in(to, t)
+}
+
+// work is a problem on a device.
+type work struct {
+	*Device
+	a, b, c, flops, peak float64
+}
+
+func (d *Device) workOf(p *gemm.Problem) work {
+	m, n, k, batch := float64(p.M), float64(p.N), float64(p.K), float64(p.Batch)
+	element, output := batch*float64(p.DType.Bits())/8, batch*float64(p.Output().Bits())/8
+	w := work{Device: d, a: m * k * element, b: k * n * element, c: m * n * output, flops: 2 * batch * m * n * k}
+	if d.Peak != nil {
+		w.peak = float64(d.Peak(p.DType))
+	}
+	return w
+}
+
+// base is the timing whose transfers a timing has.
+func base(t Timing) Timing {
+	switch t {
+	case Events, Sustained, Host:
+		return Model
+	case Alone:
+		return Warm
+	default:
+		return t
+	}
+}
+
+// transfers are the seconds that the operands and the output take, each byte once, and the share of B that comes from
+// DRAM.
+func (w *work) transfers(t Timing) (seconds, cold float64) {
+	missed := func(bytes float64) float64 { // a cache that is nearly full keeps a part
+		return min(max((bytes/(w.Kept*float64(w.Caches))-0.8)/0.4, 0), 1)
+	}
+	b, rest := 1.0, missed(w.a+w.c)
+	switch t {
+	case Warm:
+		b = missed(w.b + w.a + w.c)
+	case Layers5:
+		b = missed(5*w.b + w.a + w.c)
+	case Layers:
+		b = missed(6*w.b + w.a + w.c)
+	case Cold:
+		rest = 1
+	default:
+	}
+	moved := b*w.b + rest*(w.a+w.c)
+	return moved/w.DRAMRate + (w.a+w.b+w.c-moved)/w.L2Rate, b
+}
+
+// in converts from Model.
+func (w *work) in(to Timing, t unit.Seconds) unit.Seconds {
+	if of := base(to); of != Model {
+		before, cold := w.transfers(Model)
+		after, still := w.transfers(of)
+		rest := math.Pow(max(float64(t-w.Launch), 0), 4) - math.Pow(before, 4)
+		t = w.Launch + unit.Seconds(math.Sqrt(math.Sqrt(max(rest, 0)+math.Pow(after, 4)))+(still-cold)*float64(w.First))
+	}
+	evicted := w.Launch + unit.Seconds(min(w.a+w.b+w.c, float64(w.Caches))/(w.Evict*w.DRAMRate))
+	switch to {
+	case Events:
+		return t + evicted
+	case Alone:
+		return t + w.Launch
+	case Host:
+		return t + evicted + w.Call
+	case Sustained:
+		if w.peak == 0 {
+			return t
+		}
+		moved := w.b + w.c
+		power := w.Idle + w.Matrix*min(w.flops/w.peak/float64(t), 1) + w.DRAM*min(moved/w.DRAMRate/float64(t), 1)
+		return t * unit.Seconds(1+max(power-1, 0)/(1+float64(t/w.Rested)))
+	default:
+		return t
+	}
+}
+
+// model converts to Model: the inverse of in, which rises with the time.
+func (w *work) model(t unit.Seconds, from Timing) unit.Seconds {
+	low, high := unit.Seconds(0), t+w.Launch
+	for w.in(from, high) < t {
+		high *= 2
+	}
+	for range 60 {
+		if middle := (low + high) / 2; w.in(from, middle) < t {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}

@@ -237,7 +237,7 @@ func (s sides) table(t *testing.T, b *strings.Builder, rows [][]string) {
 			times[shape] = map[string][2]float64{}
 		}
 		// Of several conditions that of layers counts, as for pairs.
-		if _, again := times[shape][device]; !again || cell("cache") == "layers" {
+		if _, again := times[shape][device]; !again || cell("timing") == "layers" {
 			times[shape][device], classes[shape] = pair, cell("class")
 		}
 	}

@@ -79,11 +79,11 @@ func New(a arch.Architecture, c Constants) *Device {
 
 // Convert returns what a kernel takes in one timing that takes the given time in another.
 //
-// Model, Warm, Cold, Layers and Layers5 differ in nothing but what of A, B and C goes through DRAM. A time is Launch and
-// the fourth root of a sum of fourth powers: of the transfers, and of the rest, which stays. Events adds Launch and the
-// eviction of as many dirty lines as the kernel brings bytes, up to the caches; Alone adds Launch; Host adds Call to
-// Events; Sustained adds what the power exceeds its limit by, less of it for a kernel that is long enough to be limited
-// in any timing.
+// Model, Warm, Cold, Layers and Layers5 differ in nothing but what of A, B and C goes through DRAM. A time is Launch
+// and the fourth root of a sum of fourth powers: of the transfers, and of the rest, which stays. To its base, Events
+// adds Launch and the eviction of as many dirty lines as the kernel brings bytes, up to the caches; Alone adds Launch;
+// Host adds Call to Events; Sustained adds what the power exceeds its limit by, less of it for a kernel that is long
+// enough to be limited in any timing.
 //
 // A time that is shorter than the transfers of its timing converts to the least time of the other.
 func (d *Device) Convert(t unit.Seconds, p *gemm.Problem, from, to Timing) unit.Seconds {
@@ -91,6 +91,9 @@ func (d *Device) Convert(t unit.Seconds, p *gemm.Problem, from, to Timing) unit.
 		return t
 	}
 	w := d.workOf(p)
+	if from == to.Base() {
+		return w.clocked(t, to)
+	}
 	if from != Model {
 		t = w.model(t, from)
 	}
@@ -111,18 +114,6 @@ func (d *Device) workOf(p *gemm.Problem) work {
 		w.peak = float64(d.Peak(p.DType))
 	}
 	return w
-}
-
-// base is the timing whose transfers a timing has.
-func base(t Timing) Timing {
-	switch t {
-	case Events, Sustained, Host:
-		return Model
-	case Alone:
-		return Warm
-	default:
-		return t
-	}
 }
 
 // transfers are the seconds that the operands and the output take, each byte once, and the share of B that comes from
@@ -149,12 +140,17 @@ func (w *work) transfers(t Timing) (seconds, cold float64) {
 
 // in converts from Model.
 func (w *work) in(to Timing, t unit.Seconds) unit.Seconds {
-	if of := base(to); of != Model {
+	if of := to.Base(); of != Model {
 		before, cold := w.transfers(Model)
 		after, still := w.transfers(of)
 		rest := math.Pow(max(float64(t-w.Launch), 0), 4) - math.Pow(before, 4)
 		t = w.Launch + unit.Seconds(math.Sqrt(math.Sqrt(max(rest, 0)+math.Pow(after, 4)))+(still-cold)*float64(w.First))
 	}
+	return w.clocked(t, to)
+}
+
+// clocked converts from the base of a timing.
+func (w *work) clocked(t unit.Seconds, to Timing) unit.Seconds {
 	evicted := w.Launch + unit.Seconds(min(w.a+w.b+w.c, float64(w.Caches))/(w.Evict*w.DRAMRate))
 	switch to {
 	case Events:

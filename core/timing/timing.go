@@ -1,6 +1,6 @@
 // Package timing says what a time is of: what starts and stops the clock, what the caches hold when a kernel begins,
-// and whether the board is rested. One law converts times of one kernel between timings. Its constants were measured in one
-// run: docs/experiments/timings-on-h200.
+// and whether the board is rested. One law converts times of one kernel between timings. Its constants were measured in
+// one run: docs/experiments/timings-on-h200.
 package timing
 
 import (
@@ -77,6 +77,19 @@ func (t Timing) Meaning() string {
 		}
 	}
 	return ""
+}
+
+// Base is the timing of the same kernels back to back: Warm for Alone, Model for Events, Sustained and Host, and of the
+// others itself.
+func (t Timing) Base() Timing {
+	switch t {
+	case Events, Sustained, Host:
+		return Model
+	case Alone:
+		return Warm
+	default:
+		return t
+	}
 }
 
 // UnmarshalText reads a name, in JSON too. An unknown name is an error.

@@ -33,7 +33,7 @@ func whatIfs(t *testing.T) (list []whatIf) {
 				r := arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: string(arch.ClassRefined), Kernel: k}
 				switch k {
 				case library.Family:
-					r.Options = map[string]string{"l2": "cold"} // all of the operands come from DRAM
+					r.Options = map[string]string{"timing": "cold"} // all of the operands come from DRAM
 				case kernel.Name:
 				default:
 					continue

@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
+	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/terms"
@@ -30,6 +31,7 @@ type Model struct {
 	device  device
 	kernels kernels
 	peaks   map[gemm.DType]float64 // FLOP/s, 0 for a type that the machine does not multiply
+	clocked *stopwatch.Device
 }
 
 // New opens the model on a machine. The options are those of Options.
@@ -84,6 +86,7 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 			},
 		},
 	}
+	m.clocked = stopwatch.New(m, terms.Timings(machine.Generation))
 	return m
 }
 
@@ -112,13 +115,14 @@ func (m *Model) types() (all []gemm.Types) {
 type evaluation struct {
 	model   *Model
 	kernels kernels
+	problem gemm.Problem
 	q       problem
 	t       timing
 }
 
 // Problem implements tabled.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
-	e.kernels = e.model.kernels.of(p.DType)
+	e.kernels, e.problem = e.model.kernels.of(p.DType), p
 	e.q = problem{
 		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
 		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
@@ -136,15 +140,27 @@ func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	return e.kernels.reject(c)
 }
 
+// compute computes the terms, and then what the stopwatch counts besides the kernel.
+func (e *evaluation) compute() {
+	e.t.stopwatch = 0
+	e.t.compute(&e.model.device, &e.q)
+	if of := e.model.options.timing; of != of.Base() {
+		clock := float64(e.model.Description.Clock)
+		seconds := unit.Seconds(e.t.total / clock)
+		e.t.stopwatch = float64(e.model.clocked.Convert(seconds, &e.problem, of.Base(), of)-seconds) * clock
+		e.t.total += e.t.stopwatch
+	}
+}
+
 // Estimate implements tabled.Evaluation.
 func (e *evaluation) Estimate() arch.Estimate {
-	e.t.compute(&e.model.device, &e.q)
+	e.compute()
 	return arch.Estimate{Cycles: unit.Cycles(e.t.total), Bound: e.t.bound(&e.q)}
 }
 
 // Row implements tabled.Evaluation.
 func (e *evaluation) Row(dst []float64) {
-	e.t.compute(&e.model.device, &e.q)
+	e.compute()
 	columns(dst, &e.model.device, &e.q, &e.t)
 }
 

@@ -130,7 +130,7 @@ func types(a arch.Architecture) (list []gemm.DType) {
 func TestPredictionsArePossible(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, id := range archs(t) {
-		f := &fastest{Architecture: opened(t, id, map[string]string{"l2": "cold"})}
+		f := &fastest{Architecture: opened(t, id, map[string]string{"timing": "cold"})}
 		d := f.Describe()
 		bandwidth := hw.Set(d.Params).Get("dram_bandwidth")
 		for _, dtype := range types(f) {
@@ -155,8 +155,8 @@ func TestPredictionsArePossible(t *testing.T) {
 func TestMoreIsNeverFaster(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, id := range archs(t) {
-		for _, l2 := range []string{"layers", "cold", "warm"} {
-			f := &fastest{Architecture: opened(t, id, map[string]string{"l2": l2})}
+		for _, of := range []string{"model", "layers", "cold", "warm", "events", "sustained"} {
+			f := &fastest{Architecture: opened(t, id, map[string]string{"timing": of})}
 			list := types(f)
 			for i := range 200 {
 				p := random(rng, list[i%len(list)])
@@ -167,7 +167,7 @@ func TestMoreIsNeverFaster(t *testing.T) {
 						*size += *size % 2
 					}
 					if more := f.of(t, p); more < seconds*(1-1e-9) {
-						t.Errorf("%s, l2=%s: %s with %s = %d takes %.6g µs, and with %d %.6g", id, l2, p, name, *size,
+						t.Errorf("%s, timing=%s: %s with %s = %d takes %.6g µs, and with %d %.6g", id, of, p, name, *size,
 							more*1e6, was, seconds*1e6)
 					}
 					*size = was
@@ -181,7 +181,7 @@ func TestMoreIsNeverFaster(t *testing.T) {
 func TestTermsAreTheCode(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, id := range archs(t) {
-		for _, options := range []map[string]string{nil, {"l2": "cold"}, {"l2": "warm"}} {
+		for _, options := range []map[string]string{nil, {"timing": "cold"}, {"timing": "warm"}, {"timing": "host"}} {
 			a := opened(t, id, options)
 			d := a.Describe()
 			for i := range 40 {
@@ -229,9 +229,9 @@ func TestConditionOfTheCaches(t *testing.T) {
 	small, decode := gemm.New(16, 1024, 1024), gemm.New(16, 2048, 2560)
 	for _, id := range []string{"sm90", "gfx942"} {
 		times := map[string][2]float64{}
-		for _, l2 := range []string{"layers", "cold", "warm"} {
-			f := &fastest{Architecture: opened(t, id, map[string]string{"l2": l2})}
-			times[l2] = [2]float64{f.of(t, small), f.of(t, decode)}
+		for _, of := range []string{"model", "layers", "cold", "warm", "events", "sustained"} {
+			f := &fastest{Architecture: opened(t, id, map[string]string{"timing": of})}
+			times[of] = [2]float64{f.of(t, small), f.of(t, decode)}
 		}
 		if times["layers"][0] != times["warm"][0] || times["cold"][0] <= times["warm"][0] {
 			t.Errorf("%s: %s takes %v: six layers of it fit into the caches", id, small, times)
@@ -271,8 +271,8 @@ func TestSchemes(t *testing.T) {
 // An option or a file that means nothing here is refused in one line.
 func TestRefusals(t *testing.T) {
 	for want, r := range map[string]arch.OpenRequest{
-		"option: l2=cool is unknown; use one of layers, layers5, cold, warm": {Options: map[string]string{"l2": "cool"}},
-		"are the vendor's, and no report or times of them count":             {Characterization: []byte("x")},
+		"option: timing=cool is unknown; use one of model, events, alone, warm": {Options: map[string]string{"timing": "cool"}},
+		"are the vendor's, and no report or times of them count":                {Characterization: []byte("x")},
 	} {
 		r.Arch = "sm90"
 		if _, err := open(t, r); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {

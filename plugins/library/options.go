@@ -8,15 +8,15 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
+	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
 
 // Options are the options of the model.
 var Options = []arch.Option{
 	{
-		Key: "l2", Default: "layers", Values: []string{"layers", "layers5", "cold", "warm"},
-		Doc: "of the kernel family library, what the caches hold when a kernel starts: A, and B as six layers in turn " +
-			"leave it, or five; nothing; or A and B",
+		Key: "timing", Default: string(stopwatch.Model), Values: stopwatch.Names(),
+		Doc: "of the kernel family library, what a time is of; docs/timings.md says what each means",
 	},
 	{
 		Key: "scheme", Default: perTensor,
@@ -42,7 +42,10 @@ const (
 )
 
 // options are the values in force.
-type options struct{ l2, scheme, release string }
+type options struct {
+	timing          stopwatch.Timing
+	scheme, release string
+}
 
 func parseOptions(given map[string]string) (options, error) {
 	values := map[string]string{}
@@ -57,13 +60,13 @@ func parseOptions(given map[string]string) (options, error) {
 		}
 		values[o.Key] = v
 	}
-	return options{values["l2"], values["scheme"], values["release"]}, nil
+	return options{stopwatch.Timing(values["timing"]), values["scheme"], values["release"]}, nil
 }
 
 // inForce returns the options as a description has them.
 func (o options) inForce() []arch.OptionValue {
 	return []arch.OptionValue{
-		{Key: "l2", Value: o.l2}, {Key: "scheme", Value: o.scheme}, {Key: "release", Value: o.release},
+		{Key: "timing", Value: string(o.timing)}, {Key: "scheme", Value: o.scheme}, {Key: "release", Value: o.release},
 	}
 }
 
@@ -76,20 +79,22 @@ func (o options) takes(t gemm.DType) bool {
 // constants are the numbers of terms.Condition.
 func (o options) constants() []arch.Constant {
 	values := map[string]float64{}
-	switch o.l2 {
-	case "layers":
+	switch o.timing.Base() {
+	case stopwatch.Layers:
 		values["layers"] = 6
-	case "layers5":
+	case stopwatch.Layers5:
 		values["layers"] = 5
-	case "cold":
+	case stopwatch.Cold:
 		values["layers"], values["all_cold"] = 1, 1
-	case "warm":
+	case stopwatch.Warm:
 		values["layers"] = 1
+	default:
+		values["layers"] = 1e9 // more than any cache holds
 	}
 	values["quantises"] = tabled.One(strings.HasSuffix(o.scheme, quantises))
 	all := make([]arch.Constant, len(terms.Condition))
 	for i, n := range terms.Condition {
-		option := "l2=" + o.l2
+		option := "timing=" + string(o.timing)
 		if n.Name == "quantises" {
 			option = "scheme=" + o.scheme
 		}

@@ -67,7 +67,7 @@ func sampled(devices []device) []device {
 func libraries(t *testing.T) (list []device) {
 	t.Helper()
 	for _, r := range nvtest.Devices(t, library.Name, library.Family) {
-		r.Options = map[string]string{"l2": "cold"}
+		r.Options = map[string]string{"timing": "cold"}
 		list = append(list, device{r, library.Family})
 	}
 	return list

@@ -243,7 +243,7 @@ func report(t *testing.T, s *sampled, values map[string]float64) {
 				m = fmt.Sprintf("m<=%4d", b)
 			}
 		}
-		for _, k := range []string{x.Device + " " + x.DType + " " + x.Scheme + " " + string(x.Cache), m} {
+		for _, k := range []string{x.Device + " " + x.DType + " " + x.Scheme + " " + string(x.Timing), m} {
 			by[k] = append(by[k], e)
 		}
 	})

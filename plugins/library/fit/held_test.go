@@ -11,6 +11,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/fit"
@@ -168,11 +169,12 @@ func read(t *testing.T, g terms.Generation, keep func(*published.Time) bool, mos
 // Half of the shapes of origami's own measurements are kept for this test: no number was fitted to them.
 func TestBlind(t *testing.T) {
 	floors := map[string]float64{"bf16": 0.9, "fp16": 0.89, "tf32": 0.72, "fp32": 0.62, "fp8": 0.87, "int8": 0.83}
-	sample := read(t, terms.Hopper, blind, 1<<20)
+	own := func(x *published.Time) bool { return x.Source.ID == "origami" && blind(x) }
+	sample := read(t, terms.Hopper, own, 1<<20)
 	errors := map[string][]float64{}
 	err := sample.Errors(t.Context(), nil, func(x *published.Time, e float64) {
 		errors[x.DType] = append(errors[x.DType], e)
-		errors[x.DType+" "+string(x.Cache)] = append(errors[x.DType+" "+string(x.Cache)], e)
+		errors[x.DType+" "+string(x.Timing)] = append(errors[x.DType+" "+string(x.Timing)], e)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -186,5 +188,30 @@ func TestBlind(t *testing.T) {
 	}
 	if len(errors) < 4*len(floors) {
 		t.Errorf("%d kinds of times", len(errors))
+	}
+}
+
+// What was kept from every fit, by device, type and source: the share within 20 %, and the geometric mean of predicted ÷
+// published.
+func TestKept(t *testing.T) {
+	errors := map[string][]float64{}
+	for _, g := range terms.Generations() {
+		sample := read(t, g, func(x *published.Time) bool { return blind(x) && !doubtful(x) }, 1<<20)
+		err := sample.Errors(t.Context(), nil, func(x *published.Time, e float64) {
+			key := fmt.Sprintf("%-24s %s %s", x.Device, x.DType, strings.TrimPrefix(x.Scheme, "none"))
+			errors[key] = append(errors[key], e)
+			errors[key+" "+x.Source.ID] = append(errors[key+" "+x.Source.ID], e)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(errors)) {
+		mean := 0.0
+		for _, e := range errors[key] {
+			mean += e / float64(len(errors[key]))
+		}
+		t.Logf("%-60s %6d times, %5.1f %% within 20 %%, mean %.2f", key, len(errors[key]), 100*within(errors[key]),
+			math.Exp(mean))
 	}
 }

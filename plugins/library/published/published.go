@@ -16,34 +16,18 @@ import (
 	"sync"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Source is where times were published.
 type Source struct {
 	ID, Address, Licence string
-	// Timing says how they were measured.
-	Timing string
+	// Timed says how they were measured.
+	Timed string
 	// Stacks: several figures of a problem are those of different software. Otherwise they are repeats.
 	Stacks bool
 }
-
-// Cache says what of the operands was in the caches when a kernel began.
-type Cache string
-
-// The conditions of the caches.
-const (
-	// Layers: several layers run in turn. A is in the cache. B comes from DRAM, unless the weights of all layers fit.
-	Layers Cache = "layers"
-	// Layers5 is the same with five layers, Layers being six.
-	Layers5 Cache = "layers5"
-	// Cold: nothing is in the cache.
-	Cold Cache = "cold"
-	// Warm: the same operands are read again and again.
-	Warm Cache = "warm"
-	// Unknown: the source does not say it.
-	Unknown Cache = "unknown"
-)
 
 // The schemes of scales that need no word: none, and one scale for a whole matrix, whose times are those of the
 // multiplication alone.
@@ -63,13 +47,11 @@ type Series struct {
 	// order in which the kernel reads it.
 	Scheme         string
 	TransA, TransB bool
-	Cache          Cache
+	Timing         timing.Timing
 	Library        string
 	// Release is "early" for a library of the first year of a generation of GPUs, which later ones overtook, else
 	// "current".
 	Release string
-	// Overhead is what the source's timer counts besides the kernel.
-	Overhead unit.Seconds
 	// Doubt is why the times are not scored, a word that docs/published.md explains. It is empty for most.
 	Doubt  string
 	Source *Source
@@ -153,28 +135,21 @@ var tables = sync.OnceValue(func() all {
 		return nil
 	}))
 	var series []*Series
-	must(rows(seriesCSV, 13, func(c []string) error {
-		at := slices.IndexFunc(out.sources, func(s *Source) bool { return s.ID == c[12] })
+	must(rows(seriesCSV, 12, func(c []string) error {
+		at := slices.IndexFunc(out.sources, func(s *Source) bool { return s.ID == c[11] })
 		if at < 0 || c[0] != strconv.Itoa(len(series)) {
-			return fmt.Errorf("series %s of source %s", c[0], c[12])
+			return fmt.Errorf("series %s of source %s", c[0], c[11])
 		}
 		device, ok := devices[c[1]]
 		if !ok {
 			return fmt.Errorf("series %s is of the part %q, which has no row in parts.csv", c[0], c[1])
 		}
-		overhead := 0.0
-		if c[10] != "" {
-			var err error
-			if overhead, err = strconv.ParseFloat(c[10], 64); err != nil {
-				return err
-			}
-		}
+		of, err := timing.Parse(c[7])
 		series = append(series, &Series{
 			Part: c[1], Device: device, DType: c[2], Scheme: c[3], Out: c[4], TransA: c[5] == "1",
-			TransB: c[6] == "1", Cache: Cache(c[7]), Library: c[8], Release: c[9], Overhead: unit.Seconds(overhead * 1e-6),
-			Doubt: c[11], Source: out.sources[at],
+			TransB: c[6] == "1", Timing: of, Library: c[8], Release: c[9], Doubt: c[10], Source: out.sources[at],
 		})
-		return nil
+		return err
 	}))
 	z, err := gzip.NewReader(bytes.NewReader(timesCSV))
 	must(err)

@@ -22,8 +22,11 @@ const (
 	seconds  = "s"
 )
 
-// OfProblem are the inputs that are set from the types of the problem.
-const OfProblem = "problem"
+// OfProblem are the inputs that are set from the types of the problem, OfTiming those that are set from the option timing.
+const (
+	OfProblem = "problem"
+	OfTiming  = "timing"
+)
 
 var row, input = tabled.Row, tabled.Input
 
@@ -156,5 +159,7 @@ var totalTerms = []tabled.Term{
 		"least time within the power limit, once a run is long; 0 if the limit is unknown"),
 	row("throttle", cycles, "max(power - loop, 0) * (busy / (busy + throttle_seconds * clock))",
 		"what the power limit adds").Share(),
-	row("total", cycles, "busy + throttle", "predicted total").Total(),
+	input("stopwatch", cycles, OfTiming, "what core/timing adds for the option timing to kernels back to back",
+		"what the stopwatch counts besides the kernel").Share(),
+	row("total", cycles, "busy + throttle + stopwatch", "predicted total").Total(),
 }

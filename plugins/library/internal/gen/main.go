@@ -26,6 +26,7 @@ var model = modelgen.Model{
 	Inputs: []modelgen.Input{
 		{By: terms.OfProblem, Names: "m n k batch element_bytes output_bytes trans_a trans_b", On: onProblem,
 			Type: "problem", Var: "p", Reach: gogen.Everywhere},
+		{By: terms.OfTiming, On: onConfig, Type: "timing", Var: "t", Reach: gogen.Everywhere},
 		{Names: "block_m block_n block_k split_k", On: onConfig, Type: "timing", Var: "t", Reach: gogen.Everywhere},
 	},
 	Keep:    "total matrix l2 dram compute_floor dram_floor",

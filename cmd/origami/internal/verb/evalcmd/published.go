@@ -29,7 +29,7 @@ const libraryKernel = "library"
 
 // The options with which a model takes the conditions of a time.
 const (
-	cacheOption   = "l2"
+	timingOption  = "timing"
 	schemeOption  = "scheme"
 	releaseOption = "release"
 )
@@ -43,11 +43,8 @@ type publishedTime struct {
 	score.Prediction
 }
 
-// ratio is that of the predicted to the published time, with what the source's timer counts besides the kernel.
-func (t *publishedTime) ratio() float64 { return float64((t.Prediction.Time + t.Overhead) / t.Median) }
-
-// kernel is the published time without what the source's timer counts besides the kernel.
-func (t *publishedTime) kernel() unit.Seconds { return t.Median - t.Overhead }
+// ratio is that of the predicted to the published time.
+func (t *publishedTime) ratio() float64 { return float64(t.Prediction.Time / t.Median) }
 
 // publishedDevice is a device with published times.
 type publishedDevice struct {
@@ -213,7 +210,7 @@ func noPublished(all []published.Time, known map[string]bool) error {
 }
 
 // condition is the options with which the times of a device are predicted together.
-type condition struct{ cache, scheme, release string }
+type condition struct{ timing, scheme, release string }
 
 // publishedJob are times that a model predicts under the same conditions.
 type publishedJob struct {
@@ -335,8 +332,8 @@ func asked(target *models.Found, d *arch.Description, t *published.Time) (*model
 		}
 		return true
 	}
-	if set(cacheOption, string(t.Cache)) {
-		c.cache = string(t.Cache)
+	if set(timingOption, string(t.Timing)) {
+		c.timing = string(t.Timing)
 	}
 	if set(releaseOption, t.Release) {
 		c.release = t.Release

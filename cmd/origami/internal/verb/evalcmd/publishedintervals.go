@@ -182,5 +182,5 @@ func other16(l arch.Layout) arch.Layout {
 }
 
 func (t *publishedTime) point() score.Point {
-	return score.Point{Config: t.Config, Bound: t.Bound, Predicted: t.Prediction.Time, Measured: t.kernel()}
+	return score.Point{Config: t.Config, Bound: t.Bound, Predicted: t.Prediction.Time, Measured: t.Median}
 }

@@ -59,7 +59,7 @@ func (o *publishedOutcome) object() publishedObject {
 		out.Groups = append(out.Groups, group)
 	}
 	for _, s := range o.sourcesOf() {
-		out.Sources = append(out.Sources, publishedSourceJSON{s.ID, s.Address, s.Licence, s.Timing})
+		out.Sources = append(out.Sources, publishedSourceJSON{s.ID, s.Address, s.Licence, s.Timed})
 	}
 	return out
 }

@@ -73,7 +73,7 @@ func (o *publishedOutcome) curves() []figure.Curve {
 }
 
 var timeColumns = table.Columns[publishedTime]{table.Group([]string{"device", "part", "dtype", "out_dtype", "scheme", "m",
-	"n", "k", "trans_a", "trans_b", "class", "cache", "library", "published_us", "overhead_us", "predicted_us",
+	"n", "k", "trans_a", "trans_b", "class", "timing", "library", "published_us", "predicted_us",
 	"predicted_by_published", "reason", "source", "licence"}, (*publishedTime).cells)}
 
 func (t *publishedTime) cells() []string {
@@ -86,6 +86,6 @@ func (t *publishedTime) cells() []string {
 		reason = t.Err.Error()
 	}
 	return []string{t.Device, t.Part, t.DType, t.Out, t.Scheme, strconv.Itoa(t.M), strconv.Itoa(t.N), strconv.Itoa(t.K),
-		table.Flag(t.TransA), table.Flag(t.TransB), class, string(t.Cache), t.Library, micros(t.Median), micros(t.Overhead),
+		table.Flag(t.TransA), table.Flag(t.TransB), class, string(t.Timing), t.Library, micros(t.Median),
 		predicted, ratio, reason, t.Source.ID, t.Source.Licence}
 }

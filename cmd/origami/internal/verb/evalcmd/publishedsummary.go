@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
@@ -158,7 +159,7 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, publishedPair) {
 		for i, a := range times {
 			for _, b := range times[i+1:] {
 				v := score.Versus{
-					Predicted: float64(a.Prediction.Time / b.Prediction.Time), Measured: float64(a.kernel() / b.kernel()),
+					Predicted: float64(a.Prediction.Time / b.Prediction.Time), Measured: float64(a.Median / b.Median),
 				}
 				key := pairedDevices{a.Device, b.Device, a.DType, a.Scheme}
 				by[key], all = append(by[key], v), append(all, v)
@@ -176,12 +177,18 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, publishedPair) {
 	return out, publishedPair{Comparability: score.ComparabilityOf(all)}
 }
 
-// onePerDevice sorts times of one shape by device and keeps one of each, that of layers or else a cold one, which other
+// onePerDevice sorts times of one shape by device and keeps one of each, one of a model or of layers, or else a cold one, which other
 // devices are likely to have too.
 func onePerDevice(times []*publishedTime) []*publishedTime {
-	order := []published.Cache{published.Layers, published.Layers5, published.Cold, published.Warm, published.Unknown}
+	order := []timing.Timing{timing.Model, timing.Layers, timing.Layers5, timing.Cold, timing.Warm}
+	rank := func(t *publishedTime) int {
+		if i := slices.Index(order, t.Timing); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
 	slices.SortFunc(times, func(a, b *publishedTime) int {
-		return cmp.Or(cmp.Compare(a.Device, b.Device), slices.Index(order, a.Cache)-slices.Index(order, b.Cache),
+		return cmp.Or(cmp.Compare(a.Device, b.Device), rank(a)-rank(b),
 			cmp.Compare(a.Median, b.Median))
 	})
 	return slices.CompactFunc(times, func(a, b *publishedTime) bool { return a.Device == b.Device })

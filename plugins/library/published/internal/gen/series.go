@@ -4,19 +4,21 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	stopwatch "github.com/origami-gemm/origami/core/timing"
 )
 
 // series is what many times have in common.
 type series struct {
-	part, dtype, scheme, out, transA, transB, cache, library, release, overhead, doubt, source string
+	part, dtype, scheme, out, transA, transB, timing, library, release, doubt, source string
 }
 
-var seriesColumns = []string{"series", "part", "dtype", "scheme", "out_dtype", "trans_a", "trans_b", "cache",
-	"library", "release", "overhead_us", "doubt", "source"}
+var seriesColumns = []string{"series", "part", "dtype", "scheme", "out_dtype", "trans_a", "trans_b", "timing",
+	"library", "release", "doubt", "source"}
 
 func (s series) cells() []string {
-	return []string{s.part, s.dtype, s.scheme, s.out, s.transA, s.transB, s.cache, s.library, s.release,
-		s.overhead, s.doubt, s.source}
+	return []string{s.part, s.dtype, s.scheme, s.out, s.transA, s.transB, s.timing, s.library, s.release,
+		s.doubt, s.source}
 }
 
 func (s series) compare(o series) int { return slices.Compare(s.cells(), o.cells()) }
@@ -44,6 +46,8 @@ var sources = []struct{ name, id string }{
 	{"DeepGEMM", "deepgemm"},
 	{"rocm-blogs", "rocm-blogs"},
 	{"tritonBLAS", "tritonblas"},
+	{"LLMServingSim", "llmservingsim"},
+	{"openxla", "xla"},
 	{"origami", "origami"},
 }
 
@@ -56,18 +60,26 @@ var libraries = map[string]string{
 	"aiter": "fastest of aiter", "rocblas": "rocBLAS", "hipblaslt": "hipBLASLt", "vllm": "fastest of TunableOp",
 	"torch-issues": "torch", "llmcompass": "torch", "hipkittens": "vendor", "rocm-blogs": "hipBLASLt",
 	"tritonblas": "torch", "origami": "cuBLAS",
+	"llmservingsim": "cuBLAS", "xla": "cuBLAS",
 }
 
 // early are the sources whose libraries were those of the first year of a generation of GPUs. Later ones overtook them.
 var early = map[string]bool{"vidur": true, "vllm": true}
 
-// overheads are what a source's timer counts besides the kernel, in µs, by source and part. docs/published.md says how
-// they were found.
-var overheads = map[string]string{"hipblaslt MI210": "26", "llmcompass MI210": "26"}
+// timings are what the times of a source are of. docs/published.md says what that rests on.
+var timings = map[string]stopwatch.Timing{
+	"aiconfigurator": stopwatch.Layers, "vidur": stopwatch.Model, "neusight": stopwatch.Warm, "deepbench": stopwatch.Warm,
+	"deepgemm": stopwatch.Cold, "aiter": stopwatch.Cold, "rocblas": stopwatch.Warm, "hipblaslt": stopwatch.Warm, "vllm": stopwatch.Warm,
+	"torch-issues": stopwatch.Warm, "llmcompass": stopwatch.Host, "hipkittens": stopwatch.Events, "rocm-blogs": stopwatch.Cold,
+	"tritonblas": stopwatch.Events, "llmservingsim": stopwatch.Model, "xla": stopwatch.Alone,
+}
 
 // doubtOf says why the times of a row are not scored, by a word that docs/published.md explains, empty for most.
 func doubtOf(s *series, row map[string]string) string {
-	if s.source != "rocblas" {
+	switch {
+	case s.source == "xla" && s.dtype == "fp8" && strings.HasPrefix(s.part, "H100"):
+		return "near-peak"
+	case s.source != "rocblas":
 		return ""
 	}
 	k, figures := row["k"], row["figures"]
@@ -94,7 +106,7 @@ func seriesOf(row map[string]string) (s series, ok bool, err error) {
 	}
 	s = series{
 		part: row["device"], dtype: row["dtype"], transA: row["trans_a"], transB: row["trans_b"],
-		cache: cacheOf(row["cache"]), source: sources[at].id,
+		source: sources[at].id,
 	}
 	if s.source == "" || s.source == "hipkittens" && !vendors(row["library"]) {
 		return s, false, nil
@@ -109,10 +121,16 @@ func seriesOf(row map[string]string) (s series, ok bool, err error) {
 	if s.release = "current"; early[s.source] {
 		s.release = "early"
 	}
-	if s.cache == "layers" && s.library == "TensorRT-LLM" {
-		s.cache = "layers5" // its collector has five, those of the other stacks six
+	of := timings[s.source]
+	switch {
+	case s.source == "origami":
+		of = stopwatch.Timing(row["cache"])
+	case s.library == "TensorRT-LLM":
+		of = stopwatch.Layers5 // its collector has five, those of the other stacks six
+	case s.source == "hipblaslt" && s.part == "MI210":
+		of = stopwatch.Host // 26 µs above those of other sources, at all sizes
 	}
-	s.overhead, s.doubt = overheads[s.source+" "+s.part], doubtOf(&s, row)
+	s.timing, s.doubt = string(of), doubtOf(&s, row)
 	switch out := row["out_dtype"]; out {
 	case "e4m3", "e4m3fnuz":
 		s.out = "fp8"
@@ -135,23 +153,6 @@ func vendors(library string) bool {
 func ownRow(row map[string]string) {
 	row["source"], row["device"], row["cache"], row["figures"], row["trans_a"] = "origami", "H200-SXM", row["l2"], "1", "0"
 	row["out_dtype"] = map[string]string{"fp8": "bf16", "int8": "int32", "tf32": "fp32", "fp32": "fp32"}[row["dtype"]]
-}
-
-// cacheOf classifies what a source says of the caches.
-func cacheOf(text string) string {
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
-	}
-	switch {
-	case has("weights"), text == "layers":
-		return "layers"
-	case strings.HasPrefix(text, "warm"), has("benchmark loop"):
-		return "warm"
-	case has("cold", "rotated", "flush", "zeroed", "new inputs"):
-		return "cold"
-	default:
-		return "unknown"
-	}
 }
 
 // schemeOf returns the short name of a scheme of scales. With a scale per row, whether B is stored in the order of the

@@ -217,12 +217,12 @@ class SameAsCommandLine(unittest.TestCase):
 
     def test_sibling(self):
         """Another kernel family on the same device, which has the same overrides."""
-        fast, slow = (Model("sm90", "h200", overrides=o).sibling("library", options={"l2": "cold"})
+        fast, slow = (Model("sm90", "h200", overrides=o).sibling("library", options={"timing": "events"})
                       for o in (None, {"clock": 1e9}))
         problem = dict(m=4096, n=4096, k=4096, dtype="bf16")
         self.assertEqual((fast.description["kernel"], fast.description["device"]), ("library", "h200"))
         self.assertGreater(slow.select(**problem).seconds, 1.3 * fast.select(**problem).seconds)
-        direct = Model("sm90", "h200", kernel="library", options={"l2": "cold"})
+        direct = Model("sm90", "h200", kernel="library", options={"timing": "events"})
         self.assertEqual(fast.select(**problem), direct.select(**problem))
         with self.assertRaisesRegex(Error, "kernel"):
             fast.sibling("no such family")

@@ -15,11 +15,6 @@ log = logging.getLogger("origami_gemm.inductor")
 # be so much slower with cuBLAS that it need not be timed. (docs/experiments/inductor-on-h200/cublas.py)
 ALONE = 0.85
 
-# Seconds that events around a kernel add to its time. They are in the times that the picks' model was fitted to, and not
-# in those of the library's, which were of CUDA graphs. It is the median of what torch.matmul between events took beyond
-# the prediction, of 115 recorded products of 16-bit types below 10 µs (the same script).
-EVENTS = 2.4e-6
-
 # The types that both were measured in.
 TYPES = ("fp16", "bf16", "tf32", "fp8")
 
@@ -46,16 +41,16 @@ def seconds(model, problem: dict) -> float | None:
     except Error as e:
         log.debug("the time of cuBLAS is not known: %s", e)
         return None
-    return answer.seconds + EVENTS if answer and answer.interval_seconds else None
+    return answer.seconds if answer and answer.interval_seconds else None
 
 
 def _library(model):
-    """The model of the vendor's library on the device of another model. None if the times of that one are no better
+    """The model of the vendor's library on the device of another model, in its timing, events. None if the times of that one are no better
     known than from data sheets."""
     if model not in _libraries:
         known = model.description.get("rung") == "characterized" and not model.description.get("ranks_only")
         try:
-            _libraries[model] = model.sibling("library", options={"l2": "cold"}) if known else None
+            _libraries[model] = model.sibling("library", options={"timing": "events"}) if known else None
         except Error as e:
             log.debug("no model of the vendor's library: %s", e)
             _libraries[model] = None

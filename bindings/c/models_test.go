@@ -26,7 +26,7 @@ func TestOpen(t *testing.T) {
 		`{"arch":"sm90@h200"}`:                                           "sm90@h200 pipelined triton",
 		`{"arch":"h200","kernel":"mma"}`:                                 "sm90@h200 pipelined mma",
 		`{"arch":"sm90","device":"h200-sxm","model":"reference"}`:        "sm90@h200 tritonblas triton",
-		`{"arch":"h200","kernel":"library","options":{"timing":"cold"}}`:     "sm90@h200 library library",
+		`{"arch":"h200","kernel":"library","options":{"timing":"cold"}}`: "sm90@h200 library library",
 		`{"arch":"v100"}`:                                                "sm70@v100 library library",
 		`{"arch":"mi300x","kernel":"library"}`:                           "gfx942@mi300x library library",
 		`{"arch":"gfx942"}`:                                              "gfx942@mi300x tensile tensile",

@@ -13,7 +13,6 @@ type device struct {
 	layers              float64 // layers
 	allCold             float64 // all_cold
 	quantises           float64 // quantises
-	launchSeconds16     float64 // launch_seconds_16
 	rateShare16         float64 // rate_share_16
 	l2Port16            float64 // l2_port_16
 	l2Share16           float64 // l2_share_16
@@ -21,7 +20,6 @@ type device struct {
 	feed16              float64 // feed_16
 	energy16            float64 // energy_16
 	throttleSeconds16   float64 // throttle_seconds_16
-	launchSeconds8      float64 // launch_seconds_8
 	rateShare8          float64 // rate_share_8
 	l2Port8             float64 // l2_port_8
 	l2Share8            float64 // l2_share_8
@@ -29,7 +27,6 @@ type device struct {
 	feed8               float64 // feed_8
 	energy8             float64 // energy_8
 	throttleSeconds8    float64 // throttle_seconds_8
-	launchSeconds4      float64 // launch_seconds_4
 	rateShare4          float64 // rate_share_4
 	l2Port4             float64 // l2_port_4
 	l2Share4            float64 // l2_share_4
@@ -37,7 +34,6 @@ type device struct {
 	feed4               float64 // feed_4
 	energy4             float64 // energy_4
 	throttleSeconds4    float64 // throttle_seconds_4
-	launchSeconds32     float64 // launch_seconds_32
 	rateShare32         float64 // rate_share_32
 	l2Port32            float64 // l2_port_32
 	l2Share32           float64 // l2_share_32
@@ -45,7 +41,6 @@ type device struct {
 	feed32              float64 // feed_32
 	energy32            float64 // energy_32
 	throttleSeconds32   float64 // throttle_seconds_32
-	launchSecondsTf32   float64 // launch_seconds_tf32
 	rateShareTf32       float64 // rate_share_tf32
 	l2PortTf32          float64 // l2_port_tf32
 	l2ShareTf32         float64 // l2_share_tf32
@@ -53,7 +48,6 @@ type device struct {
 	feedTf32            float64 // feed_tf32
 	energyTf32          float64 // energy_tf32
 	throttleSecondsTf32 float64 // throttle_seconds_tf32
-	launchSecondsInt8   float64 // launch_seconds_int8
 	rateShareInt8       float64 // rate_share_int8
 	l2PortInt8          float64 // l2_port_int8
 	l2ShareInt8         float64 // l2_share_int8
@@ -61,6 +55,7 @@ type device struct {
 	feedInt8            float64 // feed_int8
 	energyInt8          float64 // energy_int8
 	throttleSecondsInt8 float64 // throttle_seconds_int8
+	launchSeconds       float64 // launch_seconds
 	coldStepSeconds     float64 // cold_step_seconds
 	coldSeconds         float64 // cold_seconds
 	part1               float64 // keep_share * (l2_size + mall_size)
@@ -96,7 +91,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.layers = layers
 	d.allCold = value("all_cold")
 	d.quantises = value("quantises")
-	d.launchSeconds16 = value("launch_seconds_16")
 	d.rateShare16 = value("rate_share_16")
 	d.l2Port16 = value("l2_port_16")
 	d.l2Share16 = value("l2_share_16")
@@ -104,7 +98,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.feed16 = value("feed_16")
 	d.energy16 = value("energy_16")
 	d.throttleSeconds16 = value("throttle_seconds_16")
-	d.launchSeconds8 = value("launch_seconds_8")
 	d.rateShare8 = value("rate_share_8")
 	d.l2Port8 = value("l2_port_8")
 	d.l2Share8 = value("l2_share_8")
@@ -112,7 +105,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.feed8 = value("feed_8")
 	d.energy8 = value("energy_8")
 	d.throttleSeconds8 = value("throttle_seconds_8")
-	d.launchSeconds4 = value("launch_seconds_4")
 	d.rateShare4 = value("rate_share_4")
 	d.l2Port4 = value("l2_port_4")
 	d.l2Share4 = value("l2_share_4")
@@ -120,7 +112,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.feed4 = value("feed_4")
 	d.energy4 = value("energy_4")
 	d.throttleSeconds4 = value("throttle_seconds_4")
-	d.launchSeconds32 = value("launch_seconds_32")
 	d.rateShare32 = value("rate_share_32")
 	d.l2Port32 = value("l2_port_32")
 	d.l2Share32 = value("l2_share_32")
@@ -128,7 +119,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.feed32 = value("feed_32")
 	d.energy32 = value("energy_32")
 	d.throttleSeconds32 = value("throttle_seconds_32")
-	d.launchSecondsTf32 = value("launch_seconds_tf32")
 	d.rateShareTf32 = value("rate_share_tf32")
 	d.l2PortTf32 = value("l2_port_tf32")
 	d.l2ShareTf32 = value("l2_share_tf32")
@@ -136,7 +126,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.feedTf32 = value("feed_tf32")
 	d.energyTf32 = value("energy_tf32")
 	d.throttleSecondsTf32 = value("throttle_seconds_tf32")
-	d.launchSecondsInt8 = value("launch_seconds_int8")
 	d.rateShareInt8 = value("rate_share_int8")
 	d.l2PortInt8 = value("l2_port_int8")
 	d.l2ShareInt8 = value("l2_share_int8")
@@ -144,6 +133,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.feedInt8 = value("feed_int8")
 	d.energyInt8 = value("energy_int8")
 	d.throttleSecondsInt8 = value("throttle_seconds_int8")
+	d.launchSeconds = value("launch_seconds")
 	d.coldStepSeconds = value("cold_step_seconds")
 	d.coldSeconds = value("cold_seconds")
 	x5 := value("l2_size") + value("mall_size")
@@ -199,28 +189,6 @@ type problem struct {
 }
 
 func (p *problem) compute(d *device) {
-	var launchSeconds float64
-	if p.kernels == 16 {
-		launchSeconds = d.launchSeconds16
-	} else {
-		if p.kernels == 8 {
-			launchSeconds = d.launchSeconds8
-		} else {
-			if p.kernels == 32 {
-				launchSeconds = d.launchSeconds32
-			} else {
-				if p.kernels == 19 {
-					launchSeconds = d.launchSecondsTf32
-				} else {
-					if p.kernels == 4 {
-						launchSeconds = d.launchSeconds4
-					} else {
-						launchSeconds = d.launchSecondsInt8
-					}
-				}
-			}
-		}
-	}
 	var rateShare float64
 	if p.kernels == 16 {
 		rateShare = d.rateShare16
@@ -405,7 +373,7 @@ func (p *problem) compute(d *device) {
 	dramFloor := (reads + writes) / d.dramRate
 	x6 := max(coldWeights, coldActivations)
 	step := float64((stepSeconds + float64(x6*d.coldStepSeconds)) * d.clock)
-	launch := float64((launchSeconds + float64(x6*d.coldSeconds)) * d.clock)
+	launch := float64((d.launchSeconds + float64(x6*d.coldSeconds)) * d.clock)
 	x7 := float64(x1 * (2 + p.elementBytes))
 	coldWide := max(d.allCold, min(max((x7/d.part14-0.7)/0.6, 0), 1))
 	quantise := float64(d.quantises * (d.part17 + float64(x7*max(d.part16, coldWide/d.part15))))
@@ -488,28 +456,6 @@ func (t *timing) compute(d *device, p *problem) {
 
 // columns writes all terms to dst.
 func columns(dst []float64, d *device, p *problem, t *timing) {
-	var launchSeconds float64
-	if p.kernels == 16 {
-		launchSeconds = d.launchSeconds16
-	} else {
-		if p.kernels == 8 {
-			launchSeconds = d.launchSeconds8
-		} else {
-			if p.kernels == 32 {
-				launchSeconds = d.launchSeconds32
-			} else {
-				if p.kernels == 19 {
-					launchSeconds = d.launchSecondsTf32
-				} else {
-					if p.kernels == 4 {
-						launchSeconds = d.launchSeconds4
-					} else {
-						launchSeconds = d.launchSecondsInt8
-					}
-				}
-			}
-		}
-	}
 	var rateShare float64
 	if p.kernels == 16 {
 		rateShare = d.rateShare16
@@ -721,63 +667,62 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))
 	dst[0] = p.peak
 	dst[1] = p.kernels
-	dst[2] = launchSeconds
-	dst[3] = rateShare
-	dst[4] = l2Port
-	dst[5] = l2Share
-	dst[6] = stepSeconds
-	dst[7] = feed
-	dst[8] = energy
-	dst[9] = throttleSeconds
-	dst[10] = weights
-	dst[11] = activations
-	dst[12] = output
-	dst[13] = warmMisses
-	dst[14] = coldWeights
-	dst[15] = coldActivations
-	dst[16] = p.reads
-	dst[17] = writes
-	dst[18] = p.againWeights
-	dst[19] = p.againActivations
-	dst[20] = unitRate
-	dst[21] = d.dramRate
-	dst[22] = p.computeFloor
-	dst[23] = p.dramFloor
-	dst[24] = tilesM
-	dst[25] = tilesN
-	dst[26] = ctas
-	dst[27] = steps
-	dst[28] = resident
-	dst[29] = ctasOfUnit
-	dst[30] = active
-	dst[31] = waveTiles
-	dst[32] = waveRows
-	dst[33] = waveColumns
-	dst[34] = readAgain
-	dst[35] = dramBytes
-	dst[36] = tileBytes
-	dst[37] = dieTiles
-	dst[38] = dieRows
-	dst[39] = dieColumns
-	dst[40] = farBytes
-	dst[41] = t.matrix
-	dst[42] = t.l2
-	dst[43] = t.dram
-	dst[44] = p.step
-	dst[45] = latency
-	dst[46] = store
-	dst[47] = inner
-	dst[48] = loop
-	dst[49] = p.launch
-	dst[50] = limits
-	dst[51] = reduction
-	dst[52] = coldWide
-	dst[53] = p.quantise
-	dst[54] = busy
-	dst[55] = p.power
-	dst[56] = throttle
-	dst[57] = t.stopwatch
-	dst[58] = t.total
+	dst[2] = rateShare
+	dst[3] = l2Port
+	dst[4] = l2Share
+	dst[5] = stepSeconds
+	dst[6] = feed
+	dst[7] = energy
+	dst[8] = throttleSeconds
+	dst[9] = weights
+	dst[10] = activations
+	dst[11] = output
+	dst[12] = warmMisses
+	dst[13] = coldWeights
+	dst[14] = coldActivations
+	dst[15] = p.reads
+	dst[16] = writes
+	dst[17] = p.againWeights
+	dst[18] = p.againActivations
+	dst[19] = unitRate
+	dst[20] = d.dramRate
+	dst[21] = p.computeFloor
+	dst[22] = p.dramFloor
+	dst[23] = tilesM
+	dst[24] = tilesN
+	dst[25] = ctas
+	dst[26] = steps
+	dst[27] = resident
+	dst[28] = ctasOfUnit
+	dst[29] = active
+	dst[30] = waveTiles
+	dst[31] = waveRows
+	dst[32] = waveColumns
+	dst[33] = readAgain
+	dst[34] = dramBytes
+	dst[35] = tileBytes
+	dst[36] = dieTiles
+	dst[37] = dieRows
+	dst[38] = dieColumns
+	dst[39] = farBytes
+	dst[40] = t.matrix
+	dst[41] = t.l2
+	dst[42] = t.dram
+	dst[43] = p.step
+	dst[44] = latency
+	dst[45] = store
+	dst[46] = inner
+	dst[47] = loop
+	dst[48] = p.launch
+	dst[49] = limits
+	dst[50] = reduction
+	dst[51] = coldWide
+	dst[52] = p.quantise
+	dst[53] = busy
+	dst[54] = p.power
+	dst[55] = throttle
+	dst[56] = t.stopwatch
+	dst[57] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -123,21 +123,41 @@ func stages(g terms.Generation) []stage {
 		machine = func(q string) bool { return common(q) || q == far }
 	}
 	split := func(q string) bool { return q == "split_seconds" || q == "store_rate" }
+	launch := func(q string) bool { return q == "launch_seconds" }
 	blocks := split
-	if g == terms.CDNA3 { // of which most times are
+	switch g {
+	case terms.CDNA3: // of which most times are
 		blocks = machine
+	case terms.CDNA4: // no quantising in the times, so that the launch can be told apart
+		blocks = or(split, launch)
+	default:
 	}
-	list := []stage{
+	first := []stage{
 		{key, is("none", now, "fp16", "bf16"), or(typed("_16"), machine), 50},
 		{key, is("none", now, "tf32"), typed("_tf32"), 50},
 		{key, is("none", now, "fp32"), typed("_32"), 50},
 		{key, is(perTensor, now, "fp8"), or(typed("_8"), quantise), 50},
+	}
+	switch g { // where the times of 16-bit types are few, or have no small sizes
+	case terms.CDNA3, terms.CDNA4:
+		first = []stage{
+			{key, is(perTensor, now, "fp8"), or(typed("_8"), machine), 50},
+			{key, is("none", now, "fp16", "bf16"), typed("_16"), 50},
+		}
+	case terms.GCN5:
+		first = []stage{
+			{key, is("none", now, "fp32"), or(typed("_32"), machine), 50},
+			{key, is("none", now, "fp16"), typed("_16"), 50},
+		}
+	default:
+	}
+	list := append(first, []stage{
 		{key, is("none row", now, "int8"), typed("_int8"), 50},
 		{key + " block128", is("block128 block128+quant", now, "fp8"), or(typed("_8"), quantise, blocks), 50},
 		{key + " block128+preshuffle", is("block128+preshuffle", now, "fp8"), or(typed("_8"), blocks), 50},
 		{key + " block16", is("block16+quant", now, "fp4"), or(typed("_4"), quantise, split), 50},
-		{key + " block32", is("block32", now, "fp4"), or(typed("_4"), split), 50},
-	}
+		{key + " block32", is("block32", now, "fp4"), or(typed("_4"), blocks), 50},
+	}...)
 	if g == terms.Hopper { // of which there are times without the quantising
 		list = append(list, stage{
 			key + " tensor+quant", is("tensor+quant", now, "fp8"), or(typed("_8"), quantise, split), 50,
@@ -153,7 +173,8 @@ func stages(g terms.Generation) []stage {
 func start(s stage, given map[string]float64) (values map[string]float64, quantities []fit.Quantity) {
 	values = map[string]float64{}
 	for _, q := range terms.Quantities {
-		values[q.Name] = q.Value
+		key, _, _ := strings.Cut(s.key, " ")
+		values[q.Name], _ = q.On(terms.Variant{Generation: terms.Generation(key)})
 		if s.fitted(q.Name) {
 			quantities = append(quantities, fit.Quantity{Name: q.Name, Low: q.Low, High: q.High})
 		}
@@ -162,10 +183,35 @@ func start(s stage, given map[string]float64) (values map[string]float64, quanti
 		values["energy_16"] = 0.66e-12 // from a higher one, the fit ends where it is worse
 	}
 	maps.Copy(values, given)
+	for i := range quantities {
+		if !strings.Contains(s.key, "128") { // such scales may cost more than they save
+			lawful(&quantities[i], given)
+		}
+	}
 	for _, q := range quantities { // the bounds may have changed
 		values[q.Name] = min(max(values[q.Name], q.Low), q.High)
 	}
 	return values, quantities
+}
+
+// lawful narrows the bounds of a quantity of a narrow type by that of the wide type, so that half the bytes are never
+// slower on any resource: they cross the port of the L2 at half of its rate or more, and take no longer per K step.
+func lawful(q *fit.Quantity, given map[string]float64) {
+	for _, pair := range [][2]string{{"_8", "_16"}, {"_4", "_8"}, {"_4", "_16"}, {"_int8", "_16"}, {"_tf32", "_32"}} {
+		name, narrow := strings.CutSuffix(q.Name, pair[0])
+		wide, known := given[name+pair[1]]
+		if !narrow || !known {
+			continue
+		}
+		switch name {
+		case "step_seconds", "energy":
+			q.High = max(q.Low, min(q.High, wide))
+		case "throttle_seconds":
+			q.Low = min(q.High, max(q.Low, wide))
+		default: // rates
+			q.Low = min(q.High, max(q.Low, wide/2))
+		}
+	}
 }
 
 // run fits the stages of a generation.

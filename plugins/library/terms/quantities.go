@@ -63,8 +63,15 @@ var Condition = []Number{
 // Quantity is an empirical number of the model. Its Value holds for every generation that the fitted values lack.
 type Quantity struct {
 	tabled.Quantity
-	// like is the quantity whose fitted value counts if this one has none.
-	like string
+	ofType bool
+	// like are the quantities of other types whose fitted value counts if this one has none, the first that has one, in
+	// the ratio of the chosen values.
+	like []like
+}
+
+type like struct {
+	name  string
+	ratio float64
 }
 
 // Variant is what has values of its own: a generation, and the scheme of scales or the release of the library.
@@ -80,19 +87,22 @@ func (v Variant) keys() (keys []string) {
 	plain := strings.TrimSuffix(v.Scheme, "+quant")
 	return []string{
 		g + " " + v.Release, g + " " + v.Scheme, g + " " + plain, g, g + " block16", g + " block32",
-		string(like[v.Generation]),
 	}
 }
 
-// like is the generation whose values one without published times has.
-var like = map[Generation]Generation{CDNA1: CDNA2}
+// sister is the generation whose values one with few published times, or none, has for what these do not show.
+var sister = map[Generation]Generation{CDNA1: CDNA2, Volta: Ampere, Turing: AmpereConsumer}
 
 // On returns the value for a machine, and for whom it was found. That is empty for a value that is chosen.
 func (q *Quantity) On(v Variant) (value float64, key string) {
-	for _, name := range []string{q.Name, q.like} {
-		for _, key := range v.keys() {
-			if value, ok := fitted[key][name]; ok {
-				return value, key
+	keys := v.keys()
+	if q.ofType || fitted[string(v.Generation)] == nil { // what all types have in common was fitted with those that are there
+		keys = append(keys, string(sister[v.Generation]))
+	}
+	for _, l := range append([]like{{q.Name, 1}}, q.like...) {
+		for _, key := range keys {
+			if value, ok := fitted[key][l.name]; ok {
+				return value * l.ratio, key
 			}
 		}
 	}
@@ -114,9 +124,8 @@ func (q *Quantity) Constant(v Variant) arch.Constant {
 
 // Quantities are the empirical numbers. docs/model-library.md says how they were found.
 var Quantities = slices.Concat(
-	perType("_16", "", "fp16 and bf16", 1.3e-12), perType("_8", "", "fp8", 0.7e-12),
-	perType("_4", "_8", "fp4", 0.35e-12), perType("_32", "", "fp32", 6e-12),
-	perType("_tf32", "_16", "tf32", 2.6e-12), perType("_int8", "_8", "int8", 0.7e-12),
+	perType("_16", "fp16 and bf16"), perType("_8", "fp8", "_16"), perType("_4", "fp4", "_8", "_16"), perType("_32", "fp32"),
+	perType("_tf32", "tf32", "_16"), perType("_int8", "int8", "_8", "_16"),
 	quantities(ofMachine))
 
 func quantities(list []tabled.Quantity) []Quantity {
@@ -127,18 +136,27 @@ func quantities(list []tabled.Quantity) []Quantity {
 	return out
 }
 
-// perType returns the quantities of kernels for some types, and where those come from that were not fitted. The energy
-// is where its fit starts.
-func perType(suffix, like, types string, energy float64) []Quantity {
+// energies are where the fits of the energies start.
+var energies = map[string]float64{
+	"_16": 1.3e-12, "_8": 0.7e-12, "_4": 0.35e-12, "_32": 6e-12, "_tf32": 2.6e-12, "_int8": 0.7e-12,
+}
+
+// perType returns the quantities of kernels for some types, and where those come from that were not fitted.
+func perType(suffix, types string, others ...string) []Quantity {
 	list := quantities(ofType)
 	for i := range list {
 		q := &list[i]
-		if like != "" {
-			q.like = q.Name + like
+		q.ofType = true
+		for _, other := range others {
+			ratio := 1.0
+			if q.Name == "energy" {
+				ratio = energies[suffix] / energies[other]
+			}
+			q.like = append(q.like, like{q.Name + other, ratio})
 		}
 		switch q.Name {
 		case "energy":
-			q.Value = energy
+			q.Value = energies[suffix]
 		case "rate_share":
 			if suffix == "_32" {
 				q.Low = 0.7 // or the L4's power limit would pass for the rate of FMA instructions
@@ -153,10 +171,6 @@ func perType(suffix, like, types string, energy float64) []Quantity {
 // ofType are those that kernels for other types have other values of.
 var ofType = []tabled.Quantity{
 	{
-		Name: "launch_seconds", Unit: seconds, Value: 2.2e-6, Low: 0.5e-6, High: 12e-6,
-		Doc: "launch, start of the first CTA, output of the last",
-	},
-	{
 		Name: "rate_share", Unit: one, Value: 0.85, Low: 0.3, High: 1, Without: 1,
 		Doc: "share of the peak that the loop of a tile reaches",
 	},
@@ -166,7 +180,7 @@ var ofType = []tabled.Quantity{
 		Doc: "of the L2, per unit, if all units load",
 	},
 	{
-		Name: "step_seconds", Unit: seconds, Value: 0.02e-6, Low: 0.001e-6, High: 1e-6, Without: 0,
+		Name: "step_seconds", Unit: seconds, Value: 0.02e-6, Low: 0.001e-6, High: 4e-6, Without: 0,
 		Doc: "least time of a K step of one CTA, with operands in the L2",
 	},
 	{
@@ -185,6 +199,10 @@ var ofType = []tabled.Quantity{
 
 // ofMachine are those that all types have in common.
 var ofMachine = []tabled.Quantity{
+	{
+		Name: "launch_seconds", Unit: seconds, Value: 2.2e-6, Low: 0.5e-6, High: 12e-6,
+		Doc: "launch, start of the first CTA, output of the last, whatever the type",
+	},
 	{
 		Name: "far_share", Unit: perCycle, Value: 1e6, Low: 1, High: 300, Without: unlimited,
 		Doc: "from beyond the L2 of a die, per unit; fitted where a device has several dies with a cache behind them",

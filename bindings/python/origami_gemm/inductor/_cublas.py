@@ -45,8 +45,8 @@ def seconds(model, problem: dict) -> float | None:
 
 
 def _library(model):
-    """The model of the vendor's library on the device of another model, in its timing, events. None if the times of that one are no better
-    known than from data sheets."""
+    """The model of the vendor's library on the device of another model, in its timing, events. None if the times of that
+    one are no better known than from data sheets."""
     if model not in _libraries:
         known = model.description.get("rung") == "characterized" and not model.description.get("ranks_only")
         try:

@@ -68,7 +68,7 @@ var early = map[string]bool{"vidur": true, "vllm": true}
 
 // timings are what the times of a source are of. docs/published.md says what that rests on.
 var timings = map[string]stopwatch.Timing{
-	"aiconfigurator": stopwatch.Layers, "vidur": stopwatch.Model, "neusight": stopwatch.Warm, "deepbench": stopwatch.Warm,
+	"aiconfigurator": stopwatch.Layers, "vidur": stopwatch.Model, "neusight": stopwatch.Events, "deepbench": stopwatch.Warm,
 	"deepgemm": stopwatch.Cold, "aiter": stopwatch.Cold, "rocblas": stopwatch.Warm, "hipblaslt": stopwatch.Warm, "vllm": stopwatch.Warm,
 	"torch-issues": stopwatch.Warm, "llmcompass": stopwatch.Host, "hipkittens": stopwatch.Events, "rocm-blogs": stopwatch.Cold,
 	"tritonblas": stopwatch.Events, "llmservingsim": stopwatch.Model, "xla": stopwatch.Alone,

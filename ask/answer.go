@@ -52,8 +52,9 @@ type Answer struct {
 	// the numbers of usable and of rejected configurations
 	Candidates int `json:"candidates"`
 	Rejected   int `json:"rejected"`
-	// the [expected regret](evaluating.md#what-measuring-is-worth) of the pick: how much slower it is than the fastest other
-	// candidate, as a fraction of that candidate's time. With `--regret` or `--measure auto`, if the model has an interval
+	// the [expected regret](evaluating.md#what-measuring-is-worth) of the pick: how much slower it is than the fastest
+	// other candidate, as a fraction of that candidate's time. With `--regret` or `--measure auto`, if the model has an
+	// interval
 	ExpectedRegret *float64 `json:"expected_regret,omitempty" c:"regret.1=expected regret.3=known"`
 	// the old name of `expected_regret`, kept until the next major version
 	ExpectedLoss *float64 `json:"expected_loss,omitempty"`

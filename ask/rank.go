@@ -89,8 +89,8 @@ func Ask(ctx context.Context, s models.Source, q Question) ([][]Ranking, error) 
 	return all, nil
 }
 
-// Rankings ranks the candidates for each problem. What is wrong with one problem is in its Ranking; the error is for the
-// question as a whole.
+// Rankings ranks the candidates for each problem. What is wrong with one problem is in its Ranking; the error is for
+// the question as a whole.
 func Rankings(ctx context.Context, a arch.Architecture, q Question) ([]Ranking, error) {
 	problems := q.Problems
 	a = arch.Whole(a, problems...)

@@ -71,8 +71,10 @@ func TestTargetsAreJSON(t *testing.T) {
 func TestDeviceFile(t *testing.T) {
 	const file = "arch: chip\ndevice: two\nname: A Chip\naliases: [second]\nvendor: Ours\n"
 	source := Providers{chips{}}
-	for name, want := range map[string]string{"": "chip@two", "chip": "chip@two", "CHIP@Two": "chip@two", "second": "chip@two",
-		"chip@one": "chip@one", "one": "chip@one", "chip@third": "chip has no device"} {
+	for name, want := range map[string]string{
+		"": "chip@two", "chip": "chip@two", "CHIP@Two": "chip@two", "second": "chip@two",
+		"chip@one": "chip@one", "one": "chip@one", "chip@third": "chip has no device",
+	} {
 		found, err := Find(t.Context(), source, &Target{Arch: name, DeviceFile: file})
 		got := ""
 		if err != nil {

@@ -29,7 +29,8 @@ var answers = []any{
 	ask.Arch{}, ask.Failure{},
 }
 
-// folders have the structs that become JSON. Those of ask and core/gemm make schemas, the others tables of docs/json.md.
+// folders have the structs that become JSON. Those of ask and core/gemm make schemas, the others tables of
+// docs/json.md.
 var folders = []string{"ask", "core/gemm", "core/arch", "cmd/origami/internal/verb/measurecmd",
 	"cmd/origami/internal/verb/evalcmd", "cmd/origami/internal/verb/logiccmd", "cmd/origami/internal/verb/catalogcmd"}
 

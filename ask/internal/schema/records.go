@@ -269,7 +269,8 @@ func (g *generator) clients(root string) (map[string][]byte, error) {
 	}
 	methods, lists := map[string]string{}, ""
 	for _, record := range slices.Sorted(maps.Keys(all)) {
-		put(c, "/* origami_"+record+": go generate ./ask */\ntypedef struct {\n", header(all[record]), "} origami_"+record+";")
+		put(c, "/* origami_"+record+": go generate ./ask */\ntypedef struct {\n", header(all[record]),
+			"} origami_"+record+";")
 		var fields string
 		fields, methods[record] = dataclass(record, all[record])
 		put(py, "    # origami_"+record+": go generate ./ask\n", fields, "    # end\n")

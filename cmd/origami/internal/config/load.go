@@ -281,9 +281,11 @@ func check(v *layers) (Settings, *diag.Error) {
 			}
 		}
 	}
-	decoder, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: &s, WeaklyTypedInput: true, ErrorUnused: true,
+	decoder, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
+		Result: &s, WeaklyTypedInput: true, ErrorUnused: true,
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(),
-			mapstructure.StringToSliceHookFunc(","))})
+			mapstructure.StringToSliceHookFunc(",")),
+	})
 	if err == nil {
 		err = decoder.Decode(v.values)
 	}

@@ -95,8 +95,8 @@ func (f *Factory) Searched(ctx context.Context, s *SearchFlags) (arch.Architectu
 	return s.Restrict(ctx, a, f.Settings.Kernel, f.Streams.In)
 }
 
-// Sides opens targets, each in the kernel family that was asked for or its first, with the candidates that the flags ask
-// for.
+// Sides opens targets, each in the kernel family that was asked for or its first, with the candidates that the flags
+// ask for.
 func (f *Factory) Sides(ctx context.Context, targets []models.Found, s *SearchFlags) ([]ask.Contender, error) {
 	sides := make([]ask.Contender, len(targets))
 	for i := range targets {

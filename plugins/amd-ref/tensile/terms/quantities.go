@@ -88,8 +88,8 @@ const DefaultGroup = 8
 // DataSet names the sizes with AMD's choices and speeds. The binary does not contain them.
 const DataSet = "amd-ref/data"
 
-// Quantities are the fitted numbers, each with its bounds and its values for gfx900, gfx90a and gfx942. Shares end at 1,
-// and rates at what the hardware has: 128 B per cycle of the LDS and 64 of the L1 (instruction sets), the rest of a
+// Quantities are the fitted numbers, each with its bounds and its values for gfx900, gfx90a and gfx942. Shares end at
+// 1, and rates at what the hardware has: 128 B per cycle of the LDS and 64 of the L1 (instruction sets), the rest of a
 // bound is a factor of ten or so around what the recorded times of all generations say.
 var Quantities = []tabled.Quantity{
 	fitted("launch_seconds", "s", "launch of a kernel", 2.5e-6, 6e-6, 6e-06, 6e-06, 3.15e-06),

@@ -1,6 +1,6 @@
-// Package calibratecmd is `origami calibrate` and `origami fit`: a device file of one's own GPU. calibrate takes its numbers
-// from microbenchmarks, and fit takes the constants of the model from measured kernels. What calibrate measures is
-// kept as records, and everything else is computed from these, also later and without the GPU.
+// Package calibratecmd is `origami calibrate` and `origami fit`: a device file of one's own GPU. calibrate takes its
+// numbers from microbenchmarks, and fit takes the constants of the model from measured kernels. What calibrate
+// measures is kept as records, and everything else is computed from these, also later and without the GPU.
 package calibratecmd
 
 import (

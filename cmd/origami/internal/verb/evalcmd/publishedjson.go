@@ -9,7 +9,8 @@ type publishedObject struct {
 	RanksOnly bool                 `json:"ranks_only,omitempty"` // `true` if one of the models predicts no times
 	Times     int                  `json:"times"`                // the number of published times that were asked about
 	Groups    []publishedGroupJSON `json:"groups"`               // per device, type and scheme
-	Classes   []ask.Object         `json:"classes"`              // the numbers of `score` by class of shape, over all groups
+	// the numbers of `score` by class of shape, over all groups
+	Classes []ask.Object `json:"classes"`
 	// per pair of devices, type and scheme: `first`, `second`, `dtype`, `scheme`, `shapes`, `within`, `decided`
 	// (measured ratios over 1.1), `winner` (`null` if none was decided)
 	Pairs    []ask.Object          `json:"pairs"`
@@ -47,7 +48,8 @@ func (o *publishedOutcome) object() publishedObject {
 	out := publishedObject{
 		Kernel: o.kernel, Models: o.models, RanksOnly: o.ranksOnly, Times: len(o.times),
 		Groups: []publishedGroupJSON{}, Classes: classColumns.Objects(all.classes), Pairs: pairColumns.Objects(pairs),
-		AllPairs: comparability.Object(&together), Sources: []publishedSourceJSON{}, Without: append([]string{}, o.without...),
+		AllPairs: comparability.Object(&together), Sources: []publishedSourceJSON{},
+		Without: append([]string{}, o.without...),
 		Doubtful: append([]publishedDoubt{}, o.doubts()...),
 	}
 	for _, g := range o.groups() {

@@ -72,9 +72,12 @@ func (o *publishedOutcome) curves() []figure.Curve {
 	return out
 }
 
-var timeColumns = table.Columns[publishedTime]{table.Group([]string{"device", "part", "dtype", "out_dtype", "scheme", "m",
-	"n", "k", "trans_a", "trans_b", "class", "timing", "library", "published_us", "predicted_us",
-	"predicted_by_published", "reason", "source", "licence"}, (*publishedTime).cells)}
+var timeColumns = table.Columns[publishedTime]{
+	table.Group([]string{
+		"device", "part", "dtype", "out_dtype", "scheme", "m", "n", "k", "trans_a", "trans_b", "class", "timing", "library",
+		"published_us", "predicted_us", "predicted_by_published", "reason", "source", "licence",
+	}, (*publishedTime).cells),
+}
 
 func (t *publishedTime) cells() []string {
 	class, predicted, ratio, reason := "", "", "", ""

@@ -177,8 +177,8 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, publishedPair) {
 	return out, publishedPair{Comparability: score.ComparabilityOf(all)}
 }
 
-// onePerDevice sorts times of one shape by device and keeps one of each, one of a model or of layers, or else a cold one, which other
-// devices are likely to have too.
+// onePerDevice sorts times of one shape by device and keeps one of each, one of a model or of layers, or else a cold
+// one, which other devices are likely to have too.
 func onePerDevice(times []*publishedTime) []*publishedTime {
 	order := []timing.Timing{timing.Model, timing.Layers, timing.Layers5, timing.Cold, timing.Warm}
 	rank := func(t *publishedTime) int {

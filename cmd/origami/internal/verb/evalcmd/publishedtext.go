@@ -31,14 +31,16 @@ func (o *publishedOutcome) write(s *iostreams.Streams, f table.Format) error {
 // accuracy are the columns of a score: what is undefined without times, or with one stack, is unknown.
 var accuracy = table.Columns[publishedClass]{
 	table.Col("times", func(c *publishedClass) int { return c.Count }),
-	table.Opt("geomean||predicted ÷ measured", some(func(c *publishedClass) float64 { return c.Geomean }), ratioText).Or(none),
+	table.Opt("geomean||predicted ÷ measured", some(func(c *publishedClass) float64 { return c.Geomean }),
+		ratioText).Or(none),
 	table.Opt("p10", some(func(c *publishedClass) float64 { return c.P10 }), ratioText).Or(none),
 	table.Opt("p90", some(func(c *publishedClass) float64 { return c.P90 }), ratioText).Or(none),
 	table.Opt("within||within 20 %", some(func(c *publishedClass) float64 { return c.Within }), digits.Percent).Or(none),
 	table.Opt("error_median||-", some(func(c *publishedClass) float64 { return c.Error })),
 	table.Col("ceiling_problems||-", func(c *publishedClass) int { return c.ceiling.Count }),
 	table.Opt("ceiling||-", func(c *publishedClass) float64 { return unless(c.ceiling.Count, c.ceiling.Share) }),
-	table.Opt("-|-|stacks agree", both(func(c *publishedClass) float64 { return c.ceiling.Share }), digits.Percent).Or(none),
+	table.Opt("-|-|stacks agree", both(func(c *publishedClass) float64 { return c.ceiling.Share }),
+		digits.Percent).Or(none),
 	table.Opt("-|-|of that", both(func(c *publishedClass) float64 { return c.Within / c.ceiling.Share }), digits.Percent).
 		Or(none),
 }
@@ -96,7 +98,8 @@ func (o *publishedOutcome) groupRows() (rows []groupRow) {
 
 var comparability = table.Columns[publishedPair]{
 	table.Col("shapes", func(p *publishedPair) int { return p.Count }),
-	table.Opt("within||ratio within 20 %", func(p *publishedPair) float64 { return unless(p.Count, p.Within) }, digits.Percent),
+	table.Opt("within||ratio within 20 %", func(p *publishedPair) float64 { return unless(p.Count, p.Within) },
+		digits.Percent),
 	table.Col("decided||over 1.1", func(p *publishedPair) int { return p.Decided }),
 	table.Opt("winner||right winner", (*publishedPair).winner, digits.Percent).Or(none),
 }

@@ -60,7 +60,8 @@ func (o *Options) Register(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.Output, "output", "o", "report.html", "`FILE` to write")
 }
 
-// Page returns what adds the flags of a problem, and then makes the page of a server about it. All pages share a memory.
+// Page returns what adds the flags of a problem, and then makes the page of a server about it. All pages share a
+// memory.
 func Page() func(*session.Factory, *pflag.FlagSet) func(context.Context) (*report.Page, error) {
 	memory := &Memory{}
 	return func(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (*report.Page, error) {

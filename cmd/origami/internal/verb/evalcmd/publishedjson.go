@@ -49,7 +49,7 @@ func (o *publishedOutcome) object() publishedObject {
 		Kernel: o.kernel, Models: o.models, RanksOnly: o.ranksOnly, Times: len(o.times),
 		Groups: []publishedGroupJSON{}, Classes: classColumns.Objects(all.classes), Pairs: pairColumns.Objects(pairs),
 		AllPairs: comparability.Object(&together), Sources: []publishedSourceJSON{},
-		Without: append([]string{}, o.without...),
+		Without:  append([]string{}, o.without...),
 		Doubtful: append([]publishedDoubt{}, o.doubts()...),
 	}
 	for _, g := range o.groups() {

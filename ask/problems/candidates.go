@@ -32,7 +32,8 @@ func Candidates(name string, data []byte, kernel string, d *arch.Description) ([
 		kernel: kernel, axes: d.Axes(kernel), opaque: d.Opaque(kernel), seen: map[gemm.Config]bool{},
 	}
 	rows, err := openRows(name, bytes.NewReader(data), int64(len(data)),
-		jsonForm{map[string]int{"kwargs": 1, "axes": 1}, "give an array of objects, or an object per line"})
+		jsonForm{within: map[string]int{"kwargs": 1, "axes": 1}, fix: "give an array of objects, or an object per line",
+			first: true, held: data})
 	for err == nil {
 		var cells []string
 		var bad error

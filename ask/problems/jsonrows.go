@@ -47,19 +47,24 @@ type jsonRows struct {
 type jsonForm struct {
 	within map[string]int // objects by name, with the depth up to which they are looked into
 	fix    string         // the advice for other texts
+	first  bool           // the first object that cannot be read is the last, and so is one beyond limit.Rows
+	held   []byte         // the text, if the caller has it in memory
 }
 
-// openJSON reads the text and collects the names of members.
-func openJSON(name string, r *bufio.Reader, form jsonForm) (rows, error) {
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return nil, unreadable(name, err)
+// openJSON reads the text, of about size bytes, and collects the names of members.
+func openJSON(name string, r *bufio.Reader, size int64, form jsonForm) (rows, error) {
+	f := &jsonRows{name: name, text: form.held, jsonForm: form}
+	if f.text == nil {
+		text := bytes.NewBuffer(make([]byte, 0, max(size, 0)+bytes.MinRead))
+		if _, err := text.ReadFrom(r); err != nil {
+			return nil, unreadable(name, err)
+		}
+		f.text = text.Bytes()
 	}
-	f := &jsonRows{name: name, text: text, jsonForm: form}
 	f.rewind()
-	for {
+	for count := 0; ; count++ {
 		members, bad, err := f.object(true)
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || f.first && (bad != nil || count == limit.Rows) {
 			break
 		}
 		if err != nil || bad != nil {
@@ -164,6 +169,9 @@ func (f *jsonRows) object(brief bool) (members []member, bad, err error) {
 		return nil, f.notJSON(err, brief), nil
 	}
 	f.begin = f.from + int(f.dec.InputOffset()) - len(raw)
+	if brief && raw[0] != '{' { // a place in a long line takes long to find
+		return nil, errUnread, nil
+	}
 	if members, bad = f.members(nil, raw, f.begin, 0); bad != nil && brief {
 		bad = errUnread
 	}

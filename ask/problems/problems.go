@@ -65,8 +65,8 @@ type File struct {
 // other is CSV. size is the size of the file in bytes, 0 if it is unknown.
 func Open(name string, r io.Reader, size int64, base gemm.Problem) (*File, error) {
 	rows, err := openRows(name, limit.Reader(r, name, limit.Table, splitFiles), size,
-		jsonForm{map[string]int{"problem": 0, "labels": 0},
-			`write an array of objects, or an object per line, such as {"m": 4096, "n": 4096, "k": 4096}`})
+		jsonForm{within: map[string]int{"problem": 0, "labels": 0},
+			fix: `write an array of objects, or an object per line, such as {"m": 4096, "n": 4096, "k": 4096}`})
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil, diag.Inputf("the problems file is empty").At("%s", name).Do(headerForm)

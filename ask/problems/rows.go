@@ -44,7 +44,7 @@ func openRows(name string, r io.Reader, size int64, form jsonForm) (rows, error)
 		_, _ = buffered.Discard(3) // they are there: they were peeked at
 	}
 	if beginsJSON(peek(buffered, jsonWithin, func(text []byte) bool { return len(blanksCut(text)) > 0 })) {
-		return openJSON(name, buffered, form)
+		return openJSON(name, buffered, size, form)
 	}
 	return openCSV(name, buffered, size, bytes.IndexByte(headerLine(buffered), '\t') >= 0)
 }

@@ -274,8 +274,10 @@ func TestSchemes(t *testing.T) {
 // An option or a file that means nothing here is refused in one line.
 func TestRefusals(t *testing.T) {
 	for want, r := range map[string]arch.OpenRequest{
-		"option: timing=cool is unknown; use one of model, events, alone, warm": {Options: map[string]string{"timing": "cool"}},
-		"are the vendor's, and no report or times of them count":                {Characterization: []byte("x")},
+		"option: timing=cool is unknown; use one of model, events, alone, warm": {
+			Options: map[string]string{"timing": "cool"},
+		},
+		"are the vendor's, and no report or times of them count": {Characterization: []byte("x")},
 	} {
 		r.Arch = "sm90"
 		if _, err := open(t, r); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {

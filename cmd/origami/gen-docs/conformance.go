@@ -10,7 +10,7 @@ import (
 
 // conformanceIntroduction stands before the tables of the checks.
 //
-//go:embed conformance.md
+//go:embed conformance.txt
 var conformanceIntroduction string
 
 func conformancePage() string {

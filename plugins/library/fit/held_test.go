@@ -191,8 +191,8 @@ func TestBlind(t *testing.T) {
 	}
 }
 
-// What was kept from every fit, by device, type and source: the share within 20 %, and the geometric mean of predicted ÷
-// published.
+// What was kept from every fit, by device, type and source: the share within 20 %, and the geometric mean of predicted
+// ÷ published.
 func TestKept(t *testing.T) {
 	errors := map[string][]float64{}
 	for _, g := range terms.Generations() {

@@ -34,8 +34,8 @@ type timed struct {
 	log     float64
 }
 
-// readSample returns the times that keep accepts and the model takes, about most of each series at most: those whose shapes
-// have the lowest hash, so that series have the same shapes.
+// readSample returns the times that keep accepts and the model takes, about most of each series at most: those whose
+// shapes have the lowest hash, so that series have the same shapes.
 func readSample(open opener, keep func(*published.Time) bool, most int) (*sampled, error) {
 	s := &sampled{}
 	models := map[string]int{}

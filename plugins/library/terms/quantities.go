@@ -96,7 +96,8 @@ var sister = map[Generation]Generation{CDNA1: CDNA2, Volta: Ampere, Turing: Ampe
 // On returns the value for a machine, and for whom it was found. That is empty for a value that is chosen.
 func (q *Quantity) On(v Variant) (value float64, key string) {
 	keys := v.keys()
-	if q.ofType || fitted[string(v.Generation)] == nil { // what all types have in common was fitted with those that are there
+	// What all types have in common was fitted with those that are there.
+	if q.ofType || fitted[string(v.Generation)] == nil {
 		keys = append(keys, string(sister[v.Generation]))
 	}
 	for _, l := range append([]like{{q.Name, 1}}, q.like...) {
@@ -124,7 +125,8 @@ func (q *Quantity) Constant(v Variant) arch.Constant {
 
 // Quantities are the empirical numbers. docs/model-library.md says how they were found.
 var Quantities = slices.Concat(
-	perType("_16", "fp16 and bf16"), perType("_8", "fp8", "_16"), perType("_4", "fp4", "_8", "_16"), perType("_32", "fp32"),
+	perType("_16", "fp16 and bf16"), perType("_8", "fp8", "_16"), perType("_4", "fp4", "_8", "_16"),
+	perType("_32", "fp32"),
 	perType("_tf32", "tf32", "_16"), perType("_int8", "int8", "_8", "_16"),
 	quantities(ofMachine))
 

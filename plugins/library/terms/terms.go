@@ -22,7 +22,8 @@ const (
 	seconds  = "s"
 )
 
-// OfProblem are the inputs that are set from the types of the problem, OfTiming those that are set from the option timing.
+// OfProblem are the inputs that are set from the types of the problem, OfTiming those that are set from the option
+// timing.
 const (
 	OfProblem = "problem"
 	OfTiming  = "timing"

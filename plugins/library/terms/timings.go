@@ -13,8 +13,8 @@ func Timings(g Generation) timing.Constants {
 	switch g {
 	case Blackwell:
 		c.Launch, c.Measured = 3.1e-6, []timing.Timing{timing.Alone}
-		c.Source = "launch: XLA's times of a B200 less those of CUDA graphs of the same 39 products in bf16, which differ by " +
-			"as much for all sizes (on an H100 by 2.4 µs, as between events on an H200); the others " + c.Source
+		c.Source = "launch: XLA's times of a B200 less those of CUDA graphs of the same 39 products in bf16, which differ " +
+			"by as much for all sizes (on an H100 by 2.4 µs, as between events on an H200); the others " + c.Source
 	case CDNA2:
 		c.Call = 23.6e-6
 		c.Source = "call: with launch, the 26 µs by which hipBLASLt's recorded times of an MI210 exceed all others; no " +

@@ -68,10 +68,14 @@ var early = map[string]bool{"vidur": true, "vllm": true}
 
 // timings are what the times of a source are of. docs/published.md says what that rests on.
 var timings = map[string]stopwatch.Timing{
-	"aiconfigurator": stopwatch.Layers, "vidur": stopwatch.Model, "neusight": stopwatch.Events, "deepbench": stopwatch.Warm,
-	"deepgemm": stopwatch.Cold, "aiter": stopwatch.Cold, "rocblas": stopwatch.Warm, "hipblaslt": stopwatch.Warm, "vllm": stopwatch.Warm,
-	"torch-issues": stopwatch.Warm, "llmcompass": stopwatch.Host, "hipkittens": stopwatch.Events, "rocm-blogs": stopwatch.Cold,
-	"tritonblas": stopwatch.Events, "llmservingsim": stopwatch.Model, "xla": stopwatch.Alone,
+	"aiconfigurator": stopwatch.Layers,
+	"aiter":          stopwatch.Cold, "deepgemm": stopwatch.Cold, "rocm-blogs": stopwatch.Cold,
+	"deepbench": stopwatch.Warm, "hipblaslt": stopwatch.Warm, "rocblas": stopwatch.Warm, "torch-issues": stopwatch.Warm,
+	"vllm":       stopwatch.Warm,
+	"hipkittens": stopwatch.Events, "neusight": stopwatch.Events, "tritonblas": stopwatch.Events,
+	"llmcompass":    stopwatch.Host,
+	"llmservingsim": stopwatch.Model, "vidur": stopwatch.Model,
+	"xla": stopwatch.Alone,
 }
 
 // doubtOf says why the times of a row are not scored, by a word that docs/published.md explains, empty for most.

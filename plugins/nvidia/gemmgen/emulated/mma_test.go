@@ -11,9 +11,6 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
-// limits are what devices of today let a kernel use.
-var limits = gemmgen.Limits{RegistersPerThread: 255, RegisterFile: 65536, SharedMemory: 227 << 10}
-
 // ofMMA is the family mma.
 var ofMMA = family{mma.Family{}, func(t *testing.T, call gemmgen.Call, out gemm.DType, c gemm.Config) gemmgen.Program {
 	t.Helper()

@@ -17,6 +17,9 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 )
 
+// limits are what devices of today let a kernel use.
+var limits = gemmgen.Limits{RegistersPerThread: 255, RegisterFile: 65536, SharedMemory: 227 << 10}
+
 // warpgroup is the threads that execute wgmma together.
 const warpgroup = 128
 

@@ -191,17 +191,18 @@ golden: ## the models against their golden numbers, without and with fused multi
 golden-v3:
 	if grep -qw avx2 /proc/cpuinfo; then GOAMD64=v3 go test -count=1 -vet=off -run Golden $(filter-out ./cmd/%,$(GOLDEN)); else echo "no AVX2: the v3 comparison is left out"; fi
 
-# Besides them, formulas and the code that is generated from them have to give the same bits.
+# Generated kernels are texts, which no platform computes in another way. Formulas and the code that is generated
+# from them have to give the same bits.
 BITS := Golden|EstimateEqualsTerms|FormulasComputeTheirTerms|AnswersAreTheFormulas|Generated|ProgramIsEval|FourthPower
 golden-arm64: ## the same on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
-	GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -vet=off -run '$(BITS)' $(filter-out ./cmd/%,$(GOLDEN)) \
+	GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -vet=off -run '$(BITS)' $(filter-out ./cmd/% ./plugins/nvidia/gemmgen/% ./plugins/nvidia/ptx,$(GOLDEN)) \
 		./core/formula/... ./sdk/declare ./plugins/nvidia/pipelined
 
 # The packages whose code or tests start goroutines or share memory. Those of the tag cuda are tested by cuda-test. The
-# scripts of cmd/origami take minutes under the race detector, hostile measures memory, and the models
+# scripts of cmd/origami and cli take minutes under the race detector, hostile measures memory, and the models and figures
 # compute in one goroutine.
 RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.[A-Z]|\batomic\.[A-Z]|errgroup' bindings cmd core plugins sdk | \
-	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata -e 'cmd/origami$$' -e cmd/origami/hostile \
+	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata -e 'cmd/origami$$' -e cmd/origami/hostile -e internal/cli -e internal/figure \
 	-e 'plugins/nvidia$$' -e plugins/nvidia/tritonblas -e plugins/nvidia/pipelined -e plugins/amd-ref -e plugins/library | sed 's,^,./,')
 race: ## their tests under the race detector, in random order
 	go test -race -shuffle=on -vet=off -timeout 10m $(RACE)

@@ -11,7 +11,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/example"
 )
 
-// A question in JSON is the question in Go: it opens its targets, and its answers are those of an opened model.
+// A question in JSON is the question in Go: it opens its targets, and an opened model gives the same answers.
 func TestAsk(t *testing.T) {
 	provider, err := example.Provider()
 	if err != nil {

@@ -64,8 +64,8 @@ func ceilDiv(size, block int) float64 { return float64((size + block - 1) / max(
 // common returns a term of an entry by the name that all models have for it.
 func (a *Ranking) common(e *Entry, name string) (float64, bool) { return a.Arch.Common(e.Terms, name) }
 
-// PeakBandwidth is the data sheet's bandwidth of DRAM in B/s, and that of the model's last level where a device has
-// none. It is 0 if it is unknown.
+// PeakBandwidth is the data sheet's bandwidth of DRAM in B/s. Without a data sheet it is the bandwidth of the model's
+// last level. It is 0 if both are unknown.
 func PeakBandwidth(m arch.Architecture) float64 {
 	d := m.Describe()
 	if p, ok := hw.Set(d.Params).Lookup("dram_bandwidth"); ok {
@@ -136,7 +136,7 @@ func bound(b arch.Bound, r Roofline) string {
 	return boundWords[b] + "-bound: "
 }
 
-// peakOf is the share of the peak, with the unit of the peak where it is not that of the rate.
+// peakOf is the share of the peak. It has the peak's unit if the rate has another.
 func peakOf(a *Ranking, rate string, r Roofline) string {
 	if r.PeakShare <= 0 {
 		return ""

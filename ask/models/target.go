@@ -36,7 +36,7 @@ type Target struct {
 	Space Space `json:"space,omitempty"`
 	// the GPU of this machine as its driver describes it, instead of Device
 	Live *arch.LiveDevice `json:"live,omitempty"`
-	// the text of a device file. Its device comes before those of the plugins, and is the target if Arch is empty
+	// the text of a device file. It wins over a plugin's device of the same name, and is the target if Arch is empty
 	DeviceFile string `json:"device_file,omitempty"`
 	// the texts of files about the kernels, as in arch.OpenRequest
 	Compiled         string `json:"compiled,omitempty"`
@@ -84,8 +84,8 @@ func (t *Target) Name() string {
 	return t.Arch + "@" + t.Device
 }
 
-// Space are values on axes of a model's space of configurations. The axes that it leaves out are the model's. The
-// values are numbers on the axes that every configuration has, and texts on those of a kernel family.
+// Space restricts axes of a model's space of configurations. An axis without values here keeps the model's. Axes that
+// every configuration has take numbers, axes of a kernel family take texts.
 type Space []Axis
 
 // Axis has the values on one axis.

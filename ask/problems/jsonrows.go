@@ -24,9 +24,9 @@ func beginsJSON(text []byte) bool {
 
 func blanksCut(text []byte) []byte { return bytes.TrimLeft(text, " \t\r\n") }
 
-// jsonRows are the objects of a JSON text: an array, or one object after the other. The members are the cells, also
-// those of objects in it whose names within has. The text is held in memory, because the names of all members are the
-// columns.
+// jsonRows are the objects of a JSON text: an array, or one object after the other. Their members are the cells.
+// Members of a nested object that within names are cells too. The text stays in memory, because the columns are the
+// names of all members.
 type jsonRows struct {
 	name string
 	jsonForm

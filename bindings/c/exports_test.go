@@ -18,7 +18,7 @@ func TestPanicsBecomeErrors(t *testing.T) {
 	}
 }
 
-// The numbers of bounds in C are those of package arch.
+// C and package arch number the bounds alike.
 func TestBounds(t *testing.T) {
 	for i, name := range bounds {
 		if got := arch.Bound(i).String(); got != name {

@@ -29,7 +29,7 @@ var answers = []any{
 	ask.Arch{}, ask.Failure{},
 }
 
-// folders have the structs that become JSON. Those of ask and core/gemm make schemas, the others tables of
+// folders have the structs that become JSON. Structs of ask and core/gemm become schemas, all others tables of
 // docs/json.md.
 var folders = []string{"ask", "core/gemm", "core/arch", "cmd/origami/internal/verb/measurecmd",
 	"cmd/origami/internal/verb/evalcmd", "cmd/origami/internal/verb/logiccmd", "cmd/origami/internal/verb/catalogcmd"}

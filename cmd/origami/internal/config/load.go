@@ -59,7 +59,7 @@ func (v *layers) warn(format string, args ...any) {
 	v.warnings = append(v.warnings, fmt.Sprintf(format, args...))
 }
 
-// lay lays a value over those of the sources below, and checks it. A key without a value leaves what is below.
+// lay checks a value and replaces the value of a weaker source with it. A key without a value replaces nothing.
 func (v *layers) lay(key string, value any, source string) *diag.Error {
 	if value != nil {
 		v.values[key] = value

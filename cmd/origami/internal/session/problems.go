@@ -81,7 +81,7 @@ type Grid struct{ M, N, K Sizes }
 // Sizes returns the sizes of the grid in the order m, n, k. Those that are not given are empty.
 func (g *Grid) Sizes() [3][]int { return [3][]int{g.M.values, g.N.values, g.K.values} }
 
-// RegisterGrid adds the flags, with those of the type, the layout, the kernel family and the configurations.
+// RegisterGrid adds the flags of sizes, type, layout, kernel family and configurations.
 func (f *ProblemFlags) RegisterGrid(flags *pflag.FlagSet, g *Grid) {
 	flags.VarP(&g.M, "m", "m", "rows of A and C: a list of sizes and of ranges start:stop, start:step:stop or\n"+
 		"start:step:increment:stop, where the step grows by the increment")

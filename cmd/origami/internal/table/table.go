@@ -69,7 +69,7 @@ func newDelimited(s *iostreams.Streams, f Format, header []string) *delimited {
 	return r
 }
 
-// write adds a row. The only buffer is that of the streams, so that a flush of them leaves nothing behind.
+// write adds a row. Only the streams buffer, so that flushing them writes every row.
 func (r *delimited) write(row []string) error {
 	if !r.wrote {
 		r.wrote = true

@@ -42,7 +42,7 @@ type publishedTime struct {
 	score.Prediction
 }
 
-// ratio is that of the predicted to the published time.
+// ratio is the predicted time ÷ the published time.
 func (t *publishedTime) ratio() float64 { return float64(t.Prediction.Time / t.Median) }
 
 // publishedDevice is a device with published times.

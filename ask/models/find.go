@@ -61,14 +61,15 @@ func (p Providers) Named(name string) arch.Provider {
 type Found struct {
 	arch.Match
 	OpenRequest arch.OpenRequest
-	// Named is what the user called it, WhatIf the hardware numbers behind that name, as in "clock=1.5GHz".
+	// Named is what the user called it, WhatIf the options and hardware numbers behind that name, as in
+	// "release=early,clock=1.5GHz".
 	Named, WhatIf string
 }
 
 // Label tells a target from others on the same device.
 func (f *Found) Label() string { return f.whatIf(f.ID()) }
 
-// Called is what the user called the target, with its hardware numbers.
+// Called is what the user called the target, with its options and hardware numbers.
 func (f *Found) Called() string { return f.whatIf(f.Named) }
 
 func (f *Found) whatIf(name string) string {
@@ -83,7 +84,7 @@ func Find(ctx context.Context, s Source, t *Target) (f Found, err error) {
 	if f.Match, err = match(ctx, s, t); err != nil {
 		return f, err
 	}
-	if f.Named, f.WhatIf = t.named, t.whatIf; f.Named == "" {
+	if f.Named, f.WhatIf = t.named, t.whatIf(); f.Named == "" {
 		f.Named = f.ID()
 	}
 	r := f.Request()
@@ -95,7 +96,7 @@ func Find(ctx context.Context, s Source, t *Target) (f Found, err error) {
 		r.Characterization = []byte(t.Characterization)
 	}
 	f.OpenRequest = r
-	return f, nil
+	return f, f.settle(t)
 }
 
 // match finds the device, which may be the device of the target's file.

@@ -2,6 +2,8 @@ package models
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -9,9 +11,9 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// Parse reads the words of --arch: names, separated by commas, and behind a name a colon and hardware numbers, as in
-// h200:clock=1.5GHz,num_sms=66. A part that has a "=" and no name before it belongs to the name before it. device
-// belongs to the one name that names no device itself, or is the only target.
+// Parse reads the words of --arch: names, separated by commas, and behind a name a colon, options and hardware numbers,
+// as in mi300x:release=early,clock=1.5GHz. A part that has a "=" and no name before it belongs to the name before it.
+// device belongs to the one name that names no device itself, or is the only target. Find tells options from numbers.
 func Parse(words []string, device string) ([]Target, error) {
 	var targets []Target
 	for _, word := range words {
@@ -28,7 +30,7 @@ func Parse(words []string, device string) ([]Target, error) {
 				change = part[i+1:]
 			}
 			if len(targets) == 0 {
-				return nil, diag.Inputf("%q changes a number of no architecture", part).At("--arch %s", word).
+				return nil, diag.Inputf("%q changes no architecture", part).At("--arch %s", word).
 					Do("write the architecture before it, as in h200:clock=1.5GHz")
 			}
 			if err := targets[len(targets)-1].change(change); err != nil {
@@ -62,23 +64,50 @@ func Parse(words []string, device string) ([]Target, error) {
 	return targets, nil
 }
 
-// change adds a hardware number.
+// change adds an option or a hardware number.
 func (t *Target) change(text string) error {
-	name, v, err := hw.ParseOverride(text)
-	var d *diag.Error
-	if errors.As(err, &d) {
-		return d.At("--arch %s:%s", t.named, text)
+	name, _, _ := strings.Cut(text, "=")
+	for _, other := range t.settings {
+		if before, _, _ := strings.Cut(other, "="); before == name {
+			return diag.Inputf("%s is given twice", name).At("--arch %s:%s,%s", t.named, t.whatIf(), text).Do("give it once")
+		}
 	}
-	if _, again := t.Overrides[name]; again {
-		return diag.Inputf("%s is given twice", name).At("--arch %s:%s,%s", t.named, t.whatIf, text).Do("give it once")
+	t.settings = append(t.settings, text)
+	return nil
+}
+
+// whatIf are the options and the hardware numbers behind the name, as written.
+func (t *Target) whatIf() string { return strings.Join(t.settings, ",") }
+
+// settle adds the settings behind a name to the options of the request if the plugin declares them, and to the hardware
+// numbers if not.
+func (f *Found) settle(t *Target) error {
+	r := &f.OpenRequest
+	if len(t.settings) > 0 {
+		r.Options, r.Overrides = map[string]string{}, map[string]hw.OverrideValue{}
+		maps.Copy(r.Options, t.Options)
+		maps.Copy(r.Overrides, t.Overrides)
 	}
-	if t.Overrides == nil {
-		t.Overrides = Overrides{}
-	} else {
-		t.whatIf += ","
+	for _, text := range t.settings {
+		name, value, _ := strings.Cut(text, "=")
+		if slices.ContainsFunc(f.Manifest.Options, func(o arch.Option) bool { return o.Key == name }) {
+			r.Options[name] = value
+			continue
+		}
+		name, number, err := hw.ParseOverride(text)
+		var d *diag.Error
+		if errors.As(err, &d) {
+			if options := f.Manifest.Options; len(options) > 0 {
+				names := make([]string, len(options))
+				for i := range options {
+					names[i] = options[i].Key
+				}
+				d = d.Do("write a number and its unit, as in clock=1.5GHz, or one of the options %s", strings.Join(names, ", "))
+			}
+			return d.At("--arch %s:%s", t.named, text)
+		}
+		r.Overrides[name] = number
 	}
-	t.whatIf += text
-	t.Overrides[name] = v
 	return nil
 }
 

@@ -42,8 +42,10 @@ type Target struct {
 	Compiled         string `json:"compiled,omitempty"`
 	Characterization string `json:"characterization,omitempty"`
 
-	// named is what a user called the device, whatIf the overrides behind that name, as written. Parse sets them.
-	named, whatIf string
+	// named is what a user called the device, settings the options and hardware numbers behind that name, as written.
+	// Parse sets them.
+	named    string
+	settings []string
 }
 
 // Overrides are hardware numbers by parameter.

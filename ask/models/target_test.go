@@ -24,22 +24,49 @@ func TestParse(t *testing.T) {
 		{"h200:clock=1.5GHz num_sms=66", "", "h200[clock=1.5GHz,num_sms=66]"},
 		{"h200,h200:l2_bytes=40MiB", "", "h200[] h200[l2_bytes=40MiB]"},
 		{"sm90@auto:1,auto:1:clock=1e9", "", "sm90@auto:1[] auto:1[clock=1e9]"},
-		{"clock=1GHz", "", "changes a number of no architecture"},
+		{"mi300x:release=early,h200", "", "mi300x[release=early] h200[]"},
+		{"clock=1GHz", "", "changes no architecture"},
 		{"h200:clock=1GHz,clock=2GHz", "", "clock is given twice"},
 	} {
 		targets, err := Parse(strings.Fields(c.words), c.device)
 		var got []string
 		for i := range targets {
-			got = append(got, fmt.Sprintf("%s[%s]", targets[i].Name(), targets[i].whatIf))
+			got = append(got, fmt.Sprintf("%s[%s]", targets[i].Name(), targets[i].whatIf()))
 		}
 		text := strings.Join(got, " ")
 		if err != nil && !strings.Contains(err.Error(), c.want) || err == nil && text != c.want {
 			t.Errorf("%s, device %s: %s, %v; want %s", c.words, c.device, text, err, c.want)
 		}
 	}
-	targets, err := Parse([]string{"h200:clock=1.5GHz"}, "")
-	if v := targets[0].Overrides["clock"]; err != nil || v.Value != 1.5 || v.Unit != "GHz" {
-		t.Errorf("%v, %v", targets, err)
+}
+
+// Behind a name, what the plugin declares is an option, and all else a number of the hardware. Both win over what stands
+// in the target.
+func TestSettings(t *testing.T) {
+	for _, c := range []struct{ words, want string }{
+		{"one:release=early,clock=1.5GHz", "map[release:early scheme:row] map[clock:{1.5 GHz} units:{2 }]"},
+		{"one:release=2,units=7", "map[release:2 scheme:row] map[clock:{1 } units:{7 }]"},
+		{"one", "map[scheme:row] map[clock:{1 } units:{2 }]"},
+		{"one:releas=early", "--arch one:releas=early: releas has no value"},
+	} {
+		targets, err := Parse([]string{c.words}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := &targets[0]
+		target.Options = map[string]string{"scheme": "row"}
+		target.Overrides = Overrides{"clock": {Value: 1}, "units": {Value: 2}}
+		found, err := Find(t.Context(), Providers{chips{}}, target)
+		got := fmt.Sprint(found.OpenRequest.Options, found.OpenRequest.Overrides)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %s, want %s", c.words, got, c.want)
+		}
+		if fmt.Sprint(target.Options, target.Overrides) != "map[scheme:row] map[clock:{1 } units:{2 }]" {
+			t.Errorf("%s changes the target", c.words)
+		}
 	}
 }
 
@@ -91,5 +118,5 @@ func TestDeviceFile(t *testing.T) {
 type chips struct{ arch.Provider }
 
 func (chips) Manifest() arch.Manifest {
-	return arch.Manifest{Name: "chips", Archs: []arch.ArchEntry{{ID: "chip", Devices: []arch.DeviceEntry{{ID: "one"}}}}}
+	return arch.Manifest{Name: "chips", Options: []arch.Option{{Key: "release"}, {Key: "scheme"}}, Archs: []arch.ArchEntry{{ID: "chip", Devices: []arch.DeviceEntry{{ID: "one"}}}}}
 }

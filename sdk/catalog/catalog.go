@@ -135,6 +135,12 @@ func New(def Definition) (*Catalog, error) {
 		entry := &c.manifest.Archs[len(c.manifest.Archs)-1]
 		entry.Devices = append(entry.Devices, arch.DeviceEntry{ID: d.Device, Name: d.Name, Aliases: d.Aliases})
 	}
+	for _, o := range c.manifest.Options { // behind the name of a device, both are NAME=VALUE
+		if slices.ContainsFunc(def.Specs, func(s hw.Spec) bool { return s.Name == o.Key }) {
+			return nil, fmt.Errorf("plugin %s has an option %s, and hardware parameters have that name too; rename the option",
+				def.Name, o.Key)
+		}
+	}
 	return c, nil
 }
 

@@ -295,6 +295,16 @@ func TestAmbiguousDevices(t *testing.T) {
 	}
 }
 
+// An option and a parameter of one name could not be told apart behind the name of a device.
+func TestOptionNamedAsAParameter(t *testing.T) {
+	var opened catalog.Selection
+	def := definition(fstest.MapFS{"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Ours")}, &opened)
+	def.Models = []catalog.Model{{Name: "best", Kernels: []string{"k"}, Options: []arch.Option{{Key: def.Specs[0].Name}}}}
+	if _, err := catalog.New(def); err == nil || !strings.Contains(err.Error(), "rename the option") {
+		t.Errorf("%v", err)
+	}
+}
+
 // scaleSpeed scales the parameter speed by the number of units.
 func scaleSpeed(name string, known, like hw.Set) (hw.Number, bool) {
 	if name != "speed" {

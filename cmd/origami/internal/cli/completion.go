@@ -101,7 +101,7 @@ func isNamed(e arch.ArchEntry, list string) bool {
 		known = append(append(known, d.ID), d.Aliases...)
 	}
 	for name := range strings.SplitSeq(list, ",") {
-		name, _, _ = strings.Cut(name, ":") // other hardware numbers follow
+		name, _, _ = strings.Cut(name, ":") // options and hardware numbers follow
 		name, _, _ = strings.Cut(name, "@")
 		if slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
 			return true

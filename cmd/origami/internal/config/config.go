@@ -140,8 +140,8 @@ func Rungs() []string {
 func Register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringArray("arch", nil,
-		"architecture, as `ID`, ID@DEVICE or DEVICE, with other hardware numbers behind a colon, as in "+
-			"h200:clock=1.5GHz,num_sms=66; several with commas, or repeat it")
+		"architecture, as `ID`, ID@DEVICE or DEVICE, with options and other hardware numbers behind a colon, as in "+
+			"mi300x:release=early,clock=1.5GHz; several with commas, or repeat it")
 	flags.String("device", "",
 		"device of the architecture, by `ID`, or auto for the GPU in this machine (auto:1 for the second); its first "+
 			"device otherwise")

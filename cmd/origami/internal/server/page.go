@@ -29,7 +29,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	if p == nil {
 		p = &report.Page{Title: "origami", Footer: session.Software(),
 			Lead: "Pick the kernel configuration for a matrix multiplication, and see why. Several architectures are " +
-				"put side by side; behind a colon they have other numbers, as in h200:clock=1.5GHz."}
+				"put side by side; behind a colon they have options and numbers of their own, as in h200:clock=1.5GHz."}
 	}
 	p.Form = s.form(values)
 	if err != nil {

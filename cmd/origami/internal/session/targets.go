@@ -19,7 +19,7 @@ import (
 
 // Targets finds the devices that names of architectures and the device mean, with a request for each from the settings.
 // archs and device are the settings' or, for `arch show`, arguments. The device "auto" is a GPU of this machine. The
-// numbers behind a name win over --hw-params.
+// options and numbers behind a name win over --option and --hw-params.
 func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([]models.Found, error) {
 	options, err := parseOptions(f.PluginOptions)
 	if err != nil {
@@ -62,7 +62,7 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([
 	}
 	for i := range found {
 		one, r := &found[i], &found[i].OpenRequest
-		r.Compiled, r.Characterization, r.Options = compiled, characterization, declared(one.Manifest, options)
+		r.Compiled, r.Characterization, r.Options = compiled, characterization, declared(one, options)
 		numbers := overrides.For(one.Arch.ID, one.Device.ID)
 		maps.Copy(numbers, r.Overrides)
 		r.Overrides = numbers
@@ -122,6 +122,8 @@ func (f *Factory) find(ctx context.Context, t *models.Target) (models.Found, err
 		return found, err
 	case d.Where == hw.FilePlace:
 		return found, d.At("%s", f.Settings.DeviceFile)
+	case d.Where != "": // behind the name
+		return found, d
 	}
 	if failed := failedPlugins(f.host.Known()); len(failed) > 0 {
 		d = d.Also("%s cannot be used", strings.Join(failed, ", ")).Coded(diag.CodeUnusablePlugins, "")
@@ -299,14 +301,18 @@ func checkOptions(options map[string]string, targets []models.Found) error {
 	return nil
 }
 
-// declared returns the options that a plugin declares, nil if there are none.
-func declared(m *arch.Manifest, options map[string]string) map[string]string {
-	own := maps.Clone(options)
-	maps.DeleteFunc(own, func(key, _ string) bool {
-		return !slices.ContainsFunc(m.Options, func(o arch.Option) bool { return o.Key == key })
-	})
-	if len(own) == 0 {
-		return nil
+// declared returns the options of a target: those of --option that its plugin declares, and its own, which win. It is
+// nil if there are none.
+func declared(f *models.Found, options map[string]string) map[string]string {
+	all := maps.Clone(f.OpenRequest.Options)
+	for key, value := range options {
+		if _, own := all[key]; own || !slices.ContainsFunc(f.Manifest.Options, func(o arch.Option) bool { return o.Key == key }) {
+			continue
+		}
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[key] = value
 	}
-	return own
+	return all
 }

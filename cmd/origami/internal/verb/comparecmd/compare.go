@@ -43,7 +43,8 @@ func New(f *session.Factory) *cobra.Command {
 			"kernel family library where it has that, which published times can check, and for its default\n" +
 			"family otherwise. The row checked says what the prediction was checked on. --same-model takes the\n" +
 			"best model that all of them have. A model that ranks kernels and does not time them shows cycles.\n\n" +
-			"An architecture may have other hardware numbers, as in --arch h200,h200:clock=1.5GHz,num_sms=66.\n" +
+			"An architecture may have options and hardware numbers of its own, as in --arch mi300x:release=early,h200\n" +
+			"and --arch h200,h200:clock=1.5GHz,num_sms=66.\n" +
 			"With --problems there is a row per problem, and then who wins how often and by how much; further\n" +
 			"columns of the file are passed through. If one architecture fails, the others still answer.",
 		Example: `  origami compare --arch h200,mi300x -m 4096 -n 4096 -k 4096 --dtype bf16

@@ -61,6 +61,9 @@ type Dataset struct {
 	// too. It is 0 if each configuration was measured at the group that phase two of a model's selection chose for
 	// it.
 	GroupM int
+	// Untried are configurations that run, but that a sweep at one group left out by its own rule. What a model would
+	// choose among them cannot be scored.
+	Untried []gemm.Config
 	// Software names the versions of the software that was measured and that measured. Source says how.
 	Software, Source string
 

@@ -104,6 +104,7 @@ func TestBrokenDatasets(t *testing.T) {
 		{"here/dataset.json: it cannot be read", remove("dataset.json")},
 		{`here/dataset.json: not a dataset description`, set("dataset.json", `{"arhc":"sm90"}`)},
 		{"here/dataset.json: device is missing", set("dataset.json", `{"arch":"sm90"}`)},
+		{`here/dataset.json: untried: `, set("dataset.json", swap(describe, `"group_m"`, `"untried":"16x","group_m"`))},
 		{`unknown dtype "fp12"`, set("dataset.json", swap(describe, "bf16", "fp12"))},
 		{"here: there are no *.jsonl", remove("times.csv.gz", "times_more.csv")},
 		{"here/times.csv.gz: it cannot be read: unexpected EOF", raw("times.csv.gz", gz(times)[:40])},

@@ -3,6 +3,7 @@ package dataset
 import (
 	"encoding/json"
 	"path"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -40,6 +41,8 @@ type description struct {
 	TransB  bool   `json:"trans_b,omitempty"`
 	GroupM  int    `json:"group_m,omitempty"`
 	Library string `json:"library,omitempty"`
+	// Untried are configurations, with commas between them.
+	Untried string `json:"untried,omitempty"`
 }
 
 // AppendDescription appends the dataset.json of a data set in JSON Lines. It returns an error for one that could not be
@@ -115,5 +118,15 @@ func (r *reader) describe() (*Dataset, error) {
 		WarmL2: s.WarmL2, Input: s.Input, Executor: s.Executor, ExecutorVersion: s.ExecutorVersion,
 	})
 	d.GroupM, d.Software, d.Source = s.GroupM, s.Software, s.Source
+	for text := range strings.SplitSeq(s.Untried, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		c, err := gemm.ParseConfig(text, gemm.Config{Kernel: s.Kernel, GroupM: s.GroupM})
+		if err != nil {
+			return nil, diag.Inputf("untried: %v", err).At("%s", place)
+		}
+		d.Untried = append(d.Untried, c)
+	}
 	return d, nil
 }

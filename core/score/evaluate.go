@@ -99,7 +99,7 @@ func Evaluate(ctx context.Context, a arch.Architecture, s *Subset, problems []ge
 	request := selector.Request{Problems: problems, Space: s.space(), Top: measure.RegretCandidates}
 	chooser := a
 	if s.Group > 0 {
-		chooser = fixedGroup{a, s.Group}
+		chooser = ofSweep{a, s}
 	}
 	results, err := selector.Rank(ctx, chooser, request)
 	if err != nil {

@@ -168,6 +168,11 @@ func TestUnmeasuredPick(t *testing.T) {
 	if _, ok := row.PickCovered(Everywhere(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 0.1, High: 10}}})); ok {
 		t.Error("an interval held nothing")
 	}
+	// What the sweep did not try is no pick.
+	d.Untried = []gemm.Config{config(1, 8, 1), config(2, 8, 1), config(3, 8, 1)}
+	if tried := evaluate1(t, m, SubsetOf(d), p); tried.Pick.Config.BlockM != 4 {
+		t.Errorf("%+v", tried)
+	}
 	if s := SummariseEvaluations([]Evaluation{row}, nil); s.Unmeasured != 1 || s.Efficiency.Geomean != 0 ||
 		!math.IsNaN(s.Coverage) {
 		t.Errorf("%+v", s)

@@ -75,30 +75,34 @@ func (s *Subset) space() arch.Space {
 	return space
 }
 
-// fixedGroup is an architecture whose candidates all have one launch-order group.
-type fixedGroup struct {
+// ofSweep is an architecture whose candidates all have the launch-order group of a sweep, without those that the sweep
+// did not try.
+type ofSweep struct {
 	arch.Architecture
-	group int
+	sweep *Subset
 }
 
 // Candidates implements arch.Architecture.
-func (f fixedGroup) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	list, err := f.Architecture.Candidates(ctx, p, s)
+func (o ofSweep) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
+	list, err := o.Architecture.Candidates(ctx, p, s)
 	if err != nil {
 		return nil, err
 	}
-	fixed := &arch.Candidates{Rejected: list.Rejected, Configs: make([]gemm.Config, 0, len(list.Configs))}
+	tried := &arch.Candidates{Rejected: list.Rejected, Configs: make([]gemm.Config, 0, len(list.Configs))}
 	seen := make(map[gemm.Config]bool, len(list.Configs))
+	for _, c := range o.sweep.Untried {
+		seen[c] = true
+	}
 	for _, c := range list.Configs {
-		if c.GroupM = f.group; !seen[c] {
+		if c.GroupM = o.sweep.Group; !seen[c] {
 			seen[c] = true
-			fixed.Configs = append(fixed.Configs, c)
+			tried.Configs = append(tried.Configs, c)
 		}
 	}
-	return fixed, nil
+	return tried, nil
 }
 
 // Mapping implements arch.Architecture.
-func (f fixedGroup) Mapping(context.Context, gemm.Problem, gemm.Config) (arch.Mapping, error) {
-	return arch.Mapping{GroupM: f.group}, nil
+func (o ofSweep) Mapping(context.Context, gemm.Problem, gemm.Config) (arch.Mapping, error) {
+	return arch.Mapping{GroupM: o.sweep.Group}, nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -55,8 +54,7 @@ func (f Family) Space() arch.Space {
 // OneForSplits implements kernel.OneForSplits.
 func (Family) OneForSplits() {}
 
-// Check implements kernel.Family. Above two stages, num_stages times the operands of a K step must fit into the
-// shared memory of a CTA. mma.sync would need one buffer less, but the sweep chose its kernels by this rule.
+// Check implements kernel.Family.
 func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
 	if reason, detail := checkShape(d.SM, o.DType, &c); reason != "" {
 		return reason, detail
@@ -65,11 +63,7 @@ func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel
 		return arch.ReasonRegisters, fmt.Sprintf("%d registers of an SM are not %d for each of %d threads",
 			d.RegisterFile, d.SM.RegisterGranule, threads)
 	}
-	if reason, detail := kernel.CheckShared(d, need.SharedMemory); reason != "" || c.NumStages <= 2 {
-		return reason, detail
-	}
-	a, b := operandBytes(o.DType, &c)
-	return kernel.CheckShared(d, unit.Bytes(c.NumStages*(a+b)))
+	return kernel.CheckShared(d, need.SharedMemory)
 }
 
 // leastBlock is the smallest extent of an operand of tl.dot in any dimension, and leastK8 that along K for 8-bit types

@@ -61,6 +61,8 @@ type Answer struct {
 	// with `expected_regret`: the number of leading candidates that are worth measuring before the fastest is taken; 1
 	// means that the pick can be taken unmeasured
 	WorthMeasuring int `json:"worth_measuring,omitempty" c:"regret.2"`
+	// the other kernel families of the device that have a time for the problem, if there are any. `rank` does not have it
+	Ways []Way `json:"ways,omitempty"`
 	// with `--measure`: what was measured. `config` and `predicted` above then belong to the chosen candidate
 	Measured *Measured `json:"measured,omitempty"`
 	// with `--contract`: the contraction, and how GEMMs compute it

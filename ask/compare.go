@@ -3,6 +3,7 @@ package ask
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/origami-gemm/origami/ask/models"
@@ -18,6 +19,10 @@ type Contender struct {
 	models.Found
 	Model  arch.Architecture
 	Kernel string
+	// Fixed says that the user chose the family, the model or the candidates.
+	Fixed bool
+	// Others are the other kernel families of the device.
+	Others []*Family
 	// Dollars per second and Watts are 0 if they are unknown.
 	Dollars, Watts float64
 	// Err says why it answers no problem.
@@ -37,31 +42,38 @@ type Contest struct {
 	Answers []Ranking
 }
 
-// Compare asks all sides about all problems, with the terms of their picks. done is told how many predictions are made.
+// Compare asks all sides about all problems, with the terms of their picks, and with the other ways if ways is set. done
+// is told how many predictions are made.
 // What is wrong with a side is in it, and in its answers.
-func Compare(ctx context.Context, sides []Contender, list []problems.Problem, done func(predictions int)) (
-	[]Contest, error,
-) {
+func Compare(ctx context.Context, sides []Contender, list []problems.Problem, ways bool,
+	done func(predictions int),
+) ([]Contest, error) {
 	out := make([]Contest, len(list))
 	for i := range list {
 		out[i] = Contest{Problem: list[i], Sides: sides, Answers: make([]Ranking, len(sides))}
 	}
 	var wg sync.WaitGroup
 	for i := range sides {
-		wg.Go(func() { askSide(ctx, &sides[i], i, out, problems.Shapes(list), done) })
+		wg.Go(func() { askSide(ctx, &sides[i], i, out, problems.Shapes(list), ways, done) })
 	}
 	wg.Wait()
 	return out, ctx.Err()
 }
 
 // askSide asks one side, about a few problems at a time: a plugin has to hold what it is asked at once.
-func askSide(ctx context.Context, s *Contender, i int, rows []Contest, shapes []gemm.Problem, done func(int)) {
+func askSide(ctx context.Context, s *Contender, i int, rows []Contest, shapes []gemm.Problem, ways bool,
+	done func(int),
+) {
 	const atOnce = 64
+	if s.Err == nil && len(shapes) > 0 {
+		*s = *s.For(ctx, &shapes[0])
+	}
 	for from := 0; from < len(shapes); from += atOnce {
 		part := shapes[from:min(from+atOnce, len(shapes))]
 		var answers []Ranking
 		if s.Err == nil {
-			answers, s.Err = Rankings(ctx, s.Model, Question{Problems: part, Kernel: s.Kernel, Top: 1, Terms: true})
+			answers, s.Err = s.Rankings(ctx,
+				Question{Problems: part, Kernel: s.Kernel, Top: 1, Terms: true, Ways: ways})
 		}
 		done(len(part))
 		for j := range part {
@@ -135,6 +147,34 @@ func (c *Contest) before(i, j int) bool {
 	return ok && also && high < low
 }
 
+// Shared returns the first kernel family that all sides with an answer have a time for. It is empty if there is none, or
+// if all answer with one family as it is.
+func (c *Contest) Shared() string {
+	has := func(a *Ranking, family string) bool {
+		return a.Kernel == family || slices.ContainsFunc(a.Ways, func(way *Ranking) bool { return way.Kernel == family })
+	}
+	var answers []*Ranking
+	var families []string
+	one := true
+	for i := range c.Answers {
+		if a, _ := c.Best(i); a != nil {
+			answers = append(answers, a)
+			families = append(families, a.Kernel)
+			for _, way := range a.Ways {
+				families = append(families, way.Kernel)
+			}
+			one = one && a.Kernel == answers[0].Kernel
+		}
+	}
+	i := slices.IndexFunc(families, func(family string) bool {
+		return !slices.ContainsFunc(answers, func(a *Ranking) bool { return !has(a, family) })
+	})
+	if one || i < 0 {
+		return ""
+	}
+	return families[i]
+}
+
 // Launch returns the part of the i-th side's time that the launch is, nil if its time has no launch.
 func (c *Contest) Launch(i int) *Number {
 	a, e := c.Best(i)
@@ -202,13 +242,18 @@ func (c *Contest) Compared(i int) *Compared {
 			DRAM: known(roofs.DRAMShare, timed && roofs.DRAMShare > 0),
 			Roof: known(roofs.RoofShare, timed && roofs.RoofShare > 0),
 		},
-		PerDollar: c.PerDollar(i), PerJoule: c.PerJoule(i), Terms: a.NamedTerms(e),
-	}
-	if u := a.Nearest(e); u != nil {
-		out.Checked = &Checked{DataSet: u.Checked.DataSet, Sizes: u.Checked.Sizes, Times: u.Checked.Times,
-			MedianError: u.MedianError}
+		PerDollar: c.PerDollar(i), PerJoule: c.PerJoule(i), Terms: a.NamedTerms(e), Checked: a.checked(e),
 	}
 	return out
+}
+
+// checked returns what the predictions most like an entry's were checked on, nil if none ever was.
+func (a *Ranking) checked(e *Entry) *Checked {
+	u := a.Nearest(e)
+	if u == nil {
+		return nil
+	}
+	return &Checked{DataSet: u.Checked.DataSet, Sizes: u.Checked.Sizes, Times: u.Checked.Times, MedianError: u.MedianError}
 }
 
 // known returns a number, nil for one that is unknown.

@@ -84,6 +84,21 @@ type Explained struct {
 	Besides []arch.BesidesPart
 }
 
+// Explain explains as the function Explain does, by the family that For returns and with the other ways.
+func (c *Contender) Explain(ctx context.Context, p gemm.Problem, kernel, config string) (*Explained, error) {
+	if one := c.For(ctx, &p); one != c {
+		c, kernel = one, one.Kernel
+	}
+	join := c.askWays(ctx, []gemm.Problem{p})
+	e, err := Explain(ctx, c.Model, p, kernel, config)
+	ways := join()
+	if err != nil {
+		return nil, err
+	}
+	e.setWays(ways, 0)
+	return e, nil
+}
+
 // Explain asks about one configuration: the pick if config is empty.
 func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, config string) (*Explained, error) {
 	a = arch.Whole(a, p)

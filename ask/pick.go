@@ -23,7 +23,7 @@ func (a *Ranking) Pick(e *Entry) Answer {
 // Answer returns an entry as a plain value.
 func (a *Ranking) Answer(e *Entry) Answer {
 	pick := a.Pick(e)
-	return Answer{
+	answer := Answer{
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, ModelClass: a.Arch.ModelClass,
 		Kernel: a.Kernel, Rung: a.Arch.Rung,
 		RungReason: a.Arch.RungReason, RanksOnly: a.Arch.RanksOnly,
@@ -34,6 +34,10 @@ func (a *Ranking) Answer(e *Entry) Answer {
 		Measured: a.Measured.measured(a), Contraction: a.Contraction.contraction(), Logic: a.Logic,
 		ExpectedRegret: pick.ExpectedRegret, ExpectedLoss: pick.ExpectedRegret, WorthMeasuring: pick.WorthMeasuring,
 	}
+	for _, other := range a.Ways {
+		answer.Ways = append(answer.Ways, other.way())
+	}
+	return answer
 }
 
 func (a *Ranking) predicted(e *Entry) *Predicted {

@@ -35,6 +35,8 @@ type Question struct {
 	Terms bool `json:"terms,omitempty"`
 	// whether to return Ranking.Regret, and at least as many entries as are worth measuring
 	Regret bool `json:"regret,omitempty"`
+	// whether to return the picks of the other kernel families of the device
+	Ways bool `json:"ways,omitempty"`
 	// whether to append the configurations that cannot be used, by Position, after the ranked ones
 	Rejected bool `json:"rejected,omitempty"`
 }

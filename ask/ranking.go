@@ -36,6 +36,8 @@ type Ranking struct {
 	Measured *Measurements
 	// Contraction is what the answer means for the contraction that was asked about, nil if a GEMM was.
 	Contraction *Contracted
+	// Ways are the other kernel families' rankings for the problem, with their picks. They are empty unless asked for.
+	Ways []*Ranking
 	// Logic says which part of a library logic chose the first entry, nil if none was asked.
 	Logic *LogicPick
 }

@@ -139,14 +139,30 @@ func (t *Target) describes(h *hw.Header) bool {
 		slices.ContainsFunc(h.Aliases, func(alias string) bool { return strings.EqualFold(alias, device) }))
 }
 
-// Common returns the class of the best model of the first target that all targets have a model of. It is empty if they
-// have no class in common.
+// Common returns the model that all targets have, and otherwise a class that all have a model of. Of several models it is
+// the one whose last place among the models of a target is the best, whatever the order of the targets. It is empty if
+// the targets have no class in common.
 func Common(targets []Found) string {
-	for i := range targets[0].Arch.Models {
-		class := string(targets[0].Arch.Class(i))
-		if !slices.ContainsFunc(targets, func(t Found) bool { return !t.Arch.Has(class) }) {
-			return class
+	best, place := "", 0
+	for _, model := range targets[0].Arch.Models {
+		last := 0
+		for i := range targets {
+			at := slices.Index(targets[i].Arch.Models, model)
+			if at < 0 {
+				last = at
+				break
+			}
+			last = max(last, at)
+		}
+		if last >= 0 && (best == "" || last < place || last == place && model < best) {
+			best, place = model, last
 		}
 	}
-	return ""
+	for i := 0; i < len(targets[0].Arch.Models) && best == ""; i++ {
+		class := string(targets[0].Arch.Class(i))
+		if !slices.ContainsFunc(targets, func(t Found) bool { return !t.Arch.Has(class) }) {
+			best = class
+		}
+	}
+	return best
 }

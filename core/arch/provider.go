@@ -28,12 +28,16 @@ type Manifest struct {
 
 // ArchEntry is one architecture of a manifest.
 type ArchEntry struct {
-	ID     string   `json:"id"` // "sm89"
-	Vendor string   `json:"vendor"`
-	Models []string `json:"models"` // best first
+	ID     string `json:"id"` // "sm89"
+	Vendor string `json:"vendor"`
+	// Models are the models, the default first.
+	Models []string `json:"models"`
 	// Classes are the classes of Models, nil if no model has one: other names for them in requests.
 	Classes []ModelClass `json:"model_classes,omitempty"`
-	Kernels []string     `json:"kernels"` // default first; not every model predicts all of them
+	// Kernels are the kernel families, the default first: the family that answers where a user names none. It has
+	// configurations that a user can set and reaches the matrix units; without such a family, it is that of the vendor's
+	// library. Not every model predicts all of them.
+	Kernels []string `json:"kernels"`
 	// Fitted are the models whose constants can be fitted to measurements (core/fit.Tunable).
 	Fitted []string `json:"-"`
 	// Devices are the devices of this architecture, the default first.

@@ -25,7 +25,8 @@ import (
 // Vendor is the vendor in device files.
 const Vendor = "NVIDIA"
 
-// models lists the modelled architectures with their models, the best first.
+// models lists the modelled architectures with their models, the default first: of kernels that a user can configure and
+// that reach the matrix units, and otherwise of the library. No family here uses the tcgen05 of SM100.
 var models = []struct {
 	sm     *gpu.SM
 	models []func(*gpu.SM) catalog.Model
@@ -36,7 +37,7 @@ var models = []struct {
 	{gpu.SM86, allFamilies},
 	{gpu.SM89, allFamilies},
 	{gpu.SM90, hopperFamilies},
-	{gpu.SM100, []func(*gpu.SM) catalog.Model{refinedOver(mma.Family{}), libraryOf, ladderOf}},
+	{gpu.SM100, []func(*gpu.SM) catalog.Model{libraryOf, refinedOver(mma.Family{}), ladderOf}},
 	{gpu.SM103, onlyLibrary},
 	{gpu.SM120, allFamilies},
 	{gpu.SM121, onlyLibrary},

@@ -234,6 +234,7 @@ func TestModelsByKernelFamily(t *testing.T) {
 		{arch.OpenRequest{Kernel: "library", Options: l2}, 1, "library"},
 		{arch.OpenRequest{Model: "refined", Kernel: "library"}, 1, "library"},
 		{arch.OpenRequest{Model: "reference", Options: l2}, 2, "triton"},
+		{arch.OpenRequest{Options: l2}, 1, "library"}, // the first that reads the option
 	} {
 		test.request.Arch = "x1"
 		a, err := c.Open(t.Context(), test.request)
@@ -246,7 +247,7 @@ func TestModelsByKernelFamily(t *testing.T) {
 			"or a kernel family of the model: triton": {Model: "reference", Kernel: "library"},
 		`no model of x1 predicts the kernel family "cute"; use one of triton, mma, library`: {Kernel: "cute"},
 		`the refined model has no option "l2"; leave it out: it is an option of the model refined ` +
-			`and reference`: {Options: l2},
+			`and reference`: {Kernel: "mma", Options: l2},
 		`plugin test has no option "grid"; its options: l2, occ`: {Options: map[string]string{"grid": "1"}},
 	} {
 		request.Arch = "x1"

@@ -70,7 +70,8 @@ func (m *Model) specs(all []hw.Spec) []hw.Spec {
 	return specs
 }
 
-// choose returns the best model that has what a request names: a model, a kernel family, both or neither.
+// choose returns the first model that has what a request names: a model, a kernel family, both or neither. A model that
+// reads the request's options goes before one that does not.
 func (c *Catalog) choose(a *arch.ArchEntry, r *arch.OpenRequest) (*Model, error) {
 	if r.Model != "" && !a.Has(r.Model) {
 		return nil, diag.Inputf("%s has no model %q", a.ID, r.Model).Do("use one of %s", list(a.Models))
@@ -80,18 +81,25 @@ func (c *Catalog) choose(a *arch.ArchEntry, r *arch.OpenRequest) (*Model, error)
 			Do("use one of %s", list(a.Kernels))
 	}
 	var of, over []string // the families of the model, and the models over the family
+	var first *Model
 	models := c.models(a.ID)
 	for i := range models {
 		m := &models[i]
 		named, has := r.Model == "" || m.is(r.Model), r.Kernel == "" || slices.Contains(m.Kernels, r.Kernel)
 		switch {
+		case named && has && m.readsAll(r.Options):
+			return m, nil
+		case named && has && first == nil:
+			first = m
 		case named && has:
-			return m, c.checkOptions(m, models, r.Options)
 		case named:
 			of = with(of, m.Kernels...)
 		case has:
 			over = with(over, m.Name)
 		}
+	}
+	if first != nil {
+		return nil, c.checkOptions(first, models, r.Options)
 	}
 	return nil, diag.Inputf("the %s model of %s does not predict the kernel family %s", r.Model, a.ID, r.Kernel).
 		Do("use the model %s, or a kernel family of the model: %s", strings.Join(over, " or "), list(of))
@@ -123,6 +131,15 @@ func (c *Catalog) checkOptions(m *Model, models []Model, options map[string]stri
 
 // is reports whether a request may name the model so.
 func (m *Model) is(name string) bool { return name == m.Name || name == string(m.Class) }
+
+func (m *Model) readsAll(options map[string]string) bool {
+	for key := range options {
+		if !m.reads(key) {
+			return false
+		}
+	}
+	return true
+}
 
 func (m *Model) reads(option string) bool {
 	return slices.ContainsFunc(m.Options, func(o arch.Option) bool { return o.Key == option })

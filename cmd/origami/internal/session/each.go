@@ -7,7 +7,6 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -15,24 +14,24 @@ import (
 // ranking of each in memory.
 const chunk = 64
 
-// Asked returns the problem that flags describe and the model to ask about it.
-func (f *Factory) Asked(ctx context.Context, q *ProblemFlags) (gemm.Problem, arch.Architecture, error) {
+// Asked returns the problem that flags describe, and the model to ask about it with the other kernel families.
+func (f *Factory) Asked(ctx context.Context, q *ProblemFlags) (gemm.Problem, ask.Contender, error) {
 	p, err := q.One(f.Settings.DType)
 	if err != nil {
-		return p, nil, err
+		return p, ask.Contender{}, err
 	}
-	a, err := f.Searched(ctx, &q.Search)
-	return p, a, err
+	side, err := f.Side(ctx, &q.Search)
+	return p, side, err
 }
 
 // AskOne answers for the problem that flags describe.
 func (f *Factory) AskOne(ctx context.Context, flags *ProblemFlags, q ask.Question) (*ask.Ranking, error) {
-	p, a, err := f.Asked(ctx, flags)
+	p, side, err := f.Asked(ctx, flags)
 	if err != nil {
 		return nil, err
 	}
 	q.Problems, q.Kernel = []gemm.Problem{p}, f.Settings.Kernel
-	all, err := ask.Rankings(ctx, a, q)
+	all, err := side.Rankings(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -43,14 +42,14 @@ func (f *Factory) AskOne(ctx context.Context, flags *ProblemFlags, q ask.Questio
 // for their answers. An error in one problem does not stop the others: it is reported when it occurs. The error that
 // AskEach returns then only carries the exit code. The only problem of a command line fails with its own error.
 func (f *Factory) AskEach(
-	ctx context.Context, a arch.Architecture, list *Problems, q ask.Question, write func(*ask.Ranking) error,
+	ctx context.Context, side *ask.Contender, list *Problems, q ask.Question, write func(*ask.Ranking) error,
 ) error {
 	done := make(chan struct{})
 	defer close(done)
 	rows := list.ahead(done)
 	for {
 		part, last := list.chunk(rows)
-		if err := f.askAll(ctx, a, list, part, q, write); err != nil {
+		if err := f.askAll(ctx, side, list, part, q, write); err != nil {
 			return err
 		}
 		if err := f.Streams.Flush(); err != nil {
@@ -107,14 +106,14 @@ func (p *Problems) chunk(rows <-chan problems.Row) (part []problems.Problem, las
 
 // askAll answers a few problems.
 func (f *Factory) askAll(
-	ctx context.Context, a arch.Architecture, list *Problems, part []problems.Problem, q ask.Question,
+	ctx context.Context, side *ask.Contender, list *Problems, part []problems.Problem, q ask.Question,
 	write func(*ask.Ranking) error,
 ) error {
 	if len(part) == 0 {
 		return nil
 	}
 	q.Problems = problems.Shapes(part)
-	answers, err := ask.Rankings(ctx, a, q)
+	answers, err := side.Rankings(ctx, q)
 	if err != nil {
 		return err
 	}

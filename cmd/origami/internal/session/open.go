@@ -20,20 +20,7 @@ import (
 
 // Architecture resolves the settings to exactly one architecture and opens it.
 func (f *Factory) Architecture(ctx context.Context) (arch.Architecture, error) {
-	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
-	if err != nil {
-		return nil, err
-	}
-	if len(targets) > 1 {
-		return nil, diag.Inputf("%d architectures are given, and this command answers for one", len(targets)).
-			At("--arch").Do("leave one, or use `origami compare`")
-	}
-	a, err := f.Open(ctx, &targets[0])
-	if err != nil {
-		return nil, err
-	}
-	f.WarnUnused(&targets[0], a.Describe())
-	return a, nil
+	return f.Searched(ctx, &SearchFlags{})
 }
 
 // WarnUnused warns of overrides in vain: of parameters that the opened model does not use.

@@ -88,33 +88,54 @@ func (f *SearchFlags) Restrict(
 
 // Searched is Architecture with the candidates that the flags ask for.
 func (f *Factory) Searched(ctx context.Context, s *SearchFlags) (arch.Architecture, error) {
-	a, err := f.Architecture(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.Restrict(ctx, a, f.Settings.Kernel, f.Streams.In)
+	one, err := f.Side(ctx, s)
+	return one.Model, err
 }
 
-// Sides opens targets, each in the kernel family that was asked for or its first, with the candidates that the flags
-// ask for.
+// Side resolves the settings to exactly one architecture and opens it.
+func (f *Factory) Side(ctx context.Context, s *SearchFlags) (ask.Contender, error) {
+	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
+	if err != nil {
+		return ask.Contender{}, err
+	}
+	if len(targets) > 1 {
+		return ask.Contender{}, diag.Inputf("%d architectures are given, and this command answers for one", len(targets)).
+			At("--arch").Do("leave one, or use `origami compare`")
+	}
+	sides, err := f.Sides(ctx, targets, s)
+	if err != nil {
+		return ask.Contender{}, err
+	}
+	return sides[0], nil
+}
+
+// Sides opens targets.
 func (f *Factory) Sides(ctx context.Context, targets []models.Found, s *SearchFlags) ([]ask.Contender, error) {
 	sides := make([]ask.Contender, len(targets))
 	for i := range targets {
-		one := &sides[i]
-		one.Found = targets[i]
-		a, err := f.Open(ctx, &one.Found)
-		if err != nil {
+		var err error
+		if sides[i], err = f.OpenSide(ctx, &targets[i], s); err != nil {
 			return nil, err
 		}
-		f.WarnUnused(&one.Found, a.Describe())
-		if one.Kernel, err = ask.KernelFamily(a.Describe(), f.Settings.Kernel); err != nil {
-			return nil, err
-		}
-		if one.Model, err = s.Restrict(ctx, a, one.Kernel, f.Streams.In); err != nil {
-			return nil, err
-		}
+		f.WarnUnused(&targets[i], sides[i].Describe())
 	}
 	return sides, nil
+}
+
+// OpenSide opens a target in the kernel family that was asked for, or the device's default, with the candidates that
+// the flags ask for. It may be called from several goroutines.
+func (f *Factory) OpenSide(ctx context.Context, t *models.Found, s *SearchFlags) (ask.Contender, error) {
+	a, err := f.Open(ctx, t)
+	if err != nil {
+		return ask.Contender{}, err
+	}
+	one, err := ask.NewContender(f.host, t, a)
+	if err != nil {
+		return one, err
+	}
+	one.Fixed = one.Fixed || len(s.Space) > 0 || s.Candidates != ""
+	one.Model, err = s.Restrict(ctx, a, t.OpenRequest.Kernel, f.Streams.In)
+	return one, err
 }
 
 // read returns the file of candidates. Several architectures may ask for it.

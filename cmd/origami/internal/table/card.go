@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 )
 
@@ -12,6 +13,15 @@ const labelWidth = 11
 // Line prints a line of a card: a label, then text.
 func Line(s *iostreams.Streams, label, format string, args ...any) {
 	printLine(s, fmt.Sprintf("%-*s %s", labelWidth, label, s.Sprintf(format, args...)))
+}
+
+// WayLines prints the other ways to run the problem of an answer.
+func WayLines(s *iostreams.Streams, a *ask.Ranking) {
+	label := "other ways"
+	for _, way := range Ways(a) {
+		Line(s, label, "%s", way)
+		label = ""
+	}
 }
 
 // Lines prints lines that are composed of foreign text.

@@ -39,9 +39,9 @@ func New(f *session.Factory) *cobra.Command {
 		Use:   "compare --arch ARCH,ARCH… -m SIZE -n SIZE -k SIZE",
 		Short: Short,
 		Long: "Ask each architecture for its best kernel for the same problem and put the predictions side by side.\n" +
-			"Each answers with its own best model, so that its column does not depend on the others: for the\n" +
-			"kernel family library where it has that, which published times can check, and for its default\n" +
-			"family otherwise. The row checked says what the prediction was checked on. --same-model takes the\n" +
+			"Each answers as select does, with its default kernel family, so that its column does not depend on\n" +
+			"the others; the times of its other families stand below. --kernel takes one family for all, as in\n" +
+			"--kernel library. The row checked says what the prediction was checked on. --same-model takes the\n" +
 			"best model that all of them have. A model that ranks kernels and does not time them shows cycles.\n\n" +
 			"An architecture may have options and hardware numbers of its own, as in --arch mi300x:release=early,h200\n" +
 			"and --arch h200,h200:clock=1.5GHz,num_sms=66.\n" +
@@ -82,7 +82,7 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 		if err != nil {
 			return nil, err
 		}
-		rows, err := ask.Compare(ctx, sides, []problems.Problem{{Problem: p}}, func(int) {})
+		rows, err := ask.Compare(ctx, sides, []problems.Problem{{Problem: p}}, true, func(int) {})
 		if err != nil {
 			return nil, err
 		}
@@ -105,16 +105,18 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
+	many, format := o.Query.Problems != "", o.Factory.PageFormat()
+	ways := format == table.JSON || format == table.Table && !many
 	done, stop := table.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
-	rows, err := ask.Compare(ctx, sides, list, done)
+	rows, err := ask.Compare(ctx, sides, list, ways, done)
 	stop()
 	if err != nil {
 		return err
 	}
 	c := &comparison{sides: sides, rows: rows, common: common, labels: asked.Labels(), dollars: o.Price.given(),
-		joules: o.Watts.given(), many: o.Query.Problems != "", terms: o.Terms}
+		joules: o.Watts.given(), many: many, terms: o.Terms}
 	failure := c.reportFailures(o.Factory.Streams, asked.Failures)
-	if err := c.write(o.Factory.Streams, o.Factory.PageFormat()); err != nil {
+	if err := c.write(o.Factory.Streams, format); err != nil {
 		return err
 	}
 	if len(rows) > 0 {

@@ -24,7 +24,7 @@ func AddTo(ctx context.Context, p *report.Page, f *session.Factory, search *sess
 	if err != nil {
 		return err
 	}
-	rows, err := ask.Compare(ctx, sides, list.Problems, func(int) {}) // the caller has a bar
+	rows, err := ask.Compare(ctx, sides, list.Problems, false, func(int) {}) // the caller has a bar
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package comparecmd
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 
@@ -10,12 +9,8 @@ import (
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 )
-
-// libraryFamily is the kernel family of what the vendor's tuned library takes: the one that published times can check.
-const libraryFamily = "library"
 
 // open opens the sides, and returns the model that all of them have. What is wrong with a side is in it.
 func open(ctx context.Context, o *Options) (sides []ask.Contender, common string, err error) {
@@ -32,11 +27,18 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 			return nil, "", err
 		}
 	}
+	search := o.search
+	if search == nil {
+		search = &o.Query.Search
+	}
 	sides = make([]ask.Contender, len(targets))
 	var wg sync.WaitGroup
 	for i := range targets {
-		sides[i].Found = targets[i]
-		wg.Go(func() { sides[i].Err = openSide(ctx, o, &sides[i]) })
+		wg.Go(func() {
+			one, err := f.OpenSide(ctx, &targets[i], search)
+			one.Found, one.Err = targets[i], err
+			sides[i] = one
+		})
 	}
 	wg.Wait()
 	for i := range sides {
@@ -86,37 +88,6 @@ func sameModel(asked string, targets []models.Found) error {
 		targets[i].OpenRequest.Model = model
 	}
 	return nil
-}
-
-// openSide opens the model that a side answers with. It depends on nothing of the other sides.
-func openSide(ctx context.Context, o *Options, s *ask.Contender) error {
-	a, err := openModel(ctx, o.Factory, &s.Found)
-	if err != nil {
-		return err
-	}
-	if s.Kernel, err = ask.KernelFamily(a.Describe(), s.OpenRequest.Kernel); err != nil {
-		return err
-	}
-	search := o.search
-	if search == nil {
-		search = &o.Query.Search
-	}
-	s.Model, err = search.Restrict(ctx, a, s.Kernel, o.Factory.Streams.In)
-	return err
-}
-
-// openModel prefers the kernel family library, unless the user names another, or a model without it.
-func openModel(ctx context.Context, f *session.Factory, t *models.Found) (arch.Architecture, error) {
-	r := &t.OpenRequest
-	if r.Kernel == "" && slices.Contains(t.Arch.Kernels, libraryFamily) {
-		r.Kernel = libraryFamily
-		a, err := f.Open(ctx, t)
-		if r.Model == "" || err == nil || diag.KindOf(err) != diag.Input {
-			return a, err
-		}
-		r.Kernel = ""
-	}
-	return f.Open(ctx, t)
 }
 
 // reportFailures tells the user which sides failed. The error that it returns carries the exit code.

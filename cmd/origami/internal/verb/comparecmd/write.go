@@ -70,6 +70,7 @@ func (c *comparison) card(s *iostreams.Streams, r *ask.Contest) {
 	c.failed(g)
 	c.identity(g)
 	c.times(g)
+	g.ways()
 	c.roofs(g)
 	c.costs(g)
 	if c.terms {
@@ -165,6 +166,34 @@ func (c *comparison) times(g *grid) {
 	g.add("rate", func(_ int, a *ask.Ranking, e *ask.Entry) string { return table.RateCell(a, e) })
 }
 
+// ways adds the times of the other kernel families.
+func (g *grid) ways() {
+	var families []string
+	for i := range g.r.Sides {
+		for _, way := range g.r.Answers[i].Ways {
+			if !slices.Contains(families, way.Kernel) {
+				families = append(families, way.Kernel)
+			}
+		}
+	}
+	if families == nil {
+		return
+	}
+	g.heading("other ways to run it")
+	for _, family := range families {
+		g.add("  "+family, func(_ int, a *ask.Ranking, _ *ask.Entry) string {
+			i := slices.IndexFunc(a.Ways, func(way *ask.Ranking) bool { return way.Kernel == family })
+			switch {
+			case a.Kernel == family:
+				return "as above"
+			case i < 0:
+				return ""
+			}
+			return table.TimeCell(a.Ways[i], &a.Ways[i].Entries[0])
+		})
+	}
+}
+
 // roofs adds where the picks are under the roofs.
 func (c *comparison) roofs(g *grid) {
 	timed := func(name string, cell func(*ask.Ranking, ask.Roofline) string) {
@@ -252,7 +281,9 @@ func (c *comparison) notes(r *ask.Contest) (notes []string) {
 	}
 	if len(models) > 1 {
 		note := "the sides answer with different models (" + strings.Join(models, ", ") + ")"
-		if c.common != "" {
+		if family := r.Shared(); family != "" {
+			note += "; --kernel " + family + " asks all for one family"
+		} else if c.common != "" {
 			note += "; --same-model takes the model " + c.common
 		}
 		notes = append(notes, note)

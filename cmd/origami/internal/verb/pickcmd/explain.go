@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 )
 
@@ -62,11 +61,11 @@ func ExplainAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) 
 	o := &ExplainOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
-		problem, a, err := f.Asked(ctx, &o.Query)
+		problem, side, err := f.Asked(ctx, &o.Query)
 		if err != nil {
 			return nil, err
 		}
-		e, err := ask.Explain(ctx, a, problem, f.Settings.Kernel, o.Config)
+		e, err := side.Explain(ctx, problem, f.Settings.Kernel, o.Config)
 		if err != nil {
 			return nil, err
 		}
@@ -76,18 +75,18 @@ func ExplainAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) 
 
 // Explain answers.
 func Explain(ctx context.Context, o *ExplainOptions) error {
-	problem, a, err := o.Factory.Asked(ctx, &o.Query)
+	problem, side, err := o.Factory.Asked(ctx, &o.Query)
 	if err != nil {
 		return err
 	}
-	e, err := ask.Explain(ctx, a, problem, o.Factory.Settings.Kernel, o.Config)
+	e, err := side.Explain(ctx, problem, o.Factory.Settings.Kernel, o.Config)
 	if err != nil {
 		return err
 	}
 	if o.Diff == "" {
 		return write(o.Factory.Streams, o.Factory.Format(), e, o.Terms)
 	}
-	other, err := ask.Explain(ctx, a, problem, o.Factory.Settings.Kernel, o.Diff)
+	other, err := side.Explain(ctx, problem, o.Factory.Settings.Kernel, o.Diff)
 	if err != nil {
 		return err
 	}

@@ -140,6 +140,7 @@ func writeSummary(s *iostreams.Streams, e *ask.Explained) {
 	if steps := largest(e, arch.KindStep); len(steps) > 0 {
 		line("one K step", "%s", strings.Join(steps, ", "))
 	}
+	table.WayLines(s, e.Ranking)
 }
 
 // mostNamed is how many terms a line names.

@@ -14,7 +14,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -85,7 +84,7 @@ func SelectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (
 	o := &SelectOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
-		one, err := f.AskOne(ctx, &o.Query, ask.Question{Top: 2, Terms: true, Regret: o.Regret})
+		one, err := f.AskOne(ctx, &o.Query, ask.Question{Top: 2, Terms: true, Regret: o.Regret, Ways: true})
 		if err != nil {
 			return nil, err
 		}
@@ -133,20 +132,21 @@ func Select(ctx context.Context, o *SelectOptions) error {
 		return err
 	}
 	defer list.Close()
-	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	side, err := o.Factory.Side(ctx, &o.Query.Search)
 	if err != nil {
 		return err
 	}
-	return o.each(ctx, a, list, ask.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Regret: o.Regret}, nil)
+	return o.each(ctx, &side, list, ask.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Regret: o.Regret}, nil)
 }
 
 // each asks about each problem and writes the answers. choose, which may be nil, changes a ranking before write has it.
-func (o *SelectOptions) each(ctx context.Context, a arch.Architecture, list *session.Problems, q ask.Question,
+func (o *SelectOptions) each(ctx context.Context, side *ask.Contender, list *session.Problems, q ask.Question,
 	choose func(one *ask.Ranking, write func(*ask.Ranking) error) error,
 ) error {
 	s, many, top := o.Factory.Streams, o.Query.Problems != "", max(1, o.Top)
 	w := newSelectWriter(s, o.Factory.Format(), many, list, top)
 	w.regret = q.Regret
+	q.Ways = choose == nil && (w.format == table.JSON || w.format == table.Table && !many)
 	if q.Top = max(1, q.Top); !many {
 		q.Top, q.Terms = max(2, q.Top), true // for the runner-up, and the waves and DRAM traffic of the pick
 	}
@@ -160,7 +160,7 @@ func (o *SelectOptions) each(ctx context.Context, a arch.Architecture, list *ses
 		}
 		return w.write(one)
 	}
-	err := o.Factory.AskEach(ctx, a, list, q, func(one *ask.Ranking) error {
+	err := o.Factory.AskEach(ctx, side, list, q, func(one *ask.Ranking) error {
 		if choose != nil {
 			return choose(one, write)
 		}

@@ -27,11 +27,11 @@ func (o *SelectOptions) runMeasured(ctx context.Context) error {
 		return err
 	}
 	defer list.Close()
-	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	side, err := o.Factory.Side(ctx, &o.Query.Search)
 	if err != nil {
 		return err
 	}
-	m, err := o.measurer(ctx, a)
+	m, err := o.measurer(ctx, side.Model)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (o *SelectOptions) runMeasured(ctx context.Context) error {
 	}
 	q := ask.Question{Kernel: families[0], Fallbacks: families[1:], Top: max(o.Top, m.count),
 		Regret: o.Regret || o.Measure == auto}
-	return o.each(ctx, a, list, q, func(one *ask.Ranking, write func(*ask.Ranking) error) error {
+	return o.each(ctx, &side, list, q, func(one *ask.Ranking, write func(*ask.Ranking) error) error {
 		err := m.measure(ctx, one)
 		switch {
 		case err == nil:

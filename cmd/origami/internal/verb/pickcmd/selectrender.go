@@ -188,6 +188,7 @@ func (w *selectWriter) card(a *ask.Ranking) {
 		line("runner-up", "%s, %s", second.Config, slower(float64(second.Estimate.Cycles),
 			float64(best.Estimate.Cycles)))
 	}
+	table.WayLines(w.s, a)
 	line("candidates", "%s", table.CandidateCounts(a.Feasible, a.Rejected))
 	switch r := a.Regret; {
 	case r != nil:

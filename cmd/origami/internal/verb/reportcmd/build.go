@@ -71,6 +71,10 @@ func Build(ctx context.Context, o *Options, progress func(done, all int)) (*repo
 func (b *builder) build(ctx context.Context) error {
 	b.begin()
 	detailed := b.problems[:min(len(b.problems), mostDetailed)]
+	for i := range b.subjects {
+		s := &b.subjects[i]
+		s.Contender = *s.For(ctx, &detailed[0].Problem)
+	}
 	b.all = len(b.subjects)*(len(detailed)+numWhatIfs+mapSteps+1) + 1
 	if len(b.subjects) > 1 {
 		list := &session.ProblemList{Problems: b.problems, Labels: b.labels, Failures: b.failures}
@@ -196,16 +200,11 @@ func (b *builder) details(ctx context.Context, problems []problems.Problem) erro
 		s.Text(fmt.Sprintf("Details of the first %d of %d problems. `origami serve` answers for any.", len(problems),
 			len(b.problems)))
 	}
-	var titles, families []string
+	var titles []string
 	for i := range b.subjects {
-		families = append(families, fmt.Sprintf("%s (%s)", b.subjects[i].Kernel, b.subjects[i].Called()))
 		for j := range problems {
 			titles = append(titles, fmt.Sprintf("%s, %s", problems[j].Problem, b.subjects[i].Called()))
 		}
-	}
-	if len(families) > 1 {
-		s.Text(fmt.Sprintf("These picks are of the kernel families %s. The families of the times side by side are in "+
-			"the table of the sides: other kernels take other times.", strings.Join(families, ", ")))
 	}
 	panels := s.Choice("Problem and device", titles)
 	for i := range b.subjects {

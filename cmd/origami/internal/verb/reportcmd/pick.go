@@ -29,8 +29,8 @@ const (
 // detail adds what a model says of one problem.
 func (b *builder) detail(ctx context.Context, to *report.Section, s *subject, problem *problems.Problem) error {
 	p := problem.Problem
-	leading, err := ask.Rankings(ctx, s.Model, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.Kernel, Top: runnersUp,
-		Terms: true, Regret: true})
+	leading, err := s.Rankings(ctx, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.Kernel, Top: runnersUp,
+		Terms: true, Regret: true, Ways: true})
 	if err != nil {
 		return err
 	}
@@ -43,11 +43,12 @@ func (b *builder) detail(ctx context.Context, to *report.Section, s *subject, pr
 		to.Note(fmt.Sprintf("%s has no answer for %s: %v", s.Called(), p, a.Err))
 		return nil
 	}
-	everyone, err := ask.Rankings(ctx, s.Model, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.Kernel})
+	everyone, err := s.Rankings(ctx, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.Kernel})
 	if err != nil {
 		return err
 	}
 	facts(to, a)
+	ways(to, a)
 	to.Figure(candidates(a, &everyone[0]))
 	if f := shares(a); f != nil {
 		to.Figure(f)
@@ -83,6 +84,14 @@ func facts(to *report.Section, a *ask.Ranking) {
 		report.Fact{Label: "Candidates", Value: table.CandidateCounts(a.Feasible, a.Rejected)},
 	)
 	to.Text("Why: " + a.Why(best) + ".")
+}
+
+// ways adds the pick of each other kernel family.
+func ways(to *report.Section, a *ask.Ranking) {
+	if len(a.Ways) > 0 {
+		to.Heading("Other ways to run it")
+		to.List(table.Ways(a))
+	}
 }
 
 // candidates shows the predicted times of all candidates, by rank and by what limits them.

@@ -33,6 +33,9 @@ type Description struct {
 	RungReason string
 	// RanksOnly: totals order configurations; they are not times.
 	RanksOnly bool
+	// Timing says what predicted times are of, as core/timing names it: what starts and stops the clock, and what the
+	// caches hold. It is empty if the model does not state it.
+	Timing string
 
 	// UnitName is what the vendor calls a compute unit ("SM", "CU"); Units is how many there are, Partitions how many
 	// dies (XCDs) they are spread over.

@@ -25,6 +25,7 @@ func encodeDescription(x *arch.Description) *pb.Description {
 		Rung:               toRung(x.Rung),
 		RungReason:         x.RungReason,
 		RanksOnly:          x.RanksOnly,
+		Timing:             x.Timing,
 		UnitName:           x.UnitName,
 		Units:              int64(x.Units),
 		Partitions:         int64(x.Partitions),
@@ -59,6 +60,7 @@ func (c *check) decodeDescription(q *pb.Description) (x arch.Description) {
 	x.Rung = c.rung(q.GetRung())
 	x.RungReason = q.GetRungReason()
 	x.RanksOnly = q.GetRanksOnly()
+	x.Timing = q.GetTiming()
 	x.UnitName = q.GetUnitName()
 	x.Units = c.count("description units", q.GetUnits())
 	x.Partitions = c.count("description partitions", q.GetPartitions())

@@ -1366,8 +1366,11 @@ type Description struct {
 	Ceilings []*Ceiling `protobuf:"bytes,32,rep,name=ceilings,proto3" json:"ceilings,omitempty"`
 	// The name of the model, and those of all models of the architecture, best first. Empty: the names are model and
 	// models, which otherwise have the classes (see ArchEntry). Since API 1.3.0.
-	ModelName     string   `protobuf:"bytes,36,opt,name=model_name,json=modelName,proto3" json:"model_name,omitempty"`
-	ModelNames    []string `protobuf:"bytes,37,rep,name=model_names,json=modelNames,proto3" json:"model_names,omitempty"`
+	ModelName  string   `protobuf:"bytes,36,opt,name=model_name,json=modelName,proto3" json:"model_name,omitempty"`
+	ModelNames []string `protobuf:"bytes,37,rep,name=model_names,json=modelNames,proto3" json:"model_names,omitempty"`
+	// What the totals are times of: model, events, warm and so on (docs/timings.md). The host converts to what was asked
+	// for. Empty: nobody knows, and nothing is converted. Since API 1.3.0.
+	Timing        string `protobuf:"bytes,38,opt,name=timing,proto3" json:"timing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1638,6 +1641,13 @@ func (x *Description) GetModelNames() []string {
 		return x.ModelNames
 	}
 	return nil
+}
+
+func (x *Description) GetTiming() string {
+	if x != nil {
+		return x.Timing
+	}
+	return ""
 }
 
 // Ceiling is a limit of the device: operations per second of an instruction, bytes per second of a memory.
@@ -5454,7 +5464,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06levels\x18\x03 \x03(\v2\x18.origami.plugin.v1.LevelR\x06levels\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x0f\n" +
-	"\rCloseResponse\"\xc6\n" +
+	"\rCloseResponse\"\xde\n" +
 	"\n" +
 	"\vDescription\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
@@ -5499,7 +5509,8 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\n" +
 	"model_name\x18$ \x01(\tR\tmodelName\x12\x1f\n" +
 	"\vmodel_names\x18% \x03(\tR\n" +
-	"modelNames\"\xd8\x01\n" +
+	"modelNames\x12\x16\n" +
+	"\x06timing\x18& \x01(\tR\x06timing\"\xd8\x01\n" +
 	"\aCeiling\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x05place\x18\x02 \x01(\x0e2\x18.origami.plugin.v1.PlaceR\x05place\x12A\n" +

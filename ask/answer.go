@@ -26,6 +26,8 @@ type Answer struct {
 	Rung arch.Rung `json:"rung"`
 	// only if the model has a higher rung for the device, and overridden numbers rule it out: why, as a clause
 	RungReason string `json:"rung_reason,omitempty"`
+	// what the predicted times are [of](timings.md): `model` by default. Absent if the model does not say
+	Timing string `json:"timing,omitempty"`
 	// `true` if the model puts configurations in order and does not time them: `seconds`, `tflops` and what follows from
 	// them are no predictions of a time. Absent otherwise
 	RanksOnly bool `json:"ranks_only,omitempty"`

@@ -18,6 +18,8 @@ type Evaluation struct {
 	Kernel string `json:"kernel"`
 	// as in `select`
 	Rung arch.Rung `json:"rung"`
+	// what the times are [of](timings.md), measured and predicted
+	Timing string `json:"timing,omitempty"`
 	// as in `select`: `predicted_ms` is then no time, and `error_median` no error of one
 	Ranks bool `json:"ranks_only,omitempty"`
 	// the measurements that were scored against

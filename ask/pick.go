@@ -26,7 +26,7 @@ func (a *Ranking) Answer(e *Entry) Answer {
 	answer := Answer{
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, ModelClass: a.Arch.ModelClass,
 		Kernel: a.Kernel, Rung: a.Arch.Rung,
-		RungReason: a.Arch.RungReason, RanksOnly: a.Arch.RanksOnly,
+		RungReason: a.Arch.RungReason, Timing: a.Arch.Timing, RanksOnly: a.Arch.RanksOnly,
 		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
 		Live: LiveOf(a.Arch), Problem: a.Problem.Record(), Labels: a.Labels, Config: pick.Config,
 		Predicted: pick.Predicted, Mapping: pick.Mapping,

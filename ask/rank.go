@@ -171,7 +171,7 @@ func (a *Ranking) fill(ctx context.Context, m arch.Architecture, listed *selecto
 func (a *Ranking) weigh(top int) {
 	times := make([]unit.Seconds, len(a.Entries))
 	for i := range a.Entries {
-		times[i] = a.Seconds(&a.Entries[i])
+		times[i] = a.Arch.Own(a.Seconds(&a.Entries[i]), a.Problem)
 	}
 	keep := top
 	if a.Regret = RegretOf(a.Scope(&a.Entries[0]).Uncertainty, times); a.Regret != nil {

@@ -88,7 +88,8 @@ type Regret struct {
 	WorthMeasuring int
 }
 
-// RegretOf returns what the uncertainty of predicted times means for the first of them, nil without an uncertainty.
+// RegretOf returns what the uncertainty of predicted times means for the first of them, nil without an uncertainty. The
+// times are in the model's own timing, as the uncertainty is.
 func RegretOf(u *arch.Uncertainty, times []unit.Seconds) *Regret {
 	if u == nil || u.Sigma <= 0 {
 		return nil
@@ -164,7 +165,9 @@ func (a *Ranking) widened(e *Entry, scope *arch.Scope) (float64, bool) {
 	if !ok {
 		return 0, false
 	}
-	insideLow, insideHigh, ok := scope.Uncertainty.Interval(e.Estimate.Bound, a.Seconds(e))
+	inside := *scope
+	inside.Wide = false
+	insideLow, insideHigh, ok := inside.Interval(e.Estimate.Bound, a.Seconds(e))
 	return float64((high - low) / (insideHigh - insideLow)), ok && insideHigh > insideLow
 }
 

@@ -113,7 +113,7 @@ func (o *Scored) Evaluation() Evaluation {
 	out := Evaluation{
 		Arch: o.Arch.Arch, Device: o.Arch.Device, Model: o.Arch.Model, ModelClass: o.Arch.ModelClass,
 		Kernel: o.Data.Kernel, Rung: o.Arch.Rung,
-		Ranks: o.Arch.RanksOnly, Records: o.Data.Name,
+		Timing: o.Arch.Timing, Ranks: o.Arch.RanksOnly, Records: o.Data.Name,
 		GroupM: o.Data.Group, SplitK: o.Data.Split, Fitted: DataSets(o.Fitted()), InSample: o.InSample(),
 		Problems: []Evaluated{},
 		Summary:  summary(score.SummariseEvaluations(o.Rows, o.Scope)), Classes: Fields{},

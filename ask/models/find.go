@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
 // Source has architectures.
@@ -61,6 +62,10 @@ func (p Providers) Named(name string) arch.Provider {
 type Found struct {
 	arch.Match
 	OpenRequest arch.OpenRequest
+	// Timing is what predicted times are of; Model if it is empty. OwnTiming: whatever the model predicts by itself.
+	Timing    timing.Timing
+	OwnTiming bool
+	asked     bool // the target has a timing
 	// Named is what the user called it, WhatIf the options and hardware numbers behind that name, as in
 	// "release=early,clock=1.5GHz".
 	Named, WhatIf string
@@ -89,6 +94,7 @@ func Find(ctx context.Context, s Source, t *Target) (f Found, err error) {
 	}
 	r := f.Request()
 	r.Model, r.Kernel, r.Rung, r.Options, r.Overrides = t.Model, t.Kernel, t.Rung, t.Options, t.Overrides
+	f.Timing, f.asked = t.Timing, t.Timing != ""
 	if t.Compiled != "" {
 		r.Compiled = []byte(t.Compiled)
 	}

@@ -1,12 +1,15 @@
 package models
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
 // Places of errors of Open: the fields of a target. A caller that knows where they come from replaces them.
@@ -14,6 +17,7 @@ const (
 	ModelPlace  = "model"
 	KernelPlace = "kernel"
 	RungPlace   = "rung"
+	TimingPlace = "timing"
 )
 
 // Open finds and opens a target.
@@ -25,7 +29,7 @@ func (t *Target) Open(ctx context.Context, s Source) (arch.Architecture, error) 
 	return found.Open(ctx, s)
 }
 
-// Open opens a target that was found. It may be called from several goroutines.
+// Open opens a target that was found, to answer in its timing. It may be called from several goroutines.
 func (f *Found) Open(ctx context.Context, s Source) (arch.Architecture, error) {
 	r := &f.OpenRequest
 	if r.Model != "" && !f.Arch.Has(r.Model) {
@@ -49,5 +53,29 @@ func (f *Found) Open(ctx context.Context, s Source) (arch.Architecture, error) {
 		return nil, diag.Inputf("the %s model of %s is on %s, and %s was asked for", d.Model, d.ID(), is, r.Rung).
 			At(RungPlace).Do("leave it out")
 	}
-	return a, nil
+	return f.timed(ctx, s, a)
+}
+
+// timed returns an opened model that answers in the timing of the target. A model with an option for it is opened again.
+func (f *Found) timed(ctx context.Context, s Source, a arch.Architecture) (arch.Architecture, error) {
+	option := timing.Timing(f.OpenRequest.Options[timing.Option])
+	d, to := a.Describe(), cmp.Or(f.Timing, option, timing.Model)
+	switch {
+	case option != "" && option != to:
+		return nil, diag.Inputf("the timing is %s, and the option says %s", to, option).At(TimingPlace).Do("leave one out")
+	case d.Timing == string(to) || f.OwnTiming:
+		return a, nil
+	case f.asked && (d.Timing == "" || d.RanksOnly):
+		return nil, diag.Inputf("the %s model of %s does not say what its times are of", d.Model, d.ID()).At(TimingPlace).
+			Do("leave it out")
+	case slices.ContainsFunc(d.Options, func(o arch.OptionValue) bool { return o.Key == timing.Option }):
+		r := f.OpenRequest
+		if r.Options = maps.Clone(r.Options); r.Options == nil {
+			r.Options = map[string]string{}
+		}
+		r.Options[timing.Option] = string(to)
+		return s.Open(ctx, r)
+	default:
+		return timing.In(a, to), nil
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/strictjson"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
 // Target is a model of a device. Its JSON is the open request of the C library. Empty fields mean the default.
@@ -28,6 +29,8 @@ type Target struct {
 	Kernel string `json:"kernel,omitempty"`
 	// how much the model may know
 	Rung arch.Rung `json:"rung,omitempty"`
+	// what times are of; model otherwise
+	Timing timing.Timing `json:"timing,omitempty"`
 	// settings of the architecture's plugin
 	Options map[string]string `json:"options,omitempty"`
 	// hardware numbers that win over all others

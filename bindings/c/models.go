@@ -146,6 +146,7 @@ func (m *model) describe() ([]byte, error) {
 		Kernels    []string          `json:"kernels"`
 		Rung       arch.Rung         `json:"rung"`
 		Reason     string            `json:"rung_reason,omitempty"`
+		Timing     string            `json:"timing,omitempty"`
 		RanksOnly  bool              `json:"ranks_only,omitempty"`
 		Units      int               `json:"units"`
 		Clock      float64           `json:"clock_hz"`
@@ -154,8 +155,8 @@ func (m *model) describe() ([]byte, error) {
 		Params     []param           `json:"params"`
 		Options    map[string]string `json:"options"`
 	}{
-		d.Arch, d.Device, d.DeviceName, d.Model, d.ModelClass, m.kernel, d.Kernels, d.Rung, d.RungReason, d.RanksOnly,
-		d.Units, float64(d.Clock), d.ClockRung, 0, nil, map[string]string{},
+		d.Arch, d.Device, d.DeviceName, d.Model, d.ModelClass, m.kernel, d.Kernels, d.Rung, d.RungReason, d.Timing,
+		d.RanksOnly, d.Units, float64(d.Clock), d.ClockRung, 0, nil, map[string]string{},
 	}
 	for i := range d.Uncertainty {
 		if u := &d.Uncertainty[i]; u.Kernel == m.kernel && text.Level == 0 {

@@ -33,7 +33,7 @@ func (m *model) expectedRegret(p gemm.Problem) (regret *ask.Regret, err error) {
 	err = m.rank(p, measure.RegretCandidates, func(entries []selector.Entry) {
 		times := make([]unit.Seconds, len(entries))
 		for i := range entries {
-			times[i] = m.seconds(&entries[i])
+			times[i] = m.description.Own(m.seconds(&entries[i]), p)
 		}
 		regret = ask.RegretOf(m.scope(&p, &entries[0]).Uncertainty, times)
 	})

@@ -36,6 +36,9 @@ type Description struct {
 	// Timing says what predicted times are of, as core/timing names it: what starts and stops the clock, and what the
 	// caches hold. It is empty if the model does not state it.
 	Timing string
+	// Conversion leads from the model's own timing to Timing. It is nil if they are one, as in every plugin: the host
+	// converts.
+	Conversion Conversion
 
 	// UnitName is what the vendor calls a compute unit ("SM", "CU"); Units is how many there are, Partitions how many
 	// dies (XCDs) they are spread over.
@@ -77,6 +80,21 @@ type Description struct {
 	// Monotone are the dimensions along which a larger problem, by whole blocks, is never predicted to take less time.
 	// Every model must keep that for K, declared or not, unless it declares DimNone.
 	Monotone []Dim
+}
+
+// Conversion converts the times of an opened model.
+type Conversion interface {
+	// Own returns the time in the model's own timing that is t in Description.Timing. Stated is its inverse.
+	Own(t unit.Seconds, p gemm.Problem) unit.Seconds
+	Stated(own unit.Seconds, p gemm.Problem) unit.Seconds
+}
+
+// Own returns the time in the model's own timing that is t in d.Timing.
+func (d *Description) Own(t unit.Seconds, p gemm.Problem) unit.Seconds {
+	if d.Conversion == nil {
+		return t
+	}
+	return d.Conversion.Own(t, p)
 }
 
 // Fitted is a data set that numbers of a model were fitted to. Without Problems, they are too many to list: then nobody

@@ -16,18 +16,28 @@ type Scope struct {
 	Uncertainty *Uncertainty
 	// Wide: only the sizes are outside. The interval is WideInterval.
 	Wide bool
+
+	conversion Conversion
+	problem    gemm.Problem // of the conversion
 }
 
 // Interval returns the interval of a predicted time, and false if there is none.
 func (s Scope) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
+	if s.conversion != nil { // errors are of the model's own timing
+		predicted = s.conversion.Own(predicted, s.problem)
+	}
 	switch {
 	case s.Uncertainty == nil:
 		return 0, 0, false
 	case s.Wide:
-		return s.Uncertainty.WideInterval(predicted)
+		low, high, ok = s.Uncertainty.WideInterval(predicted)
 	default:
-		return s.Uncertainty.Interval(b, predicted)
+		low, high, ok = s.Uncertainty.Interval(b, predicted)
 	}
+	if ok && s.conversion != nil {
+		low, high = s.conversion.Stated(low, s.problem), s.conversion.Stated(high, s.problem)
+	}
+	return low, high, ok
 }
 
 // Scope returns what the model knows of the error of its predictions for a kernel family, a problem and a split of K. A
@@ -37,7 +47,11 @@ func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
 	if u == nil || len(u.Ranges) == 0 || kind > 0 || len(d.Overridden()) > 0 {
 		return Scope{}
 	}
-	return Scope{Uncertainty: u, Wide: size > 0}
+	s := Scope{Uncertainty: u, Wide: size > 0, conversion: d.Conversion}
+	if s.conversion != nil {
+		s.problem = *p
+	}
+	return s
 }
 
 // Nearest returns the uncertainty of a kernel family that was found on the most similar problems, nil if there is none.

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
 // Conditions are what all measurements of a data set have in common. Two measurements are comparable only if their
@@ -26,6 +27,14 @@ type Conditions struct {
 	Input  string
 	// Executor and ExecutorVersion identify what ran the kernels, and so the generator that built them.
 	Executor, ExecutorVersion string
+}
+
+// Timing is what the measured times are of.
+func (c *Conditions) Timing() timing.Timing {
+	if c.WarmL2 {
+		return timing.Alone
+	}
+	return timing.Events
 }
 
 // Difference says what differs between two sets of conditions, "" if nothing does.

@@ -138,15 +138,38 @@ func (w *work) transfers(t Timing) (seconds, cold float64) {
 	return moved/w.DRAMRate + (w.a+w.b+w.c-moved)/w.L2Rate, b
 }
 
+// least is the least time of Model: launch and transfers.
+func (w *work) least() unit.Seconds {
+	transfers, _ := w.transfers(Model)
+	return w.Launch + unit.Seconds(transfers)
+}
+
+// below is a time near the least time of a timing for one that is shorter than the least of another. A hundredth keeps
+// the order of kernels.
+func below(least, t, of unit.Seconds) unit.Seconds { return least * (0.99 + 0.01*t/of) }
+
 // in converts from Model.
 func (w *work) in(to Timing, t unit.Seconds) unit.Seconds {
 	if of := to.Base(); of != Model {
 		before, cold := w.transfers(Model)
 		after, still := w.transfers(of)
-		rest := math.Pow(max(float64(t-w.Launch), 0), 4) - math.Pow(before, 4)
-		t = w.Launch + unit.Seconds(math.Sqrt(math.Sqrt(max(rest, 0)+math.Pow(after, 4)))+(still-cold)*float64(w.First))
+		first := unit.Seconds(still-cold) * w.First
+		if least := w.Launch + unit.Seconds(before); t <= least {
+			t = below(w.Launch+unit.Seconds(after)+first, t, least)
+		} else {
+			t = w.Launch + fourth(float64(t-w.Launch), -before, after) + first
+		}
 	}
 	return w.clocked(t, to)
+}
+
+// fourth is the fourth root of a sum of fourth powers, each with its sign.
+func fourth(terms ...float64) unit.Seconds {
+	sum := 0.0
+	for _, x := range terms {
+		sum += math.Copysign(x*x*x*x, x)
+	}
+	return unit.Seconds(math.Sqrt(math.Sqrt(max(sum, 0))))
 }
 
 // clocked converts from the base of a timing.
@@ -171,18 +194,29 @@ func (w *work) clocked(t unit.Seconds, to Timing) unit.Seconds {
 	}
 }
 
-// model converts to Model: the inverse of in, which rises with the time.
+// model converts to Model: the inverse of in.
 func (w *work) model(t unit.Seconds, from Timing) unit.Seconds {
-	low, high := unit.Seconds(0), t+w.Launch
-	for w.in(from, high) < t {
-		high *= 2
-	}
-	for range 60 {
-		if middle := (low + high) / 2; w.in(from, middle) < t {
-			low = middle
-		} else {
-			high = middle
+	if from == Sustained { // what the limit adds depends on the time without it
+		low, high := unit.Seconds(0), t
+		for range 60 {
+			if middle := (low + high) / 2; w.clocked(middle, from) < t {
+				low = middle
+			} else {
+				high = middle
+			}
 		}
+		return high
 	}
-	return high
+	least := w.least()
+	if of := w.in(from, least); t <= of {
+		return below(least, t, of)
+	}
+	t -= w.clocked(0, from)
+	of := from.Base()
+	if of == Model {
+		return t
+	}
+	before, cold := w.transfers(Model)
+	after, still := w.transfers(of)
+	return w.Launch + fourth(float64(t-unit.Seconds(still-cold)*w.First-w.Launch), -after, before)
 }

@@ -56,7 +56,7 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 	d := &m.Description
 	variant := terms.Variant{Generation: machine.Generation, Scheme: o.scheme, Release: o.release}
 	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{Family}, arch.RungSpec, arch.RungSpec
-	d.Options = o.inForce()
+	d.Options, d.Timing = o.inForce(), string(o.timing)
 	for t := range kernelsFor {
 		m.peaks[t] = float64(d.PeakFor(t))
 	}

@@ -64,7 +64,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 		t.Fatal(err)
 	}
 	described := *a.Describe()
-	described.ModelClass = arch.ClassRefined
+	described.ModelClass, described.Timing = arch.ClassRefined, "events"
 	described.Families = slices.Clone(described.Families)
 	described.Families[0].Opaque, described.Families[0].Nests = true, true
 	described.Params = slices.Clone(described.Params)

@@ -94,20 +94,21 @@ class Regret:
 class Model:
     """An architecture's model on a device. It may be used from several threads.
 
-    arch and device are as on the command line ("sm90", "h200"). options, overrides, space and live are dicts, as in
-    origami.h. compiled is the compiler's report on the kernels, and characterization has the times of a pass over them.
-    Both are a path (the file may be gzipped) or the text of such a file.
+    arch and device are as on the command line ("sm90", "h200"), and so is timing, what predicted times are of.
+    options, overrides, space and live are dicts, as in origami.h. compiled is the compiler's report on the kernels, and
+    characterization has the times of a pass over them. Both are a path (the file may be gzipped) or the text of such a
+    file.
 
     Opening takes milliseconds. select() takes some tens of microseconds for a new problem, and a dict lookup for a
     known one.
     """
 
     def __init__(self, arch: str, device: str | None = None, *, model: str | None = None, kernel: str | None = None,
-                 rung: str | None = None, options: dict | None = None, overrides: dict | None = None,
-                 space: dict | None = None, live: dict | None = None, compiled: os.PathLike | str | None = None,
+                 rung: str | None = None, timing: str | None = None, options: dict | None = None,
+                 overrides: dict | None = None, space: dict | None = None, live: dict | None = None, compiled: os.PathLike | str | None = None,
                  characterization: os.PathLike | str | None = None, library: os.PathLike | str | None = None):
-        request = {"arch": arch, "device": device, "model": model, "kernel": kernel, "rung": rung, "options": options,
-                   "overrides": overrides, "space": space, "live": live, "compiled": content(compiled),
+        request = {"arch": arch, "device": device, "model": model, "kernel": kernel, "rung": rung, "timing": timing,
+                   "options": options, "overrides": overrides, "space": space, "live": live, "compiled": content(compiled),
                    "characterization": content(characterization)}
         request = {key: value for key, value in request.items() if value is not None}
         for key, value in request.items():
@@ -115,7 +116,7 @@ class Model:
             if not isinstance(value, wanted):
                 raise ArgumentTypeError(f"{key} is {shown(value)}; give a {wanted.__name__}")
         self._library = load(library)
-        self._device = {key: request[key] for key in ("arch", "device", "overrides", "live") if key in request}
+        self._device = {key: request[key] for key in ("arch", "device", "timing", "overrides", "live") if key in request}
         self._handle = ctypes.c_uint64()
         self._picks = {}
         text = as_json(request)
@@ -128,7 +129,7 @@ class Model:
                 f"rung {d['rung']}>")
 
     def sibling(self, kernel: str, *, options: dict | None = None) -> Model:
-        """The model of another kernel family on the same device, with the same overrides. "library" is cuBLAS, or what
+        """The model of another kernel family on the same device, with the same timing and overrides. "library" is cuBLAS, or what
         else the vendor's library is."""
         return Model(**self._device, kernel=kernel, options=options, library=self._library.path)
 

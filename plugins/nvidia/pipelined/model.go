@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
+	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -54,6 +55,7 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 	m := &Model{gpu: g, families: families}
 	m.Description, m.AnyAccess = g.Description(), true
 	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
+	m.Description.Timing = string(stopwatch.Events) // of the sweeps that its constants were fitted to
 	m.Description.Model, m.Description.Kernels = Name, kernel.Names(families)
 	m.rates = ratesOf(g)
 	m.Description.Families = kernel.Declared(families, m.takes)

@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
+	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -52,6 +53,7 @@ func New(g *gpu.Device) *Model {
 	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
 	d := &m.Description
 	d.Model, d.Kernels, d.Rung = Family, []string{Family}, arch.RungSpec
+	d.Timing = string(stopwatch.Events) // of the measured ladder
 	if g.BandwidthsMeasured() {
 		d.Rung = arch.RungCalibrated
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
 // Settings are the user's choices that outlive one command line. The names in the tags are the keys of the settings
@@ -20,6 +21,7 @@ type Settings struct {
 	Device               string        `mapstructure:"device"`
 	Model                string        `mapstructure:"model"`
 	Rung                 string        `mapstructure:"rung"`
+	Timing               string        `mapstructure:"timing"`
 	CompiledFile         string        `mapstructure:"compiled"`
 	CharacterizationFile string        `mapstructure:"characterization"`
 	Kernel               string        `mapstructure:"kernel"`
@@ -84,6 +86,7 @@ func All() []Setting {
 		setting("device", "device", "device of the one architecture that names none"),
 		setting("model", "model", "model; the best one otherwise"),
 		setting("rung", "rung", "how much the model may know; the highest rung otherwise"),
+		setting("timing", "timing", "what predicted times are of; model otherwise"),
 		compiled,
 		setting("characterization", "characterization", "file of the timing pass behind the rung characterized"),
 		setting("kernel", "kernel", "kernel family; the architecture's first otherwise"),
@@ -148,6 +151,8 @@ func Register(flags *pflag.FlagSet) {
 	flags.String("model", "", "`NAME` of the model; the architecture's best otherwise")
 	flags.String("rung", "",
 		"how much the model may know, as `RUNG`: "+strings.Join(Rungs(), ", ")+"; the highest one otherwise")
+	flags.String("timing", "",
+		"what predicted times are of, as `TIMING`: "+strings.Join(timing.Names(), ", ")+" (default model)")
 	flags.String("compiled", "",
 		"`FILE` (also .gz) of what the compiler reports about each kernel, instead of the model's file")
 	flags.String("characterization", "",
@@ -177,7 +182,7 @@ func Register(flags *pflag.FlagSet) {
 // ChoosesModel reports whether a flag of every command says which model answers; the others say how to answer.
 func ChoosesModel(flag string) bool {
 	switch flag {
-	case "arch", "device", "model", "rung", "compiled", "characterization", "option", "hw-params", "device-file":
+	case "arch", "device", "model", "rung", "timing", "compiled", "characterization", "option", "hw-params", "device-file":
 		return true
 	}
 	return false

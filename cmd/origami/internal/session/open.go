@@ -45,7 +45,7 @@ func (f *Factory) Open(ctx context.Context, t *models.Found) (arch.Architecture,
 		return nil, d.At("%s", f.overridePlace(t))
 	case hw.FilePlace:
 		return nil, d.At("%s", f.Settings.DeviceFile)
-	case models.ModelPlace, models.KernelPlace, models.RungPlace:
+	case models.ModelPlace, models.KernelPlace, models.RungPlace, models.TimingPlace:
 		return nil, d.At("--%s", d.Where)
 	}
 	return nil, err
@@ -71,7 +71,11 @@ func (f *Factory) OpenGPU(
 	if err := f.connect(ctx); err != nil {
 		return nil, err
 	}
-	found, err := models.Find(ctx, f.host, &models.Target{Arch: d.Arch,
+	of, err := f.timing()
+	if err != nil {
+		return nil, err
+	}
+	found, err := models.Find(ctx, f.host, &models.Target{Arch: d.Arch, Timing: of,
 		Live:  &arch.LiveDevice{Name: d.Name, Attributes: d.Attributes},
 		Model: f.Settings.Model, Kernel: f.Settings.Kernel, Rung: arch.Rung(f.Settings.Rung)})
 	if err != nil {

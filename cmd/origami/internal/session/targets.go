@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -25,9 +26,16 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([
 	if err != nil {
 		return nil, err
 	}
+	of, err := f.timing()
+	if err != nil {
+		return nil, err
+	}
 	targets, err := models.Parse(archs, device)
 	if err != nil {
 		return nil, err
+	}
+	for i := range targets {
+		targets[i].Timing = of
 	}
 	if err := f.connect(ctx); err != nil {
 		return nil, err
@@ -36,7 +44,7 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([
 		return nil, err
 	}
 	if len(targets) == 0 && f.deviceFile != "" {
-		targets = []models.Target{{}}
+		targets = []models.Target{{Timing: of}}
 	}
 	found, err := f.findAll(ctx, targets)
 	if broken := checkNamedPlugins(f.host.Known()); broken != nil {
@@ -68,6 +76,37 @@ func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([
 		r.Overrides = numbers
 	}
 	return found, nil
+}
+
+// timing returns what predicted times are of, as the settings and the options say, empty if they do not.
+func (f *Factory) timing() (timing.Timing, error) {
+	if f.Settings.Timing == "" {
+		return "", nil
+	}
+	of, err := timing.Parse(f.Settings.Timing)
+	return of, diag.Within("--timing", err)
+}
+
+// Beside returns a model whose predicted times are of the timing of measured times beside them: a itself, or the one
+// that open opens. a is nil before any is opened. A --timing that differs is an error.
+func (f *Factory) Beside(of timing.Timing, a arch.Architecture, open func() (arch.Architecture, error)) (
+	arch.Architecture, error,
+) {
+	s := &f.Settings
+	if strings.HasPrefix(s.Sources["timing"], "--") && s.Timing != string(of) {
+		return nil, diag.Inputf("the measured times are of %s", of).At("--timing %s", s.Timing).Do("leave it out")
+	}
+	if a == nil {
+		var err error
+		if a, err = open(); err != nil {
+			return nil, err
+		}
+	}
+	if d := a.Describe(); d.Timing == "" || d.RanksOnly || d.Timing == string(of) {
+		return a, nil
+	}
+	s.Timing = string(of)
+	return open()
 }
 
 // readDeviceFile reads --device-file, once.

@@ -159,6 +159,9 @@ func Model(d *arch.Description, kernel string) string {
 	if d.RungReason != "" {
 		s += ", " + d.RungReason
 	}
+	if d.Timing != "" {
+		s += ", timing " + d.Timing
+	}
 	if d.ClockRung != d.Rung {
 		s += fmt.Sprintf(" (clock: %s)", d.ClockRung)
 	}

@@ -20,6 +20,8 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // FitOptions are what the command line says.
@@ -84,6 +86,7 @@ func Fit(ctx context.Context, o *FitOptions) error {
 	if err := session.Writable(o.Write); err != nil {
 		return err
 	}
+	targets[0].OwnTiming = true // measured times are converted to it
 	current, err := o.Factory.Open(ctx, &targets[0])
 	if err != nil {
 		return err
@@ -138,14 +141,10 @@ func (o *FitOptions) sets(ctx context.Context, d *arch.Description) (sets []*dat
 			return nil, err
 		}
 		sets = append(sets, one)
-		switch {
-		case one.Kernel != sets[0].Kernel:
+		if one.Kernel != sets[0].Kernel {
 			return nil, diag.Inputf("the measurements are of %s, those of %s of %s, and one kernel family is fitted at a time",
 				one.Kernel, o.Records[0], sets[0].Kernel).At("%s", place).
 				Do("fit each family, the second one to the file that the first one wrote (--device-file)")
-		case one.WarmL2:
-			return nil, diag.Inputf("they were measured with a warm L2, and the model predicts times with a cold one").
-				At("%s", place).Do("measure without --warm-l2")
 		}
 	}
 	return sets, nil
@@ -221,13 +220,26 @@ func sampleOf(
 			if len(configs) == 0 {
 				continue
 			}
-			if err := s.Add(p, configs, seconds); err != nil {
+			if err := s.Add(p, configs, own(m, &p, set.Timing(), seconds)); err != nil {
 				return nil, nil, err
 			}
 			problems = append(problems, p)
 		}
 	}
 	return s, problems, nil
+}
+
+// own converts measured times to the timing of the model, if it states one.
+func own(m arch.Architecture, p *gemm.Problem, of timing.Timing, seconds []float64) []float64 {
+	to := timing.Timing(m.Describe().Timing)
+	if to == of || to == "" {
+		return seconds
+	}
+	device := timing.New(m, timing.Reference())
+	for i, s := range seconds {
+		seconds[i] = float64(device.Convert(unit.Seconds(s), p, of, to))
+	}
+	return seconds
 }
 
 // usable returns the measured kernels that the model has a time for.

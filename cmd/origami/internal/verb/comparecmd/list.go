@@ -32,14 +32,14 @@ func (c *comparison) list(s *iostreams.Streams) {
 	}
 }
 
-var aboutHeader = []string{"side", "device", "units", "model", "family", "rung", "checked"}
+var aboutHeader = []string{"side", "device", "units", "model", "family", "rung", "timing", "checked"}
 
 // about says who answers.
 func (c *comparison) about() (rows [][]string) {
 	for i := range c.sides {
 		s := &c.sides[i]
 		if s.Err != nil {
-			rows = append(rows, []string{s.Called(), s.ID(), "", "", "", "", "no answer: " + s.Err.Error()})
+			rows = append(rows, []string{s.Called(), s.ID(), "", "", "", "", "", "no answer: " + s.Err.Error()})
 			continue
 		}
 		d := s.Model.Describe()
@@ -48,7 +48,7 @@ func (c *comparison) about() (rows [][]string) {
 			model += ", ranks only"
 		}
 		rows = append(rows, []string{s.Called(), s.ID(), fmt.Sprintf("%d %ss at %s", d.Units, d.UnitName, d.Clock), model,
-			s.Kernel, string(d.Rung), c.checked(i)})
+			s.Kernel, string(d.Rung), d.Timing, c.checked(i)})
 	}
 	return rows
 }

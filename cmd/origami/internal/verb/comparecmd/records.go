@@ -50,7 +50,8 @@ func (r *record) quantities() (first, second []quantity) {
 		config = o.Config.String()
 	}
 	return []quantity{
-			{"model", o.Model, ""}, {"kernel", o.Kernel, ""}, {"rung", o.Rung, ""}, {"config", config, ""},
+			{"model", o.Model, ""}, {"kernel", o.Kernel, ""}, {"rung", o.Rung, ""}, {"timing", o.Timing, ""},
+			{"config", config, ""},
 			{"cycles", p.Cycles, "cycles"}, {"seconds", p.Seconds, "s"}, {"tflops", p.TFLOPS, digits.TeraRate(r.DType)},
 			{"bound", p.Bound, ""},
 		}, []quantity{

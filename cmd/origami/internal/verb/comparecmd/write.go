@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -113,10 +114,13 @@ func (c *comparison) identity(g *grid) {
 	})
 	g.add("family", func(_ int, a *ask.Ranking, _ *ask.Entry) string { return a.Kernel })
 	g.add("rung", func(_ int, a *ask.Ranking, _ *ask.Entry) string { return string(a.Arch.Rung) })
+	g.add("timing", func(_ int, a *ask.Ranking, _ *ask.Entry) string { return a.Arch.Timing })
 	g.add("options", func(_ int, a *ask.Ranking, _ *ask.Entry) string {
 		var words []string
 		for _, o := range a.Arch.Options {
-			words = append(words, o.Key+"="+o.Value)
+			if o.Key != timing.Option {
+				words = append(words, o.Key+"="+o.Value)
+			}
 		}
 		return strings.Join(words, ", ")
 	})

@@ -182,10 +182,14 @@ func Run(ctx context.Context, o *Options) error {
 
 // open opens the model and reads the measurements and the problems to score it at.
 func (o *Options) open(ctx context.Context) (err error) {
-	if o.model, err = o.Factory.Searched(ctx, &o.Query.Search); err != nil {
+	open := func() (arch.Architecture, error) { return o.Factory.Searched(ctx, &o.Query.Search) }
+	if o.model, err = open(); err != nil {
 		return err
 	}
 	if o.data, err = o.records(ctx, o.model.Describe()); err != nil {
+		return err
+	}
+	if o.model, err = o.Factory.Beside(o.data.Timing(), o.model, open); err != nil {
 		return err
 	}
 	o.list, err = o.problems(ctx, o.data)

@@ -28,7 +28,6 @@ const libraryKernel = "library"
 
 // The options with which a model takes the conditions of a time.
 const (
-	timingOption  = "timing"
 	schemeOption  = "scheme"
 	releaseOption = "release"
 )
@@ -331,8 +330,8 @@ func asked(target *models.Found, d *arch.Description, t *published.Time) (*model
 		}
 		return true
 	}
-	if set(timingOption, string(t.Timing)) {
-		c.timing = string(t.Timing)
+	if target.Timing == "" && d.Timing != "" && !d.RanksOnly {
+		out.Timing, c.timing = t.Timing, string(t.Timing)
 	}
 	if set(releaseOption, t.Release) {
 		c.release = t.Release

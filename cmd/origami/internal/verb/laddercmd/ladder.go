@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/ladder"
+	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -101,7 +102,7 @@ func (o *Options) open(ctx context.Context, family string) (arch.Architecture, e
 			Do("leave the setting out")
 	}
 	s.Kernel = family
-	return o.Factory.Architecture(ctx)
+	return o.Factory.Beside(timing.Events, nil, func() (arch.Architecture, error) { return o.Factory.Architecture(ctx) })
 }
 
 // records returns the measurements of --records, those that are shipped, or nil.

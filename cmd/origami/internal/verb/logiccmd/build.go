@@ -33,7 +33,8 @@ func (m *measured) register(cmd *cobra.Command) {
 
 // table returns the measured times of one type and layout, and where they come from.
 func (m *measured) table(ctx context.Context) (*logic.Table, arch.Architecture, *dataset.Dataset, error) {
-	a, err := m.factory.Searched(ctx, &m.search)
+	open := func() (arch.Architecture, error) { return m.factory.Searched(ctx, &m.search) }
+	a, err := open()
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -45,6 +46,9 @@ func (m *measured) table(ctx context.Context) (*logic.Table, arch.Architecture, 
 		data, err = datastore.Folder(ctx, d, kernel, "--records", m.records)
 	}
 	if err != nil {
+		return nil, nil, nil, err
+	}
+	if a, err = m.factory.Beside(data.Timing(), a, open); err != nil {
 		return nil, nil, nil, err
 	}
 	base, err := m.query.Base(m.factory.Settings.DType)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
@@ -22,6 +23,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
 // BenchOptions are what the command line says.
@@ -70,7 +72,7 @@ func NewBench(f *session.Factory) *cobra.Command {
 	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure first, with the executor plugin `NAME`, as in cuda")
 	cmd.Flags().StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
-	cmd.Flags().BoolVar(&o.WarmL2, "warm-l2", false, "measure without flushing the L2 before each run")
+	registerWarm(cmd.Flags(), &o.WarmL2)
 	cmd.Flags().BoolVar(&o.RetryFailed, "retry-failed", false,
 		"with --executor, measure again what has failed or did not end in time")
 	cmd.Flags().BoolVar(&o.Mend, "mend", false,
@@ -89,7 +91,9 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	a, err := beside(o.Factory, &o.WarmL2, func() (arch.Architecture, error) {
+		return o.Factory.Searched(ctx, &o.Query.Search)
+	})
 	if err != nil {
 		return err
 	}
@@ -115,6 +119,19 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 		}
 	}
 	return list.Failures.Err()
+}
+
+// registerWarm adds the old form of --timing alone.
+func registerWarm(flags *pflag.FlagSet, warm *bool) {
+	flags.BoolVar(warm, "warm-l2", false, "old form of --timing alone")
+	_ = flags.MarkHidden("warm-l2") // it exists: the line above added it
+}
+
+// beside opens the model in the timing of what is measured: events, or alone, which leaves the L2 warm.
+func beside(f *session.Factory, warm *bool, open func() (arch.Architecture, error)) (arch.Architecture, error) {
+	*warm = *warm || f.Settings.Timing == string(timing.Alone)
+	conditions := dataset.Conditions{WarmL2: *warm}
+	return f.Beside(conditions.Timing(), nil, open)
 }
 
 // compare scores the problems of a group against its data set, and writes the outcome.

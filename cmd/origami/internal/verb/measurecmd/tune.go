@@ -75,7 +75,7 @@ func NewTune(f *session.Factory) *cobra.Command {
 	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, those of earlier runs included")
 	flags.StringVar(&o.Logic, "logic", "", "write the picks as a library logic to this `FILE`")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would be measured, and measure nothing")
-	flags.BoolVar(&o.WarmL2, "warm-l2", false, "measure without flushing the L2 before each run")
+	registerWarm(flags, &o.WarmL2)
 	flags.BoolVar(&o.RetryFailed, "retry-failed", false,
 		"with --executor, measure again what has failed or did not end in time")
 	return cmd
@@ -90,7 +90,7 @@ func Tune(ctx context.Context, o *TuneOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := o.Factory.Architecture(ctx)
+	a, err := beside(o.Factory, &o.WarmL2, func() (arch.Architecture, error) { return o.Factory.Architecture(ctx) })
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ func predicted() table.Columns[row] {
 		table.Col("-|model|-", func(r *row) string { return r.Arch.Model }),
 		table.Col("-|kernel|-", func(r *row) string { return r.Kernel }),
 		table.Col("-|rung|-", func(r *row) arch.Rung { return r.Arch.Rung }),
+		table.Col("-|timing|-", func(r *row) string { return r.Arch.Timing }),
 		known("-|cycles|-", func(r *row) float64 { return float64(r.Estimate.Cycles) }),
 		known("-|seconds|-", func(r *row) float64 { return float64(r.Seconds(r.Entry)) }),
 		known("-|tflops|-", func(r *row) float64 { return float64(r.Rate(r.Entry)) / 1e12 }),

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
 // auto is the --measure that leaves the number to the model's uncertainty.
@@ -27,7 +28,11 @@ func (o *SelectOptions) runMeasured(ctx context.Context) error {
 		return err
 	}
 	defer list.Close()
-	side, err := o.Factory.Side(ctx, &o.Query.Search)
+	var side ask.Contender
+	_, err = o.Factory.Beside(timing.Events, nil, func() (_ arch.Architecture, err error) {
+		side, err = o.Factory.Side(ctx, &o.Query.Search)
+		return side.Model, err
+	})
 	if err != nil {
 		return err
 	}

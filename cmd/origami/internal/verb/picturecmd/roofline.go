@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
 // RooflineShort says what the command answers.
@@ -146,6 +147,11 @@ func (o *RooflineOptions) open(ctx context.Context) ([]ask.Contender, error) {
 	if len(targets) > 1 && o.Records != "" {
 		return nil, diag.Inputf("a folder has the times of one device, and %d are given", len(targets)).At("--records").
 			Do("name one with --arch, or use --measured for the shipped ones")
+	}
+	if o.measured() {
+		for i := range targets {
+			targets[i].Timing = timing.Events
+		}
 	}
 	return f.Sides(ctx, targets, &o.Query.Search)
 }

@@ -44,7 +44,13 @@ func (b *builder) evaluated(ctx context.Context, s *subject, first bool) (*verdi
 	for i, p := range records.Problems {
 		list[i].Problem = p
 	}
-	scored, err := ask.Score(ctx, s.Model, records, list, func(int) {}, func(string, error) {})
+	of := s.Found
+	of.Timing = records.Timing()
+	model, err := b.Factory.Open(ctx, &of)
+	if err != nil {
+		return nil, err
+	}
+	scored, err := ask.Score(ctx, model, records, list, func(int) {}, func(string, error) {})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,149 @@
+package timing
+
+import (
+	"context"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Option is the option of a model that predicts several timings by itself. The others are converted.
+const Option = "timing"
+
+// Term is the name of the term that leads from a model's own total to the total in another timing.
+const Term = "timing"
+
+// In returns an architecture that answers in a timing. It is a itself if the model predicts that timing already, if it
+// only ranks, or if it does not say what its times are of. The total gets a further share, Term. The order of
+// configurations stays, because Convert rises with the time.
+func In(a arch.Architecture, to Timing) arch.Architecture {
+	d := a.Describe()
+	from := Timing(d.Timing)
+	if from == to || from.Meaning() == "" || d.RanksOnly {
+		return a
+	}
+	c := &converted{Architecture: a, total: slices.IndexFunc(d.Terms, func(t arch.Term) bool {
+		return t.Kind == arch.KindTotal && t.Unit == "cycles"
+	})}
+	described := *d
+	described.Timing, described.Conversion = string(to), &conversion{New(a, Reference()), from, to}
+	if c.total >= 0 {
+		terms := slices.Clone(d.Terms)
+		total := &terms[c.total]
+		total.Formula = "(" + total.Formula + ") + " + Term
+		described.Terms = append(terms, arch.Term{Name: Term, Unit: total.Unit, Kind: arch.KindShare,
+			Formula: "rule: the total in timing " + string(to) + ", less the model's own, which is in timing " + string(from),
+			Doc:     "what the clock counts and the caches hold, other than the model assumes", Source: "docs/timings.md"})
+	}
+	c.description = &described
+	if r, ok := a.(selector.Ranker); ok {
+		return &ranker{c, r}
+	}
+	return c
+}
+
+// conversion leads from one timing to another on a device.
+type conversion struct {
+	device   *Device
+	from, to Timing
+}
+
+// Own implements arch.Conversion.
+func (c *conversion) Own(t unit.Seconds, p gemm.Problem) unit.Seconds {
+	return c.device.Convert(t, &p, c.to, c.from)
+}
+
+// Stated implements arch.Conversion.
+func (c *conversion) Stated(own unit.Seconds, p gemm.Problem) unit.Seconds {
+	return c.device.Convert(own, &p, c.from, c.to)
+}
+
+// converted is an architecture whose times are converted.
+type converted struct {
+	arch.Architecture
+	description *arch.Description
+	total       int // the position of the total among the model's terms, negative if none is in cycles
+}
+
+// Describe implements arch.Architecture.
+func (c *converted) Describe() *arch.Description { return c.description }
+
+// Estimate implements arch.Architecture.
+func (c *converted) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	return c.state(dst, &p, c.Architecture.Estimate(ctx, dst, p, cfgs))
+}
+
+// EstimateFastest implements arch.FastestEstimator.
+func (c *converted) EstimateFastest(
+	ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config, top int,
+) error {
+	fast, ok := c.Architecture.(arch.FastestEstimator)
+	if !ok {
+		return c.Estimate(ctx, dst, p, cfgs)
+	}
+	return c.state(dst, &p, fast.EstimateFastest(ctx, dst, p, cfgs, top))
+}
+
+func (c *converted) state(estimates []arch.Estimate, p *gemm.Problem, err error) error {
+	if err == nil {
+		for i := range estimates {
+			if e := &estimates[i]; e.Reject == "" {
+				e.Cycles = c.stated(e.Cycles, p)
+			}
+		}
+	}
+	return err
+}
+
+func (c *converted) stated(cycles unit.Cycles, p *gemm.Problem) unit.Cycles {
+	clock := c.description.Clock
+	return unit.Cycles(float64(c.description.Conversion.Stated(cycles.At(clock), *p)) * float64(clock))
+}
+
+// Terms implements arch.Architecture.
+func (c *converted) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
+	if c.total < 0 {
+		return c.Architecture.Terms(ctx, dst, p, cfgs)
+	}
+	n := len(c.description.Terms)
+	own := make([]float64, len(cfgs)*(n-1))
+	if err := c.Architecture.Terms(ctx, own, p, cfgs); err != nil {
+		return err
+	}
+	for i := range cfgs {
+		row := dst[i*n : (i+1)*n]
+		copy(row, own[i*(n-1):(i+1)*(n-1)])
+		if total := row[c.total]; total > 0 && total < arch.RejectedTotal {
+			row[c.total] = float64(c.stated(unit.Cycles(total), &p))
+			row[n-1] = row[c.total] - total
+		} else {
+			row[n-1] = 0
+		}
+	}
+	return nil
+}
+
+// ranker is converted for a model that ranks at once.
+type ranker struct {
+	*converted
+	selector.Ranker
+}
+
+// Rank implements selector.Ranker.
+func (r *ranker) Rank(ctx context.Context, q selector.Request) ([]selector.Result, error) {
+	results, err := r.Ranker.Rank(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for i := range results {
+		for j := range results[i].Entries {
+			if e := &results[i].Entries[j].Estimate; e.Reject == "" {
+				e.Cycles = r.stated(e.Cycles, &q.Problems[i])
+			}
+		}
+	}
+	return results, nil
+}

@@ -19,6 +19,8 @@ type Way struct {
 	Model string `json:"model"`
 	// as in the answer
 	Config gemm.Config `json:"config"`
+	// what the time is of: as in the answer, unless this model does not say
+	Timing string `json:"timing,omitempty"`
 	// the predicted time
 	Seconds float64 `json:"seconds"`
 	// the low and the high end of the time, if the way is `validated`
@@ -37,7 +39,8 @@ type Way struct {
 func (a *Ranking) way() Way {
 	e := &a.Entries[0]
 	pick := a.Pick(e)
-	return Way{Kernel: a.Kernel, Model: a.Arch.Model, Config: pick.Config, Seconds: pick.Predicted.Seconds,
+	return Way{Kernel: a.Kernel, Model: a.Arch.Model, Config: pick.Config, Timing: a.Arch.Timing,
+		Seconds: pick.Predicted.Seconds,
 		Interval: pick.Predicted.Interval, IntervalLevel: pick.Predicted.IntervalLevel,
 		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...), Checked: a.checked(e)}
 }

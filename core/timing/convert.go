@@ -49,6 +49,8 @@ type Device struct {
 	// reach, in B/s.
 	Caches           unit.Bytes
 	L2Rate, DRAMRate float64
+	// DRAMPeak is the bandwidth of the data sheet, 0 if it is unknown.
+	DRAMPeak float64
 	// Peak returns the dense rate of a type in FLOP/s, 0 if it is unknown.
 	Peak func(gemm.DType) unit.FlopsPerSecond
 }
@@ -70,6 +72,9 @@ func New(a arch.Architecture, c Constants) *Device {
 		}
 	}
 	for _, c := range d.Ceilings {
+		if c.Level == arch.AtDRAM {
+			device.DRAMPeak = c.Limit
+		}
 		if c.Level == arch.AtL2 && c.Roof() > 0 {
 			device.L2Rate = c.Roof()
 		}
@@ -138,10 +143,14 @@ func (w *work) transfers(t Timing) (seconds, cold float64) {
 	return moved/w.DRAMRate + (w.a+w.b+w.c-moved)/w.L2Rate, b
 }
 
-// least is the least time of Model: launch and transfers.
+// least is a hundredth more than the time of Model in which the data sheet's bandwidth of DRAM moves the bytes.
 func (w *work) least() unit.Seconds {
-	transfers, _ := w.transfers(Model)
-	return w.Launch + unit.Seconds(transfers)
+	faster := *w
+	device := *w.Device
+	device.DRAMRate = max(device.DRAMRate, device.DRAMPeak)
+	faster.Device = &device
+	transfers, _ := faster.transfers(Model)
+	return 1.01 * (w.Launch + unit.Seconds(transfers))
 }
 
 // below is a time near the least time of a timing for one that is shorter than the least of another. A hundredth keeps
@@ -207,16 +216,19 @@ func (w *work) model(t unit.Seconds, from Timing) unit.Seconds {
 		}
 		return high
 	}
-	least := w.least()
-	if of := w.in(from, least); t <= of {
-		return below(least, t, of)
-	}
-	t -= w.clocked(0, from)
 	of := from.Base()
 	if of == Model {
-		return t
+		least, extra := w.least(), w.clocked(0, from)
+		if t <= least+extra {
+			return below(least, t, least+extra)
+		}
+		return t - extra
 	}
 	before, cold := w.transfers(Model)
 	after, still := w.transfers(of)
+	t -= w.clocked(0, from)
+	if least := w.Launch + unit.Seconds(after) + unit.Seconds(still-cold)*w.First; t <= least {
+		return below(w.Launch+unit.Seconds(before), t, least)
+	}
 	return w.Launch + fourth(float64(t-unit.Seconds(still-cold)*w.First-w.Launch), -after, before)
 }

@@ -40,7 +40,7 @@ func (a *Ranking) way() Way {
 	e := &a.Entries[0]
 	pick := a.Pick(e)
 	return Way{Kernel: a.Kernel, Model: a.Arch.Model, Config: pick.Config, Timing: a.Arch.Timing,
-		Seconds: pick.Predicted.Seconds,
+		Seconds:  pick.Predicted.Seconds,
 		Interval: pick.Predicted.Interval, IntervalLevel: pick.Predicted.IntervalLevel,
 		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...), Checked: a.checked(e)}
 }

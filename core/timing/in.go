@@ -35,8 +35,8 @@ func In(a arch.Architecture, to Timing) arch.Architecture {
 		total := &terms[c.total]
 		total.Formula = "(" + total.Formula + ") + " + Term
 		described.Terms = append(terms, arch.Term{Name: Term, Unit: total.Unit, Kind: arch.KindShare,
-			Formula: "rule: the total in timing " + string(to) + ", less the model's own, which is in timing " + string(from),
-			Doc:     "what the clock counts and the caches hold, other than the model assumes", Source: "docs/timings.md"})
+			Formula: "rule: the total in timing " + string(to) + " less the total in timing " + string(from),
+			Doc:     "what the timing leaves out or adds", Source: "docs/timings.md"})
 	}
 	c.description = &described
 	if r, ok := a.(selector.Ranker); ok {

@@ -110,7 +110,7 @@ func TestNewPlugin(t *testing.T) {
 		t.Logf("%6.2f s  %s", time.Since(start).Seconds(), line)
 	}
 	t.Logf("%6.2f s  in all", time.Since(begin).Seconds())
-	if !strings.Contains(last, "gfx-new\tabstract\troofline\ttiled\tspec\t8388608\t") {
+	if !strings.Contains(last, "gfx-new\tabstract\troofline\ttiled\tspec\t\t8388608\t") {
 		t.Errorf("the answer is %s", last)
 	}
 	if out := w.run("gofmt -l . && go vet ./..."); out != "" {

@@ -129,9 +129,10 @@ func TestColours(t *testing.T) {
 	}{
 		"rank": {args: rank, best: 1, want: `(?s) 1  \x1b\[1m\x1b\[32m\d+x\d+x\d+ w[^\x1b]*\x1b\[0m .*` +
 			`\x1b\[33mlatency\x1b\[0m.* 2  \d+x\d+x\d+ w`},
-		"one problem":  {args: one + "a100,h200", best: 1, want: `fastest +- +\x1b\[1m\x1b\[32mlead \d+\.\d+\x1b\[0m`},
+		"one problem": {args: one + "a100,h200 --kernel library", best: 1,
+			want: `fastest +- +\x1b\[1m\x1b\[32mlead \d+\.\d+\x1b\[0m`},
 		"one in doubt": {args: one + "a100,mi300x", want: `fastest +- +lead \d+\.\d+ \?`},
-		"many": {args: "compare --arch a100,h200 --problems " + problems, best: 1,
+		"many": {args: "compare --arch a100,h200 --kernel library --problems " + problems, best: 1,
 			want: `(?s)fp16 .*\x1b\[1m\x1b\[32mh200\x1b\[0m.*fp32 .* h200 \?`},
 		"error":          {args: "--arch sm89 rank -m 64", want: `^\x1b\[1m\x1b\[31morigami:\x1b\[0m -n and -k are missing`},
 		"NO_COLOR":       {args: rank, env: "NO_COLOR=1", want: ` 1  \d+x`},

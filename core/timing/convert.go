@@ -143,14 +143,18 @@ func (w *work) transfers(t Timing) (seconds, cold float64) {
 	return moved/w.DRAMRate + (w.a+w.b+w.c-moved)/w.L2Rate, b
 }
 
-// least is a hundredth more than the time of Model in which the data sheet's bandwidth of DRAM moves the bytes.
+// least is a hundredth more than the time of Model that the data sheet allows: the bandwidth of DRAM, and the rate of the
+// matrix units.
 func (w *work) least() unit.Seconds {
 	faster := *w
 	device := *w.Device
 	device.DRAMRate = max(device.DRAMRate, device.DRAMPeak)
 	faster.Device = &device
-	transfers, _ := faster.transfers(Model)
-	return 1.01 * (w.Launch + unit.Seconds(transfers))
+	seconds, _ := faster.transfers(Model)
+	if w.peak > 0 {
+		seconds = max(seconds, w.flops/w.peak)
+	}
+	return 1.01 * (w.Launch + unit.Seconds(seconds))
 }
 
 // below is a time near the least time of a timing for one that is shorter than the least of another. A hundredth keeps

@@ -42,9 +42,8 @@ type Contest struct {
 	Answers []Ranking
 }
 
-// Compare asks all sides about all problems, with the terms of their picks, and with the other ways if ways is set. done
-// is told how many predictions are made.
-// What is wrong with a side is in it, and in its answers.
+// Compare asks all sides about all problems, with the terms of their picks, and with the other ways if ways is set.
+// done is told how many predictions are made. What is wrong with a side is in it, and in its answers.
 func Compare(ctx context.Context, sides []Contender, list []problems.Problem, ways bool,
 	done func(predictions int),
 ) ([]Contest, error) {
@@ -147,8 +146,8 @@ func (c *Contest) before(i, j int) bool {
 	return ok && also && high < low
 }
 
-// Shared returns the first kernel family that all sides with an answer have a time for. It is empty if there is none, or
-// if all answer with one family as it is.
+// Shared returns the first kernel family that all sides with an answer have a time for. It is empty if there is none,
+// or if all answer with one family as it is.
 func (c *Contest) Shared() string {
 	has := func(a *Ranking, family string) bool {
 		return a.Kernel == family || slices.ContainsFunc(a.Ways, func(way *Ranking) bool { return way.Kernel == family })

@@ -158,8 +158,8 @@ func (c *Contender) again(ctx context.Context, q Question, i int, a *Ranking) {
 }
 
 // askWays begins to ask the other families about problems. The function that it returns waits for their rankings, with
-// the picks, for each problem, the fastest family first. A family without a time for a problem is left out, whatever the
-// reason. There are none beside a model that gives no times.
+// the picks, for each problem, the fastest family first. A family without a time for a problem is left out, whatever
+// the reason. There are none beside a model that gives no times.
 func (c *Contender) askWays(ctx context.Context, list []gemm.Problem) func() [][]*Ranking {
 	if c.Describe().RanksOnly {
 		return func() [][]*Ranking { return nil }

@@ -145,9 +145,9 @@ func (t *Target) describes(h *hw.Header) bool {
 		slices.ContainsFunc(h.Aliases, func(alias string) bool { return strings.EqualFold(alias, device) }))
 }
 
-// Common returns the model that all targets have, and otherwise a class that all have a model of. Of several models it is
-// the one whose last place among the models of a target is the best, whatever the order of the targets. It is empty if
-// the targets have no class in common.
+// Common returns the model that all targets have, and otherwise a class that all have a model of. Of several models it
+// is the one whose last place among the models of a target is the best, whatever the order of the targets. It is empty
+// if the targets have no class in common.
 func Common(targets []Found) string {
 	best, place := "", 0
 	for _, model := range targets[0].Arch.Models {

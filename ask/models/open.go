@@ -56,7 +56,8 @@ func (f *Found) Open(ctx context.Context, s Source) (arch.Architecture, error) {
 	return f.timed(ctx, s, a)
 }
 
-// timed returns an opened model that answers in the timing of the target. A model with an option for it is opened again.
+// timed returns an opened model that answers in the timing of the target. A model with an option for it is opened
+// again.
 func (f *Found) timed(ctx context.Context, s Source, a arch.Architecture) (arch.Architecture, error) {
 	option := timing.Timing(f.OpenRequest.Options[timing.Option])
 	d, to := a.Describe(), cmp.Or(f.Timing, option, timing.Model)

@@ -40,8 +40,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Behind a name, what the plugin declares is an option, and all else a number of the hardware. Both win over what stands
-// in the target.
+// Behind a name, what the plugin declares is an option, and all else a number of the hardware. Both win over what
+// stands in the target.
 func TestSettings(t *testing.T) {
 	for _, c := range []struct{ words, want string }{
 		{"one:release=early,clock=1.5GHz", "map[release:early scheme:row] map[clock:{1.5 GHz} units:{2 }]"},
@@ -118,5 +118,6 @@ func TestDeviceFile(t *testing.T) {
 type chips struct{ arch.Provider }
 
 func (chips) Manifest() arch.Manifest {
-	return arch.Manifest{Name: "chips", Options: []arch.Option{{Key: "release"}, {Key: "scheme"}}, Archs: []arch.ArchEntry{{ID: "chip", Devices: []arch.DeviceEntry{{ID: "one"}}}}}
+	return arch.Manifest{Name: "chips", Options: []arch.Option{{Key: "release"}, {Key: "scheme"}},
+		Archs: []arch.ArchEntry{{ID: "chip", Devices: []arch.DeviceEntry{{ID: "one"}}}}}
 }

@@ -143,8 +143,8 @@ func (w *work) transfers(t Timing) (seconds, cold float64) {
 	return moved/w.DRAMRate + (w.a+w.b+w.c-moved)/w.L2Rate, b
 }
 
-// least is a hundredth more than the time of Model that the data sheet allows: the bandwidth of DRAM, and the rate of the
-// matrix units.
+// least is a hundredth more than the time of Model that the data sheet allows: the bandwidth of DRAM, and the rate of
+// the matrix units.
 func (w *work) least() unit.Seconds {
 	faster := *w
 	device := *w.Device

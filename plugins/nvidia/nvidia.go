@@ -25,8 +25,8 @@ import (
 // Vendor is the vendor in device files.
 const Vendor = "NVIDIA"
 
-// models lists the modelled architectures with their models, the default first: of kernels that a user can configure and
-// that reach the matrix units, and otherwise of the library. No family here uses the tcgen05 of SM100.
+// models lists the modelled architectures with their models, the default first: of kernels that a user can configure
+// and that reach the matrix units, and otherwise of the library. No family here uses the tcgen05 of SM100.
 var models = []struct {
 	sm     *gpu.SM
 	models []func(*gpu.SM) catalog.Model

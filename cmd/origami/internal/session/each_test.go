@@ -51,7 +51,8 @@ func TestInterruptIsNoRowsError(t *testing.T) {
 	}
 	problems.Failures.ctx = ctx
 	cancelling := &interruptedArch{Architecture: toy, cancel: cancel}
-	err = f.AskEach(ctx, &ask.Contender{Model: cancelling}, problems, ask.Question{}, func(*ask.Ranking) error { return nil })
+	contender := &ask.Contender{Model: cancelling}
+	err = f.AskEach(ctx, contender, problems, ask.Question{}, func(*ask.Ranking) error { return nil })
 	if !errors.Is(err, context.Canceled) || strings.Contains(stderr.String(), "canceled") {
 		t.Errorf("got %v, %q", err, stderr.String())
 	}

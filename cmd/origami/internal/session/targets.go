@@ -345,7 +345,8 @@ func checkOptions(options map[string]string, targets []models.Found) error {
 func declared(f *models.Found, options map[string]string) map[string]string {
 	all := maps.Clone(f.OpenRequest.Options)
 	for key, value := range options {
-		if _, own := all[key]; own || !slices.ContainsFunc(f.Manifest.Options, func(o arch.Option) bool { return o.Key == key }) {
+		declares := slices.ContainsFunc(f.Manifest.Options, func(o arch.Option) bool { return o.Key == key })
+		if _, own := all[key]; own || !declares {
 			continue
 		}
 		if all == nil {

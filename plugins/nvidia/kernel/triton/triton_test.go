@@ -42,8 +42,9 @@ func TestCheckShape(t *testing.T) {
 	}
 }
 
-// Configurations that ran on a device and won there are not refused. The winners are of vLLM's tables (Apache-2.0): batch_invariant_configs.py, "ada" and "hopper", measured
-// on an RTX 4090 D and an H20, and fused_moe/configs of the A100 and the L40S, those with most shared memory.
+// Configurations that ran on a device and won there are not refused. The winners are of vLLM's tables (Apache-2.0):
+// batch_invariant_configs.py, "ada" and "hopper", measured on an RTX 4090 D and an H20, and fused_moe/configs of the
+// A100 and the L40S, those with most shared memory.
 func TestPublishedWinnersRun(t *testing.T) {
 	type winner struct{ m, n, k, warps, stages int }
 	for _, device := range []struct {

@@ -154,7 +154,7 @@ func (w *work) least() unit.Seconds {
 	if w.peak > 0 {
 		seconds = max(seconds, w.flops/w.peak)
 	}
-	return 1.01 * (w.Launch + unit.Seconds(seconds))
+	return 1.01 * unit.Seconds(seconds)
 }
 
 // below is a time near the least time of a timing for one that is shorter than the least of another. A hundredth keeps

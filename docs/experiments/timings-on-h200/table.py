@@ -1,4 +1,4 @@
-"""The tables of README.md from result.jsonl. Needs nothing but Python.
+"""The tables of README.md from result.jsonl and unseen.jsonl. Needs nothing but Python.
 
     python3 table.py
 """
@@ -41,8 +41,32 @@ def line(rows, family):
     return launch, 1 / slope, [(model + launch + slope * x) / events for x, events, model in points]
 
 
+def read(name):
+    return [json.loads(x) for x in (pathlib.Path(__file__).parent / name).read_text().splitlines()][1:]
+
+
+def unseen():
+    """Predicted against measured of sizes that nothing was fitted to, in two timings, and the family named fastest."""
+    rows = read("unseen.jsonl")
+    print("\n| unseen sizes | " + " | ".join(FAMILIES) + " | fastest named |\n| --- |" + " --- |" * 5)
+    for timing in ("model", "events"):
+        cells = []
+        for f in FAMILIES:
+            ratios = [r["predicted"][PREDICTED.get(f, f)][timing] / r["seconds"][f][timing] for r in rows]
+            error = math.expm1(statistics.median(abs(math.log(x)) for x in ratios))
+            cells.append(f"{geomean(ratios):.2f}, {100 * error:.1f} %, {within(ratios, 1.1):.0f} %")
+        named = leads = 0
+        for r in rows:
+            measured = sorted((r["seconds"][f][timing], f) for f in FAMILIES[:3])
+            if measured[1][0] >= 1.05 * measured[0][0]:
+                leads += 1
+                pick = min(FAMILIES[:3], key=lambda f: r["predicted"][PREDICTED.get(f, f)][timing])
+                named += pick == measured[0][1]
+        print(f"| `{timing}` | " + " | ".join(cells) + f" | {named} of {leads} |")
+
+
 def main():
-    rows = [json.loads(x) for x in (pathlib.Path(__file__).parent / "result.jsonl").read_text().splitlines()][1:]
+    rows = read("result.jsonl")
     print("| time ÷ model's | " + " | ".join(FAMILIES) + " |\n| --- |" + " --- |" * 4)
     for timing in TIMINGS:
         cells = []
@@ -61,6 +85,7 @@ def main():
     for f in FAMILIES:
         launch, bandwidth, ratios = line(rows, f)
         print(f"| {f} | {launch * 1e6:.2f} | {bandwidth / 1e12:.1f} | {within(ratios, 1.05):.0f} % | {within(ratios, 1.1):.0f} % |")
+    unseen()
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ func refinedDevices(t *testing.T) (list []device) {
 		for _, d := range a.Devices {
 			for _, k := range a.Kernels {
 				if k != library.Family && k != sgemm.Family { // other models of the same name
-					list = append(list, device{arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: "refined"}, k})
+					list = append(list, device{arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: "refined", Kernel: k}, k})
 				}
 			}
 		}

@@ -3,9 +3,11 @@
 package limit
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 )
 
 // Size is a number of bytes.
@@ -91,9 +93,20 @@ func (l *reader) exceeded() error {
 		What: fmt.Sprintf("it is larger than %v, the most that is read of such a file", l.most)}
 }
 
-// ReadAll reads r whole.
+// ReadAll reads r whole. A file's text is in memory once: its size is known beforehand.
 func ReadAll(r io.Reader, name string, most Size, fix string) ([]byte, error) {
-	return io.ReadAll(Reader(r, name, most, fix))
+	limited := Reader(r, name, most, fix)
+	f, ok := r.(fs.File)
+	if !ok {
+		return io.ReadAll(limited)
+	}
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 { // a pipe's is 0
+		return io.ReadAll(limited)
+	}
+	text := bytes.NewBuffer(make([]byte, 0, min(info.Size(), int64(most))+bytes.MinRead))
+	_, err = text.ReadFrom(limited)
+	return text.Bytes(), err
 }
 
 // Exceeded returns the *ExceededError in err's chain, nil if there is none.

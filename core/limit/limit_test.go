@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/iotest"
 
 	"github.com/origami-gemm/origami/core/diag"
@@ -52,6 +53,29 @@ func TestReader(t *testing.T) {
 	_, err := limit.ReadAll(iotest.ErrReader(io.ErrUnexpectedEOF), "f", 1, "")
 	if !errors.Is(err, io.ErrUnexpectedEOF) || limit.Exceeded(err) != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A file is in memory once, however large it is.
+func TestReadAllOfAFile(t *testing.T) {
+	text := bytes.Repeat([]byte("0123456789abcdef"), 1<<18)
+	files := fstest.MapFS{"large.csv": {Data: text}}
+	f, err := files.Open("large.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := limit.ReadAll(f, "large.csv", limit.Records, "")
+	if err != nil || !bytes.Equal(got, text) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	if cap(got) > len(text)+bytes.MinRead {
+		t.Errorf("%d bytes are held for %d", cap(got), len(text))
+	}
+	if f, err = files.Open("large.csv"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = limit.ReadAll(f, "large.csv", 10, "split it"); len(got) != 10 || limit.Exceeded(err) == nil {
+		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 }
 

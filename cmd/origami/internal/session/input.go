@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,14 +79,19 @@ func OpenFile(ctx context.Context, name string) (io.ReadCloser, error) {
 		if o.err != nil {
 			return nil, o.err
 		}
-		return struct {
-			io.Reader
-			io.Closer
-		}{Reader(ctx, o.file), o.file}, nil
+		return file{Reader(ctx, o.file), o.file}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
+
+// file reads until its context ends.
+type file struct {
+	io.Reader
+	fs.File
+}
+
+func (f file) Read(p []byte) (int, error) { return f.Reader.Read(p) }
 
 // source is a file that the user named: what the errors call it, where they place it, and what they advise if it is too
 // large or cannot be read.

@@ -134,6 +134,7 @@ func TestEveryNumberSaysWhereItComesFrom(t *testing.T) {
 var nvidiaUnits = map[string]string{
 	"num_sms": "1", "dies": "1", "l2_bytes": "B", "shared_memory_bytes": "B", "register_file": "1",
 	"registers_per_thread": "1", "tensor_cores_per_sm": "1", "clock": "Hz", "dram_bandwidth": "B/s", "tdp": "W",
+	"dram_ecc": "1", "clock_loaded": "Hz",
 	"peak_fp16": "FLOP/s", "peak_bf16": "FLOP/s", "peak_fp32": "FLOP/s", "peak_tf32": "FLOP/s",
 	"peak_fp8": "FLOP/s", "peak_int8": "FLOP/s", "peak_fp4": "FLOP/s",
 	"l2_perf_ratio": "B/cycle", "dram_perf_ratio": "B/cycle", "dram_bw_coeff": "1",
@@ -143,6 +144,9 @@ var nvidiaUnits = map[string]string{
 // perArchitecture are the parameters that some NVIDIA architectures do not have: types, and dies. All devices of an
 // architecture have the same.
 var perArchitecture = []string{"dies", "peak_bf16", "peak_tf32", "peak_fp8", "peak_int8", "peak_fp4"}
+
+// perBoard are the parameters that some boards do not have.
+var perBoard = []string{"dram_ecc", "clock_loaded"}
 
 // forMMA are the parameters that only models of mma.sync kernels need.
 var forMMA = []string{"l2_perf_ratio", "dram_perf_ratio", "dram_bw_coeff", "hbm_latency_penalty", "mma_latency"}
@@ -184,6 +188,11 @@ func TestNVIDIAFilesAreCompleteAndPlausible(t *testing.T) {
 		ofMMA := !slices.Contains(missing, forMMA[0])
 		if !ofMMA {
 			missing = append(slices.Clone(missing), forMMA...)
+		}
+		for _, name := range perBoard {
+			if !has(s, name) {
+				missing = append(slices.Clone(missing), name)
+			}
 		}
 		checkNames(t, s, nvidiaUnits, missing)
 

@@ -24,15 +24,15 @@ type kernels struct {
 func kernelsOf(g terms.Generation, scheme string) kernels {
 	k := kernels{
 		sides: []int{16, 32, 64, 128, 256}, leastSide: 64, mostSums: 128 * 256,
-		splits:  []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64},
-		unsplit: []gemm.DType{gemm.INT8, gemm.FP4}, // cuBLAS; TensorRT-LLM
+		splits: []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64},
 	}
 	switch g {
 	case terms.CDNA1, terms.CDNA2, terms.CDNA3, terms.CDNA4: // 512 registers per lane, half of them for sums
 		k.mostSums = 256 * 256
-		k.unsplit = nil
-	case terms.GCN5:
-		k.unsplit = nil
+	case terms.Hopper: // cuBLAS, as measured
+		k.unsplit = []gemm.DType{gemm.INT8}
+	case terms.Blackwell, terms.BlackwellConsumer: // TensorRT-LLM
+		k.unsplit = []gemm.DType{gemm.FP4}
 	default:
 	}
 	if strings.TrimSuffix(scheme, quantises) == "block128" { // DeepGEMM, TensorRT-LLM, Composable Kernel

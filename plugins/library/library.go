@@ -6,6 +6,7 @@ package library
 
 import (
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
@@ -43,6 +44,10 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	numbers, err := machine.numbers()
 	if err != nil {
 		return nil, err
+	}
+	if o.release == Early && !terms.HasEarly(machine.Generation) {
+		return nil, diag.Inputf("no speeds of an early release are known on the %s", machine.Description.DeviceName).
+			At("option").Do("leave release=%s out", o.release)
 	}
 	m := newModel(machine, numbers, o, nil)
 	m.Description.Uncertainty = checked.Of(m.Description.ID(), Name, o.scheme, o.release)
@@ -97,6 +102,29 @@ func (m *Model) With(values map[string]float64) (*Model, error) {
 		return nil, err
 	}
 	return newModel(m.machine, numbers, m.options, values), nil
+}
+
+// Fastest is what the library takes: the least time of its kernels. It is 0 for a problem that the model refuses.
+func (m *Model) Fastest(p gemm.Problem) unit.Seconds {
+	if m.Supports(&p) != nil {
+		return 0
+	}
+	e, fastest := evaluation{model: m}, unit.Cycles(0)
+	e.Problem(p)
+	c := gemm.Config{Kernel: Family, BlockK: depthBytes * 8 / p.DType.Bits()}
+	for _, c.BlockM = range e.kernels.sides {
+		for _, c.BlockN = range e.kernels.sides {
+			for _, c.SplitK = range e.kernels.splits {
+				if e.Config(&c) != "" {
+					continue
+				}
+				if t := e.Estimate().Cycles; fastest == 0 || t < fastest {
+					fastest = t
+				}
+			}
+		}
+	}
+	return fastest.At(m.Description.Clock)
 }
 
 // types are those that the machine multiplies.

@@ -309,3 +309,17 @@ func BenchmarkEstimate(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(dst)), "ns/estimate")
 }
+
+// A release without times is refused in one sentence, and not answered with those of another.
+func TestEarlyReleases(t *testing.T) {
+	for device, known := range map[string]bool{
+		"gfx942@mi300x": true, "sm90@h100": true, "sm80@a100": true, "sm86@a40": true,
+		"gfx950@mi355x": false, "gfx90a@mi210": false, "sm100@b200": false,
+	} {
+		id, of, _ := strings.Cut(device, "@")
+		_, err := open(t, arch.OpenRequest{Arch: id, Device: of, Options: map[string]string{"release": "early"}})
+		if known != (err == nil) || err != nil && !strings.Contains(err.Error(), "no speeds of an early release are known") {
+			t.Errorf("%s: %v", device, err)
+		}
+	}
+}

@@ -28,16 +28,24 @@ var Options = []arch.Option{
 			"elements along K; of fp4, per 16 or 32 elements, whatever is asked for; with +quant the time has the " +
 			"quantising of A in it, with +preshuffle the kernel has arranged B before",
 	},
-	{
-		Key: "release", Default: current, Values: []string{current, "early"},
-		Doc: "of the kernel family library, early is a library of the first year of a generation of GPUs, which later " +
-			"ones overtook",
-	},
+	Release,
 }
+
+// Release is the option of the models of a vendor's libraries.
+var Release = arch.Option{
+	Key: "release", Default: Current, Values: []string{Current, Early},
+	Doc: "of the kernel families library and tensile, early is a library of the first year of a generation of GPUs, " +
+		"which later ones overtook",
+}
+
+// The releases.
+const (
+	Current = "current"
+	Early   = "early"
+)
 
 const (
 	perTensor = "tensor"
-	current   = "current"
 	quantises = "+quant"
 )
 

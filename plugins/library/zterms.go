@@ -70,17 +70,26 @@ type device struct {
 	part9               float64 // 1 / (dram_rate * write_share)
 	part10              float64 // cta_seconds * clock
 	part11              float64 // 1 / store_rate
-	part13              float64 // split_seconds * clock
-	part12              float64 // 1 / reduce_rate
-	part14              float64 // wide_share * (l2_size + mall_size)
-	part17              float64 // quantise_seconds * clock
-	part16              float64 // 1 / (units * quantise_rate)
-	part15              float64 // dram_rate * quantise_share
+	part12              float64 // 1 / clock_gain
+	part13              float64 // 1 / (units * gemv_rate)
+	part14              float64 // gemv_seconds * clock
+	part16              float64 // split_seconds * clock
+	part15              float64 // 1 / reduce_rate
+	part17              float64 // wide_share * (l2_size + mall_size)
+	part20              float64 // quantise_seconds * clock
+	part19              float64 // 1 / (units * quantise_rate)
+	part18              float64 // dram_rate * quantise_share
 }
 
 func (d *device) compute(value func(name string) float64) {
 	clock := value("clock")
-	dramRate := value("dram_speed") / clock
+	var x2 float64
+	if value("dram_ecc") > 0 {
+		x2 = value("ecc_share")
+	} else {
+		x2 = 1
+	}
+	dramRate := float64(value("dram_speed") / clock * x2)
 	units := value("units")
 	d.units = units
 	d.l2Count = value("l2_count")
@@ -136,10 +145,10 @@ func (d *device) compute(value func(name string) float64) {
 	d.launchSeconds = value("launch_seconds")
 	d.coldStepSeconds = value("cold_step_seconds")
 	d.coldSeconds = value("cold_seconds")
-	x5 := value("l2_size") + value("mall_size")
-	d.part1 = float64(value("keep_share") * x5)
-	d.part2 = float64(value("weights_share") * x5)
-	d.part3 = float64(value("reuse_share") * x5)
+	x6 := value("l2_size") + value("mall_size")
+	d.part1 = float64(value("keep_share") * x6)
+	d.part2 = float64(value("weights_share") * x6)
+	d.part3 = float64(value("reuse_share") * x6)
 	d.part4 = float64(clock * units)
 	d.dramRate = dramRate
 	residentTiles := value("resident_tiles")
@@ -150,12 +159,15 @@ func (d *device) compute(value func(name string) float64) {
 	d.part9 = 1 / (dramRate * value("write_share"))
 	d.part10 = float64(value("cta_seconds") * clock)
 	d.part11 = 1 / value("store_rate")
-	d.part13 = float64(value("split_seconds") * clock)
-	d.part12 = 1 / value("reduce_rate")
-	d.part14 = float64(value("wide_share") * x5)
-	d.part17 = float64(value("quantise_seconds") * clock)
-	d.part16 = 1 / (units * value("quantise_rate"))
-	d.part15 = float64(dramRate * value("quantise_share"))
+	d.part12 = 1 / value("clock_gain")
+	d.part13 = 1 / (units * value("gemv_rate"))
+	d.part14 = float64(value("gemv_seconds") * clock)
+	d.part16 = float64(value("split_seconds") * clock)
+	d.part15 = 1 / value("reduce_rate")
+	d.part17 = float64(value("wide_share") * x6)
+	d.part20 = float64(value("quantise_seconds") * clock)
+	d.part19 = 1 / (units * value("quantise_rate"))
+	d.part18 = float64(dramRate * value("quantise_share"))
 }
 
 // problem holds what depends on the problem.
@@ -179,11 +191,13 @@ type problem struct {
 	part4            float64 // 1 / (units * l2_share)
 	part5            float64 // writes * (1 / (dram_rate * write_share))
 	step             float64 // step
+	part6            float64 // pow(weights * (1 / (units * gemv_rate)), 4)
+	part7            float64 // k * element_bytes / 128 * (gemv_seconds * clock)
 	launch           float64 // launch
-	part6            float64 // max(compute_floor, dram_floor)
+	part8            float64 // max(compute_floor, dram_floor)
 	quantise         float64 // quantise
 	power            float64 // power
-	part7            float64 // throttle_seconds * clock
+	part9            float64 // throttle_seconds * clock
 	computeFloor     float64 // compute_floor
 	dramFloor        float64 // dram_floor
 }
@@ -375,8 +389,8 @@ func (p *problem) compute(d *device) {
 	step := float64((stepSeconds + float64(x6*d.coldStepSeconds)) * d.clock)
 	launch := float64((d.launchSeconds + float64(x6*d.coldSeconds)) * d.clock)
 	x7 := float64(x1 * (2 + p.elementBytes))
-	coldWide := max(d.allCold, min(max((x7/d.part14-0.7)/0.6, 0), 1))
-	quantise := float64(d.quantises * (d.part17 + float64(x7*max(d.part16, coldWide/d.part15))))
+	coldWide := max(d.allCold, min(max((x7/d.part17-0.7)/0.6, 0), 1))
+	quantise := float64(d.quantises * (d.part20 + float64(x7*max(d.part19, coldWide/d.part18))))
 	var power float64
 	if d.tdp > 0 {
 		power = float64(x5 * (energy / d.tdp) * d.clock)
@@ -392,11 +406,13 @@ func (p *problem) compute(d *device) {
 	p.part4 = 1 / (d.units * l2Share)
 	p.part5 = float64(writes * d.part9)
 	p.step = step
+	p.part6 = fourth(weights * d.part13)
+	p.part7 = float64(p.k * p.elementBytes / 128 * d.part14)
 	p.launch = launch
-	p.part6 = max(computeFloor, dramFloor)
+	p.part8 = max(computeFloor, dramFloor)
 	p.quantise = quantise
 	p.power = power
-	p.part7 = float64(throttleSeconds * d.clock)
+	p.part9 = float64(throttleSeconds * d.clock)
 }
 
 // timing holds what depends on the configuration.
@@ -438,15 +454,23 @@ func (t *timing) compute(d *device, p *problem) {
 	dram := float64((p.reads+readAgain)*d.part8) + p.part5
 	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
 	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
-	inner := math.Sqrt(math.Sqrt(fourth(matrix)+fourth(l2)+fourth(latency))) + store
-	loop := math.Sqrt(math.Sqrt(fourth(inner) + fourth(dram)))
-	limits := max(p.part6-loop, 0)
+	inner := float64((math.Sqrt(math.Sqrt(fourth(matrix)+fourth(l2)+fourth(latency))) + store) * d.part12)
+	x2 := fourth(dram)
+	tiled := math.Sqrt(math.Sqrt(fourth(inner) + x2))
+	gemv := math.Sqrt(math.Sqrt(p.part6+x2)) + p.part7
+	var loop float64
+	if p.m == 1 {
+		loop = min(tiled, gemv)
+	} else {
+		loop = tiled
+	}
+	limits := max(p.part8-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part13 + float64(float64(2*max(1, ctas/d.units)*t.blockM*t.blockN)*4*d.part12)
+		reduction = d.part16 + float64(float64(2*max(1, ctas/d.units)*t.blockM*t.blockN)*4*d.part15)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
-	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))
+	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part9)))
 	total := busy + throttle + t.stopwatch
 	t.matrix = matrix
 	t.l2 = l2
@@ -655,16 +679,24 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	farBytes := float64((float64(tilesM*t.blockM*(tilesN/dieColumns)) + float64(tilesN*t.blockN*(tilesM/dieRows))) * p.batch * t.splitK * steps * t.blockK * p.elementBytes)
 	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
 	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
-	inner := math.Sqrt(math.Sqrt(fourth(t.matrix)+fourth(t.l2)+fourth(latency))) + store
-	loop := math.Sqrt(math.Sqrt(fourth(inner) + fourth(t.dram)))
-	limits := max(p.part6-loop, 0)
+	inner := float64((math.Sqrt(math.Sqrt(fourth(t.matrix)+fourth(t.l2)+fourth(latency))) + store) * d.part12)
+	x6 := fourth(t.dram)
+	tiled := math.Sqrt(math.Sqrt(fourth(inner) + x6))
+	gemv := math.Sqrt(math.Sqrt(p.part6+x6)) + p.part7
+	var loop float64
+	if p.m == 1 {
+		loop = min(tiled, gemv)
+	} else {
+		loop = tiled
+	}
+	limits := max(p.part8-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part13 + float64(float64(2*max(1, ctas/d.units)*t.blockM*t.blockN)*4*d.part12)
+		reduction = d.part16 + float64(float64(2*max(1, ctas/d.units)*t.blockM*t.blockN)*4*d.part15)
 	}
-	coldWide := max(d.allCold, min(max((x1*(2+p.elementBytes)/d.part14-0.7)/0.6, 0), 1))
+	coldWide := max(d.allCold, min(max((x1*(2+p.elementBytes)/d.part17-0.7)/0.6, 0), 1))
 	busy := p.launch + loop + limits + reduction + p.quantise
-	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part7)))
+	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part9)))
 	dst[0] = p.peak
 	dst[1] = p.kernels
 	dst[2] = rateShare
@@ -712,17 +744,19 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[44] = latency
 	dst[45] = store
 	dst[46] = inner
-	dst[47] = loop
-	dst[48] = p.launch
-	dst[49] = limits
-	dst[50] = reduction
-	dst[51] = coldWide
-	dst[52] = p.quantise
-	dst[53] = busy
-	dst[54] = p.power
-	dst[55] = throttle
-	dst[56] = t.stopwatch
-	dst[57] = t.total
+	dst[47] = tiled
+	dst[48] = gemv
+	dst[49] = loop
+	dst[50] = p.launch
+	dst[51] = limits
+	dst[52] = reduction
+	dst[53] = coldWide
+	dst[54] = p.quantise
+	dst[55] = busy
+	dst[56] = p.power
+	dst[57] = throttle
+	dst[58] = t.stopwatch
+	dst[59] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -137,7 +137,7 @@ func TestAblation(t *testing.T) {
 		}
 		return 100 * within(errors)
 	}
-	values, quantities := start(s, terms.Fitted()[string(terms.Hopper)])
+	values, quantities := start(s, terms.Fitted())
 	fmt.Println("| quantity | without it | the others fitted anew |\n| --- | --- | --- |")
 	fmt.Printf("| – | %.1f %% | |\n", score(values))
 	for _, q := range terms.Quantities {

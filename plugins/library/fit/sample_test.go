@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"slices"
 
@@ -23,6 +24,8 @@ type opener func(device string, options map[string]string) (*library.Model, erro
 type sampled struct {
 	models []*library.Model
 	times  []timed
+	// near are the values under which the contenders of each time were found.
+	near map[string]float64
 }
 
 // timed is a published time, with the model that predicts it.
@@ -31,7 +34,9 @@ type timed struct {
 	model   int
 	problem gemm.Problem
 	configs []gemm.Config
-	log     float64
+	// contenders are the configurations that may be the fastest under values that hardly differ from sampled.near.
+	contenders []gemm.Config
+	log        float64
 }
 
 // readSample returns the times that keep accepts and the model takes, about most of each series at most: those whose
@@ -49,6 +54,11 @@ func readSample(open opener, keep func(*published.Time) bool, most int) (*sample
 		}
 		options, ok := optionsOf(t.Series)
 		p, err := t.Problem()
+		if t.Out == "fp8" && t.K > t.M+t.N { // of which the output is next to nothing
+			p, err = gemm.New(t.M, t.N, t.K), nil
+			p.DType = gemm.FP8
+			p.SetTrans(t.TransA, t.TransB)
+		}
 		if err != nil || !ok {
 			continue
 		}
@@ -77,12 +87,24 @@ func readSample(open opener, keep func(*published.Time) bool, most int) (*sample
 		bySeries[t.Series] = append(bySeries[t.Series],
 			timed{Time: t, model: at, problem: p, configs: lists[list], log: math.Log(float64(t.Median))})
 	}
+	if alone(bySeries) {
+		most *= 3
+	}
 	for i := range all {
 		list := bySeries[all[i].Series]
 		delete(bySeries, all[i].Series)
 		s.times = append(s.times, thinned(list, most)...)
 	}
 	return s, nil
+}
+
+// alone reports whether one series has nearly all of the times.
+func alone(series map[*published.Series][]timed) bool {
+	sum, largest := 0, 0
+	for _, list := range series {
+		sum, largest = sum+len(list), max(largest, len(list))
+	}
+	return 5*largest > 4*sum
 }
 
 // optionsOf returns the options of the model for the conditions of a series, and false if the model has none for them.
@@ -140,6 +162,15 @@ func (s *sampled) Len() int { return len(s.times) }
 func (s *sampled) Errors(
 	ctx context.Context, values map[string]float64, use func(t *published.Time, err float64),
 ) error {
+	return s.errors(ctx, values, func(t *timed) []gemm.Config { return t.configs },
+		func(t *timed, least float64, _ []arch.Estimate) { use(t.Time, math.Log(least)-t.log) })
+}
+
+// errors calls use for each time with the least prediction of the configurations of, and with all of them.
+func (s *sampled) errors(
+	ctx context.Context, values map[string]float64, of func(*timed) []gemm.Config,
+	use func(t *timed, least float64, all []arch.Estimate),
+) error {
 	models := make([]*library.Model, len(s.models))
 	for i, m := range s.models {
 		var err error
@@ -150,12 +181,13 @@ func (s *sampled) Errors(
 	var estimates []arch.Estimate
 	for i := range s.times {
 		t := &s.times[i]
-		if len(estimates) < len(t.configs) {
-			estimates = make([]arch.Estimate, len(t.configs))
+		configs := of(t)
+		if len(estimates) < len(configs) {
+			estimates = make([]arch.Estimate, len(configs))
 		}
-		found := estimates[:len(t.configs)]
+		found := estimates[:len(configs)]
 		m := models[t.model]
-		if err := m.Estimate(ctx, found, t.problem, t.configs); err != nil {
+		if err := m.Estimate(ctx, found, t.problem, configs); err != nil {
 			return err
 		}
 		least := math.Inf(1)
@@ -164,14 +196,49 @@ func (s *sampled) Errors(
 				least = min(least, float64(e.Cycles))
 			}
 		}
-		use(t.Time, math.Log(least/float64(m.Describe().Clock))-t.log)
+		use(t, least/float64(m.Describe().Clock), found)
 	}
 	return nil
 }
 
-// Residuals are the errors.
+const (
+	// nearby is how far values may move for the contenders to stay, as a logarithm: farther than a derivative moves them.
+	nearby = 0.0015
+	// margin is how much slower than the fastest a contender may be. No time changes so much within nearby.
+	margin = 0.02
+)
+
+// Residuals are the errors. Of configurations that cannot be the fastest it asks once, and not for each derivative.
 func (s *sampled) Residuals(ctx context.Context, values map[string]float64) ([]float64, error) {
 	r := make([]float64, 0, len(s.times))
-	err := s.Errors(ctx, values, func(_ *published.Time, e float64) { r = append(r, e) })
+	if s.isNear(values) {
+		err := s.errors(ctx, values, func(t *timed) []gemm.Config { return t.contenders },
+			func(t *timed, least float64, _ []arch.Estimate) { r = append(r, math.Log(least)-t.log) })
+		return r, err
+	}
+	err := s.errors(ctx, values, func(t *timed) []gemm.Config { return t.configs },
+		func(t *timed, least float64, all []arch.Estimate) {
+			r = append(r, math.Log(least)-t.log)
+			t.contenders = t.contenders[:0]
+			most := (1 + margin) * least * float64(s.models[t.model].Describe().Clock)
+			for i := range all {
+				if all[i].Reject == "" && float64(all[i].Cycles) <= most {
+					t.contenders = append(t.contenders, t.configs[i])
+				}
+			}
+		})
+	s.near = maps.Clone(values)
 	return r, err
+}
+
+func (s *sampled) isNear(values map[string]float64) bool {
+	if s.near == nil {
+		return false
+	}
+	for name, v := range values {
+		if !(math.Abs(math.Log(v/s.near[name])) <= nearby) {
+			return false
+		}
+	}
+	return true
 }

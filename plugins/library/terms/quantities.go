@@ -25,6 +25,7 @@ const (
 	Blackwell         Generation = "blackwell"
 	BlackwellConsumer Generation = "blackwell-consumer"
 	GCN5              Generation = "gcn5"
+	Vega20            Generation = "vega20" // GCN 5.1: the clock of its recorded times is another
 	CDNA1             Generation = "cdna1"
 	CDNA2             Generation = "cdna2"
 	CDNA3             Generation = "cdna3"
@@ -35,7 +36,7 @@ const (
 func Generations() []Generation {
 	return []Generation{
 		Volta, Turing, Ampere, AmpereConsumer, Ada, Hopper, Blackwell, BlackwellConsumer,
-		GCN5, CDNA1, CDNA2, CDNA3, CDNA4,
+		GCN5, Vega20, CDNA1, CDNA2, CDNA3, CDNA4,
 	}
 }
 
@@ -51,6 +52,8 @@ var Machine = []Number{
 	{"l2_size", bytes, "L2 of all dies"},
 	{"mall_size", bytes, "memory-side cache behind the L2, 0 without one"},
 	{"dram_speed", "B/s", "peak of DRAM"},
+	{"dram_ecc", one, "1 if DRAM keeps its error correction among the data, so that it takes a part of the bandwidth"},
+	{"clock_gain", one, "clock under load ÷ boost clock, where a card exceeds the boost clock of its data sheet"},
 }
 
 // Condition are the constants that options set.
@@ -84,17 +87,26 @@ type Variant struct {
 // has no other scales.
 func (v Variant) keys() (keys []string) {
 	g := string(v.Generation)
-	plain := strings.TrimSuffix(v.Scheme, "+quant")
+	plain := strings.TrimSuffix(strings.TrimSuffix(v.Scheme, "+quant"), "+preshuffle")
 	return []string{
 		g + " " + v.Release, g + " " + v.Scheme, g + " " + plain, g, g + " block16", g + " block32",
 	}
 }
 
 // sister is the generation whose values one with few published times, or none, has for what these do not show.
-var sister = map[Generation]Generation{CDNA1: CDNA2, Volta: Ampere, Turing: AmpereConsumer}
+var sister = map[Generation]Generation{
+	CDNA1: CDNA2, Vega20: GCN5, Volta: Ampere, Turing: AmpereConsumer, AmpereConsumer: Ada, BlackwellConsumer: Ada,
+}
+
+// HasEarly reports whether times of an early library are known of a generation. Those of consumer Ampere are not apart
+// from the current ones, of which there are hardly any.
+func HasEarly(g Generation) bool { return g == AmpereConsumer || fitted[string(g)+" early"] != nil }
 
 // On returns the value for a machine, and for whom it was found. That is empty for a value that is chosen.
-func (q *Quantity) On(v Variant) (value float64, key string) {
+func (q *Quantity) On(v Variant) (value float64, key string) { return q.In(fitted, v) }
+
+// In is On with other fitted values.
+func (q *Quantity) In(fitted map[string]map[string]float64, v Variant) (value float64, key string) {
 	keys := v.keys()
 	// What all types have in common was fitted with those that are there.
 	if q.ofType || fitted[string(v.Generation)] == nil {
@@ -126,7 +138,7 @@ func (q *Quantity) Constant(v Variant) arch.Constant {
 // Quantities are the empirical numbers. docs/model-library.md says how they were found.
 var Quantities = slices.Concat(
 	perType("_16", "fp16 and bf16"), perType("_8", "fp8", "_16"), perType("_4", "fp4", "_8", "_16"),
-	perType("_32", "fp32"),
+	perType("_32", "fp32", "_tf32", "_16"),
 	perType("_tf32", "tf32", "_16"), perType("_int8", "int8", "_8", "_16"),
 	quantities(ofMachine))
 
@@ -226,6 +238,10 @@ var ofMachine = []tabled.Quantity{
 		Doc: "share of the peak of DRAM that reads reach",
 	},
 	{
+		Name: "ecc_share", Unit: one, Value: 0.87, Low: 0.75, High: 1, Without: 1,
+		Doc: "share of DRAM's bandwidth that error correction among the data leaves",
+	},
+	{
 		Name: "write_share", Unit: one, Value: 0.7, Low: 0.1, High: 1, Without: 1,
 		Doc: "share of the peak of DRAM that writes reach",
 	},
@@ -256,6 +272,14 @@ var ofMachine = []tabled.Quantity{
 	{
 		Name: "reduce_rate", Unit: perCycle, Value: 20, Low: 1, High: 200, Without: unlimited,
 		Doc: "sums that one unit writes and reads for a split K",
+	},
+	{
+		Name: "gemv_rate", Unit: perCycle, Value: 1e-6, Low: 0.5, High: 300, Without: 1e-6,
+		Doc: "weights that one unit reads in the kernels for one row of A; fitted where such rows are faster than two",
+	},
+	{
+		Name: "gemv_seconds", Unit: seconds, Value: 1e-9, Low: 1e-10, High: 1e-6, Without: 0,
+		Doc: "of 128 bytes along K in these kernels",
 	},
 	{
 		Name: "quantise_seconds", Unit: seconds, Value: 2e-6, Low: 0.1e-6, High: 20e-6, Without: 0,

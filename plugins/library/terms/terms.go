@@ -86,7 +86,8 @@ var problemTerms = []tabled.Term{
 	row("again_activations", bytes, "activations * "+ramp("activations / (reuse_share * "+caches+")", "0.3", "1"),
 		"the same of A"),
 	row("unit_rate", "FLOP/cycle", "peak / (clock * units)", "peak of one unit"),
-	row("dram_rate", perCycle, "dram_speed / clock", "peak of DRAM"),
+	row("dram_rate", perCycle, "dram_speed / clock * when(dram_ecc > 0, ecc_share, 1)",
+		"peak of DRAM, less what error correction takes"),
 	row("compute_floor", cycles, "2 * batch * m * n * k / (unit_rate * units)", "least time at the peak"),
 	row("dram_floor", cycles, "(reads + writes) / dram_rate", "least time of DRAM at its peak"),
 }
@@ -136,8 +137,13 @@ var loopTerms = []tabled.Term{
 		"K steps one after another, of the CTAs that a unit has in turn"),
 	row("store", cycles, "ctas_of_unit * block_m * block_n * output_bytes * (1 / store_rate)",
 		"output of the busiest unit"),
-	row("inner", cycles, "sqrt(sqrt(pow(matrix, 4) + pow(l2, 4) + pow(latency, 4))) + store", "all but DRAM"),
-	row("loop", cycles, "sqrt(sqrt(pow(inner, 4) + pow(dram, 4)))", "all loops over K, and the output").Share(),
+	row("inner", cycles, "(sqrt(sqrt(pow(matrix, 4) + pow(l2, 4) + pow(latency, 4))) + store) * (1 / clock_gain)",
+		"all but DRAM"),
+	row("tiled", cycles, "sqrt(sqrt(pow(inner, 4) + pow(dram, 4)))", "all loops over K, and the output"),
+	row("gemv", cycles, `sqrt(sqrt(pow(weights * (1 / (units * gemv_rate)), 4) + pow(dram, 4)))
+			+ k * element_bytes / 128 * (gemv_seconds * clock)`,
+		"the same in a kernel for one row of A: no part of a tile is idle"),
+	row("loop", cycles, "when(m == 1, min(tiled, gemv), tiled)", "the faster of both, for one row of A").Share(),
 }
 
 // The total, and the shares of which it is the sum.

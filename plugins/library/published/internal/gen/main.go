@@ -19,10 +19,12 @@ import (
 )
 
 // The inputs, in the folder of the package: the list of the tables with their SHA-256, as sha256sum writes it, what was
-// measured for origami, and the devices of parts.
+// measured for origami, the speeds that AMD recorded, which package amdref has for its own models, and the devices of
+// parts.
 const (
 	sums     = "tables/SHA256SUMS"
 	measured = "measured/h200-cublas.csv.gz"
+	tuned    = "../../amd-ref/data/tuned.csv.gz"
 	partsCSV = "parts.csv"
 )
 
@@ -62,7 +64,7 @@ func build(folder, to string) error {
 		return err
 	}
 	var all []timing
-	for _, name := range append(inputs, measured) {
+	for _, name := range append(inputs, measured, tuned) {
 		rows, err := read(filepath.Join(folder, name), known)
 		if err != nil {
 			return err
@@ -139,6 +141,13 @@ func read(path string, known map[string]bool) ([]timing, error) {
 		}
 		if row["source"]+row["sources"] == "" {
 			ownRow(row)
+		}
+		if _, amd := row["cus"]; amd {
+			if row, err = tunedRow(row); err != nil {
+				return nil, fmt.Errorf("%s: %w: %v", path, err, cells)
+			} else if row == nil {
+				continue
+			}
 		}
 		t, ok, err := timingOf(row)
 		if ok && !known[t.series.part] {

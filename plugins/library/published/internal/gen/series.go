@@ -34,6 +34,7 @@ var sources = []struct{ name, id string }{
 	{"amdpilot", ""}, // inputs unknown, one of them zeros
 	{"aiconfigurator", "aiconfigurator"},
 	{"vidur", "vidur"},
+	{"amd-tuned", "amd-tuned"},
 	{"aiter", "aiter"},
 	{"rocBLAS", "rocblas"},
 	{"hipBLASLt", "hipblaslt"},
@@ -69,6 +70,7 @@ var early = map[string]bool{"vidur": true, "vllm": true}
 // timings are what the times of a source are of. docs/published.md says what that rests on.
 var timings = map[string]stopwatch.Timing{
 	"aiconfigurator": stopwatch.Layers,
+	"amd-tuned":      stopwatch.Warm,
 	"aiter":          stopwatch.Cold, "deepgemm": stopwatch.Cold, "rocm-blogs": stopwatch.Cold,
 	"deepbench": stopwatch.Warm, "hipblaslt": stopwatch.Warm, "rocblas": stopwatch.Warm, "torch-issues": stopwatch.Warm,
 	"vllm":       stopwatch.Warm,
@@ -81,6 +83,8 @@ var timings = map[string]stopwatch.Timing{
 // doubtOf says why the times of a row are not scored, by a word that docs/published.md explains, empty for most.
 func doubtOf(s *series, row map[string]string) string {
 	switch {
+	case s.source == "amd-tuned":
+		return row["doubt"]
 	case s.source == "xla" && s.dtype == "fp8" && strings.HasPrefix(s.part, "H100"):
 		return "near-peak"
 	case s.source != "rocblas":
@@ -118,11 +122,13 @@ func seriesOf(row map[string]string) (s series, ok bool, err error) {
 	if s.scheme, err = schemeOf(s.dtype, row["scheme"]); err != nil {
 		return s, false, err
 	}
-	s.library = libraries[s.source]
+	if s.library = libraries[s.source]; s.library == "" {
+		s.library = row["library"]
+	}
 	if strings.Contains(row["library"], "trtllm") {
 		s.library = "TensorRT-LLM"
 	}
-	if s.release = "current"; early[s.source] {
+	if s.release = "current"; early[s.source] || row["release"] == "early" {
 		s.release = "early"
 	}
 	of := timings[s.source]

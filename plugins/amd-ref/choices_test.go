@@ -92,7 +92,7 @@ func newStudent(t *testing.T, provider arch.Provider, model string, r *recorded,
 	t.Helper()
 	request := r.Request()
 	if model != "refined" {
-		request.Model, request.Kernel = model, ""
+		request.Model, request.Kernel, request.Options = model, "", nil
 	}
 	a, err := provider.Open(t.Context(), request)
 	if err != nil {

@@ -5,8 +5,12 @@
 package amdref
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/release"
 	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami"
 	"github.com/origami-gemm/origami/plugins/amd-ref/device"
@@ -39,9 +43,13 @@ var all = []catalog.Model{overTensile, amdorigami.Model, vendorLibrary.Model()}
 // overTensile predicts the kernels of AMD's libraries.
 var overTensile = catalog.Model{
 	Name: tensile.Name, Class: arch.ClassRefined, Kernels: []string{kernel.Name}, Needs: tensile.Needs, Fitted: true,
+	Options: []arch.Option{library.Release},
 	Open: func(s catalog.Selection) (arch.Architecture, error) {
 		m, err := tensile.New(s.Sheet, s.Params)
 		if err != nil {
+			return nil, err
+		}
+		if err := setRelease(m, s); err != nil {
 			return nil, err
 		}
 		if len(s.Changed) > 0 { // the times of another device were not checked
@@ -51,9 +59,39 @@ var overTensile = catalog.Model{
 	},
 }
 
+// setRelease makes the model predict the asked release. The speeds that it was fitted to are of libraries to October
+// 2024: early on gfx942 (MI300), and of gfx942 for gfx950. On the other architectures AMD has published none since,
+// and they are the current ones.
+func setRelease(m *tensile.Model, s catalog.Selection) error {
+	release, given := s.Options[library.Release.Key]
+	later := s.Sheet.Arch == "gfx942" || s.Sheet.Arch == "gfx950"
+	if given && !slices.Contains(library.Release.Values, release) {
+		return diag.Inputf("release=%s is unknown", release).At("option").
+			Do("use one of %s", strings.Join(library.Release.Values, ", "))
+	}
+	if release == library.Early && s.Sheet.Arch != "gfx942" {
+		return diag.Inputf("no speeds of an early release are known on the %s", s.Sheet.Name).At("option").
+			Do("leave release=%s out", release)
+	}
+	if !given {
+		release = library.Current
+	}
+	if later && release == library.Current {
+		machine := vendorLibrary.Machine(s)
+		machine.Numbers = vendorLibrary.Numbers
+		today, err := library.New(machine, nil)
+		if err != nil {
+			return err
+		}
+		m.Today(today.Fastest, today.Describe())
+	}
+	m.Describe().Options = []arch.OptionValue{{Key: library.Release.Key, Value: release}}
+	return nil
+}
+
 // generations of the architectures.
 var generations = map[string]libraryterms.Generation{
-	"gfx900": libraryterms.GCN5, "gfx906": libraryterms.GCN5, "gfx908": libraryterms.CDNA1,
+	"gfx900": libraryterms.GCN5, "gfx906": libraryterms.Vega20, "gfx908": libraryterms.CDNA1,
 	"gfx90a": libraryterms.CDNA2, "gfx942": libraryterms.CDNA3, "gfx950": libraryterms.CDNA4,
 }
 
@@ -66,6 +104,8 @@ var vendorLibrary = library.Vendor{
 		"tdp":        "tdp",
 		"l2_size":    "l2_bytes * num_xcds",
 		"mall_size":  "mall_bytes",
+		"dram_ecc":   "0",
+		"clock_gain": "1",
 		"dram_speed": "dram_bandwidth",
 	},
 	Needs: []string{"num_xcds", "lds_bytes", "registers_per_cu", "registers_per_thread"},

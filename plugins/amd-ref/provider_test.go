@@ -94,7 +94,7 @@ var openTests = []struct {
 	},
 	{
 		withOption("gfx942", "occupancy", "2"),
-		`plugin amd-ref has no option "occupancy"; its options: timing, scheme, release, grid, occ, mi, mapping`,
+		`plugin amd-ref has no option "occupancy"; its options: release, timing, scheme, grid, occ, mi, mapping`,
 	},
 	{
 		withOption("gfx942", "grid", "analytical"),

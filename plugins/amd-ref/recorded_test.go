@@ -154,9 +154,12 @@ func abs(v int) int {
 	return v
 }
 
-// Request opens the model on the device of a row.
+// Request opens the model on the device of a row, of the release that the row is of.
 func (r *recorded) Request() arch.OpenRequest {
 	request := arch.OpenRequest{Arch: r.Arch, Kernel: kernel.Name}
+	if r.Arch == "gfx942" {
+		request.Options = map[string]string{"release": "early"}
+	}
 	switch {
 	case r.Arch == "gfx90a" && r.CUs == 110:
 		request.Device = "mi250x-gcd"

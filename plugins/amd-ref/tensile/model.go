@@ -7,13 +7,17 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/tabled"
+	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	gpu "github.com/origami-gemm/origami/plugins/amd-ref/device"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
@@ -35,6 +39,8 @@ var multiplied = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.F
 // Model is the model on one device.
 type Model struct {
 	tabled.Model
+	today *today // nil for the recorded release
+
 	sheet      *hw.Sheet
 	params     hw.Set
 	generation *terms.Generation
@@ -53,6 +59,64 @@ func New(sheet *hw.Sheet, params hw.Set) (*Model, error) {
 		return nil, err
 	}
 	return newModel(sheet, params, nil), nil
+}
+
+// Library returns what the vendor's library takes for a problem, in the timing model; 0 if it is not known.
+type Library func(gemm.Problem) unit.Seconds
+
+// today is what the libraries of today change. It is shared by models with other values of quantities.
+type today struct {
+	library Library
+	// fastest selects among the kernels of the recorded release with the shipped quantities, for one caller at a time.
+	fastest *selector.Selector
+	result  selector.Result
+	asking  sync.Mutex
+	last    atomic.Pointer[level] // of the last problem
+	clock   unit.Hertz
+}
+
+// level is that of a problem.
+type level struct {
+	problem gemm.Problem
+	value   float64
+}
+
+// Today makes the model predict the libraries of today. The recorded release says which kernel is the fastest, and how
+// much slower the others are. library says how long the fastest takes with the shipped quantities, and described is
+// what it states of its errors and parameters.
+func (m *Model) Today(library Library, described *arch.Description) {
+	shipped := *m.sheet
+	shipped.Fitted = nil
+	recorded := newModel(&shipped, m.params, nil)
+	recorded.Description.Order = arch.Order{} // the fastest, not one nearly as fast
+	m.today = &today{library: library, fastest: selector.New(recorded, arch.Space{}), clock: m.Description.Clock}
+	d := &m.Description
+	d.Timing, d.Uncertainty = string(stopwatch.Model), slices.Clone(described.Uncertainty)
+	d.Monotone = []arch.Dim{arch.DimNone} // a kernel may come closer to the fastest as the problem grows
+	d.AlsoReads(described)
+	for i := range d.Uncertainty {
+		d.Uncertainty[i].Kernel = kernel.Name
+	}
+}
+
+// level is the time of the library ÷ the fastest time of the recorded release, 1 if either is unknown.
+func (t *today) level(p *gemm.Problem) float64 {
+	if t == nil {
+		return 1
+	}
+	if last := t.last.Load(); last != nil && last.problem == *p {
+		return last.value
+	}
+	l := &level{*p, 1}
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	if err := t.fastest.Select(context.Background(), *p, &t.result); err == nil {
+		if of := t.library(*p); of > 0 {
+			l.value = float64(of / t.result.Entries[0].Estimate.Cycles.At(t.clock))
+		}
+	}
+	t.last.Store(l)
+	return l.value
 }
 
 // constants are the numbers of the model for a generation, as they are shipped.
@@ -74,7 +138,11 @@ func (m *Model) EstimateWith(
 }
 
 // With returns the model with other values of quantities, by name.
-func (m *Model) With(values map[string]float64) *Model { return newModel(m.sheet, m.params, values) }
+func (m *Model) With(values map[string]float64) *Model {
+	with := newModel(m.sheet, m.params, values)
+	with.today = m.today
+	return with
+}
 
 func newModel(sheet *hw.Sheet, params hw.Set, values map[string]float64) *Model {
 	g := terms.Generations[sheet.Arch]

@@ -29,6 +29,7 @@ type inputs struct {
 	wavesN       float64 // waves_n
 	threadM      float64 // thread_m
 	threadN      float64 // thread_n
+	level        float64 // level
 }
 
 // device holds what depends on the device alone. value returns the parameters, constants and quantities.
@@ -308,7 +309,9 @@ func (t *timing) compute(in *inputs, d *device) {
 	if in.splitK > 1 {
 		reduction = d.part11 + in.batch*in.m*in.n*(float64(d.part10*in.splitK)+in.outputBytes)/d.farRate
 	}
-	total := d.launch + loops + ends + limit + reduction
+	x23 := d.launch + loops + ends + limit + reduction
+	later := float64(x23 * (in.level - 1))
+	total := x23 + later
 	t.registers = registers
 	t.workgroupsPerCu = workgroupsPerCu
 	t.matrixStep = matrixStep
@@ -450,6 +453,7 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	if in.splitK > 1 {
 		reduction = d.part11 + x20*(float64(d.part10*in.splitK)+in.outputBytes)/d.farRate
 	}
+	later := float64((d.launch + t.loops + ends + limit + reduction) * (in.level - 1))
 	dst[0] = in.rate
 	dst[1] = in.energyScale
 	dst[2] = in.wavesM
@@ -516,7 +520,9 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	dst[63] = t.dramFloor
 	dst[64] = limit
 	dst[65] = reduction
-	dst[66] = t.total
+	dst[66] = in.level
+	dst[67] = later
+	dst[68] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

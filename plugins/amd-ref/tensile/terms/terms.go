@@ -187,5 +187,9 @@ var totalTerms = []tabled.Term{
 	row("reduction", cycles, `when(split_k > 1, reduce_seconds * clock
 			+ batch * m * n * (2 * accumulator_bytes * split_k + output_bytes) / far_rate, 0)`,
 		"adding up the parts of a split K: another launch, which reads them and writes the output").Share(),
-	row("total", cycles, "launch + loops + ends + limit + reduction", "predicted total").Total(),
+	input("level", one, OfKernel, "what the model library predicts ÷ the fastest of all kernels by the terms above; 1 "+
+		"for the recorded release", "the current libraries ÷ the recorded ones, whatever the kernel"),
+	row("later", cycles, "(launch + loops + ends + limit + reduction) * (level - 1)",
+		"what the current libraries take more than the recorded ones, or less").Share(),
+	row("total", cycles, "(launch + loops + ends + limit + reduction) + later", "predicted total").Total(),
 }

@@ -207,6 +207,19 @@ func (d *Description) Atom(t gemm.DType) *Atom {
 // Ignores reports whether the model says that it does not use a parameter.
 func (d *Description) Ignores(param string) bool { return slices.Contains(d.Unused, param) }
 
+// AlsoReads takes the parameters that another model of the device uses from the unused ones, since predictions depend
+// on that model's. The rates of types that no family multiplies stay.
+func (d *Description) AlsoReads(other *Description) {
+	multiplied := func(peak string) bool {
+		return slices.ContainsFunc(d.Families, func(f Family) bool {
+			return slices.ContainsFunc(f.Types, func(t gemm.Types) bool { return "peak_"+t.In.String() == peak })
+		})
+	}
+	d.Unused = slices.DeleteFunc(d.Unused, func(name string) bool {
+		return !other.Ignores(name) && (!strings.HasPrefix(name, "peak_") || multiplied(name))
+	})
+}
+
 // ID returns "arch@device".
 func (d *Description) ID() string { return d.Arch + "@" + d.Device }
 

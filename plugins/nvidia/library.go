@@ -1,15 +1,41 @@
 package nvidia
 
 import (
+	"slices"
+
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/terms"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
 // libraryOf models cuBLAS on an SM.
 func libraryOf(sm *gpu.SM) catalog.Model {
-	v := library.Vendor{
+	v := libraryVendor(sm)
+	return v.Model()
+}
+
+// ahead is the device on which published times of Triton's kernels are below pipelined/terms.LibraryLead of what the
+// library is predicted to take (data/rtx3090-triton-published).
+const ahead = "rtx3090"
+
+// libraryBeside returns the model of cuBLAS on the device of a selection. It is nil where times of kernels are known:
+// of the architecture, or from the user.
+func libraryBeside(sm *gpu.SM, s catalog.Selection) (*library.Model, error) {
+	ofArch := func(k data.Kernels) bool { return k.Arch == sm.ID }
+	known := s.Sheet.Device == ahead || s.Characterization != nil || s.Sheet.Fitted != nil
+	if known || slices.ContainsFunc(data.AllKernels, ofArch) {
+		return nil, nil
+	}
+	v := libraryVendor(sm)
+	machine := v.Machine(s)
+	machine.Numbers = v.Numbers
+	return library.New(machine, nil)
+}
+
+func libraryVendor(sm *gpu.SM) library.Vendor {
+	return library.Vendor{
 		Numbers: map[string]string{
 			"units":      "num_sms",
 			"l2_count":   "1", // the halves of the L2 of two dies are one cache
@@ -18,6 +44,8 @@ func libraryOf(sm *gpu.SM) catalog.Model {
 			"l2_size":    "l2_bytes",
 			"mall_size":  "0",
 			"dram_speed": "dram_bandwidth",
+			"dram_ecc":   "dram_ecc",
+			"clock_gain": "max(1, clock_loaded / clock)",
 		},
 		Needs: gpu.Limits,
 		Machine: func(s catalog.Selection) library.Machine {
@@ -26,5 +54,4 @@ func libraryOf(sm *gpu.SM) catalog.Model {
 			return library.Machine{Generation: terms.Generation(sm.Generation), Description: d}
 		},
 	}
-	return v.Model()
 }

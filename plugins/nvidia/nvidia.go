@@ -65,13 +65,24 @@ func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 			Name: pipelined.Name, Class: arch.ClassRefined, Kernels: kernel.Names(families), Fitted: true,
 			Open: func(s catalog.Selection) (arch.Architecture, error) {
 				d := gpu.NewDevice(sm, s.Sheet, s.Params)
-				m, err := pipelined.New(d, families, pipelined.Known{
+				cuBLAS, err := libraryBeside(sm, s)
+				if err != nil {
+					return nil, err
+				}
+				known := pipelined.Known{
 					Rung: s.Rung, Given: pipelined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
 					Changed: s.Changed,
 					Shipped: func(family string) (kernel.Table, kernel.Timings) { return shippedKernels(d, family) },
-				})
+				}
+				if cuBLAS != nil {
+					known.Library = cuBLAS.Fastest
+				}
+				m, err := pipelined.New(d, families, known)
 				if err != nil {
 					return nil, err
+				}
+				if cuBLAS != nil {
+					m.Describe().AlsoReads(cuBLAS.Describe())
 				}
 				fitted := fittedTo(m.Quantities())
 				if f := s.Sheet.Fitted; f != nil {

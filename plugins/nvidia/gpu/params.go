@@ -19,6 +19,14 @@ var Specs = arch.WithPeaks([]hw.Spec{
 	{Name: "registers_per_thread", Unit: "1", Integer: true, Doc: "register cap of one thread"},
 	{Name: "tensor_cores_per_sm", Unit: "1", Integer: true, Max: 1 << 10, Doc: "tensor cores per SM"},
 	{Name: "dram_bandwidth", Unit: "B/s", Doc: "peak DRAM bandwidth"},
+	{
+		Name: "dram_ecc", Unit: "1", Integer: true, Max: 1, AllowZero: true, Optional: true,
+		Doc: "1 if DRAM keeps its error correction among the data; 0 where it is not given",
+	},
+	{
+		Name: "clock_loaded", Unit: "Hz", Optional: true,
+		Doc: "SM clock under load, of cards that exceed their boost clock",
+	},
 	{Name: "tdp", Unit: "W", Optional: true, Doc: "board power limit"},
 	{Name: "peak_fp16", Unit: "FLOP/s", Doc: "dense matrix rate, fp16 with fp32 accumulation"},
 	{Name: "peak_bf16", Unit: "FLOP/s", Doc: "dense matrix rate, bf16 with fp32 accumulation"},

@@ -26,6 +26,11 @@ func Scale(name string, known, like hw.Set) (hw.Number, bool) {
 	switch name {
 	case "shared_memory_bytes", "register_file", "registers_per_thread", "tensor_cores_per_sm", "dies":
 		n.Method, n.Source = hw.Assumed, "the same throughout the architecture"
+	case "dram_ecc":
+		n.Method, n.Source = hw.Assumed, "as on the architecture's default device"
+	case "clock_loaded":
+		n.Value *= ratio("clock")
+		n.Source = "by clock: under load, it exceeds the boost clock by the same share"
 	case "mma_latency":
 		n.Method, n.Source = hw.Assumed, "a property of the architecture's SM"
 	case "l2_perf_ratio":

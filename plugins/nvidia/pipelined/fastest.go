@@ -69,7 +69,7 @@ func (m *Model) EstimateFastest(
 	if err := m.Fits(len(dst), len(cfgs)); err != nil {
 		return err
 	}
-	e := estimator{device: &m.device, shape: newShape(&p)}
+	e := estimator{device: &m.device, shape: m.shape(&p)}
 	first := newLowest(top) // the configurations with the lowest of the least times, which are likely to be fast
 	for i := range kept.prepared {
 		c := &kept.prepared[i]

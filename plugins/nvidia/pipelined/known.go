@@ -6,6 +6,8 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -23,10 +25,15 @@ type Known struct {
 	// Shipped returns what is shipped about a family for the device. It counts only where the device's bandwidths are
 	// measured, because each rung builds on the one below.
 	Shipped func(family string) (kernel.Table, kernel.Timings)
+	// Library is what the vendor's library takes, nil where times of the families' kernels are known.
+	Library Library
 	// Changed are the parameters whose values are not those of the device. The shipped times are about the device as it
 	// is: with another value of a parameter that the model uses, they do not count.
 	Changed []string
 }
+
+// Library returns the time of the vendor's library for a problem, in the timing model; 0 if it is not known.
+type Library func(gemm.Problem) unit.Seconds
 
 // New opens the model for a device, with the default family first.
 func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
@@ -60,7 +67,7 @@ func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 	if _, err := constants(g, all, nil); err != nil {
 		return nil, err
 	}
-	m := newModel(g, all, nil)
+	m := newModel(g, all, known.Library, nil)
 	if d := &m.Description; passed {
 		d.RungReason = "since the kernels were timed with other values of " + strings.Join(d.Overridden(), ", ")
 	}

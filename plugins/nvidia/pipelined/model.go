@@ -28,6 +28,8 @@ const Name = "pipelined"
 type Model struct {
 	tabled.Model
 	gpu      *gpu.Device
+	library  Library
+	clocked  *stopwatch.Device
 	device   device
 	rates    map[gemm.DType]rates
 	families []*family
@@ -51,8 +53,8 @@ type preparedList struct {
 	prepared []preparedConfig
 }
 
-func newModel(g *gpu.Device, families []*family, values map[string]float64) *Model {
-	m := &Model{gpu: g, families: families}
+func newModel(g *gpu.Device, families []*family, library Library, values map[string]float64) *Model {
+	m := &Model{gpu: g, families: families, library: library}
 	m.Description, m.AnyAccess = g.Description(), true
 	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
 	m.Description.Timing = string(stopwatch.Events) // of the sweeps that its constants were fitted to
@@ -90,6 +92,7 @@ func newModel(g *gpu.Device, families []*family, values map[string]float64) *Mod
 			},
 		},
 	}
+	m.clocked = stopwatch.New(m, stopwatch.Reference())
 	return m
 }
 
@@ -109,7 +112,7 @@ func (m *Model) With(values map[string]float64) *Model {
 	for i, f := range m.families {
 		families[i] = &family{Family: f.Family, compiled: f.compiled, timed: f.timed}
 	}
-	return newModel(m.gpu, families, values)
+	return newModel(m.gpu, families, m.library, values)
 }
 
 // takes reports whether the device has a rate for a type of operands.
@@ -284,7 +287,7 @@ func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Proble
 	if err := m.Fits(len(dst), len(cfgs)); err != nil {
 		return err
 	}
-	e := estimator{device: &m.device, shape: newShape(&p)}
+	e := estimator{device: &m.device, shape: m.shape(&p)}
 	for i := range cfgs {
 		c := &kept.prepared[i]
 		if c.reject != "" {
@@ -313,7 +316,7 @@ type evaluation struct {
 
 // Problem implements tabled.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
-	e.problem, e.estimator = p, estimator{device: &e.model.device, shape: newShape(&p)}
+	e.problem, e.estimator = p, estimator{device: &e.model.device, shape: e.model.shape(&p)}
 }
 
 // Config implements tabled.Evaluation.

@@ -15,7 +15,7 @@ import (
 // Whatever a characterization holds, no pace that the model makes of it is negative.
 func FuzzPaces(f *testing.F) {
 	f.Add(data.TritonH200Timings[:2000])
-	m := newModel(gputest.Device(f, gpu.SM90, "sm90-h200", nil), nil, nil)
+	m := newModel(gputest.Device(f, gpu.SM90, "sm90-h200", nil), nil, nil, nil)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		table, err := kernel.ReadTimings(data)
 		if err != nil {
@@ -36,7 +36,7 @@ func FuzzPaces(f *testing.F) {
 				setTiming(&in.kernelInputs, &times)
 				k.compute(&in, &m.device)
 				row := make([]float64, len(terms.Terms))
-				s := newShape(&p)
+				s := m.shape(&p)
 				columns(row, &m.device, &s.sizes, &in, &k.kernelTerms, &k.variants[0], &split, &grid, &found)
 				paces := 0
 				for i, term := range terms.Terms {

@@ -24,7 +24,7 @@ func TestUnknownPowerLimit(t *testing.T) {
 		if !known {
 			g.Params = slices.DeleteFunc(slices.Clone(g.Params), func(p hw.Param) bool { return p.Name == "tdp" })
 		}
-		m := newModel(g, []*family{{Family: triton.Family{}}}, nil)
+		m := newModel(g, []*family{{Family: triton.Family{}}}, nil, nil)
 		row := make([]float64, len(terms.Terms))
 		if err := m.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
 			t.Fatal(err)

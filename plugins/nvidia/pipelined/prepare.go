@@ -6,8 +6,10 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
+	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
+	"github.com/origami-gemm/origami/plugins/nvidia/pipelined/terms"
 )
 
 // preparedKernel is what the model knows of a kernel before it knows the split of K and the sizes of the problem.
@@ -190,12 +192,18 @@ type shape struct {
 	blockM float64 // of groupTiles
 }
 
-func newShape(p *gemm.Problem) shape {
+func (m *Model) shape(p *gemm.Problem) shape {
 	count, rows := p.Products()
 	s := shape{groups: p.Groups, sizes: sizes{
 		m: rows, n: float64(p.N), k: float64(p.K), batch: float64(count),
 		misalignedA: misaligned(p, gemm.A), misalignedB: misaligned(p, gemm.B),
 	}}
+	if m.library != nil {
+		even := *p // groups as a batch of their average
+		even.Groups, even.M, even.Batch = gemm.Groups{}, max(int(math.Round(rows)), 1), max(count, 1)
+		least := terms.LibraryLead * m.library(even)
+		s.vendor = float64(m.clocked.Convert(least, &even, stopwatch.Model, stopwatch.Events)) * float64(m.Description.Clock)
+	}
 	s.compute()
 	return s
 }

@@ -258,6 +258,7 @@ type sizes struct {
 	groupTiles  float64 // group_tiles, set by hand
 	misalignedA float64 // misaligned_a, set by hand
 	misalignedB float64 // misaligned_b, set by hand
+	vendor      float64 // vendor, set by hand
 	part1       float64 // max(0, 4 * misaligned_a - 3)
 	part2       float64 // max(0, 4 * misaligned_b - 3)
 	part3       float64 // misaligned_a + misaligned_b
@@ -265,6 +266,7 @@ type sizes struct {
 	part5       float64 // batch * k
 	part6       float64 // batch * m * n
 	part7       float64 // 2 * batch * m * n * k
+	part8       float64 // pow(pow(vendor, 4), 2)
 }
 
 func (s *sizes) compute() {
@@ -282,6 +284,7 @@ func (s *sizes) compute() {
 	s.part5 = float64(s.batch * s.k)
 	s.part6 = float64(s.batch * s.m * s.n)
 	s.part7 = float64(2 * s.batch * s.m * s.n * s.k)
+	s.part8 = math.Pow(fourth(s.vendor), 2)
 }
 
 // kernelTerms holds what depends on the kernel, and not on the split of K or the sizes of the problem.
@@ -1057,13 +1060,25 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part32)))
 		}
 	}
-	var x27 float64
-	if power > 0 {
-		x27 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
-	} else {
-		x27 = allWaves
+	var unbeaten float64
+	if s.vendor > 0 {
+		var x28 float64
+		if power > 0 {
+			x28 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		} else {
+			x28 = allWaves
+		}
+		x27 := k.launch + max(max(x28, dramFloor), g.computeFloor) + reduction + handed
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x27), 2)+s.part8))) - x27
 	}
-	total := k.launch + max(max(x27, dramFloor), g.computeFloor) + reduction + handed
+	var x30 float64
+	if power > 0 {
+		x30 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+	} else {
+		x30 = allWaves
+	}
+	x29 := k.launch + max(max(x30, dramFloor), g.computeFloor) + reduction + handed
+	total := x29 + unbeaten
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -1497,13 +1512,19 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 	}
 	sharedTotal := float64(x31 * x48)
-	var x54 float64
+	var x55 float64
 	if t.power > 0 {
-		x54 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x55 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x54 = t.allWaves
+		x55 = t.allWaves
 	}
-	limits := max(max(x54, t.dramFloor), g.computeFloor) - t.allWaves
+	x54 := max(max(x55, t.dramFloor), g.computeFloor)
+	limits := x54 - t.allWaves
+	var unbeaten float64
+	if s.vendor > 0 {
+		x56 := k.launch + x54 + reduction + handed
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x56), 2)+s.part8))) - x56
+	}
 	dst[0] = k.threads
 	dst[1] = k.resident
 	dst[2] = k.sharers
@@ -1664,7 +1685,9 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[157] = l2Total
 	dst[158] = sharedTotal
 	dst[159] = limits
-	dst[160] = t.total
+	dst[160] = s.vendor
+	dst[161] = unbeaten
+	dst[162] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

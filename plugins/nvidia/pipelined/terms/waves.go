@@ -183,8 +183,17 @@ var totalTerms = []tabled.Term{
 		"read of shared memory; a load for FMA counts with the width of the banks").As(arch.CommonSharedTotal),
 	row("limits", cycles, limited+" - all_waves",
 		"what the power limit, DRAM's bandwidth and the peak rate add").Share(),
-	row("total", cycles, "launch + "+limited+" + reduction + handed", "predicted total").Total(),
+	input("vendor", cycles, OfProblem, "0.95 times the prediction of the family library in the timing model, "+
+		"converted to events; 0 where times of the family's kernels on the architecture, or on the device, are known",
+		"what no kernel is expected to undercut by much"),
+	row("unbeaten", cycles, `sqrt(sqrt(sqrt(pow(pow(`+own+`, 4), 2) + pow(pow(vendor, 4), 2)))) - (`+own+`)`,
+		"what is missing to the time of the library: the eighth root of a sum of eighth powers, which is close to the "+
+			"longer of the two and keeps the order of kernels").Share().If("vendor > 0"),
+	row("total", cycles, own+" + unbeaten", "predicted total").Total(),
 }
+
+// own is the total by what is known of the kernel.
+const own = "launch + " + limited + " + reduction + handed"
 
 const limited = `max(when(power > 0, sqrt(sqrt(pow(all_waves, 4) + pow(power, 4))), all_waves),
 	dram_floor, compute_floor)`

@@ -1,0 +1,127 @@
+package builtins
+
+import (
+	"testing"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/timing"
+)
+
+// mostApart is how far the predictions of two families of a device may be apart.
+const mostApart = 1.3
+
+// slower are families that recorded times, or the instruction set, show to be slower than the library: only how much
+// faster they are is tested.
+var slower = map[string]string{
+	"sm90 mma":  "mma.sync reaches 0.62 of a Hopper SM's rate (recorded on an H200)",
+	"sm100 mma": "mma.sync reaches a quarter of a B200's matrix units",
+}
+
+// apart are known contradictions of devices without times of their own: the fastest family ÷ the library.
+var apart = map[string]float64{
+	"sm90@h100-pcie": 0.66, // 350 W and HBM2e: the families carry the power and the DRAM of the H200
+	"sm90@h100-nvl":  0.65, // 400 W
+	"sm86@rtx3090":   0.60, // published times of Triton's kernels are below the prediction of the library
+}
+
+// The kernel families of a device and the library predict times that fit together. On an architecture of which
+// no times of a family were recorded, none is ahead of the library.
+func TestFamiliesAgree(t *testing.T) {
+	ctx := t.Context()
+	conn, err := Connect(ctx, config.Settings{InProcess: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := [][3]int{
+		{1, 4096, 4096}, {16, 14336, 4096}, {64, 6144, 2048}, {256, 4096, 4096}, {512, 14336, 4096}, {1024, 4096, 14336},
+		{2048, 6144, 2048}, {4096, 4096, 4096}, {8192, 4096, 4096}, {256, 256, 256}, {1024, 1024, 1024}, {8192, 8192, 8192},
+	}
+	problems := func(sizes [][3]int, types ...gemm.DType) (grid []gemm.Problem) {
+		for _, t := range types {
+			for _, size := range sizes {
+				p := gemm.New(size[0], size[1], size[2])
+				p.DType = t
+				p.SetTrans(false, true)
+				grid = append(grid, p)
+			}
+		}
+		return grid
+	}
+	grid := problems(sizes, gemm.FP16)
+	// AMD's families predict one library, at sizes that fill no tile and at long K too.
+	amd := problems(append(sizes, [][3]int{
+		{1, 8192, 8192}, {7, 1000, 4104}, {333, 5000, 1032}, {4096, 32768, 128}, {1023, 1025, 2056}, {512, 512, 65536},
+		{16, 16384, 16384},
+	}...), gemm.FP16)
+	eight := append(amd, problems(sizes, gemm.FP8)...)
+	times := func(a arch.Architecture, family string, grid []gemm.Problem) []float64 {
+		t.Helper()
+		r, err := selector.Rank(ctx, timing.In(a, timing.Model),
+			selector.Request{Problems: grid, Space: arch.Space{Kernel: family}, Top: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seconds []float64
+		for i := range r {
+			if r[i].Err != nil {
+				t.Fatal(r[i].Err)
+			}
+			seconds = append(seconds, float64(r[i].Entries[0].Estimate.Cycles.At(a.Describe().Clock)))
+		}
+		return seconds
+	}
+	manifests, err := conn.Manifests(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, m := range manifests {
+		for _, a := range m.Archs {
+			for _, d := range a.Devices {
+				if a.ID == "gfx900" {
+					continue // fp32 alone
+				}
+				open := func(model string) (arch.Architecture, error) {
+					return conn.Open(ctx, arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model})
+				}
+				refined, err := open(map[string]string{"nvidia": "pipelined", "amd-ref": "tensile"}[m.Name])
+				if err != nil {
+					continue // its only family is the library
+				}
+				library, err := open("library")
+				if err != nil {
+					t.Fatal(err)
+				}
+				grid := grid
+				switch {
+				case a.ID == "gfx942" || a.ID == "gfx950":
+					grid = eight
+				case m.Name == "amd-ref":
+					grid = amd
+				}
+				of := times(library, "library", grid)
+				for _, family := range refined.Describe().Kernels {
+					low := 1 / mostApart
+					if known, ok := apart[a.ID+"@"+d.ID]; ok {
+						low = known
+					} else if m.Name == "nvidia" && a.ID != "sm90" {
+						low = 0.95
+					}
+					for i, own := range times(refined, family, grid) {
+						compared++
+						_, exempt := slower[a.ID+" "+family]
+						if ratio := own / of[i]; ratio < low || ratio > mostApart && !exempt {
+							t.Errorf("%s@%s %s %s: %.2f of the library's time", a.ID, d.ID, family, &grid[i], ratio)
+						}
+					}
+				}
+			}
+		}
+	}
+	if compared < 500 {
+		t.Errorf("%d compared", compared)
+	}
+}

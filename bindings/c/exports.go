@@ -1,6 +1,7 @@
 package main
 
-// #include "origami.h"
+// #cgo linux LDFLAGS: -ldl
+// #include "launch.h"
 import "C"
 
 import (
@@ -17,8 +18,11 @@ import (
 
 // The numbers of origami.h are those of the Go packages. This compiles only if the last ones agree.
 var (
-	_ [0]struct{} = [unsafe.Sizeof(C.origami_pick{}) - 200]struct{}{} // in version 3 of the interface
+	_ [0]struct{} = [unsafe.Sizeof(C.origami_pick{}) - 200]struct{}{} // since version 3 of the interface
 	_ [0]struct{} = [unsafe.Sizeof(C.origami_regret{}) - 16]struct{}{}
+	_ [0]struct{} = [unsafe.Sizeof(C.origami_kernel{}) - 1208]struct{}{} // since version 4
+	_ [0]struct{} = [unsafe.Sizeof(C.origami_band{}) - 264]struct{}{}
+	_ [0]struct{} = [C.ORIGAMI_SILU - uint8(gemm.SiLU)]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_INPUT - 1 - uint8(diag.Input)]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_DEVICE - 1 - uint8(diag.Device)]struct{}{}
 )
@@ -132,6 +136,95 @@ func origami_go_expected_regret(handle C.origami_model, problem *C.origami_probl
 	})
 }
 
+//export origami_go_generate
+func origami_go_generate(handle C.origami_model, problem *C.origami_problem, config *C.origami_pick,
+	kernel *C.origami_kernel, into *C.char, room C.size_t, length *C.size_t, text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error {
+		if problem == nil || kernel == nil {
+			return isNull("problem or kernel")
+		}
+		*kernel = C.origami_kernel{}
+		return with(handle, func(m *model) error {
+			l, err := m.generate(problem, config)
+			if err != nil {
+				return err
+			}
+			if err = kernelOf(l, kernel); err != nil {
+				return err
+			}
+			return write(into, room, length, func() ([]byte, error) { return []byte(l.PTX), nil })
+		})
+	})
+}
+
+//export origami_go_load
+func origami_go_load(handle C.origami_model, problem *C.origami_problem, config *C.origami_pick, device C.int32_t,
+	plan **C.origami_plan, kernel *C.origami_kernel, text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error {
+		if problem == nil || plan == nil {
+			return isNull("problem or plan")
+		}
+		*plan = nil
+		return with(handle, func(m *model) error {
+			l, err := m.generate(problem, config)
+			if err != nil {
+				return err
+			}
+			var record C.origami_kernel
+			if err = kernelOf(l, &record); err != nil {
+				return err
+			}
+			if kernel != nil {
+				*kernel = record
+			}
+			function, err := loaded.load(l, m.description.Arch, int32(device))
+			if err != nil {
+				return err
+			}
+			return driven(func(why *C.char, room C.size_t) C.int32_t {
+				return C.origami_cuda_plan(device, function, &record, plan, why, room)
+			})
+		})
+	})
+}
+
+//export origami_go_bands
+func origami_go_bands(handle, library C.origami_model, problem *C.origami_problem, low C.int64_t,
+	bands *C.origami_band, count *C.size_t, text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error {
+		if problem == nil || count == nil || bands == nil && *count > 0 {
+			return isNull("problem, bands or count")
+		}
+		room := *count
+		*count = 0
+		return with(handle, func(m *model) error {
+			p, err := problemOf(problem)
+			if err != nil {
+				return err
+			}
+			var other *model
+			if library != 0 {
+				if other, err = opened.find(uint64(library)); err != nil {
+					return err
+				}
+			}
+			list, err := m.bands(p, int(low), other)
+			if err != nil {
+				return err
+			}
+			if *count = C.size_t(len(list.Bands)); *count > room {
+				return nil
+			}
+			for i, out := 0, unsafe.Slice(bands, len(list.Bands)); i < len(out); i++ {
+				if out[i], err = m.band(p, other, &list.Bands[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
 //export origami_go_describe
 func origami_go_describe(handle C.origami_model, into *C.char, room C.size_t, length *C.size_t,
 	text *C.char, size C.size_t) C.int32_t {
@@ -223,8 +316,8 @@ func isNull(what string) error {
 
 // problemOf converts a problem. The selector checks the sizes.
 func problemOf(c *C.origami_problem) (gemm.Problem, error) {
-	if c.trans_a > 1 || c.trans_b > 1 || c.reserved != [2]C.uint8_t{} || c.reserved_last != 0 {
-		return gemm.Problem{}, diag.Inputf("trans_a or trans_b is neither 0 nor 1, or a reserved field is not 0").
+	if max(c.trans_a, c.trans_b, c.bias, c.adds) > 1 {
+		return gemm.Problem{}, diag.Inputf("trans_a, trans_b, bias or adds is neither 0 nor 1").
 			Do("set all of origami_problem")
 	}
 	in, out := gemm.DType(c.dtype), gemm.DType(c.out_dtype)
@@ -240,6 +333,7 @@ func problemOf(c *C.origami_problem) (gemm.Problem, error) {
 		M: int(c.m), N: int(c.n), K: int(c.k), Batch: int(c.batch),
 		DType: in, Out: out,
 		LDA: int(c.lda), LDB: int(c.ldb), LDC: int(c.ldc),
+		Epilogue: gemm.Epilogue{Bias: c.bias == 1, Activation: gemm.Activation(c.activation)}, Beta: float32(c.adds),
 		AlignA: uint8(c.align_a), AlignB: uint8(c.align_b), AlignC: uint8(c.align_c),
 	}
 	p.SetTrans(c.trans_a == 1, c.trans_b == 1)

@@ -122,6 +122,7 @@ func TestLibrary(t *testing.T) {
 		}
 	})
 	t.Run("fork", func(t *testing.T) { run(t, exec.Command(filepath.Join(folder, "fork"))) })
+	t.Run("launch", func(t *testing.T) { launches(t, folder) })
 	sameAsCommandLine(t, folder)
 	pythonBinding(t, folder)
 }
@@ -255,7 +256,8 @@ func pythonBinding(t *testing.T, folder string) {
 		return
 	}
 	t.Run("python", func(t *testing.T) {
-		c := exec.Command(python, "-m", "unittest", "-v", "tests.test_lib", "tests.test_inductor_picks")
+		c := exec.Command(python, "-m", "unittest", "-v", "tests.test_lib", "tests.test_inductor_picks",
+			"tests.test_layers")
 		c.Dir = "../python"
 		c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "ORIGAMI_REQUIRE_LIB=1",
 			"ORIGAMI_LIB="+filepath.Join(folder, "liborigami.so"), "ORIGAMI="+filepath.Join(folder, "origami"))

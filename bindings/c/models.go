@@ -33,6 +33,8 @@ var providers = sync.OnceValues(func() (models.Providers, error) {
 // model is an open architecture with its previous answers. It is safe for concurrent use: callers take turns, for
 // less than a microsecond if the answer is known.
 type model struct {
+	arch        arch.Architecture
+	space       arch.Space
 	description *arch.Description
 	kernel      string
 
@@ -40,6 +42,8 @@ type model struct {
 	memo   *selector.Memo
 	ranker *selector.Selector
 	ranked selector.Result
+	// beyond answers for problems that are more than A·B, nil before the first one.
+	beyond *selector.Memo
 }
 
 // open answers origami_open.
@@ -71,7 +75,7 @@ func newModel(a arch.Architecture, t *models.Target) (*model, error) {
 		return nil, err
 	}
 	return &model{
-		description: d, kernel: kernel,
+		arch: a, space: space, description: d, kernel: kernel,
 		memo: selector.NewMemo(selector.New(a, space)), ranker: selector.New(a, space),
 	}, nil
 }
@@ -80,7 +84,14 @@ func newModel(a arch.Architecture, t *models.Target) (*model, error) {
 func (m *model) selectOne(p gemm.Problem) (selector.Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e, err := m.memo.Select(context.Background(), p)
+	memo := m.memo
+	if p.BeyondProduct() {
+		if m.beyond == nil {
+			m.beyond = selector.NewMemo(selector.New(arch.Whole(m.arch, p), m.space))
+		}
+		memo = m.beyond
+	}
+	e, err := memo.Select(context.Background(), p)
 	if err == nil {
 		err = m.finite(&p, &e)
 	}
@@ -91,7 +102,11 @@ func (m *model) selectOne(p gemm.Problem) (selector.Entry, error) {
 func (m *model) rank(p gemm.Problem, top int, use func([]selector.Entry)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.ranker.Rank(context.Background(), p, top, &m.ranked); err != nil {
+	ranker := m.ranker
+	if p.BeyondProduct() {
+		ranker = selector.New(arch.Whole(m.arch, p), m.space)
+	}
+	if err := ranker.Rank(context.Background(), p, top, &m.ranked); err != nil {
 		return err
 	}
 	for i := range m.ranked.Entries {

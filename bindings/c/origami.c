@@ -6,13 +6,12 @@
 
 #include "_cgo_export.h"
 
-/* Whether this process is a fork of the one that loaded the library. */
-static volatile int forked;
+volatile int origami_forked;
 
 #ifndef _WIN32
 #include <pthread.h>
 
-static void in_child(void) { forked = 1; }
+static void in_child(void) { origami_forked = 1; }
 
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
 #endif
@@ -33,7 +32,7 @@ int32_t origami_api_version(void) { return ORIGAMI_API_VERSION; }
 const char *origami_version(void) { return ORIGAMI_VERSION; }
 
 int32_t origami_open(const char *request, origami_model *model, char *error, size_t size) {
-	if (forked) {
+	if (origami_forked) {
 		if (model != NULL)
 			*model = 0;
 		return refuse(error, size);
@@ -43,7 +42,7 @@ int32_t origami_open(const char *request, origami_model *model, char *error, siz
 
 int32_t origami_select(origami_model model, const origami_problem *problem, origami_pick *pick, char *error,
                        size_t size) {
-	if (forked) {
+	if (origami_forked) {
 		if (pick != NULL)
 			memset(pick, 0, sizeof *pick);
 		return refuse(error, size);
@@ -53,14 +52,14 @@ int32_t origami_select(origami_model model, const origami_problem *problem, orig
 
 int32_t origami_select_many(origami_model model, const origami_problem *problems, size_t count, origami_pick *picks,
                             int32_t *status, char *error, size_t size) {
-	if (forked)
+	if (origami_forked)
 		return refuse(error, size);
 	return origami_go_select_many(model, (origami_problem *)problems, count, picks, status, error, size);
 }
 
 int32_t origami_rank(origami_model model, const origami_problem *problem, origami_pick *picks, size_t *count,
                      char *error, size_t size) {
-	if (forked) {
+	if (origami_forked) {
 		if (count != NULL)
 			*count = 0;
 		return refuse(error, size);
@@ -70,7 +69,7 @@ int32_t origami_rank(origami_model model, const origami_problem *problem, origam
 
 int32_t origami_expected_regret(origami_model model, const origami_problem *problem, origami_regret *regret,
                                 char *error, size_t size) {
-	if (forked) {
+	if (origami_forked) {
 		if (regret != NULL)
 			memset(regret, 0, sizeof *regret);
 		return refuse(error, size);
@@ -78,8 +77,40 @@ int32_t origami_expected_regret(origami_model model, const origami_problem *prob
 	return origami_go_expected_regret(model, (origami_problem *)problem, regret, error, size);
 }
 
+int32_t origami_generate(origami_model model, const origami_problem *problem, const origami_pick *config,
+                         origami_kernel *kernel, char *ptx, size_t room, size_t *length, char *error, size_t size) {
+	if (origami_forked) {
+		if (length != NULL)
+			*length = 0;
+		return refuse(error, size);
+	}
+	return origami_go_generate(model, (origami_problem *)problem, (origami_pick *)config, kernel, ptx, room, length,
+	                           error, size);
+}
+
+int32_t origami_bands(origami_model model, origami_model library, const origami_problem *problem, int64_t m_low,
+                      origami_band *bands, size_t *count, char *error, size_t size) {
+	if (origami_forked) {
+		if (count != NULL)
+			*count = 0;
+		return refuse(error, size);
+	}
+	return origami_go_bands(model, library, (origami_problem *)problem, m_low, bands, count, error, size);
+}
+
+int32_t origami_load(origami_model model, const origami_problem *problem, const origami_pick *config, int32_t device,
+                     origami_plan **plan, origami_kernel *kernel, char *error, size_t size) {
+	if (origami_forked) {
+		if (plan != NULL)
+			*plan = NULL;
+		return refuse(error, size);
+	}
+	return origami_go_load(model, (origami_problem *)problem, (origami_pick *)config, device, plan, kernel, error,
+	                       size);
+}
+
 int32_t origami_describe(origami_model model, char *text, size_t room, size_t *length, char *error, size_t size) {
-	if (forked) {
+	if (origami_forked) {
 		if (length != NULL)
 			*length = 0;
 		return refuse(error, size);
@@ -88,7 +119,7 @@ int32_t origami_describe(origami_model model, char *text, size_t room, size_t *l
 }
 
 int32_t origami_list(char *text, size_t room, size_t *length, char *error, size_t size) {
-	if (forked) {
+	if (origami_forked) {
 		if (length != NULL)
 			*length = 0;
 		return refuse(error, size);
@@ -97,7 +128,7 @@ int32_t origami_list(char *text, size_t room, size_t *length, char *error, size_
 }
 
 int32_t origami_close(origami_model model, char *error, size_t size) {
-	if (forked)
+	if (origami_forked)
 		return refuse(error, size);
 	return origami_go_close(model, error, size);
 }

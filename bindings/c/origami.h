@@ -21,7 +21,7 @@ extern "C" {
 
 /* The version of this interface. A library keeps every function of its version and the layout of every struct. If
  * origami_api_version returns another number, the layout differs. */
-#define ORIGAMI_API_VERSION 3
+#define ORIGAMI_API_VERSION 4
 
 /* The version of origami that this header belongs to. */
 #define ORIGAMI_VERSION "0.2.0-dev"
@@ -32,7 +32,7 @@ enum {
 	ORIGAMI_INTERNAL = 1, /* a failure that no input causes: a bug, or a call in a forked child */
 	ORIGAMI_INPUT = 2,    /* a request that cannot be answered as asked */
 	ORIGAMI_PLUGIN = 3,   /* a model answered nonsense, such as a time that is not finite */
-	ORIGAMI_DEVICE = 4    /* not returned by this version */
+	ORIGAMI_DEVICE = 4    /* a GPU or its driver cannot do what a plan needs */
 };
 
 /* Element types. The list is generated from core/gemm. */
@@ -48,6 +48,15 @@ enum {
 	ORIGAMI_FP4 = 9, /* e2m1 */
 	ORIGAMI_FP6 = 10, /* e2m3 */
 	ORIGAMI_FP6_E3M2 = 11
+};
+
+/* What is done to C before it is stored. */
+enum {
+	ORIGAMI_IDENTITY = 0,
+	ORIGAMI_RELU = 1,
+	ORIGAMI_GELU = 2, /* with the error function */
+	ORIGAMI_GELU_TANH = 3,
+	ORIGAMI_SILU = 4
 };
 
 /* What limits a kernel. */
@@ -72,12 +81,13 @@ typedef struct {
 	int64_t m, n, k, batch;
 	int32_t dtype;            /* of A and B */
 	uint8_t trans_a, trans_b; /* 0 or 1 */
-	uint8_t reserved[2];      /* 0 */
+	uint8_t bias;             /* 0 or 1: a vector of n elements of the type of C is added to each row */
+	uint8_t activation;       /* ORIGAMI_IDENTITY, ..: what is done to C then */
 	int64_t lda, ldb, ldc;    /* leading dimensions: elements from row to row; 0 for dense rows */
 	int32_t out_dtype;        /* of C; 0 for what goes with dtype: dtype itself, but FP32 with TF32, FP16 with both FP8,
 	                           * INT32 with INT8 */
 	uint8_t align_a, align_b, align_c; /* 1, 2, 4, 8 or 16: bytes that divide the addresses of A, B and C; 0 is 16 */
-	uint8_t reserved_last;             /* 0 */
+	uint8_t adds;                      /* 0 or 1: what C holds, times beta, is added before the bias */
 	const int64_t *groups;             /* group_count numbers of rows */
 	uint64_t group_count;              /* at most 1024; 0 for a problem without groups */
 } origami_problem;
@@ -119,6 +129,76 @@ typedef struct {
 	int32_t worth_measuring;
 	int32_t known;
 } origami_regret;
+
+/* What a launcher fills a parameter with. */
+enum {
+	ORIGAMI_ROLE_CONSTANT = 0, /* origami_parameter.value */
+	ORIGAMI_ROLE_MAP = 1,      /* the tensor map of that index */
+	ORIGAMI_ROLE_A = 2,        /* addresses in device memory */
+	ORIGAMI_ROLE_B = 3,
+	ORIGAMI_ROLE_C = 4,
+	ORIGAMI_ROLE_BIAS = 5,
+	ORIGAMI_ROLE_PARTIALS = 6,
+	ORIGAMI_ROLE_COUNTERS = 7,
+	ORIGAMI_ROLE_ALPHA = 8, /* float, or int32_t if the kernel is integer */
+	ORIGAMI_ROLE_BETA = 9
+};
+
+/* A parameter of a kernel. */
+typedef struct {
+	int32_t role;  /* ORIGAMI_ROLE_... */
+	int32_t bytes; /* 4, 8, or 128 for a tensor map */
+	uint64_t value;
+} origami_parameter;
+
+/* A tensor map of three dimensions, as cuTensorMapEncodeTiled takes it: without interleaving, with the 128-byte swizzle,
+ * zeros outside, and lines to the L2 in pairs where strides[0] is a multiple of 128. */
+typedef struct {
+	int32_t type;   /* CUtensorMapDataType */
+	int32_t matrix; /* 0: A, 1: B, 2: C */
+	uint64_t sizes[3];   /* elements */
+	uint64_t strides[2]; /* bytes */
+	uint32_t box[3];
+	uint32_t reserved;
+} origami_map;
+
+#define ORIGAMI_PARAMETERS 48 /* the most that a kernel has */
+
+/* A generated kernel and its launch for one problem. workspace: a launch needs counters and partials bytes of device
+ * memory besides the matrices, each aligned to 256 bytes, one of both for launches that may overlap. The counters must be
+ * zero before the first launch, and each launch leaves them at zero. */
+typedef struct {
+	char entry[192];       /* the name of the kernel in its PTX */
+	uint64_t shared_memory; /* dynamic, bytes */
+	uint64_t counters, partials;
+	uint32_t grid[3], threads; /* a CTA has threads in one dimension */
+	uint32_t parameter_count, map_count;
+	uint8_t adds, integer, reserved[6];
+	origami_map maps[3];
+	origami_parameter parameters[48];
+} origami_kernel;
+
+/* A band: the sizes M from m_low to m_high, and the kernel for them. pick has the configuration; its times and its
+ * launch order are those of m_high. library is 1 where the vendor's library is predicted to be faster; pick is then its
+ * prediction. The regret is how much slower the band's kernel is than the pick for each M, as a fraction. */
+typedef struct {
+	int64_t m_low, m_high;
+	double mean_regret, worst_regret;
+	int64_t worst_m;
+	int32_t library, reserved;
+	double seconds_low, seconds_high; /* predicted for m_low and m_high */
+	origami_pick pick;
+} origami_band;
+
+/* A launch that is ready: a kernel on a device, for one problem. */
+typedef struct origami_plan origami_plan;
+
+/* What differs between launches of a plan. */
+typedef struct {
+	uint64_t a, b, c, bias, counters, partials; /* addresses in device memory; 0 for what the kernel does not need */
+	float alpha, beta;
+	void *stream; /* CUstream, cudaStream_t */
+} origami_call;
 
 /* An open model; 0 is none. A handle is never reused, so using a closed one is only an error. */
 typedef uint64_t origami_model;
@@ -171,6 +251,35 @@ int32_t origami_rank(origami_model model, const origami_problem *problem, origam
 /* The expected regret of the pick of a problem. */
 int32_t origami_expected_regret(origami_model model, const origami_problem *problem, origami_regret *regret,
                                 char *error, size_t error_size);
+
+/* The kernel of a problem, generated in this process: kernel gets its launch and ptx its text, which is filled like an
+ * error text and may be NULL. *length becomes the length of the whole text. config is a configuration to use, of which
+ * everything but the predicted numbers counts, or NULL for the pick; a group_m of 0 is the model's for the problem. The
+ * model has to be of a kernel family that origami generates: mma or wgmma. */
+int32_t origami_generate(origami_model model, const origami_problem *problem, const origami_pick *config,
+                         origami_kernel *kernel, char *ptx, size_t size, size_t *length, char *error,
+                         size_t error_size);
+
+/* Divides the sizes from m_low to problem->m into bands, with one kernel each. library is a model of the vendor's
+ * library, or 0 if that is not to be used. *count is the room in bands, and becomes the number of bands, which may be
+ * larger: then nothing is written, and the call wants more room. */
+int32_t origami_bands(origami_model model, origami_model library, const origami_problem *problem, int64_t m_low,
+                      origami_band *bands, size_t *count, char *error, size_t error_size);
+
+/* Generates the kernel of a problem as origami_generate does, compiles it for a CUDA device with the driver, and loads
+ * it into the device's primary context, where it stays. Compiling takes some hundred milliseconds; the driver keeps the
+ * result in its own cache on the disk. kernel may be NULL. ORIGAMI_DEVICE says that the driver or the GPU cannot, with
+ * the reason. A kernel with more than 128 bytes of local memory per thread is refused so too, because it is slow. */
+int32_t origami_load(origami_model model, const origami_problem *problem, const origami_pick *config, int32_t device,
+                     origami_plan **plan, origami_kernel *kernel, char *error, size_t error_size);
+
+/* Enqueues a launch: C = activation(alpha A B + beta C + bias). It runs no Go and does not wait. Tensor maps are encoded
+ * once for an address. A graph that is captured keeps the launch. The addresses are not checked; they have to be as
+ * aligned as the problem says. */
+int32_t origami_launch(const origami_plan *plan, const origami_call *call, char *error, size_t error_size);
+
+/* Frees a plan. Launches in progress end normally; the kernel stays loaded for other plans. */
+void origami_unload(origami_plan *plan);
 
 /* A JSON object about the open model: arch, device, device_name, model, kernel, kernels, rung, units, clock_hz, clock_rung,
  * params, options and, if known, interval_level; rung_reason, if overrides lower the rung; ranks_only, true if the model

@@ -26,13 +26,14 @@ import (
 // answers are what endpoints answer, and what a failure is.
 var answers = []any{
 	ask.Answer{}, ask.Ranked{}, ask.Explanation{}, ask.Comparison{}, ask.Rooflines{}, ask.Cell{}, ask.Evaluation{},
-	ask.Arch{}, ask.Failure{},
+	ask.Arch{}, ask.Failure{}, ask.Bands{},
 }
 
 // folders have the structs that become JSON. Structs of ask and core/gemm become schemas, all others tables of
 // docs/json.md.
 var folders = []string{"ask", "core/gemm", "core/arch", "cmd/origami/internal/verb/measurecmd",
-	"cmd/origami/internal/verb/evalcmd", "cmd/origami/internal/verb/logiccmd", "cmd/origami/internal/verb/catalogcmd"}
+	"cmd/origami/internal/verb/evalcmd", "cmd/origami/internal/verb/logiccmd",
+	"cmd/origami/internal/verb/recordscmd", "cmd/origami/internal/verb/catalogcmd"}
 
 // named are types that no field has by its Go type.
 var named = map[string]reflect.Type{

@@ -231,7 +231,13 @@ func mirrors(text []byte, methods map[string]string) string {
 			}
 			for name := range strings.SplitSeq(parts[2], ",") {
 				f, kind := field.FindStringSubmatch(strings.TrimSpace(name)), "ctypes.c_"+parts[1]
-				if f[1] != "" {
+				record, isRecord := strings.CutPrefix(parts[1], "origami_")
+				switch {
+				case isRecord:
+					kind = "_" + title(record)
+				case parts[1] == "void":
+					kind = "ctypes.c_void_p"
+				case f[1] != "":
 					kind = "ctypes.POINTER(" + kind + ")"
 				}
 				if f[3] != "" {

@@ -57,6 +57,16 @@ static int child(void) {
 	if (origami_list(NULL, 0, &length, NULL, 0) != ORIGAMI_INTERNAL ||
 	    origami_close(model, NULL, 0) != ORIGAMI_INTERNAL)
 		return 18;
+	origami_plan *plan = (origami_plan *)&p;
+	origami_kernel kernel;
+	length = 7;
+	if (origami_generate(model, &p, NULL, &kernel, NULL, 0, &length, NULL, 0) != ORIGAMI_INTERNAL || length != 0)
+		return 19;
+	count = 7;
+	if (origami_bands(model, 0, &p, 1, NULL, &count, NULL, 0) != ORIGAMI_INTERNAL || count != 0)
+		return 20;
+	if (origami_load(model, &p, NULL, 0, &plan, NULL, NULL, 0) != ORIGAMI_INTERNAL || plan != NULL)
+		return 21;
 	return 0;
 }
 

@@ -120,6 +120,26 @@ static void nulls(const origami_problem *good) {
 	check("regret to NULL", origami_expected_regret(model, good, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	check("describe without length", origami_describe(model, NULL, 0, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	check("list without length", origami_list(NULL, 0, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	origami_kernel kernel;
+	origami_plan *plan;
+	size_t length;
+	check("generate NULL", origami_generate(model, NULL, NULL, &kernel, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("generate to NULL", origami_generate(model, good, NULL, NULL, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("generate of a family that origami does not", /* triton */
+	      origami_generate(model, good, NULL, &kernel, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("load NULL", origami_load(model, NULL, NULL, 0, &plan, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("load to NULL", origami_load(model, good, NULL, 0, NULL, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	count = 1;
+	check("bands NULL", origami_bands(model, 0, NULL, 1, NULL, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("bands without count", origami_bands(model, 0, good, 1, NULL, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	count = 1;
+	check("bands to NULL", origami_bands(model, 0, good, 1, NULL, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	count = 0;
+	check("bands from 0", origami_bands(model, 0, good, 0, NULL, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("bands beside nothing", origami_bands(model, model + 1000, good, 1, NULL, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("bands into nothing", origami_bands(model, 0, good, good->m, NULL, &count, fresh(), ROOM), ORIGAMI_OK, ROOM);
+	if (count != 1)
+		check("one M has one band", ORIGAMI_INTERNAL, ORIGAMI_OK, ROOM);
 	origami_model handles[] = {0, model + 1000, UINT64_MAX};
 	for (size_t i = 0; i < 3; i++) {
 		check("select nowhere", origami_select(handles[i], good, &pick, fresh(), ROOM), ORIGAMI_INPUT, ROOM);

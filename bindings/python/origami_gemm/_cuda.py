@@ -45,6 +45,12 @@ class Driver:
         self._call("cuDeviceGetName", text, len(text), self.device(index))
         return text.value.decode(errors="replace")
 
+    def version(self) -> int:
+        """The driver's version, 13000 for 13.0."""
+        version = ctypes.c_int()
+        self._call("cuDriverGetVersion", ctypes.byref(version))
+        return version.value
+
     def attributes(self, index: int) -> dict[str, float]:
         """The attributes of a device, by parameter name in base units."""
         device, known = self.device(index), {}

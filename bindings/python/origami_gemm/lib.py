@@ -30,7 +30,7 @@ from origami_gemm._arguments import alignments, as_json, content, flag, group_ro
 from origami_gemm._dtypes import code
 from origami_gemm.errors import ArgumentTypeError, Error
 
-API_VERSION = 3
+API_VERSION = 4
 
 KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
 
@@ -89,6 +89,22 @@ class Regret:
     # taken; 1 means that the pick can be taken unmeasured
     worth_measuring: int
     # end
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Band:
+    """The sizes M from m_low to m_high, and the kernel for them: the pick for m_high, or None where the vendor's library
+    is predicted to be faster. The regret is how much slower that kernel is than the pick for each M, as a fraction."""
+
+    m_low: int
+    m_high: int
+    pick: Pick | None
+    mean_regret: float
+    worst_regret: float
+    worst_m: int
+    # predicted for m_low and m_high
+    seconds_low: float
+    seconds_high: float
 
 
 class Model:
@@ -197,6 +213,28 @@ class Model:
         self._library.call("origami_expected_regret", self._handle, ctypes.byref(problem), ctypes.byref(out))
         return out.value()
 
+    def bands(self, m: tuple[int, int], n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
+              trans_b: bool = False, batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0,
+              ldc: int = 0, align: int | tuple[int, int, int] = 16, epilogue: str = "",
+              library: Model | None = None) -> list[Band]:
+        """Divides the sizes M from m[0] to m[1] into bands with one kernel each. library is a model of the vendor's
+        library, for the sizes at which that is predicted to be faster."""
+        try:
+            low, high = m
+        except TypeError:
+            raise ArgumentTypeError(f"m is {shown(m)}; give the first and the last M") from None
+        problem = _problem(*_key(high, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align), epilogue)
+        low = whole("m", low, 1, 1, (1 << 63) - 1)
+        room = 64
+        while True:
+            bands, count = (_Band * room)(), ctypes.c_size_t(room)
+            self._library.call("origami_bands", self._handle, library._handle if library else ctypes.c_uint64(),
+                               ctypes.byref(problem), ctypes.c_int64(low), bands, ctypes.byref(count))
+            if count.value <= room:
+                return [Band(b.m_low, b.m_high, None if b.library else b.pick.value(), b.mean_regret, b.worst_regret,
+                             b.worst_m, b.seconds_low, b.seconds_high) for b in bands[:count.value]]
+            room = count.value
+
     def close(self) -> None:
         """Closes the model. Previous answers remain."""
         if self._handle.value and self._library.usable():
@@ -242,7 +280,8 @@ class _Problem(ctypes.Structure):
         ("dtype", ctypes.c_int32),
         ("trans_a", ctypes.c_uint8),
         ("trans_b", ctypes.c_uint8),
-        ("reserved", ctypes.c_uint8 * 2),
+        ("bias", ctypes.c_uint8),
+        ("activation", ctypes.c_uint8),
         ("lda", ctypes.c_int64),
         ("ldb", ctypes.c_int64),
         ("ldc", ctypes.c_int64),
@@ -250,7 +289,7 @@ class _Problem(ctypes.Structure):
         ("align_a", ctypes.c_uint8),
         ("align_b", ctypes.c_uint8),
         ("align_c", ctypes.c_uint8),
-        ("reserved_last", ctypes.c_uint8),
+        ("adds", ctypes.c_uint8),
         ("groups", ctypes.POINTER(ctypes.c_int64)),
         ("group_count", ctypes.c_uint64),
     ]
@@ -298,6 +337,72 @@ class _Regret(ctypes.Structure):
         return Regret(
             self.expected,
             self.worth_measuring) if self.known else None
+
+
+class _Parameter(ctypes.Structure):
+    _fields_ = [
+        ("role", ctypes.c_int32),
+        ("bytes", ctypes.c_int32),
+        ("value", ctypes.c_uint64),
+    ]
+
+
+class _Map(ctypes.Structure):
+    _fields_ = [
+        ("type", ctypes.c_int32),
+        ("matrix", ctypes.c_int32),
+        ("sizes", ctypes.c_uint64 * 3),
+        ("strides", ctypes.c_uint64 * 2),
+        ("box", ctypes.c_uint32 * 3),
+        ("reserved", ctypes.c_uint32),
+    ]
+
+
+class _Kernel(ctypes.Structure):
+    _fields_ = [
+        ("entry", ctypes.c_char * 192),
+        ("shared_memory", ctypes.c_uint64),
+        ("counters", ctypes.c_uint64),
+        ("partials", ctypes.c_uint64),
+        ("grid", ctypes.c_uint32 * 3),
+        ("threads", ctypes.c_uint32),
+        ("parameter_count", ctypes.c_uint32),
+        ("map_count", ctypes.c_uint32),
+        ("adds", ctypes.c_uint8),
+        ("integer", ctypes.c_uint8),
+        ("reserved", ctypes.c_uint8 * 6),
+        ("maps", _Map * 3),
+        ("parameters", _Parameter * 48),
+    ]
+
+
+class _Band(ctypes.Structure):
+    _fields_ = [
+        ("m_low", ctypes.c_int64),
+        ("m_high", ctypes.c_int64),
+        ("mean_regret", ctypes.c_double),
+        ("worst_regret", ctypes.c_double),
+        ("worst_m", ctypes.c_int64),
+        ("library", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("seconds_low", ctypes.c_double),
+        ("seconds_high", ctypes.c_double),
+        ("pick", _Pick),
+    ]
+
+
+class _Call(ctypes.Structure):
+    _fields_ = [
+        ("a", ctypes.c_uint64),
+        ("b", ctypes.c_uint64),
+        ("c", ctypes.c_uint64),
+        ("bias", ctypes.c_uint64),
+        ("counters", ctypes.c_uint64),
+        ("partials", ctypes.c_uint64),
+        ("alpha", ctypes.c_float),
+        ("beta", ctypes.c_float),
+        ("stream", ctypes.c_void_p),
+    ]
 
 
 # end of origami.h
@@ -355,7 +460,7 @@ _ARGUMENTS = ("m", "n", "k", "dtype", "trans_a", "trans_b", "batch", "out_dtype"
               "groups")
 
 
-def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups):
+def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups, epilogue="", adds=False):
     dtype = code("dtype", dtype)
     out_dtype = 0 if out_dtype is None else code("out_dtype", out_dtype)
     # ctypes would truncate a larger number and thus change the problem. The library refuses those that are too small.
@@ -363,9 +468,24 @@ def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, 
         whole(name, size, least, -1 << 63, (1 << 63) - 1)
         for name, size, least in (("m", m, 1), ("n", n, 1), ("k", k, 1), ("batch", batch, 1), ("lda", lda, 0),
                                   ("ldb", ldb, 0), ("ldc", ldc, 0)))
-    return _Problem(m, n, k, batch, dtype, flag("trans_a", trans_a), flag("trans_b", trans_b), (0, 0), lda, ldb, ldc,
-                    out_dtype, *alignments(align), 0, (ctypes.c_int64 * len(groups))(*groups) if groups else None,
+    bias, activation = _epilogue(epilogue)
+    return _Problem(m, n, k, batch, dtype, flag("trans_a", trans_a), flag("trans_b", trans_b), bias, activation,
+                    lda, ldb, ldc, out_dtype, *alignments(align), flag("adds", adds), (ctypes.c_int64 * len(groups))(*groups) if groups else None,
                     len(groups or ()))
+
+
+# The numbers of origami.h by name, as the command line has them.
+ACTIVATIONS = {"": 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4}
+
+
+def _epilogue(text):
+    """Whether there is a bias, and the number of the activation, of an epilogue as the command line reads it."""
+    parts = text.split("+")
+    bias = parts[0] == "bias"
+    activation = "+".join(parts[bias:])
+    if activation not in ACTIVATIONS:
+        raise Error(f"{shown(text)} is no epilogue; use bias, {', '.join(list(ACTIVATIONS)[1:])}, or bias+ and one of these")
+    return bias, ACTIVATIONS[activation]
 
 
 class _Library:
@@ -381,6 +501,8 @@ class _Library:
         if version != API_VERSION:
             raise Error(f"{path}: the library has interface version {version}, this package knows {API_VERSION}; "
                         "take both from the same release", "device")
+        self._c.origami_launch.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
+        self._c.origami_unload.argtypes, self._c.origami_unload.restype = (ctypes.c_void_p,), None
 
     def usable(self):
         """Whether this process loaded the library itself and is not a fork."""

@@ -1,12 +1,14 @@
 """origami_gemm.lib against the command line: the same bits. Needs liborigami (`make lib`) and the command line (`make
 build`), here or as $ORIGAMI_LIB and $ORIGAMI; without them the tests skip, or fail if ORIGAMI_REQUIRE_LIB=1."""
 
+import ctypes
 import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -511,6 +513,60 @@ model.select(65, 64, 64)
         self.assertGreater(len(seen), 10)
         for m, pick in picks[::50]:
             self.assertEqual(pick, want.select(m, 512, 512))
+
+    def test_bands(self):
+        model, library = Model("sm90", "h200", kernel="wgmma"), Model("sm90", "h200", kernel="library")
+        for arguments, options in (({"dtype": "bf16", "trans_b": True}, ("--dtype", "bf16", "--trans-b")),
+                                   ({"epilogue": "bias+gelu"}, ("--epilogue", "bias+gelu"))):
+            want, = cli("select", "--arch", "sm90@h200", "--kernel", "wgmma", "-m", "3:200", "-n", 4096, "-k", 1024, *options)
+            got = model.bands((3, 200), 4096, 1024, library=library, **arguments)
+            self.assertEqual(
+                [(b.m_low, b.m_high, b.pick is None, b.mean_regret, b.worst_regret, b.worst_m, b.seconds_low, b.seconds_high)
+                 for b in got],
+                [(b["m_low"], b["m_high"], b["kernel"] == "library", b["mean_regret"], b["worst_regret"], b["worst_m"],
+                  b["seconds_low"], b["seconds_high"]) for b in want["bands"]])
+            for band, said_band in zip(got, want["bands"]):
+                if band.pick:
+                    self.assertEqual(said(band.pick)["config"] | {"group_m": 0}, said_band["config"])
+        self.assertEqual(len(model.bands((7, 7), 512, 512)), 1)
+        for wrong, kind in (((0, 7), Error), ((8, 7), Error), (7, ArgumentTypeError), ((1, "x"), ArgumentTypeError)):
+            with self.assertRaises(kind):
+                model.bands(wrong, 512, 512)
+        with self.assertRaisesRegex(Error, "is no epilogue"):
+            model.bands((1, 7), 512, 512, epilogue="bias+tanh")
+
+    def test_generated_kernels_are_those_of_export(self):
+        """The record of a kernel has the numbers of the launcher that the command line writes."""
+        model = Model("sm90", "h200", kernel="wgmma")
+        for sizes, epilogue, options in (((200, 264, 320), "", ()), ((48, 4096, 4096), "bias+gelu", ("--epilogue", "bias+gelu"))):
+            m, n, k = sizes
+            key = lib._key(m, n, k)
+            kernel, length = lib._Kernel(), ctypes.c_size_t()
+            text = ctypes.create_string_buffer(1 << 20)
+            model._library.call("origami_generate", model._handle, ctypes.byref(lib._problem(*key, epilogue)), None,
+                                ctypes.byref(kernel), text, ctypes.c_size_t(len(text)), ctypes.byref(length))
+            with tempfile.TemporaryDirectory() as folder:
+                subprocess.run([CLI, "--in-process", "export", "--arch", "sm90@h200", "--kernel", "wgmma", "-m", str(m), "-n",
+                                str(n), "-k", str(k), *options, "--out", folder], check=True, capture_output=True)
+                name = kernel.entry.decode()
+                path = pathlib.Path(folder, name)
+                self.assertEqual(text.value.decode(), path.with_suffix(".ptx").read_text())
+                self.assertEqual(length.value, len(text.value))
+                launcher = {"__file__": str(path)}
+                exec(path.with_suffix(".py").read_text(), launcher)
+            self.assertEqual(launcher["WORKSPACE"], kernel.counters + kernel.partials)
+            roles = ("constant", "map", "a", "b", "c", "bias", "partials", "counters", "alpha", "beta")
+            self.assertEqual(kernel.parameter_count, len(launcher["_PARAMS"]))
+            for (parameter, role, kind, value), got in zip(launcher["_PARAMS"], kernel.parameters):
+                self.assertEqual(role, roles[got.role], parameter)
+                self.assertEqual(got.bytes, 128 if role == "map" else ctypes.sizeof(kind), parameter)
+                if role == "constant":
+                    self.assertEqual(got.value, value, parameter)
+                elif role == "map":
+                    matrix, code, sizes, strides, box = launcher["_MAPS"][parameter]
+                    tensor_map = kernel.maps[got.value]
+                    self.assertEqual(("abc"[tensor_map.matrix], tensor_map.type, tuple(tensor_map.sizes),
+                                      tuple(tensor_map.strides), tuple(tensor_map.box)), (matrix, code, sizes, strides, box))
 
     def test_no_grpc_and_no_torch(self):
         out = self.child(

@@ -72,7 +72,7 @@ class Wheel(unittest.TestCase):
         with zipfile.ZipFile(self.wheel) as archive:
             names = archive.namelist()
             command = archive.getinfo(f"origami_gemm-{self.version}.data/scripts/origami")
-        for name in ("origami_gemm/py.typed", "origami_gemm/liborigami.so", "origami_gemm/triton.py"):
+        for name in ("origami_gemm/py.typed", "origami_gemm/liborigami.so", "origami_gemm/triton.py", "origami_gemm/torch/__init__.py"):
             self.assertIn(name, names)
         licenses = [pathlib.PurePath(name).name for name in names if "dist-info/licenses/" in name]
         self.assertEqual(sorted(licenses), ["LICENSE", "LICENSES-third-party.txt", "NOTICE"])

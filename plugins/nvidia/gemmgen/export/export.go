@@ -4,15 +4,22 @@ package export
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"text/template"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/families"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -34,6 +41,35 @@ type Kernel struct {
 	Adds bool
 }
 
+// For returns the kernel of a configuration for a problem on a device. The family is the configuration's.
+func For(d *arch.Description, p gemm.Problem, c gemm.Config, adds bool) (Kernel, error) {
+	var names []string
+	for _, f := range families.All() {
+		names = append(names, f.Name())
+		if f.Name() != c.Kernel {
+			continue
+		}
+		limits, err := limitsOf(d)
+		return Kernel{Family: f, Problem: p, Config: c, Limits: limits, Adds: adds}, err
+	}
+	return Kernel{}, diag.Inputf("origami does not generate kernels of the family %s", c.Kernel).
+		Do("choose one of the families %s", strings.Join(names, ", "))
+}
+
+// limitsOf returns what a device lets a kernel use.
+func limitsOf(d *arch.Description) (gemmgen.Limits, error) {
+	cc, err := strconv.Atoi(strings.TrimPrefix(d.Arch, "sm"))
+	if err != nil {
+		return gemmgen.Limits{}, diag.Inputf("kernels are generated for NVIDIA GPUs, not for %s", d.Arch).
+			Do("open an architecture of the plugin nvidia, such as sm90")
+	}
+	return gemmgen.Limits{
+		Target:             target.Target{CC: cc, Suffix: target.ArchFeatures},
+		RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, SharedMemory: d.SharedMemory,
+		Processors: d.Units,
+	}, nil
+}
+
 // File is one of the files of an exported kernel.
 type File struct {
 	Name string
@@ -42,37 +78,43 @@ type File struct {
 
 // Files returns the files: NAME.ptx, NAME.h, NAME.c and NAME.py. NAME is the kernel's entry point.
 func (k Kernel) Files() ([]File, error) {
-	v, text, err := k.view()
+	l, err := k.Launch()
 	if err != nil {
 		return nil, err
 	}
-	files := []File{{v.Name + ".ptx", []byte(text)}}
+	files := []File{{l.Name + ".ptx", []byte(l.PTX)}}
 	for _, kind := range []string{"h", "c", "py"} {
 		var b bytes.Buffer
-		if err := templates().ExecuteTemplate(&b, "launcher."+kind, v); err != nil {
+		if err := templates().ExecuteTemplate(&b, "launcher."+kind, l); err != nil {
 			return nil, err
 		}
-		files = append(files, File{v.Name + "." + kind, b.Bytes()})
+		files = append(files, File{l.Name + "." + kind, b.Bytes()})
 	}
 	return files, nil
 }
 
-// view is what the templates show.
-type view struct {
+// Launch is a kernel's text and how a problem is launched with it: everything but the addresses, alpha and beta.
+type Launch struct {
+	// Name is the entry point.
 	Name, Problem, Config string
+	PTX                   string
+	Digest                [sha256.Size]byte // of PTX
 	DType, Out            gemm.DType
 	GridX, GridY, GridZ   int
 	Threads               int
 	SharedMemory          int64
-	Maps                  []tensorMap
-	Params                []param
-	Counters, Partials    int64 // bytes; the partial sums follow the counters
-	Adds, Integer, Bias   bool
-	Formula               string
+	// Maps are the tensor maps that a launcher makes, in the order of the parameters that they fill.
+	Maps []TensorMap
+	// Params are the parameters in the kernel's order.
+	Params []Param
+	// Counters and Partials are bytes of workspace; the partial sums follow the counters, which are zero at first.
+	Counters, Partials  int64
+	Adds, Integer, Bias bool
+	Formula             string
 }
 
-// tensorMap is a tensor map that a launcher makes.
-type tensorMap struct {
+// TensorMap is a tensor map that a launcher makes.
+type TensorMap struct {
 	Param   string
 	Matrix  string // a, b or c
 	Type    string // of the driver's CUtensorMapDataType
@@ -82,26 +124,46 @@ type tensorMap struct {
 	Box     [3]uint32
 }
 
-// param is a parameter of the kernel. Value is that of a constant. Role is one of: map, constant, or the name of what
-// the launcher fills in (a, b, c, bias, partials, counters, alpha, beta).
-type param struct {
-	Name, Role string
-	Type       ptx.Type
-	Value      uint64
+// Param is a parameter of the kernel. Value is the value of a constant, or the place of a tensor map among the maps.
+type Param struct {
+	Name  string
+	Role  Role
+	Type  ptx.Type
+	Value uint64
 }
 
-// dynamic are the parameters that differ from launch to launch.
-var dynamic = map[string]bool{
-	"a": true, "b": true, "c": true, "bias": true, "partials": true, "counters": true, "alpha": true, "beta": true,
+// Role says what a launcher fills a parameter with.
+type Role string
+
+// The roles.
+const (
+	RoleConstant Role = "constant"
+	RoleMap      Role = "map"
+	RoleA        Role = "a"
+	RoleB        Role = "b"
+	RoleC        Role = "c"
+	RoleBias     Role = "bias"
+	RolePartials Role = "partials"
+	RoleCounters Role = "counters"
+	RoleAlpha    Role = "alpha"
+	RoleBeta     Role = "beta"
+)
+
+// roles are in the order of their numbers in C.
+var roles = []Role{
+	RoleConstant, RoleMap, RoleA, RoleB, RoleC, RoleBias, RolePartials, RoleCounters, RoleAlpha, RoleBeta,
 }
+
+// Number is the role's number in C.
+func (r Role) Number() int { return slices.Index(roles, r) }
 
 // base is an address that stands for the matrices and the workspace. It is aligned as memory from the driver.
 const base = 1 << 40
 
-// view builds the kernel and its launch.
-func (k Kernel) view() (*view, string, error) {
+// Launch builds the kernel and its launch.
+func (k Kernel) Launch() (*Launch, error) {
 	if err := k.Problem.Validate(); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	call := gemmgen.NewCall(k.Problem)
 	out := k.Problem.Output()
@@ -110,48 +172,89 @@ func (k Kernel) view() (*view, string, error) {
 	}
 	program, reason, detail := k.Family.Program(call, out, k.Config, k.Limits)
 	if reason != "" {
-		return nil, "", diag.Inputf("%s cannot be built: %s: %s", k.Config, reason, detail).
+		return nil, diag.Inputf("%s cannot be built: %s: %s", k.Config, reason, detail).
 			Do("choose another configuration, or none: then it is chosen")
 	}
 	partials, counters := gemmgen.WorkspaceOf(program, k.Problem, k.Config)
 	call.A.Address, call.B.Address, call.C.Address = call.A.Address+base, call.B.Address+base, call.C.Address+base
 	call.Bias, call.Partials, call.Counters = base, base, base
-	kernel, err := program.Emit(k.Limits.Target)
+	kernel, digest, err := emit(program, k.Limits.Target)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if kernel.Before != nil {
-		return nil, "", diag.Inputf("%s runs another kernel first, and a launcher has one", k.Config).
+		return nil, diag.Inputf("%s runs another kernel first, and a launcher has one", k.Config).
 			Do("choose another configuration")
 	}
 	launch, err := program.Launch(kernel, call)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	const round = 256 // partial sums are as aligned as memory from the driver
-	v := &view{
-		Name: kernel.Name, Problem: k.Problem.String(), Config: k.Config.String(), DType: k.Problem.DType, Out: out,
+	l := &Launch{
+		Name: kernel.Name, PTX: kernel.Text, Digest: digest, Problem: k.Problem.String(), Config: k.Config.String(),
+		DType: k.Problem.DType, Out: out,
 		GridX: launch.GridX, GridY: launch.GridY, GridZ: launch.GridZ, Threads: launch.Threads,
 		SharedMemory: int64(launch.SharedMemory), Adds: k.Adds, Integer: k.Problem.DType.Integer(),
 		Bias: k.Problem.Epilogue.Bias, Formula: gemmgen.Formula(k.Problem.Epilogue),
 		Counters: (int64(counters) + round - 1) / round * round, Partials: int64(partials),
 	}
-	for _, p := range kernel.Params {
-		v.Params = append(v.Params, paramOf(p, launch.Params))
-	}
 	for _, m := range launch.Maps {
-		v.Maps = append(v.Maps, mapOf(m, kernel.Params))
+		l.Maps = append(l.Maps, mapOf(m, kernel.Params))
 	}
-	return v, kernel.Text, nil
+	for _, p := range kernel.Params {
+		one := paramOf(p, launch.Params)
+		if one.Role == RoleMap {
+			one.Value = uint64(slices.IndexFunc(l.Maps, func(m TensorMap) bool { return m.Param == one.Name }))
+		}
+		l.Params = append(l.Params, one)
+	}
+	return l, nil
 }
 
-func paramOf(p ptx.Param, values []byte) param {
-	one := param{Name: p.Name, Type: p.Type, Role: "constant"}
+// emitted are kernels that were emitted lately: a kernel serves many problems, and its text takes longer than a launch.
+var emitted struct {
+	sync.Mutex
+	kernels map[emission]emittedKernel
+}
+
+type emission struct{ key, target any }
+
+type emittedKernel struct {
+	*gemmgen.Kernel
+	digest [sha256.Size]byte
+}
+
+// mostEmitted bounds the kernels that are kept, of some 50 KiB each. All go when there are more.
+const mostEmitted = 128
+
+// emit returns a program's kernel, and the digest of its text.
+func emit(program gemmgen.Program, t target.Target) (*gemmgen.Kernel, [sha256.Size]byte, error) {
+	emitted.Lock()
+	defer emitted.Unlock()
+	one, ok := emitted.kernels[emission{program.Key(), t}]
+	if ok {
+		return one.Kernel, one.digest, nil
+	}
+	kernel, err := program.Emit(t)
+	if err != nil {
+		return nil, one.digest, err
+	}
+	if emitted.kernels == nil || len(emitted.kernels) >= mostEmitted {
+		emitted.kernels = map[emission]emittedKernel{}
+	}
+	one = emittedKernel{kernel, sha256.Sum256([]byte(kernel.Text))}
+	emitted.kernels[emission{program.Key(), t}] = one
+	return one.Kernel, one.digest, nil
+}
+
+func paramOf(p ptx.Param, values []byte) Param {
+	one := Param{Name: p.Name, Type: p.Type, Role: RoleConstant}
 	switch {
 	case p.Type == ptx.TensorMap:
-		one.Role = "map"
-	case dynamic[p.Name]:
-		one.Role = p.Name
+		one.Role = RoleMap
+	case slices.Contains(roles[2:], Role(p.Name)):
+		one.Role = Role(p.Name)
 	case p.Type.Bytes() == 8:
 		one.Value = binary.LittleEndian.Uint64(values[p.Offset:])
 	default:
@@ -160,8 +263,8 @@ func paramOf(p ptx.Param, values []byte) param {
 	return one
 }
 
-func mapOf(m gemmgen.TensorMap, params []ptx.Param) tensorMap {
-	one := tensorMap{Sizes: m.Sizes, Strides: m.Strides, Box: m.Box}
+func mapOf(m gemmgen.TensorMap, params []ptx.Param) TensorMap {
+	one := TensorMap{Sizes: m.Sizes, Strides: m.Strides, Box: m.Box}
 	for _, p := range params {
 		if p.Offset == m.Offset {
 			one.Param, one.Matrix = p.Name, p.Name[:1]

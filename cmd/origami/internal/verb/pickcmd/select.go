@@ -45,11 +45,15 @@ func NewSelect(f *session.Factory) *cobra.Command {
 			"uncertainty, the answer also has the interval of the measured time. --regret adds the expected\n" +
 			"regret (how much slower the pick is than the fastest candidate, on average) and how many candidates\n" +
 			"are worth measuring. --measure auto measures that many candidates on an executor, --measure N\n" +
-			"measures the first N. The answer is then the fastest of them.",
+			"measures the first N. The answer is then the fastest of them.\n\n" +
+			"With a range of M, as in -m 1:16384, the answer divides it into bands, with one kernel each: as many\n" +
+			"kernels as are worth compiling. It has the bands' regret against the pick for each M, and says where\n" +
+			"the vendor's library is predicted to be faster.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
   origami select --arch sm90@h200 --problems shapes.csv --format csv
   origami select --arch sm90@h200 --contract bsxy,xyn->bsn --size b=8,s=512,n=4096,x=32,y=128
+  origami select --arch sm90@h200 --kernel wgmma --dtype bf16 --trans-b -m 1:16384 -n 4096 -k 4096
   origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,
 		Args:        session.NoArguments,
 		Annotations: map[string]string{config.PastesKey: "yes"},
@@ -61,6 +65,8 @@ func NewSelect(f *session.Factory) *cobra.Command {
 		},
 	}
 	o.register(cmd.Flags())
+	o.Query.M.Ranges()
+	cmd.Flags().Lookup("m").Usage = "rows of A and C, or a range, as in 1:16384"
 	return cmd
 }
 
@@ -113,6 +119,9 @@ func (o *SelectOptions) checkTop() error {
 
 // answer takes the road that the flags ask for. Select is the road of most questions.
 func (o *SelectOptions) answer(ctx context.Context) error {
+	if low, ok := o.Query.M.Low(); ok {
+		return o.runBands(ctx, low)
+	}
 	switch {
 	case o.Logic != "":
 		return o.runLogic(ctx)

@@ -1,0 +1,390 @@
+package ask
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/origami-gemm/origami/ask/models"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/ladder"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Bands divides a range of M into bands, with one kernel for each: N and K of a layer are fixed, and M is not.
+type Bands struct {
+	// as in the answer
+	Arch   string    `json:"arch"`
+	Device string    `json:"device"`
+	Model  string    `json:"model"`
+	Kernel string    `json:"kernel"`
+	Rung   arch.Rung `json:"rung"`
+	Timing string    `json:"timing,omitempty"`
+	// the product with the largest M
+	Problem gemm.Record `json:"problem"`
+	// the number of different kernels, without the library's
+	Kernels int `json:"kernels"`
+	// the sizes M at which kernels were compared
+	Asked int `json:"asked"`
+	// how much slower the kernels of the bands are than the pick for each M: the predicted time of the band's kernel ÷ the
+	// predicted time of the pick − 1. The mean has equal weights on a logarithmic scale of M
+	MeanRegret  float64 `json:"mean_regret"`
+	WorstRegret float64 `json:"worst_regret"`
+	// where the regret is worst
+	WorstM int `json:"worst_m"`
+	// the bands, in the order of M. They leave no gap
+	Bands []Band `json:"bands"`
+}
+
+// Band is a range of M and the kernel for it.
+type Band struct {
+	// the first and the last M
+	MLow  int `json:"m_low"`
+	MHigh int `json:"m_high"`
+	// the kernel family: the model's, or `library` where the vendor's library is predicted to be faster
+	Kernel string `json:"kernel"`
+	// the configuration, with a `group_m` of 0, as each M has its own. `null` for the library, which chooses by itself
+	Config *gemm.Config `json:"config"`
+	// the predicted times of the band's kernel at both ends
+	SecondsLow  float64 `json:"seconds_low"`
+	SecondsHigh float64 `json:"seconds_high"`
+	// as above, in this band
+	MeanRegret  float64 `json:"mean_regret"`
+	WorstRegret float64 `json:"worst_regret"`
+	WorstM      int     `json:"worst_m"`
+}
+
+// MostM is the largest M of a band.
+const MostM = 1 << 24
+
+const (
+	// kernelPrice is what another kernel has to lower the mean regret by. It is assumed: a kernel more takes some hundred
+	// milliseconds to compile, once for each device and driver, and 0.1 % of the time of a layer is a second after 20
+	// minutes of work. bandPrice is the same for another band of kernels that are there: less is not known of a time.
+	kernelPrice, bandPrice = 0.001, 0.0001
+	// step is the smallest step of block_m of any family: a kernel has a tile more behind one of its multiples. Up to
+	// step·(sizes in an octave), every multiple of step is a size, and the size behind it. Above, each octave has so many.
+	step = 8
+	// Times are compared at this many sizes in an octave, bands begin at this many, and the whole space is searched for a
+	// kernel at this many.
+	comparedPerOctave, startsPerOctave, searchedPerOctave = 512, 128, 16
+)
+
+// BandsOf divides the range of M from low to p.M. The kernels are those of a in space. library predicts the vendor's
+// library, and is nil if that is not to be used.
+func BandsOf(ctx context.Context, a arch.Architecture, space arch.Space, p gemm.Problem, low int,
+	library arch.Architecture) (*Bands, error) {
+	if low < 1 || p.M < low || p.M > MostM {
+		return nil, diag.Inputf("M from %d to %d is no range of sizes", low, p.M).
+			Do("give two sizes from 1 to %d, the smaller first", MostM)
+	}
+	if p.Groups != (gemm.Groups{}) || p.Nest != (gemm.Nest{}) {
+		return nil, diag.Inputf("bands are of M, and %s has no M of its own", p).Do("leave groups and nests out")
+	}
+	a = arch.Whole(a, p)
+	if library != nil {
+		library = arch.Whole(library, p)
+	}
+	if library != nil && library.Describe().Timing != a.Describe().Timing {
+		return nil, diag.Inputf("times of %s are compared with times of %s", a.Describe().Timing,
+			library.Describe().Timing).Do("open both models in one timing")
+	}
+	b := banding{sizes: sizesOf(low, p.M, comparedPerOctave)}
+	places := func(perOctave int) (at []int) {
+		for _, m := range sizesOf(low, p.M, perOctave) {
+			i, _ := slices.BinarySearch(b.sizes, m)
+			at = append(at, i)
+		}
+		return at
+	}
+	b.starts, b.searched = places(startsPerOctave), places(searchedPerOctave)
+	b.problems = make([]gemm.Problem, len(b.sizes))
+	for i, m := range b.sizes {
+		b.problems[i] = p
+		b.problems[i].M = m
+	}
+	if err := b.price(ctx, a, space, library); err != nil {
+		return nil, err
+	}
+	d := a.Describe()
+	out := &Bands{Arch: d.Arch, Device: d.Device, Model: d.Model, Kernel: space.Kernel, Rung: d.Rung, Timing: d.Timing,
+		Problem: p.Record(), Asked: len(b.sizes)}
+	b.choose()
+	var used []int
+	for _, s := range b.divide() {
+		one := Band{MLow: b.sizes[s.from], MHigh: p.M, Kernel: space.Kernel}
+		if s.to < len(b.sizes) {
+			one.MHigh = b.sizes[s.to] - 1
+		}
+		if s.kernel < len(b.configs) {
+			one.Config = &b.configs[s.kernel]
+			if !slices.Contains(used, s.kernel) {
+				used = append(used, s.kernel)
+			}
+		} else {
+			one.Kernel = ladder.Library
+		}
+		one.SecondsLow, one.SecondsHigh = float64(b.times[s.kernel][s.from]), float64(b.times[s.kernel][s.to-1])
+		one.MeanRegret, one.WorstRegret, one.WorstM = b.regret(s)
+		out.MeanRegret += one.MeanRegret * b.weight(s.from, s.to) / b.weight(0, len(b.sizes))
+		if len(out.Bands) == 0 || one.WorstRegret > out.WorstRegret {
+			out.WorstRegret, out.WorstM = one.WorstRegret, one.WorstM
+		}
+		out.Bands = append(out.Bands, one)
+	}
+	out.Kernels = len(used)
+	return out, nil
+}
+
+// Bands divides a range of M for a problem, among the kernels of the family that For returns and the vendor's library.
+func (c *Contender) Bands(ctx context.Context, p gemm.Problem, low int) (*Bands, error) {
+	c = c.For(ctx, &p)
+	if c.Kernel == ladder.Library {
+		return nil, diag.Inputf("the vendor's library chooses a kernel for each M by itself").
+			Do("choose another kernel family, or ask about one M")
+	}
+	if c.Describe().RanksOnly {
+		return nil, diag.Inputf("the %s model of %s predicts no times", c.Describe().Model, c.Describe().ID()).
+			Do("choose another model, or ask about one M")
+	}
+	space, err := models.Space(nil).Of(c.Describe(), c.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	var library arch.Architecture
+	for _, f := range c.Others {
+		if f.Kernel != ladder.Library {
+			continue
+		}
+		if l, err := f.Open(ctx); err == nil && !l.Describe().RanksOnly && l.Describe().Timing == c.Describe().Timing {
+			library = l
+		}
+	}
+	return BandsOf(ctx, c.Model, space, p, low, library)
+}
+
+// At returns the band of M, and false if none has it.
+func (b *Bands) At(m int) (*Band, bool) {
+	i, _ := slices.BinarySearchFunc(b.Bands, m, func(one Band, m int) int { return one.MHigh - m })
+	if i == len(b.Bands) || m < b.Bands[i].MLow {
+		return nil, false
+	}
+	return &b.Bands[i], true
+}
+
+// sizesOf returns sizes from low to high, both among them: multiples of a step, and the sizes behind these. From
+// perOctave·step on, each octave has perOctave of both.
+func sizesOf(low, high, perOctave int) []int {
+	sizes := []int{low, high}
+	for m := step; m <= high; {
+		for _, at := range []int{m, m + 1} {
+			if low <= at && at <= high {
+				sizes = append(sizes, at)
+			}
+		}
+		m += max(step, 1<<(bits.Len(uint(m))-1)/perOctave)
+	}
+	slices.Sort(sizes)
+	return slices.Compact(sizes)
+}
+
+// banding has what kernels take at each size.
+type banding struct {
+	// sizes are in order. starts are the indices of those at which a band may begin, searched of those with a pick of
+	// the whole space. Each is a part of the one before.
+	sizes            []int
+	starts, searched []int
+	problems         []gemm.Problem
+	// configs are the picks, each once. times are by kernel and size: of configs, then, if there is one, of the library;
+	// infinite for a kernel that a size cannot have. best are the shortest.
+	configs []gemm.Config
+	times   [][]unit.Seconds
+	best    []unit.Seconds
+}
+
+// price fills in the times.
+func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Space, library arch.Architecture) error {
+	b.best = slices.Repeat([]unit.Seconds{never}, len(b.sizes))
+	var theirs []unit.Seconds
+	if library != nil {
+		picks, err := selector.Rank(ctx, library, selector.Request{Problems: b.problems,
+			Space: arch.Space{Kernel: library.Describe().Kernels[0]}, Top: 1})
+		if err != nil {
+			return err
+		}
+		for i := range picks {
+			theirs = append(theirs, picked(library, &picks[i]))
+			b.best[i] = theirs[i]
+		}
+	}
+	var asked []gemm.Problem
+	for _, at := range b.searched {
+		asked = append(asked, b.problems[at])
+	}
+	picks, err := selector.Rank(ctx, a, selector.Request{Problems: asked, Space: space, Top: 1})
+	if err != nil {
+		return err
+	}
+	for i, at := range b.searched {
+		t := picked(a, &picks[i])
+		if b.best[at] = min(b.best[at], t); b.best[at] == never {
+			return picks[i].Err
+		}
+		if t == never {
+			continue
+		}
+		c := picks[i].Entries[0].Config
+		if c.GroupM = 0; !slices.Contains(b.configs, c) {
+			b.configs = append(b.configs, c)
+		}
+	}
+	if err := b.estimate(ctx, a); err != nil {
+		return err
+	}
+	if library != nil {
+		b.times = append(b.times, theirs)
+	}
+	return nil
+}
+
+// estimate fills in the times of configs.
+func (b *banding) estimate(ctx context.Context, a arch.Architecture) error {
+	b.times = make([][]unit.Seconds, len(b.configs))
+	estimates := make([]arch.Estimate, len(b.configs))
+	for i, p := range b.problems {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := a.Estimate(ctx, estimates, p, b.configs)
+		for k, e := range estimates {
+			t := never
+			if err == nil && e.Reject == "" {
+				t = e.Cycles.At(a.Describe().Clock)
+			}
+			b.times[k], b.best[i] = append(b.times[k], t), min(b.best[i], t)
+		}
+		if b.best[i] == never {
+			return cmp.Or(err, error(diag.Inputf("no kernel of the bands computes %s", p).Do("choose another range of M")))
+		}
+	}
+	return nil
+}
+
+// never is the time of a kernel that a size cannot have.
+var never = unit.Seconds(math.Inf(1))
+
+// picked returns the time of a pick.
+func picked(a arch.Architecture, r *selector.Result) unit.Seconds {
+	if r.Err != nil {
+		return never
+	}
+	return r.Entries[0].Estimate.Cycles.At(a.Describe().Clock)
+}
+
+// span is a run of sizes, to exclusive, with one kernel.
+type span struct{ from, to, kernel int }
+
+// weight is the share of sizes on a logarithmic scale, in octaves.
+func (b *banding) weight(from, to int) float64 {
+	end := b.sizes[len(b.sizes)-1] + 1
+	if to < len(b.sizes) {
+		end = b.sizes[to]
+	}
+	return math.Log2(float64(end) / float64(b.sizes[from]))
+}
+
+// loss is what a kernel loses against the pick for one size.
+func (b *banding) loss(kernel, at int) float64 { return float64(b.times[kernel][at]/b.best[at]) - 1 }
+
+// regret returns the regret of a span: the mean and the worst with its M.
+func (b *banding) regret(s span) (mean, worst float64, at int) {
+	at = b.sizes[s.from]
+	for i := s.from; i < s.to; i++ {
+		loss := b.loss(s.kernel, i)
+		mean += loss * b.weight(i, i+1)
+		if loss > worst {
+			worst, at = loss, b.sizes[i]
+		}
+	}
+	return mean / b.weight(s.from, s.to), worst, at
+}
+
+// choose keeps the kernels that are worth their price, the one that saves most first, and the library.
+func (b *banding) choose() {
+	const impossible = 1e6 // the loss without a kernel
+	least := slices.Repeat([]float64{impossible}, len(b.sizes))
+	keep := func(k int) {
+		for i := range least {
+			least[i] = min(least[i], b.loss(k, i))
+		}
+	}
+	var configs []gemm.Config
+	var times [][]unit.Seconds
+	library := len(b.times) > len(b.configs)
+	if library {
+		keep(len(b.configs))
+	}
+	for {
+		best, most := -1, kernelPrice*b.weight(0, len(b.sizes))
+		for k := range b.configs {
+			gain := 0.0
+			for i := range least {
+				gain += max(0, least[i]-b.loss(k, i)) * b.weight(i, i+1)
+			}
+			if gain >= most {
+				best, most = k, gain
+			}
+		}
+		if best < 0 {
+			break
+		}
+		keep(best)
+		configs, times = append(configs, b.configs[best]), append(times, b.times[best])
+	}
+	if library {
+		times = append(times, b.times[len(b.configs)])
+	}
+	b.configs, b.times = configs, times
+}
+
+// divide returns the spans that have the least mean regret, where each span costs bandPrice.
+func (b *banding) divide() []span {
+	ends := append(slices.Clone(b.starts[1:]), len(b.sizes))
+	n, price := len(ends), bandPrice*b.weight(0, len(b.sizes))
+	cost, last := slices.Repeat([]float64{math.Inf(1)}, n+1), make([]span, n+1)
+	before := make([]int, n+1)
+	cost[0] = 0
+	losses := make([][]float64, n) // by run between two starts, and kernel
+	for i := range losses {
+		losses[i] = make([]float64, len(b.times))
+		for k := range b.times {
+			mean, _, _ := b.regret(span{b.starts[i], ends[i], k})
+			losses[i][k] = mean * b.weight(b.starts[i], ends[i])
+		}
+	}
+	for from := range n {
+		sums := make([]float64, len(b.times))
+		for to := from + 1; to <= n; to++ {
+			best := 0
+			for k := range sums {
+				if sums[k] += losses[to-1][k]; sums[k] < sums[best] {
+					best = k
+				}
+			}
+			if total := cost[from] + sums[best] + price; total < cost[to] {
+				cost[to], last[to], before[to] = total, span{b.starts[from], ends[to-1], best}, from
+			}
+		}
+	}
+	var spans []span
+	for at := n; at > 0; at = before[at] {
+		spans = append(spans, last[at])
+	}
+	slices.Reverse(spans)
+	return spans
+}

@@ -1,0 +1,142 @@
+package ask_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/models"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/plugins/nvidia"
+)
+
+// openH200 opens a kernel family's model of the H200.
+func openH200(t *testing.T, kernel string) arch.Architecture {
+	t.Helper()
+	p, err := nvidia.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := models.Target{Arch: "sm90", Device: "h200", Kernel: kernel}
+	a, err := target.Open(t.Context(), models.Providers{p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// layer is a product with a weight that is stored as PyTorch stores it.
+func layer(m, n, k int) gemm.Problem {
+	p := gemm.New(m, n, k)
+	p.DType = gemm.BF16
+	p.SetTrans(false, true)
+	return p.Canonical()
+}
+
+// TestBands checks bands against the pick of every M, which the bands have not asked about: they cover the range, and
+// their regret is about what they say.
+func TestBands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short")
+	}
+	wgmma, library := openH200(t, "wgmma"), openH200(t, "library")
+	space := arch.Space{Kernel: "wgmma"}
+	for _, nk := range [][2]int{{4608, 3584}, {1000, 712}} {
+		const low, high = 3, 900
+		bands, err := ask.BandsOf(t.Context(), wgmma, space, layer(high, nk[0], nk[1]), low, library)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := low
+		for _, b := range bands.Bands {
+			if b.MLow != next || b.MHigh < b.MLow {
+				t.Errorf("%v: band %d to %d follows %d", nk, b.MLow, b.MHigh, next-1)
+			}
+			next = b.MHigh + 1
+		}
+		if next != high+1 || bands.Kernels > len(bands.Bands) {
+			t.Errorf("%v: %d kernels up to %d", nk, bands.Kernels, next-1)
+		}
+		worst, sum, weights := 0.0, 0.0, 0.0
+		for m := low; m <= high; m += 13 {
+			band, _ := bands.At(m)
+			p := layer(m, nk[0], nk[1])
+			best := math.Inf(1)
+			for _, a := range []arch.Architecture{wgmma, library} {
+				e, err := selector.RankOne(t.Context(), a, p, selector.Request{
+					Space: arch.Space{Kernel: a.Describe().Kernels[0]}, Top: 1})
+				if a == wgmma {
+					e, err = selector.RankOne(t.Context(), a, p, selector.Request{Space: space, Top: 1})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				seconds := float64(e[0].Estimate.Cycles.At(a.Describe().Clock))
+				best = min(best, seconds)
+				if a == library && band.Kernel == "library" {
+					worst = max(worst, seconds/best-1)
+				}
+			}
+			if band.Kernel == "wgmma" {
+				r, err := ask.RankAmong(t.Context(), wgmma, "wgmma", p, []gemm.Config{*band.Config})
+				if err != nil || r.Err != nil {
+					t.Fatal(err, r.Err)
+				}
+				loss := float64(r.Seconds(&r.Entries[0]))/best - 1
+				worst, sum, weights = max(worst, loss), sum+loss/float64(m), weights+1/float64(m)
+			}
+		}
+		t.Logf("%v: %d bands, %d kernels, regret %.4f said and %.4f found, at worst %.4f and %.4f", nk,
+			len(bands.Bands), bands.Kernels, bands.MeanRegret, sum/weights, bands.WorstRegret, worst)
+		if sum/weights > bands.MeanRegret+0.005 || worst > bands.WorstRegret+0.03 {
+			t.Errorf("%v: mean regret %.4f, said %.4f; worst %.4f, said %.4f", nk, sum/weights, bands.MeanRegret, worst,
+				bands.WorstRegret)
+		}
+	}
+}
+
+// One M has one band, with the pick. Bands without the library are of the family alone.
+func TestBandsOfOneM(t *testing.T) {
+	wgmma := openH200(t, "wgmma")
+	p := layer(512, 4096, 4096)
+	bands, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, p.M, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pick, err := selector.RankOne(t.Context(), wgmma, p, selector.Request{Space: arch.Space{Kernel: "wgmma"}, Top: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := pick[0].Config
+	want.GroupM = 0
+	if len(bands.Bands) != 1 || *bands.Bands[0].Config != want || bands.WorstRegret != 0 {
+		t.Errorf("%+v, want %s", bands.Bands, want)
+	}
+	if _, ok := bands.At(511); ok {
+		t.Error("there is a band of an M outside of the range")
+	}
+}
+
+// Where the family has no kernel, the library answers; without it there is an error.
+func TestBandsWithoutAKernel(t *testing.T) {
+	wgmma, library := openH200(t, "wgmma"), openH200(t, "library")
+	p := layer(64, 4096, 4097) // no tensor map describes its rows
+	bands, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, 1, library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(bands.Bands, func(b ask.Band) bool { return b.Kernel != "library" }); i >= 0 {
+		t.Errorf("band %+v", bands.Bands[i])
+	}
+	if _, err = ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, 1, nil); err == nil ||
+		!strings.Contains(err.Error(), "tensor_map") {
+		t.Errorf("%v", err)
+	}
+	if _, err = ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, 65, nil); err == nil {
+		t.Error("a range that ends before it begins was answered")
+	}
+}

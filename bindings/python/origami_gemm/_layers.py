@@ -1,0 +1,298 @@
+"""Layers and their kernels: which kernel answers for which M, and whether it is compiled. Imports no torch.
+
+A layer is a product with everything but M fixed. Its sizes are divided into bands by the model (Model.bands), and the
+kernels of the bands are compiled by a thread of this module, or by prepare(). Until a kernel is there, the answer for its
+sizes is a reason, and PyTorch's own operator runs."""
+
+from __future__ import annotations
+
+import atexit
+import bisect
+import ctypes
+import dataclasses
+import logging
+import os
+import queue
+import struct
+import threading
+
+from origami_gemm import _cuda, lib
+from origami_gemm.errors import Error
+
+log = logging.getLogger("origami_gemm.torch")
+
+FAMILY = "wgmma"
+ARCH = "sm90"
+MOST_M = 1 << 24
+# The most launches that a layer keeps, of some kilobytes each.
+PLANS = 4096
+
+LIBRARY = "cuBLAS is predicted to be faster"
+PENDING = "the kernel is not compiled yet"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Key:
+    """A product without its M, and the device. The names are those of lib.Model.select; leading dimensions are 0 for
+    dense rows."""
+
+    device: int
+    n: int
+    k: int
+    dtype: str
+    out_dtype: str | None = None
+    trans_a: bool = False
+    trans_b: bool = False
+    batch: int = 1
+    lda: int = 0
+    ldb: int = 0
+    align: tuple[int, int, int] = (16, 16, 16)
+    epilogue: str = ""
+    adds: bool = False
+
+    def problem(self, m):
+        return lib._problem(m, self.n, self.k, self.dtype, self.trans_a, self.trans_b, self.batch, self.out_dtype,
+                            self.lda, self.ldb, 0, self.align, None, self.epilogue, self.adds)
+
+    def __str__(self):
+        parts = [f"{self.batch} x" if self.batch > 1 else "", f"n={self.n} k={self.k} {self.dtype}", self.epilogue,
+                 "adding" if self.adds else "", "A by columns" if self.trans_a else "",
+                 "" if self.trans_b else "B by rows"]
+        return ", ".join(filter(None, parts))
+
+
+# The bytes of an origami_call, in less time than a ctypes.Structure takes.
+_call = struct.Struct("@" + "".join(kind._type_ for _, kind in lib._Call._fields_)).pack
+
+
+class Plan:
+    """A launch that is ready. launch() may be called from several threads."""
+
+    __slots__ = ("pick", "counters", "partials", "calls", "_plan", "_launch", "_unload", "__weakref__")
+
+    def __init__(self, library, plan, kernel, pick):
+        self.pick, self.counters, self.partials, self.calls = pick, kernel.counters, kernel.partials, 0
+        self._plan, self._launch, self._unload = plan, library._c.origami_launch, library._c.origami_unload
+
+    def launch(self, a, b, c, stream, bias=0, counters=0, partials=0, alpha=1.0, beta=0.0):
+        """Enqueues C = activation(alpha A B + beta C + bias). All but the scalars are addresses."""
+        call = _call(a, b, c, bias, counters, partials, alpha, beta, stream)
+        self.calls += 1
+        if self._launch(self._plan, call, None, 0):
+            text = ctypes.create_string_buffer(2048)  # again, for the reason
+            status = self._launch(self._plan, call, text, len(text))
+            if status:
+                raise Error(text.value.decode(errors="replace"), lib.KINDS.get(status, "internal"))
+
+    def __del__(self):
+        if getattr(self, "_plan", None):
+            self._unload(self._plan)
+
+
+class Device:
+    """The models of a GPU: of our kernels and of cuBLAS. why says why it cannot be used, and is None if it can."""
+
+    def __init__(self, ordinal, models=None):
+        self.ordinal, self.why, self.own, self.library = ordinal, None, None, None
+        try:
+            if models is None:
+                driver = _cuda.Driver()
+                attributes = driver.attributes(ordinal)
+                arch = f"sm{attributes.pop('compute_capability_major')}{attributes.pop('compute_capability_minor')}"
+                if arch != ARCH:
+                    self.why = f"the GPU is an {arch}, and the kernels are for {ARCH}"
+                    return
+                gpu = {"arch": arch, "live": {"name": driver.name(ordinal), "attributes": attributes}}
+                models = tuple(lib.Model(**gpu, kernel=kernel) for kernel in (FAMILY, "library"))
+            self.own, self.library = models
+        except (Error, OSError, RuntimeError) as e:
+            self.why = str(e)
+
+
+@dataclasses.dataclass(slots=True)
+class Span:
+    """A band of a layer. why says why our kernel does not run, and is None if it does."""
+
+    band: lib.Band
+    why: str | None
+
+
+class Layer:
+    """A layer on a device. plan() is the hot path; everything else may take long, and runs under the lock."""
+
+    def __init__(self, key, device):
+        self.key, self.device = key, device
+        self.spans, self.plans = [], {}
+        self._asked = set()
+        self._lock = threading.Lock()
+
+    def plan(self, m):
+        """The launch for M, or the reason why there is none. It never compiles: it asks the thread to."""
+        found = self.plans.get(m)
+        return found if found is not None else self._find(m)
+
+    def _find(self, m):
+        if self.device.why:
+            return self.device.why
+        with self._lock:
+            span = self._span(m)
+            if span is None:
+                octave = m.bit_length()
+                if octave not in self._asked:
+                    self._asked.add(octave)
+                    worker.ask(self, 1 << (octave - 1), (1 << octave) - 1)
+                return PENDING
+            found = span.why
+            if found is None:
+                try:
+                    found = self._load(m, span.band.pick)
+                except Error as e:
+                    found = str(e)
+            if found != PENDING:
+                if len(self.plans) >= PLANS:
+                    self.plans.clear()
+                self.plans[m] = found
+            return found
+
+    def _span(self, m):
+        i = bisect.bisect_right(self.spans, m, key=lambda s: s.band.m_low) - 1
+        return self.spans[i] if i >= 0 and m <= self.spans[i].band.m_high else None
+
+    def prepare(self, low, high):
+        """Divides the sizes and compiles the kernels. What cannot be compiled is left to PyTorch."""
+        if self.device.why:
+            return
+        key, own = self.key, self.device.own
+        try:
+            bands = own.bands((low, min(high, MOST_M)), key.n, key.k, dtype=key.dtype, trans_a=key.trans_a,
+                              trans_b=key.trans_b, batch=key.batch, out_dtype=key.out_dtype, lda=key.lda, ldb=key.ldb,
+                              align=key.align, epilogue=key.epilogue, library=self.device.library)
+        except Error as e:
+            bands = [lib.Band(low, high, None, 0.0, 0.0, low, 0.0, 0.0)]
+            new = [Span(bands[0], str(e))]
+        else:
+            new = [Span(band, LIBRARY if band.pick is None else self._compile(band)) for band in bands]
+        with self._lock:
+            old = [s for s in self.spans if s.band.m_high < low or s.band.m_low > high]
+            cut = [Span(dataclasses.replace(s.band, **ends), s.why) for s in self.spans
+                   for ends in ({"m_high": low - 1}, {"m_low": high + 1})
+                   if s.band.m_low <= high and s.band.m_high >= low
+                   and ends.get("m_high", s.band.m_high) >= ends.get("m_low", s.band.m_low)]
+            self.spans = sorted(old + cut + new, key=lambda s: s.band.m_low)
+            self.plans.clear()
+
+    def _compile(self, band):
+        try:
+            self._load(band.m_high, band.pick)
+        except Error as e:
+            log.warning("%s, m=%d to %d: %s; PyTorch's own operator runs", self.key, band.m_low, band.m_high, e)
+            return str(e)
+        return None
+
+    def refuse(self, band, why):
+        """Leaves a band to PyTorch."""
+        with self._lock:
+            for span in self.spans:
+                if span.band == band:
+                    span.why = why
+            self.plans.clear()
+
+    def _load(self, m, pick):
+        library, plan, kernel = self.device.own._library, ctypes.c_void_p(), lib._Kernel()
+        library.call("origami_load", self.device.own._handle, ctypes.byref(self.key.problem(m)),
+                     ctypes.byref(config(pick)), ctypes.c_int32(self.key.device), ctypes.byref(plan),
+                     ctypes.byref(kernel))
+        return Plan(library, plan, kernel, pick)
+
+
+def config(pick):
+    """A pick as the library takes it. Each M has its own launch order."""
+    return lib._Pick(block_m=pick.block_m, block_n=pick.block_n, block_k=pick.block_k, num_warps=pick.num_warps,
+                     num_stages=pick.num_stages, split_k=pick.split_k, axes=pick.axes.encode())
+
+
+class Worker:
+    """A thread that prepares what is asked of it, one after the other."""
+
+    def __init__(self):
+        self._queue, self._thread, self._lock = queue.SimpleQueue(), None, threading.Lock()
+
+    def ask(self, layer, low, high):
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="origami_gemm.torch", daemon=True)
+                self._thread.start()
+                atexit.register(self.stop)
+        self._queue.put((layer, low, high))
+
+    def _run(self):
+        while (asked := self._queue.get()) is not None:
+            if isinstance(asked, threading.Event):
+                asked.set()
+                continue
+            layer, low, high = asked
+            try:
+                layer.prepare(low, high)
+            except Exception:  # a bug: PyTorch's own operators go on
+                log.exception("%s: its kernels could not be prepared", layer.key)
+
+    def wait(self, timeout=None):
+        """Waits for what was asked until now."""
+        with self._lock:
+            if self._thread is None:
+                return True
+        done = threading.Event()
+        self._queue.put(done)
+        return done.wait(timeout)
+
+    def stop(self):
+        """Ends the thread with what it is at: the interpreter must not go away under it."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            while not self._queue.empty():
+                self._queue.get()
+            self._queue.put(None)
+            thread.join()
+
+
+worker = Worker()
+
+
+class Registry:
+    """The layers of this process."""
+
+    def __init__(self, open_device=Device):
+        self._open, self._devices, self._layers, self._lock = open_device, {}, {}, threading.Lock()
+
+    def layer(self, key):
+        layer = self._layers.get(key)
+        if layer is None:
+            with self._lock:
+                if key.device not in self._devices:
+                    self._devices[key.device] = self._open(key.device)
+                layer = self._layers.setdefault(key, Layer(key, self._devices[key.device]))
+        return layer
+
+    def layers(self):
+        return list(self._layers.values())
+
+    def clear(self):
+        with self._lock:
+            self._layers.clear()
+
+
+registry = Registry()
+
+
+def _in_child():
+    """After a fork, in the child: CUDA cannot be used, and the thread is not there."""
+    global worker
+    worker = Worker()
+    for layer in registry.layers():
+        layer._lock = threading.Lock()
+        layer.plans.clear()
+        layer.device.why = "CUDA was started before this process was forked"
+
+
+os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,374 @@
+"""The operators origami_gemm::mm, linear, addmm, bmm and scaled_mm."""
+
+from __future__ import annotations
+
+import collections
+import ctypes
+
+import torch
+from torch import Tensor
+
+from origami_gemm import _layers
+from origami_gemm._layers import Key, Plan, registry
+from origami_gemm.errors import Error
+
+ACTIVATIONS = {
+    "": lambda x: x,
+    "relu": torch.relu,
+    "gelu": torch.nn.functional.gelu,
+    "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+    "silu": torch.nn.functional.silu,
+}
+DTYPES = {
+    torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.float8_e4m3fn: "fp8",
+    torch.float8_e5m2: "fp8_e5m2",
+}
+
+# What was left to PyTorch, by reason.
+refusals: collections.Counter[str] = collections.Counter()
+# The launches of calls, or why there is none, and the shape of the product, by what the caller's tensors look like, so
+# that a call is looked up once.
+_calls: dict[tuple, tuple[Plan | str, tuple[int, ...]]] = {}
+_CALLS = 1 << 14
+
+
+def clear_calls():
+    _calls.clear()
+    refusals.clear()
+
+
+def _refuse(why):
+    if why not in refusals and why not in (_layers.LIBRARY, _layers.PENDING):
+        _layers.log.info("PyTorch's own operator runs: %s", why)
+    refusals[why] += 1
+
+
+def stream_of(device: int) -> int:
+    return torch._C._cuda_getCurrentRawStream(device)
+
+
+def _rows(x):
+    """Whether the matrices of x lie by columns, and the distance of their rows (of their columns): 0 for dense ones, None
+    for others that no kernel knows."""
+    rows, columns = x.shape[-2:]
+    down, along = x.stride()[-2:]
+    if along == 1 or columns == 1:
+        turned, ld, row = False, down, columns
+        if rows == 1:
+            ld = row
+    elif down == 1 or rows == 1:
+        turned, ld, row = True, along, rows
+    else:
+        return False, None
+    if x.dim() == 3 and x.shape[0] > 1 and x.stride(0) != ld * (columns if turned else rows):
+        return turned, None
+    return turned, (0 if ld == row else ld) if ld >= row else None
+
+
+def key_of(a, b, bias, activation, adds, out):
+    """The layer and the M of a product, or the reason why no kernel computes it."""
+    name, wanted = DTYPES.get(a.dtype), DTYPES.get(out)
+    if name is None or name == "fp32" or b.dtype != a.dtype or wanted is None or wanted.startswith("fp8"):
+        return f"no kernel multiplies {_text(a.dtype)} and {_text(b.dtype)} to {_text(out)}"
+    if a.get_device() != b.get_device():
+        return "the matrices are on different devices"
+    if a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
+        return "the shapes do not fit"
+    m, k, n = *a.shape[-2:], b.shape[-1]
+    if a.numel() == 0 or b.numel() == 0:
+        return "a matrix is empty"
+    (trans_a, lda), (trans_b, ldb) = _rows(a), _rows(b)
+    if lda is None or ldb is None:
+        return "the strides are not of rows or columns without overlaps"
+    align = tuple(min(16, p & -p) for p in (a.data_ptr() | 16, b.data_ptr() | 16))
+    if bias is not None and (bias.dtype != out or bias.shape != (n,) or bias.stride(0) != 1 or
+                             bias.get_device() != a.get_device()):
+        return "the bias is no dense vector of the output's type"
+    epilogue = "+".join(filter(None, ("bias" if bias is not None else "", activation)))
+    batch = a.shape[0] if a.dim() == 3 else 1
+    device = max(0, a.get_device())
+    return Key(device, n, k, name, wanted, trans_a, trans_b, batch, lda, ldb, (*align, 16), epilogue, adds), m
+
+
+def _text(dtype):
+    return str(dtype).removeprefix("torch.")
+
+
+def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=None):
+    """activation(alpha a b + beta add + bias) on our kernel, or None where PyTorch's own operator has to run. a and b are
+    matrices or batches of them."""
+    dtype, device, pa, pb = a.dtype, a.get_device(), a.data_ptr(), b.data_ptr()
+    out = out or dtype
+    call = (a.shape, b.shape, a.stride(), b.stride(), dtype, b.dtype, out, device, b.get_device(), (pa | pb) & 15,
+            activation, add is not None, bias is None or (bias.dtype, bias.shape, bias.stride(), bias.get_device()))
+    plan, shape = _calls.get(call) or _plan(call, a, b, bias, activation, add is not None, out)
+    if type(plan) is str:
+        _refuse(plan)
+        return None
+    if add is not None:
+        c = add.expand(shape).clone(memory_format=torch.contiguous_format)
+    else:
+        c = a.new_empty(shape) if out is dtype else a.new_empty(shape, dtype=out)
+    device = max(0, device)
+    stream = stream_of(device)
+    counters = partials = 0
+    if plan.counters:
+        zeros = _counters(a, device, stream, plan.counters)
+        room = torch.empty(max(1, plan.partials), dtype=torch.uint8, device=a.device)
+        counters, partials = zeros.data_ptr(), room.data_ptr()
+    try:
+        plan.launch(pa, pb, c.data_ptr(), stream, 0 if bias is None else bias.data_ptr(), counters, partials, alpha, beta)
+    except Error as e:
+        kind = torch.OutOfMemoryError if "OUT_OF_MEMORY" in str(e) else RuntimeError
+        raise kind(f"origami_gemm: {e}") from None
+    return c
+
+
+def _plan(call, a, b, bias, activation, adds, out):
+    found = key_of(a, b, bias, activation, adds, out)
+    if type(found) is str:
+        return found, ()
+    key, m = found
+    plan = registry.layer(key).plan(m), (*a.shape[:-1], b.shape[-1])
+    if plan[0] is not _layers.PENDING:
+        if len(_calls) >= _CALLS:
+            _calls.clear()
+        _calls[call] = plan
+    return plan
+
+
+_zeros: dict[tuple[int, int], Tensor] = {}
+
+
+def _counters(a, device, stream, size):
+    """The counters of a kernel whose CTAs share tiles: zero before it, and zero after. Launches on one stream do not
+    overlap, so a stream has one set. A graph has its own, since its replays may run on any stream."""
+    if a.is_cuda and torch.cuda.is_current_stream_capturing():
+        return torch.zeros(size, dtype=torch.uint8, device=a.device)
+    zeros = _zeros.get((device, stream))
+    if zeros is None or zeros.numel() < size:
+        zeros = torch.zeros(max(size, 1 << 16), dtype=torch.uint8, device=a.device)
+        _zeros[device, stream] = zeros
+    return zeros
+
+
+# The operators. On a GPU each asks for our kernel; everywhere else, and without a kernel, PyTorch's own one runs.
+
+_library = torch.library.Library("origami_gemm", "DEF")
+_library.define("mm(Tensor self, Tensor mat2) -> Tensor")
+_library.define("bmm(Tensor self, Tensor mat2) -> Tensor")
+_library.define("linear(Tensor input, Tensor weight, Tensor? bias=None, str activation='') -> Tensor")
+_library.define("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+_library.define(
+    "scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, ScalarType? out_dtype=None) -> Tensor")
+
+
+def _mm(a, b):
+    return torch.mm(a, b)
+
+
+def _mm_cuda(a, b):
+    c = product(a, b) if a.dim() == 2 == b.dim() else None
+    return torch.mm(a, b) if c is None else c
+
+
+def _bmm(a, b):
+    return torch.bmm(a, b)
+
+
+def _bmm_cuda(a, b):
+    c = product(a, b) if a.dim() == 3 == b.dim() else None
+    return torch.bmm(a, b) if c is None else c
+
+
+def _linear(x, weight, bias=None, activation=""):
+    return ACTIVATIONS[activation](torch.nn.functional.linear(x, weight, bias))
+
+
+def _linear_cuda(x, weight, bias=None, activation=""):
+    if x.dim() < 1 or weight.dim() != 2 or x.dim() > 2 and not x.is_contiguous() or x.numel() == 0:
+        return _linear(x, weight, bias, activation)
+    c = product(x if x.dim() == 2 else x.reshape(-1, x.shape[-1]), weight.t(), bias, activation)
+    if c is None:
+        return _linear(x, weight, bias, activation)
+    return c if x.dim() == 2 else c.view(*x.shape[:-1], weight.shape[0])
+
+
+def _single(x):
+    """A number as a kernel takes it: beyond single precision it is infinite."""
+    return ctypes.c_float(x).value
+
+
+def _addmm(add, a, b, *, beta=1, alpha=1):
+    return torch.addmm(add, a, b, beta=beta, alpha=alpha)
+
+
+def _addmm_cuda(add, a, b, *, beta=1, alpha=1):
+    c = None
+    if a.dim() == 2 == b.dim() and add.dtype == a.dtype and add.get_device() == a.get_device():
+        if add.shape == b.shape[1:] and beta == 1:
+            c = product(a, b, add, alpha=_single(alpha))
+        elif beta == 0:
+            c = product(a, b, alpha=_single(alpha))
+        elif add.shape == (a.shape[0], b.shape[1]):
+            c = product(a, b, add=add, alpha=_single(alpha), beta=_single(beta))
+        else:
+            _refuse("what is added has another shape than the product")
+    return _addmm(add, a, b, beta=beta, alpha=alpha) if c is None else c
+
+
+def _scaled_mm(a, b, scale_a, scale_b, out_dtype=None):
+    return torch._scaled_mm(a, b, scale_a.to(a.device), scale_b.to(a.device), out_dtype=out_dtype or torch.bfloat16)
+
+
+def _scaled_mm_cuda(a, b, scale_a, scale_b, out_dtype=None):
+    c = None
+    if scale_a.is_cuda or scale_b.is_cuda or scale_a.numel() * scale_b.numel() != 1:
+        _refuse("a scale is not one number on the CPU: a kernel takes its value, and reading it would wait for the GPU")
+    elif a.dim() == 2 == b.dim():
+        c = product(a, b, alpha=_single(float(scale_a) * float(scale_b)), out=out_dtype or torch.bfloat16)
+    return _scaled_mm(a, b, scale_a, scale_b, out_dtype) if c is None else c
+
+
+def _fake_scaled_mm(a, b, scale_a, scale_b, out_dtype=None):
+    return a.new_empty((a.shape[0], b.shape[1]), dtype=out_dtype or torch.bfloat16)
+
+
+def _fake_linear(x, weight, bias=None, activation=""):
+    if activation not in ACTIVATIONS:
+        raise ValueError(_no_activation(activation))
+    return torch.nn.functional.linear(x, weight, bias)
+
+
+for _name, _own, _cuda_one in (("mm", _mm, _mm_cuda), ("bmm", _bmm, _bmm_cuda), ("linear", _linear, _linear_cuda),
+                               ("addmm", _addmm, _addmm_cuda), ("scaled_mm", _scaled_mm, _scaled_mm_cuda)):
+    _library.impl(_name, _own, "CPU")
+    _library.impl(_name, _cuda_one, "CUDA")
+for _name, _fake in (("mm", _mm), ("bmm", _bmm), ("linear", _fake_linear), ("addmm", _addmm), ("scaled_mm", _fake_scaled_mm)):
+    torch.library.register_fake(f"origami_gemm::{_name}", _fake, lib=_library)
+_ops = torch.ops.origami_gemm
+
+
+# Gradients: those of PyTorch's own operators. scaled_mm has none there either.
+
+def _save(ctx, inputs, output):
+    ctx.save_for_backward(*(x for x in inputs if isinstance(x, Tensor)))
+
+
+def _product_backward(multiply):
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        need_a, need_b = ctx.needs_input_grad[:2]
+        return (multiply(grad, b.transpose(-1, -2)) if need_a else None,
+                multiply(a.transpose(-1, -2), grad) if need_b else None)
+    return backward
+
+
+def _save_linear(ctx, inputs, output):
+    x, weight, bias, ctx.activation = inputs
+    ctx.has_bias = bias is not None
+    ctx.save_for_backward(x, weight, *((bias,) if ctx.has_bias else ()))
+
+
+def _linear_backward(ctx, grad):
+    x, weight, *rest = ctx.saved_tensors
+    if ctx.activation:  # the function linear() keeps what this computes again
+        with torch.enable_grad():
+            before = _ops.linear(x.detach(), weight.detach(), *(b.detach() for b in rest)).requires_grad_()
+            after = ACTIVATIONS[ctx.activation](before)
+        grad, = torch.autograd.grad(after, before, grad)
+    flat, rows = grad.reshape(-1, grad.shape[-1]), x.reshape(-1, x.shape[-1])
+    need = ctx.needs_input_grad
+    return (_ops.mm(flat, weight).view(x.shape) if need[0] else None,
+            _ops.mm(flat.t(), rows) if need[1] else None,
+            flat.sum(0) if ctx.has_bias and need[2] else None, None)
+
+
+def _save_addmm(ctx, inputs, keyword_only_inputs, output):
+    add, a, b = inputs
+    ctx.shape, ctx.alpha, ctx.beta = add.shape, keyword_only_inputs["alpha"], keyword_only_inputs["beta"]
+    ctx.save_for_backward(a, b)
+
+
+def _addmm_backward(ctx, grad):
+    a, b = ctx.saved_tensors
+    need = ctx.needs_input_grad
+    return ((grad * ctx.beta).sum_to_size(ctx.shape) if need[0] else None,
+            _ops.mm(grad, b.t()) * ctx.alpha if need[1] else None,
+            _ops.mm(a.t(), grad) * ctx.alpha if need[2] else None)
+
+
+torch.library.register_autograd("origami_gemm::mm", _product_backward(_ops.mm), setup_context=_save, lib=_library)
+torch.library.register_autograd("origami_gemm::bmm", _product_backward(_ops.bmm), setup_context=_save, lib=_library)
+torch.library.register_autograd("origami_gemm::linear", _linear_backward, setup_context=_save_linear, lib=_library)
+torch.library.register_autograd("origami_gemm::addmm", _addmm_backward, setup_context=_save_addmm, lib=_library)
+
+
+# The functions. They do what autocast does for PyTorch's own operators. An operator that is Python costs some
+# microseconds of the host, so that where nobody watches operators (gradients, torch.compile, modes, transforms,
+# subclasses) its kernel is called as it is.
+
+def _call(operator, kernel, *tensors, rest=(), **options):
+    tensors = _cast(*tensors)
+    if _alone(tensors):
+        return kernel(*tensors, *rest, **options)
+    return operator(*tensors, *rest, **options)
+
+
+_PLAIN = (Tensor, torch.nn.Parameter)
+
+
+def _alone(tensors):
+    """Whether an operator would only lead to its kernel for a GPU."""
+    if torch.compiler.is_compiling() or not tensors[0].is_cuda:
+        return False
+    grad = torch.is_grad_enabled()
+    for x in tensors:
+        if x is not None and (type(x) not in _PLAIN or grad and x.requires_grad or not x.is_cuda):
+            return False
+    return not (torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack()
+                or torch._C._functorch.peek_interpreter_stack() or torch._C._get_tracing_state())
+
+
+def _cast(*tensors):
+    if not torch.is_autocast_enabled("cuda") or not any(x is not None and x.is_cuda for x in tensors):
+        return tensors
+    dtype = torch.get_autocast_dtype("cuda")
+    return tuple(x.to(dtype) if x is not None and x.is_floating_point() and x.dtype != torch.float64 else x
+                 for x in tensors)
+
+
+def _no_activation(activation):
+    return f"activation is {activation!r}; give None or one of {', '.join(list(ACTIVATIONS)[1:])}"
+
+
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """torch.mm."""
+    return _call(_ops.mm.default, _mm_cuda, input, mat2)
+
+
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """torch.bmm."""
+    return _call(_ops.bmm.default, _bmm_cuda, input, mat2)
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str | None = None) -> Tensor:
+    """torch.nn.functional.linear, and an activation of what it returns: "relu", "gelu", "gelu_tanh" (the approximation)
+    or "silu". The kernel rounds once, behind the activation."""
+    activation = activation or ""
+    if activation not in ACTIVATIONS:
+        raise ValueError(_no_activation(activation))
+    if activation and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (input, weight, bias)):
+        return ACTIVATIONS[activation](_call(_ops.linear.default, _linear_cuda, input, weight, bias))
+    return _call(_ops.linear.default, _linear_cuda, input, weight, bias, rest=(activation,))
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """torch.addmm."""
+    return _call(_ops.addmm.default, _addmm_cuda, input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def scaled_mm(input: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, out_dtype: torch.dtype | None = None) -> Tensor:
+    """input · mat2 · scale_a · scale_b of fp8 matrices, with scales of one element. Our kernel needs the scales on the CPU;
+    with others torch._scaled_mm runs. out_dtype is bfloat16 by default."""
+    return _ops.scaled_mm(input, mat2, scale_a, scale_b, out_dtype)

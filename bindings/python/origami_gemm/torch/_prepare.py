@@ -1,0 +1,100 @@
+"""Compiling ahead, and what runs where."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from origami_gemm import _layers
+from origami_gemm._layers import registry
+from origami_gemm.torch import _ops, _verify
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """Sizes of a layer and what computes them: kernel is the configuration of our kernel, or None for PyTorch's own
+    operator, and why says why. calls counts the launches of our kernel for the sizes that were seen."""
+
+    layer: str
+    m_low: int
+    m_high: int
+    kernel: str | None
+    why: str | None
+    mean_regret: float
+    calls: int
+
+
+def prepare(module: torch.nn.Module | torch.Tensor, m: range | tuple[int, int], *, bias: bool | None = None,
+            activation: str | None = None, verify: bool = False) -> list[Row]:
+    """Divides the sizes M of each layer into bands and compiles a kernel for each, so that linear() runs on them from its
+    first call. It waits for the compiler, which takes some hundred milliseconds per kernel that the driver did not keep.
+
+    module      a module, of which every torch.nn.Linear is prepared, or the weight of one layer
+    m           the sizes: range(1, 4097) or (1, 4096)
+    bias        for a weight: whether linear() will get a bias of the output's type
+    activation  what linear() will get
+    verify      measure the layers: at each band's last M, our kernel and cuBLAS, in CUDA graphs with cold weights. Where
+                cuBLAS is faster, it is taken. Results are kept with the device and the driver"""
+    low, high = (m.start, m.stop - 1) if isinstance(m, range) else m
+    if low < 1 or high < low:
+        raise ValueError(f"m is {m}; give sizes of at least 1, as in range(1, 4097)")
+    activation = activation or ""
+    if activation not in _ops.ACTIVATIONS:
+        raise ValueError(_ops._no_activation(activation))
+    if isinstance(module, torch.Tensor):
+        weights = [(module, bool(bias))]
+    else:
+        weights = [(one.weight, one.bias is not None) for one in module.modules() if isinstance(one, torch.nn.Linear)]
+    layers = {}
+    for weight, with_bias in weights:
+        key = key_of_weight(weight, with_bias, activation)
+        if isinstance(key, str):
+            _ops._refuse(key)
+            continue
+        layers[key] = weight
+    for key, weight in layers.items():
+        layer = registry.layer(key)
+        layer.prepare(low, high)
+        if verify:
+            _verify.verify(layer, weight, low, high)
+    _ops._calls.clear()
+    return [row for key in layers for row in _rows(registry.layer(key))]
+
+
+def key_of_weight(weight, bias, activation):
+    """The layer of a weight, as linear() finds it, or the reason why no kernel computes it."""
+    if not weight.is_cuda:
+        return "the weight is not on a GPU"
+    x = weight.new_empty((1, weight.shape[1]))
+    vector = weight.new_empty(weight.shape[0]) if bias else None
+    found = _ops.key_of(x, weight.detach().t(), vector, activation, False, weight.dtype)
+    return found if isinstance(found, str) else found[0]
+
+
+def explain() -> list[Row]:
+    """What the layers of this process run on, by sizes. What was left to PyTorch before it became a layer has m_low and
+    m_high of 0, and calls counts it."""
+    rows = [row for layer in registry.layers() for row in _rows(layer)]
+    return rows + [Row("", 0, 0, None, why, 0.0, count) for why, count in _ops.refusals.items()]
+
+
+def _rows(layer):
+    if layer.device.why:
+        return [Row(str(layer.key), 1, _layers.MOST_M, None, layer.device.why, 0.0, 0)]
+    calls = {m: plan.calls for m, plan in list(layer.plans.items()) if not isinstance(plan, str)}
+    return [Row(str(layer.key), s.band.m_low, s.band.m_high, None if s.why else str(s.band.pick), s.why, s.band.mean_regret,
+                sum(n for m, n in calls.items() if s.band.m_low <= m <= s.band.m_high)) for s in list(layer.spans)]
+
+
+def wait(timeout: float | None = None) -> bool:
+    """Waits until the kernels of all calls so far are compiled. False if the time was over first."""
+    done = _layers.worker.wait(timeout)
+    _ops._calls.clear()
+    return done
+
+
+def clear() -> None:
+    """Forgets all layers, bands and reasons. Compiled kernels stay loaded."""
+    registry.clear()
+    _ops.clear_calls()

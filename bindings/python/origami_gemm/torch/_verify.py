@@ -1,0 +1,106 @@
+"""Our kernel against PyTorch's own operator, measured once. Results are kept with the device and the driver."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import statistics
+import tempfile
+
+import torch
+
+from origami_gemm import _cuda
+from origami_gemm.torch import _ops
+
+SLOWER = "cuBLAS was measured to be faster"
+# A graph has so many launches, over weights that no cache holds, and is timed so many times in turn with the other's.
+LAUNCHES, ROUNDS = 24, 7
+MOST_BYTES = 1 << 30
+
+
+def verify(layer, weight, low, high):
+    """Measures the bands of a layer that begin in a range of M, and leaves those to PyTorch where it is faster."""
+    device = f"{torch.cuda.get_device_name(weight.device)}, driver {_cuda.Driver().version()}, torch {torch.__version__}"
+    kept = Kept(folder())
+    for span in list(layer.spans):
+        m = min(span.band.m_high, high)
+        if span.why is not None or m < low or span.band.m_low > high:
+            continue
+        name = f"{device}: {layer.key}, m={m}, {span.band.pick}"
+        ratio = kept.get(name)
+        if ratio is None:
+            ratio = _measure(layer, weight, m)
+            kept.put(name, ratio)
+        if ratio > 1:
+            layer.refuse(span.band, f"{SLOWER}: our kernel takes {ratio:.3f} of its time at m={m}")
+
+
+def folder():
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "origami"
+
+
+class Kept:
+    """Ratios by name in a file. Without a file that can be read or written, nothing is kept."""
+
+    def __init__(self, folder):
+        self._path = folder / "verified.json"
+
+    def _read(self):
+        try:
+            found = json.loads(self._path.read_text())
+            return {k: v for k, v in found.items() if isinstance(v, float) and v > 0}
+        except (OSError, ValueError, AttributeError):
+            return {}
+
+    def get(self, name):
+        return self._read().get(name)
+
+    def put(self, name, ratio):
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=self._path.parent, delete=False) as file:
+                json.dump(self._read() | {name: ratio}, file)
+            os.replace(file.name, self._path)
+        except OSError:
+            pass
+
+
+def _measure(layer, weight, m):
+    """The time of our kernel ÷ the time of PyTorch's own operator."""
+    bias, _, activation = layer.key.epilogue.partition("+")
+    if bias != "bias":
+        bias, activation = "", layer.key.epilogue
+    cache = torch.cuda.get_device_properties(weight.device).L2_cache_size
+    copies = max(2, min(-(-2 * cache // weight.nbytes), MOST_BYTES // weight.nbytes))
+    with torch.no_grad(), torch.cuda.device(weight.device):
+        weights = [torch.randn_like(weight) for _ in range(copies)]
+        x = torch.randn((m, weight.shape[1]), dtype=weight.dtype, device=weight.device)
+        vector = torch.randn(weight.shape[0], dtype=weight.dtype, device=weight.device) if bias else None
+        ours = _graph(lambda w: _ops._linear_cuda(x, w, vector, activation), weights)
+        theirs = _graph(lambda w: _ops._linear(x, w, vector, activation), weights)
+        return statistics.median(_time(ours) / _time(theirs) for _ in range(ROUNDS))
+
+
+def _graph(run, weights):
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for w in weights[:2]:
+            run(w)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(LAUNCHES):
+            run(weights[i % len(weights)])
+    graph.replay()
+    return graph
+
+
+def _time(graph):
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    graph.replay()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)

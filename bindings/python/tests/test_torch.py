@@ -1,0 +1,260 @@
+"""origami_gemm.torch in PyTorch, without a GPU: what the operators compute and promise, and, on a driver without a GPU,
+what they launch. Without torch or liborigami the tests skip."""
+
+import os
+import unittest
+from unittest import mock
+
+from tests import fakecuda
+
+try:
+    import torch
+
+    import origami_gemm.torch as og
+    from origami_gemm.lib import load
+    from origami_gemm.torch import _ops
+
+    load()
+except (ImportError, RuntimeError) as e:
+    if os.environ.get("ORIGAMI_REQUIRE_TORCH") == "1":
+        raise
+    raise unittest.SkipTest(str(e))
+
+OPS = torch.ops.origami_gemm
+F = torch.nn.functional
+
+
+def doubles(*shape):
+    return torch.randn(shape, dtype=torch.double, requires_grad=True)
+
+
+class Operators(unittest.TestCase):
+    """On the CPU, where PyTorch's own operators run."""
+
+    def setUp(self):
+        torch.manual_seed(1)
+        self.a, self.b, self.w, self.bias = doubles(6, 8), doubles(8, 4), doubles(4, 8), doubles(4)
+
+    def test_answers_are_those_of_pytorch(self):
+        a, b, w, bias = self.a, self.b, self.w, self.bias
+        x = doubles(2, 3, 8)
+        for got, want in (
+            (og.mm(a, b), a @ b), (og.bmm(x, x.transpose(1, 2)), x @ x.transpose(1, 2)),
+            (og.addmm(bias, a, b, alpha=2, beta=3), torch.addmm(bias, a, b, alpha=2, beta=3)),
+            (og.linear(x, w, bias), F.linear(x, w, bias)), (og.linear(x, w), F.linear(x, w)),
+            (og.linear(x, w, bias, "relu"), F.relu(F.linear(x, w, bias))),
+            (og.linear(x, w, bias, "gelu"), F.gelu(F.linear(x, w, bias))),
+            (og.linear(x, w, bias, "gelu_tanh"), F.gelu(F.linear(x, w, bias), approximate="tanh")),
+            (og.linear(x, w, bias, "silu"), F.silu(F.linear(x, w, bias))),
+            (og.mm(a[:0], b), a[:0] @ b), (og.linear(x[:0], w), F.linear(x[:0], w)),
+        ):
+            torch.testing.assert_close(got, want, rtol=0, atol=0)
+
+    def test_gradients(self):
+        a, b, w, bias = self.a, self.b, self.w, self.bias
+        check = torch.autograd.gradcheck
+        self.assertTrue(check(og.mm, (a, b)) and torch.autograd.gradgradcheck(og.mm, (a, b)))
+        self.assertTrue(check(og.bmm, (doubles(2, 3, 8), doubles(2, 8, 5))))
+        self.assertTrue(check(lambda *x: og.addmm(*x, alpha=2, beta=3), (bias, a, b)))
+        for activation in (None, "relu", "gelu", "gelu_tanh", "silu"):
+            self.assertTrue(check(lambda *x: og.linear(*x, activation), (a, w, bias)), activation)
+            self.assertTrue(check(lambda *x: OPS.linear(*x, activation or ""), (a, w, bias)), activation)
+
+    def test_registration(self):
+        """Schema, fake kernels, autograd and dynamic shapes, as PyTorch checks them."""
+        a, b, w, bias = self.a, self.b, self.w, self.bias
+        for operator, arguments in ((OPS.mm, (a, b)), (OPS.bmm, (doubles(2, 3, 8), doubles(2, 8, 5))),
+                                    (OPS.linear, (a, w, bias, "gelu")), (OPS.linear, (a, w)), (OPS.addmm, (bias, a, b))):
+            results = torch.library.opcheck(operator, arguments)
+            self.assertEqual(set(results.values()), {"SUCCESS"}, (operator, results))
+
+    def test_errors_are_those_of_pytorch(self):
+        a, b, w = self.a, self.b, self.w
+        for call in (lambda: og.mm(a, a), lambda: og.bmm(a, b), lambda: og.linear(a, b), lambda: og.mm(a, b.float())):
+            with self.assertRaises(RuntimeError):
+                call()
+        with self.assertRaisesRegex(ValueError, "activation is 'tanh'; give None or one of relu, gelu"):
+            og.linear(a, w, None, "tanh")
+        with self.assertRaisesRegex(ValueError, "give sizes of at least 1"):
+            og.prepare(torch.nn.Linear(4, 4), m=range(0, 4))
+
+    def test_prepare_without_a_gpu(self):
+        og.clear()
+        self.assertEqual(og.prepare(torch.nn.Linear(64, 64), m=range(1, 9)), [])
+        self.assertEqual([row.why for row in og.explain()], ["the weight is not on a GPU"])
+        og.clear()
+        self.assertEqual(og.explain(), [])
+
+
+class Keys(unittest.TestCase):
+    """Which tensors have a layer, and which."""
+
+    def key(self, a, b, bias=None, activation="", adds=False, out=None):
+        return _ops.key_of(a, b, bias, activation, adds, out or a.dtype)
+
+    def test_layouts(self):
+        half = lambda *shape: torch.empty(shape, dtype=torch.bfloat16)
+        wide = half(64, 256)
+        for a, b, want in (
+            (half(64, 128), half(128, 96), dict()),
+            (half(64, 128), half(96, 128).t(), dict(trans_b=True)),
+            (half(128, 64).t(), half(128, 96), dict(trans_a=True)),
+            (wide[:, :128], half(96, 128).t(), dict(lda=256, trans_b=True)),
+            (half(64, 128), half(96, 256)[:, :128].t(), dict(ldb=256, trans_b=True)),
+            (wide[:1, :128], half(128, 96), dict()),
+            (half(64, 129)[:, 1:], half(128, 96), dict(lda=129, align=(2, 16, 16))),
+            (half(5, 64, 128), half(5, 128, 96), dict(batch=5)),
+        ):
+            key, m = self.key(a, b)
+            self.assertEqual(m, a.shape[-2])
+            self.assertEqual(key, _ops.Key(0, 96, 128, "bf16", "bf16", **want))
+
+    def test_what_no_kernel_computes(self):
+        half = lambda *shape: torch.empty(shape, dtype=torch.float16)
+        a, b = half(64, 128), half(128, 96)
+        for arguments, want in (
+            ((a.float(), b.float()), "no kernel multiplies float32"), ((a, b.bfloat16()), "no kernel multiplies"),
+            ((a, half(64, 96)), "the shapes do not fit"), ((a[:0], b), "a matrix is empty"),
+            ((half(64, 256)[:, ::2], b), "the strides"), ((half(1, 128).expand(64, 128), b), "the strides"),
+            ((half(9, 64, 128)[::3], half(3, 128, 96)), "the strides"), ((a, b, half(95)), "the bias"),
+            ((a, b, torch.empty(96)), "the bias"), ((a, b, half(192)[::2]), "the bias"),
+        ):
+            self.assertIn(want, self.key(*arguments), want)
+
+    def test_epilogues(self):
+        a, b, bias = (torch.empty(s, dtype=torch.float16) for s in ((64, 128), (128, 96), (96,)))
+        self.assertEqual(self.key(a, b, bias, "gelu")[0].epilogue, "bias+gelu")
+        self.assertEqual(self.key(a, b, None, "silu")[0].epilogue, "silu")
+        self.assertEqual(self.key(a, b, bias)[0].epilogue, "bias")
+
+
+class Launches(unittest.TestCase):
+    """The road of tensors on a GPU, with tensors of the CPU in their place: the driver computes nothing."""
+
+    def test_calls(self):
+        out, calls = fakecuda.run(self, """
+import torch, origami_gemm.torch as og
+from origami_gemm import _layers
+from origami_gemm.torch import _ops
+_ops.stream_of = lambda device: 77
+half = lambda *shape: torch.zeros(shape, dtype=torch.bfloat16)
+x, w, bias = half(48, 4096), half(4096, 4096), half(4096)
+print(_ops.product(x, w.t()) is None, og.explain()[-1].why)
+og.wait()
+y = _ops._linear_cuda(x, w, bias, "gelu")  # another layer: PyTorch's own operator runs
+og.wait()
+for y in (_ops.product(x, w.t()), _ops._linear_cuda(x.view(2, 24, 4096), w, bias, "gelu"), _ops._mm_cuda(x, w.t())):
+    print(tuple(y.shape), y.dtype)
+add = half(48, 4096)
+_ops._addmm_cuda(add, x, w.t(), beta=2, alpha=3); og.wait()
+print(_ops._addmm_cuda(add, x, w.t(), beta=2, alpha=1e39).data_ptr() != add.data_ptr())  # infinite
+print(_ops._addmm_cuda(add[0], x, w.t(), beta=2) is not None, _ops._mm_cuda(x.float(), w.float().t()).dtype)
+for row in og.explain():
+    if row.calls: print(row.layer, "|", row.why, "|", row.calls)
+""")
+        lines = out.splitlines()
+        self.assertEqual(lines[0], "True the kernel is not compiled yet")
+        self.assertEqual(lines[1:6], ["(48, 4096) torch.bfloat16", "(2, 24, 4096) torch.bfloat16", "(48, 4096) torch.bfloat16",
+                                      "True", "True torch.float32"])
+        self.assertEqual(sum(c.startswith("launch ") for c in calls), 4, out)
+        self.assertTrue(all(" 0x4d " in c for c in calls if c.startswith("launch ")), calls)
+        self.assertIn("n=4096 k=4096 bf16 | None | 2", lines)
+        self.assertIn("n=4096 k=4096 bf16, bias+gelu | None | 1", lines)
+        self.assertIn("n=4096 k=4096 bf16, adding | None | 1", lines)
+        self.assertTrue(any("no kernel multiplies float32" in line for line in lines))
+        self.assertTrue(any("another shape than the product" in line for line in lines))
+
+    def test_a_launch_that_fails(self):
+        out, _ = fakecuda.run(self, """
+import os, torch, origami_gemm.torch as og
+from origami_gemm.torch import _ops
+_ops.stream_of = lambda device: 0
+x, w = (torch.zeros(s, dtype=torch.bfloat16) for s in ((48, 4096), (4096, 4096)))
+_ops.product(x, w.t()); og.wait()
+for fail, kind in (("cuLaunchKernel 2", torch.OutOfMemoryError), ("cuLaunchKernel 700", RuntimeError)):
+    os.environ["FAKE_FAIL"] = fail
+    try:
+        _ops.product(x, w.t())
+    except kind as e:
+        print(e)
+os.environ["FAKE_FAIL"] = ""
+print(_ops.product(x, w.t()) is not None)
+""")
+        self.assertEqual(out.splitlines(), [
+            "origami_gemm: CUDA device 0: launching a kernel: CUDA_ERROR_OUT_OF_MEMORY (2)",
+            "origami_gemm: CUDA device 0: launching a kernel: CUDA_ERROR (700)", "True"])
+
+
+    def test_a_kernel_that_spills(self):
+        """PyTorch's own operator runs, and explain() says why."""
+        out, calls = fakecuda.run(self, """
+import os, torch, origami_gemm.torch as og
+from origami_gemm.torch import _ops
+os.environ["FAKE_LOCAL"] = "1600"
+x, w = torch.ones(48, 4096, dtype=torch.bfloat16), torch.ones(4096, 4096, dtype=torch.bfloat16)
+_ops._mm_cuda(x, w.t()); og.wait()
+print(_ops._mm_cuda(x, w.t())[0, 0].item())
+print(og.explain()[-1].why)
+""")
+        lines = out.splitlines()
+        self.assertEqual(lines[0], "4096.0")
+        self.assertRegex(lines[1], "^CUDA device 0: its driver compiles wgmma_.* with 1600 bytes of local memory per thread")
+        self.assertEqual(sum(c.startswith("launch ") for c in calls), 0)
+
+
+class Shortcut(unittest.TestCase):
+    """The functions call the kernel for a GPU themselves where an operator would only lead to it. A tensor that says it
+    is on a GPU stands for one."""
+
+    def test_where_nobody_watches(self):
+        class OnGPU:
+            is_cuda = property(lambda self: True)
+
+        class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, arguments=(), options=None):
+                return function(*arguments, **(options or {}))
+
+        class Function(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, function, types, arguments=(), options=None):
+                return function(*arguments, **(options or {}))
+
+        plain, wanting = OnGPU(), OnGPU()
+        plain.requires_grad, wanting.requires_grad = False, True
+        with mock.patch.object(_ops, "_PLAIN", (OnGPU,)):
+            alone = lambda *x: _ops._alone(x)
+            self.assertTrue(alone(plain, None, plain))
+            self.assertFalse(alone(plain, wanting) or alone(plain, torch.zeros(1)) or alone(torch.zeros(1), plain))
+            with torch.no_grad():
+                self.assertTrue(alone(plain, wanting))
+            with Watch():
+                self.assertFalse(alone(plain))
+            with Function():
+                self.assertFalse(alone(plain))
+            seen = []
+            torch.func.vmap(lambda x: (seen.append(alone(plain)), x)[1])(torch.zeros(2))
+            torch.compile(lambda x: (seen.append(_ops._alone((x,))), x)[1], backend="eager")(torch.zeros(2))
+            self.assertEqual(seen, [False, False])
+
+
+class Verified(unittest.TestCase):
+    def test_ratios_are_kept(self):
+        import pathlib
+        import tempfile
+
+        from origami_gemm.torch._verify import Kept
+        with tempfile.TemporaryDirectory() as folder:
+            kept = Kept(pathlib.Path(folder, "new"))
+            self.assertIsNone(kept.get("a"))
+            kept.put("a", 0.9)
+            kept.put("b", 1.1)
+            self.assertEqual((kept.get("a"), kept.get("b")), (0.9, 1.1))
+            for damaged in ("", "[1]", '{"a": "x"}', "{"):
+                pathlib.Path(folder, "new", "verified.json").write_text(damaged)
+                self.assertIsNone(kept.get("a"))
+            kept.put("a", 0.5)
+            self.assertEqual(kept.get("a"), 0.5)
+            Kept(pathlib.Path(folder, "new", "verified.json", "below")).put("a", 1.0)  # no folder: nothing is kept
+
+
+if __name__ == "__main__":
+    unittest.main()

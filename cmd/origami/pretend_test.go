@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/exec"
@@ -20,7 +21,8 @@ func (pretender) Manifest() exec.Manifest { return exec.Manifest{Name: "pretend"
 
 func (pretender) Open(context.Context) (exec.Executor, error) {
 	return &exectest.Executor{
-		Noise: 0.01, Seed: 3,
+		Others: others(),
+		Noise:  0.01, Seed: 3,
 		Device: exec.Device{Name: "NVIDIA GeForce RTX 4090", Arch: "sm89", Kernels: []string{"triton"},
 			Libraries: []string{"cublas", "cublas-best"}},
 		Fate: func(_ gemm.Problem, c gemm.Config) exectest.Fate {
@@ -35,6 +37,16 @@ func (pretender) Open(context.Context) (exec.Executor, error) {
 			return exectest.Fine
 		},
 	}, nil
+}
+
+// others is how many more GPUs there are: the number in the file "gpus" in the home folder, less one.
+func others() int {
+	text, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), "gpus"))
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return max(0, n-1)
 }
 
 // replace puts another file in the place of the plugin's, once, and ends the process.

@@ -92,13 +92,14 @@ type Dataset struct {
 	problems  []gemm.Problem
 	libraries []string
 	compiled  map[compiledKey]exec.Resources
+	checks    []Measurement
 }
 
 // recorded is what a data set has of one problem.
 type recorded struct {
-	// candidates are the sweep's measurements without the libraries.
-	candidates []int32
-	libraries  int
+	// all are its measurements, candidates the sweep's without the libraries.
+	all, candidates []int32
+	libraries       int
 	// blocks are the numbers of the blocks of final measurements, in the order of the files.
 	blocks []int
 }
@@ -142,6 +143,13 @@ func New(name string, c Conditions) *Dataset {
 // error if the same measurement is already there otherwise.
 func (d *Dataset) Add(m Measurement) error {
 	m.Problem = m.Problem.Canonical()
+	if m.Phase == Check {
+		if len(d.checks) == limit.Measurements {
+			return tooMany()
+		}
+		d.checks = append(d.checks, m)
+		return nil
+	}
 	k := key{numberOf(d.problemIDs, m.Problem), numberOf(d.configIDs, m.Config), numberOf(d.libraryIDs, m.Library)}
 	if int(k.problem) == len(d.recorded) {
 		d.recorded = append(d.recorded, recorded{})
@@ -154,13 +162,13 @@ func (d *Dataset) Add(m Measurement) error {
 	case m.Phase == Sweep && there || m.Phase == Final && d.finals[finalKey{k, m.Block, m.Null}]:
 		return twice(&m)
 	case len(d.measurements) == limit.Measurements:
-		return diag.Inputf("there are more than %d measurements, the most of a data set", limit.Measurements).
-			Do("split it into several folders")
+		return tooMany()
 	case m.Phase == Final:
 		d.addFinal(&m, k)
 	default:
 		d.addSweep(&m, k)
 	}
+	d.recorded[k.problem].all = append(d.recorded[k.problem].all, int32(len(d.measurements)))
 	d.measurements = append(d.measurements, m)
 	if int(k.library) > len(d.libraries) {
 		d.libraries = append(d.libraries, m.Library)
@@ -176,6 +184,11 @@ func numberOf[T comparable](numbers map[T]int32, v T) int32 {
 		numbers[v] = n
 	}
 	return n
+}
+
+func tooMany() error {
+	return diag.Inputf("there are more than %d measurements, the most of a data set", limit.Measurements).
+		Do("split it into several folders")
 }
 
 func twice(m *Measurement) error {
@@ -281,6 +294,29 @@ func (d *Dataset) Count(like func(*Measurement) bool) int {
 
 // Len returns the number of measurements.
 func (d *Dataset) Len() int { return len(d.measurements) }
+
+// Checks lists the times of known kernels, in the order of the files. No sweep has them.
+func (d *Dataset) Checks() []Measurement { return d.checks }
+
+// Of lists the measurements of a problem, finals and libraries included, in the order of the files.
+func (d *Dataset) Of(p gemm.Problem) []Measurement {
+	var of []Measurement
+	if n, there := d.problemIDs[p]; there {
+		for _, i := range d.recorded[n].all {
+			of = append(of, d.at(i))
+		}
+	}
+	return of
+}
+
+// All lists the measurements in the order of the files, without the checks.
+func (d *Dataset) All() []Measurement {
+	all := make([]Measurement, len(d.measurements))
+	for i := range all {
+		all[i] = d.at(int32(i))
+	}
+	return all
+}
 
 // Problems lists the problems that have measurements of the kernel family, in the order of the files.
 func (d *Dataset) Problems() []gemm.Problem { return d.problems }

@@ -46,6 +46,7 @@ type line struct {
 	Executor        string            `json:"executor"`
 	ExecutorVersion string            `json:"executor_version"`
 	Host            string            `json:"host_software,omitempty"`
+	GPU             string            `json:"gpu,omitempty"`
 }
 
 type numerics struct {
@@ -84,7 +85,7 @@ func newLine(c Conditions, m *Measurement) line {
 		Problem: m.Problem.Record(),
 		Library: m.Library, WarmL2: c.WarmL2, Input: c.Input, Median: float64(m.Median), RelativeMAD: m.RelativeMAD,
 		Samples: m.Samples, ClockMin: m.ClockMin, ClockMax: m.ClockMax, ClockMoved: m.ClockMoved(),
-		Executor: c.Executor, ExecutorVersion: c.ExecutorVersion, Host: m.Host,
+		Executor: c.Executor, ExecutorVersion: c.ExecutorVersion, Host: m.Host, GPU: m.GPU,
 	}
 	if m.Library == "" {
 		l.Config = &m.Config

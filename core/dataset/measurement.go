@@ -40,6 +40,9 @@ const (
 	// Final is a second pass over the pick, a few of the fastest candidates and the libraries. They run in turns,
 	// so that their times are comparable.
 	Final Phase = "final"
+	// Check is a known kernel, timed now and then to see that a GPU still is as fast as it was, and as the others. It
+	// counts in no sweep: see Dataset.Checks.
+	Check Phase = "check"
 )
 
 // Measurement is one configuration, or one vendor library, on one problem.
@@ -77,6 +80,8 @@ type Measurement struct {
 	Environment *exec.Environment
 	// Host is the software that measured.
 	Host string
+	// GPU is the number of the GPU on its machine, where measurements of several GPUs may meet; empty otherwise.
+	GPU string
 }
 
 // Label returns the name of the library or the text of the configuration.

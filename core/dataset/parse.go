@@ -60,7 +60,7 @@ func (l *line) conditions() Conditions {
 func (l *line) measurement() (Measurement, error) {
 	m := Measurement{
 		Phase: l.Phase, Block: l.Block, Arms: l.Arms, Null: l.NullArm, Status: l.Status, Fault: l.Fault,
-		Detail: l.Detail, Library: l.Library, Host: l.Host,
+		Detail: l.Detail, Library: l.Library, Host: l.Host, GPU: l.GPU,
 		ClockMin: l.ClockMin, ClockMax: l.ClockMax, Environment: l.Environment,
 		Samples: append([]unit.Seconds{}, l.Samples...),
 	}
@@ -91,7 +91,7 @@ func (l *line) lengths(*Measurement) error {
 	texts := []struct{ name, text string }{
 		{"detail", l.Detail}, {"library", l.Library}, {"host_software", l.Host}, {"arch", l.Arch}, {"device", l.Device},
 		{"device_name", l.DeviceName}, {"driver_device_name", l.DriverName}, {"kernel", l.Kernel}, {"input", l.Input},
-		{"executor", l.Executor}, {"executor_version", l.ExecutorVersion},
+		{"executor", l.Executor}, {"executor_version", l.ExecutorVersion}, {"gpu", l.GPU},
 	}
 	if n := l.Numerics; n != nil {
 		texts = append(texts, struct{ name, text string }{"reference", n.Reference})
@@ -128,7 +128,7 @@ func (l *line) header(*Measurement) error {
 		}
 	}
 	switch l.Phase {
-	case Sweep:
+	case Sweep, Check:
 		if l.Block != 0 || l.Arms != 0 || l.NullArm {
 			return errors.New("block, arms and null_arm belong to phase final")
 		}
@@ -137,7 +137,7 @@ func (l *line) header(*Measurement) error {
 			return fmt.Errorf("block %d of %d arms is not possible", l.Block, l.Arms)
 		}
 	default:
-		return fmt.Errorf("phase %q is none of sweep, final", l.Phase)
+		return fmt.Errorf("phase %q is none of sweep, final, check", l.Phase)
 	}
 	switch l.Status {
 	case OK:

@@ -16,24 +16,52 @@ func (t *Tuner) Everything(ctx context.Context) error {
 	t.prepare()
 	t.blind = true
 	defer t.finish()
-	for s := range t.Sizes {
-		var batch []Measured
-		for i := range t.Sizes[s].Candidates {
-			batch = append(batch, Measured{Task: Task{s, i}})
+	return t.measureAll(ctx, t.everything(), func() int {
+		if len(t.Log) == 0 {
+			return len(t.Sizes)
 		}
-		for part := range slices.Chunk(batch, t.Batch) {
-			if t.over {
-				return nil
+		return len(t.Sizes) - t.Log[len(t.Log)-1].Size - 1
+	})
+}
+
+// everything lists all candidates, one size after the other. A team, whose members keep to a size, gets parts of
+// several sizes in turns, so that each member has a size.
+func (t *Tuner) everything() (batch []Measured) {
+	together, part := 1, math.MaxInt
+	if t.Team != nil {
+		together, part = max(2, t.Batch/4), 8
+	}
+	for first := 0; first < len(t.Sizes); first += together {
+		for from, more := 0, true; more; from += part {
+			more = false
+			for s := first; s < min(first+together, len(t.Sizes)); s++ {
+				n := len(t.Sizes[s].Candidates)
+				for i := from; i < n && i-from < part; i++ {
+					batch = append(batch, Measured{Task: Task{s, i}})
+				}
+				more = more || n-from > part
 			}
-			if err := t.measure(ctx, part); err != nil {
-				return err
-			}
-		}
-		if t.Progress != nil {
-			t.Progress(len(t.Sizes) - s - 1)
 		}
 	}
-	return nil
+	return batch
+}
+
+// measureAll makes measurements that do not depend on each other. open is how many sizes are still open.
+func (t *Tuner) measureAll(ctx context.Context, batch []Measured, open func() int) error {
+	for len(batch) > 0 && !t.over {
+		n := min(t.Batch, len(batch))
+		if t.Team != nil { // nothing is learnt, so that twice as much can wait
+			n = min(2*t.Batch-len(t.flying), len(batch))
+		}
+		if err := t.measure(ctx, batch[:n]); err != nil {
+			return err
+		}
+		if batch = batch[n:]; t.Progress != nil {
+			t.Progress(open())
+		}
+	}
+	_, err := t.land(ctx)
+	return err
 }
 
 // Table returns the times of the kernels of a problem type at its sizes that have a pick. Where a kernel was not
@@ -124,7 +152,7 @@ func (t *Tuner) restrict(s int, kept []gemm.Config) {
 	for i := range all {
 		c := &size.Candidates[i]
 		if !slices.Contains(kept, c.Config) {
-			t.done[s][i] = true
+			t.done[s][i], t.barred[Task{s, i}] = true, true
 			continue
 		}
 		missing = slices.DeleteFunc(missing, func(k gemm.Config) bool { return k == c.Config })

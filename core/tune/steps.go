@@ -295,16 +295,5 @@ func (w *walk) measure(ctx context.Context, batch []Measured) error {
 			todo = append(todo, m)
 		}
 	}
-	for part := range slices.Chunk(todo, w.t.Batch) {
-		if w.t.over {
-			return nil
-		}
-		if err := w.t.measure(ctx, part); err != nil {
-			return err
-		}
-		if w.t.Progress != nil {
-			w.t.Progress(0)
-		}
-	}
-	return nil
+	return w.t.measureAll(ctx, todo, func() int { return 0 })
 }

@@ -8,8 +8,10 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
@@ -44,6 +46,21 @@ type Measured struct {
 	// Gain is the expected speed-up over the fastest measured candidate; a candidate that turns out slower counts 0.
 	// Both are 0 for a size's first measurement, and without a model.
 	Chance, Gain float64
+}
+
+// Result is the time of a task, 0 if it has none.
+type Result struct {
+	Task
+	Time unit.Seconds
+}
+
+// Team makes measurements beside each other.
+type Team interface {
+	// Start begins some tasks, the first ones first, and returns how many. Fewer than asked for mean that no more can be.
+	Start(tasks []Task) int
+	// Wait returns what has been measured since, at least one result. If nothing was begun that is not returned yet, it
+	// waits until everything is confirmed. A second result of a task replaces the first; without one, there are none.
+	Wait(ctx context.Context) ([]Result, error)
 }
 
 // Reason says why no more was measured at a size.
@@ -86,6 +103,10 @@ type Tuner struct {
 	// Measure makes measurements and returns their times in order, 0 where there is none. Fewer times than tasks mean
 	// that no more can be made.
 	Measure func(ctx context.Context, tasks []Task) ([]unit.Seconds, error)
+	// Team, if set, measures instead of Measure, several things at once.
+	Team Team
+	// Known is what others have measured already, in the order of sizes and candidates. Run begins with it.
+	Known []Result
 	// Progress, if set, is told after each batch how many sizes are still open.
 	Progress func(open int)
 
@@ -94,11 +115,17 @@ type Tuner struct {
 	Picks []Pick
 
 	belief *belief
+	// flying are the measurements that the team has begun.
+	flying map[Task]Measured
 	// done tells which candidates of a size were measured. failed counts the failures of a configuration, in any launch
 	// order, until it runs once: then it is −1.
 	done   [][]bool
 	failed map[gemm.Config]int
+	// barred are the candidates that a cap leaves out.
+	barred map[Task]bool
 	over   bool
+	// arranged is how many measurements the belief has learnt in the order of sizes.
+	arranged int
 	// blind means that measurements change no expectation.
 	blind bool
 }
@@ -117,6 +144,10 @@ const (
 // it gains most. After an error, Log and Picks have what was measured.
 func (t *Tuner) Run(ctx context.Context) error {
 	t.prepare()
+	for _, r := range t.Known {
+		t.enter(Measured{Task: r.Task, Time: r.Time})
+	}
+	t.arranged = len(t.Log)
 	order := t.order()
 	defer t.finish()
 	for limit := 16 * t.Regret; limit > 1.5*t.Regret; limit /= 2 {
@@ -127,24 +158,71 @@ func (t *Tuner) Run(ctx context.Context) error {
 	return t.settle(ctx, order)
 }
 
+// land waits until all that the team has begun is measured and confirmed, and reports whether that changed anything.
+func (t *Tuner) land(ctx context.Context) (changed bool, err error) {
+	for t.Team != nil {
+		waiting := len(t.flying) > 0
+		results, err := t.Team.Wait(ctx)
+		if err != nil {
+			return changed, err
+		}
+		t.arrive(results)
+		if changed = changed || len(results) > 0; !waiting && len(results) == 0 {
+			break
+		}
+	}
+	return changed, nil
+}
+
 // settle makes the last passes. What is measured at one size can widen the expectations of those that were finished
 // before, so they are looked at again until nothing is left to measure, or at most a few times.
 func (t *Tuner) settle(ctx context.Context, queue []int) error {
-	const most = 4
+	most := 4
+	if t.Team != nil || t.Known != nil {
+		most = 32 // what is arranged again changes what is expected, mostly by little
+	}
 	for range most {
 		before := len(t.Log)
-		if err := t.pass(ctx, queue, t.Regret, true); err != nil || len(t.Log) == before {
+		if err := t.pass(ctx, queue, t.Regret, true); err != nil {
 			return err
 		}
+		changed, err := t.land(ctx)
+		if err != nil {
+			return err
+		}
+		if len(t.Log) == before && !changed && !t.arrange() {
+			return nil
+		}
 	}
+	t.arrange()
 	return nil
+}
+
+// arrange learns what is measured again in the order of sizes and candidates, if there is a team, or something that
+// others measured: their order is chance, and what comes out should follow from the measurements alone. It reports
+// whether the order was another one.
+func (t *Tuner) arrange() bool {
+	if t.arranged == len(t.Log) || t.Team == nil && t.Known == nil {
+		return false
+	}
+	log := slices.Clone(t.Log)
+	slices.SortStableFunc(log, func(a, b Measured) int {
+		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Candidate, b.Candidate))
+	})
+	t.belief, t.arranged = newBelief(t.Sizes, t.Unchecked), len(log)
+	for i := range log {
+		if m := &log[i]; m.Time > 0 {
+			t.belief.observe(m.Size, &t.Sizes[m.Size].Candidates[m.Candidate], m.Time)
+		}
+	}
+	return true
 }
 
 // prepare empties what Run fills.
 func (t *Tuner) prepare() {
 	t.belief = newBelief(t.Sizes, t.Unchecked)
 	t.Log, t.Picks, t.done = nil, make([]Pick, len(t.Sizes)), make([][]bool, len(t.Sizes))
-	t.failed, t.over = map[gemm.Config]int{}, false
+	t.failed, t.over, t.flying, t.barred = map[gemm.Config]int{}, false, map[Task]Measured{}, map[Task]bool{}
 	for i := range t.Sizes {
 		t.Picks[i].Candidate = -1
 		t.done[i] = make([]bool, len(t.Sizes[i].Candidates))
@@ -159,23 +237,35 @@ func (t *Tuner) order() []int { return rand.New(rand.NewPCG(1, 2)).Perm(len(t.Si
 func (t *Tuner) pass(ctx context.Context, queue []int, limit float64, last bool) error {
 	var active []int
 	for !t.over {
-		for len(active) < t.Batch && len(queue) > 0 {
+		for len(active)+t.flyingOutside(active) < t.Batch && len(queue) > 0 {
 			active, queue = append(active, queue[0]), queue[1:]
 		}
-		if len(active) == 0 {
+		if len(active)+len(queue) == 0 {
 			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		var still []int
 		var batch []Measured
+		flying := map[int]bool{}
+		for task := range t.flying {
+			flying[task.Size] = true
+		}
+		all := t.weighAll(slices.DeleteFunc(slices.Clone(active), func(s int) bool { return flying[s] }))
 		for _, s := range active {
-			if err := ctx.Err(); err != nil {
-				return err
+			if flying[s] {
+				still = append(still, s)
+				continue
 			}
-			w := t.weigh(s)
-			if w.next >= 0 && (w.regret > limit || last && t.Picks[s].Time == 0) {
+			w := all[0]
+			if all = all[1:]; w.next >= 0 && (w.regret > limit || last && t.Picks[s].Time == 0) {
 				still = append(still, s)
 				batch = append(batch, Measured{Task: Task{s, w.next}, Chance: w.chance, Gain: w.gain})
 			}
+		}
+		if !last && len(batch) == 0 && len(queue) == 0 && len(still) > 0 {
+			return nil // what is measured now is looked at in the next pass, and nobody waits for it
 		}
 		if err := t.measure(ctx, batch); err != nil {
 			return err
@@ -187,17 +277,31 @@ func (t *Tuner) pass(ctx context.Context, queue []int, limit float64, last bool)
 	return nil
 }
 
-// measure makes measurements, as many as are allowed, and takes them into account.
-func (t *Tuner) measure(ctx context.Context, batch []Measured) error {
-	if t.Most > 0 && len(t.Log)+len(batch) > t.Most {
-		batch, t.over = batch[:max(0, t.Most-len(t.Log))], true
+// flyingOutside counts what is being measured at other sizes.
+func (t *Tuner) flyingOutside(sizes []int) (n int) {
+	for task := range t.flying {
+		if !slices.Contains(sizes, task.Size) {
+			n++
+		}
 	}
-	if len(batch) == 0 {
+	return n
+}
+
+// measure makes measurements, as many as are allowed, and takes them into account. A team may have some of them, and
+// earlier ones, done.
+func (t *Tuner) measure(ctx context.Context, batch []Measured) error {
+	if made := len(t.Log) + len(t.flying); t.Most > 0 && made+len(batch) > t.Most {
+		batch, t.over = batch[:max(0, t.Most-made)], true
+	}
+	if len(batch)+len(t.flying) == 0 {
 		return nil
 	}
 	tasks := make([]Task, len(batch))
 	for i := range batch {
 		tasks[i] = batch[i].Task
+	}
+	if t.Team != nil {
+		return t.fly(ctx, tasks, batch)
 	}
 	times, err := t.Measure(ctx, tasks)
 	for i, time := range times {
@@ -206,6 +310,53 @@ func (t *Tuner) measure(ctx context.Context, batch []Measured) error {
 	}
 	t.over = t.over || len(times) < len(tasks)
 	return err
+}
+
+// fly lets the team begin measurements, and takes into account what it has done.
+func (t *Tuner) fly(ctx context.Context, tasks []Task, batch []Measured) error {
+	begun := t.Team.Start(tasks)
+	for _, m := range batch[:begun] {
+		t.flying[m.Task] = m
+	}
+	t.over = t.over || begun < len(tasks)
+	if len(t.flying) == 0 {
+		return nil
+	}
+	results, err := t.Team.Wait(ctx)
+	t.arrive(results)
+	return err
+}
+
+// arrive takes results of the team into account. After one that replaces another, all is as if the other had not been.
+func (t *Tuner) arrive(results []Result) {
+	replaced := map[Task]unit.Seconds{}
+	for _, r := range results {
+		if m, flew := t.flying[r.Task]; flew {
+			delete(t.flying, r.Task)
+			m.Time = r.Time
+			t.enter(m)
+		} else {
+			replaced[r.Task] = r.Time
+		}
+	}
+	log, flying, over, barred := t.Log, t.flying, t.over, t.barred
+	if !slices.ContainsFunc(log, func(m Measured) bool {
+		time, there := replaced[m.Task]
+		return there && time != m.Time
+	}) {
+		return
+	}
+	t.prepare()
+	t.flying, t.over, t.barred, t.arranged = flying, over, barred, 0
+	for task := range barred {
+		t.done[task.Size][task.Candidate] = true
+	}
+	for _, m := range log {
+		if time, there := replaced[m.Task]; there {
+			m.Time = time
+		}
+		t.enter(m)
+	}
 }
 
 // enter takes a measurement into account.
@@ -226,7 +377,7 @@ func (t *Tuner) enter(m Measured) {
 	if !t.blind {
 		t.belief.observe(m.Size, c, m.Time)
 	}
-	if p.Time == 0 || m.Time < p.Time {
+	if !t.barred[m.Task] && (p.Time == 0 || m.Time < p.Time) {
 		p.Candidate, p.Time = m.Candidate, m.Time
 	}
 }
@@ -237,6 +388,22 @@ type weighed struct {
 	regret       float64
 	next         int
 	chance, gain float64
+}
+
+// weighAll weighs sizes, each on its own, so several at once: many GPUs ask for more decisions than one core makes.
+func (t *Tuner) weighAll(sizes []int) []weighed {
+	out := make([]weighed, len(sizes))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(sizes)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(sizes); i = int(next.Add(1)) - 1 {
+				out[i] = t.weigh(sizes[i])
+			}
+		})
+	}
+	workers.Wait()
+	return out
 }
 
 // weigh looks at what is left to measure of a size: it draws the true times of the leading candidates from what is
@@ -321,9 +488,12 @@ func (t *Tuner) hopeless(c gemm.Config) bool {
 
 // finish enters the reasons, and the expected regret of all sizes by all that is known.
 func (t *Tuner) finish() {
-	for s := range t.Picks {
+	sizes := make([]int, len(t.Picks))
+	for s := range sizes {
+		sizes[s] = s
+	}
+	for s, w := range t.weighAll(sizes) {
 		p := &t.Picks[s]
-		w := t.weigh(s)
 		p.Expected = w.regret
 		switch {
 		case w.next < 0 && p.Time == 0:

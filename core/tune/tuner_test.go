@@ -298,3 +298,87 @@ func BenchmarkDecision(b *testing.B) {
 		x.weigh(i % len(w.sizes))
 	}
 }
+
+// crew is a team that measures in a world. Results come in any order, and some of them are corrected at the end.
+type crew struct {
+	w       *world
+	random  *rand.Rand
+	begun   []Task
+	wrong   map[Task]bool
+	results int
+	most    int // of tasks at once
+}
+
+func (c *crew) Start(tasks []Task) int {
+	c.begun = append(c.begun, tasks...)
+	c.most = max(c.most, len(c.begun))
+	return len(tasks)
+}
+
+func (c *crew) Wait(context.Context) ([]Result, error) {
+	if len(c.begun) == 0 {
+		var corrected []Result
+		for task := range c.wrong {
+			corrected = append(corrected, Result{task, c.w.times[task.Size][task.Candidate]})
+		}
+		clear(c.wrong)
+		return corrected, nil
+	}
+	i := c.random.IntN(len(c.begun))
+	task := c.begun[i]
+	c.begun = append(c.begun[:i], c.begun[i+1:]...)
+	c.results++
+	r := Result{task, c.w.times[task.Size][task.Candidate]}
+	if c.results%10 == 0 { // by a GPU that turns out to be too fast
+		c.wrong[task] = true
+		r.Time /= 2
+	}
+	return []Result{r}, nil
+}
+
+// With a team, whatever the order in which it works, and although some of its results are replaced, what comes out
+// follows from the measurements: with all of them known, nothing more is measured.
+func TestTeam(t *testing.T) {
+	w := newWorld(6, 20, 64)
+	for seed := range uint64(2) {
+		x := &Tuner{Sizes: w.sizes, Regret: 0.01, Batch: 12}
+		c := &crew{w: w, random: rand.New(rand.NewPCG(seed, 1)), wrong: map[Task]bool{}}
+		x.Team = c
+		if err := x.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r := w.regret(x.Picks); r > 0.01 || c.most > 12 || c.most < 6 {
+			t.Errorf("regret %v, %d at once", r, c.most)
+		}
+		known := map[Task]bool{}
+		for _, m := range x.Log {
+			if known[m.Task] || m.Time != w.times[m.Size][m.Candidate] {
+				t.Fatalf("%+v, which takes %v", m, w.times[m.Size][m.Candidate])
+			}
+			known[m.Task] = true
+		}
+		again := &Tuner{Sizes: w.sizes, Regret: 0.01, Batch: 12}
+		for s := range w.sizes {
+			for i := range w.sizes[s].Candidates {
+				if task := (Task{s, i}); known[task] {
+					again.Known = append(again.Known, Result{task, w.times[s][i]})
+				}
+			}
+		}
+		again.Measure = func(_ context.Context, tasks []Task) ([]unit.Seconds, error) {
+			t.Errorf("%d more are measured", len(tasks))
+			return nil, nil
+		}
+		if err := again.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(x.Picks, again.Picks); diff != "" {
+			t.Error(diff)
+		}
+	}
+	x := &Tuner{Sizes: w.sizes, Regret: 0.01, Batch: 16}
+	x.Team = &crew{w: w, random: rand.New(rand.NewPCG(9, 1)), wrong: map[Task]bool{}}
+	if err := x.Everything(t.Context()); err != nil || len(x.Log) != 20*64 || w.regret(x.Picks) != 0 {
+		t.Error(err, len(x.Log), w.regret(x.Picks))
+	}
+}

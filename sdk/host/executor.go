@@ -36,6 +36,31 @@ func (h *Host) Executor(ctx context.Context, name string) (exec.Executor, error)
 	return &executor{wire.NewClient(f.info.Name, conn).Executor(), conn}, nil
 }
 
+// OwnExecutor is Executor in a process that no other executor uses. What ends it leaves the others alone.
+func (h *Host) OwnExecutor(ctx context.Context, name string) (exec.Executor, error) {
+	if h.ctx.Err() != nil {
+		return nil, errClosed
+	}
+	f, err := h.findExecutor(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	p := f.program.again()
+	h.mu.Lock()
+	h.own = append(h.own, p)
+	h.mu.Unlock()
+	if _, err := p.running(ctx); err != nil {
+		return nil, err
+	}
+	conn := p.executor()
+	return &executor{wire.NewClient(f.info.Name, conn).Executor(), conn}, nil
+}
+
+// again returns the same program without a process.
+func (p *program) again() *program {
+	return &program{name: p.name, path: p.path, args: p.args, checksum: p.checksum, speaks: p.speaks, host: p.host}
+}
+
 // executor returns a connection that counts as an open executor until it is closed.
 func (p *program) executor() *executorConn {
 	p.executors.Add(1)

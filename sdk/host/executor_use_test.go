@@ -125,6 +125,47 @@ func TestExecutorClose(t *testing.T) {
 	}
 }
 
+// An executor of its own has a process of its own: what ends that of one leaves the others' kernels, and closing the
+// host ends all.
+func TestOwnExecutor(t *testing.T) {
+	const name, mode = "lost.Check", executorPrefix + "lost.Check"
+	h := executorsOf(t, host.Options{}, name)
+	shared := executorOf(t, h, name)
+	works(t, shared)
+	var own [2]exec.Executor
+	for i := range own {
+		x, err := h.OwnExecutor(t.Context(), executorPrefix+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own[i] = x
+	}
+	if n := len(alive(t, mode)); n != 3 {
+		t.Errorf("%d processes, want 3", n)
+	}
+	k, others := kernelOf(t, own[0]), kernelOf(t, shared)
+	if err := executorCalls["Check"](t.Context(), own[1]); diag.KindOf(err) != diag.Plugin {
+		t.Errorf("got %v", err)
+	}
+	for _, k := range []exec.Kernel{k, others} {
+		if _, err := k.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	works(t, own[1])
+	if err := own[0].Close(); err != nil {
+		t.Error(err)
+	}
+	if n := len(alive(t, mode)); n != 2 {
+		t.Errorf("%d processes after one executor was closed, want 2", n)
+	}
+	_ = h.Close()
+	noneAlive(t, mode)
+	if _, err := h.OwnExecutor(t.Context(), executorPrefix+name); err == nil {
+		t.Error("a closed host opens an executor")
+	}
+}
+
 // Several goroutines over a crash: none gets a wrong answer, and each can continue.
 func TestConcurrentExecutorCallsOverCrashes(t *testing.T) {
 	h := executorsOf(t, host.Options{}, "panic.Check", "lost.Check")

@@ -124,6 +124,7 @@ type Host struct {
 	lockErr                 error
 	named, builtins, others []*inquiry // as far as listed
 	warned                  map[string]bool
+	own                     []*program // of OwnExecutor
 }
 
 // New returns a Host. It starts and reads nothing yet.
@@ -228,6 +229,12 @@ func (h *Host) Close() error {
 					f.program.end()
 				}
 			})
+		}
+		h.mu.Lock()
+		own := h.own
+		h.mu.Unlock()
+		for _, p := range own {
+			wg.Go(p.end)
 		}
 		wg.Wait()
 	})

@@ -34,6 +34,8 @@ const (
 // Executor is a fake executor. Set its fields before the first call.
 type Executor struct {
 	Device exec.Device
+	// Others is the number of further devices like it.
+	Others int
 	// Noise is the relative standard deviation of the time of a run. Seed is the seed of the noise.
 	Noise float64
 	Seed  uint64
@@ -42,6 +44,8 @@ type Executor struct {
 	// Fate and LibraryFate, if set, choose the outcome. Otherwise every outcome is Fine.
 	Fate        func(gemm.Problem, gemm.Config) Fate
 	LibraryFate func(gemm.Problem, string) Fate
+	// Takes, if set, is told how long each run takes, and each check of a result with its compilation.
+	Takes func(unit.Seconds)
 	// Before, if set, runs at the start of every call, one at a time, with the number of the call from 1. Its error
 	// ends the call.
 	Before func(call int) error
@@ -85,12 +89,12 @@ func (x *Executor) begin(ctx context.Context) error {
 
 // Devices implements exec.Executor.
 func (x *Executor) Devices(ctx context.Context) ([]exec.Device, error) {
-	return []exec.Device{x.Device}, x.begin(ctx)
+	return slices.Repeat([]exec.Device{x.Device}, 1+x.Others), x.begin(ctx)
 }
 
 // Environment implements exec.Executor.
 func (x *Executor) Environment(ctx context.Context, device int) (exec.Environment, error) {
-	if device != 0 {
+	if device > x.Others {
 		return exec.Environment{}, noDevice(device)
 	}
 	env := exec.Environment{Driver: "1.2.3", Runtime: "4.5", Clock: 1.5e9, PowerWatts: 250, TemperatureC: 40}
@@ -131,7 +135,7 @@ func lost() error { return failure(exec.ErrKernelLost.Error(), exec.ErrKernelLos
 
 // Compile implements exec.Executor.
 func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
-	if device != 0 {
+	if device > x.Others {
 		return nil, noDevice(device)
 	}
 	if err := c.Validate(); err != nil {
@@ -158,7 +162,7 @@ func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c ge
 
 // Library implements exec.Executor.
 func (x *Executor) Library(ctx context.Context, device int, p gemm.Problem, library string) (exec.Kernel, error) {
-	if device != 0 {
+	if device > x.Others {
 		return nil, noDevice(device)
 	}
 	if !slices.Contains(x.Device.Libraries, library) {
@@ -243,6 +247,9 @@ func (k *kernel) Resources() exec.Resources {
 }
 
 func (k *kernel) Check(ctx context.Context) (exec.Numerics, error) {
+	if k.x.Takes != nil {
+		k.x.Takes(checking)
+	}
 	n := exec.Numerics{
 		MaxError: 1e-4, Tolerance: 1e-3,
 		Checked: int64(k.p.M) * int64(k.p.N), Reference: "a made-up reference",
@@ -274,12 +281,18 @@ func (k *kernel) Measure(ctx context.Context, o exec.MeasureOptions, sample func
 		if k.fate == ClockMoves && i > 0 {
 			s.Clock = 1.2e9
 		}
+		if k.x.Takes != nil {
+			k.x.Takes(s.Time)
+		}
 		if !sample(s) {
 			return nil
 		}
 	}
 	return ctx.Err()
 }
+
+// checking is about how long compiling a kernel and checking its result take on a GPU.
+const checking = unit.Seconds(22e-3)
 
 func (k *kernel) Close() error {
 	k.x.mu.Lock()

@@ -23,6 +23,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measurecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/picturecmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/recordscmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -161,7 +162,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		measurecmd.NewTune(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),
 	}
 	look := []*cobra.Command{
-		catalogcmd.NewArch(f), calibratecmd.NewCalibrate(f), calibratecmd.NewFit(f), logiccmd.New(f),
+		catalogcmd.NewArch(f), calibratecmd.NewCalibrate(f), calibratecmd.NewFit(f), logiccmd.New(f), recordscmd.New(f),
 		catalogcmd.NewPlugin(f, sys.Plugins), newConfig(f), newVersion(f, sys.Protocol),
 	}
 	for _, c := range ask {

@@ -34,11 +34,16 @@ func Continue(
 	if err != nil {
 		return nil, err
 	}
-	if kept.Torn != nil {
-		s.Warn(fmt.Sprintf("%s: %s; it is dropped and measured again", kept.Torn.Where, kept.Torn.Why))
-	}
+	kept.warnOfTorn(s)
 	sweep.Data, sweep.Keep = kept.Data, kept.Append
 	return kept, nil
+}
+
+// warnOfTorn says that the last line was cut off.
+func (s *Store) warnOfTorn(streams *iostreams.Streams) {
+	if s.Torn != nil {
+		streams.Warn(fmt.Sprintf("%s: %s; it is dropped and measured again", s.Torn.Where, s.Torn.Why))
+	}
 }
 
 // Fits reports whether the matrices of a problem fit into a device's memory, and warns if not: no candidate could run.
@@ -64,10 +69,12 @@ func LeftOut(m *dataset.Measurement) (string, bool) {
 	return fmt.Sprintf("%s of %s is left out: %s: %s", m.Label(), m.Problem, Words(m.Status), m.Detail), true
 }
 
-// Watch has a sweep tell a bar what is left out and repeated, and done of each measurement.
+// Watch has a sweep tell a bar what is left out and repeated, and done, if it is set, of each measurement.
 func Watch(sweep *measure.Sweep, bar *table.Bar, done func(dataset.Measurement)) {
 	sweep.Done = func(m dataset.Measurement) {
-		done(m)
+		if done != nil {
+			done(m)
+		}
 		if why, worth := LeftOut(&m); worth {
 			bar.Warn(why)
 		}

@@ -28,6 +28,8 @@ type Host interface {
 	// Executor returns the executor of the plugin of that name, or of the first that runs kernels. Without one the
 	// error is of kind diag.Device.
 	Executor(ctx context.Context, name string) (exec.Executor, error)
+	// OwnExecutor is Executor in a process of its own.
+	OwnExecutor(ctx context.Context, name string) (exec.Executor, error)
 	// Close ends the plugins.
 	Close() error
 }
@@ -67,6 +69,11 @@ func (h InProcess) Optional(_ context.Context, plugin string) (host.Optional, er
 func (h InProcess) Executor(context.Context, string) (exec.Executor, error) {
 	return nil, &diag.Error{Kind: diag.Device, Where: "--in-process", What: "kernels run in plugins only",
 		Fix: "leave it out"}
+}
+
+// OwnExecutor implements Host.
+func (h InProcess) OwnExecutor(ctx context.Context, name string) (exec.Executor, error) {
+	return h.Executor(ctx, name)
 }
 
 // Close implements Host.

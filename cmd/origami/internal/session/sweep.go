@@ -37,11 +37,18 @@ func (f *Factory) Sweep(
 			_ = x.Close() // the error says more
 		}
 	}()
-	d := a.Describe()
-	at, device, err := findDevice(ctx, x, executor, d)
+	at, device, err := findDevice(ctx, x, executor, a.Describe())
 	if err != nil {
 		return nil, 0, err
 	}
+	return f.sweepOn(ctx, a, x, executor, at, device, warmL2)
+}
+
+// sweepOn prepares a sweep on a device of an executor.
+func (f *Factory) sweepOn(
+	ctx context.Context, a arch.Architecture, x exec.Executor, executor string, at int, device exec.Device, warmL2 bool,
+) (_ *measure.Sweep, memory unit.Bytes, err error) {
+	d := a.Describe()
 	device.Name = dataset.Text(device.Name, dataset.MaxName)
 	for _, library := range device.Libraries {
 		if library != dataset.Text(library, dataset.MaxName) {

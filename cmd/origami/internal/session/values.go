@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -58,16 +59,20 @@ func (g *Groups) Set(text string) (err error) {
 	return err
 }
 
-// Size is a flag that takes a whole number of at least 1.
+// Size is a flag that takes a whole number of at least 1. With Ranges it takes a range too, as in 1:4096, and value is
+// its last size.
 type Size struct {
-	value int
-	set   bool
+	value, low  int
+	set, ranges bool
 }
 
 // String implements pflag.Value.
 func (s *Size) String() string {
-	if s.value == 0 {
+	switch {
+	case s.value == 0:
 		return ""
+	case s.low > 0:
+		return fmt.Sprintf("%d:%d", s.low, s.value)
 	}
 	return strconv.Itoa(s.value)
 }
@@ -77,13 +82,29 @@ func (s *Size) Type() string { return "SIZE" }
 
 // Set implements pflag.Value.
 func (s *Size) Set(text string) error {
-	v, err := problems.ParseSize(text)
+	first, last, ranged := strings.Cut(text, ":")
+	if !s.ranges || !ranged {
+		last = text
+	}
+	v, err := problems.ParseSize(last)
+	low := 0
+	if err == nil && s.ranges && ranged {
+		if low, err = problems.ParseSize(first); err == nil && low > v {
+			err = errors.New("is a range that ends before it begins")
+		}
+	}
 	if err != nil {
 		return err
 	}
-	s.value, s.set = v, true
+	s.value, s.low, s.set = v, low, true
 	return nil
 }
+
+// Ranges lets the flag take a range.
+func (s *Size) Ranges() { s.ranges = true }
+
+// Low returns the first size of a range, and false for one size.
+func (s *Size) Low() (int, bool) { return s.low, s.low > 0 }
 
 // Sizes is a flag that takes several sizes: a list of numbers and of ranges as in gemm.Steps, with colons.
 type Sizes struct {

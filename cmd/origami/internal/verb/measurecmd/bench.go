@@ -36,6 +36,7 @@ type BenchOptions struct {
 	Report   string
 	// RetryFailed measures again what has failed. Mend takes out what was failed for faults of the executor.
 	RetryFailed, Mend bool
+	Share             session.ShareFlags
 }
 
 // NewBench returns the command.
@@ -54,9 +55,10 @@ func NewBench(f *session.Factory) *cobra.Command {
 			"failed. Folders of older versions may have failures that were the executor's: --mend takes them\n" +
 			"out, and the next run measures them. Problems that have no kernel of the executor's first family are\n" +
 			"measured with its next one, in a folder of their own, and have an outcome of their own behind the\n" +
-			"first; --kernel names one family for all. Without --problems it uses the 23 sizes that tritonBLAS's\n" +
-			"NVIDIA port was evaluated on. With --records and without --executor it uses all problems of the\n" +
-			"folder. docs/measuring.md says how a measurement is made.",
+			"first; --kernel names one family for all. --gpus measures with several GPUs of this machine, and\n" +
+			"--shard a part of the problems; `records merge` puts the parts together. Without --problems it uses\n" +
+			"the 23 sizes that tritonBLAS's NVIDIA port was evaluated on. With --records and without --executor it\n" +
+			"uses all problems of the folder. docs/measuring.md says how a measurement is made.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
   origami bench --arch sm90@h200 --report ./report
@@ -72,6 +74,7 @@ func NewBench(f *session.Factory) *cobra.Command {
 	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure first, with the executor plugin `NAME`, as in cuda")
 	cmd.Flags().StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
+	o.Share.Register(cmd.Flags())
 	registerWarm(cmd.Flags(), &o.WarmL2)
 	cmd.Flags().BoolVar(&o.RetryFailed, "retry-failed", false,
 		"with --executor, measure again what has failed or did not end in time")
@@ -86,6 +89,9 @@ func NewBench(f *session.Factory) *cobra.Command {
 func Bench(ctx context.Context, o *BenchOptions) error {
 	if o.RetryFailed && o.Executor == "" {
 		return diag.Inputf("nothing is to be measured").At("--retry-failed").Do("add --executor")
+	}
+	if err := o.Share.Check(o.Executor != ""); err != nil {
+		return err
 	}
 	list, err := o.problems(ctx)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // group is the problems that are measured with one kernel family, nil for all that are recorded, and the measurements.
@@ -29,6 +30,9 @@ type group struct {
 func (o *BenchOptions) measure(
 	ctx context.Context, a arch.Architecture, list []problems.Problem,
 ) (groups []group, err error) {
+	if o.Share.On() {
+		return o.measureShared(ctx, a, list)
+	}
 	sweep, memory, err := o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2)
 	if err != nil {
 		return nil, err
@@ -49,14 +53,7 @@ func (o *BenchOptions) measure(
 	for i := range groups {
 		g := &groups[i]
 		of := ofFamily(sweep, g.kernel)
-		folder := o.folder(of.Data.Conditions, families[0])
-		if g.kernel != families[0] {
-			o.Factory.Streams.Note(fmt.Sprintf("there is no %s kernel for %s; %s measured with %s, in %s", families[0],
-				some(g.problems), isAre(len(g.problems)), g.kernel, folder))
-		}
-		fitting := slices.DeleteFunc(slices.Clone(g.problems), func(p problems.Problem) bool {
-			return !datastore.Fits(o.Factory.Streams, p.Problem, memory)
-		})
+		folder, fitting := o.place(g, of.Data.Conditions, families[0], memory)
 		if err := o.fill(ctx, of, folder, fitting); err != nil {
 			return nil, err
 		}
@@ -65,6 +62,20 @@ func (o *BenchOptions) measure(
 		}
 	}
 	return groups, nil
+}
+
+// place returns the folder of a group, and its problems that fit into the device's memory.
+func (o *BenchOptions) place(
+	g *group, c dataset.Conditions, first string, memory unit.Bytes,
+) (folder string, fitting []problems.Problem) {
+	folder = o.folder(c, first)
+	if g.kernel != first {
+		o.Factory.Streams.Note(fmt.Sprintf("there is no %s kernel for %s; %s measured with %s, in %s", first,
+			some(g.problems), isAre(len(g.problems)), g.kernel, folder))
+	}
+	return folder, slices.DeleteFunc(slices.Clone(g.problems), func(p problems.Problem) bool {
+		return !datastore.Fits(o.Factory.Streams, p.Problem, memory)
+	})
 }
 
 // byFamily groups problems by the first of the families that has a kernel for them. Those without any are the first

@@ -2,6 +2,7 @@ package measurecmd
 
 import (
 	"context"
+	"errors"
 	"math"
 	"path/filepath"
 	"strconv"
@@ -23,10 +24,12 @@ import (
 type TuneOptions struct {
 	Factory                            *session.Factory
 	Executor, Records, Logic, Strategy string
+	Submit                             string
 	Regret                             string
 	Budget                             time.Duration
 	Most                               int
 	WarmL2, RetryFailed, DryRun        bool
+	Share                              session.ShareFlags
 	file                               string
 	regret                             float64
 }
@@ -51,10 +54,12 @@ func NewTune(f *session.Factory) *cobra.Command {
 			"result is checked, and its times are written to the folder of --records at once. If a run ends early,\n" +
 			"even by a power cut, the same command goes on and repeats nothing. Without --executor, the times are\n" +
 			"those of a data set, the shipped one or that of --records. If it has all candidates, the regret is\n" +
-			"known and shown. docs/tuning.md describes the file and the method.",
+			"known and shown. --gpus measures with several GPUs of this machine, and --shard a part of the sizes;\n" +
+			"`records merge` puts the parts together. docs/tuning.md describes the file and the method.",
 		Example: `  origami tune sizes.yaml --arch sm90@h200 --dry-run
   origami tune sizes.yaml --arch sm90@h200 --executor triton --records ./tuned --budget 10m --logic h200.json
   origami tune sizes.yaml --arch sm90@h200 --records ./my-sweep --json
+  origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --shard auto/16 --submit slurm --dry-run
   origami select --arch sm90@h200 --logic h200.json -m 4096 -n 4096 -k 4096`,
 		Args: session.OneArgument("FILE", "a tuning file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,6 +80,9 @@ func NewTune(f *session.Factory) *cobra.Command {
 	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, those of earlier runs included")
 	flags.StringVar(&o.Logic, "logic", "", "write the picks as a library logic to this `FILE`")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would be measured, and measure nothing")
+	flags.StringVar(&o.Submit, "submit", "",
+		"with --dry-run and --shard auto/N, print a job for a `SCHEDULER` instead: slurm or kubernetes")
+	o.Share.Register(flags)
 	registerWarm(flags, &o.WarmL2)
 	flags.BoolVar(&o.RetryFailed, "retry-failed", false,
 		"with --executor, measure again what has failed or did not end in time")
@@ -83,7 +91,7 @@ func NewTune(f *session.Factory) *cobra.Command {
 
 // Tune answers.
 func Tune(ctx context.Context, o *TuneOptions) error {
-	if err := o.check(); err != nil {
+	if err := errors.Join(o.check(), o.submitted()); err != nil {
 		return err
 	}
 	file, err := o.read(ctx)
@@ -100,7 +108,9 @@ func Tune(ctx context.Context, o *TuneOptions) error {
 	}
 	t, err := s.tune(ctx)
 	if err == nil && !o.DryRun {
-		err = s.report(ctx, t)
+		if err = s.report(ctx, t); err == nil {
+			err = s.finishShare(t)
+		}
 	}
 	if closed := s.close(); err == nil {
 		err = closed
@@ -125,8 +135,11 @@ func (o *TuneOptions) check() error {
 		return diag.Inputf("--max-measurements and --budget are not negative").Do("leave them out for no limit")
 	case o.Executor == "" && (o.Budget > 0 || o.RetryFailed):
 		return diag.Inputf("--budget and --retry-failed are about measuring").Do("add --executor")
+	case o.Share.Shard != "" && o.Strategy == inSteps:
+		return diag.Inputf("its steps at one size decide what is measured at the others").At("--strategy %s", inSteps).
+			Do("leave --shard out, or use --strategy %s or %s", byModel, all)
 	}
-	return nil
+	return o.Share.Check(o.Executor != "" || o.DryRun)
 }
 
 // read reads the tuning file, and takes the kernel family from it.

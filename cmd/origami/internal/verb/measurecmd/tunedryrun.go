@@ -5,21 +5,17 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/tune"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
 // sampled is how many sizes a dry run tunes with made-up times.
 const sampled = 48
-
-// A measurement takes about this long beside its timed runs: compiling ahead, checking the result, flushing the L2. The
-// shipped sweeps made 33 (Triton) to 45 (generated kernels) measurements per second.
-const overhead = 22 * time.Millisecond
 
 // planned is a dry run in JSON.
 type planned struct {
@@ -51,14 +47,9 @@ var setColumns = table.Columns[set]{
 func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 	plan := planned{Sizes: len(t.Sizes), BruteForce: s.plan.BruteForce()}
 	plan.Sets = s.sets()
-	kernelTime := 0.0
 	for i := range t.Sizes {
-		for j := range t.Sizes[i].Candidates {
-			kernelTime += timed(t.Sizes[i].Candidates[j].Predicted) / float64(len(t.Sizes[i].Candidates)) *
-				float64(t.Sizes[i].Usable)
-		}
+		plan.BruteForceSeconds += float64(bruteForce(&t.Sizes[i]))
 	}
-	plan.BruteForceSeconds = float64(plan.BruteForce)*overhead.Seconds() + kernelTime
 	plan.Expected, plan.ExpectedSeconds = plan.BruteForce, plan.BruteForceSeconds
 	if simulate := map[string]func(context.Context, *tune.Tuner, *planned) error{byModel: s.simulate,
 		inSteps: s.walk}[s.o.Strategy]; simulate != nil {
@@ -99,17 +90,22 @@ func (s *tuning) sets() []set {
 	return out
 }
 
-// timed returns the device time that a measurement takes for its timed runs, by the policy of core/measure.
-func timed(t unit.Seconds) float64 { return max(3*float64(t), min(50*float64(t), 30e-3)) }
+// bruteForce is about how long it takes to measure all candidates of a size.
+func bruteForce(s *tune.Size) (t unit.Seconds) {
+	for i := range s.Candidates {
+		t += measure.Cost(s.Candidates[i].Predicted) / unit.Seconds(len(s.Candidates)) * unit.Seconds(s.Usable)
+	}
+	return t
+}
 
 // walk goes through the steps with the predicted times.
 func (s *tuning) walk(ctx context.Context, t *tune.Tuner, plan *planned) error {
-	spent := 0.0
+	var spent unit.Seconds
 	t.Measure = func(_ context.Context, tasks []tune.Task) ([]unit.Seconds, error) {
 		times := make([]unit.Seconds, len(tasks))
 		for i, task := range tasks {
 			times[i] = t.Sizes[task.Size].Candidates[task.Candidate].Predicted
-			spent += timed(times[i])
+			spent += measure.Cost(times[i])
 		}
 		return times, nil
 	}
@@ -117,7 +113,7 @@ func (s *tuning) walk(ctx context.Context, t *tune.Tuner, plan *planned) error {
 		return err
 	}
 	plan.Expected = len(t.Log)
-	plan.ExpectedSeconds = float64(len(t.Log))*overhead.Seconds() + spent
+	plan.ExpectedSeconds = float64(spent)
 	return nil
 }
 
@@ -130,7 +126,7 @@ func (s *tuning) simulate(ctx context.Context, t *tune.Tuner, plan *planned) err
 	for _, i := range some {
 		t.Sizes = append(t.Sizes, all[i])
 	}
-	spent := 0.0
+	var spent unit.Seconds
 	t.Measure = func(_ context.Context, tasks []tune.Task) ([]unit.Seconds, error) {
 		times := make([]unit.Seconds, len(tasks))
 		for i, task := range tasks {
@@ -140,7 +136,7 @@ func (s *tuning) simulate(ctx context.Context, t *tune.Tuner, plan *planned) err
 			shared := draw(kernel.String()) * simulatedShared
 			alone := draw(kernel.String()+t.Sizes[task.Size].Problem.String()) * simulatedAlone
 			times[i] = c.Predicted * unit.Seconds(math.Exp(shared+alone))
-			spent += timed(times[i])
+			spent += measure.Cost(times[i])
 		}
 		return times, nil
 	}
@@ -152,7 +148,7 @@ func (s *tuning) simulate(ctx context.Context, t *tune.Tuner, plan *planned) err
 	if t.Most > 0 {
 		plan.Expected = min(plan.Expected, t.Most)
 	}
-	plan.ExpectedSeconds = float64(plan.Expected) * (overhead.Seconds() + spent/float64(max(1, len(t.Log))))
+	plan.ExpectedSeconds = float64(plan.Expected) * float64(spent) / float64(max(1, len(t.Log)))
 	return nil
 }
 

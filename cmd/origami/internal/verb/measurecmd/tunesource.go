@@ -34,9 +34,18 @@ type tuning struct {
 	kernel string
 	plan   *tune.Plan
 	data   *dataset.Dataset
-	// sweep and store are nil in a replay.
+	// gpus are what measures, and sweep is the first one's; without them it is a replay. share is the part of the sizes
+	// that is measured, work what it is a part of.
+	gpus  []*measure.GPU
 	sweep *measure.Sweep
 	store *datastore.Store
+	share measure.Shard
+	work  string
+	// merged is the folder that shards are merged into, the folder itself without any.
+	merged string
+	// bests are the best predictions of all sizes of the work, predicted their times.
+	bests     []dataset.Measurement
+	predicted []unit.Seconds
 	// folder is where the measurements are kept, empty in a replay of a shipped data set.
 	folder string
 	// known means that the data set has all candidates, so that the fastest ones are known: best, by size.
@@ -53,8 +62,18 @@ func (o *TuneOptions) open(ctx context.Context, a arch.Architecture, file *tune.
 	s := &tuning{o: o, arch: a, folder: o.Records}
 	var memory unit.Bytes
 	var err error
+	if s.share, err = o.Share.Part(o.Factory.Getenv); err != nil {
+		return nil, err
+	}
 	if o.Executor != "" && !o.DryRun {
-		if s.sweep, memory, err = o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2); err != nil {
+		if o.Share.On() {
+			if s.gpus, memory, err = o.Factory.Sweeps(ctx, a, o.Executor, o.Share.GPUs, o.WarmL2); err == nil {
+				s.sweep = s.gpus[0].Sweep
+			}
+		} else {
+			s.sweep, memory, err = o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2)
+		}
+		if err != nil {
 			return nil, err
 		}
 		s.kernel = s.sweep.Space.Kernel
@@ -92,6 +111,9 @@ func (s *tuning) fill(ctx context.Context, file *tune.File, memory unit.Bytes) (
 	for _, u := range s.plan.Unfit {
 		s.o.Factory.Streams.Warn(diag.Line(diag.Within(u.Where, u.Err)))
 	}
+	if err := s.takePart(); err != nil {
+		return err
+	}
 	switch {
 	case s.sweep != nil:
 		return s.keep(ctx)
@@ -121,8 +143,15 @@ func (s *tuning) keep(ctx context.Context) (err error) {
 		s.o.Factory.Streams.Note("measurements are kept in " + s.folder)
 	}
 	s.folder = filepath.Clean(s.folder)
+	s.merged = s.folder
 	s.sweep.RetryFailed = s.o.RetryFailed
-	if s.store, err = datastore.Continue(ctx, s.o.Factory.Streams, s.sweep, s.folder); err != nil {
+	if s.gpus == nil {
+		s.store, err = datastore.Continue(ctx, s.o.Factory.Streams, s.sweep, s.folder)
+	} else {
+		s.store, err = datastore.ContinueShard(ctx, s.o.Factory.Streams, s.sweep.Data, s.folder, s.share, s.work)
+		s.folder = datastore.ShardFolder(s.folder, s.share)
+	}
+	if err != nil {
 		return err
 	}
 	s.data = s.store.Data
@@ -229,7 +258,10 @@ func (s *tuning) measure(ctx context.Context, t *tune.Tuner, tasks []tune.Task) 
 func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 	t := &tune.Tuner{Sizes: s.plan.Sizes, Unchecked: unchecked(s.arch.Describe(), s.kernel), Regret: s.o.regret,
 		Most: s.o.Most, Batch: batch}
-	if s.o.DryRun {
+	switch {
+	case s.o.Submit != "":
+		return t, s.job()
+	case s.o.DryRun:
 		return t, s.dryRun(ctx, t)
 	}
 	if t.Unchecked && s.o.Strategy == byModel {
@@ -240,12 +272,31 @@ func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 	s.begun = time.Now()
 	bar := table.NewBar(s.o.Factory.Streams, "tuning")
 	defer bar.Stop()
-	if s.sweep != nil {
+	if s.sweep != nil && s.gpus == nil {
 		datastore.Watch(s.sweep, bar, func(dataset.Measurement) { s.fresh++ })
 	}
 	t.Measure = func(ctx context.Context, tasks []tune.Task) ([]unit.Seconds, error) { return s.measure(ctx, t, tasks) }
 	t.Progress = func(open int) { s.show(bar, t, open) }
+	var fleet *measure.Fleet
+	if !s.known {
+		past := s.recall(t)
+		if s.gpus != nil || s.data.Count(func(m *dataset.Measurement) bool { return m.GPU != "" }) > 0 {
+			t.Known = past.order
+		}
+		if s.gpus != nil {
+			fleet = datastore.NewFleet(s.store, s.gpus, s.o.RetryFailed, s.bests, s.predicted, bar,
+				func(dataset.Measurement) { s.fresh++ })
+			if err := fleet.Begin(ctx); err != nil {
+				return t, datastore.Stopped(ctx, err, s.data.Len(), s.folder)
+			}
+			t.Batch *= len(s.gpus)
+			t.Team = &team{s: s, t: t, fleet: fleet, past: past, tasks: map[measure.Job]tune.Task{}}
+		}
+	}
 	err := s.run(ctx, t)
+	if fleet != nil {
+		fleet.Close()
+	}
 	s.took = time.Since(s.begun)
 	if err != nil && s.sweep != nil {
 		err = datastore.Stopped(ctx, err, s.data.Len(), s.folder)
@@ -284,7 +335,9 @@ func (s *tuning) run(ctx context.Context, t *tune.Tuner) error {
 		return err
 	}
 	for kind := range s.plan.File.Types {
-		if most := s.plan.File.Types[kind].Most; most > 0 {
+		if most := s.plan.File.Types[kind].Most; most > 0 && s.share.Of > 0 {
+			s.o.Factory.Streams.Note("the cap on kernels is for all sizes together, and holds when the merged folder is tuned")
+		} else if most > 0 {
 			if err := t.Cap(ctx, kind, most); err != nil {
 				return err
 			}
@@ -300,9 +353,12 @@ func (s *tuning) close() error {
 		err = s.store.Close()
 		s.store = nil
 	}
-	if s.sweep != nil {
-		err = errors.Join(err, s.sweep.Executor.Close())
-		s.sweep = nil
+	for _, g := range s.gpus {
+		err = errors.Join(err, g.Executor.Close())
 	}
+	if s.sweep != nil && s.gpus == nil {
+		err = errors.Join(err, s.sweep.Executor.Close())
+	}
+	s.sweep, s.gpus = nil, nil
 	return err
 }

@@ -1,0 +1,205 @@
+package datastore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/sdk/durable"
+)
+
+// tuneMark is the file of a folder that has not all candidates of its problems, as tune leaves it.
+const tuneMark = "tune.json"
+
+// Merging says what became of the folders that were merged.
+type Merging struct {
+	*dataset.Merged
+	// Torn are lines that were cut off, and left out.
+	Torn []dataset.Truncated
+	// Missing says which parts of a work are not there, or not finished.
+	Missing []string
+}
+
+// Expand returns the folders of the shards in a folder, or the folder itself if it has none.
+func Expand(folder string) ([]string, error) {
+	folder = filepath.Clean(folder)
+	shards, err := filepath.Glob(filepath.Join(escape(folder), shardPattern))
+	if err != nil || len(shards) == 0 {
+		return []string{folder}, err
+	}
+	return shards, nil
+}
+
+// Merge puts the measurements of folders into a folder, beside what it has. If it is interrupted, the folder is as it
+// was or has all.
+func Merge(ctx context.Context, into string, folders []string) (_ *Merging, err error) {
+	into = filepath.Clean(into)
+	out := &Merging{}
+	var others []*dataset.Dataset
+	partial := marked(into)
+	for _, folder := range folders {
+		d, torn, err := dataset.Recover(folder, Files(ctx, folder))
+		if err != nil {
+			return nil, err
+		}
+		if torn != nil {
+			out.Torn = append(out.Torn, *torn)
+		}
+		if d.Count(func(m *dataset.Measurement) bool { return m.Status == dataset.OK && len(m.Samples) == 0 }) > 0 {
+			return nil, diag.Inputf("its times are in CSV, without the runs that they come from").At("%s", folder).
+				Do("leave it out: only JSON Lines are merged")
+		}
+		others, partial = append(others, d), partial || marked(folder)
+	}
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return nil, unwritable(into, err)
+	}
+	writing, err := lock(into)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, writing.Unlock()) }()
+	old, err := before(ctx, into)
+	if err != nil {
+		return nil, err
+	}
+	if out.Merged, err = dataset.Merge(into, old, others); err != nil {
+		return nil, err
+	}
+	if out.Missing, err = missing(folders); err != nil {
+		return nil, err
+	}
+	return out, out.write(into, old, others, partial)
+}
+
+func marked(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, tuneMark))
+	return err == nil
+}
+
+// before reads what is in the folder that is merged into, nil if it is no data set yet.
+func before(ctx context.Context, into string) (*dataset.Dataset, error) {
+	if _, err := os.Stat(filepath.Join(into, dataset.DescriptionFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, pattern := range []string{"*.jsonl", "*.jsonl.gz", "times*.csv", "times*.csv.gz"} {
+		files, err := filepath.Glob(filepath.Join(escape(into), pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			if filepath.Base(file) != dataset.Log {
+				return nil, diag.Inputf("only %s is rewritten, and the folder has this file too", dataset.Log).At("%s", file).
+					Do("move it to a folder of its own, or merge into another one")
+			}
+		}
+	}
+	d, _, err := dataset.Recover(into, Files(ctx, into))
+	return d, err
+}
+
+// write replaces the measurements of the folder.
+func (out *Merging) write(into string, old *dataset.Dataset, others []*dataset.Dataset, partial bool) error {
+	if old == nil {
+		out.Source, out.Software = "origami records merge", others[0].Software
+		for _, d := range others {
+			if d.Difference(out.Conditions) == "" {
+				out.Software = d.Software
+			}
+		}
+		if err := begin(into, out.Dataset); err != nil {
+			return err
+		}
+	}
+	if partial && !marked(into) {
+		if err := durable.Write(filepath.Join(into, tuneMark), 0o644, []byte("{\"tune\":1}\n")); err != nil {
+			return unwritable(into, err)
+		}
+	}
+	log := filepath.Join(into, dataset.Log)
+	err := durable.Replace(log, 0o644, func(w io.Writer) error {
+		var line []byte
+		for _, m := range append(out.All(), out.Checks()...) {
+			var err error
+			if line, err = dataset.AppendLine(line[:0], out.Conditions, &m); err != nil {
+				return fmt.Errorf("%s of %s cannot be recorded: %w", m.Label(), m.Problem, err)
+			}
+			if _, err := w.Write(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return unwritable(log, err)
+	}
+	return nil
+}
+
+// missing says which parts of the works that folders are shards of are not among them, or not finished.
+func missing(folders []string) (texts []string, err error) {
+	type whole struct {
+		work string
+		of   int
+	}
+	var order []whole
+	parts := map[whole]map[int]bool{}
+	for _, folder := range folders {
+		s, err := readShard(folder)
+		if err != nil {
+			return nil, err
+		}
+		if s == nil {
+			continue
+		}
+		w := whole{s.Work, s.Of}
+		if parts[w] == nil {
+			parts[w] = map[int]bool{}
+			order = append(order, w)
+		}
+		parts[w][s.Index] = parts[w][s.Index] || s.Finished
+	}
+	for _, w := range order {
+		var absent, unfinished []int
+		for i := 1; i <= w.of; i++ {
+			switch done, there := parts[w][i]; {
+			case !there:
+				absent = append(absent, i)
+			case !done:
+				unfinished = append(unfinished, i)
+			}
+		}
+		for _, list := range []struct {
+			parts []int
+			what  string
+		}{{absent, "not there"}, {unfinished, "not finished"}} {
+			if len(list.parts) > 0 {
+				texts = append(texts, fmt.Sprintf("%s of %d: %s", numbered(list.parts), w.of, list.what))
+			}
+		}
+	}
+	slices.Sort(texts)
+	return texts, nil
+}
+
+// numbered lists parts, as in "parts 1, 3".
+func numbered(parts []int) string {
+	text := "part"
+	if len(parts) > 1 {
+		text = "parts"
+	}
+	for i, n := range parts {
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprintf(" %d", n)
+	}
+	return text
+}

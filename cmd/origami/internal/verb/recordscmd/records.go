@@ -1,0 +1,150 @@
+// Package recordscmd is `origami records`: folders of measurements, put together, looked at, held against each other
+// and tidied.
+package recordscmd
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
+)
+
+// New returns the command with its subcommands.
+func New(f *session.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "records",
+		Short: "Merge, show, compare and tidy folders of measurements",
+		Long: "bench and tune keep what they measure in folders. With --shard, each part of the work has a folder of its\n" +
+			"own. docs/data-sets.md describes the files.",
+		Example: "  origami records merge ./tuned\n" +
+			"  origami records show ./tuned",
+		Args: session.OnlySubcommands,
+		RunE: session.MissingSubcommand,
+	}
+	cmd.AddCommand(newMerge(f), newShow(f), newDiff(f), newCompact(f))
+	return cmd
+}
+
+func newMerge(f *session.Factory) *cobra.Command {
+	var into string
+	cmd := &cobra.Command{
+		Use:   "merge FOLDER...",
+		Short: "Put measurements of several folders together",
+		Long: "Put the measurements of folders together, of a folder with shards in it those of the shards. Each is kept\n" +
+			"once, and the result does not depend on the order. What was measured under other conditions or another\n" +
+			"driver than most is set apart, with the reason, and so is what a GPU measured that was slower or faster\n" +
+			"than the others with the same kernels. What is missing of a work is listed: the merged folder is a data\n" +
+			"set without it too, and shards that are begun again measure only what it lacks.",
+		Example: "  origami records merge ./tuned\n" +
+			"  origami records merge node1 node2 node3 --into all",
+		Args: atLeastOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if into == "" && len(args) > 1 {
+				return diag.Inputf("several folders are named, and it is not said where to").At("records merge").
+					Do("add --into FOLDER")
+			}
+			if into == "" {
+				into = args[0]
+			}
+			return merge(cmd.Context(), f, into, args)
+		},
+	}
+	cmd.Flags().StringVar(&into, "into", "", "write to this `FOLDER`, and keep what it has; the only one named otherwise")
+	return cmd
+}
+
+func atLeastOne(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return session.OneArgument("FOLDER", "a folder of measurements")(cmd, args)
+	}
+	return nil
+}
+
+func newCompact(f *session.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "compact FOLDER",
+		Short: "Rewrite a folder of measurements without what does not count",
+		Long: "Rewrite the measurements of a folder in the order of problems, without lines that later ones replace,\n" +
+			"blocks of finals that are not complete, and a last line that was cut off. What counts stays as it is.",
+		Example: "  origami records compact ./my-sweep",
+		Args:    session.OneArgument("FOLDER", "a folder of measurements"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := datastore.Merge(cmd.Context(), args[0], args)
+			if err != nil {
+				return err
+			}
+			return write(f, args[0], 1, m)
+		},
+	}
+}
+
+// merge merges.
+func merge(ctx context.Context, f *session.Factory, into string, folders []string) error {
+	var all []string
+	for _, folder := range folders {
+		expanded, err := datastore.Expand(folder)
+		if err != nil {
+			return err
+		}
+		all = append(all, expanded...)
+	}
+	m, err := datastore.Merge(ctx, into, all)
+	if err != nil {
+		return err
+	}
+	return write(f, into, len(all), m)
+}
+
+// mergedJSON says what was merged.
+type mergedJSON struct {
+	Into         string          `json:"into"`         // the folder that has it
+	Folders      int             `json:"folders"`      // how many were merged
+	Measurements int             `json:"measurements"` // how many it has now
+	Several      int             `json:"in_several"`   // how many of them were in several folders, or there before
+	SetApart     []dataset.Apart `json:"set_apart"`    // what does not belong to the others: `name`, `measurements`, `why`
+	Torn         []string        `json:"torn"`         // lines that were cut off, and left out
+	Missing      []string        `json:"missing"`      // parts of a work that are not there, or not finished
+}
+
+func write(f *session.Factory, into string, folders int, m *datastore.Merging) error {
+	out := mergedJSON{into, folders, m.Len(), m.Several, append([]dataset.Apart{}, m.Apart...), []string{},
+		append([]string{}, m.Missing...)}
+	for _, t := range m.Torn {
+		out.Torn = append(out.Torn, t.Where)
+	}
+	s := f.Streams
+	for _, t := range out.Torn {
+		s.Warn(t + ": the line is cut off, and left out")
+	}
+	for _, a := range out.SetApart {
+		s.Warn(a.Name + ": " + digits.Plural(a.Measurements, "measurement is", "measurements are") + " set apart: " + a.Why)
+	}
+	switch format := f.PageFormat(); format {
+	case table.JSON:
+		return table.JSONLine(s, out)
+	case table.Table:
+		table.Line(s, "merged", "%s, %d of them in several of %s", digits.Plural(out.Measurements, "measurement",
+			"measurements"), out.Several, digits.Plural(folders, "folder", "folders"))
+		table.Line(s, "into", "%s", into)
+		if len(out.Missing) > 0 {
+			table.Line(s, "missing", "%s", strings.Join(out.Missing, "; "))
+		}
+		return nil
+	default:
+		return table.Columns[mergedJSON]{
+			table.Col("into", func(m *mergedJSON) string { return m.Into }),
+			table.Col("folders", func(m *mergedJSON) int { return m.Folders }),
+			table.Col("measurements", func(m *mergedJSON) int { return m.Measurements }),
+			table.Col("in_several", func(m *mergedJSON) int { return m.Several }),
+			table.Col("set_apart", func(m *mergedJSON) int { return len(m.SetApart) }),
+			table.Col("missing", func(m *mergedJSON) string { return strings.Join(m.Missing, "; ") }),
+		}.Write(s, format, []mergedJSON{out})
+	}
+}

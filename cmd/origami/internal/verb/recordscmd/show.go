@@ -1,0 +1,312 @@
+package recordscmd
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// shownJSON says what a folder of measurements has.
+type shownJSON struct {
+	Arch         string   `json:"arch"` // what was measured
+	Device       string   `json:"device"`
+	DriverName   string   `json:"driver_device_name,omitempty"` // the driver's name of the device
+	Kernel       string   `json:"kernel"`                       // the kernel family
+	Executor     string   `json:"executor,omitempty"`           // what ran the kernels
+	Version      string   `json:"executor_version,omitempty"`
+	Source       string   `json:"source"`         // what measured
+	Problems     int      `json:"problems"`       // how many have candidates
+	Measurements int      `json:"measurements"`   // of the sweep and the finals
+	OK           int      `json:"ok"`             // how many have a time
+	Wrong        int      `json:"wrong_numerics"` // how many do not, by status
+	NotBuilt     int      `json:"not_built"`
+	Failed       int      `json:"failed"`
+	Checks       int      `json:"checks"` // how often a known kernel was timed
+	GPUs         []gpuRow `json:"gpus"`   // by the GPU and the driver, if they are recorded
+}
+
+// gpuRow is what one GPU measured under one driver.
+type gpuRow struct {
+	GPU          string    `json:"gpu"`          // its number on its machine; empty if there was one
+	Driver       string    `json:"driver"`       // the driver's version
+	Measurements int       `json:"measurements"` // how many, checks not included
+	From         time.Time `json:"from"`         // the first and the last measurement
+	To           time.Time `json:"to"`
+	// the highest clock
+	Clock unit.Hertz `json:"clock_hz,omitempty"`
+	// the times of known kernels ÷ their medians over all GPUs: the least and the most
+	Least ask.Number `json:"known_least"`
+	Most  ask.Number `json:"known_most"`
+}
+
+func newShow(f *session.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show FOLDER",
+		Short:   "Show what a folder of measurements has",
+		Long:    "Show what was measured into a folder, by which GPUs, and how steady they were.",
+		Example: "  origami records show ./tuned",
+		Args:    session.OneArgument("FOLDER", "a folder of measurements"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return show(f, d)
+		},
+	}
+}
+
+// open reads a folder. A last line that is being written is left out.
+func open(ctx context.Context, folder string) (*dataset.Dataset, error) {
+	return session.UntilCancelled(ctx, func() (*dataset.Dataset, error) {
+		d, _, err := dataset.Recover(filepath.Clean(folder), datastore.Files(ctx, folder))
+		return d, err
+	})
+}
+
+func show(f *session.Factory, d *dataset.Dataset) error {
+	s := shownJSON{Arch: d.Arch, Device: d.Device, DriverName: d.DriverName, Kernel: d.Kernel, Executor: d.Executor,
+		Version: d.ExecutorVersion, Source: d.Source, Problems: len(d.Problems()), Measurements: d.Len(),
+		OK: count(d, dataset.OK), Wrong: count(d, dataset.Wrong), NotBuilt: count(d, dataset.NotBuilt),
+		Failed: count(d, dataset.Failed) + count(d, dataset.Timeout), Checks: len(d.Checks()), GPUs: gpus(d)}
+	format := f.Format()
+	switch format {
+	case table.JSON:
+		return table.JSONLine(f.Streams, s)
+	case table.Table:
+		table.Line(f.Streams, "device", "%s@%s %s", s.Arch, s.Device, s.DriverName)
+		table.Line(f.Streams, "kernel", "%s, %s %s", s.Kernel, s.Executor, s.Version)
+		table.Line(f.Streams, "measured", "%s of %s, %d with a time, %d wrong, %d not built, %d failed",
+			digits.Plural(s.Measurements, "measurement", "measurements"), digits.Plural(s.Problems, "problem", "problems"), s.OK,
+			s.Wrong, s.NotBuilt, s.Failed)
+		f.Streams.Printf("\n")
+	case table.CSV, table.TSV: // the rows alone
+	}
+	day := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.UTC().Format(time.RFC3339)
+	}
+	ratio := func(v ask.Number) float64 { return float64(v) }
+	return table.Columns[gpuRow]{
+		table.Col("gpu", func(g *gpuRow) string { return g.GPU }),
+		table.Col("driver", func(g *gpuRow) string { return g.Driver }),
+		table.Col("measurements", func(g *gpuRow) int { return g.Measurements }),
+		table.Col("from", func(g *gpuRow) string { return day(g.From) }),
+		table.Col("to", func(g *gpuRow) string { return day(g.To) }),
+		table.Opt("clock_hz||clock", func(g *gpuRow) float64 { return table.Positive(float64(g.Clock)) },
+			func(v float64) string { return digits.SixDigits(v/1e9) + " GHz" }),
+		table.Opt("known_least", func(g *gpuRow) float64 { return ratio(g.Least) }),
+		table.Opt("known_most", func(g *gpuRow) float64 { return ratio(g.Most) }),
+	}.Write(f.Streams, format, s.GPUs)
+}
+
+func count(d *dataset.Dataset, status dataset.Status) int {
+	return d.Count(func(m *dataset.Measurement) bool { return m.Status == status })
+}
+
+// kernel is a known kernel.
+type kernel struct {
+	problem gemm.Problem
+	config  gemm.Config
+}
+
+// gpus says what each GPU measured.
+func gpus(d *dataset.Dataset) []gpuRow {
+	type key struct{ gpu, driver string }
+	rows := map[key]*gpuRow{}
+	row := func(m *dataset.Measurement) *gpuRow {
+		k := key{gpu: m.GPU}
+		if m.Environment == nil {
+			return nil
+		}
+		k.driver = m.Environment.Driver
+		if rows[k] == nil {
+			rows[k] = &gpuRow{GPU: k.gpu, Driver: k.driver, Least: ask.Number(math.NaN()), Most: ask.Number(math.NaN())}
+		}
+		return rows[k]
+	}
+	for _, m := range d.All() {
+		r := row(&m)
+		if r == nil {
+			continue
+		}
+		r.Measurements++
+		r.Clock = max(r.Clock, m.ClockMax)
+		at := m.Environment.Time
+		if r.From.IsZero() || at.Before(r.From) {
+			r.From = at
+		}
+		if at.After(r.To) {
+			r.To = at
+		}
+	}
+	times := map[kernel][]unit.Seconds{}
+	for _, m := range d.Checks() {
+		k := kernel{m.Problem, m.Config}
+		times[k] = append(times[k], m.Median)
+	}
+	for _, m := range d.Checks() {
+		if r := row(&m); r != nil {
+			v := ask.Number(m.Median / stats.Median(times[kernel{m.Problem, m.Config}]))
+			if !(r.Least < v) {
+				r.Least = v
+			}
+			if !(r.Most > v) {
+				r.Most = v
+			}
+		}
+	}
+	out := make([]gpuRow, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b gpuRow) int {
+		return cmp.Or(cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Driver, b.Driver))
+	})
+	return out
+}
+
+// differentJSON is a summary of how two folders differ.
+type differentJSON struct {
+	Conditions string     `json:"conditions,omitempty"` // the first of the conditions that differ
+	Both       int        `json:"in_both"`              // how many measurements both have
+	First      int        `json:"in_first"`             // how many only one has
+	Second     int        `json:"in_second"`
+	Ratio      ask.Number `json:"ratio"` // the median of the times of the second ÷ those of the first; `null` without any
+}
+
+// differing is a kernel whose measurement differs.
+type differing struct {
+	problem      gemm.Problem
+	kernel       string
+	first, other dataset.Measurement
+}
+
+// off is the least difference of two times that is listed, as a share: what repeats, repeats within 1 or 2 %.
+const off = 0.04
+
+func newDiff(f *session.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff FOLDER FOLDER",
+		Short: "Show in what two folders of measurements differ",
+		Long: "Show which kernels of two folders have another outcome, or times that differ by more than 4 %, and how\n" +
+			"many measurements only one of them has.",
+		Example: "  origami records diff ./tuned/shard-1-of-2 ./tuned/shard-2-of-2",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return nil
+			}
+			return diag.Inputf("it takes two folders, and %d are named", len(args)).At("%s", session.Place(cmd)).
+				Do("write `%s FOLDER FOLDER`", cmd.CommandPath())
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			first, err := open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			second, err := open(cmd.Context(), args[1])
+			if err != nil {
+				return err
+			}
+			return diff(f, first, second)
+		},
+	}
+}
+
+func diff(f *session.Factory, first, second *dataset.Dataset) error {
+	sum := differentJSON{Conditions: first.Difference(second.Conditions), Ratio: ask.Number(math.NaN())}
+	var rows []differing
+	var ratios []float64
+	for _, m := range first.All() {
+		if m.Phase != dataset.Sweep {
+			continue
+		}
+		other, there := find(second, &m)
+		if !there {
+			sum.First++
+			continue
+		}
+		sum.Both++
+		if m.Status == dataset.OK && other.Status == dataset.OK {
+			r := float64(other.Median / m.Median)
+			ratios = append(ratios, r)
+			if r < 1+off && r > 1-off {
+				continue
+			}
+		} else if m.Status == other.Status {
+			continue
+		}
+		rows = append(rows, differing{m.Problem, m.Label(), m, other})
+	}
+	for _, m := range second.All() {
+		if _, there := find(first, &m); m.Phase == dataset.Sweep && !there {
+			sum.Second++
+		}
+	}
+	if len(ratios) > 0 {
+		sum.Ratio = ask.Number(stats.Median(ratios))
+	}
+	return writeDiff(f, &sum, rows)
+}
+
+func find(d *dataset.Dataset, m *dataset.Measurement) (dataset.Measurement, bool) {
+	if m.Library != "" {
+		return d.FindLibrary(m.Problem, m.Library)
+	}
+	return d.Find(m.Problem, m.Config)
+}
+
+func writeDiff(f *session.Factory, sum *differentJSON, rows []differing) error {
+	seconds := func(m *dataset.Measurement) float64 { return table.Positive(float64(m.Median)) }
+	shown := func(v float64) string { return unit.Seconds(v).String() }
+	columns := table.Columns[differing]{
+		table.Col("problem", func(r *differing) gemm.Problem { return r.problem }),
+		table.Col("kernel", func(r *differing) string { return r.kernel }),
+		table.Col("first_status||first", func(r *differing) dataset.Status { return r.first.Status }),
+		table.Col("second_status||second", func(r *differing) dataset.Status { return r.other.Status }),
+		table.Opt("first_seconds||first", func(r *differing) float64 { return seconds(&r.first) }, shown),
+		table.Opt("second_seconds||second", func(r *differing) float64 { return seconds(&r.other) }, shown),
+	}
+	format, s := f.Format(), f.Streams
+	switch format {
+	case table.JSON:
+		for i := range rows {
+			if err := table.JSONLine(s, columns.Object(&rows[i])); err != nil {
+				return err
+			}
+		}
+		return table.JSONLine(s, map[string]*differentJSON{"summary": sum})
+	case table.Table:
+		if sum.Conditions != "" {
+			table.Line(s, "conditions", "%s", sum.Conditions)
+		}
+		table.Line(s, "measured", "%d in both, %d only in the first, %d only in the second", sum.Both, sum.First, sum.Second)
+		if v := float64(sum.Ratio); !math.IsNaN(v) {
+			table.Line(s, "times", "those of the second are %.4g times those of the first, at the median", v)
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		s.Printf("\n")
+	case table.CSV, table.TSV: // the rows alone
+	}
+	return columns.Write(s, format, rows)
+}

@@ -1,0 +1,426 @@
+package dataset
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Merged is what several data sets have together.
+type Merged struct {
+	// Dataset has what belongs together, in an order that follows from the measurements alone.
+	*Dataset
+	// Several counts the measurements that more than one data set has. One of them is kept.
+	Several int
+	// Apart are the data sets, or parts of them, that do not belong to the others.
+	Apart []Apart
+}
+
+// Apart is what does not belong to the other data sets, and why.
+type Apart struct {
+	Name         string `json:"name"`         // the data set
+	Measurements int    `json:"measurements"` // how many it has
+	Why          string `json:"why"`          // why they are not merged
+}
+
+// How much data sets that belong together may differ: in the times of the kernels that several of them have (the median
+// of the ratios), and in the highest clock. GPUs of a kind differ by 1 to 3 %.
+const (
+	mergedTimes, mergedClocks = 0.04, 0.04
+	// leastClocks is how many measurements with a clock say what the highest is.
+	leastClocks = 20
+)
+
+// part is what of a data set was measured under one driver.
+type part struct {
+	name       string
+	conditions Conditions
+	driver     string
+	fixed      bool
+	all        []Measurement
+}
+
+// Merge puts data sets together. The result depends on what they have, not on their order, and merging it again with
+// any of them changes nothing.
+//
+// What belongs together has the same conditions and driver: those that most measurements have, or those of into, which
+// earlier merges made, if it is not nil. Then the kernels that several have say whether their GPUs are equally fast.
+// What differs is set apart. It is an error if nothing says which of two is right, or if kernels of one name are not
+// the same.
+func Merge(name string, into *Dataset, others []*Dataset) (*Merged, error) {
+	var parts []part
+	if into != nil && into.Len() > 0 {
+		parts = split(into, true)
+	}
+	for _, d := range others {
+		parts = append(parts, split(d, false)...)
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.name, b.name) })
+	out := &Merged{}
+	parts = out.alike(parts)
+	parts, err := out.equallyFast(parts)
+	if err != nil {
+		return nil, err
+	}
+	if err := sameKernels(parts); err != nil {
+		return nil, err
+	}
+	conditions := Conditions{}
+	switch {
+	case len(parts) > 0:
+		conditions = parts[0].conditions
+	case into != nil:
+		conditions = into.Conditions
+	case len(others) > 0:
+		conditions = others[0].Conditions
+	}
+	out.Dataset = New(name, conditions)
+	return out, out.combine(parts)
+}
+
+// split splits a data set by the driver under which it was measured. What has no environment, because nothing ran, goes
+// with what was measured before it.
+func split(d *Dataset, fixed bool) []part {
+	byDriver := map[string][]Measurement{}
+	all := append(d.All(), d.Checks()...)
+	last := ""
+	if i := slices.IndexFunc(all, func(m Measurement) bool { return driverOf(&m) != "" }); i >= 0 {
+		last = driverOf(&all[i])
+	}
+	for _, m := range all {
+		if driver := driverOf(&m); driver != "" {
+			last = driver
+		}
+		byDriver[last] = append(byDriver[last], m)
+	}
+	var parts []part
+	for _, driver := range slices.Sorted(maps.Keys(byDriver)) {
+		parts = append(parts, part{d.Name, d.Conditions, driver, fixed, byDriver[driver]})
+	}
+	return parts
+}
+
+// most returns the key with the longest list, the first of several in their order.
+func most[V any](lists map[string][]V) (key string) {
+	for _, k := range slices.Sorted(maps.Keys(lists)) {
+		if key == "" || len(lists[k]) > len(lists[key]) {
+			key = k
+		}
+	}
+	return key
+}
+
+func driverOf(m *Measurement) string {
+	e := m.Environment
+	switch {
+	case e == nil || e.Driver == "":
+		return ""
+	case e.Runtime == "":
+		return e.Driver
+	}
+	return e.Driver + ", " + e.Runtime
+}
+
+// alike leaves the parts with the conditions and the driver of most.
+func (out *Merged) alike(parts []part) []part {
+	like := func(p *part) string { return fmt.Sprintf("%+v\x00%s", p.conditions, p.driver) }
+	groups, fixed := map[string][]Measurement{}, map[string][]Measurement{}
+	for i := range parts {
+		p := &parts[i]
+		groups[like(p)] = append(groups[like(p)], p.all...)
+		if p.fixed {
+			fixed[like(p)] = append(fixed[like(p)], p.all...)
+		}
+	}
+	if len(fixed) > 0 {
+		groups = fixed
+	}
+	key := most(groups)
+	reference := slices.IndexFunc(parts, func(p part) bool { return like(&p) == key })
+	return slices.DeleteFunc(parts, func(p part) bool {
+		if like(&p) == key {
+			return false
+		}
+		r := &parts[reference]
+		why := p.conditions.Difference(r.conditions)
+		if why == "" {
+			why = fmt.Sprintf("the driver is %q and was %q", p.driver, r.driver)
+		}
+		out.setApart(&p, strings.Replace(why, " and was ", ", and in what is merged it is ", 1))
+		return true
+	})
+}
+
+func (out *Merged) setApart(p *part, why string) {
+	out.Apart = append(out.Apart, Apart{p.name, len(p.all), why})
+}
+
+// kernelKey is a kernel on a problem.
+type kernelKey struct {
+	problem gemm.Problem
+	config  gemm.Config
+	library string
+}
+
+func keyed(m *Measurement) kernelKey { return kernelKey{m.Problem, m.Config, m.Library} }
+
+// times returns the median of the medians of each kernel of a part.
+func (p *part) times() map[kernelKey]unit.Seconds {
+	lists := map[kernelKey][]unit.Seconds{}
+	for i := range p.all {
+		if m := &p.all[i]; m.Status == OK {
+			lists[keyed(m)] = append(lists[keyed(m)], m.Median)
+		}
+	}
+	out := make(map[kernelKey]unit.Seconds, len(lists))
+	for k, list := range lists {
+		out[k] = stats.Median(list)
+	}
+	return out
+}
+
+// highestClock returns the highest clock of a part, 0 if too few measurements have one.
+func (p *part) highestClock() (highest unit.Hertz) {
+	n := 0
+	for i := range p.all {
+		if c := p.all[i].ClockMax; c > 0 {
+			n++
+			highest = max(highest, c)
+		}
+	}
+	if n < leastClocks {
+		return 0
+	}
+	return highest
+}
+
+// equallyFast leaves the parts whose GPUs are equally fast.
+func (out *Merged) equallyFast(parts []part) ([]part, error) {
+	times := make([]map[kernelKey]unit.Seconds, len(parts))
+	clocks := make([]unit.Hertz, len(parts))
+	var known []unit.Hertz
+	fixed := -1
+	common := map[kernelKey][]unit.Seconds{}
+	for i := range parts {
+		times[i], clocks[i] = parts[i].times(), parts[i].highestClock()
+		if clocks[i] > 0 {
+			known = append(known, clocks[i])
+		}
+		if parts[i].fixed {
+			fixed = i
+		}
+		for k, t := range times[i] {
+			common[k] = append(common[k], t)
+		}
+	}
+	var clock unit.Hertz
+	if len(known) > 0 {
+		clock = slices.Max(known) // what only slows a GPU down is looked for
+	}
+	if fixed >= 0 && clocks[fixed] > 0 {
+		clock = clocks[fixed]
+	}
+	apart := make([]string, len(parts))
+	for i := range parts {
+		if parts[i].fixed {
+			continue
+		}
+		var ratios []float64
+		for k, t := range times[i] {
+			switch {
+			case fixed >= 0:
+				if r, there := times[fixed][k]; there {
+					ratios = append(ratios, float64(t/r))
+				}
+			case len(common[k]) > 1:
+				ratios = append(ratios, float64(t/stats.Median(common[k])))
+			}
+		}
+		slow := clocks[i] > 0 && clocks[i] < clock*(1-mergedClocks)
+		ratio := 1.0
+		if len(ratios) > 0 {
+			ratio = stats.Median(ratios)
+		}
+		// Half of the difference of two is between each and the median.
+		two := fixed < 0 && len(parts) == 2
+		if two {
+			ratio = 1 + 2*(ratio-1)
+		}
+		switch off := ratio < 1-mergedTimes || ratio > 1+mergedTimes; {
+		case slow:
+			apart[i] = fmt.Sprintf("its clock was at most %.4g GHz, and that of the others %.4g GHz", float64(clocks[i])/1e9,
+				float64(clock)/1e9)
+		case off && two && !(clocks[1-i] > 0 && clocks[1-i] < clock*(1-mergedClocks)):
+			return nil, diag.Inputf("the times of the %d kernels that both have differ by %.1f %%, and nothing says which "+
+				"of them is right", len(ratios), 100*max(ratio-1, 1-ratio)).
+				At("%s and %s", parts[0].name, parts[1].name).Do("merge a third data set too, or leave one out")
+		case off && !two:
+			apart[i] = fmt.Sprintf("the times of the %d kernels that others have too are %.3g times theirs", len(ratios), ratio)
+		}
+	}
+	var left []part
+	for i := range parts {
+		if apart[i] == "" {
+			left = append(left, parts[i])
+			continue
+		}
+		out.setApart(&parts[i], apart[i])
+	}
+	return left, nil
+}
+
+// sameKernels reports kernels of one name that were compiled to something else: their generator has changed without its
+// version.
+func sameKernels(parts []part) error {
+	type compiled struct {
+		uses exec.Resources
+		by   string
+	}
+	first := map[kernelKey]compiled{}
+	for i := range parts {
+		for j := range parts[i].all {
+			m := &parts[i].all[j]
+			if m.Status != OK || m.Library != "" || m.Resources == (exec.Resources{}) {
+				continue
+			}
+			old, there := first[keyed(m)]
+			switch {
+			case !there:
+				first[keyed(m)] = compiled{m.Resources, parts[i].name}
+			case old.uses != m.Resources:
+				return diag.Inputf("%s of %s has %d registers and %v bytes of shared memory, and in %s it has %d and %v: they "+
+					"are not the same kernel", m.Label(), m.Problem, m.Resources.Registers, m.Resources.SharedMemory, old.by,
+					old.uses.Registers, old.uses.SharedMemory).At("%s", parts[i].name).Do("leave one of the two out")
+			}
+		}
+	}
+	return nil
+}
+
+// combine adds what the parts have, each measurement once, in an order that follows from the measurements.
+func (out *Merged) combine(parts []part) error {
+	var libraries []string
+	sweeps := map[kernelKey][]texted{}
+	blocks := map[gemm.Problem]map[string][]Measurement{}
+	checks := map[string]Measurement{}
+	for i := range parts {
+		one := New("", parts[i].conditions)
+		for _, m := range parts[i].all {
+			switch m.Phase {
+			case Check:
+				checks[lineText(&m)] = m
+				continue
+			case Sweep:
+				sweeps[keyed(&m)] = append(sweeps[keyed(&m)], texted{m, lineText(&m)})
+			case Final:
+			}
+			if err := one.Add(m); err != nil {
+				return diag.Within(parts[i].name, err)
+			}
+		}
+		libraries = append(libraries, one.Libraries()...)
+		for p := range one.problemIDs {
+			for _, block := range one.Finals(p) {
+				if blocks[p] == nil {
+					blocks[p] = map[string][]Measurement{}
+				}
+				blocks[p][blockText(block)] = block
+			}
+		}
+	}
+	var all []texted
+	for _, list := range sweeps {
+		out.Several += min(1, len(list)-1)
+		all = append(all, slices.MinFunc(list, better))
+	}
+	for _, of := range blocks {
+		for i, key := range slices.Sorted(maps.Keys(of)) {
+			for _, m := range of[key] {
+				m.Block = i + 1
+				all = append(all, texted{m, lineText(&m)})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b texted) int {
+		return cmp.Or(compareProblems(&a.Problem, &b.Problem), cmp.Compare(b.Phase, a.Phase),
+			cmp.Compare(a.Block, b.Block),
+			cmp.Compare(place(libraries, a.Library), place(libraries, b.Library)),
+			cmp.Compare(a.text, b.text))
+	})
+	for _, key := range slices.Sorted(maps.Keys(checks)) {
+		all = append(all, texted{checks[key], key})
+	}
+	for i := range all {
+		if err := out.Add(all[i].Measurement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place is where a library stands among those of all data sets, and before all of them what is no library.
+func place(libraries []string, name string) int {
+	if name == "" {
+		return -1
+	}
+	return slices.Index(libraries, name)
+}
+
+// texted is a measurement with its line.
+type texted struct {
+	Measurement
+	text string
+}
+
+// lineText is a measurement as a line.
+func lineText(m *Measurement) string {
+	l := newLine(Conditions{}, m)
+	text, err := limit.JSONLine(&l)
+	if err != nil {
+		return err.Error() // it cannot be written either, and the writer says so
+	}
+	return string(text)
+}
+
+// blockText is a block without its number.
+func blockText(block []Measurement) string {
+	var all strings.Builder
+	for _, m := range block {
+		m.Block = 1
+		all.WriteString(lineText(&m))
+	}
+	return all.String()
+}
+
+// better compares two measurements of the same kernel: one with a time goes first, then one that is known not to have a
+// time, then more runs. Which of two equal ones is kept does not matter, only that it is always the same.
+func better(a, b texted) int {
+	rank := func(m *Measurement) int {
+		switch {
+		case m.Status == OK:
+			return 0
+		case m.Status.Retriable():
+			return 2
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(rank(&a.Measurement), rank(&b.Measurement)), cmp.Compare(b.Runs, a.Runs),
+		cmp.Compare(a.text, b.text))
+}
+
+func compareProblems(a, b *gemm.Problem) int {
+	c := cmp.Or(cmp.Compare(a.M, b.M), cmp.Compare(a.N, b.N), cmp.Compare(a.K, b.K), cmp.Compare(a.Batch, b.Batch))
+	if c != 0 || *a == *b {
+		return c
+	}
+	return cmp.Compare(a.String()+a.Groups.String(), b.String()+b.Groups.String())
+}

@@ -1,0 +1,413 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Fleet measures with several GPUs at once. Each GPU has an executor of its own, so that none suffers from the kernels
+// of another. All candidates of a problem are measured on one GPU, since their times are compared with each other.
+//
+// The same known kernels are timed on all GPUs before anything else, then on each now and then, and at the end. What a
+// GPU measured in between is held back until its known kernels are as fast as before and right. Then it is kept. If
+// they are not, or if the GPU or its executor fails, it is set aside: what is held back is dropped, and other GPUs
+// measure it. So Data and the records have only what was measured between two checks that passed.
+type Fleet struct {
+	GPUs []*GPU
+	// Known are candidates for known kernels, the best suited first: configurations of problems. The first few that
+	// run everywhere are taken.
+	Known []dataset.Measurement
+	// Data holds the measurements so far. A new measurement is added to it after Keep has stored it.
+	Data *dataset.Dataset
+	Keep func(...dataset.Measurement) error
+	// Interval is how long a GPU measures between two checks.
+	Interval time.Duration
+	// Done is called after each measurement, which may still be dropped. Aside is called with a GPU that is set aside
+	// while others are left, and why. Neither is called twice at the same time.
+	Done  func(dataset.Measurement)
+	Aside func(g *GPU, why error)
+
+	mu      sync.Mutex
+	changed sync.Cond
+	queue   []Job
+	// owners are the GPUs that the problems are measured on.
+	owners   map[gemm.Problem]*GPU
+	outcomes []Outcome
+	// settling means that nothing is left to do but to check what is held back.
+	settling bool
+	end      error
+	workers  sync.WaitGroup
+	stop     context.CancelFunc
+}
+
+// GPU is a GPU of a fleet: a sweep on it, whose Data and Keep are the fleet's to set.
+type GPU struct {
+	// Name is the number of the GPU on its machine.
+	Name string
+	*Sweep
+
+	fleet   *Fleet
+	running []Job
+	// held is what was measured since the last check, heldJobs what was done with it.
+	held     []dataset.Measurement
+	heldJobs []Job
+	known    []knownKernel
+	checked  time.Time
+	aside    bool
+}
+
+// Job is a piece of work: one configuration of a problem, or, if Whole, all candidates of the problem, with libraries
+// and finals.
+type Job struct {
+	Problem gemm.Problem
+	Config  gemm.Config
+	Whole   bool
+}
+
+// Outcome is what came of a job: the measurement of its configuration, or an error of kind Input that says why the
+// problem has no candidates. A job whose measurement was dropped has a second outcome, which replaces the first.
+type Outcome struct {
+	Job
+	dataset.Measurement
+	Err error
+}
+
+// taken is how many configurations a GPU takes at once: enough to compile ahead, few enough to leave some to others.
+const taken = 8
+
+// keepError is a failure to store measurements, which is no fault of a GPU.
+type keepError struct{ error }
+
+func (e *keepError) Unwrap() error { return e.error }
+
+// Begin times the known kernels on all GPUs, sets those aside that are not like the others, and lets the others wait
+// for work. It is an error if none is left.
+func (f *Fleet) Begin(ctx context.Context) error {
+	f.changed.L, f.owners = &f.mu, map[gemm.Problem]*GPU{}
+	for _, g := range f.GPUs {
+		g.fleet, g.Done = f, g.done
+		g.Data = dataset.New(f.Data.Name, f.Data.Conditions)
+	}
+	stored := (*keepError)(nil)
+	if err := f.compare(ctx); errors.As(err, &stored) {
+		return stored.error
+	} else if err != nil {
+		return err
+	}
+	ctx, f.stop = context.WithCancel(ctx)
+	context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.changed.Broadcast()
+	})
+	for _, g := range f.GPUs {
+		if !g.aside {
+			g.Keep = func(ms ...dataset.Measurement) error { return g.keep(ctx, ms) }
+			f.workers.Go(func() { g.work(ctx) })
+		}
+	}
+	return nil
+}
+
+// Close stops the GPUs and waits for them. What is held back is checked, and kept, only by Wait.
+func (f *Fleet) Close() {
+	if f.stop != nil {
+		f.stop()
+		f.workers.Wait()
+	}
+}
+
+// Healthy returns the GPUs that are not set aside.
+func (f *Fleet) Healthy() (gpus []*GPU) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.healthy()
+}
+
+func (f *Fleet) healthy() []*GPU {
+	return slices.DeleteFunc(slices.Clone(f.GPUs), func(g *GPU) bool { return g.aside })
+}
+
+// Add adds work. It is begun in this order.
+func (f *Fleet) Add(jobs ...Job) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queue, f.settling = append(f.queue, jobs...), false
+	f.changed.Broadcast()
+}
+
+// Wait returns what has been done since it was last called, at least one outcome. If all is done, it waits until
+// everything is checked and kept, and returns none. An error ends the fleet: ctx's, one of Keep, or that no GPU is
+// left.
+func (f *Fleet) Wait(ctx context.Context) ([]Outcome, error) {
+	defer context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.changed.Broadcast()
+	})()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for {
+		switch out := f.outcomes; {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case f.end != nil:
+			return nil, f.end
+		case len(out) > 0:
+			f.outcomes = nil
+			return out, nil
+		}
+		busy, held := len(f.queue) > 0, false
+		for _, g := range f.healthy() {
+			busy, held = busy || len(g.running) > 0, held || g.holds()
+		}
+		switch {
+		case busy:
+		case held:
+			f.settling = true
+			f.changed.Broadcast()
+		default:
+			return nil, nil
+		}
+		f.changed.Wait()
+	}
+}
+
+// work does what there is to do until the context ends or the GPU is set aside.
+func (g *GPU) work(ctx context.Context) {
+	f := g.fleet
+	for {
+		jobs, ok := f.take(ctx, g)
+		if !ok {
+			return
+		}
+		err := g.confirm
+		if len(jobs) > 0 {
+			err = func(ctx context.Context) error { return g.run(ctx, jobs) }
+		}
+		if err := err(ctx); err != nil && !f.failed(ctx, g, err) {
+			return
+		}
+	}
+}
+
+// take waits for jobs for a GPU. None, and true, mean that it should check what it holds back; false, that it should
+// end.
+func (f *Fleet) take(ctx context.Context, g *GPU) ([]Job, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for ; ; f.changed.Wait() {
+		if ctx.Err() != nil || f.end != nil {
+			return nil, false
+		}
+		if g.running = f.choose(g); len(g.running) > 0 {
+			return g.running, true
+		}
+		if f.settling && g.holds() {
+			return nil, true
+		}
+	}
+}
+
+// choose takes from the queue what a GPU does next: a whole problem, or configurations of the problems that are its
+// own, and then its share of those that no GPU has begun.
+func (f *Fleet) choose(g *GPU) (jobs []Job) {
+	free := 0
+	for i := range f.queue {
+		if f.owners[f.queue[i].Problem] == nil {
+			free++
+		}
+	}
+	n := len(f.healthy())
+	share := (free + n - 1) / n
+	for _, own := range []bool{true, false} {
+		f.queue = slices.DeleteFunc(f.queue, func(j Job) bool {
+			owner := f.owners[j.Problem]
+			switch {
+			case len(jobs) == taken || len(jobs) > 0 && (j.Whole || jobs[0].Whole):
+				return false
+			case owner != g && (own || owner != nil || share == 0):
+				return false
+			case !own:
+				share = max(0, share-1)
+			}
+			f.owners[j.Problem] = g
+			jobs = append(jobs, j)
+			return true
+		})
+	}
+	for _, j := range jobs {
+		g.learn(j.Problem)
+	}
+	return jobs
+}
+
+func (g *GPU) holds() bool { return len(g.held)+len(g.heldJobs) > 0 }
+
+// learn gives the GPU's sweep what is recorded of a problem. The caller holds the fleet.
+func (g *GPU) learn(p gemm.Problem) {
+	for _, m := range g.fleet.Data.Of(p) {
+		_ = g.Data.Add(m) // an error says that it is there
+	}
+}
+
+// run does some jobs.
+func (g *GPU) run(ctx context.Context, jobs []Job) error {
+	if jobs[0].Whole {
+		err := g.Run(ctx, jobs[0].Problem)
+		if err != nil && diag.KindOf(err) != diag.Input {
+			return err
+		}
+		g.fleet.mu.Lock()
+		defer g.fleet.mu.Unlock()
+		g.finish(Outcome{Job: jobs[0], Err: err})
+		return nil
+	}
+	wanted := make([]dataset.Measurement, len(jobs))
+	for i, j := range jobs {
+		wanted[i] = dataset.Measurement{Problem: j.Problem, Config: j.Config}
+	}
+	if err := g.Measure(ctx, wanted); err != nil {
+		return err
+	}
+	g.fleet.mu.Lock()
+	defer g.fleet.mu.Unlock()
+	for _, j := range slices.Clone(g.running) { // these were recorded before
+		m, _ := g.Data.Find(j.Problem, j.Config)
+		g.finish(Outcome{Job: j, Measurement: m})
+	}
+	return nil
+}
+
+// done reports a measurement, and the job that asked for it as done.
+func (g *GPU) done(m dataset.Measurement) {
+	f := g.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.Done != nil {
+		f.Done(m)
+	}
+	if j := (Job{Problem: m.Problem, Config: m.Config}); slices.Contains(g.running, j) {
+		g.finish(Outcome{Job: j, Measurement: m})
+	}
+}
+
+// finish notes the outcome of a running job. The caller holds the fleet.
+func (g *GPU) finish(o Outcome) {
+	g.running = slices.DeleteFunc(g.running, func(j Job) bool { return j == o.Job })
+	g.heldJobs = append(g.heldJobs, o.Job)
+	g.fleet.outcomes = append(g.fleet.outcomes, o)
+	g.fleet.changed.Broadcast()
+}
+
+// keep holds measurements back, and checks the GPU when it is time to.
+func (g *GPU) keep(ctx context.Context, ms []dataset.Measurement) error {
+	for i := range ms {
+		ms[i].GPU = g.Name
+	}
+	g.fleet.mu.Lock()
+	g.held = append(g.held, ms...)
+	g.fleet.mu.Unlock()
+	if time.Since(g.checked) < g.fleet.Interval {
+		return nil
+	}
+	return g.confirm(ctx)
+}
+
+// confirm checks the GPU, and keeps what was held back.
+func (g *GPU) confirm(ctx context.Context) error {
+	checks, err := g.check(ctx)
+	if err != nil {
+		return err
+	}
+	f := g.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.store(append(slices.Clone(g.held), checks...)); err != nil {
+		return err
+	}
+	g.held, g.heldJobs, g.checked = nil, nil, time.Now()
+	f.changed.Broadcast()
+	return nil
+}
+
+// store keeps measurements and adds them to the data. The caller holds the fleet.
+func (f *Fleet) store(ms []dataset.Measurement) error {
+	if len(ms) == 0 {
+		return nil
+	}
+	for i := range ms {
+		ms[i].Bound()
+	}
+	if err := f.Keep(ms...); err != nil {
+		return &keepError{err}
+	}
+	for _, m := range ms {
+		if err := f.Data.Add(m); err != nil {
+			return &keepError{err}
+		}
+	}
+	return nil
+}
+
+// failed deals with what ended a GPU's work, and reports whether it goes on.
+func (f *Fleet) failed(ctx context.Context, g *GPU, err error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	stored := (*keepError)(nil)
+	switch kind := diag.KindOf(err); {
+	case ctx.Err() != nil:
+		return false
+	case errors.As(err, &stored):
+		f.end = stored.error
+	case kind != diag.Plugin && kind != diag.Device:
+		f.end = err
+	default:
+		f.setAside(g, err)
+	}
+	f.changed.Broadcast()
+	return false
+}
+
+// setAside takes the work of a GPU from it and gives it to the others. The caller holds the fleet.
+func (f *Fleet) setAside(g *GPU, why error) {
+	g.aside = true
+	again := append(slices.Clone(g.heldJobs), g.running...)
+	g.held, g.heldJobs, g.running = nil, nil, nil
+	for p, owner := range f.owners {
+		if owner == g {
+			delete(f.owners, p)
+		}
+	}
+	f.queue, f.settling = append(again, f.queue...), false
+	if len(f.healthy()) == 0 {
+		f.end = noneLeft(f.GPUs, why)
+	} else if f.Aside != nil {
+		f.Aside(g, why)
+	}
+}
+
+// noneLeft is the error of a fleet whose GPUs are all set aside.
+func noneLeft(gpus []*GPU, last error) error {
+	what := fmt.Sprintf("all %d GPUs are set aside; the last one: %v", len(gpus), last)
+	if len(gpus) == 1 {
+		what = last.Error()
+	}
+	kind := diag.KindOf(last)
+	if kind != diag.Plugin {
+		kind = diag.Device
+	}
+	fix := "see to the GPUs"
+	if d := (*diag.Error)(nil); errors.As(last, &d) && d.Fix != "" {
+		fix, what = d.Fix, d.What
+	}
+	return &diag.Error{Kind: kind, What: what, Fix: fix, Err: last}
+}

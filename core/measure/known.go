@@ -1,0 +1,386 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+const (
+	// knownKernels is how many known kernels a check times. The middle one of their ratios counts, so that one hiccup
+	// does not decide.
+	knownKernels = 3
+	// offBy is the share by which times of known kernels may differ. Medians repeat within 1 %, and GPUs of a kind in one
+	// machine differ by 1 to 3 %. A GPU that is off by 5 % changes which kernel is the best.
+	offBy = 0.04
+	// rechecks is how often a check is repeated before a GPU is set aside, after a pause. A GPU at its power limit is slow
+	// for a moment after heavy kernels, and one that throttles stays slow.
+	rechecks     = 2
+	recheckPause = time.Second
+	// knownTime is about the time that a known kernel should take: much longer than a launch, short enough to be timed
+	// often.
+	knownTime = unit.Seconds(200e-6)
+	// overPeak is the least share of the time at the peak rate that is believed: clocks go a little above the data
+	// sheet's.
+	overPeak = 0.9
+)
+
+// knownKernel is a kernel that is timed again and again, and the time that it should take on the GPU.
+type knownKernel struct {
+	todo dataset.Measurement
+	time unit.Seconds
+}
+
+// KnownFrom orders the best predictions of problems by how well they serve as known kernels: those whose predicted
+// times are nearest to a time that is quick and precise to measure. The order depends on the list alone.
+func KnownFrom(list []dataset.Measurement, predicted []unit.Seconds) []dataset.Measurement {
+	distance := func(i int) float64 { return max(float64(predicted[i]/knownTime), float64(knownTime/predicted[i])) }
+	order := make([]int, 0, len(list))
+	for i := range list {
+		if predicted[i] > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch x, y := distance(a), distance(b); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	const most = 8 // some may not run on a GPU
+	known := make([]dataset.Measurement, 0, most)
+	for _, i := range order[:min(most, len(order))] {
+		known = append(known, dataset.Measurement{Problem: list[i].Problem, Config: list[i].Config})
+	}
+	return known
+}
+
+// measureKnown times a known kernel. What fails because the executor does is tried again, unless the kernel is new and
+// may have ended the executor's process.
+func (s *Sweep) measureKnown(ctx context.Context, like dataset.Measurement, isNew bool) (dataset.Measurement, error) {
+	todo := dataset.Measurement{Problem: like.Problem, Config: like.Config, GPU: like.GPU}
+	for {
+		b := s.compile(ctx, &todo)
+		m, err := s.measure(ctx, todo, b, 0)
+		if b.kernel != nil {
+			_ = b.kernel.Close()
+		}
+		if err == nil {
+			m.Environment, err = s.environment(ctx)
+		}
+		m.Phase = dataset.Check
+		switch {
+		case err == nil:
+			s.recorded(&m)
+			return m, nil
+		case ctx.Err() != nil:
+			return m, ctx.Err()
+		case diag.KindOf(err) != diag.Plugin, errors.Is(err, exec.ErrNonsense), isNew && died(err):
+			return m, err
+		}
+		if end := s.await(ctx, err); end != nil {
+			return m, end
+		}
+	}
+}
+
+// check times the known kernels. It is an error of kind Device if one of them is wrong, or if they are not as fast as
+// they should be.
+func (g *GPU) check(ctx context.Context) ([]dataset.Measurement, error) {
+	for attempt := 0; ; attempt++ {
+		checks, ratio, err := g.timeKnown(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if within(ratio) {
+			return checks, nil
+		}
+		if attempt == rechecks {
+			return nil, g.off(ratio, checks)
+		}
+		if g.Pause != nil {
+			if err := g.Pause(ctx, recheckPause); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+func within(ratio float64) bool { return ratio < 1+offBy && ratio > 1-offBy }
+
+// timeKnown times the known kernels, and returns the median of their times ÷ those that they should take.
+func (g *GPU) timeKnown(ctx context.Context) (checks []dataset.Measurement, ratio float64, err error) {
+	var ratios []float64
+	for _, k := range g.known {
+		m, err := g.measureKnown(ctx, k.todo, false)
+		if err == nil && m.Status != dataset.OK {
+			err = notRight(&m)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		m.GPU = g.Name
+		checks, ratios = append(checks, m), append(ratios, float64(m.Median/k.time))
+	}
+	return checks, stats.Median(ratios), nil
+}
+
+func notRight(m *dataset.Measurement) error {
+	return &diag.Error{Kind: diag.Device, What: fmt.Sprintf("the known kernel %s of %s is %s: %s", m.Label(), m.Problem,
+		strings.ReplaceAll(string(m.Status), "_", " "), m.Detail), Fix: "see to the GPU"}
+}
+
+// off says that a GPU is not as fast as it should be, and why, as far as is known.
+func (g *GPU) off(ratio float64, checks []dataset.Measurement) error {
+	direction, share := "longer", ratio-1
+	if ratio < 1 {
+		direction, share = "shorter", 1-ratio
+	}
+	what := fmt.Sprintf("known kernels take %.1f %% %s than before", 100*share, direction)
+	if reasons := slowed(checks); reasons != "" {
+		what += ": the driver reports " + reasons
+	}
+	return &diag.Error{Kind: diag.Device, What: what, Fix: "see what else uses the GPU, and how it is cooled"}
+}
+
+// slowed lists the driver's reasons for a low clock that a measurement should not see.
+func slowed(checks []dataset.Measurement) string {
+	var reasons []string
+	for i := range checks {
+		if e := checks[i].Environment; e != nil {
+			for _, r := range e.ThrottleReasons {
+				if strings.HasPrefix(r, "hw_") || strings.Contains(r, "thermal") {
+					reasons = append(reasons, r)
+				}
+			}
+		}
+	}
+	slices.Sort(reasons)
+	return strings.Join(slices.Compact(reasons), ", ")
+}
+
+// compare times the known kernels on all GPUs at once, and decides which of them belong together.
+func (f *Fleet) compare(ctx context.Context) error {
+	times := make([][]dataset.Measurement, len(f.GPUs))
+	errs := make([]error, len(f.GPUs))
+	var all sync.WaitGroup
+	for i, g := range f.GPUs {
+		all.Go(func() { times[i], errs[i] = f.tryKnown(ctx, g) })
+	}
+	all.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, g := range f.GPUs {
+		if errs[i] != nil {
+			f.setAside(g, errs[i])
+		}
+	}
+	f.chooseKnown(times)
+	if err := f.judge(times); err != nil {
+		return err
+	}
+	if f.end != nil {
+		return f.end
+	}
+	var checks []dataset.Measurement
+	for i, g := range f.GPUs {
+		if g.aside {
+			continue
+		}
+		g.checked = time.Now()
+		for j := range g.known {
+			m := find(times[i], &g.known[j].todo)
+			g.known[j].time = m.Median
+			checks = append(checks, *m)
+		}
+	}
+	return f.store(checks)
+}
+
+// tryKnown times the known kernels on a GPU until enough of them have run. One that the GPU cannot build or run is left
+// out, and so are a few that end the executor's process. It is an error if one is wrong, or faster than possible, or if
+// none runs.
+func (f *Fleet) tryKnown(ctx context.Context, g *GPU) (times []dataset.Measurement, err error) {
+	ran, deaths := 0, 0
+	var last error
+	for _, todo := range f.Known {
+		if ran == knownKernels {
+			break
+		}
+		m, err := g.measureKnown(ctx, todo, true)
+		if deaths++; err != nil && died(err) && deaths < maxCrashes {
+			last = err
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		deaths = 0
+		m.GPU = g.Name
+		switch m.Status {
+		case dataset.OK:
+			ran++
+			if least := g.leastTime(&todo.Problem); m.Median < overPeak*least {
+				return nil, &diag.Error{Kind: diag.Device, Fix: "see to the GPU",
+					What: fmt.Sprintf("%s of %s took %v, and the GPU's peak rate allows %v", m.Label(), m.Problem, m.Median, least)}
+			}
+			times = append(times, m)
+		case dataset.Wrong:
+			return nil, notRight(&m)
+		case dataset.NotBuilt, dataset.Failed, dataset.Timeout:
+			last = notRight(&m)
+		}
+	}
+	if ran == 0 && last == nil {
+		last = diag.Inputf("there is no kernel whose time could be compared").Do("tune or measure other problems")
+	}
+	if ran == 0 {
+		return nil, last
+	}
+	// The first round took the clock out of idle, and loaded code. The second one counts.
+	for i := range times {
+		m, err := g.measureKnown(ctx, times[i], false)
+		if err == nil && m.Status != dataset.OK {
+			err = notRight(&m)
+		}
+		if err != nil {
+			return nil, err
+		}
+		times[i] = m
+	}
+	return times, nil
+}
+
+// leastTime is the time of a problem at the peak rate of its type, 0 if that is unknown.
+func (s *Sweep) leastTime(p *gemm.Problem) unit.Seconds {
+	peak := s.Arch.Describe().PeakFor(p.DType)
+	if !(peak > 0) {
+		return 0
+	}
+	return unit.Seconds(p.Flops() / float64(peak))
+}
+
+// chooseKnown leaves the known kernels that ran on all GPUs that are left.
+func (f *Fleet) chooseKnown(times [][]dataset.Measurement) {
+	for i, g := range f.GPUs {
+		g.known = nil
+		for _, m := range times[i] {
+			everywhere := !g.aside
+			for j, other := range f.GPUs {
+				everywhere = everywhere && (other.aside || find(times[j], &m) != nil)
+			}
+			if everywhere {
+				g.known = append(g.known, knownKernel{todo: dataset.Measurement{Problem: m.Problem, Config: m.Config}})
+			}
+		}
+	}
+}
+
+// find returns the measurement of the same configuration, nil if there is none.
+func find(list []dataset.Measurement, like *dataset.Measurement) *dataset.Measurement {
+	for i := range list {
+		if list[i].Problem == like.Problem && list[i].Config == like.Config {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// judge sets the GPUs aside whose times are not those of the others. What is recorded of the known kernels decides, and
+// otherwise the median of at least three GPUs. Of two that differ, the one that the driver slows down is set aside. If
+// nothing says which of them is right, it is an error.
+func (f *Fleet) judge(times [][]dataset.Measurement) error {
+	gpus := f.healthy()
+	if len(gpus) == 0 {
+		return nil
+	}
+	of := func(g *GPU) []dataset.Measurement { return times[slices.Index(f.GPUs, g)] }
+	ratio := func(g *GPU, to func(k *dataset.Measurement) unit.Seconds) float64 {
+		var ratios []float64
+		for _, k := range g.known {
+			if t := to(&k.todo); t > 0 {
+				ratios = append(ratios, float64(find(of(g), &k.todo).Median/t))
+			}
+		}
+		if ratios == nil {
+			return 1
+		}
+		return stats.Median(ratios)
+	}
+	recorded := func(k *dataset.Measurement) unit.Seconds { return medianOf(f.Data.Checks(), k) }
+	inCommon := func(k *dataset.Measurement) unit.Seconds {
+		var all []dataset.Measurement
+		for _, g := range gpus {
+			all = append(all, of(g)...)
+		}
+		return medianOf(all, k)
+	}
+	others, reference := "the other GPUs", inCommon
+	switch k := gpus[0].known; {
+	case len(k) == 0:
+		return diag.Inputf("no known kernel runs on all GPUs").Do("name GPUs of one kind")
+	case recorded(&k[0].todo) > 0:
+		others, reference = "the recorded ones", recorded
+	case len(gpus) == 2:
+		return f.judgeTwo(gpus[0], gpus[1], ratio(gpus[0], func(k *dataset.Measurement) unit.Seconds {
+			return find(of(gpus[1]), k).Median
+		}), of)
+	}
+	for _, g := range gpus {
+		if r := ratio(g, reference); !within(r) {
+			f.setAside(g, &diag.Error{Kind: diag.Device, Fix: "see what else uses the GPU, and how it is cooled",
+				What: fmt.Sprintf("the times of its known kernels are %.3g times %s", r, others)})
+		}
+	}
+	return nil
+}
+
+// medianOf returns the median of the medians of a kernel's times, 0 without any.
+func medianOf(list []dataset.Measurement, k *dataset.Measurement) unit.Seconds {
+	var all []unit.Seconds
+	for i := range list {
+		if list[i].Status == dataset.OK && list[i].Problem == k.Problem && list[i].Config == k.Config {
+			all = append(all, list[i].Median)
+		}
+	}
+	if all == nil {
+		return 0
+	}
+	return stats.Median(all)
+}
+
+// judgeTwo decides between two GPUs. ratio is the times of a ÷ those of b.
+func (f *Fleet) judgeTwo(a, b *GPU, ratio float64, of func(*GPU) []dataset.Measurement) error {
+	slow, fast := a, b
+	if ratio < 1 {
+		slow, fast, ratio = b, a, 1/ratio
+	}
+	if within(ratio) {
+		return nil
+	}
+	what := fmt.Sprintf("known kernels take %.3g times as long on GPU %s as on GPU %s", ratio, slow.Name, fast.Name)
+	if reasons := slowed(of(slow)); reasons != "" {
+		f.setAside(slow, &diag.Error{Kind: diag.Device, What: what + ": the driver reports " + reasons,
+			Fix: "see how the GPU is cooled"})
+		return nil
+	}
+	return &diag.Error{Kind: diag.Device, What: what + ", and nothing says which of them is right",
+		Fix: "see what else uses them, or name one of them alone"}
+}

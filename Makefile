@@ -22,6 +22,8 @@ CUDA_WHEEL    := nvidia-cuda-runtime==13.0.96
 BIN   := $(CURDIR)/bin
 TOOLS := $(BIN)/tools
 export PATH := $(TOOLS):$(PATH)
+# The linter's cache names files by their paths: that of a deleted checkout with the same content fails this one.
+export GOLANGCI_LINT_CACHE ?= $(HOME)/.cache/golangci-lint$(subst /,-,$(CURDIR))
 
 # Where cuda.h is: CUDA_HOME's or the usual place's toolkit, else the wheel.
 CUDA_HEADER   := $(firstword $(wildcard $(CUDA_HOME)/include/cuda.h /usr/local/cuda/include/cuda.h) $(TOOLS)/cuda-headers/nvidia/cu13/include/cuda.h)

@@ -56,10 +56,12 @@ func untilSignal() (ctx context.Context, stop func()) {
 // A command that was interrupted ends by itself in a few milliseconds, unless it waits for something that does not look
 // at its context: a plugin that does not end, a disk, a terminal that takes no more output, a long computation. Its
 // plugins are then killed, which ends most waits and leaves the command the time to say what it has kept. Then the
-// process exits.
+// process exits, as soon as its one line is written: on a busy machine that can take a while, and where nobody reads
+// stderr it takes for ever.
 const (
-	untilKill = 100 * time.Millisecond
-	untilExit = 150 * time.Millisecond
+	untilKill    = 100 * time.Millisecond
+	untilExit    = 150 * time.Millisecond
+	untilWritten = time.Second
 )
 
 // guard ends an interrupted process that does not end by itself.
@@ -92,16 +94,17 @@ func (g *guard) watch() {
 	if g.endsBefore(interrupted.Add(untilExit)) {
 		return
 	}
+	written := g.done // where the command is writing it
 	if g.reported.CompareAndSwap(false, true) {
-		written := make(chan struct{})
+		written = make(chan struct{})
 		go func() {
 			g.report(interruptedError(g.ctx))
 			close(written)
 		}()
-		select {
-		case <-written:
-		case <-time.After(untilExit - untilKill): // nobody reads stderr
-		}
+	}
+	select {
+	case <-written:
+	case <-time.After(untilWritten): // nobody reads stderr
 	}
 	// Measurements are whole: each is written in one system call, and the next run drops a line that a full disk or the
 	// end of the process cut off.

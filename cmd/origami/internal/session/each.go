@@ -10,9 +10,12 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// chunk is how many problems are asked at once: enough to make a plugin's round trip cheap, few enough to hold a full
-// ranking of each in memory.
-const chunk = 64
+// Problems are asked chunk at once, which makes a plugin's round trip cheap. Whole rankings have thousands of entries
+// each: they are asked few at once, so that the first is written soon and memory does not hold many.
+const (
+	chunk      = 64
+	chunkWhole = 4
+)
 
 // Asked returns the problem that flags describe, and the model to ask about it with the other kernel families.
 func (f *Factory) Asked(ctx context.Context, q *ProblemFlags) (gemm.Problem, ask.Contender, error) {
@@ -47,8 +50,12 @@ func (f *Factory) AskEach(
 	done := make(chan struct{})
 	defer close(done)
 	rows := list.ahead(done)
+	most := chunk
+	if q.Top == 0 {
+		most = chunkWhole
+	}
 	for {
-		part, last := list.chunk(rows)
+		part, last := list.chunk(rows, most)
 		if err := f.askAll(ctx, side, list, part, q, write); err != nil {
 			return err
 		}
@@ -89,15 +96,15 @@ func (p *Problems) ahead(done <-chan struct{}) <-chan problems.Row {
 	return rows
 }
 
-// chunk waits for a row and takes those that have been read behind it: rows that come slowly are answered one by one.
-// It ends with a row that is no problem, which it returns too.
-func (p *Problems) chunk(rows <-chan problems.Row) (part []problems.Problem, last problems.Row) {
+// chunk waits for a row and takes those that have been read behind it, up to most: rows that come slowly are answered
+// one by one. It ends with a row that is no problem, which it returns too.
+func (p *Problems) chunk(rows <-chan problems.Row, most int) (part []problems.Problem, last problems.Row) {
 	for r := range rows {
 		p.reached = r.Share
 		if r.Bad != nil || r.End != nil {
 			return part, r
 		}
-		if part = append(part, r.Problem); len(part) == chunk || len(rows) == 0 {
+		if part = append(part, r.Problem); len(part) == most || len(rows) == 0 {
 			break
 		}
 	}

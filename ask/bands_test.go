@@ -46,7 +46,7 @@ func TestBands(t *testing.T) {
 	wgmma, library := openH200(t, "wgmma"), openH200(t, "library")
 	space := arch.Space{Kernel: "wgmma"}
 	for _, nk := range [][2]int{{4608, 3584}, {1000, 712}} {
-		const low, high = 3, 900
+		const low, high = 3, 300
 		bands, err := ask.BandsOf(t.Context(), wgmma, space, layer(high, nk[0], nk[1]), low, library)
 		if err != nil {
 			t.Fatal(err)

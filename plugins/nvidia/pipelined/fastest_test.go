@@ -6,6 +6,7 @@ package pipelined_test
 
 import (
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -33,6 +34,9 @@ func TestFastestAreThoseOfAllEstimates(t *testing.T) {
 			problems = append(problems, nvtest.RandomProblem(rng))
 		}
 		for i, p := range problems {
+			if (n+i)%2 != 0 && os.Getenv("ORIGAMI_TEST_ALL") != "1" {
+				continue // devices differ in numbers alone
+			}
 			for _, family := range a.Describe().Kernels {
 				list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: family})
 				if err != nil {

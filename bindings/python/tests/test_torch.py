@@ -78,6 +78,32 @@ class Operators(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "give sizes of at least 1"):
             og.prepare(torch.nn.Linear(4, 4), m=range(0, 4))
 
+    def test_a_module_uses_linear(self):
+        class Other(torch.nn.Linear):
+            pass
+
+        model = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU(), Other(4, 4), torch.nn.Linear(4, 2, bias=False))
+        x, names = torch.randn(3, 8), list(model.state_dict())
+        want = model(x)
+        self.assertEqual(og.use(model), [])
+        self.assertEqual([type(one) for one in model], [og.Linear, torch.nn.ReLU, Other, og.Linear])
+        torch.testing.assert_close(model(x), want, rtol=0, atol=0)
+        calls = []
+        with mock.patch.object(_ops, "linear", lambda *x: (calls.append(x), F.linear(*x))[1]):
+            model(x)
+            self.assertEqual(len(calls), 0)  # its weights get gradients
+            with torch.no_grad():
+                model(x)
+            self.assertEqual(len(calls), 2)
+        for grad in (True, False):
+            with torch.set_grad_enabled(grad):
+                torch.testing.assert_close(torch.compile(model, backend="eager")(x), want, rtol=0, atol=0)
+        self.assertEqual(list(model.state_dict()), names)
+        og.restore(model)
+        self.assertEqual([type(one) for one in model], [torch.nn.Linear, torch.nn.ReLU, Other, torch.nn.Linear])
+        self.assertEqual(og.use(model, m=range(1, 9)), [])  # on no GPU, cuBLAS's or not
+        self.assertNotIn(og.Linear, map(type, model))
+
     def test_prepare_without_a_gpu(self):
         og.clear()
         self.assertEqual(og.prepare(torch.nn.Linear(64, 64), m=range(1, 9)), [])

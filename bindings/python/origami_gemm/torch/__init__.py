@@ -2,7 +2,7 @@
 
     import origami_gemm.torch as og
     y = og.linear(x, weight, bias, activation="gelu")     # in place of torch.nn.functional.linear and gelu
-    og.prepare(module, m=range(1, 4097))                  # compile ahead; optional
+    og.use(module, m=range(1, 4097))                      # every nn.Linear of a module, compiled ahead
 
 On a Hopper GPU (H100, H200), a product runs on the kernel that the model picks for it, or on cuBLAS where the model
 predicts that to be faster. Everything else, and everything whose kernel is not compiled yet, runs on PyTorch's own
@@ -10,6 +10,6 @@ operators: explain() says what and why. docs/torch.md says more.
 """
 
 from origami_gemm.torch._ops import addmm, bmm, linear, mm, scaled_mm
-from origami_gemm.torch._prepare import Row, clear, explain, prepare, wait
+from origami_gemm.torch._prepare import Linear, Row, clear, explain, prepare, restore, use, wait
 
-__all__ = ["Row", "addmm", "bmm", "clear", "explain", "linear", "mm", "prepare", "scaled_mm", "wait"]
+__all__ = ["Linear", "Row", "addmm", "bmm", "clear", "explain", "linear", "mm", "prepare", "restore", "scaled_mm", "use", "wait"]

@@ -62,6 +62,36 @@ def prepare(module: torch.nn.Module | torch.Tensor, m: range | tuple[int, int], 
     return [row for key in layers for row in _rows(registry.layer(key))]
 
 
+class Linear(torch.nn.Linear):
+    """A torch.nn.Linear that calls linear(), and PyTorch's own operator where its weight gets a gradient: a step of
+    training has no CUDA graph, and the host takes longer for our operators than the GPU gains."""
+
+    def forward(self, input):
+        if torch.is_grad_enabled() and self.weight.requires_grad:
+            return super().forward(input)
+        return _ops.linear(input, self.weight, self.bias)
+
+
+def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, verify: bool = True) -> list[Row]:
+    """Makes each torch.nn.Linear of a module call linear() where no gradients are asked for, also under torch.compile.
+    Weights, names and state_dict stay. With m, it prepares and measures the layers as prepare() does, and leaves those
+    alone that PyTorch's own operator computes at every M."""
+    rows = [] if m is None else prepare(module, m, verify=verify)
+    ours = {row.layer for row in rows if row.kernel}
+    for one in module.modules():
+        if type(one) is torch.nn.Linear and (
+                m is None or str(key_of_weight(one.weight, one.bias is not None, "")) in ours):
+            one.__class__ = Linear
+    return rows
+
+
+def restore(module: torch.nn.Module) -> None:
+    """Undoes use()."""
+    for one in module.modules():
+        if type(one) is Linear:
+            one.__class__ = torch.nn.Linear
+
+
 def key_of_weight(weight, bias, activation):
     """The layer of a weight, as linear() finds it, or the reason why no kernel computes it."""
     if not weight.is_cuda:

@@ -1,0 +1,225 @@
+"""Whole models with og.use() beside torch.compile alone, on a Hopper GPU. OUT=folder python3 measure.py"""
+import copy, json, math, os, statistics, sys, tempfile, time
+HERE = os.path.dirname(os.path.abspath(__file__))
+os.environ.setdefault("ORIGAMI_LIB", os.path.join(HERE, "liborigami.so"))
+os.environ.setdefault("XDG_CACHE_HOME", tempfile.mkdtemp())
+sys.path.insert(0, HERE)
+import torch
+import torch.nn.functional as F
+import origami_gemm.torch as og
+OUT, START = os.environ.get("OUT", "."), time.time()
+MOST = float(os.environ.get("SECONDS_MOST", 470))
+ROUNDS = 15
+torch.manual_seed(1)
+
+
+class Norm(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return F.rms_norm(x, x.shape[-1:], self.weight)
+
+
+class Decoder(torch.nn.Module):
+    """A layer of Qwen2 or Llama. Decoding, each of T sequences has one new token and a cache of 256; otherwise one
+    sequence has T tokens. Rotary embeddings are left out."""
+
+    def __init__(self, width, hidden, heads, kv, bias):
+        super().__init__()
+        self.heads, self.kv, self.size = heads, kv, width // heads
+        line = lambda i, o, b=False: torch.nn.Linear(i, o, bias=b)
+        self.norm1, self.norm2 = Norm(width), Norm(width)
+        self.qkv, self.out = line(width, (heads + 2 * kv) * self.size, bias), line(width, width)
+        self.gate_up, self.down = line(width, 2 * hidden), line(hidden, width)
+
+    def forward(self, x, cache):
+        t = x.shape[0]
+        q, k, v = self.qkv(self.norm1(x)).split([self.heads * self.size, self.kv * self.size, self.kv * self.size], 1)
+        if cache is None:
+            q, k, v = (y.view(1, t, -1, self.size).transpose(1, 2) for y in (q, k, v))
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        else:
+            q, k, v = (y.view(t, -1, 1, self.size) for y in (q, k, v))
+            k, v = torch.cat([cache, k], 2), torch.cat([cache, v], 2)
+            y = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+        x = x + self.out(y.transpose(1, 2).reshape(t, -1))
+        gate, up = self.gate_up(self.norm2(x)).chunk(2, 1)
+        return x + self.down(F.silu(gate) * up)
+
+
+class Encoder(torch.nn.Module):
+    """A layer of BERT or of a vision transformer."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)
+        self.qkv, self.out = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+        self.up, self.down = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
+
+    def forward(self, x, causal=False):
+        b, t, width = x.shape
+        q, k, v = self.qkv(self.norm1(x)).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        x = x + self.out(y.transpose(1, 2).reshape(b, t, width))
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+
+class Stack(torch.nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(layers)
+
+    def forward(self, x, extra):
+        for layer in self.layers:
+            x = layer(x, extra)
+        return x
+
+
+def cases():
+    qwen = lambda: Stack(Decoder(3584, 18944, 28, 4, True) for _ in range(6))
+    llama = lambda: Stack(Decoder(4096, 14336, 32, 8, False) for _ in range(6))
+    for name, make, kv, size in (("Qwen2-7B, 6 layers", qwen, 4, 128), ("Llama 3 8B, 6 layers", llama, 8, 128)):
+        for t in (1, 16, 64, 128, 3000):
+            width = 3584 if "Qwen" in name else 4096
+            yield f"{name}, {t} tokens", make, lambda t=t, w=width, kv=kv, size=size: (
+                torch.randn(t, w), None if t == 3000 else torch.randn(t, kv, 256, size)), t, False
+    yield ("BERT-large, 8 x 384", lambda: Stack(Encoder(1024, 16) for _ in range(24)),
+           lambda: (torch.randn(8, 384, 1024), False), 8 * 384, False)
+    yield ("ViT-L, 16 x 256", lambda: Stack(Encoder(1024, 16) for _ in range(24)),
+           lambda: (torch.randn(16, 256, 1024), False), 16 * 256, False)
+    yield ("GPT-2 large training, 2 x 1024", lambda: Stack(Encoder(1280, 20) for _ in range(12)),
+           lambda: (torch.randn(2, 1024, 1280), True), 2 * 1024, True)
+
+
+def graph(step):
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.synchronize()
+    g = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(g):
+        step()
+    return g
+
+
+def seconds(run, times):
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(times):
+        run()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / times / 1e3
+
+
+def stepper(model, x, extra, training):
+    if not training:
+        return lambda: model(x, extra)
+    def step():
+        for p in model.parameters():
+            p.grad = None
+        model(x, extra).float().square().mean().backward()
+    return step
+
+
+def shares(run):
+    """What our kernels and cuBLAS's take of the time of all kernels."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as p:
+        run()
+        torch.cuda.synchronize()
+    ours = cublas = rest = 0.0
+    for e in p.key_averages():
+        t = e.self_device_time_total
+        if e.key.startswith("wgmma_"):
+            ours += t
+        elif any(part in e.key for part in ("gemm", "nvjet", "cutlass", "gemv", "splitK", "cublas")) and "fmha" not in e.key:
+            cublas += t
+        else:
+            rest += t
+    return {"ours": ours / (ours + cublas + rest), "cublas": cublas / (ours + cublas + rest)}
+
+
+def off(got, want):
+    return float((got.detach().double() - want).norm() / want.norm())
+
+
+def runner(model, kind, x, extra, m, training):
+    """A step, its first call's seconds, and what the layers run on."""
+    begin = time.time()
+    og.restore(model)
+    if kind != "plain":
+        og.use(model, m=(m, m), verify=kind == "verified")
+    kernels = [f"{r.layer}: {r.kernel or r.why}" for r in og.explain() if r.m_low]
+    torch._dynamo.reset()
+    compiled = torch.compile(model)
+    step = stepper(compiled, x, extra, training)
+    step()
+    torch.cuda.synchronize()
+    first = time.time() - begin
+    for _ in range(3):
+        step()
+    og.wait()  # the products of the gradients
+    for _ in range(3):
+        step()
+    torch.cuda.synchronize()
+    return compiled, step, first, kernels
+
+
+def measure(name, make, inputs, m, training):
+    og.clear()
+    model = make().to("cuda", torch.bfloat16)
+    x, extra = (y.to("cuda", torch.bfloat16) if torch.is_tensor(y) else y for y in inputs())
+    row, runs = {"model": name, "m": m}, {}
+    with torch.no_grad():
+        want = copy.deepcopy(model).double()(x.double(), extra.double() if torch.is_tensor(extra) else extra)
+    torch.cuda.empty_cache()
+    kinds = ("plain", "ours", "verified")
+    with torch.set_grad_enabled(training):
+        times = {kind: [] for kind in kinds}
+        for kind in kinds:
+            compiled, step, first, kernels = runner(model, kind, x, extra, m, training)
+            error = off(compiled(x, extra), want)
+            if training:
+                runs[kind] = step
+                for _ in range(5):
+                    times[kind].append(seconds(step, 10))
+            else:
+                g = graph(step)  # keeps its buffers, and runs what it was captured with
+                runs[kind] = g.replay
+            row[kind] = {"first": first, "error": error, "kernels": kernels, "shares": shares(runs[kind])}
+        if not training:
+            number = max(3, int(0.02 / seconds(runs["plain"], 3)))
+            for _ in range(ROUNDS):
+                for kind, run in runs.items():
+                    times[kind].append(seconds(run, number))
+        for kind in kinds:
+            row[kind]["seconds"] = statistics.median(times[kind])
+            row[kind]["ratio"] = row[kind]["seconds"] / row["plain"]["seconds"]
+    return row
+
+
+rows = [{"device": torch.cuda.get_device_name(0), "torch": torch.__version__, "cuda": torch.version.cuda}]
+for case in cases():
+    if time.time() - START > MOST:
+        rows.append({"model": case[0], "left out": "no time"})
+    else:
+        try:
+            rows.append(measure(*case))
+        except Exception as e:  # the others go on
+            rows.append({"model": case[0], "failed": f"{type(e).__name__}: {e}"[:600]})
+        torch.cuda.empty_cache()
+    print(rows[-1]["model"], rows[-1].get("failed", ""), *(
+        f"| {k}: ratio {v['ratio']:.3f} first {v['first']:.1f} s error {v['error']:.5f} shares {v['shares']}"
+        for k, v in rows[-1].items() if isinstance(v, dict)), flush=True)
+    with open(os.path.join(OUT, "result.json"), "w") as f:
+        json.dump(rows, f, indent=1)
+for kind in ("ours", "verified"):
+    ratios = [r[kind]["ratio"] for r in rows if kind in r]
+    if ratios:
+        print(kind, math.exp(statistics.fmean(map(math.log, ratios))), min(ratios), max(ratios))

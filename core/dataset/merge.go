@@ -52,8 +52,8 @@ type part struct {
 // Merge puts data sets together. The result depends on what they have, not on their order, and merging it again with
 // any of them changes nothing.
 //
-// What belongs together has the same conditions and driver: those that most measurements have, or those of into, which
-// earlier merges made, if it is not nil. Then the kernels that several have say whether their GPUs are equally fast.
+// Measurements belong together if they have the same conditions and driver: those of into, which earlier merges made,
+// or without it those that most measurements have. Then the kernels that several have say whether their GPUs are equally fast.
 // What differs is set apart. It is an error if nothing says which of two is right, or if kernels of one name are not
 // the same.
 func Merge(name string, into *Dataset, others []*Dataset) (*Merged, error) {
@@ -367,7 +367,7 @@ func (out *Merged) combine(parts []part) error {
 	return nil
 }
 
-// place is where a library stands among those of all data sets, and before all of them what is no library.
+// place is the position of a library among those of all data sets. Data that is of no library comes first.
 func place(libraries []string, name string) int {
 	if name == "" {
 		return -1

@@ -181,7 +181,7 @@ func (f *Fleet) Wait(ctx context.Context) ([]Outcome, error) {
 	}
 }
 
-// work does what there is to do until the context ends or the GPU is set aside.
+// work does jobs until the context ends or the GPU is set aside.
 func (g *GPU) work(ctx context.Context) {
 	f := g.fleet
 	for {

@@ -303,8 +303,8 @@ func find(list []dataset.Measurement, like *dataset.Measurement) *dataset.Measur
 	return nil
 }
 
-// judge sets the GPUs aside whose times are not those of the others. What is recorded of the known kernels decides, and
-// otherwise the median of at least three GPUs. Of two that differ, the one that the driver slows down is set aside. If
+// judge sets the GPUs aside whose times differ from the others'. They are compared with the recorded times of the known
+// kernels, or without these with the median of at least three GPUs. Of two that differ, the one that the driver slows down is set aside. If
 // nothing says which of them is right, it is an error.
 func (f *Fleet) judge(times [][]dataset.Measurement) error {
 	gpus := f.healthy()
@@ -366,7 +366,7 @@ func medianOf(list []dataset.Measurement, k *dataset.Measurement) unit.Seconds {
 	return stats.Median(all)
 }
 
-// judgeTwo decides between two GPUs. ratio is the times of a ÷ those of b.
+// judgeTwo decides between two GPUs. ratio is a's times ÷ b's.
 func (f *Fleet) judgeTwo(a, b *GPU, ratio float64, of func(*GPU) []dataset.Measurement) error {
 	slow, fast := a, b
 	if ratio < 1 {

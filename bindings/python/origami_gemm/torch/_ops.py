@@ -249,7 +249,7 @@ for _name, _fake in (("mm", _mm), ("bmm", _bmm), ("linear", _fake_linear), ("add
 _ops = torch.ops.origami_gemm
 
 
-# Gradients: those of PyTorch's own operators. scaled_mm has none there either.
+# Gradients are those of PyTorch's own operators. scaled_mm has none, as in PyTorch.
 
 def _save(ctx, inputs, output):
     ctx.save_for_backward(*(x for x in inputs if isinstance(x, Tensor)))

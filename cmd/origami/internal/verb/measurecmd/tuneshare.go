@@ -13,8 +13,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// takePart leaves the sizes of the shard. The known kernels are those of the whole work, so that all shards time the
-// same ones.
+// takePart keeps the sizes of this shard. The known kernels come from the whole work, so that all shards time the same
+// ones.
 func (s *tuning) takePart() error {
 	sizes := s.plan.Sizes
 	list, costs := make([]gemm.Problem, len(sizes)), make([]unit.Seconds, len(sizes))

@@ -53,9 +53,9 @@ type part struct {
 // any of them changes nothing.
 //
 // Measurements belong together if they have the same conditions and driver: those of into, which earlier merges made,
-// or without it those that most measurements have. Then the kernels that several have say whether their GPUs are equally fast.
-// What differs is set apart. It is an error if nothing says which of two is right, or if kernels of one name are not
-// the same.
+// or without it those that most measurements have. Then the kernels that several have say whether their GPUs are
+// equally fast. What differs is set apart. It is an error if nothing says which of two is right, or if kernels of one
+// name are not the same.
 func Merge(name string, into *Dataset, others []*Dataset) (*Merged, error) {
 	var parts []part
 	if into != nil && into.Len() > 0 {

@@ -22,25 +22,15 @@ import (
 // No kernel is compiled or run again automatically. Other kernels of the old process, and other calls that were in
 // progress, fail with exec.ErrKernelLost. The process ends when the last executor of the plugin is closed.
 func (h *Host) Executor(ctx context.Context, name string) (exec.Executor, error) {
-	if h.ctx.Err() != nil {
-		return nil, errClosed
-	}
 	f, err := h.findExecutor(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.program.running(ctx); err != nil {
-		return nil, err
-	}
-	conn := f.program.executor()
-	return &executor{wire.NewClient(f.info.Name, conn).Executor(), conn}, nil
+	return f.program.open(ctx, f.info.Name)
 }
 
 // OwnExecutor is Executor in a process that no other executor uses. What ends it leaves the others alone.
 func (h *Host) OwnExecutor(ctx context.Context, name string) (exec.Executor, error) {
-	if h.ctx.Err() != nil {
-		return nil, errClosed
-	}
 	f, err := h.findExecutor(ctx, name)
 	if err != nil {
 		return nil, err
@@ -49,11 +39,16 @@ func (h *Host) OwnExecutor(ctx context.Context, name string) (exec.Executor, err
 	h.mu.Lock()
 	h.own = append(h.own, p)
 	h.mu.Unlock()
+	return p.open(ctx, f.info.Name)
+}
+
+// open starts the program, if it does not run, and returns its executor. plugin is the name that errors have.
+func (p *program) open(ctx context.Context, plugin string) (exec.Executor, error) {
 	if _, err := p.running(ctx); err != nil {
 		return nil, err
 	}
 	conn := p.executor()
-	return &executor{wire.NewClient(f.info.Name, conn).Executor(), conn}, nil
+	return &executor{wire.NewClient(plugin, conn).Executor(), conn}, nil
 }
 
 // again returns the same program without a process.
@@ -68,6 +63,9 @@ func (p *program) executor() *executorConn {
 }
 
 func (h *Host) findExecutor(ctx context.Context, name string) (*found, error) {
+	if h.ctx.Err() != nil {
+		return nil, errClosed
+	}
 	if name != "" {
 		f, err := h.called(ctx, name)
 		switch {

@@ -189,11 +189,12 @@ func (g *GPU) work(ctx context.Context) {
 		if !ok {
 			return
 		}
-		err := g.confirm
+		do := g.confirm
 		if len(jobs) > 0 {
-			err = func(ctx context.Context) error { return g.run(ctx, jobs) }
+			do = func(ctx context.Context) error { return g.run(ctx, jobs) }
 		}
-		if err := err(ctx); err != nil && !f.failed(ctx, g, err) {
+		if err := do(ctx); err != nil {
+			f.failed(ctx, g, err)
 			return
 		}
 	}
@@ -358,14 +359,14 @@ func (f *Fleet) store(ms []dataset.Measurement) error {
 	return nil
 }
 
-// failed deals with what ended a GPU's work, and reports whether it goes on.
-func (f *Fleet) failed(ctx context.Context, g *GPU, err error) bool {
+// failed deals with what ended a GPU's work.
+func (f *Fleet) failed(ctx context.Context, g *GPU, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	stored := (*keepError)(nil)
 	switch kind := diag.KindOf(err); {
 	case ctx.Err() != nil:
-		return false
+		return
 	case errors.As(err, &stored):
 		f.end = stored.error
 	case kind != diag.Plugin && kind != diag.Device:
@@ -374,7 +375,6 @@ func (f *Fleet) failed(ctx context.Context, g *GPU, err error) bool {
 		f.setAside(g, err)
 	}
 	f.changed.Broadcast()
-	return false
 }
 
 // setAside takes the work of a GPU from it and gives it to the others. The caller holds the fleet.

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,15 +53,7 @@ func KnownFrom(list []dataset.Measurement, predicted []unit.Seconds) []dataset.M
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch x, y := distance(a), distance(b); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(distance(a), distance(b)) })
 	const most = 8 // some may not run on a GPU
 	known := make([]dataset.Measurement, 0, most)
 	for _, i := range order[:min(most, len(order))] {
@@ -126,10 +119,7 @@ func within(ratio float64) bool { return ratio < 1+offBy && ratio > 1-offBy }
 func (g *GPU) timeKnown(ctx context.Context) (checks []dataset.Measurement, ratio float64, err error) {
 	var ratios []float64
 	for _, k := range g.known {
-		m, err := g.measureKnown(ctx, k.todo, false)
-		if err == nil && m.Status != dataset.OK {
-			err = notRight(&m)
-		}
+		m, err := g.again(ctx, k.todo)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -137,6 +127,15 @@ func (g *GPU) timeKnown(ctx context.Context) (checks []dataset.Measurement, rati
 		checks, ratios = append(checks, m), append(ratios, float64(m.Median/k.time))
 	}
 	return checks, stats.Median(ratios), nil
+}
+
+// again times a known kernel that has run before. It is an error if it has no time now.
+func (g *GPU) again(ctx context.Context, todo dataset.Measurement) (dataset.Measurement, error) {
+	m, err := g.measureKnown(ctx, todo, false)
+	if err == nil && m.Status != dataset.OK {
+		err = notRight(&m)
+	}
+	return m, err
 }
 
 func notRight(m *dataset.Measurement) error {
@@ -256,14 +255,9 @@ func (f *Fleet) tryKnown(ctx context.Context, g *GPU) (times []dataset.Measureme
 	}
 	// The first round took the clock out of idle, and loaded code. The second one counts.
 	for i := range times {
-		m, err := g.measureKnown(ctx, times[i], false)
-		if err == nil && m.Status != dataset.OK {
-			err = notRight(&m)
-		}
-		if err != nil {
+		if times[i], err = g.again(ctx, times[i]); err != nil {
 			return nil, err
 		}
-		times[i] = m
 	}
 	return times, nil
 }
@@ -304,8 +298,8 @@ func find(list []dataset.Measurement, like *dataset.Measurement) *dataset.Measur
 }
 
 // judge sets the GPUs aside whose times differ from the others'. They are compared with the recorded times of the known
-// kernels, or without these with the median of at least three GPUs. Of two that differ, the one that
-// the driver slows down is set aside. If nothing says which of them is right, it is an error.
+// kernels, or without these with the median of at least three GPUs. Of two that differ, the one that the driver slows down
+// is set aside. If nothing says which of them is right, it is an error.
 func (f *Fleet) judge(times [][]dataset.Measurement) error {
 	gpus := f.healthy()
 	if len(gpus) == 0 {

@@ -29,15 +29,9 @@ func NewFleet(
 		return store.Sync()
 	}
 	for _, g := range gpus {
-		g.RetryFailed = retryFailed
-		Watch(g.Sweep, bar, nil)
+		g.RetryFailed, g.Retry = retryFailed, retrying(bar)
 	}
-	f.Done = func(m dataset.Measurement) {
-		done(m)
-		if why, worth := LeftOut(&m); worth {
-			bar.Warn(why)
-		}
-	}
+	f.Done = telling(bar, done)
 	f.Aside = func(g *measure.GPU, why error) {
 		bar.Warn(fmt.Sprintf("GPU %s is set aside, and others do its work: %s", g.Name, diag.Line(why)))
 	}

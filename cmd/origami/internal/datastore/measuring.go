@@ -69,18 +69,25 @@ func LeftOut(m *dataset.Measurement) (string, bool) {
 	return fmt.Sprintf("%s of %s is left out: %s: %s", m.Label(), m.Problem, Words(m.Status), m.Detail), true
 }
 
-// Watch has a sweep tell a bar what is left out and repeated, and done, if it is set, of each measurement.
+// Watch has a sweep tell a bar what is left out and repeated, and done of each measurement.
 func Watch(sweep *measure.Sweep, bar *table.Bar, done func(dataset.Measurement)) {
-	sweep.Done = func(m dataset.Measurement) {
-		if done != nil {
-			done(m)
-		}
+	sweep.Done, sweep.Retry = telling(bar, done), retrying(bar)
+}
+
+// retrying tells a bar what is repeated.
+func retrying(bar *table.Bar) func(err error, wait time.Duration, attempt, of int) {
+	return func(err error, wait time.Duration, attempt, of int) {
+		bar.Warn(session.Retrying(err, wait, attempt, of))
+	}
+}
+
+// telling tells a bar what is left out, and done of each measurement.
+func telling(bar *table.Bar, done func(dataset.Measurement)) func(dataset.Measurement) {
+	return func(m dataset.Measurement) {
+		done(m)
 		if why, worth := LeftOut(&m); worth {
 			bar.Warn(why)
 		}
-	}
-	sweep.Retry = func(err error, wait time.Duration, attempt, of int) {
-		bar.Warn(session.Retrying(err, wait, attempt, of))
 	}
 }
 

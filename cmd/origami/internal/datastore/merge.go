@@ -15,8 +15,9 @@ import (
 	"github.com/origami-gemm/origami/sdk/durable"
 )
 
-// tuneMark is the file of a folder that has not all candidates of its problems, as tune leaves it.
-const tuneMark = "tune.json"
+// TuneFile is the file of a folder of measurements that says what tuning made of them. It marks a folder that lacks
+// some candidates.
+const TuneFile = "tune.json"
 
 // Merging says what became of the folders that were merged.
 type Merging struct {
@@ -80,13 +81,19 @@ func Merge(ctx context.Context, into string, folders []string) (_ *Merging, err 
 }
 
 func marked(folder string) bool {
-	_, err := os.Stat(filepath.Join(folder, tuneMark))
+	_, err := os.Stat(filepath.Join(folder, TuneFile))
 	return err == nil
+}
+
+// described reports whether a folder is a data set, as far as can be seen.
+func described(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, dataset.DescriptionFile))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // before reads what is in the folder that is merged into, nil if it is no data set yet.
 func before(ctx context.Context, into string) (*dataset.Dataset, error) {
-	if _, err := os.Stat(filepath.Join(into, dataset.DescriptionFile)); errors.Is(err, fs.ErrNotExist) {
+	if !described(into) {
 		return nil, nil
 	}
 	for _, pattern := range []string{"*.jsonl", "*.jsonl.gz", "times*.csv", "times*.csv.gz"} {
@@ -119,7 +126,7 @@ func (out *Merging) write(into string, old *dataset.Dataset, others []*dataset.D
 		}
 	}
 	if partial && !marked(into) {
-		if err := durable.Write(filepath.Join(into, tuneMark), 0o644, []byte("{\"tune\":1}\n")); err != nil {
+		if err := durable.Write(filepath.Join(into, TuneFile), 0o644, []byte("{\"tune\":1}\n")); err != nil {
 			return unwritable(into, err)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -130,9 +129,9 @@ func readShard(folder string) (*shardState, error) {
 	return &s, nil
 }
 
-// addMerged adds the measurements of the folder above to those of a shard, if it has any.
+// addMerged adds what earlier merges left in folder to the measurements of a shard in own.
 func addMerged(ctx context.Context, data *dataset.Dataset, folder, own string) error {
-	if _, err := os.Stat(filepath.Join(folder, dataset.DescriptionFile)); errors.Is(err, fs.ErrNotExist) {
+	if !described(folder) {
 		return nil
 	}
 	merged, _, err := dataset.Recover(folder, Files(ctx, folder))

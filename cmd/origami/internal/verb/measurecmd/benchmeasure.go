@@ -25,25 +25,28 @@ type group struct {
 	data     *dataset.Dataset
 }
 
-// measure measures the problems on the executor's device. It returns the data set of each kernel family, as its folder
-// then holds it.
+// measure measures the problems, or a shard of them, on the executor's device or on several. It returns the data set of
+// each kernel family, as its folder then holds it.
 func (o *BenchOptions) measure(
 	ctx context.Context, a arch.Architecture, list []problems.Problem,
 ) (groups []group, err error) {
-	if o.Share.On() {
-		return o.measureShared(ctx, a, list)
+	shard, err := o.Share.Part(o.Factory.Getenv)
+	if err != nil {
+		return nil, err
 	}
-	sweep, memory, err := o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2)
+	gpus, memory, err := o.gpus(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		if closed := sweep.Executor.Close(); err == nil {
-			err = closed
+		for _, g := range gpus {
+			if closed := g.Executor.Close(); err == nil {
+				err = closed
+			}
 		}
 	}()
-	sweep.Data.Source = fmt.Sprintf("origami bench --executor %s", o.Executor)
-	families, err := o.Factory.FamiliesToMeasure(ctx, sweep)
+	gpus[0].Data.Source = "origami bench --executor " + o.Executor
+	families, err := o.Factory.FamiliesToMeasure(ctx, gpus[0].Sweep)
 	if err != nil {
 		return nil, err
 	}
@@ -52,16 +55,21 @@ func (o *BenchOptions) measure(
 	}
 	for i := range groups {
 		g := &groups[i]
-		of := ofFamily(sweep, g.kernel)
-		folder, fitting := o.place(g, of.Data.Conditions, families[0], memory)
-		if err := o.fill(ctx, of, folder, fitting); err != nil {
-			return nil, err
+		of := make([]*measure.GPU, len(gpus))
+		for j, gpu := range gpus {
+			of[j] = &measure.GPU{Name: gpu.Name, Sweep: ofFamily(gpu.Sweep, g.kernel)}
 		}
-		if g.data, err = dataset.Read(folder, datastore.Files(ctx, folder)); err != nil {
+		folder, fitting := o.place(g, of[0].Data.Conditions, families[0], memory)
+		if o.Share.On() {
+			err = o.fillShared(ctx, g, of, shard, folder, fitting)
+		} else if err = o.fill(ctx, of[0].Sweep, folder, fitting); err == nil {
+			g.data, err = dataset.Read(folder, datastore.Files(ctx, folder))
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	return groups, nil
+	return slices.DeleteFunc(groups, func(g group) bool { return len(g.problems) == 0 }), nil
 }
 
 // place returns the folder of a group, and its problems that fit into the device's memory.

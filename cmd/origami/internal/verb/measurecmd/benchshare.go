@@ -3,7 +3,6 @@ package measurecmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -20,50 +19,13 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// measureShared measures the problems, or a shard of them, with several GPUs.
-func (o *BenchOptions) measureShared(
-	ctx context.Context, a arch.Architecture, list []problems.Problem,
-) (groups []group, err error) {
-	shard, err := o.Share.Part(o.Factory.Getenv)
-	if err != nil {
-		return nil, err
+// gpus returns a sweep on the executor's device, or on those that the work is shared by. The caller closes the executors.
+func (o *BenchOptions) gpus(ctx context.Context, a arch.Architecture) (_ []*measure.GPU, memory unit.Bytes, err error) {
+	if o.Share.On() {
+		return o.Factory.Sweeps(ctx, a, o.Executor, o.Share.GPUs, o.WarmL2)
 	}
-	gpus, memory, err := o.Factory.Sweeps(ctx, a, o.Executor, o.Share.GPUs, o.WarmL2)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		for _, g := range gpus {
-			err = errors.Join(err, g.Executor.Close())
-		}
-	}()
-	gpus[0].Data.Source = "origami bench --executor " + o.Executor
-	families, err := o.Factory.FamiliesToMeasure(ctx, gpus[0].Sweep)
-	if err != nil {
-		return nil, err
-	}
-	if groups, err = byFamily(ctx, a, families, list); err != nil {
-		return nil, err
-	}
-	for i := range groups {
-		g := &groups[i]
-		of := make([]*measure.GPU, len(gpus))
-		for j, gpu := range gpus {
-			of[j] = &measure.GPU{Name: gpu.Name, Sweep: ofFamily(gpu.Sweep, g.kernel)}
-		}
-		of[0].Data.Source = gpus[0].Data.Source
-		folder, fitting := o.place(g, of[0].Data.Conditions, families[0], memory)
-		if err := o.fillShared(ctx, g, of, shard, folder, fitting); err != nil {
-			return nil, err
-		}
-	}
-	return slices.DeleteFunc(groups, func(g group) bool { return len(g.problems) == 0 }), nil
-}
-
-// ranked is a problem with what its candidates cost to measure.
-type ranked struct {
-	problems.Problem
-	cost unit.Seconds
+	sweep, memory, err := o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2)
+	return []*measure.GPU{{Sweep: sweep}}, memory, err
 }
 
 // fillShared measures the candidates of a shard's problems that its folder, and the folder that shards are merged into,
@@ -71,13 +33,11 @@ type ranked struct {
 func (o *BenchOptions) fillShared(
 	ctx context.Context, g *group, gpus []*measure.GPU, shard measure.Shard, folder string, list []problems.Problem,
 ) (err error) {
-	all := make([]ranked, len(list))
 	costs := make([]unit.Seconds, len(list))
 	var bests []dataset.Measurement
 	var predicted []unit.Seconds
 	clock := gpus[0].Arch.Describe().Clock
 	for i, p := range list {
-		all[i].Problem = p
 		entries, err := selector.RankOne(ctx, gpus[0].Arch, p.Problem, selector.Request{Space: gpus[0].Space})
 		if err != nil && diag.KindOf(err) != diag.Input {
 			return err
@@ -85,24 +45,20 @@ func (o *BenchOptions) fillShared(
 		for _, e := range entries {
 			costs[i] += measure.Cost(e.Estimate.Cycles.At(clock))
 		}
-		if all[i].cost = costs[i]; len(entries) > 0 {
+		if len(entries) > 0 {
 			bests = append(bests, dataset.Measurement{Problem: p.Problem, Config: entries[0].Config})
 			predicted = append(predicted, entries[0].Estimate.Cycles.At(clock))
 		}
 	}
-	shapes := problems.Shapes(list)
-	work := datastore.Work(fmt.Sprintf("bench %s %v", g.kernel, gpus[0].Space), shapes)
-	mine := make([]ranked, 0, len(all))
-	for _, i := range shard.Part(costs) {
-		mine = append(mine, all[i])
-	}
+	work := datastore.Work(fmt.Sprintf("bench %s %v", g.kernel, gpus[0].Space), problems.Shapes(list))
+	mine := shard.Part(costs)
 	if g.problems = nil; len(mine) == 0 {
 		o.Factory.Streams.Note(fmt.Sprintf("%d problems are fewer than the parts of --shard %s: it has none", len(list),
 			shard))
 		return nil
 	}
-	for _, r := range mine {
-		g.problems = append(g.problems, r.Problem)
+	for _, i := range mine {
+		g.problems = append(g.problems, list[i])
 	}
 	kept, err := datastore.ContinueShard(ctx, o.Factory.Streams, gpus[0].Data, folder, shard, work)
 	if err != nil {
@@ -117,14 +73,14 @@ func (o *BenchOptions) fillShared(
 	bar := table.NewBar(o.Factory.Streams, "measuring")
 	defer bar.Stop()
 	// The longest goes first, so that none is left over at the end.
-	slices.SortStableFunc(mine, func(a, b ranked) int { return cmp.Compare(b.cost, a.cost) })
+	slices.SortStableFunc(mine, func(a, b int) int { return cmp.Compare(costs[b], costs[a]) })
 	run := &sharedRun{bar: bar, begun: time.Now(), all: len(mine), costs: map[gemm.Problem]unit.Seconds{}}
 	jobs := make([]measure.Job, len(mine))
-	for i, r := range mine {
-		p := r.Canonical()
-		jobs[i] = measure.Job{Problem: p, Whole: true}
-		run.costs[p] += r.cost
-		run.total += r.cost
+	for j, i := range mine {
+		p := list[i].Canonical()
+		jobs[j] = measure.Job{Problem: p, Whole: true}
+		run.costs[p] += costs[i]
+		run.total += costs[i]
 	}
 	fleet := datastore.NewFleet(kept, gpus, o.RetryFailed, bests, predicted, bar, run.measured)
 	if err := run.through(ctx, fleet, jobs); err != nil {

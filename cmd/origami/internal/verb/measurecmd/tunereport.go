@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -118,7 +119,7 @@ func (s *tuning) keepOutcome(rows []tuned, sum *summary) error {
 		return nil
 	}
 	if s.o.Strategy == all {
-		if err := os.Remove(filepath.Join(s.folder, outcomeFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(s.folder, datastore.TuneFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return diag.Inputf("it cannot be removed: %v", err).At("%s", s.folder)
 		}
 		return nil

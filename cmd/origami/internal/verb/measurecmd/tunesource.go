@@ -23,10 +23,6 @@ import (
 	"github.com/origami-gemm/origami/sdk/durable"
 )
 
-// outcomeFile is the file of a folder of measurements that says what tuning made of them. It marks a folder that lacks
-// some candidates.
-const outcomeFile = "tune.json"
-
 // tuning is a run: what is tuned, and where the times come from.
 type tuning struct {
 	o      *TuneOptions
@@ -163,7 +159,7 @@ func (s *tuning) keep(ctx context.Context) (err error) {
 
 // writeOutcome replaces the file that says what tuning made of the measurements.
 func (s *tuning) writeOutcome(text []byte) error {
-	name := filepath.Join(s.folder, outcomeFile)
+	name := filepath.Join(s.folder, datastore.TuneFile)
 	if err := durable.Write(name, 0o644, text); err != nil {
 		return diag.Inputf("it cannot be written: %v", err).At("%s", name).Do("make room, or name another --records")
 	}
@@ -177,7 +173,7 @@ func (s *tuning) read(ctx context.Context) (err error) {
 		s.data, err = datastore.Shipped(d, s.kernel, "--records")
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(s.folder, outcomeFile)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(s.folder, datastore.TuneFile)); !errors.Is(err, fs.ErrNotExist) {
 		s.known = false // it was tuned, and has not all candidates
 	}
 	s.data, err = datastore.Folder(ctx, d, s.kernel, "--records", s.folder)

@@ -145,11 +145,8 @@ func origami_go_generate(handle C.origami_model, problem *C.origami_problem, con
 		}
 		*kernel = C.origami_kernel{}
 		return with(handle, func(m *model) error {
-			l, err := m.generate(problem, config)
+			l, err := m.generate(problem, config, kernel)
 			if err != nil {
-				return err
-			}
-			if err = kernelOf(l, kernel); err != nil {
 				return err
 			}
 			return write(into, room, length, func() ([]byte, error) { return []byte(l.PTX), nil })
@@ -166,12 +163,9 @@ func origami_go_load(handle C.origami_model, problem *C.origami_problem, config 
 		}
 		*plan = nil
 		return with(handle, func(m *model) error {
-			l, err := m.generate(problem, config)
-			if err != nil {
-				return err
-			}
 			var record C.origami_kernel
-			if err = kernelOf(l, &record); err != nil {
+			l, err := m.generate(problem, config, &record)
+			if err != nil {
 				return err
 			}
 			if kernel != nil {

@@ -20,8 +20,10 @@ import (
 	"github.com/origami-gemm/origami/plugins/builtins"
 )
 
-// generate returns the kernel of a problem: of a configuration, or of the pick for nil.
-func (m *model) generate(problem *C.origami_problem, config *C.origami_pick) (*builtins.Launch, error) {
+// generate returns the kernel of a problem, and fills in its record: of a configuration, or of the pick for nil.
+func (m *model) generate(problem *C.origami_problem, config *C.origami_pick, record *C.origami_kernel) (
+	*builtins.Launch, error,
+) {
 	p, err := problemOf(problem)
 	if err != nil {
 		return nil, err
@@ -35,7 +37,11 @@ func (m *model) generate(problem *C.origami_problem, config *C.origami_pick) (*b
 	if err != nil {
 		return nil, err
 	}
-	return builtins.Generate(m.description, p, e.Config, p.Beta != 0)
+	l, err := builtins.Generate(m.description, p, e.Config, p.Beta != 0)
+	if err != nil {
+		return nil, err
+	}
+	return l, kernelOf(l, record)
 }
 
 // among returns the entry of a caller's configuration.
@@ -44,15 +50,20 @@ func (m *model) among(p gemm.Problem, config *C.origami_pick) (selector.Entry, e
 	if err != nil {
 		return selector.Entry{}, err
 	}
+	e, err := m.entry(p, c)
+	return selector.Entry{Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping}, err
+}
+
+// entry returns what is predicted of a configuration.
+func (m *model) entry(p gemm.Problem, c gemm.Config) (ask.Entry, error) {
 	r, err := ask.RankAmong(context.Background(), m.arch, m.kernel, p, []gemm.Config{c})
 	if err == nil {
 		err = r.Err
 	}
 	if err != nil {
-		return selector.Entry{}, err
+		return ask.Entry{}, err
 	}
-	e := &r.Entries[0]
-	return selector.Entry{Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping}, nil
+	return r.Entries[0], nil
 }
 
 // configOf reads the configuration of a pick.
@@ -201,7 +212,7 @@ func (m *model) bands(p gemm.Problem, low int, library *model) (*ask.Bands, erro
 	return ask.BandsOf(context.Background(), m.arch, m.space, p, low, library.arch)
 }
 
-// band converts a band of a problem. Its pick is that of its largest M.
+// band converts a band of a problem. The pick in it is for its largest M.
 func (m *model) band(p gemm.Problem, library *model, b *ask.Band) (c C.origami_band, err error) {
 	p.M = b.MHigh
 	c.m_low, c.m_high, c.worst_m = C.int64_t(b.MLow), C.int64_t(b.MHigh), C.int64_t(b.WorstM)
@@ -213,14 +224,11 @@ func (m *model) band(p gemm.Problem, library *model, b *ask.Band) (c C.origami_b
 		c.pick = library.pick(&p, &e)
 		return c, err
 	}
-	r, err := ask.RankAmong(context.Background(), m.arch, m.kernel, p, []gemm.Config{*b.Config})
-	if err == nil {
-		err = r.Err
-	}
+	e, err := m.entry(p, *b.Config)
 	if err != nil {
 		return c, err
 	}
-	answer := m.ranking(&p, nil).Pick(&r.Entries[0])
+	answer := m.ranking(&p, nil).Pick(&e)
 	c.pick = pickOf(&answer)
 	return c, nil
 }

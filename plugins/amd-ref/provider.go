@@ -5,12 +5,8 @@
 package amdref
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/release"
 	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami"
 	"github.com/origami-gemm/origami/plugins/amd-ref/device"
@@ -63,23 +59,13 @@ var overTensile = catalog.Model{
 // 2024: early on gfx942 (MI300), and of gfx942 for gfx950. On the other architectures AMD has published none since,
 // and they are the current ones.
 func setRelease(m *tensile.Model, s catalog.Selection) error {
-	release, given := s.Options[library.Release.Key]
+	release, err := library.ReleaseOf(s.Options, s.Sheet.Arch == "gfx942", s.Sheet.Name)
+	if err != nil {
+		return err
+	}
 	later := s.Sheet.Arch == "gfx942" || s.Sheet.Arch == "gfx950"
-	if given && !slices.Contains(library.Release.Values, release) {
-		return diag.Inputf("release=%s is unknown", release).At("option").
-			Do("use one of %s", strings.Join(library.Release.Values, ", "))
-	}
-	if release == library.Early && s.Sheet.Arch != "gfx942" {
-		return diag.Inputf("no speeds of an early release are known on the %s", s.Sheet.Name).At("option").
-			Do("leave release=%s out", release)
-	}
-	if !given {
-		release = library.Current
-	}
 	if later && release == library.Current {
-		machine := vendorLibrary.Machine(s)
-		machine.Numbers = vendorLibrary.Numbers
-		today, err := library.New(machine, nil)
+		today, err := vendorLibrary.On(s, nil)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,6 @@ package library
 
 import (
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
@@ -45,9 +44,8 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.release == Early && !terms.HasEarly(machine.Generation) {
-		return nil, diag.Inputf("no speeds of an early release are known on the %s", machine.Description.DeviceName).
-			At("option").Do("leave release=%s out", o.release)
+	if _, err = ReleaseOf(given, terms.HasEarly(machine.Generation), machine.Description.DeviceName); err != nil {
+		return nil, err
 	}
 	m := newModel(machine, numbers, o, nil)
 	m.Description.Uncertainty = checked.Of(m.Description.ID(), Name, o.scheme, o.release)

@@ -44,11 +44,16 @@ func (v *Vendor) Model() catalog.Model {
 				return nil, diag.Inputf("the kernels of the family %s are the vendor's, and no report or times of them count",
 					Family).Do("leave the files about kernels out")
 			}
-			machine := v.Machine(s)
-			machine.Numbers = v.Numbers
-			return New(machine, s.Options)
+			return v.On(s, s.Options)
 		},
 	}
+}
+
+// On returns the model on the device of a selection, with the given options of the family.
+func (v *Vendor) On(s catalog.Selection, given map[string]string) (*Model, error) {
+	machine := v.Machine(s)
+	machine.Numbers = v.Numbers
+	return New(machine, given)
 }
 
 // numbers computes the numbers of the machine. A number that is a parameter of the same name is not repeated.

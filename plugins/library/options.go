@@ -58,17 +58,35 @@ type options struct {
 func parseOptions(given map[string]string) (options, error) {
 	values := map[string]string{}
 	for _, o := range Options {
-		v, ok := given[o.Key]
-		if !ok {
-			v = o.Default
-		}
-		if !slices.Contains(o.Values, v) {
-			return options{}, diag.Inputf("%s=%s is unknown", o.Key, v).At("option").
-				Do("use one of %s", strings.Join(o.Values, ", "))
+		v, err := valueOf(&o, given)
+		if err != nil {
+			return options{}, err
 		}
 		values[o.Key] = v
 	}
 	return options{stopwatch.Timing(values["timing"]), values["scheme"], values["release"]}, nil
+}
+
+// valueOf returns the value of an option.
+func valueOf(o *arch.Option, given map[string]string) (string, error) {
+	v, ok := given[o.Key]
+	if !ok {
+		v = o.Default
+	}
+	if !slices.Contains(o.Values, v) {
+		return "", diag.Inputf("%s=%s is unknown", o.Key, v).At("option").Do("use one of %s", strings.Join(o.Values, ", "))
+	}
+	return v, nil
+}
+
+// ReleaseOf returns the release that is asked for. early says whether speeds of the early one are known on the device.
+func ReleaseOf(given map[string]string, early bool, device string) (string, error) {
+	release, err := valueOf(&Release, given)
+	if err == nil && release == Early && !early {
+		err = diag.Inputf("no speeds of an early release are known on the %s", device).At("option").
+			Do("leave release=%s out", release)
+	}
+	return release, err
 }
 
 // inForce returns the options as a description has them.

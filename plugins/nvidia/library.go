@@ -29,9 +29,7 @@ func libraryBeside(sm *gpu.SM, s catalog.Selection) (*library.Model, error) {
 		return nil, nil
 	}
 	v := libraryVendor(sm)
-	machine := v.Machine(s)
-	machine.Numbers = v.Numbers
-	return library.New(machine, nil)
+	return v.On(s, nil)
 }
 
 func libraryVendor(sm *gpu.SM) library.Vendor {

@@ -75,8 +75,8 @@ const (
 	comparedPerOctave, startsPerOctave, searchedPerOctave = 512, 128, 16
 )
 
-// BandsOf divides the range of M from low to p.M. The kernels are those of a in space. library is the model of the
-// vendor's library; nil leaves it out.
+// BandsOf divides the range of M from low to p.M among the kernels of a in space, and the vendor's library where its
+// model is given.
 func BandsOf(ctx context.Context, a arch.Architecture, space arch.Space, p gemm.Problem, low int,
 	library arch.Architecture) (*Bands, error) {
 	if low < 1 || p.M < low || p.M > MostM {

@@ -52,9 +52,9 @@ type part struct {
 // Merge puts data sets together. The result depends on what they have, not on their order, and merging it again with
 // any of them changes nothing.
 //
-// Measurements belong together if they have the same conditions and driver: those of into, which earlier merges made,
-// or without it those that most measurements have. Then the kernels that several have say whether their GPUs are
-// equally fast. What differs is set apart. It is an error if nothing says which of two is right, or if kernels of one
+// Measurements are merged if they have the reference's conditions and driver. The reference is into, which earlier
+// merges made, or without it whatever most measurements have. Kernels that several data sets timed then show whether
+// the GPUs are equally fast. What differs is set apart. It is an error if nothing says which of two is right, or if kernels of one
 // name are not the same.
 func Merge(name string, into *Dataset, others []*Dataset) (*Merged, error) {
 	var parts []part
@@ -367,7 +367,7 @@ func (out *Merged) combine(parts []part) error {
 	return nil
 }
 
-// place is the position of a library among those of all data sets. Data that is of no library comes first.
+// place orders measurements: first our kernels, then the libraries in the order of the data sets.
 func place(libraries []string, name string) int {
 	if name == "" {
 		return -1

@@ -77,12 +77,15 @@ def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, ve
     Weights, names and state_dict stay. With m, it prepares and measures the layers as prepare() does, and leaves those
     alone that PyTorch's own operator computes at every M."""
     rows = [] if m is None else prepare(module, m, verify=verify)
-    ours = {row.layer for row in rows if row.kernel}
     for one in module.modules():
-        if type(one) is torch.nn.Linear and (
-                m is None or str(key_of_weight(one.weight, one.bias is not None, "")) in ours):
+        if type(one) is torch.nn.Linear and (m is None or _has_kernel(key_of_weight(one.weight, one.bias is not None, ""))):
             one.__class__ = Linear
     return rows
+
+
+def _has_kernel(key):
+    """Whether a kernel of ours is there for some M of a layer. A reason in place of the layer has none."""
+    return not isinstance(key, str) and any(span.why is None for span in registry.layer(key).spans)
 
 
 def restore(module: torch.nn.Module) -> None:

@@ -147,8 +147,8 @@ func (f *Factory) ownExecutors(ctx context.Context, name string, n int) ([]exec.
 	return slices.DeleteFunc(opened, func(x exec.Executor) bool { return x == nil }), errors.Join(errs...)
 }
 
-// chooseGPUs returns the numbers of the GPUs that a text names. They must be of one kind; all
-// stands for those of the kind of the GPU first.
+// chooseGPUs returns the numbers of the GPUs that a text names, which must be of one kind. "all" names the GPUs of the
+// same kind as the GPU first.
 func (f *Factory) chooseGPUs(text string, devices []exec.Device, first int) (numbers []int, err error) {
 	like := func(i, j int) bool { return devices[i].Name == devices[j].Name && devices[i].Arch == devices[j].Arch }
 	switch text {

@@ -117,7 +117,7 @@ exec %s
 `, shellWords([]string{"origami", "records", "merge", records}), share.Of, need, shellWords(words))
 }
 
-// manifest is an indexed job. Its keys are those of the API batch/v1.
+// manifest writes an indexed job for Kubernetes, API batch/v1.
 func manifest(words []string, share measure.Shard, gpus string, d *arch.Description) (string, error) {
 	n := gpuCount(gpus)
 	if n == 0 {

@@ -2,7 +2,6 @@ package measurecmd
 
 import (
 	"context"
-	"errors"
 	"math"
 	"path/filepath"
 	"strconv"
@@ -91,7 +90,10 @@ func NewTune(f *session.Factory) *cobra.Command {
 
 // Tune answers.
 func Tune(ctx context.Context, o *TuneOptions) error {
-	if err := errors.Join(o.check(), o.submitted()); err != nil {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if err := o.submitted(); err != nil {
 		return err
 	}
 	file, err := o.read(ctx)

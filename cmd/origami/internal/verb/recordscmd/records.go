@@ -37,11 +37,11 @@ func newMerge(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge FOLDER...",
 		Short: "Put measurements of several folders together",
-		Long: "Put the measurements of folders together, of a folder with shards in it those of the shards. Each is kept\n" +
-			"once, and the result does not depend on the order. What was measured under other conditions or another\n" +
-			"driver than most is set apart, with the reason, and so is what a GPU measured that was slower or faster\n" +
-			"than the others with the same kernels. What is missing of a work is listed: the merged folder is a data\n" +
-			"set without it too, and shards that are begun again measure only what it lacks.",
+		Long: "Put the measurements of folders together. A folder with shards in it stands for its shards. Each\n" +
+			"measurement is kept once, and the order of the folders does not matter. Measurements under other\n" +
+			"conditions or another driver than most are set apart, with the reason, and so are those of a GPU that\n" +
+			"was slower or faster than the others with the same kernels. Missing parts are listed. The merged\n" +
+			"folder is a data set without them too, and shards that run again measure only what it lacks.",
 		Example: "  origami records merge ./tuned\n" +
 			"  origami records merge node1 node2 node3 --into all",
 		Args: atLeastOne,
@@ -70,7 +70,7 @@ func atLeastOne(cmd *cobra.Command, args []string) error {
 func newCompact(f *session.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "compact FOLDER",
-		Short: "Rewrite a folder of measurements without what does not count",
+		Short: "Rewrite a folder of measurements without replaced and incomplete lines",
 		Long: "Rewrite the measurements of a folder in the order of problems, without lines that later ones replace,\n" +
 			"blocks of finals that are not complete, and a last line that was cut off. What counts stays as it is.",
 		Example: "  origami records compact ./my-sweep",
@@ -130,8 +130,8 @@ func write(f *session.Factory, into string, folders int, m *datastore.Merging) e
 	case table.JSON:
 		return table.JSONLine(s, out)
 	case table.Table:
-		table.Line(s, "merged", "%s, %d of them in several of %s", digits.Plural(out.Measurements, "measurement",
-			"measurements"), out.Several, digits.Plural(folders, "folder", "folders"))
+		table.Line(s, "merged", "%s from %s; %d were in several folders, or here before", digits.Plural(out.Measurements,
+			"measurement", "measurements"), digits.Plural(folders, "folder", "folders"), out.Several)
 		table.Line(s, "into", "%s", into)
 		if len(out.Missing) > 0 {
 			table.Line(s, "missing", "%s", strings.Join(out.Missing, "; "))

@@ -113,8 +113,8 @@ func show(f *session.Factory, d *dataset.Dataset) error {
 		table.Col("to", func(g *gpuRow) string { return day(g.To) }),
 		table.Opt("clock_hz||clock", func(g *gpuRow) float64 { return table.Positive(float64(g.Clock)) },
 			func(v float64) string { return digits.SixDigits(v/1e9) + " GHz" }),
-		table.Opt("known_least", func(g *gpuRow) float64 { return ratio(g.Least) }),
-		table.Opt("known_most", func(g *gpuRow) float64 { return ratio(g.Most) }),
+		table.Opt("known_least||known kernels, least", func(g *gpuRow) float64 { return ratio(g.Least) }),
+		table.Opt("known_most||most ÷ median", func(g *gpuRow) float64 { return ratio(g.Most) }),
 	}.Write(f.Streams, format, s.GPUs)
 }
 

@@ -54,8 +54,8 @@ type part struct {
 //
 // Measurements are merged if they have the reference's conditions and driver. The reference is into, which earlier
 // merges made, or without it whatever most measurements have. Kernels that several data sets timed then show whether
-// the GPUs are equally fast. What differs is set apart. It is an error if nothing says which of two is right, or if kernels of one
-// name are not the same.
+// the GPUs are equally fast. What differs is set apart. It is an error if nothing says which of two is right, or if
+// kernels of one name are not the same.
 func Merge(name string, into *Dataset, others []*Dataset) (*Merged, error) {
 	var parts []part
 	if into != nil && into.Len() > 0 {

@@ -298,8 +298,8 @@ func find(list []dataset.Measurement, like *dataset.Measurement) *dataset.Measur
 }
 
 // judge sets the GPUs aside whose times differ from the others'. They are compared with the recorded times of the known
-// kernels, or without these with the median of at least three GPUs. Of two that differ, the one that the driver slows down
-// is set aside. If nothing says which of them is right, it is an error.
+// kernels, or without these with the median of at least three GPUs. Of two that differ, the one that the driver slows
+// down is set aside. If nothing says which of them is right, it is an error.
 func (f *Fleet) judge(times [][]dataset.Measurement) error {
 	gpus := f.healthy()
 	if len(gpus) == 0 {

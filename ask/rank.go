@@ -37,6 +37,8 @@ type Question struct {
 	Regret bool `json:"regret,omitempty"`
 	// whether to return the picks of the other kernel families of the device
 	Ways bool `json:"ways,omitempty"`
+	// whether to return what would be faster than the pick
+	Advice bool `json:"-"`
 	// whether to append the configurations that cannot be used, by Position, after the ranked ones
 	Rejected bool `json:"rejected,omitempty"`
 }

@@ -38,6 +38,8 @@ type Ranking struct {
 	Contraction *Contracted
 	// Ways are the other kernel families' rankings for the problem, with their picks. They are empty unless asked for.
 	Ways []*Ranking
+	// Advice is what would be faster. It is empty unless asked for.
+	Advice []Advice
 	// Logic says which part of a library logic chose the first entry, nil if none was asked.
 	Logic *LogicPick
 }

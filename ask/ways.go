@@ -134,7 +134,10 @@ func (c *Contender) Rankings(ctx context.Context, q Question) ([]Ranking, error)
 		}
 		a.setWays(others, i)
 	}
-	return answers, nil
+	if q.Advice {
+		err = c.advise(ctx, answers, q)
+	}
+	return answers, err
 }
 
 // setWays gives a ranking the other ways for the i-th problem.

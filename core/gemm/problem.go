@@ -134,6 +134,9 @@ func (p Problem) LD(o Operand) int {
 	return elements
 }
 
+// SetLD sets the leading dimension of a matrix in elements.
+func (p *Problem) SetLD(o Operand, elements int) { *p.ld(o) = elements }
+
 func (p *Problem) ld(o Operand) *int { return [...]*int{&p.LDA, &p.LDB, &p.LDC}[o] }
 
 // Stride returns the elements from one matrix of the batch to the next, or from the B of a group to that of the next:

@@ -15,11 +15,16 @@ func Line(s *iostreams.Streams, label, format string, args ...any) {
 	printLine(s, fmt.Sprintf("%-*s %s", labelWidth, label, s.Sprintf(format, args...)))
 }
 
-// WayLines prints the other ways to run the problem of an answer.
+// WayLines prints the other ways to run the problem of an answer, and the advice for it.
 func WayLines(s *iostreams.Streams, a *ask.Ranking) {
-	label := "other ways"
-	for _, way := range Ways(a) {
-		Line(s, label, "%s", way)
+	block(s, "other ways", Ways(a))
+	block(s, "advice", Advice(a))
+}
+
+// block prints lines with a label before the first.
+func block(s *iostreams.Streams, label string, lines []string) {
+	for _, line := range lines {
+		Line(s, label, "%s", line)
 		label = ""
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Heading names the device and the model that an answer comes from, and says whether the model was checked on the
@@ -60,6 +61,24 @@ func Ways(a *ask.Ranking) (lines []string) {
 			checked = "checked " + checked
 		}
 		lines = append(lines, line+", "+e.Config.String()+", "+checked)
+	}
+	return lines
+}
+
+// Advice says what would be faster, a line each: "6.11 times as fast: pad N from 5000 to 5008 with zeros: 412 µs,
+// 128x256x64 w8 s4".
+func Advice(a *ask.Ranking) (lines []string) {
+	for i := range a.Advice {
+		o := &a.Advice[i]
+		what := "as fast"
+		switch o.Rule {
+		case "rows":
+			what = "the rows per second"
+		case "fuse":
+			what = "as fast as two kernels"
+		}
+		lines = append(lines, fmt.Sprintf("%s times %s: %s (%s, %s)", digits.ThreeDigits(o.Gain), what, o.Do,
+			unit.Seconds(o.Seconds), o.Config))
 	}
 	return lines
 }

@@ -6,7 +6,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // ExplainShort says what the command answers.
@@ -20,6 +22,8 @@ type ExplainOptions struct {
 	Config, Diff string
 	// Terms asks a page for every number.
 	Terms bool
+	// Advice asks for what would be faster.
+	Advice bool
 }
 
 // NewExplain returns the command.
@@ -54,6 +58,7 @@ func (o *ExplainOptions) register(flags *pflag.FlagSet) {
 			"candidate's of that tile")
 	flags.StringVar(&o.Diff, "diff", "", "set this `CONFIG` beside the one that is explained")
 	flags.BoolVar(&o.Terms, "terms", false, "show every number in a page, with formula, unit and source")
+	flags.BoolVar(&o.Advice, "advice", false, adviceUsage)
 }
 
 // ExplainAsk adds the flags of a question about one problem, and returns what answers it.
@@ -65,7 +70,7 @@ func ExplainAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) 
 		if err != nil {
 			return nil, err
 		}
-		e, err := side.Explain(ctx, problem, f.Settings.Kernel, o.Config)
+		e, err := o.explain(ctx, &side, problem, o.Config)
 		if err != nil {
 			return nil, err
 		}
@@ -79,16 +84,26 @@ func Explain(ctx context.Context, o *ExplainOptions) error {
 	if err != nil {
 		return err
 	}
-	e, err := side.Explain(ctx, problem, o.Factory.Settings.Kernel, o.Config)
+	e, err := o.explain(ctx, &side, problem, o.Config)
 	if err != nil {
 		return err
 	}
 	if o.Diff == "" {
 		return write(o.Factory.Streams, o.Factory.Format(), e, o.Terms)
 	}
-	other, err := side.Explain(ctx, problem, o.Factory.Settings.Kernel, o.Diff)
+	other, err := o.explain(ctx, &side, problem, o.Diff)
 	if err != nil {
 		return err
 	}
 	return writeDiff(o.Factory.Streams, o.Factory.Format(), e, other, o.Terms)
+}
+
+func (o *ExplainOptions) explain(ctx context.Context, side *ask.Contender, p gemm.Problem, config string) (
+	*ask.Explained, error,
+) {
+	e, err := side.Explain(ctx, p, o.Factory.Settings.Kernel, config)
+	if err == nil && o.Advice {
+		err = side.Advise(ctx, e.Ranking, &e.Entry, ask.Question{})
+	}
+	return e, err
 }

@@ -27,7 +27,9 @@ type SelectOptions struct {
 	// Top is how many configurations to list, best first; 0 means 1.
 	Top int
 	// Regret asks for the expected regret and the number of candidates that are worth measuring.
-	Regret   bool
+	Regret bool
+	// Advice asks for what would be faster.
+	Advice   bool
 	Measure  string
 	Executor string
 	// Logic is the file of a library logic.
@@ -45,13 +47,14 @@ func NewSelect(f *session.Factory) *cobra.Command {
 			"uncertainty, the answer also has the interval of the measured time. --regret adds the expected\n" +
 			"regret (how much slower the pick is than the fastest candidate, on average) and how many candidates\n" +
 			"are worth measuring. --measure auto measures that many candidates on an executor, --measure N\n" +
-			"measures the first N. The answer is then the fastest of them.\n\n" +
+			"measures the first N. The answer is then the fastest of them. --advice adds what would be faster.\n\n" +
 			"With a range of M, as in -m 1:16384, the answer divides it into bands, with one kernel each: as many\n" +
 			"kernels as are worth compiling. It has the bands' regret against the pick for each M, and says where\n" +
 			"the vendor's library is predicted to be faster.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
   origami select --arch sm90@h200 --problems shapes.csv --format csv
+  origami select --arch sm90@h200 -m 5000 -n 5000 -k 5000 --advice
   origami select --arch sm90@h200 --contract bsxy,xyn->bsn --size b=8,s=512,n=4096,x=32,y=128
   origami select --arch sm90@h200 --kernel wgmma --dtype bf16 --trans-b -m 1:16384 -n 4096 -k 4096
   origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,
@@ -77,6 +80,7 @@ func (o *SelectOptions) register(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Top, "top", 1, "list the best `N` configurations")
 	flags.BoolVar(&o.Regret, "regret", false,
 		"add the expected regret of the pick, and how many candidates are worth measuring")
+	flags.BoolVar(&o.Advice, "advice", false, adviceUsage)
 	flags.StringVar(&o.Measure, "measure", "",
 		"measure the first `N` candidates and take the fastest; auto measures as many as are worth it")
 	flags.StringVar(&o.Logic, "logic", "",
@@ -85,12 +89,15 @@ func (o *SelectOptions) register(flags *pflag.FlagSet) {
 		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
 }
 
+const adviceUsage = "add what would be at least 1.1 times as fast: other strides, sizes, layouts, families, rows"
+
 // SelectAsk adds the flags of a question about one problem, and returns what answers it.
 func SelectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	o := &SelectOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
-		one, err := f.AskOne(ctx, &o.Query, ask.Question{Top: 2, Terms: true, Regret: o.Regret, Ways: true})
+		one, err := f.AskOne(ctx, &o.Query, ask.Question{Top: 2, Terms: true, Regret: o.Regret, Ways: true,
+			Advice: o.Advice})
 		if err != nil {
 			return nil, err
 		}
@@ -112,6 +119,9 @@ func (o *SelectOptions) checkTop() error {
 	} {
 		if o.Top > 1 && other.given {
 			return diag.Inputf("--top and %s contradict each other", other.flag).Do("leave one of them out, or use rank")
+		}
+		if o.Advice && other.given {
+			return diag.Inputf("--advice and %s do not go together", other.flag).Do("leave one of them out")
 		}
 	}
 	return nil
@@ -145,7 +155,8 @@ func Select(ctx context.Context, o *SelectOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.each(ctx, &side, list, ask.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Regret: o.Regret}, nil)
+	return o.each(ctx, &side, list, ask.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Regret: o.Regret,
+		Advice: o.Advice}, nil)
 }
 
 // each asks about each problem and writes the answers. choose, which may be nil, changes a ranking before write has it.
@@ -155,7 +166,7 @@ func (o *SelectOptions) each(ctx context.Context, side *ask.Contender, list *ses
 	s, many, top := o.Factory.Streams, o.Query.Problems != "", max(1, o.Top)
 	w := newSelectWriter(s, o.Factory.Format(), many, list, top)
 	w.regret = q.Regret
-	q.Ways = choose == nil && (w.format == table.JSON || w.format == table.Table && !many)
+	q.Ways = q.Advice || choose == nil && (w.format == table.JSON || w.format == table.Table && !many)
 	if q.Top = max(1, q.Top); !many {
 		q.Top, q.Terms = max(2, q.Top), true // for the runner-up, and the waves and DRAM traffic of the pick
 	}

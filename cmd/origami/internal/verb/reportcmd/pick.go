@@ -30,7 +30,7 @@ const (
 func (b *builder) detail(ctx context.Context, to *report.Section, s *subject, problem *problems.Problem) error {
 	p := problem.Problem
 	leading, err := s.Rankings(ctx, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.Kernel, Top: runnersUp,
-		Terms: true, Regret: true, Ways: true})
+		Terms: true, Regret: true, Ways: true, Advice: true})
 	if err != nil {
 		return err
 	}
@@ -86,11 +86,15 @@ func facts(to *report.Section, a *ask.Ranking) {
 	to.Text("Why: " + a.Why(best) + ".")
 }
 
-// ways adds the pick of each other kernel family.
+// ways adds the pick of each other kernel family, and the advice.
 func ways(to *report.Section, a *ask.Ranking) {
 	if len(a.Ways) > 0 {
 		to.Heading("Other ways to run it")
 		to.List(table.Ways(a))
+	}
+	if len(a.Advice) > 0 {
+		to.Heading("What would be faster")
+		to.List(table.Advice(a))
 	}
 }
 

@@ -1,0 +1,118 @@
+package builtins
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/models"
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/timing"
+)
+
+// advised is a question, the rules that it has advice of, and a part of the first text.
+type advised struct {
+	device  string
+	problem gemm.Problem
+	config  string
+	rules   string
+	do      string
+}
+
+func questions() []advised {
+	sized := func(m, n, k int) gemm.Problem { return gemm.New(m, n, k) }
+	strided := sized(4096, 4096, 4096)
+	strided.LDA = 4097
+	misaligned := sized(4096, 4096, 4096)
+	misaligned.AlignB = 2
+	eight := sized(4096, 4096, 4096)
+	eight.DType = gemm.FP8
+	return []advised{
+		{"h200", sized(5000, 5000, 5000), "", "family pad layout", "wgmma"},
+		{"h200", strided, "", "strides", "begin the rows of A every 4112 elements instead of 4097"},
+		{"h200", misaligned, "", "strides", "begin B at multiples of 16 bytes"},
+		{"h200", eight, "", "layout", "store B contiguous along K"},
+		{"h200", sized(4096, 4096, 4096), "", "", ""},
+		{"h200", sized(256, 4096, 4096), "128x128x32 w4 s3", "config config", "set block_k = "},
+		{"h200", sized(1, 4096, 4096), "", "rows fuse", "compute 16 rows at once instead of 1"},
+		{"mi300x", sized(100, 4096, 4096), "", "rows fuse", "compute 128 rows at once"},
+		{"sm89", sized(1000, 1000, 1000), "", "pad", "pad M from 1000 to 1008, N from 1000 to 1008, K from 1000 to 1008"},
+		{"b200", sized(16, 7168, 2048), "", "rows fuse", "rows at once instead of 16"},
+	}
+}
+
+// The time that an advice promises is the answer to the changed question.
+func TestAdvice(t *testing.T) {
+	ctx := t.Context()
+	conn, err := Connect(ctx, config.Settings{InProcess: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range questions() {
+		target := models.Target{Arch: c.device, Timing: timing.Model}
+		found, err := models.Find(ctx, conn, &target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := found.Open(ctx, conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		side, err := ask.NewContender(conn, &found, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := side.Explain(ctx, c.problem, "", c.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := side.Advise(ctx, e.Ranking, &e.Entry, ask.Question{}); err != nil {
+			t.Fatal(err)
+		}
+		var rules []string
+		for i, o := range e.Advice {
+			rules = append(rules, o.Rule)
+			if o.Gain < 1.1 || i > 0 && o.Gain > e.Advice[i-1].Gain {
+				t.Errorf("%s %s: a gain of %g", c.device, &c.problem, o.Gain)
+			}
+			p, err := o.Problem.Problem()
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := models.Target{Arch: c.device, Kernel: o.Kernel, Timing: timing.Model}
+			if changed.Model = "refined"; o.Kernel == "library" {
+				changed.Model = "library"
+			}
+			if o.Rule == "config" {
+				again, err := side.Explain(ctx, p, "", o.Config.String())
+				if err != nil || math.Abs(float64(again.Seconds(&again.Entry))/o.Seconds-1) > 1e-9 {
+					t.Errorf("%s %s: %q promises %g s, %v", c.device, &c.problem, o.Do, o.Seconds, err)
+				}
+				continue
+			}
+			answers, err := ask.Ask(ctx, conn, ask.Question{Targets: []models.Target{changed}, Problems: ask.Problems{p},
+				Top: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			one := &answers[0][0]
+			if one.Err != nil || math.Abs(float64(one.Seconds(&one.Entries[0]))/o.Seconds-1) > 1e-9 {
+				t.Errorf("%s %s: %q promises %g s, %v", c.device, &c.problem, o.Do, o.Seconds, one.Err)
+			}
+		}
+		for _, rule := range strings.Fields(c.rules) {
+			if !slices.Contains(rules, rule) {
+				t.Errorf("%s %s: advice %v, want %s", c.device, &c.problem, rules, rule)
+			}
+		}
+		if c.rules == "" && len(rules) > 0 {
+			t.Errorf("%s %s: %+v", c.device, &c.problem, e.Advice)
+		}
+		if !slices.ContainsFunc(e.Advice, func(o ask.Advice) bool { return strings.Contains(o.Do, c.do) }) && c.do != "" {
+			t.Errorf("%s %s: %+v, want %q", c.device, &c.problem, e.Advice, c.do)
+		}
+	}
+}

@@ -113,14 +113,20 @@ func (c *Contender) Advise(ctx context.Context, a *Ranking, e *Entry, q Question
 	if err != nil {
 		return err
 	}
+	checked := len(a.Outside(e)) == 0
 	for i, change := range changes {
-		if picks[i].Err == nil {
+		if leads(checked && change.instead == 0, &picks[i]) { // no model was checked on epilogues
 			change.made(now, &picks[i], &picks[len(changes)])
 		}
 	}
-	a.Advice = append(best(changes), families(a, now)...)
+	a.Advice = append(best(changes), families(a, now, checked)...)
 	slices.SortStableFunc(a.Advice, func(x, y Advice) int { return cmp.Compare(y.Gain, x.Gain) })
 	return nil
+}
+
+// leads reports whether a pick may be advised: it does not lead from what a model was checked on to what it was not.
+func leads(checked bool, to *Ranking) bool {
+	return to.Err == nil && !(checked && len(to.Outside(&to.Entries[0])) > 0)
 }
 
 // best returns the change of each rule that gains most, if it is worth it.
@@ -287,10 +293,10 @@ func least(p gemm.Problem) gemm.Problem {
 }
 
 // families are the other kernel families of the device that are faster.
-func families(a *Ranking, now unit.Seconds) (list []Advice) {
+func families(a *Ranking, now unit.Seconds, checked bool) (list []Advice) {
 	for _, way := range a.Ways {
 		e := &way.Entries[0]
-		if t := way.Seconds(e); float64(now/t) >= leastGain {
+		if t := way.Seconds(e); leads(checked, way) && float64(now/t) >= leastGain {
 			list = append(list, Advice{Rule: "family", Do: "use the kernel family " + way.Kernel, Gain: float64(now / t),
 				Seconds: float64(t), Problem: way.Problem.Record(), Kernel: way.Kernel, Config: e.Config})
 			break // the first is the fastest

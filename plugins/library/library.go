@@ -5,6 +5,8 @@
 package library
 
 import (
+	"math"
+
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
@@ -19,6 +21,8 @@ const (
 	Name = "library"
 	// Family is the kernel family that it predicts.
 	Family = "library"
+
+	nvidia = "NVIDIA"
 )
 
 //go:generate go run ./internal/gen
@@ -58,6 +62,7 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 	m.Space, m.New = m.space, func() tabled.Evaluation { return &evaluation{model: m} }
 	d := &m.Description
 	variant := terms.Variant{Generation: machine.Generation, Scheme: o.scheme, Release: o.release}
+	m.AnyAccess = machine.Description.Vendor == nvidia // the term narrow
 	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{Family}, arch.RungSpec, arch.RungSpec
 	d.Options, d.Timing = o.inForce(), string(o.timing)
 	for t := range kernelsFor {
@@ -153,9 +158,18 @@ func (e *evaluation) Problem(p gemm.Problem) {
 		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
 		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
 		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()), peak: e.model.peaks[p.DType],
-		kernels: kernelsFor[p.DType],
+		kernels: kernelsFor[p.DType], halvings: e.model.halvings(&p),
 	}
 	e.q.compute(&e.model.device)
+}
+
+// halvings is the term of that name. Kernels of FMA instructions load elements, whatever their alignment.
+func (m *Model) halvings(p *gemm.Problem) float64 {
+	if m.Description.Vendor != nvidia || p.DType == gemm.FP32 {
+		return 0
+	}
+	width := min(p.VectorBytes(gemm.A), p.VectorBytes(gemm.B), p.VectorBytes(gemm.C))
+	return math.Log2(gemm.MaxVector / float64(width))
 }
 
 // Config implements tabled.Evaluation.

@@ -182,9 +182,11 @@ type problem struct {
 	transB           float64 // trans_b, set by hand
 	peak             float64 // peak, set by hand
 	kernels          float64 // kernels, set by hand
+	halvings         float64 // halvings, set by hand
 	reads            float64 // reads
 	againWeights     float64 // again_weights
 	againActivations float64 // again_activations
+	narrow           float64 // narrow
 	part1            float64 // 1 / (unit_rate * rate_share)
 	part2            float64 // 1 / feed
 	part3            float64 // 1 / l2_port
@@ -382,6 +384,7 @@ func (p *problem) compute(d *device) {
 	againWeights := float64(weights * min(max((weights/d.part3-0.3)/1, 0), 1))
 	againActivations := float64(activations * min(max((activations/d.part3-0.3)/1, 0), 1))
 	unitRate := p.peak / d.part4
+	narrow := 1 + float64(1.2*p.halvings)
 	x5 := float64(2 * p.batch * p.m * p.n * p.k)
 	computeFloor := x5 / (unitRate * d.units)
 	dramFloor := (reads + writes) / d.dramRate
@@ -398,6 +401,7 @@ func (p *problem) compute(d *device) {
 	p.reads = reads
 	p.againWeights = againWeights
 	p.againActivations = againActivations
+	p.narrow = narrow
 	p.computeFloor = computeFloor
 	p.dramFloor = dramFloor
 	p.part1 = 1 / (unitRate * rateShare)
@@ -460,9 +464,10 @@ func (t *timing) compute(d *device, p *problem) {
 	gemv := math.Sqrt(math.Sqrt(p.part6+x2)) + p.part7
 	var loop float64
 	if p.m == 1 {
-		loop = min(tiled, gemv)
+		x3 := float64(p.narrow * tiled)
+		loop = min(x3, gemv)
 	} else {
-		loop = tiled
+		loop = float64(p.narrow * tiled)
 	}
 	limits := max(p.part8-loop, 0)
 	var reduction float64
@@ -685,9 +690,10 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	gemv := math.Sqrt(math.Sqrt(p.part6+x6)) + p.part7
 	var loop float64
 	if p.m == 1 {
-		loop = min(tiled, gemv)
+		x7 := float64(p.narrow * tiled)
+		loop = min(x7, gemv)
 	} else {
-		loop = tiled
+		loop = float64(p.narrow * tiled)
 	}
 	limits := max(p.part8-loop, 0)
 	var reduction float64
@@ -718,45 +724,47 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[18] = p.againActivations
 	dst[19] = unitRate
 	dst[20] = d.dramRate
-	dst[21] = p.computeFloor
-	dst[22] = p.dramFloor
-	dst[23] = tilesM
-	dst[24] = tilesN
-	dst[25] = ctas
-	dst[26] = steps
-	dst[27] = resident
-	dst[28] = ctasOfUnit
-	dst[29] = active
-	dst[30] = waveTiles
-	dst[31] = waveRows
-	dst[32] = waveColumns
-	dst[33] = readAgain
-	dst[34] = dramBytes
-	dst[35] = tileBytes
-	dst[36] = dieTiles
-	dst[37] = dieRows
-	dst[38] = dieColumns
-	dst[39] = farBytes
-	dst[40] = t.matrix
-	dst[41] = t.l2
-	dst[42] = t.dram
-	dst[43] = p.step
-	dst[44] = latency
-	dst[45] = store
-	dst[46] = inner
-	dst[47] = tiled
-	dst[48] = gemv
-	dst[49] = loop
-	dst[50] = p.launch
-	dst[51] = limits
-	dst[52] = reduction
-	dst[53] = coldWide
-	dst[54] = p.quantise
-	dst[55] = busy
-	dst[56] = p.power
-	dst[57] = throttle
-	dst[58] = t.stopwatch
-	dst[59] = t.total
+	dst[21] = p.halvings
+	dst[22] = p.narrow
+	dst[23] = p.computeFloor
+	dst[24] = p.dramFloor
+	dst[25] = tilesM
+	dst[26] = tilesN
+	dst[27] = ctas
+	dst[28] = steps
+	dst[29] = resident
+	dst[30] = ctasOfUnit
+	dst[31] = active
+	dst[32] = waveTiles
+	dst[33] = waveRows
+	dst[34] = waveColumns
+	dst[35] = readAgain
+	dst[36] = dramBytes
+	dst[37] = tileBytes
+	dst[38] = dieTiles
+	dst[39] = dieRows
+	dst[40] = dieColumns
+	dst[41] = farBytes
+	dst[42] = t.matrix
+	dst[43] = t.l2
+	dst[44] = t.dram
+	dst[45] = p.step
+	dst[46] = latency
+	dst[47] = store
+	dst[48] = inner
+	dst[49] = tiled
+	dst[50] = gemv
+	dst[51] = loop
+	dst[52] = p.launch
+	dst[53] = limits
+	dst[54] = reduction
+	dst[55] = coldWide
+	dst[56] = p.quantise
+	dst[57] = busy
+	dst[58] = p.power
+	dst[59] = throttle
+	dst[60] = t.stopwatch
+	dst[61] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

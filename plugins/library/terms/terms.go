@@ -88,6 +88,12 @@ var problemTerms = []tabled.Term{
 	row("unit_rate", "FLOP/cycle", "peak / (clock * units)", "peak of one unit"),
 	row("dram_rate", perCycle, "dram_speed / clock * when(dram_ecc > 0, ecc_share, 1)",
 		"peak of DRAM, less what error correction takes"),
+	input("halvings", one, OfProblem, "log2(16 ÷ bytes); 0 for fp32, and on AMD, where no such times were recorded",
+		"of 16 bytes, until they begin every row of A, B and C"),
+	row("narrow", one, "1 + 1.2 * halvings",
+		`what loads and stores of less than 16 bytes cost. 1.2: cuBLAS on an H200, 80 products in fp16 and bf16 with unaligned
+		rows, least squares of the logarithms; the scatter is 31 % (plugins/nvidia/data/sweeps, 2026-11-23). Taken for other
+		generations and types`),
 	row("compute_floor", cycles, "2 * batch * m * n * k / (unit_rate * units)", "least time at the peak"),
 	row("dram_floor", cycles, "(reads + writes) / dram_rate", "least time of DRAM at its peak"),
 }
@@ -143,7 +149,7 @@ var loopTerms = []tabled.Term{
 	row("gemv", cycles, `sqrt(sqrt(pow(weights * (1 / (units * gemv_rate)), 4) + pow(dram, 4)))
 			+ k * element_bytes / 128 * (gemv_seconds * clock)`,
 		"the same in a kernel for one row of A: no part of a tile is idle"),
-	row("loop", cycles, "when(m == 1, min(tiled, gemv), tiled)", "the faster of both, for one row of A").Share(),
+	row("loop", cycles, "when(m == 1, min(narrow * tiled, gemv), narrow * tiled)", "the faster of both, for one row of A").Share(),
 }
 
 // The total, and the shares of which it is the sum.

@@ -164,17 +164,16 @@ func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Opera
 	case e.s.Epilogue.Bias:
 		e.addBias(t, thread, sums, alpha)
 	}
+	if e.finishes() {
+		sums = e.finish(t, thread, consumer, sums, alpha)
+	}
 	if e.s.TilesC {
 		tiles(t, sums, alpha)
 		return
 	}
-	if e.g.turned {
-		e.storeTurned(t, thread, consumer, alpha, sums)
-		return
-	}
-	w := e.newWriter(t, thread, consumer, alpha)
-	if !e.s.PairsC || e.s.Adds {
-		w.rows(sums, w.single)
+	w := e.newWriter(e.p.c, t, thread, consumer, alpha)
+	if !e.s.PairsC {
+		w.each(sums, w.single)
 		return
 	}
 	edge, stored, ragged := e.Label("edge"), e.Label("stored"), e.Pred()

@@ -55,7 +55,7 @@ type params struct {
 	// along K of the others, which have shared in all.
 	whole, share, shared ptx.Operand
 	alpha, beta          ptx.Operand
-	bias                 ptx.Operand // only of kernels that add one
+	bias, r              ptx.Operand // only of kernels that add them
 	// copied is the bytes of the copies of a stage.
 	copied ptx.Operand
 	// skew is how many blocks along K later each eight tiles begin than those before, 0 if all begin at the first.
@@ -100,6 +100,9 @@ func (e *emitter) kernel() {
 	}
 	if e.s.Epilogue.Bias {
 		e.p.bias = e.Param("bias", ptx.U64)
+	}
+	if e.s.reads() {
+		e.p.r = e.Param("r", ptx.U64)
 	}
 	if e.s.TilesC {
 		e.p.cMap = e.MapParam("c_map")

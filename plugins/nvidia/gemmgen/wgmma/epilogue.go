@@ -9,40 +9,169 @@ import (
 // writer writes the sums of one thread.
 type writer struct {
 	*emitter
-	alpha, beta ptx.Operand
+	alpha ptx.Operand
 	// pointer is the address of the thread's first element, down the distance to the row 8 below. ldc counts elements.
 	pointer, down, ldc ptx.Operand
 	// rowsLeft and columnsLeft count from the thread's first element to the end of C.
 	rowsLeft, columnsLeft ptx.Operand
 }
 
-// newWriter returns the writer of a thread for a tile.
-func (e *emitter) newWriter(t tile, thread, consumer, alpha ptx.Operand) *writer {
+// newWriter returns the writer of a thread for its part of a tile of the matrix at base, C or one of its shape.
+func (e *emitter) newWriter(base ptx.Operand, t tile, thread, consumer, alpha ptx.Operand) *writer {
+	if e.g.turned {
+		row := e.Add(t.m0, e.Shl(e.And(thread, 3), 1))
+		return e.newWriterAt(base, t, row, e.turnedColumn(t, thread, consumer, e.s.Epilogue.Activation.Gated()), alpha)
+	}
 	lane := e.And(thread, 31)
 	row := e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2))
 	row = e.Add(t.m0, e.Mad(consumer, tileM*e.g.tiles, row))
-	column := e.Add(t.n0, e.Shl(e.And(lane, 3), 1))
-	w := e.newWriterAt(t, row, column, alpha)
+	column := e.Add(e.columnOfC(t.n0), e.Shl(e.And(lane, 3), 1))
+	w := e.newWriterAt(base, t, row, column, alpha)
 	e.MulLoS64(w.down, w.ldc, ptx.Int(8*e.s.Out.Bytes()))
 	return w
 }
 
-// newWriterAt returns the writer of a thread whose first element is in this row and column.
-func (e *emitter) newWriterAt(t tile, row, column, alpha ptx.Operand) *writer {
-	w := &writer{emitter: e, alpha: alpha, pointer: e.B64(), down: e.B64(),
-		rowsLeft: e.Sub(e.Param32(e.p.m), row), columnsLeft: e.Sub(e.Param32(e.p.n), column)}
-	if e.s.Adds {
-		w.beta = e.F32()
-		e.LdParamF32(w.beta, e.p.beta)
+// columnOfC is the column of C of a column of A·B, at which a group of gates begins, or the number of its columns.
+func (e *emitter) columnOfC(n ptx.Operand) ptx.Operand {
+	if e.s.Epilogue.Activation.Gated() {
+		return e.Shr(n, 1)
 	}
+	return n
+}
+
+// newWriterAt returns the writer of a thread whose first element is in this row and column.
+func (e *emitter) newWriterAt(base ptx.Operand, t tile, row, column, alpha ptx.Operand) *writer {
+	w := &writer{emitter: e, alpha: alpha, pointer: e.B64(), down: e.B64(),
+		rowsLeft: e.Sub(e.Param32(e.p.m), row), columnsLeft: e.Sub(e.columnOfC(e.Param32(e.p.n)), column)}
 	index := e.B64()
 	w.ldc = e.Param64(e.p.ldc)
 	e.MadLoS64(index, e.Wide(row), w.ldc, e.Wide(column))
 	e.MadLoS64(index, e.Wide(t.batch), e.Param64(e.p.strideC), index)
 	e.ShlB64(index, index, ptx.Int(asm.Log2(e.s.Out.Bytes())))
-	e.CvtaToGlobalU64(w.pointer, e.Param64(e.p.c))
+	e.CvtaToGlobalU64(w.pointer, e.Param64(base))
 	e.AddS64(w.pointer, w.pointer, index)
 	return w
+}
+
+// reads reports whether a matrix of the shape of C is added: C before the activation, or R behind it.
+func (s *Spec) reads() bool { return s.Adds || s.Epilogue.Residual }
+
+// finishes reports whether finish makes elements of C of the sums. Otherwise each does what is stored of it alone.
+func (e *emitter) finishes() bool { return e.s.reads() || e.s.Epilogue.Activation.Gated() }
+
+// finish makes elements of C of the sums of a thread, and returns those. The bias is added already.
+func (e *emitter) finish(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) [][]ptx.Operand {
+	for _, of := range sums {
+		for _, sum := range of {
+			if !e.s.Epilogue.Bias {
+				e.MulF32(sum, sum, alpha)
+			}
+		}
+	}
+	if e.s.Epilogue.Activation.Gated() {
+		sums = e.gate(sums)
+	}
+	if e.s.reads() {
+		e.newWriter(e.p.r, t, thread, consumer, alpha).add(sums)
+	}
+	return sums
+}
+
+// gate multiplies the activations of gates with the sums of the same columns behind them. A thread has both. The first
+// of 8 columns each are gates, the next 8 what they are multiplied with: of 16 columns, a thread has two gates and the
+// two columns 8 further on, in two rows; of Cᵀ, a gate and the column 8 further on, in two rows.
+func (e *emitter) gate(sums [][]ptx.Operand) [][]ptx.Operand {
+	of := func(gate, by ptx.Operand) ptx.Operand {
+		e.Activate(gate, e.s.Epilogue.Activation)
+		e.MulF32(gate, gate, by)
+		return gate
+	}
+	gated := make([][]ptx.Operand, len(sums))
+	step := 4
+	if e.g.turned {
+		step = 2
+	}
+	for i := range sums {
+		for at := 0; at < len(sums[i]); at += 2 * step {
+			for j := at; j < at+step; j++ {
+				gated[i] = append(gated[i], of(sums[i][j], sums[i][j+step]))
+			}
+		}
+	}
+	return gated
+}
+
+// add adds beta times C, and applies the activation then, or adds R. It loads as many elements as there are registers
+// for before it adds one: each load waits for the L2 or DRAM.
+func (w *writer) add(sums [][]ptx.Operand) {
+	beta := w.F32()
+	if w.s.Adds {
+		w.LdParamF32(beta, w.p.beta)
+	}
+	var waiting []func()
+	flush := func() {
+		for _, f := range waiting {
+			f()
+		}
+		waiting = waiting[:0]
+	}
+	then := func(sum ptx.Operand, x func() ptx.Operand) {
+		waiting = append(waiting, func() {
+			a := w.s.Epilogue.Activation
+			if w.s.Adds {
+				w.FmaF32(sum, beta, x(), sum)
+			}
+			if !a.Gated() {
+				w.Activate(sum, a)
+			}
+			if !w.s.Adds {
+				w.AddF32(sum, sum, x())
+			}
+		})
+		if len(waiting) >= w.g.loads {
+			flush()
+		}
+	}
+	w.each(sums, func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand) {
+		if w.s.TilesC && len(v) == 2 { // N is even
+			pair, h := w.B32(), []ptx.Operand{w.B16(), w.B16()}
+			w.MovB32(pair, ptx.Int(0))
+			w.If(w.inside(column, inside)).LdGlobalB32(pair, ptx.Global(at, column*w.s.Out.Bytes()))
+			for i := range v {
+				then(v[i], func() ptx.Operand {
+					if i == 0 {
+						w.MovB32Unpack(w.Vec(h...), pair)
+					}
+					x := w.F32()
+					w.ToFloat(x, h[i], w.s.Out)
+					return x
+				})
+			}
+			return
+		}
+		for i := range v {
+			x := w.Element(ptx.Global(at, (column+i)*w.s.Out.Bytes()), w.s.Out, w.inside(column+i, inside))
+			then(v[i], func() ptx.Operand { return x })
+		}
+	})
+	flush()
+}
+
+// inside returns whether a column is in C, and a row of which that is known.
+func (w *writer) inside(column int, row ptx.Operand) ptx.Operand {
+	valid := w.Pred()
+	w.SetpGtS32(valid, w.columnsLeft, ptx.Int(column))
+	w.AndPred(valid, valid, row)
+	return valid
+}
+
+// each calls f for the elements of a thread, row by row: for neighbours along a row, or, of Cᵀ, for each by itself.
+func (w *writer) each(sums [][]ptx.Operand, f func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand)) {
+	if w.g.turned {
+		w.rowsTurned(sums, f)
+		return
+	}
+	w.rows(sums, f)
 }
 
 // addBias makes alpha·sum + bias of the sums. A thread has two columns of each 8, the same in all of its rows.
@@ -77,15 +206,15 @@ func (e *emitter) biases(column ptx.Operand) func(behind int) ptx.Operand {
 	}
 }
 
-// value returns what a sum becomes in C, without what C held before: then the activation is for after that.
+// value returns what is stored of a sum.
 func (e *emitter) value(sum, alpha ptx.Operand) ptx.Operand {
 	x := e.F32()
-	if e.s.Epilogue.Bias { // addBias has multiplied
+	if e.s.Epilogue.Bias || e.finishes() { // addBias or finish has multiplied
 		e.MovF32(x, sum)
 	} else {
 		e.MulF32(x, sum, alpha)
 	}
-	if !e.s.Adds {
+	if !e.finishes() {
 		e.Activate(x, e.s.Epilogue.Activation)
 	}
 	return x
@@ -126,20 +255,13 @@ func (w *writer) pair(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Op
 // single writes two neighbours one by one, where C has them.
 func (w *writer) single(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand) {
 	for i := range v {
-		valid := w.Pred()
-		w.SetpGtS32(valid, w.columnsLeft, ptx.Int(column+i))
-		w.AndPred(valid, valid, inside)
-		w.one(ptx.Global(at, (column+i)*w.s.Out.Bytes()), v[i], valid)
+		w.one(ptx.Global(at, (column+i)*w.s.Out.Bytes()), v[i], w.inside(column+i, inside))
 	}
 }
 
 // one writes an element.
 func (w *writer) one(to, v, valid ptx.Operand) {
 	x := w.value(v, w.alpha)
-	if w.s.Adds {
-		w.FmaF32(x, w.beta, w.Element(to, w.s.Out, valid), x)
-		w.Activate(x, w.s.Epilogue.Activation)
-	}
 	if w.s.Out == gemm.FP32 {
 		w.If(valid).StGlobalF32(to, x)
 		return

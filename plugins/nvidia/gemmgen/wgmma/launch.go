@@ -94,7 +94,7 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 // coordinate, which may be any. Pairs of C begin at even columns.
 func (s Spec) lastTile(p gemm.Problem, t gemmgen.Tiling, skewed bool) (m, n uint64) {
 	last := func(size, block, tiles, unit int) uint64 {
-		if s.Adds || skewed || size < block || size%unit != 0 {
+		if s.reads() || skewed || size < block || size%unit != 0 {
 			return uint64((tiles - 1) * block)
 		}
 		return uint64(size - block)
@@ -104,6 +104,8 @@ func (s Spec) lastTile(p gemm.Problem, t gemmgen.Tiling, skewed bool) (m, n uint
 		unitM = mapAlign / s.DType.Bytes()
 	}
 	switch {
+	case s.Epilogue.Activation.Gated():
+		unitN = 2 * gemm.GateColumns // and of every multiple of 16 bytes
 	case s.BMajor == gemm.MajorN:
 		unitN = mapAlign / s.DType.Bytes()
 	case s.TilesC:
@@ -171,7 +173,7 @@ func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) (maps []gemmgen
 		if g.turned {
 			box = storeRows(s.Config.BlockM)
 		}
-		maps = append(maps, describe("c_map", s.Out, call.C, p.N, p.M, box))
+		maps = append(maps, describe("c_map", s.Out, call.C, p.Columns(), p.M, box))
 	}
 	return maps, copied
 }

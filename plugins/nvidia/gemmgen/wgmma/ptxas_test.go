@@ -26,7 +26,7 @@ func spec(t *testing.T, config, majors string, in, out gemm.DType) Spec {
 	c.Kernel = Name
 	s := Spec{DType: in, Out: out, AMajor: gemm.MajorK, BMajor: gemm.MajorK, Addressable: true, PairsC: true, Config: c}
 	s.PairsC = Pairs(gemm.MaxVector, out, c)
-	s.TilesC = Tiles(mapAlign, out, c)
+	s.TilesC = Tiles(mapAlign, out, gemm.Epilogue{}, c)
 	if majors[0] == 'm' {
 		s.AMajor = gemm.MajorM
 	}
@@ -60,6 +60,10 @@ func TestAssemble(t *testing.T) {
 			s := spec(t, config, []string{"kk", "kn", "mk", "mn"}[j], gemm.FP16, gemm.FP16)
 			if n == 1 {
 				s.Epilogue = gemm.Epilogues()[i%len(gemm.Epilogues())]
+				if s.Epilogue.Activation.Gated() && s.Config.BlockN%(2*gemm.GateColumns) != 0 {
+					s.Epilogue.Activation = gemm.GELU
+				}
+				s.TilesC = Tiles(mapAlign, s.Out, s.Epilogue, s.Config)
 			}
 			switch {
 			case j == 1:
@@ -67,7 +71,7 @@ func TestAssemble(t *testing.T) {
 			case i == 0:
 				s.PairsC, s.TilesC = false, false
 			case i == 2:
-				s.Adds, s.TilesC = true, false
+				s.Adds, s.Epilogue = true, gemm.Epilogue{Activation: s.Epilogue.Activation.Single()}
 			case j == 2:
 				s.DType, s.Out = gemm.BF16, gemm.BF16
 			case s.Config.BlockK == 128 && j == 0:
@@ -94,7 +98,7 @@ func TestAssemble(t *testing.T) {
 					t.Errorf("%d registers at the start, and the split wants %d", registers, split.start)
 				}
 				allowed := 0
-				if g, _, _ := s.layout(); g.sums > 150 && s.Epilogue != (gemm.Epilogue{}) {
+				if g, _, _ := s.layout(); g.sums > 150 && s.Epilogue != (gemm.Epilogue{}) || s.Epilogue.Residual {
 					allowed = 24 // behind the loop
 				}
 				if spills > allowed || registers*k.Threads > hopper.RegisterFile {

@@ -68,35 +68,41 @@ func (w *turnedTiles) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
 	}
 }
 
-// turnedColumn is the first column of C that a thread has. Others are 8 and multiples of 64 further on.
-func (e *emitter) turnedColumn(t tile, thread, consumer ptx.Operand) ptx.Operand {
-	inTile := e.Mad(e.Shr(thread, 5), 16, e.Shr(e.And(thread, 31), 2))
-	return e.Add(t.n0, e.Mad(consumer, tileM*e.g.tiles, inTile))
+// turnedColumn is the first column of A·B that a thread has, or of what is left of it behind a gate. Others are 8 and
+// multiples of 64 further on, behind a gate multiples of 32.
+func (e *emitter) turnedColumn(t tile, thread, consumer ptx.Operand, gated bool) ptx.Operand {
+	n0, warp, columns := t.n0, 16, tileM
+	if gated {
+		n0, warp, columns = e.Shr(t.n0, 1), warp/2, columns/2
+	}
+	inTile := e.Mad(e.Shr(thread, 5), warp, e.Shr(e.And(thread, 31), 2))
+	return e.Add(n0, e.Mad(consumer, columns*e.g.tiles, inTile))
 }
 
-// storeTurned writes the sums of Cᵀ of one thread, element by element, where C has them. Thread t of a warpgroup has,
-// of each 8 rows of C, the rows 2(t mod 4) and the next.
-func (e *emitter) storeTurned(t tile, thread, consumer, alpha ptx.Operand, sums [][]ptx.Operand) {
-	row := e.Add(t.m0, e.Shl(e.And(thread, 3), 1))
-	w := e.newWriterAt(t, row, e.turnedColumn(t, thread, consumer), alpha)
-	size := e.s.Out.Bytes()
-	at, one, seven := e.B64(), e.B64(), e.B64()
-	e.AddS64(at, w.pointer, ptx.Int(0))
-	e.MulLoS64(one, w.ldc, ptx.Int(size))
-	e.MulLoS64(seven, one, ptx.Int(7))
-	for row := 0; row < e.s.Config.BlockM; row += 8 {
+// rowsTurned calls write for each sum of Cᵀ of one thread. Thread t of a warpgroup has, of each 8 rows of C, the rows
+// 2(t mod 4) and the next.
+func (w *writer) rowsTurned(
+	sums [][]ptx.Operand, write func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand),
+) {
+	columns := 2 // of a tile of 64
+	if w.s.Epilogue.Activation.Gated() {
+		columns = 1
+	}
+	at, one, seven := w.B64(), w.B64(), w.B64()
+	w.AddS64(at, w.pointer, ptx.Int(0))
+	w.MulLoS64(one, w.ldc, ptx.Int(w.s.Out.Bytes()))
+	w.MulLoS64(seven, one, ptx.Int(7))
+	for row := 0; row < w.s.Config.BlockM; row += 8 {
 		for i, next := range []ptx.Operand{one, seven} {
-			inside := e.Pred()
-			e.SetpGtS32(inside, w.rowsLeft, ptx.Int(row+i))
+			inside := w.Pred()
+			w.SetpGtS32(inside, w.rowsLeft, ptx.Int(row+i))
 			for j := range sums {
-				for half := range 2 {
-					column, valid := j*tileM+8*half, e.Pred()
-					e.SetpGtS32(valid, w.columnsLeft, ptx.Int(column))
-					e.AndPred(valid, valid, inside)
-					w.one(ptx.Global(at, column*size), sums[j][row/2+2*half+i], valid)
+				for half := range columns {
+					k := row/4*columns + 2*half + i
+					write(at, j*tileM/2*columns+8*half, inside, sums[j][k:k+1])
 				}
 			}
-			e.AddS64(at, at, next)
+			w.AddS64(at, at, next)
 		}
 	}
 }
@@ -104,7 +110,7 @@ func (e *emitter) storeTurned(t tile, thread, consumer, alpha ptx.Operand, sums 
 // addBiasTurned makes alpha·sum + bias of the sums of Cᵀ. A thread has two columns of C of each 64, and adds the same
 // bias to all elements of a column.
 func (e *emitter) addBiasTurned(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) {
-	bias := e.biases(e.turnedColumn(t, thread, consumer))
+	bias := e.biases(e.turnedColumn(t, thread, consumer, false))
 	for j := range sums {
 		for half := range 2 {
 			x := bias(j*tileM + 8*half)

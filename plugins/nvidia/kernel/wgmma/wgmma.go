@@ -62,7 +62,7 @@ func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 	return generator.Spec{
 		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
 		Addressable: min(o.WidthA, o.WidthB) >= gemm.MaxVector,
-		TilesC:      generator.Tiles(o.WidthC, o.Out, c),
+		TilesC:      generator.Tiles(o.WidthC, o.Out, gemm.Epilogue{}, c),
 		PairsC:      generator.Pairs(o.WidthC, o.Out, c),
 		Config:      c,
 	}

@@ -26,8 +26,8 @@ type Activation uint8
 // The activations, as PyTorch has them: GELU is x·Φ(x), with the error function, and GELUTanh its approximation
 // 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). SiLU is x·sigmoid(x), also called swish.
 //
-// A gated activation is that of one column times another: of each 2·GateColumns columns, the first half are the gates
-// and the second what they are multiplied with. C has half as many columns as A·B. GatedSiLU is also called SwiGLU.
+// A gated activation is that of one column times another: the first half of the columns of A·B are gates, and the second
+// half what they are multiplied with. C has half as many columns as A·B. GatedSiLU is also called SwiGLU.
 const (
 	Identity Activation = iota
 	ReLU
@@ -43,9 +43,6 @@ var activationNames = [...]string{Identity: "", ReLU: "relu", GELU: "gelu", GELU
 	GatedGELU: "gelu_gated", GatedGELUTanh: "gelu_tanh_gated", GatedSiLU: "silu_gated"}
 
 const biasName, residualName = "bias", "residual"
-
-// GateColumns is how many columns of gates lie side by side, before as many that they are multiplied with.
-const GateColumns = 8
 
 // Gated reports whether the activation is of two columns.
 func (a Activation) Gated() bool { return a >= GatedGELU }
@@ -133,9 +130,9 @@ func (p *Problem) validEpilogue() error {
 		return diag.Inputf("C is int32, and the epilogue %s needs floating-point results", p.Epilogue).
 			Do("leave the epilogue out, or choose another output type")
 	}
-	if p.Epilogue.Activation.Gated() && (p.N%(2*GateColumns) != 0 || p.Nest != (Nest{}) || p.Groups != (Groups{})) {
-		return diag.Inputf("n is %d, and %s needs a multiple of %d, and matrices without groups", p.N, p.Epilogue,
-			2*GateColumns).Do("pad both weights with zeros")
+	if e := p.Epilogue; e.Activation.Gated() && (p.N%2 != 0 || p.Nest != (Nest{}) || p.Groups != (Groups{})) {
+		return diag.Inputf("n is %d, and %s multiplies one half of the columns of a matrix with the other", p.N, e).
+			Do("give an even n, without groups and nested indices")
 	}
 	if (p.Epilogue.Residual || p.Epilogue.Activation.Gated()) && p.Beta != 0 {
 		return diag.Inputf("beta is %g, and %s has no place for C before the activation", p.Beta, p.Epilogue).

@@ -116,7 +116,7 @@ func (c Call) Params(t Tiling) map[string]uint64 {
 		"a": c.A.Address, "b": c.B.Address, "c": c.C.Address, "bias": c.Bias, "r": added,
 		"lda": uint64(c.A.LD), "ldb": uint64(c.B.LD), "ldc": uint64(c.C.LD),
 		"stride_a": uint64(c.A.Stride), "stride_b": uint64(c.B.Stride), "stride_c": uint64(c.C.Stride),
-		"m": uint64(p.M), "n": uint64(p.N), "k": uint64(p.K), "partials": c.Partials, "counters": c.Counters,
+		"m": uint64(p.M), "n": uint64(p.Columns()), "k": uint64(p.K), "partials": c.Partials, "counters": c.Counters,
 		"tiles_m": uint64(t.TilesM), "tiles_n": uint64(t.TilesN), "group_m": uint64(t.GroupM),
 		"k_per_split": uint64(t.KPerSplit),
 		"alpha":       uint64(math.Float32bits(c.Alpha)), "beta": uint64(math.Float32bits(c.Beta)),

@@ -9,11 +9,10 @@ import (
 )
 
 // TestStoreEpilogues compares gated activations, and R that is added last, with their definitions in float64: at edges
-// within a tile and within a group of gates' rows, in both orientations, into C of 4 and of 2 bytes. What lies outside
-// of C, and between its rows, stays.
+// within a tile, in both orientations, into C of 4 and of 2 bytes. What lies outside of C, and between its rows, stays.
 func TestStoreEpilogues(t *testing.T) {
 	const addressC, addressR, addressBias, m, n, stride, batch = 1 << 32, 2 << 32, 3 << 32, 101, 240, 300 * 110, 2
-	for _, name := range []string{"128x32x64,warps=12,stages=2", "24x128x64,warps=8,stages=2"} {
+	for _, name := range []string{"128x32x64,warps=12,stages=2", "24x256x64,warps=12,stages=2"} {
 		for _, text := range []string{
 			"silu_gated", "bias+gelu_gated", "gelu_tanh_gated+residual", "bias+gelu+residual", "residual",
 		} {
@@ -25,11 +24,10 @@ func TestStoreEpilogues(t *testing.T) {
 					}
 					p := gemm.Problem{N: n, Epilogue: e}
 					config, columns, ldc := wgmmaConfig(t, name), p.Columns(), 300
-					m0, n0 := 96, 224
+					half := config.BlockN * columns / n // a tile's columns of C
+					m0, n0 := 96, 0
 					if config.BlockM > 64 {
-						m0 = 0
-					} else {
-						n0 = 128
+						m0, n0 = 0, columns-half/2
 					}
 					place := func(address uint64) *stored {
 						s := newStored(address, out, m, columns, ldc, batch)
@@ -52,22 +50,23 @@ func TestStoreEpilogues(t *testing.T) {
 					const alpha = 0x1p-13
 					program := part(t, fmt.Sprintf("store-%s,%s,%s", name, text, out))
 					values := map[string]uint64{"c": addressC, "r": addressR, "bias": addressBias, "ldc": uint64(ldc),
-						"stride_c": stride, "m": m, "n": n, "m0": uint64(m0), "n0": uint64(n0),
+						"stride_c": stride, "m": m, "n": uint64(columns), "m0": uint64(m0), "n0": uint64(n0),
 						"alpha": uint64(math.Float32bits(alpha))}
 					if err := Run(Launch{Text: program, Params: pack(program, values), Grid: [3]int{1, 1, 1},
 						Threads: warpgroup * (config.NumWarps/4 - 1)},
 						Memory{addressC: c.bytes, addressR: r.bytes, addressBias: bias.bytes}); err != nil {
 						t.Fatal(err)
 					}
-					// x is what a column of A·B is, with the bias.
-					x := func(row, column int) float64 {
-						v := float64(1000*(row-m0) + column - n0)
+					// x is A·B and the bias in a column of C, of a gate or what it is multiplied with.
+					x := func(row, column, second int) float64 {
+						row, inTile := row-m0, column-n0+second*half
+						v := float64(1000*row + inTile)
 						if config.BlockM < 64 {
-							v = float64(1000*(column-n0) + row - m0)
+							v = float64(1000*inTile + row)
 						}
 						v *= alpha
 						if e.Bias {
-							v += valueOf(out, bias.at(0, 0, column))
+							v += valueOf(out, bias.at(0, 0, column+second*columns))
 						}
 						return v
 					}
@@ -76,17 +75,10 @@ func TestStoreEpilogues(t *testing.T) {
 						allowed = 0x1p-8
 					}
 					for row := m0; row < min(m, m0+config.BlockM); row++ {
-						for column := range columns {
-							from, want := column, 0.0
+						for column := n0; column < min(columns, n0+half); column++ {
+							want := e.Activation.Of(x(row, column, 0))
 							if e.Activation.Gated() {
-								from = column/gemm.GateColumns*2*gemm.GateColumns + column%gemm.GateColumns
-							}
-							if from < n0 || from >= n0+config.BlockN {
-								continue
-							}
-							want = e.Activation.Of(x(row, from))
-							if e.Activation.Gated() {
-								want *= x(row, from+gemm.GateColumns)
+								want *= x(row, column, 1)
 							}
 							if e.Residual {
 								want += valueOf(out, r.at(1, row, column))

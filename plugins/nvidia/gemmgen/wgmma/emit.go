@@ -220,7 +220,7 @@ func (e *emitter) wait(barrier, parity ptx.Operand) {
 type tile struct {
 	// row and column count the tiles of clusters. batch is the matrix.
 	row, column, batch ptx.Operand
-	// m0 and n0 are the first row and column. outside says that the tile lies outside of C: it only completes a cluster,
+	// m0 and n0 are the first row and column of C. outside says that the tile lies outside of C: it only completes a cluster,
 	// and copies what its neighbour does. It is there with clusters alone.
 	m0, n0, outside ptx.Operand
 	// k0 is the first index of the split along K, and blocks how many blocks it has.
@@ -280,7 +280,7 @@ func (e *emitter) eachTile(role string, body func(t tile)) {
 	e.MadLoS32(t.m0, row, ptx.Int(e.g.clusterM), e.rankM)
 	e.MulLoS32(t.m0, t.m0, ptx.Int(e.s.Config.BlockM))
 	e.MadLoS32(t.n0, column, ptx.Int(e.g.clusterN), e.rankN)
-	e.MulLoS32(t.n0, t.n0, ptx.Int(e.s.Config.BlockN))
+	e.MulLoS32(t.n0, t.n0, ptx.Int(e.g.blockC))
 	if e.g.cluster > 1 {
 		m, n := e.Param32(e.p.m), e.Param32(e.p.n)
 		t.outside = e.Pred()

@@ -20,29 +20,21 @@ type writer struct {
 func (e *emitter) newWriter(base ptx.Operand, t tile, thread, consumer, alpha ptx.Operand) *writer {
 	if e.g.turned {
 		row := e.Add(t.m0, e.Shl(e.And(thread, 3), 1))
-		return e.newWriterAt(base, t, row, e.turnedColumn(t, thread, consumer, e.s.Epilogue.Activation.Gated()), alpha)
+		return e.newWriterAt(base, t, row, e.turnedColumn(t, thread, consumer), alpha)
 	}
 	lane := e.And(thread, 31)
 	row := e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2))
 	row = e.Add(t.m0, e.Mad(consumer, tileM*e.g.tiles, row))
-	column := e.Add(e.columnOfC(t.n0), e.Shl(e.And(lane, 3), 1))
+	column := e.Add(t.n0, e.Shl(e.And(lane, 3), 1))
 	w := e.newWriterAt(base, t, row, column, alpha)
 	e.MulLoS64(w.down, w.ldc, ptx.Int(8*e.s.Out.Bytes()))
 	return w
 }
 
-// columnOfC is the column of C of a column of A·B, at which a group of gates begins, or the number of its columns.
-func (e *emitter) columnOfC(n ptx.Operand) ptx.Operand {
-	if e.s.Epilogue.Activation.Gated() {
-		return e.Shr(n, 1)
-	}
-	return n
-}
-
 // newWriterAt returns the writer of a thread whose first element is in this row and column.
 func (e *emitter) newWriterAt(base ptx.Operand, t tile, row, column, alpha ptx.Operand) *writer {
 	w := &writer{emitter: e, alpha: alpha, pointer: e.B64(), down: e.B64(),
-		rowsLeft: e.Sub(e.Param32(e.p.m), row), columnsLeft: e.Sub(e.columnOfC(e.Param32(e.p.n)), column)}
+		rowsLeft: e.Sub(e.Param32(e.p.m), row), columnsLeft: e.Sub(e.Param32(e.p.n), column)}
 	index := e.B64()
 	w.ldc = e.Param64(e.p.ldc)
 	e.MadLoS64(index, e.Wide(row), w.ldc, e.Wide(column))
@@ -77,28 +69,23 @@ func (e *emitter) finish(t tile, thread, consumer ptx.Operand, sums [][]ptx.Oper
 	return sums
 }
 
-// gate multiplies the activations of gates with the sums of the same columns behind them. A thread has both. The first
-// of 8 columns each are gates, the next 8 what they are multiplied with: of 16 columns, a thread has two gates and the
-// two columns 8 further on, in two rows; of Cᵀ, a gate and the column 8 further on, in two rows.
+// gate multiplies the activations of gates with the sums of the columns that belong to them. A thread has both: they
+// lie half a tile apart along the columns of A·B, which are the rows of Cᵀ.
 func (e *emitter) gate(sums [][]ptx.Operand) [][]ptx.Operand {
-	of := func(gate, by ptx.Operand) ptx.Operand {
-		e.Activate(gate, e.s.Epilogue.Activation)
-		e.MulF32(gate, gate, by)
-		return gate
-	}
-	gated := make([][]ptx.Operand, len(sums))
-	step := 4
-	if e.g.turned {
-		step = 2
-	}
-	for i := range sums {
-		for at := 0; at < len(sums[i]); at += 2 * step {
-			for j := at; j < at+step; j++ {
-				gated[i] = append(gated[i], of(sums[i][j], sums[i][j+step]))
-			}
+	gates, ups := sums[:e.g.tilesC], sums[e.g.tilesC:]
+	if !e.g.turned {
+		gates, ups = make([][]ptx.Operand, len(sums)), make([][]ptx.Operand, len(sums))
+		for i, of := range sums {
+			gates[i], ups[i] = of[:len(of)/2], of[len(of)/2:]
 		}
 	}
-	return gated
+	for i := range gates {
+		for j, gate := range gates[i] {
+			e.Activate(gate, e.s.Epilogue.Activation)
+			e.MulF32(gate, gate, ups[i][j])
+		}
+	}
+	return gates
 }
 
 // add adds beta times C, and applies the activation then, or adds R. It loads as many elements as there are registers
@@ -179,7 +166,7 @@ func (e *emitter) addBias(t tile, thread ptx.Operand, sums [][]ptx.Operand, alph
 	bias := e.biases(e.Add(t.n0, e.Shl(e.And(thread, 3), 1)))
 	for j := 0; j < e.s.Config.BlockN; j += 8 {
 		for i := range 2 {
-			x := bias(j + i)
+			x := bias(j/e.g.blockC, j%e.g.blockC+i)
 			for _, of := range sums {
 				for half := range 2 {
 					sum := of[j/2+2*half+i]
@@ -190,18 +177,26 @@ func (e *emitter) addBias(t tile, thread ptx.Operand, sums [][]ptx.Operand, alph
 	}
 }
 
-// biases returns what loads the bias of the column that is so many behind the given one, zero outside of C.
-func (e *emitter) biases(column ptx.Operand) func(behind int) ptx.Operand {
-	size := e.s.Out.Bytes()
-	left := e.Sub(e.Param32(e.p.n), column)
-	first := e.B64()
-	e.CvtaToGlobalU64(first, e.Param64(e.p.bias))
-	e.MadWideU32(first, column, ptx.Int(size), first)
-	return func(behind int) ptx.Operand {
+// biases returns what loads the bias of the column that is so many behind the given one, zero outside of C. half is 1
+// for what gates are multiplied with, whose biases lie behind those of the gates.
+func (e *emitter) biases(column ptx.Operand) func(half, behind int) ptx.Operand {
+	size, n := e.s.Out.Bytes(), e.Param32(e.p.n)
+	left := e.Sub(n, column)
+	var first [2]ptx.Operand
+	for half := range e.s.Config.BlockN / e.g.blockC {
+		first[half] = e.B64()
+		if half == 0 {
+			e.CvtaToGlobalU64(first[half], e.Param64(e.p.bias))
+			e.MadWideU32(first[half], column, ptx.Int(size), first[half])
+			continue
+		}
+		e.MadWideU32(first[half], n, ptx.Int(size), first[0])
+	}
+	return func(half, behind int) ptx.Operand {
 		inside, bias := e.Pred(), e.F32()
 		e.SetpGtS32(inside, left, ptx.Int(behind))
 		e.MovF32(bias, ptx.Float(0))
-		e.AddElement(bias, ptx.Global(first, behind*size), e.s.Out, inside)
+		e.AddElement(bias, ptx.Global(first[half], behind*size), e.s.Out, inside)
 		return bias
 	}
 }

@@ -104,8 +104,6 @@ func (s Spec) lastTile(p gemm.Problem, t gemmgen.Tiling, skewed bool) (m, n uint
 		unitM = mapAlign / s.DType.Bytes()
 	}
 	switch {
-	case s.Epilogue.Activation.Gated():
-		unitN = 2 * gemm.GateColumns // and of every multiple of 16 bytes
 	case s.BMajor == gemm.MajorN:
 		unitN = mapAlign / s.DType.Bytes()
 	case s.TilesC:
@@ -113,7 +111,7 @@ func (s Spec) lastTile(p gemm.Problem, t gemmgen.Tiling, skewed bool) (m, n uint
 	case s.PairsC:
 		unitN = 2
 	}
-	return last(p.M, s.Config.BlockM, t.TilesM, unitM), last(p.N, s.Config.BlockN, t.TilesN, unitN)
+	return last(p.M, s.Config.BlockM, t.TilesM, unitM), last(p.Columns(), columnsOfC(s.Epilogue, s.Config), t.TilesN, unitN)
 }
 
 // skew returns how many blocks along K later each eight tiles begin than those before. All tiles of one row or column
@@ -132,7 +130,8 @@ func skew(t gemmgen.Tiling, blocks int) int {
 // one block, it has no others: what shared memory has in their place only reaches rows and columns outside of C. Rows
 // outside of a matrix cost as much as those inside (observed on an H200: 16×4096×7168 takes 125 µs with blocks of 256
 // rows, and 51 µs with 64). A box of rows along M or N is 64 wide, and has the block's indices along K, or one CTA's
-// part of them. A box of C is what a warp stores at once.
+// part of them. With a gated activation, the rows of B are two matrices, the gates and what they are multiplied with: a
+// box has as many rows of each, or, where two CTAs share the copies, of one. A box of C is what a warp stores at once.
 func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) (maps []gemmgen.TensorMap, copied int) {
 	p := call.Problem
 	describe := func(name string, d gemm.DType, m gemmgen.Matrix, row, rows, box int) gemmgen.TensorMap {
@@ -164,9 +163,13 @@ func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) (maps []gemmgen
 		}
 		return describe(name, p.DType, m, p.K, rows, box)
 	}
-	maps = []gemmgen.TensorMap{
-		operand("a", call.A, s.AMajor == gemm.MajorK, p.M, s.Config.BlockM, g.clusterN),
-		operand("b", call.B, s.BMajor == gemm.MajorK, p.N, s.Config.BlockN, g.clusterM),
+	maps = []gemmgen.TensorMap{operand("a", call.A, s.AMajor == gemm.MajorK, p.M, s.Config.BlockM, g.clusterN)}
+	if s.Epilogue.Activation.Gated() {
+		b := describe("b", p.DType, call.B, p.K, p.Columns(), g.blockC)
+		b.Sizes[2], b.Strides[1], b.Box[2] = 2, b.Strides[0]*uint64(p.Columns()), uint32(2/g.clusterM)
+		maps = append(maps, b)
+	} else {
+		maps = append(maps, operand("b", call.B, s.BMajor == gemm.MajorK, p.N, s.Config.BlockN, g.clusterM))
 	}
 	if s.TilesC {
 		box := storeM

@@ -33,7 +33,7 @@ func TestParts(t *testing.T) {
 			golden(t, fmt.Sprintf("part-store-%s,adds=%t,bias=%t", config, s.Adds, s.Epilogue.Bias), storer(t, s).Text)
 		}
 	}
-	for _, config := range []string{"128x32x64,warps=12,stages=2", "24x128x64,warps=8,stages=2"} {
+	for _, config := range []string{"128x32x64,warps=12,stages=2", "24x256x64,warps=12,stages=2"} {
 		for _, epilogue := range []string{
 			"silu_gated", "bias+gelu_gated", "gelu_tanh_gated+residual", "bias+gelu+residual", "residual",
 		} {
@@ -193,13 +193,17 @@ func storer(t *testing.T, s Spec) *ptx.Kernel {
 	e.MovB32(place.n0, e.Param32(e.Param("n0", ptx.S32)))
 	e.MovB32(place.batch, ptx.Int(1))
 	lane := e.And(tid, 31)
-	row := e.Mad(consumer, tileM*g.tiles, e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2)))
+	firstTiles, apart := g.tiles, 0
+	if g.turned { // of a gate, the column that it is multiplied with lies half a tile further on
+		firstTiles, apart = g.tilesC, g.blockC-tileM*g.tilesC
+	}
+	row := e.Mad(consumer, tileM*firstTiles, e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2)))
 	column := e.Shl(e.And(lane, 3), 1)
 	sums := make([][]ptx.Operand, g.tiles)
 	for i := range sums {
 		sums[i] = e.Regs(g.columns/2, e.F32)
 		for j, v := range sums[i] { // of each 8 columns two neighbours, and the same 8 rows below
-			at := e.Add(row, ptx.Int(tileM*i+8*(j/2%2)))
+			at := e.Add(row, ptx.Int(tileM*i+i/firstTiles*apart+8*(j/2%2)))
 			e.CvtF32S32(v, e.Mad(at, 1000, e.Add(column, ptx.Int(j/4*8+j%2))))
 		}
 	}

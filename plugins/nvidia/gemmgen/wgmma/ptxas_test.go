@@ -54,14 +54,17 @@ func TestAssemble(t *testing.T) {
 		"176x128x64,warps=12,stages=4,cluster=2", "24x64x128,warps=8,stages=6", "240x128x64,warps=12,stages=4",
 		"88x256x64,warps=12,stages=4", "128x120x64,warps=12,stages=4", "104x192x64,warps=8,stages=5,split=2",
 		"128x104x64,warps=12,stages=5,cluster_n=2", "64x128x64,warps=8,stages=6,cluster_n=2",
-		"80x128x64,warps=8,stages=5,cluster_n=2,split=2",
+		"80x128x64,warps=8,stages=5,cluster_n=2,split=2", "128x256x64,warps=12,stages=4,cluster=2", "24x256x64,warps=12,stages=4",
 	} {
 		for n, j := range []int{i % 4, (i + 1) % 4} {
 			s := spec(t, config, []string{"kk", "kn", "mk", "mn"}[j], gemm.FP16, gemm.FP16)
 			if n == 1 {
 				s.Epilogue = gemm.Epilogues()[i%len(gemm.Epilogues())]
-				if s.Epilogue.Activation.Gated() && s.Config.BlockN%(2*gemm.GateColumns) != 0 {
+				if s.Epilogue.Activation.Gated() && (s.Config.BlockN%s.gateStep() != 0 || s.BMajor != gemm.MajorK) {
 					s.Epilogue.Activation = gemm.GELU
+				}
+				if i >= 32 { // two kinds of gates
+					s.BMajor, s.Epilogue = gemm.MajorK, gemm.Epilogue{Bias: true, Activation: gemm.GatedSiLU, Residual: i > 32}
 				}
 				s.TilesC = Tiles(mapAlign, s.Out, s.Epilogue, s.Config)
 			}
@@ -98,8 +101,11 @@ func TestAssemble(t *testing.T) {
 					t.Errorf("%d registers at the start, and the split wants %d", registers, split.start)
 				}
 				allowed := 0
-				if g, _, _ := s.layout(); g.sums > 150 && s.Epilogue != (gemm.Epilogue{}) || s.Epilogue.Residual {
+				if g, _, _ := s.layout(); g.sums > 150 && s.Epilogue != (gemm.Epilogue{}) {
 					allowed = 24 // behind the loop
+				}
+				if s.Epilogue.Residual {
+					allowed = 96 // where R is added, behind the loop
 				}
 				if spills > allowed || registers*k.Threads > hopper.RegisterFile {
 					t.Errorf("%d registers, %d bytes of spills", registers, spills)

@@ -54,10 +54,9 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 
 // Tiles reports whether the copy engine can store C, whose rows begin and end at multiples of so many bytes: where a
 // row ends within 16 bytes, the engine overwrites what follows (observed on an H200). The four warps that have
-// multiplied Cᵀ store together, which they cannot where each adds up the parts of K by itself, or where a warp has 8 of
-// the 64 columns, as a gate leaves it.
+// multiplied Cᵀ store together, which they cannot where each adds up the parts of K by itself.
 func Tiles(alignC int, out gemm.DType, e gemm.Epilogue, c gemm.Config) bool {
-	alone := !Turned(c) || c.SplitK < 2 && !Streams(c) && !e.Activation.Gated()
+	alone := !Turned(c) || c.SplitK < 2 && !Streams(c)
 	return alignC >= mapAlign && out.Bytes() == 2 && columnsOfC(e, c)%storeN == 0 && alone
 }
 
@@ -105,8 +104,9 @@ type geometry struct {
 	slabs int
 	// aBytes and bBytes are the operand tiles of one stage, stageBytes both. The barriers lie behind the stages.
 	aBytes, bBytes, stageBytes, barriers, sharedBytes int
-	// blockC is the columns of C that a tile has. loads is how many elements of it a thread loads before it adds them.
-	blockC, loads int
+	// blockC is the columns of C that a tile has, tilesC how many of the tiles are left of a warpgroup that multiplies Cᵀ:
+	// a gate and what it is multiplied with lie blockC apart. loads is how many elements of it a thread loads before it adds them.
+	blockC, tilesC, loads int
 	// staging is where the warps that multiply put what the copy engine stores, each two buffers. If they multiply Cᵀ, the
 	// buffers are the buffers of a warpgroup.
 	staging int
@@ -205,6 +205,7 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 	g.blockC = columnsOfC(s.Epilogue, *c)
 	g.consumers = Consumers(c.NumWarps)
 	g.tiles = rows(*c) / tileM / g.consumers
+	g.tilesC = g.tiles * g.blockC / c.BlockN
 	g.sums = g.tiles * g.columns / 2
 	registers := target.RegistersPerThread
 	if split, several := registerSplits[g.consumers]; several {
@@ -261,14 +262,16 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 			"one of them of 64, and block_k is 64 or 128, for fp8 128", c.BlockM, c.BlockN, c.BlockK, s.DType)
 	case s.Adds && (s.Epilogue.Residual || s.Epilogue.Activation.Gated()):
 		return arch.ReasonModelRule, fmt.Sprintf("C is added before the activation, which %s leaves no place for", s.Epilogue)
-	case s.Epilogue.Activation.Gated() && c.BlockN%(2*gemm.GateColumns) != 0:
-		return arch.ReasonAtomShape, fmt.Sprintf("block_n %d is no multiple of %d, as %s needs it", c.BlockN,
-			2*gemm.GateColumns, s.Epilogue)
 	case !slices.Contains(warps, c.NumWarps):
 		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has 8, 12 or 16, of which 4 only copy", c.NumWarps)
 	case rows(*c)/tileM%Consumers(c.NumWarps) != 0:
 		return arch.ReasonWarps, fmt.Sprintf("%d warps that multiply cannot share %d rows: each 4 have a multiple of %d",
 			c.NumWarps-4, rows(*c), tileM)
+	case s.Epilogue.Activation.Gated() && s.BMajor != gemm.MajorK:
+		return arch.ReasonModelRule, fmt.Sprintf("%s needs a B that is contiguous along K", s.Epilogue)
+	case s.Epilogue.Activation.Gated() && c.BlockN%s.gateStep() != 0:
+		return arch.ReasonAtomShape, fmt.Sprintf("block_n %d is no multiple of %d, as %s needs it with this block_m and "+
+			"these warps", c.BlockN, s.gateStep(), s.Epilogue)
 	case c.NumStages < leastStages || c.NumStages > mostStages:
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has %d to %d", c.NumStages, leastStages, mostStages)
 	case alongM*alongN > 2:
@@ -289,6 +292,15 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 			"multiples of 16 bytes"
 	}
 	return "", ""
+}
+
+// gateStep returns what block_n is a multiple of with a gated activation: a thread has a gate and what it is multiplied
+// with, in groups of 8 columns or, of Cᵀ, in tiles of 64 rows.
+func (s *Spec) gateStep() int {
+	if Turned(s.Config) {
+		return 2 * tileM * Consumers(s.Config.NumWarps)
+	}
+	return 16
 }
 
 func isBlock(n int) bool { return n >= blockStep && n <= mostBlock && n%blockStep == 0 }

@@ -71,7 +71,7 @@ func (w *tileWriter) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
 			}
 			w.FenceProxyAsyncShared()
 			w.BarWarpSync(ptx.Int(-1))
-			x := w.Add(w.columnOfC(t.n0), ptx.Int(column))
+			x := w.Add(t.n0, ptx.Int(column))
 			w.If(w.first).CpAsyncBulkTensor3DStore(w.Tensor(w.mapC, x, y, t.batch), ptx.Shared(w.buffer, buffer))
 			w.If(w.first).CpAsyncBulkCommitGroup()
 			n++

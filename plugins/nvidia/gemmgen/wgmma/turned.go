@@ -17,7 +17,7 @@ type turnedTiles struct {
 
 func (e *emitter) newTurnedTiles(thread, consumer ptx.Operand) *turnedTiles {
 	w := &turnedTiles{emitter: e, mapC: e.mapAddress(e.p.cMap), column: e.B32(), first: e.Pred()}
-	e.MulLoS32(w.column, consumer, ptx.Int(tileM*e.g.tiles))
+	e.MulLoS32(w.column, consumer, ptx.Int(tileM*e.g.tilesC))
 	e.SetpEqS32(w.first, thread, ptx.Int(0))
 	w.buffer = e.Mad(consumer, 2*turnedBytes, e.Add(e.smem, ptx.Int(e.g.staging)))
 	// Lanes 0-15 have the first 8 of 16 rows of C, lanes 16-31 the others. Of each 16, the first 8 have the first 8 of the
@@ -68,15 +68,10 @@ func (w *turnedTiles) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
 	}
 }
 
-// turnedColumn is the first column of A·B that a thread has, or of what is left of it behind a gate. Others are 8 and
-// multiples of 64 further on, behind a gate multiples of 32.
-func (e *emitter) turnedColumn(t tile, thread, consumer ptx.Operand, gated bool) ptx.Operand {
-	n0, warp, columns := t.n0, 16, tileM
-	if gated {
-		n0, warp, columns = e.Shr(t.n0, 1), warp/2, columns/2
-	}
-	inTile := e.Mad(e.Shr(thread, 5), warp, e.Shr(e.And(thread, 31), 2))
-	return e.Add(n0, e.Mad(consumer, columns*e.g.tiles, inTile))
+// turnedColumn is the first column of C that a thread has. Others are 8 and multiples of 64 further on.
+func (e *emitter) turnedColumn(t tile, thread, consumer ptx.Operand) ptx.Operand {
+	inTile := e.Mad(e.Shr(thread, 5), 16, e.Shr(e.And(thread, 31), 2))
+	return e.Add(t.n0, e.Mad(consumer, tileM*e.g.tilesC, inTile))
 }
 
 // rowsTurned calls write for each sum of Cᵀ of one thread. Thread t of a warpgroup has, of each 8 rows of C, the rows
@@ -84,10 +79,6 @@ func (e *emitter) turnedColumn(t tile, thread, consumer ptx.Operand, gated bool)
 func (w *writer) rowsTurned(
 	sums [][]ptx.Operand, write func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand),
 ) {
-	columns := 2 // of a tile of 64
-	if w.s.Epilogue.Activation.Gated() {
-		columns = 1
-	}
 	at, one, seven := w.B64(), w.B64(), w.B64()
 	w.AddS64(at, w.pointer, ptx.Int(0))
 	w.MulLoS64(one, w.ldc, ptx.Int(w.s.Out.Bytes()))
@@ -97,9 +88,9 @@ func (w *writer) rowsTurned(
 			inside := w.Pred()
 			w.SetpGtS32(inside, w.rowsLeft, ptx.Int(row+i))
 			for j := range sums {
-				for half := range columns {
-					k := row/4*columns + 2*half + i
-					write(at, j*tileM/2*columns+8*half, inside, sums[j][k:k+1])
+				for half := range 2 {
+					k := row/2 + 2*half + i
+					write(at, j*tileM+8*half, inside, sums[j][k:k+1])
 				}
 			}
 			w.AddS64(at, at, next)
@@ -110,10 +101,10 @@ func (w *writer) rowsTurned(
 // addBiasTurned makes alpha·sum + bias of the sums of Cᵀ. A thread has two columns of C of each 64, and adds the same
 // bias to all elements of a column.
 func (e *emitter) addBiasTurned(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) {
-	bias := e.biases(e.turnedColumn(t, thread, consumer, false))
+	bias := e.biases(e.turnedColumn(t, thread, consumer))
 	for j := range sums {
 		for half := range 2 {
-			x := bias(j*tileM + 8*half)
+			x := bias(j/e.g.tilesC, j%e.g.tilesC*tileM+8*half)
 			for row := 0; row < e.s.Config.BlockM; row += 8 {
 				for i := range 2 {
 					sum := sums[j][row/2+2*half+i]

@@ -99,7 +99,9 @@ type Besides struct {
 }
 
 // Total returns the sum.
-func (b Besides) Total() unit.Cycles { return b.Addresses + b.Lines + b.Gaps + b.Beta + b.Pass + b.Epilogue }
+func (b Besides) Total() unit.Cycles {
+	return b.Addresses + b.Lines + b.Gaps + b.Beta + b.Pass + b.Epilogue
+}
 
 // BesidesPart is one of the times.
 type BesidesPart struct {
@@ -216,15 +218,15 @@ func (c *counter) of(cfg *gemm.Config) Besides {
 func epilogueCycles(e gemm.Epilogue) float64 {
 	const instruction, special = 0.25, 2
 	cycles := 0.0
-	switch e.Activation.Single() {
+	switch e.Activation {
 	case gemm.Identity:
 	case gemm.ReLU:
 		cycles = instruction
-	case gemm.SiLU:
+	case gemm.SiLU, gemm.GatedSiLU:
 		cycles = 3*instruction + 2*special
-	case gemm.GELUTanh:
+	case gemm.GELUTanh, gemm.GatedGELUTanh:
 		cycles = 6*instruction + 2*special
-	case gemm.GELU:
+	case gemm.GELU, gemm.GatedGELU:
 		cycles = 14*instruction + 2*special
 	}
 	if e.Activation.Gated() {

@@ -95,7 +95,8 @@ type Operands struct {
 
 // OperandsOf returns the operands of a problem, at the widest accesses.
 func OperandsOf(p *gemm.Problem) Operands {
-	return Operands{DType: p.DType, Out: p.Output(), AMajor: p.AMajor, BMajor: p.BMajor, Gated: p.Epilogue.Activation.Gated()}
+	return Operands{DType: p.DType, Out: p.Output(), AMajor: p.AMajor, BMajor: p.BMajor,
+		Gated: p.Epilogue.Activation.Gated()}
 }
 
 // Widths is the part of a Family that says how widely its kernels access a matrix.

@@ -169,7 +169,7 @@ func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Opera
 		e.addBias(t, thread, sums, alpha)
 	}
 	if e.finishes() {
-		sums = e.finish(t, thread, consumer, sums, alpha)
+		sums = e.finish(t, thread, consumer, alpha, sums)
 	}
 	if e.s.TilesC {
 		tiles(t, sums, alpha)

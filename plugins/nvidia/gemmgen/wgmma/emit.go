@@ -220,8 +220,8 @@ func (e *emitter) wait(barrier, parity ptx.Operand) {
 type tile struct {
 	// row and column count the tiles of clusters. batch is the matrix.
 	row, column, batch ptx.Operand
-	// m0 and n0 are the first row and column of C. outside says that the tile lies outside of C: it only completes a cluster,
-	// and copies what its neighbour does. It is there with clusters alone.
+	// m0 and n0 are the first row and column of C. outside says that the tile lies outside of C: it only completes a
+	// cluster, and copies what its neighbour does. It is there with clusters alone.
 	m0, n0, outside ptx.Operand
 	// k0 is the first index of the split along K, and blocks how many blocks it has.
 	k0, blocks, split ptx.Operand

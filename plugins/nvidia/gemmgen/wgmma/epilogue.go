@@ -52,7 +52,7 @@ func (s *Spec) reads() bool { return s.Adds || s.Epilogue.Residual }
 func (e *emitter) finishes() bool { return e.s.reads() || e.s.Epilogue.Activation.Gated() }
 
 // finish makes elements of C of the sums of a thread, and returns those. The bias is added already.
-func (e *emitter) finish(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) [][]ptx.Operand {
+func (e *emitter) finish(t tile, thread, consumer, alpha ptx.Operand, sums [][]ptx.Operand) [][]ptx.Operand {
 	for _, of := range sums {
 		for _, sum := range of {
 			if !e.s.Epilogue.Bias {

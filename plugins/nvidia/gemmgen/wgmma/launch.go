@@ -111,7 +111,8 @@ func (s Spec) lastTile(p gemm.Problem, t gemmgen.Tiling, skewed bool) (m, n uint
 	case s.PairsC:
 		unitN = 2
 	}
-	return last(p.M, s.Config.BlockM, t.TilesM, unitM), last(p.Columns(), columnsOfC(s.Epilogue, s.Config), t.TilesN, unitN)
+	m = last(p.M, s.Config.BlockM, t.TilesM, unitM)
+	return m, last(p.Columns(), columnsOfC(s.Epilogue, s.Config), t.TilesN, unitN)
 }
 
 // skew returns how many blocks along K later each eight tiles begin than those before. All tiles of one row or column

@@ -105,8 +105,8 @@ type geometry struct {
 	// aBytes and bBytes are the operand tiles of one stage, stageBytes both. The barriers lie behind the stages.
 	aBytes, bBytes, stageBytes, barriers, sharedBytes int
 	// blockC is the columns of C that a tile has, tilesC how many of the tiles are left of a warpgroup that multiplies Cᵀ:
-	// a gate and what it is multiplied with lie blockC apart. loads is how many elements of R or C a thread loads before it
-	// adds one.
+	// a gate and what it is multiplied with lie blockC apart. loads is how many elements of R or C a thread loads before
+	// it adds one.
 	blockC, tilesC, loads int
 	// staging is where the warps that multiply put what the copy engine stores, each two buffers. If they multiply Cᵀ, the
 	// buffers are the buffers of a warpgroup.

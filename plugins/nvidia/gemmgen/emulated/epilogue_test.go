@@ -3,6 +3,7 @@ package emulated
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -12,11 +13,14 @@ import (
 // within a tile, in both orientations, into C of 4 and of 2 bytes. What lies outside of C, and between its rows, stays.
 func TestStoreEpilogues(t *testing.T) {
 	const addressC, addressR, addressBias, m, n, stride, batch = 1 << 32, 2 << 32, 3 << 32, 101, 240, 300 * 110, 2
-	for _, name := range []string{"128x32x64,warps=12,stages=2", "24x256x64,warps=12,stages=2"} {
+	for _, name := range []string{"128x32x64,warps=12,stages=2", "8x256x64,warps=12,stages=2"} {
 		for _, text := range []string{
 			"silu_gated", "bias+gelu_gated", "gelu_tanh_gated+residual", "bias+gelu+residual", "residual",
 		} {
 			for _, out := range []gemm.DType{gemm.FP32, gemm.BF16} {
+				if out == gemm.BF16 && !strings.HasSuffix(text, "residual") {
+					continue
+				}
 				t.Run(fmt.Sprintf("%s %s %s", name, text, out), func(t *testing.T) {
 					e, err := gemm.ParseEpilogue(text)
 					if err != nil {

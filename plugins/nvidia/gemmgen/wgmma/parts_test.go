@@ -33,7 +33,7 @@ func TestParts(t *testing.T) {
 			golden(t, fmt.Sprintf("part-store-%s,adds=%t,bias=%t", config, s.Adds, s.Epilogue.Bias), storer(t, s).Text)
 		}
 	}
-	for _, config := range []string{"128x32x64,warps=12,stages=2", "24x256x64,warps=12,stages=2"} {
+	for _, config := range []string{"128x32x64,warps=12,stages=2", "8x256x64,warps=12,stages=2"} {
 		for _, epilogue := range []string{
 			"silu_gated", "bias+gelu_gated", "gelu_tanh_gated+residual", "bias+gelu+residual", "residual",
 		} {
@@ -43,7 +43,9 @@ func TestParts(t *testing.T) {
 				if s.Epilogue, err = gemm.ParseEpilogue(epilogue); err != nil {
 					t.Fatal(err)
 				}
-				s.TilesC = out == gemm.BF16 // as finish takes it: R is read in pairs
+				if s.TilesC = out == gemm.BF16; s.TilesC && !s.Epilogue.Residual { // R is read in pairs
+					continue
+				}
 				golden(t, fmt.Sprintf("part-store-%s,%s,%s", config, epilogue, out), storer(t, s).Text)
 			}
 		}

@@ -195,8 +195,9 @@ def measure(name, make, inputs, m, training):
     kinds = ("plain", "ours", "verified")
     with torch.set_grad_enabled(training):
         times = {kind: [] for kind in kinds}
+        models = {kind: copy.deepcopy(model) for kind in kinds}  # use() may give weights other memory than a graph knows
         for kind in kinds:
-            compiled, step, first, kernels = runner(model, kind, x, extra, m, training)
+            compiled, step, first, kernels = runner(models[kind], kind, x, extra, m, training)
             error = off(compiled(x, extra), want)
             if training:
                 runs[kind] = step
@@ -206,7 +207,7 @@ def measure(name, make, inputs, m, training):
                 g = graph(step)  # keeps its buffers, and runs what it was captured with
                 runs[kind] = g.replay
             row[kind] = {"first": first, "error": error, "kernels": kernels, "shares": shares(runs[kind]),
-                         "gated": sum(isinstance(one, og.Gated) for one in model.modules()), "bytes": torch.cuda.memory_allocated()}
+                         "gated": sum(isinstance(one, og.Gated) for one in models[kind].modules()), "bytes": torch.cuda.memory_allocated()}
         if not training:
             number = max(3, int(0.02 / seconds(runs["plain"], 3)))
             for _ in range(ROUNDS):

@@ -22,7 +22,7 @@ var (
 	_ [0]struct{} = [unsafe.Sizeof(C.origami_regret{}) - 16]struct{}{}
 	_ [0]struct{} = [unsafe.Sizeof(C.origami_kernel{}) - 1208]struct{}{} // since version 4
 	_ [0]struct{} = [unsafe.Sizeof(C.origami_band{}) - 264]struct{}{}
-	_ [0]struct{} = [C.ORIGAMI_SILU - uint8(gemm.SiLU)]struct{}{}
+	_ [0]struct{} = [C.ORIGAMI_SILU_GATED - uint8(gemm.GatedSiLU)]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_INPUT - 1 - uint8(diag.Input)]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_DEVICE - 1 - uint8(diag.Device)]struct{}{}
 )
@@ -310,8 +310,8 @@ func isNull(what string) error {
 
 // problemOf converts a problem. The selector checks the sizes.
 func problemOf(c *C.origami_problem) (gemm.Problem, error) {
-	if max(c.trans_a, c.trans_b, c.bias, c.adds) > 1 {
-		return gemm.Problem{}, diag.Inputf("trans_a, trans_b, bias or adds is neither 0 nor 1").
+	if max(c.trans_a, c.trans_b, c.bias) > 1 || c.adds > C.ORIGAMI_ADDS_LAST {
+		return gemm.Problem{}, diag.Inputf("trans_a, trans_b or bias is neither 0 nor 1, or adds no ORIGAMI_ADDS_...").
 			Do("set all of origami_problem")
 	}
 	in, out := gemm.DType(c.dtype), gemm.DType(c.out_dtype)
@@ -327,10 +327,14 @@ func problemOf(c *C.origami_problem) (gemm.Problem, error) {
 		M: int(c.m), N: int(c.n), K: int(c.k), Batch: int(c.batch),
 		DType: in, Out: out,
 		LDA: int(c.lda), LDB: int(c.ldb), LDC: int(c.ldc),
-		Epilogue: gemm.Epilogue{Bias: c.bias == 1, Activation: gemm.Activation(c.activation)}, Beta: float32(c.adds),
+		Epilogue: gemm.Epilogue{Bias: c.bias == 1, Activation: gemm.Activation(c.activation),
+			Residual: c.adds == C.ORIGAMI_ADDS_LAST},
 		AlignA: uint8(c.align_a), AlignB: uint8(c.align_b), AlignC: uint8(c.align_c),
 	}
 	p.SetTrans(c.trans_a == 1, c.trans_b == 1)
+	if c.adds == C.ORIGAMI_ADDS_C {
+		p.Beta = 1
+	}
 	var err error
 	p.Groups, err = groupsOf(c.groups, c.group_count)
 	return p.Canonical(), err

@@ -340,6 +340,9 @@ int32_t origami_launch(const origami_plan *plan, const origami_call *call, char 
 		case ORIGAMI_ROLE_C:
 			values[i].bits = addresses[p->role - ORIGAMI_ROLE_A];
 			break;
+		case ORIGAMI_ROLE_R:
+			values[i].bits = call->r != 0 ? call->r : call->c;
+			break;
 		case ORIGAMI_ROLE_BIAS:
 			values[i].bits = call->bias;
 			break;

@@ -56,7 +56,19 @@ enum {
 	ORIGAMI_RELU = 1,
 	ORIGAMI_GELU = 2, /* with the error function */
 	ORIGAMI_GELU_TANH = 3,
-	ORIGAMI_SILU = 4
+	ORIGAMI_SILU = 4,
+	/* The first half of the columns of A B are gates: each becomes its activation times its column of the second half. C
+	 * has n / 2 columns, and n is even. */
+	ORIGAMI_GELU_GATED = 5,
+	ORIGAMI_GELU_TANH_GATED = 6,
+	ORIGAMI_SILU_GATED = 7
+};
+
+/* What is added besides the bias. */
+enum {
+	ORIGAMI_ADDS_NOTHING = 0,
+	ORIGAMI_ADDS_C = 1,   /* what C holds, times beta, before the bias and the activation */
+	ORIGAMI_ADDS_LAST = 2 /* R, behind the activation. It has the type and the shape of C */
 };
 
 /* What limits a kernel. */
@@ -87,7 +99,7 @@ typedef struct {
 	int32_t out_dtype;        /* of C; 0 for what goes with dtype: dtype itself, but FP32 with TF32, FP16 with both FP8,
 	                           * INT32 with INT8 */
 	uint8_t align_a, align_b, align_c; /* 1, 2, 4, 8 or 16: bytes that divide the addresses of A, B and C; 0 is 16 */
-	uint8_t adds;                      /* 0 or 1: what C holds, times beta, is added before the bias */
+	uint8_t adds;                      /* ORIGAMI_ADDS_... */
 	const int64_t *groups;             /* group_count numbers of rows */
 	uint64_t group_count;              /* at most 1024; 0 for a problem without groups */
 } origami_problem;
@@ -141,7 +153,8 @@ enum {
 	ORIGAMI_ROLE_PARTIALS = 6,
 	ORIGAMI_ROLE_COUNTERS = 7,
 	ORIGAMI_ROLE_ALPHA = 8, /* float, or int32_t if the kernel is integer */
-	ORIGAMI_ROLE_BETA = 9
+	ORIGAMI_ROLE_BETA = 9,
+	ORIGAMI_ROLE_R = 10 /* the address of R, or of C where that is added */
 };
 
 /* A parameter of a kernel. */
@@ -198,6 +211,7 @@ typedef struct {
 	uint64_t a, b, c, bias, counters, partials; /* addresses in device memory; 0 for what the kernel does not need */
 	float alpha, beta;
 	void *stream; /* CUstream, cudaStream_t */
+	uint64_t r;   /* the address of what is added, with the leading dimension of C and as aligned; 0 for C itself */
 } origami_call;
 
 /* An open model; 0 is none. A handle is never reused, so using a closed one is only an error. */
@@ -273,7 +287,7 @@ int32_t origami_bands(origami_model model, origami_model library, const origami_
 int32_t origami_load(origami_model model, const origami_problem *problem, const origami_pick *config, int32_t device,
                      origami_plan **plan, origami_kernel *kernel, char *error, size_t error_size);
 
-/* Enqueues a launch: C = activation(alpha A B + beta C + bias). It runs no Go and does not wait. Tensor maps are encoded
+/* Enqueues a launch: C = activation(alpha A B + beta R + bias) or activation(alpha A B + bias) + R. It runs no Go and does not wait. Tensor maps are encoded
  * once for an address. A graph that is captured keeps the launch. The addresses are not checked; they have to be as
  * aligned as the problem says. */
 int32_t origami_launch(const origami_plan *plan, const origami_call *call, char *error, size_t error_size);

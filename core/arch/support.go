@@ -36,7 +36,7 @@ func (d *Description) SupportsTypes(kernel string, p *gemm.Problem) error {
 	if p.Groups != (gemm.Groups{}) && !f.Groups {
 		return d.noGroups(kernel)
 	}
-	if p.BeyondProduct() {
+	if p.BeyondProduct() && *p != p.Flat() {
 		return diag.Inputf("the %s model of %s predicts A·B of matrices, and the problem is %s", d.Model, d.Arch, *p).
 			Do("ask about the matrices alone")
 	}

@@ -85,8 +85,13 @@ type Besides struct {
 	// Gaps is for the sectors that DRAM delivers with gaps in them: min(span, elements · sector) − elements, in bytes of
 	// each tensor, ÷ bandwidth of DRAM.
 	Gaps unit.Cycles
-	// Beta is for reading C: its bytes ÷ bandwidth of DRAM.
+	// Beta is for reading C or R: its bytes ÷ bandwidth of DRAM.
 	Beta unit.Cycles
+	// Pass is for the kernel that a vendor's library needs behind it for a gated activation: it reads A·B and writes C.
+	// Its launch is not counted.
+	//
+	//	(bytes of A·B + bytes of C) ÷ bandwidth of DRAM
+	Pass unit.Cycles
 	// Epilogue is for the bias and the activation of the elements of C, by the SM that has the most of them:
 	//
 	//	⌈tiles ÷ SMs⌉·block_m·block_n ÷ 32 · cycles of 32 elements
@@ -94,7 +99,9 @@ type Besides struct {
 }
 
 // Total returns the sum.
-func (b Besides) Total() unit.Cycles { return b.Addresses + b.Lines + b.Gaps + b.Beta + b.Epilogue }
+func (b Besides) Total() unit.Cycles {
+	return b.Addresses + b.Lines + b.Gaps + b.Beta + b.Pass + b.Epilogue
+}
 
 // BesidesPart is one of the times.
 type BesidesPart struct {
@@ -109,7 +116,8 @@ func (b Besides) Parts() []BesidesPart {
 			b.Addresses},
 		{"lines", "sectors of 32 bytes that the accesses of a warp touch besides its elements, from the L2", b.Lines},
 		{"gaps", "sectors with gaps between the elements, from DRAM", b.Gaps},
-		{"beta", "reading C from DRAM", b.Beta},
+		{"beta", "reading C or R from DRAM", b.Beta},
+		{"pass", "the kernel behind a library's for a gated activation: reading A·B and writing C", b.Pass},
 		{"epilogue", "adding the bias and applying the activation, by the SM with the most tiles", b.Epilogue},
 	}
 }
@@ -126,6 +134,8 @@ const (
 	// Source: two GEMMs as nests against themselves, rows aligned to an element, with 8 kernels each on an H200: medians
 	// of 2.0 to 12 and 2.4 to 15 cycles.
 	lookup, lookup4 = 3, 4.5
+	// libraryFamily is the family of the vendor's library.
+	libraryFamily = "library"
 	// warp is the lanes of a warp.
 	warp = 32
 	// mostSampled bounds the values of a dimension that are looked at.
@@ -147,10 +157,13 @@ func (w *whole) counter(p *gemm.Problem) *counter {
 	if levels := w.Hierarchy().Levels(); len(levels) > 0 {
 		c.l2, c.dram = levels[0].Bandwidth.Peak, levels[len(levels)-1].Bandwidth.Peak
 	}
-	elements := [3]float64{float64(p.M) * float64(p.K), float64(p.K) * float64(p.N), float64(p.M) * float64(p.N)}
+	elements := [3]float64{float64(p.M) * float64(p.K), float64(p.K) * float64(p.N), float64(p.M) * float64(p.Columns())}
 	size := func(o gemm.Operand) float64 { return float64(p.Type(o).Bytes()) }
-	if p.Beta != 0 {
+	if p.Beta != 0 || p.Epilogue.Residual {
 		c.fixed.Beta = per(elements[gemm.C]*float64(p.Batch)*size(gemm.C), c.dram)
+	}
+	if d := w.Describe(); p.Epilogue.Activation.Gated() && len(d.Kernels) > 0 && d.Kernels[0] == libraryFamily {
+		c.fixed.Pass = per(3*elements[gemm.C]*float64(p.Batch)*size(gemm.C), c.dram)
 	}
 	if p.Nest == (gemm.Nest{}) {
 		return c
@@ -209,12 +222,15 @@ func epilogueCycles(e gemm.Epilogue) float64 {
 	case gemm.Identity:
 	case gemm.ReLU:
 		cycles = instruction
-	case gemm.SiLU:
+	case gemm.SiLU, gemm.GatedSiLU:
 		cycles = 3*instruction + 2*special
-	case gemm.GELUTanh:
+	case gemm.GELUTanh, gemm.GatedGELUTanh:
 		cycles = 6*instruction + 2*special
-	case gemm.GELU:
+	case gemm.GELU, gemm.GatedGELU:
 		cycles = 14*instruction + 2*special
+	}
+	if e.Activation.Gated() {
+		cycles = (cycles + instruction) / 2 // for half of the elements
 	}
 	if e.Bias {
 		cycles += 3 * instruction

@@ -9,35 +9,55 @@ import (
 
 // Epilogue is what a kernel does to each element of C before it stores it:
 //
-//	C = activation(alpha·A·B + beta·C + bias)
+//	C = activation(alpha·A·B + beta·C + bias) + R
 //
 // It is a part of the problem, since it says what is computed. The zero value does nothing.
 type Epilogue struct {
-	// Bias is a vector of N elements of the type of C, one for each column. All matrices of a batch have the same.
+	// Bias is a vector of N elements of the type of C, one for each column of A·B. All matrices of a batch have the same.
 	Bias       bool
 	Activation Activation
+	// Residual says that R is added last. It has the shape, the type and the leading dimension of C.
+	Residual bool
 }
 
-// Activation is a function of one number.
+// Activation is a function of one number, or of two for a gated one.
 type Activation uint8
 
 // The activations, as PyTorch has them: GELU is x·Φ(x), with the error function, and GELUTanh its approximation
 // 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). SiLU is x·sigmoid(x), also called swish.
+//
+// A gated activation is that of one column times another: the first half of the columns of A·B are gates, and the
+// second half what they are multiplied with. C has half as many columns as A·B. GatedSiLU is also called SwiGLU.
 const (
 	Identity Activation = iota
 	ReLU
 	GELU
 	GELUTanh
 	SiLU
+	GatedGELU
+	GatedGELUTanh
+	GatedSiLU
 )
 
-var activationNames = [...]string{Identity: "", ReLU: "relu", GELU: "gelu", GELUTanh: "gelu_tanh", SiLU: "silu"}
+var activationNames = [...]string{Identity: "", ReLU: "relu", GELU: "gelu", GELUTanh: "gelu_tanh", SiLU: "silu",
+	GatedGELU: "gelu_gated", GatedGELUTanh: "gelu_tanh_gated", GatedSiLU: "silu_gated"}
 
-const biasName = "bias"
+const biasName, residualName = "bias", "residual"
 
-// Of returns the activation of x in float64.
+// Gated reports whether the activation is of two columns.
+func (a Activation) Gated() bool { return a >= GatedGELU }
+
+// Single returns the activation without its gate.
+func (a Activation) Single() Activation {
+	if a.Gated() {
+		return a - GatedGELU + GELU
+	}
+	return a
+}
+
+// Of returns the activation of x in float64, of a gated one that of the gate x.
 func (a Activation) Of(x float64) float64 {
-	switch a {
+	switch a.Single() {
 	case ReLU:
 		return max(x, 0)
 	case GELU:
@@ -53,9 +73,9 @@ func (a Activation) Of(x float64) float64 {
 
 // Epilogues lists every epilogue that does something.
 func Epilogues() (all []Epilogue) {
-	for _, bias := range []bool{false, true} {
+	for i := range 4 {
 		for a := range activationNames {
-			if e := (Epilogue{bias, Activation(a)}); e != (Epilogue{}) {
+			if e := (Epilogue{i&1 > 0, Activation(a), i&2 > 0}); e != (Epilogue{}) {
 				all = append(all, e)
 			}
 		}
@@ -63,28 +83,31 @@ func Epilogues() (all []Epilogue) {
 	return all
 }
 
-// String returns "bias", "relu", "bias+gelu" and the like, and the empty string for the zero value.
+// String returns "bias", "relu", "bias+gelu+residual" and the like, and the empty string for the zero value.
 func (e Epilogue) String() string {
 	name := "activation(?)"
 	if int(e.Activation) < len(activationNames) {
 		name = activationNames[e.Activation]
 	}
-	switch {
-	case !e.Bias:
-		return name
-	case name == "":
-		return biasName
+	var parts []string
+	for _, part := range []struct {
+		name string
+		has  bool
+	}{{biasName, e.Bias}, {name, name != ""}, {residualName, e.Residual}} {
+		if part.has {
+			parts = append(parts, part.name)
+		}
 	}
-	return biasName + "+" + name
+	return strings.Join(parts, "+")
 }
 
-// ActivationNames lists the names of the activations, EpilogueNames those and the bias, for messages and help.
+// ActivationNames lists the names of the activations, EpilogueNames those, the bias and R, for messages and help.
 func ActivationNames() string { return strings.Join(activationNames[1:], ", ") }
 
 // EpilogueNames lists what an epilogue may be made of.
-func EpilogueNames() string { return biasName + ", " + ActivationNames() }
+func EpilogueNames() string { return biasName + ", " + ActivationNames() + ", " + residualName }
 
-// ParseEpilogue reads what String writes, and "none" as the zero value. Bias comes first, as it is added first.
+// ParseEpilogue reads what String writes, and "none" as the zero value. The order is that in which it is done.
 func ParseEpilogue(s string) (Epilogue, error) {
 	if s == "none" {
 		return Epilogue{}, nil
@@ -95,7 +118,7 @@ func ParseEpilogue(s string) (Epilogue, error) {
 		}
 	}
 	return Epilogue{}, diag.Inputf("%q is no epilogue", s).
-		Do("use one of %s, or bias+ and an activation, as in bias+gelu", EpilogueNames())
+		Do("use one of %s, or several in this order, as in bias+gelu+residual", EpilogueNames())
 }
 
 // validEpilogue refuses an epilogue of results that are integers.
@@ -107,5 +130,21 @@ func (p *Problem) validEpilogue() error {
 		return diag.Inputf("C is int32, and the epilogue %s needs floating-point results", p.Epilogue).
 			Do("leave the epilogue out, or choose another output type")
 	}
+	if e := p.Epilogue; e.Activation.Gated() && (p.N%2 != 0 || p.Nest != (Nest{}) || p.Groups != (Groups{})) {
+		return diag.Inputf("n is %d, and %s multiplies one half of the columns of a matrix with the other", p.N, e).
+			Do("give an even n, without groups and nested indices")
+	}
+	if (p.Epilogue.Residual || p.Epilogue.Activation.Gated()) && p.Beta != 0 {
+		return diag.Inputf("beta is %g, and %s has no place for C before the activation", p.Beta, p.Epilogue).
+			Do("add it as R, with %s and beta 0", residualName)
+	}
 	return nil
+}
+
+// Columns returns the columns of C: N, or half of it with a gated activation.
+func (p *Problem) Columns() int {
+	if p.Epilogue.Activation.Gated() {
+		return p.N / 2
+	}
+	return p.N
 }

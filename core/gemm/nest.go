@@ -175,9 +175,14 @@ func (n Nest) Span(o Operand) int {
 }
 
 // Flat returns the problem with matrices in place of the tensors: the same dimensions, with rows that are only as
-// aligned as an element. It is what models know.
+// aligned as an element. It is what models know. Of an epilogue it has whether there is a gate, for C has half the
+// columns then.
 func (p Problem) Flat() Problem {
-	p.Nest, p.Alpha, p.Beta, p.Epilogue = Nest{}, 0, 0, Epilogue{}
+	var e Epilogue
+	if p.Epilogue.Activation.Gated() {
+		e.Activation = GatedSiLU
+	}
+	p.Nest, p.Alpha, p.Beta, p.Epilogue = Nest{}, 0, 0, e
 	return p
 }
 

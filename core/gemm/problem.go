@@ -121,7 +121,7 @@ func (p Problem) Rows(o Operand) (rows, elements int) {
 	case o == B:
 		return p.K, p.N
 	default:
-		return p.M, p.N
+		return p.M, p.Columns()
 	}
 }
 

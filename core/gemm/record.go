@@ -33,8 +33,8 @@ type Record struct {
 	// the factors of the product and of what C holds before, if they are not 1 and 0
 	Alpha float32 `json:"alpha,omitempty"`
 	Beta  float32 `json:"beta,omitempty"`
-	// what is done to C before it is stored, if anything: `bias`, `relu`, `gelu`, `gelu_tanh`, `silu`, or `bias+` and one
-	// of the others
+	// what is done to C before it is stored, if anything: `bias`, one of `relu`, `gelu`, `gelu_tanh`, `silu`,
+	// `gelu_gated`, `gelu_tanh_gated` and `silu_gated`, `residual`, or several in this order with `+` between them
 	Epilogue string `json:"epilogue,omitempty"`
 }
 

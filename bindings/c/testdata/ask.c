@@ -139,8 +139,8 @@ int main(int argc, char **argv) {
 	bad.align_b = 3;
 	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT && strstr(error, "align_b is 3"), "an alignment");
 	bad = problems[0];
-	bad.adds = 2;
-	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT, "adds is no truth value");
+	bad.adds = 3;
+	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT, "adds is nothing that can be added");
 	bad = problems[0];
 	bad.m = INT64_MIN;
 	must(origami_select(model, &bad, &pick, ERROR) == ORIGAMI_INPUT, "a negative size");

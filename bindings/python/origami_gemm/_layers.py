@@ -74,9 +74,9 @@ class Plan:
         self.pick, self.counters, self.partials, self.calls = pick, kernel.counters, kernel.partials, 0
         self._plan, self._launch, self._unload = plan, library._c.origami_launch, library._c.origami_unload
 
-    def launch(self, a, b, c, stream, bias=0, counters=0, partials=0, alpha=1.0, beta=0.0):
-        """Enqueues C = activation(alpha A B + beta C + bias). All but the scalars are addresses."""
-        call = _call(a, b, c, bias, counters, partials, alpha, beta, stream)
+    def launch(self, a, b, c, stream, bias=0, counters=0, partials=0, alpha=1.0, beta=0.0, r=0):
+        """Enqueues C = activation(alpha A B + beta R + bias), or + R behind it. All but the scalars are addresses."""
+        call = _call(a, b, c, bias, counters, partials, alpha, beta, stream, r)
         self.calls += 1
         if self._launch(self._plan, call, None, 0):
             text = ctypes.create_string_buffer(2048)  # again, for the reason

@@ -402,6 +402,7 @@ class _Call(ctypes.Structure):
         ("alpha", ctypes.c_float),
         ("beta", ctypes.c_float),
         ("stream", ctypes.c_void_p),
+        ("r", ctypes.c_uint64),
     ]
 
 
@@ -468,24 +469,31 @@ def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, 
         whole(name, size, least, -1 << 63, (1 << 63) - 1)
         for name, size, least in (("m", m, 1), ("n", n, 1), ("k", k, 1), ("batch", batch, 1), ("lda", lda, 0),
                                   ("ldb", ldb, 0), ("ldc", ldc, 0)))
-    bias, activation = _epilogue(epilogue)
+    bias, activation, last = _epilogue(epilogue)
     return _Problem(m, n, k, batch, dtype, flag("trans_a", trans_a), flag("trans_b", trans_b), bias, activation,
-                    lda, ldb, ldc, out_dtype, *alignments(align), flag("adds", adds), (ctypes.c_int64 * len(groups))(*groups) if groups else None,
+                    lda, ldb, ldc, out_dtype, *alignments(align), 2 if last else flag("adds", adds), (ctypes.c_int64 * len(groups))(*groups) if groups else None,
                     len(groups or ()))
 
 
 # The numbers of origami.h by name, as the command line has them.
-ACTIVATIONS = {"": 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4}
+ACTIVATIONS = {"": 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4, "gelu_gated": 5, "gelu_tanh_gated": 6, "silu_gated": 7}
 
 
 def _epilogue(text):
-    """Whether there is a bias, and the number of the activation, of an epilogue as the command line reads it."""
-    parts = text.split("+")
-    bias = parts[0] == "bias"
-    activation = "+".join(parts[bias:])
+    """Whether there is a bias, the number of the activation, and whether R is added last, of an epilogue as the command
+    line reads it."""
+    bias, activation, last = parts_of(text)
     if activation not in ACTIVATIONS:
-        raise Error(f"{shown(text)} is no epilogue; use bias, {', '.join(list(ACTIVATIONS)[1:])}, or bias+ and one of these")
-    return bias, ACTIVATIONS[activation]
+        raise Error(f"{shown(text)} is no epilogue; use bias, {', '.join(list(ACTIVATIONS)[1:])}, residual, or several in "
+                    "this order, as in bias+gelu+residual")
+    return bias, ACTIVATIONS[activation], last
+
+
+def parts_of(text):
+    """Whether there is a bias, the activation, and whether R is added last."""
+    parts = text.split("+")
+    bias, last = parts[0] == "bias", parts[-1] == "residual"
+    return bias, "+".join(parts[bias:len(parts) - last]), last
 
 
 class _Library:

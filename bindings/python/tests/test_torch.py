@@ -1,6 +1,7 @@
 """origami_gemm.torch in PyTorch, without a GPU: what the operators compute and promise, and, on a driver without a GPU,
 what they launch. Without torch or liborigami the tests skip."""
 
+import copy
 import os
 import unittest
 from unittest import mock
@@ -37,7 +38,8 @@ class Operators(unittest.TestCase):
 
     def test_answers_are_those_of_pytorch(self):
         a, b, w, bias = self.a, self.b, self.w, self.bias
-        x = doubles(2, 3, 8)
+        gated = lambda gate, up: F.silu(gate) * up
+        x, r = doubles(2, 3, 8), doubles(2, 3, 4)
         for got, want in (
             (og.mm(a, b), a @ b), (og.bmm(x, x.transpose(1, 2)), x @ x.transpose(1, 2)),
             (og.addmm(bias, a, b, alpha=2, beta=3), torch.addmm(bias, a, b, alpha=2, beta=3)),
@@ -46,6 +48,9 @@ class Operators(unittest.TestCase):
             (og.linear(x, w, bias, "gelu"), F.gelu(F.linear(x, w, bias))),
             (og.linear(x, w, bias, "gelu_tanh"), F.gelu(F.linear(x, w, bias), approximate="tanh")),
             (og.linear(x, w, bias, "silu"), F.silu(F.linear(x, w, bias))),
+            (og.linear(x, w, bias, "silu_gated"), gated(*F.linear(x, w, bias).chunk(2, -1))),
+            (og.linear(x, w, bias, "gelu", residual=r), F.gelu(F.linear(x, w, bias)) + r),
+            (og.linear(x, w, residual=r), F.linear(x, w) + r),
             (og.mm(a[:0], b), a[:0] @ b), (og.linear(x[:0], w), F.linear(x[:0], w)),
         ):
             torch.testing.assert_close(got, want, rtol=0, atol=0)
@@ -56,15 +61,19 @@ class Operators(unittest.TestCase):
         self.assertTrue(check(og.mm, (a, b)) and torch.autograd.gradgradcheck(og.mm, (a, b)))
         self.assertTrue(check(og.bmm, (doubles(2, 3, 8), doubles(2, 8, 5))))
         self.assertTrue(check(lambda *x: og.addmm(*x, alpha=2, beta=3), (bias, a, b)))
-        for activation in (None, "relu", "gelu", "gelu_tanh", "silu"):
+        for activation in (None, "relu", "gelu", "gelu_tanh", "silu", "silu_gated", "gelu_gated"):
             self.assertTrue(check(lambda *x: og.linear(*x, activation), (a, w, bias)), activation)
             self.assertTrue(check(lambda *x: OPS.linear(*x, activation or ""), (a, w, bias)), activation)
+        r = doubles(6, 4)
+        for op in (lambda a, w, r: OPS.linear(a, w, None, "relu", r), lambda a, w, r: og.linear(a, w, residual=r)):
+            self.assertTrue(check(op, (a, w, r)))
 
     def test_registration(self):
         """Schema, fake kernels, autograd and dynamic shapes, as PyTorch checks them."""
         a, b, w, bias = self.a, self.b, self.w, self.bias
         for operator, arguments in ((OPS.mm, (a, b)), (OPS.bmm, (doubles(2, 3, 8), doubles(2, 8, 5))),
-                                    (OPS.linear, (a, w, bias, "gelu")), (OPS.linear, (a, w)), (OPS.addmm, (bias, a, b))):
+                                    (OPS.linear, (a, w, bias, "gelu")), (OPS.linear, (a, w)), (OPS.linear, (a, w, None, "", doubles(6, 4))),
+                                    (OPS.linear, (a, w, bias, "silu_gated")), (OPS.addmm, (bias, a, b))):
             results = torch.library.opcheck(operator, arguments)
             self.assertEqual(set(results.values()), {"SUCCESS"}, (operator, results))
 
@@ -75,6 +84,10 @@ class Operators(unittest.TestCase):
                 call()
         with self.assertRaisesRegex(ValueError, "activation is 'tanh'; give None or one of relu, gelu"):
             og.linear(a, w, None, "tanh")
+        with self.assertRaisesRegex(ValueError, "silu_gated needs an even number of columns, and the weight has 3 rows"):
+            og.linear(a, w[:3], None, "silu_gated")
+        with self.assertRaisesRegex(RuntimeError, r"the residual is float64 of shape \(4,\); give one like the output, float64"):
+            og.linear(a, w, residual=self.bias)
         with self.assertRaisesRegex(ValueError, "give sizes of at least 1"):
             og.prepare(torch.nn.Linear(4, 4), m=range(0, 4))
 
@@ -103,6 +116,63 @@ class Operators(unittest.TestCase):
         self.assertEqual([type(one) for one in model], [torch.nn.Linear, torch.nn.ReLU, Other, torch.nn.Linear])
         self.assertEqual(og.use(model, m=range(1, 9)), [])  # on no GPU, cuBLAS's or not
         self.assertNotIn(og.Linear, map(type, model))
+
+    def test_a_gated_module(self):
+        """The parameters stay, as halves of one matrix, and come apart again; what is not of the form stays alone."""
+        from origami_gemm.torch import _gated
+
+        class MLP(torch.nn.Module):
+            def __init__(self, act_fn, bias=False):
+                super().__init__()
+                self.gate_proj, self.up_proj = (torch.nn.Linear(8, 6, bias=bias) for _ in range(2))
+                self.down_proj, self.act_fn = torch.nn.Linear(6, 8, bias=bias), act_fn
+
+            def forward(self, x):
+                return self.down_proj(self.act_fn(self.gate_proj(x)) * self.up_proj(x))
+
+        class Other(MLP):
+            def forward(self, x):
+                return self.down_proj(self.act_fn(self.up_proj(x)) * self.gate_proj(x))
+
+        for act, name in ((torch.nn.SiLU(), "silu_gated"), (torch.nn.GELU("tanh"), "gelu_tanh_gated"), (F.gelu, "gelu_gated")):
+            self.assertEqual(_gated.shape_of(MLP(act)), name)
+        hooked = MLP(F.silu)
+        hooked.gate_proj.register_forward_hook(lambda *x: None)
+        for one in (MLP(torch.relu), Other(F.silu), hooked, torch.nn.Linear(8, 8)):
+            self.assertIsNone(_gated.shape_of(one))
+        one = MLP(torch.nn.SiLU(), bias=True)
+        x, names, parameters = torch.randn(3, 8), list(one.state_dict()), list(one.parameters())
+        want, more = one(x), one(torch.cat([x, x]))
+        _gated.gate_up(one, *_gated.stack(one), "silu_gated", ((1, 4), (9, 12)))
+        self.assertIsInstance(one, MLP)
+        self.assertEqual(list(one.state_dict()), names)
+        self.assertTrue(all(p is q for p, q in zip(one.parameters(), parameters)))
+        storage = lambda x: x.untyped_storage().data_ptr()
+        shared = lambda one: {storage(p.weight) for p in (one.gate_proj, one.up_proj)} == {storage(one.origami_weight)}
+        calls = []
+        linear = lambda *x: (calls.append(x), _ops._linear(*x))[1]
+        with mock.patch.object(_ops, "linear", linear), torch.no_grad():
+            for model in (one, torch.compile(one, backend="eager", fullgraph=True)):
+                torch.testing.assert_close(model(x), want)
+                torch.testing.assert_close(model(torch.cat([x, x])), more)
+            self.assertEqual(len(calls), 2)
+            other = copy.deepcopy(one)
+            self.assertTrue(shared(one) and shared(other) and storage(other.origami_weight) != storage(one.origami_weight))
+            other.double()
+            self.assertTrue(shared(other))
+            torch.testing.assert_close(other(x.double()), want.double(), rtol=1e-5, atol=1e-6)
+            one.up_proj.weight.mul_(2)
+            one.up_proj.bias.mul_(2)
+            torch.testing.assert_close(one(x) - one.down_proj.bias, 2 * (want - one.down_proj.bias))
+        one(x).sum().backward()
+        self.assertEqual(one.gate_proj.weight.grad.shape, (6, 8))
+        self.assertEqual(len(calls), 4)
+        og.restore(one)
+        self.assertIs(type(one), MLP)
+        self.assertEqual([name for name in vars(one) if "origami" in name], [])
+        self.assertNotEqual(storage(one.gate_proj.weight), storage(one.up_proj.weight))
+        self.assertEqual(og.use(one, m=range(1, 9)), [])  # on no GPU
+        self.assertIs(type(one), MLP)
 
     def test_prepare_without_a_gpu(self):
         og.clear()
@@ -152,6 +222,8 @@ class Keys(unittest.TestCase):
         self.assertEqual(self.key(a, b, bias, "gelu")[0].epilogue, "bias+gelu")
         self.assertEqual(self.key(a, b, None, "silu")[0].epilogue, "silu")
         self.assertEqual(self.key(a, b, bias)[0].epilogue, "bias")
+        self.assertEqual(_ops.key_of(a, b, bias, "silu_gated", False, a.dtype, True)[0].epilogue, "bias+silu_gated+residual")
+        self.assertIn("an even number of columns", self.key(a, b[:, :95], None, "silu_gated"))
 
 
 class Launches(unittest.TestCase):
@@ -171,6 +243,11 @@ y = _ops._linear_cuda(x, w, bias, "gelu")  # another layer: PyTorch's own operat
 og.wait()
 for y in (_ops.product(x, w.t()), _ops._linear_cuda(x.view(2, 24, 4096), w, bias, "gelu"), _ops._mm_cuda(x, w.t())):
     print(tuple(y.shape), y.dtype)
+r, wide = half(48, 4096), half(2 * 4096, 4096)
+_ops._linear_cuda(x, w, None, "", r); _ops._linear_cuda(x, wide, None, "silu_gated"); og.wait()
+for y in (_ops._linear_cuda(x, w, None, "", r), _ops._linear_cuda(x, wide, None, "silu_gated"),
+          _ops._linear_cuda(x, w, None, "", half(4096, 48).t())):
+    print(tuple(y.shape), y.dtype)
 add = half(48, 4096)
 _ops._addmm_cuda(add, x, w.t(), beta=2, alpha=3); og.wait()
 print(_ops._addmm_cuda(add, x, w.t(), beta=2, alpha=1e39).data_ptr() != add.data_ptr())  # infinite
@@ -180,9 +257,11 @@ for row in og.explain():
 """)
         lines = out.splitlines()
         self.assertEqual(lines[0], "True the kernel is not compiled yet")
-        self.assertEqual(lines[1:6], ["(48, 4096) torch.bfloat16", "(2, 24, 4096) torch.bfloat16", "(48, 4096) torch.bfloat16",
-                                      "True", "True torch.float32"])
-        self.assertEqual(sum(c.startswith("launch ") for c in calls), 4, out)
+        one = "(48, 4096) torch.bfloat16"
+        self.assertEqual(lines[1:9], [one, "(2, 24, 4096) torch.bfloat16", one, one, one, one, "True", "True torch.float32"])
+        self.assertEqual(sum(c.startswith("launch ") for c in calls), 7, out)
+        self.assertIn("n=4096 k=4096 bf16, residual | None | 2", lines)
+        self.assertIn("n=8192 k=4096 bf16, silu_gated | None | 1", lines)
         self.assertTrue(all(" 0x4d " in c for c in calls if c.startswith("launch ")), calls)
         self.assertIn("n=4096 k=4096 bf16 | None | 2", lines)
         self.assertIn("n=4096 k=4096 bf16, bias+gelu | None | 1", lines)

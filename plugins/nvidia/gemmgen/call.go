@@ -22,6 +22,8 @@ type Call struct {
 	Alpha, Beta float32
 	// Bias is the device address of the bias of the problem's epilogue, aligned to an element.
 	Bias uint64
+	// R is the device address of what the epilogue adds last, as aligned as C. If Beta is not zero it is that of C.
+	R uint64
 	// Offsets is the device address of the tables that Offsets returns, for problems with a nest.
 	Offsets uint64
 	// Partials and Counters are the device addresses of the workspace that Workspace asks for. Counters must hold zeros
@@ -46,7 +48,7 @@ func NewCall(p gemm.Problem) Call {
 func (c Call) Alignment(out gemm.DType) (alignA, alignB, alignC int) {
 	p := c.Problem
 	rowA, rowB := c.rows()
-	return c.A.align(rowA, p.DType, p.Batch), c.B.align(rowB, p.DType, p.Batch), c.C.align(p.N, out, p.Batch)
+	return c.A.align(rowA, p.DType, p.Batch), c.B.align(rowB, p.DType, p.Batch), c.C.align(p.Columns(), out, p.Batch)
 }
 
 // Vectors returns how many bytes (16, 8, 4, 2 or 1) divide the address and the distance of contiguous rows of A, B and
@@ -90,7 +92,7 @@ func (c Call) check() *diag.Error {
 	for _, m := range []struct {
 		name    string
 		ld, row int
-	}{{"A", c.A.LD, rowA}, {"B", c.B.LD, rowB}, {"C", c.C.LD, p.N}} {
+	}{{"A", c.A.LD, rowA}, {"B", c.B.LD, rowB}, {"C", c.C.LD, p.Columns()}} {
 		if m.ld < m.row {
 			return diag.Inputf("leading dimension of %s is %d, its rows have %d elements", m.name, m.ld, m.row).
 				Do("give at least %d", m.row)

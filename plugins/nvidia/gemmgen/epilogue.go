@@ -17,11 +17,17 @@ func EpilogueSuffix(e gemm.Epilogue) string {
 // Formula is what a kernel with an epilogue computes, as its header says it.
 func Formula(e gemm.Epilogue) string {
 	sum := "alpha * A * B + beta * C"
+	if e.Residual {
+		sum = "alpha * A * B"
+	}
 	if e.Bias {
 		sum += " + bias"
 	}
 	if e.Activation != gemm.Identity {
 		sum = gemm.Epilogue{Activation: e.Activation}.String() + "(" + sum + ")"
+	}
+	if e.Residual {
+		sum += " + R"
 	}
 	return "C = " + sum
 }

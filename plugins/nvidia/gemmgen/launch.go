@@ -96,6 +96,9 @@ func (c Call) Tile(cfg gemm.Config) (Tiling, *diag.Error) {
 	if p.Epilogue.Bias && c.Bias == 0 {
 		return Tiling{}, diag.Inputf("%s has a bias, and the call no address of it", p).Do("give one")
 	}
+	if p.Epilogue.Residual && c.R == 0 {
+		return Tiling{}, diag.Inputf("%s adds R, and the call has no address of it", p).Do("give one")
+	}
 	if t.Splits > 1 && (c.Partials == 0 || c.Counters == 0) {
 		return Tiling{}, diag.Inputf("split_k %d needs a workspace", t.Splits).Do("allocate what Workspace says")
 	}
@@ -105,12 +108,15 @@ func (c Call) Tile(cfg gemm.Config) (Tiling, *diag.Error) {
 // Params are the values of the parameters that kernels have in common, by name: where the matrices are, sizes, tiles,
 // workspace and scalars.
 func (c Call) Params(t Tiling) map[string]uint64 {
-	p := c.Problem
+	p, added := c.Problem, c.R
+	if !p.Epilogue.Residual {
+		added = c.C.Address
+	}
 	values := map[string]uint64{
-		"a": c.A.Address, "b": c.B.Address, "c": c.C.Address, "bias": c.Bias,
+		"a": c.A.Address, "b": c.B.Address, "c": c.C.Address, "bias": c.Bias, "r": added,
 		"lda": uint64(c.A.LD), "ldb": uint64(c.B.LD), "ldc": uint64(c.C.LD),
 		"stride_a": uint64(c.A.Stride), "stride_b": uint64(c.B.Stride), "stride_c": uint64(c.C.Stride),
-		"m": uint64(p.M), "n": uint64(p.N), "k": uint64(p.K), "partials": c.Partials, "counters": c.Counters,
+		"m": uint64(p.M), "n": uint64(p.Columns()), "k": uint64(p.K), "partials": c.Partials, "counters": c.Counters,
 		"tiles_m": uint64(t.TilesM), "tiles_n": uint64(t.TilesN), "group_m": uint64(t.GroupM),
 		"k_per_split": uint64(t.KPerSplit),
 		"alpha":       uint64(math.Float32bits(c.Alpha)), "beta": uint64(math.Float32bits(c.Beta)),

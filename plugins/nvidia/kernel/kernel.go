@@ -89,11 +89,14 @@ type Operands struct {
 	AMajor, BMajor gemm.Major
 	// WidthA, WidthB and WidthC are Widths.Width of the matrices. 0 is the widest.
 	WidthA, WidthB, WidthC int
+	// Gated says that one half of the columns of A·B is multiplied with the other, and C has half as many.
+	Gated bool
 }
 
 // OperandsOf returns the operands of a problem, at the widest accesses.
 func OperandsOf(p *gemm.Problem) Operands {
-	return Operands{DType: p.DType, Out: p.Output(), AMajor: p.AMajor, BMajor: p.BMajor}
+	return Operands{DType: p.DType, Out: p.Output(), AMajor: p.AMajor, BMajor: p.BMajor,
+		Gated: p.Epilogue.Activation.Gated()}
 }
 
 // Widths is the part of a Family that says how widely its kernels access a matrix.

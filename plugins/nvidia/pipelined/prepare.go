@@ -128,8 +128,9 @@ func (f *family) reject(
 
 func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {
 	*in = kernelInputs{
-		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
-		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()),
+		elementBytes: float64(p.DType.Bits()) / 8,
+		outputBytes:  float64(p.Output().Bits()) / 8 * float64(p.Columns()) / float64(p.N), // for each element of A·B
+		transA:       tabled.One(p.TransA()), transB: tabled.One(p.TransB()),
 		blockM: float64(c.BlockM), blockN: float64(c.BlockN), blockK: float64(c.BlockK),
 		numWarps: float64(c.NumWarps), numStages: float64(c.NumStages),
 	}

@@ -10,6 +10,6 @@ operators: explain() says what and why. docs/torch.md says more.
 """
 
 from origami_gemm.torch._ops import addmm, bmm, linear, mm, scaled_mm
-from origami_gemm.torch._prepare import Linear, Row, clear, explain, prepare, restore, use, wait
+from origami_gemm.torch._prepare import Gated, Linear, Row, clear, explain, prepare, restore, use, wait
 
-__all__ = ["Linear", "Row", "addmm", "bmm", "clear", "explain", "linear", "mm", "prepare", "restore", "scaled_mm", "use", "wait"]
+__all__ = ["Gated", "Linear", "Row", "addmm", "bmm", "clear", "explain", "linear", "mm", "prepare", "restore", "scaled_mm", "use", "wait"]

@@ -19,10 +19,26 @@ ACTIVATIONS = {
     "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
     "silu": torch.nn.functional.silu,
 }
+
+
+def _gated(activation):
+    def gated(x):
+        gate, up = x.chunk(2, -1)
+        return activation(gate) * up
+    return gated
+
+
+# The first half of the columns are gates, and the second what they are multiplied with.
+ACTIVATIONS |= {f"{name}_gated": _gated(ACTIVATIONS[name]) for name in ("gelu", "gelu_tanh", "silu")}
 DTYPES = {
     torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.float8_e4m3fn: "fp8",
     torch.float8_e5m2: "fp8_e5m2",
 }
+
+def columns_of(n, activation):
+    """The columns of the output of a product with n columns."""
+    return n // 2 if activation.endswith("_gated") else n
+
 
 # What was left to PyTorch, by reason.
 refusals: collections.Counter[str] = collections.Counter()
@@ -65,7 +81,7 @@ def _rows(x):
     return turned, (0 if ld == row else ld) if ld >= row else None
 
 
-def key_of(a, b, bias, activation, adds, out):
+def key_of(a, b, bias, activation, adds, out, last=False):
     """The layer and the M of a product, or the reason why no kernel computes it."""
     name, wanted = DTYPES.get(a.dtype), DTYPES.get(out)
     if name is None or name == "fp32" or b.dtype != a.dtype or wanted is None or wanted.startswith("fp8"):
@@ -84,7 +100,9 @@ def key_of(a, b, bias, activation, adds, out):
     if bias is not None and (bias.dtype != out or bias.shape != (n,) or bias.stride(0) != 1 or
                              bias.get_device() != a.get_device()):
         return "the bias is no dense vector of the output's type"
-    epilogue = "+".join(filter(None, ("bias" if bias is not None else "", activation)))
+    if activation.endswith("_gated") and n % 2:
+        return "a gated activation needs an even number of columns"
+    epilogue = "+".join(filter(None, ("bias" if bias is not None else "", activation, "residual" if last else "")))
     batch = a.shape[0] if a.dim() == 3 else 1
     device = max(0, a.get_device())
     return Key(device, n, k, name, wanted, trans_a, trans_b, batch, lda, ldb, (*align, 16), epilogue, adds), m
@@ -94,21 +112,21 @@ def _text(dtype):
     return str(dtype).removeprefix("torch.")
 
 
-def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=None):
-    """activation(alpha a b + beta add + bias) on our kernel, or None where PyTorch's own operator has to run. a and b are
-    matrices or batches of them."""
+def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=None, last=None):
+    """activation(alpha a b + beta add + bias) + last on our kernel, or None where PyTorch's own operator has to run. a and
+    b are matrices or batches of them; what is added has the shape of the result."""
     dtype, device, pa, pb = a.dtype, a.get_device(), a.data_ptr(), b.data_ptr()
     out = out or dtype
     call = (a.shape, b.shape, a.stride(), b.stride(), dtype, b.dtype, out, device, b.get_device(), (pa | pb) & 15,
-            activation, add is not None, bias is None or (bias.dtype, bias.shape, bias.stride(), bias.get_device()))
-    plan, shape = _calls.get(call) or _plan(call, a, b, bias, activation, add is not None, out)
+            activation, add is not None, last is not None, bias is None or (bias.dtype, bias.shape, bias.stride(), bias.get_device()))
+    plan, shape = _calls.get(call) or _plan(call, a, b, bias, activation, add is not None, out, last is not None)
     if type(plan) is str:
         _refuse(plan)
         return None
-    if add is not None:
-        c = add.expand(shape).clone(memory_format=torch.contiguous_format)
-    else:
-        c = a.new_empty(shape) if out is dtype else a.new_empty(shape, dtype=out)
+    r = add if last is None else last
+    if r is not None and (not r.is_contiguous() or r.data_ptr() & 15):
+        r = r.clone(memory_format=torch.contiguous_format)
+    c = a.new_empty(shape) if out is dtype else a.new_empty(shape, dtype=out)
     device = max(0, device)
     stream = stream_of(device)
     counters = partials = 0
@@ -117,19 +135,20 @@ def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=N
         room = torch.empty(max(1, plan.partials), dtype=torch.uint8, device=a.device)
         counters, partials = zeros.data_ptr(), room.data_ptr()
     try:
-        plan.launch(pa, pb, c.data_ptr(), stream, 0 if bias is None else bias.data_ptr(), counters, partials, alpha, beta)
+        plan.launch(pa, pb, c.data_ptr(), stream, 0 if bias is None else bias.data_ptr(), counters, partials, alpha, beta,
+                    0 if r is None else r.data_ptr())
     except Error as e:
         kind = torch.OutOfMemoryError if "OUT_OF_MEMORY" in str(e) else RuntimeError
         raise kind(f"origami_gemm: {e}") from None
     return c
 
 
-def _plan(call, a, b, bias, activation, adds, out):
-    found = key_of(a, b, bias, activation, adds, out)
+def _plan(call, a, b, bias, activation, adds, out, last):
+    found = key_of(a, b, bias, activation, adds, out, last)
     if type(found) is str:
         return found, ()
     key, m = found
-    plan = registry.layer(key).plan(m), (*a.shape[:-1], b.shape[-1])
+    plan = registry.layer(key).plan(m), (*a.shape[:-1], columns_of(b.shape[-1], activation))
     if plan[0] is not _layers.PENDING:
         if len(_calls) >= _CALLS:
             _calls.clear()
@@ -157,7 +176,7 @@ def _counters(a, device, stream, size):
 _library = torch.library.Library("origami_gemm", "DEF")
 _library.define("mm(Tensor self, Tensor mat2) -> Tensor")
 _library.define("bmm(Tensor self, Tensor mat2) -> Tensor")
-_library.define("linear(Tensor input, Tensor weight, Tensor? bias=None, str activation='') -> Tensor")
+_library.define("linear(Tensor input, Tensor weight, Tensor? bias=None, str activation='', Tensor? residual=None) -> Tensor")
 _library.define("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
 _library.define(
     "scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, ScalarType? out_dtype=None) -> Tensor")
@@ -181,17 +200,29 @@ def _bmm_cuda(a, b):
     return torch.bmm(a, b) if c is None else c
 
 
-def _linear(x, weight, bias=None, activation=""):
-    return ACTIVATIONS[activation](torch.nn.functional.linear(x, weight, bias))
+def _linear(x, weight, bias=None, activation="", residual=None):
+    y = ACTIVATIONS[activation](torch.nn.functional.linear(x, weight, bias))
+    return y if residual is None else y + _as(residual, y)
 
 
-def _linear_cuda(x, weight, bias=None, activation=""):
-    if x.dim() < 1 or weight.dim() != 2 or x.dim() > 2 and not x.is_contiguous() or x.numel() == 0:
-        return _linear(x, weight, bias, activation)
-    c = product(x if x.dim() == 2 else x.reshape(-1, x.shape[-1]), weight.t(), bias, activation)
+def _as(residual, y):
+    """What is added, if it has the shape and the type of the result."""
+    if residual.shape != y.shape or residual.dtype != y.dtype:
+        raise RuntimeError(f"the residual is {_text(residual.dtype)} of shape {tuple(residual.shape)}; give one like the "
+                           f"output, {_text(y.dtype)} of shape {tuple(y.shape)}")
+    return residual
+
+
+def _linear_cuda(x, weight, bias=None, activation="", residual=None):
+    columns = columns_of(weight.shape[0], activation)
+    if (x.dim() < 1 or weight.dim() != 2 or x.dim() > 2 and not x.is_contiguous() or x.numel() == 0 or residual is not None
+            and (residual.shape != (*x.shape[:-1], columns) or residual.dtype is not x.dtype
+                 or residual.get_device() != x.get_device())):
+        return _linear(x, weight, bias, activation, residual)
+    c = product(x if x.dim() == 2 else x.reshape(-1, x.shape[-1]), weight.t(), bias, activation, last=residual)
     if c is None:
-        return _linear(x, weight, bias, activation)
-    return c if x.dim() == 2 else c.view(*x.shape[:-1], weight.shape[0])
+        return _linear(x, weight, bias, activation, residual)
+    return c if x.dim() == 2 else c.view(*x.shape[:-1], columns)
 
 
 def _single(x):
@@ -234,10 +265,16 @@ def _fake_scaled_mm(a, b, scale_a, scale_b, out_dtype=None):
     return a.new_empty((a.shape[0], b.shape[1]), dtype=out_dtype or torch.bfloat16)
 
 
-def _fake_linear(x, weight, bias=None, activation=""):
+def _fake_linear(x, weight, bias=None, activation="", residual=None):
     if activation not in ACTIVATIONS:
         raise ValueError(_no_activation(activation))
-    return torch.nn.functional.linear(x, weight, bias)
+    if activation.endswith("_gated") and weight.shape[0] % 2:
+        raise ValueError(f"{activation} needs an even number of columns, and the weight has {weight.shape[0]} rows")
+    y = torch.nn.functional.linear(x, weight, bias)
+    y = y.new_empty((*y.shape[:-1], columns_of(weight.shape[0], activation)))
+    if residual is not None:
+        _as(residual, y)
+    return y
 
 
 for _name, _own, _cuda_one in (("mm", _mm, _mm_cuda), ("bmm", _bmm, _bmm_cuda), ("linear", _linear, _linear_cuda),
@@ -265,13 +302,14 @@ def _product_backward(multiply):
 
 
 def _save_linear(ctx, inputs, output):
-    x, weight, bias, ctx.activation = inputs
+    x, weight, bias, ctx.activation, _ = inputs
     ctx.has_bias = bias is not None
     ctx.save_for_backward(x, weight, *((bias,) if ctx.has_bias else ()))
 
 
 def _linear_backward(ctx, grad):
     x, weight, *rest = ctx.saved_tensors
+    last = grad if any(ctx.needs_input_grad[4:]) else None
     if ctx.activation:  # the function linear() keeps what this computes again
         with torch.enable_grad():
             before = _ops.linear(x.detach(), weight.detach(), *(b.detach() for b in rest)).requires_grad_()
@@ -281,7 +319,7 @@ def _linear_backward(ctx, grad):
     need = ctx.needs_input_grad
     return (_ops.mm(flat, weight).view(x.shape) if need[0] else None,
             _ops.mm(flat.t(), rows) if need[1] else None,
-            flat.sum(0) if ctx.has_bias and need[2] else None, None)
+            flat.sum(0) if ctx.has_bias and need[2] else None, None, last)
 
 
 def _save_addmm(ctx, inputs, keyword_only_inputs, output):
@@ -308,11 +346,11 @@ torch.library.register_autograd("origami_gemm::addmm", _addmm_backward, setup_co
 # microseconds of the host, so that where nobody watches operators (gradients, torch.compile, modes, transforms,
 # subclasses) its kernel is called as it is.
 
-def _call(operator, kernel, *tensors, rest=(), **options):
-    tensors = _cast(*tensors)
-    if _alone(tensors):
-        return kernel(*tensors, *rest, **options)
-    return operator(*tensors, *rest, **options)
+def _call(operator, kernel, *tensors, rest=(), last=(), **options):
+    """Calls with the tensors, the rest, and the tensors that come last."""
+    tensors, count = _cast(*tensors, *last), len(tensors)
+    arguments = (*tensors[:count], *rest, *tensors[count:])
+    return (kernel if _alone(tensors) else operator)(*arguments, **options)
 
 
 _PLAIN = (Tensor, torch.nn.Parameter)
@@ -352,15 +390,21 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     return _call(_ops.bmm.default, _bmm_cuda, input, mat2)
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str | None = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str | None = None,
+           residual: Tensor | None = None) -> Tensor:
     """torch.nn.functional.linear, and an activation of what it returns: "relu", "gelu", "gelu_tanh" (the approximation)
-    or "silu". The kernel rounds once, behind the activation."""
+    or "silu". With "gelu_gated", "gelu_tanh_gated" or "silu_gated" the weight is that of two layers, one above the other:
+    the activation of what the first returns is multiplied with what the second returns. The residual is added last; it has
+    the shape and the type of the output. The kernel rounds once, behind all of it."""
     activation = activation or ""
     if activation not in ACTIVATIONS:
         raise ValueError(_no_activation(activation))
+    if activation.endswith("_gated") and weight.shape[0] % 2:
+        raise ValueError(f"{activation} needs an even number of columns, and the weight has {weight.shape[0]} rows")
     if activation and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (input, weight, bias)):
-        return ACTIVATIONS[activation](_call(_ops.linear.default, _linear_cuda, input, weight, bias))
-    return _call(_ops.linear.default, _linear_cuda, input, weight, bias, rest=(activation,))
+        y = ACTIVATIONS[activation](_call(_ops.linear.default, _linear_cuda, input, weight, bias))
+        return y if residual is None else y + _as(residual, y)
+    return _call(_ops.linear.default, _linear_cuda, input, weight, bias, rest=(activation,), last=(residual,))
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:

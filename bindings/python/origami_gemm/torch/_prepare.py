@@ -9,6 +9,7 @@ import torch
 from origami_gemm import _layers
 from origami_gemm._layers import registry
 from origami_gemm.torch import _ops, _verify
+from origami_gemm.torch._gated import Gated, apart, gate_up, shape_of, stack, ungate
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Row:
 
 
 def prepare(module: torch.nn.Module | torch.Tensor, m: range | tuple[int, int], *, bias: bool | None = None,
-            activation: str | None = None, verify: bool = False) -> list[Row]:
+            activation: str | None = None, residual: bool = False, verify: bool = False) -> list[Row]:
     """Divides the sizes M of each layer into bands and compiles a kernel for each, so that linear() runs on them from its
     first call. It waits for the compiler, which takes some hundred milliseconds per kernel that the driver did not keep.
 
@@ -34,11 +35,10 @@ def prepare(module: torch.nn.Module | torch.Tensor, m: range | tuple[int, int], 
     m           the sizes: range(1, 4097) or (1, 4096)
     bias        for a weight: whether linear() will get a bias of the output's type
     activation  what linear() will get
+    residual    whether linear() will get one
     verify      measure the layers: at each band's last M, our kernel and cuBLAS, in CUDA graphs with cold weights. Where
                 cuBLAS is faster, it is taken. Results are kept with the device and the driver"""
-    low, high = (m.start, m.stop - 1) if isinstance(m, range) else m
-    if low < 1 or high < low:
-        raise ValueError(f"m is {m}; give sizes of at least 1, as in range(1, 4097)")
+    low, high = _range(m)
     activation = activation or ""
     if activation not in _ops.ACTIVATIONS:
         raise ValueError(_ops._no_activation(activation))
@@ -46,9 +46,20 @@ def prepare(module: torch.nn.Module | torch.Tensor, m: range | tuple[int, int], 
         weights = [(module, bool(bias))]
     else:
         weights = [(one.weight, one.bias is not None) for one in module.modules() if isinstance(one, torch.nn.Linear)]
+    return _prepare([(w, b, activation, residual) for w, b in weights], low, high, verify)
+
+
+def _range(m):
+    low, high = (m.start, m.stop - 1) if isinstance(m, range) else m
+    if low < 1 or high < low:
+        raise ValueError(f"m is {m}; give sizes of at least 1, as in range(1, 4097)")
+    return low, high
+
+
+def _prepare(weights, low, high, verify):
     layers = {}
-    for weight, with_bias in weights:
-        key = key_of_weight(weight, with_bias, activation)
+    for weight, *what in weights:
+        key = key_of_weight(weight, *what)
         if isinstance(key, str):
             _ops._refuse(key)
             continue
@@ -75,12 +86,52 @@ class Linear(torch.nn.Linear):
 def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, verify: bool = True) -> list[Row]:
     """Makes each torch.nn.Linear of a module call linear() where no gradients are asked for, also under torch.compile.
     Weights, names and state_dict stay. With m, it prepares and measures the layers as prepare() does, and leaves those
-    alone that PyTorch's own operator computes at every M."""
-    rows = [] if m is None else prepare(module, m, verify=verify)
+    alone that PyTorch's own operator computes at every M. Modules of the form of Gated become one, at the sizes at which
+    that is faster; their two weights then lie one behind the other in memory."""
+    rows, gated = [], set()
+    if m is not None:
+        low, high = _range(m)
+        for one in list(module.modules()):
+            rows += gate(one, low, high, verify)
+        for one in module.modules():
+            if isinstance(one, Gated) and one.origami_spans == ((low, high),):
+                gated |= {id(one.gate_proj), id(one.up_proj)}
+        rows += _prepare([(one.weight, one.bias is not None, "", False) for one in module.modules()
+                          if isinstance(one, torch.nn.Linear) and id(one) not in gated], low, high, verify)
     for one in module.modules():
-        if type(one) is torch.nn.Linear and (m is None or _has_kernel(key_of_weight(one.weight, one.bias is not None, ""))):
+        if type(one) is torch.nn.Linear and id(one) not in gated and (
+                m is None or _has_kernel(key_of_weight(one.weight, one.bias is not None, ""))):
             one.__class__ = Linear
     return rows
+
+
+def gate(one, low, high, verify):
+    """Makes a module Gated, at the sizes at which our kernel is predicted, and measured, to be faster."""
+    activation = shape_of(one)
+    if activation is None or not one.gate_proj.weight.is_cuda:
+        return []
+    weight, bias = stack(one)
+    rows = _prepare([(weight, bias is not None, activation, False)], low, high, verify)
+    key = key_of_weight(weight, bias is not None, activation)
+    spans = [] if isinstance(key, str) else [
+        (max(low, s.band.m_low), min(high, s.band.m_high)) for s in registry.layer(key).spans
+        if s.why is None and s.band.m_low <= high and s.band.m_high >= low]
+    if spans:
+        gate_up(one, weight, bias, activation, _joined(spans))
+    else:
+        apart(one)
+    return rows
+
+
+def _joined(spans):
+    """Ranges without those that touch."""
+    out = []
+    for low, high in sorted(spans):
+        if out and low <= out[-1][1] + 1:
+            out[-1] = (out[-1][0], high)
+        else:
+            out.append((low, high))
+    return tuple(out)
 
 
 def _has_kernel(key):
@@ -93,15 +144,17 @@ def restore(module: torch.nn.Module) -> None:
     for one in module.modules():
         if type(one) is Linear:
             one.__class__ = torch.nn.Linear
+        elif isinstance(one, Gated):
+            ungate(one)
 
 
-def key_of_weight(weight, bias, activation):
+def key_of_weight(weight, bias, activation, residual=False):
     """The layer of a weight, as linear() finds it, or the reason why no kernel computes it."""
     if not weight.is_cuda:
         return "the weight is not on a GPU"
     x = weight.new_empty((1, weight.shape[1]))
     vector = weight.new_empty(weight.shape[0]) if bias else None
-    found = _ops.key_of(x, weight.detach().t(), vector, activation, False, weight.dtype)
+    found = _ops.key_of(x, weight.detach().t(), vector, activation, False, weight.dtype, residual)
     return found if isinstance(found, str) else found[0]
 
 

@@ -312,7 +312,7 @@ func TestStoreTurned(t *testing.T) {
 					}
 					got := append([]byte(nil), old...)
 					values := map[string]uint64{
-						"c": addressC, "ldc": ldc, "stride_c": stride, "m": m, "n": n, "bias": addressBias,
+						"c": addressC, "r": addressC, "ldc": ldc, "stride_c": stride, "m": m, "n": n, "bias": addressBias,
 						"m0": uint64(c.m0), "n0": uint64(c.n0),
 						"alpha": uint64(math.Float32bits(2)), "beta": uint64(math.Float32bits(4)),
 					}

@@ -110,7 +110,9 @@ type Launch struct {
 	// Counters and Partials are bytes of workspace; the partial sums follow the counters, which are zero at first.
 	Counters, Partials  int64
 	Adds, Integer, Bias bool
-	Formula             string
+	// Residual says that R is an argument.
+	Residual bool
+	Formula  string
 }
 
 // TensorMap is a tensor map that a launcher makes.
@@ -147,11 +149,12 @@ const (
 	RoleCounters Role = "counters"
 	RoleAlpha    Role = "alpha"
 	RoleBeta     Role = "beta"
+	RoleR        Role = "r" // what the epilogue adds last, or C
 )
 
 // roles are in the order of their numbers in C.
 var roles = []Role{
-	RoleConstant, RoleMap, RoleA, RoleB, RoleC, RoleBias, RolePartials, RoleCounters, RoleAlpha, RoleBeta,
+	RoleConstant, RoleMap, RoleA, RoleB, RoleC, RoleBias, RolePartials, RoleCounters, RoleAlpha, RoleBeta, RoleR,
 }
 
 // Number is the role's number in C.
@@ -177,7 +180,7 @@ func (k Kernel) Launch() (*Launch, error) {
 	}
 	partials, counters := gemmgen.WorkspaceOf(program, k.Problem, k.Config)
 	call.A.Address, call.B.Address, call.C.Address = call.A.Address+base, call.B.Address+base, call.C.Address+base
-	call.Bias, call.Partials, call.Counters = base, base, base
+	call.Bias, call.R, call.Partials, call.Counters = base, call.C.Address, base, base
 	kernel, digest, err := emit(program, k.Limits.Target)
 	if err != nil {
 		return nil, err
@@ -196,7 +199,7 @@ func (k Kernel) Launch() (*Launch, error) {
 		DType: k.Problem.DType, Out: out,
 		GridX: launch.GridX, GridY: launch.GridY, GridZ: launch.GridZ, Threads: launch.Threads,
 		SharedMemory: int64(launch.SharedMemory), Adds: k.Adds, Integer: k.Problem.DType.Integer(),
-		Bias: k.Problem.Epilogue.Bias, Formula: gemmgen.Formula(k.Problem.Epilogue),
+		Bias: k.Problem.Epilogue.Bias, Residual: k.Problem.Epilogue.Residual, Formula: gemmgen.Formula(k.Problem.Epilogue),
 		Counters: (int64(counters) + round - 1) / round * round, Partials: int64(partials),
 	}
 	for _, m := range launch.Maps {

@@ -41,7 +41,7 @@ func kernels(t *testing.T) map[string]export.Kernel {
 		}
 	}
 	for name, e := range map[string]gemm.Epilogue{
-		"mma": {Bias: true, Activation: gemm.GELU}, "wgmma": {Bias: true}, "wgmma ": {Activation: gemm.SiLU},
+		"mma": {Bias: true, Activation: gemm.GELU}, "wgmma": {Bias: true}, "wgmma ": {Activation: gemm.SiLU, Residual: true},
 	} {
 		k := all[name]
 		k.Problem.Epilogue = e
@@ -78,6 +78,10 @@ func TestFiles(t *testing.T) {
 			for _, kind := range []string{".h", ".c", ".py"} {
 				if bias := k.Problem.Epilogue.Bias; bias != strings.Contains(texts[kind], "bias") {
 					t.Errorf("a bias is an argument of kernels that add one alone: %s", texts[kind])
+				}
+				argument := map[string]string{".h": "CUdeviceptr r,", ".c": "CUdeviceptr r,", ".py": "c, r, alpha=1"}[kind]
+				if residual := k.Problem.Epilogue.Residual; residual != strings.Contains(texts[kind], argument) {
+					t.Errorf("R is an argument of kernels that add it last alone: %s", texts[kind])
 				}
 			}
 			if noC == nil && header != "" {

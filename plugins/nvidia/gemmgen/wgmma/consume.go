@@ -76,8 +76,12 @@ func (e *emitter) consume() {
 	if e.g.turned { // Cᵀ = Bᵀ·Aᵀ
 		a, b, atA, atB = b, a, atB, atA
 	}
+	firstTiles, apart := e.g.tiles, 0 // of a warpgroup, and how much further on the rest begins
+	if e.g.turned {
+		firstTiles, apart = e.g.tilesC, e.g.blockC/tileM-e.g.tilesC
+	}
 	base := e.Shr(e.And(e.smem, sharedWindow), 4) // the bits above are the CTA's rank
-	baseA := e.Mad(consumer, e.g.tiles*a.tile, e.Add(base, ptx.Int(a.low+atA)))
+	baseA := e.Mad(consumer, firstTiles*a.tile, e.Add(base, ptx.Int(a.low+atA)))
 	baseB := e.Add(base, ptx.Int(b.low+atB))
 	sums := make([][]ptx.Operand, e.g.tiles)
 	for i := range sums {
@@ -105,7 +109,7 @@ func (e *emitter) consume() {
 			}
 			db := e.descriptor(b, stageB, b.offset(0, step))
 			for i := range sums {
-				da := e.descriptor(a, stageA, a.offset(i, step))
+				da := e.descriptor(a, stageA, a.offset(i+i/firstTiles*apart, step))
 				e.multiply(sums[i], da, db, add, a.transposed, b.transposed)
 			}
 		}
@@ -164,21 +168,20 @@ func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Opera
 	case e.s.Epilogue.Bias:
 		e.addBias(t, thread, sums, alpha)
 	}
+	if e.finishes() {
+		sums = e.finish(t, thread, consumer, alpha, sums)
+	}
 	if e.s.TilesC {
 		tiles(t, sums, alpha)
 		return
 	}
-	if e.g.turned {
-		e.storeTurned(t, thread, consumer, alpha, sums)
-		return
-	}
-	w := e.newWriter(t, thread, consumer, alpha)
-	if !e.s.PairsC || e.s.Adds {
-		w.rows(sums, w.single)
+	w := e.newWriter(e.p.c, t, thread, consumer, alpha)
+	if !e.s.PairsC {
+		w.each(sums, w.single)
 		return
 	}
 	edge, stored, ragged := e.Label("edge"), e.Label("stored"), e.Pred()
-	e.SetpLtS32(ragged, e.Sub(e.Param32(e.p.n), t.n0), ptx.Int(e.s.Config.BlockN))
+	e.SetpLtS32(ragged, e.Sub(e.Param32(e.p.n), t.n0), ptx.Int(e.g.blockC))
 	e.If(ragged).Bra(edge)
 	w.rows(sums, w.pair)
 	e.BraUni(stored)

@@ -21,7 +21,8 @@ func (e *emitter) copyA(from, to, barrier, k ptx.Operand, t tile, all ptx.Operan
 
 // copyB issues the copies of a block of B.
 func (e *emitter) copyB(from, to, barrier, k ptx.Operand, t tile, all ptx.Operand) {
-	c := copies{from: from, to: to, behind: e.g.aBytes, barrier: barrier, all: all, rank: e.rankM, sharers: e.g.clusterM}
+	c := copies{from: from, to: to, behind: e.g.aBytes, barrier: barrier, all: all, rank: e.rankM, sharers: e.g.clusterM,
+		gated: e.s.Epilogue.Activation.Gated()}
 	e.copyBlock(c, e.s.BMajor == gemm.MajorK, e.s.Config.BlockN, t.n0, k, t.batch)
 }
 
@@ -43,11 +44,17 @@ type copies struct {
 	all      ptx.Operand
 	rank     ptx.Operand
 	sharers  int
+	// gated says that the matrix consists of two, whose rows lie one after the other in a block.
+	gated bool
 }
 
 // copyRows issues the copies of a block of rows that are contiguous along K, from row y on.
 func (e *emitter) copyRows(c copies, rows int, k, y, batch ptx.Operand) {
+	first := y
 	mine, y := e.part(c, rows/c.sharers, y)
+	if c.gated && c.sharers > 1 { // a CTA copies the gates, the other what they are multiplied with
+		y, batch = first, c.rank
+	}
 	for i := range e.g.slabs {
 		e.issue(c, ptx.Shared(mine, c.behind+i*rows*rowBytes), e.Tensor(c.from, e.plus(k, i*e.perRow()), y, batch))
 	}

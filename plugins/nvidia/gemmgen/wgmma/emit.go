@@ -55,7 +55,7 @@ type params struct {
 	// along K of the others, which have shared in all.
 	whole, share, shared ptx.Operand
 	alpha, beta          ptx.Operand
-	bias                 ptx.Operand // only of kernels that add one
+	bias, r              ptx.Operand // only of kernels that add them
 	// copied is the bytes of the copies of a stage.
 	copied ptx.Operand
 	// skew is how many blocks along K later each eight tiles begin than those before, 0 if all begin at the first.
@@ -100,6 +100,9 @@ func (e *emitter) kernel() {
 	}
 	if e.s.Epilogue.Bias {
 		e.p.bias = e.Param("bias", ptx.U64)
+	}
+	if e.s.reads() {
+		e.p.r = e.Param("r", ptx.U64)
 	}
 	if e.s.TilesC {
 		e.p.cMap = e.MapParam("c_map")
@@ -217,8 +220,8 @@ func (e *emitter) wait(barrier, parity ptx.Operand) {
 type tile struct {
 	// row and column count the tiles of clusters. batch is the matrix.
 	row, column, batch ptx.Operand
-	// m0 and n0 are the first row and column. outside says that the tile lies outside of C: it only completes a cluster,
-	// and copies what its neighbour does. It is there with clusters alone.
+	// m0 and n0 are the first row and column of C. outside says that the tile lies outside of C: it only completes a
+	// cluster, and copies what its neighbour does. It is there with clusters alone.
 	m0, n0, outside ptx.Operand
 	// k0 is the first index of the split along K, and blocks how many blocks it has.
 	k0, blocks, split ptx.Operand
@@ -277,7 +280,7 @@ func (e *emitter) eachTile(role string, body func(t tile)) {
 	e.MadLoS32(t.m0, row, ptx.Int(e.g.clusterM), e.rankM)
 	e.MulLoS32(t.m0, t.m0, ptx.Int(e.s.Config.BlockM))
 	e.MadLoS32(t.n0, column, ptx.Int(e.g.clusterN), e.rankN)
-	e.MulLoS32(t.n0, t.n0, ptx.Int(e.s.Config.BlockN))
+	e.MulLoS32(t.n0, t.n0, ptx.Int(e.g.blockC))
 	if e.g.cluster > 1 {
 		m, n := e.Param32(e.p.m), e.Param32(e.p.n)
 		t.outside = e.Pred()

@@ -9,40 +9,156 @@ import (
 // writer writes the sums of one thread.
 type writer struct {
 	*emitter
-	alpha, beta ptx.Operand
+	alpha ptx.Operand
 	// pointer is the address of the thread's first element, down the distance to the row 8 below. ldc counts elements.
 	pointer, down, ldc ptx.Operand
 	// rowsLeft and columnsLeft count from the thread's first element to the end of C.
 	rowsLeft, columnsLeft ptx.Operand
 }
 
-// newWriter returns the writer of a thread for a tile.
-func (e *emitter) newWriter(t tile, thread, consumer, alpha ptx.Operand) *writer {
+// newWriter returns the writer of a thread for its part of a tile of the matrix at base, C or one of its shape.
+func (e *emitter) newWriter(base ptx.Operand, t tile, thread, consumer, alpha ptx.Operand) *writer {
+	if e.g.turned {
+		row := e.Add(t.m0, e.Shl(e.And(thread, 3), 1))
+		return e.newWriterAt(base, t, row, e.turnedColumn(t, thread, consumer), alpha)
+	}
 	lane := e.And(thread, 31)
 	row := e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2))
 	row = e.Add(t.m0, e.Mad(consumer, tileM*e.g.tiles, row))
 	column := e.Add(t.n0, e.Shl(e.And(lane, 3), 1))
-	w := e.newWriterAt(t, row, column, alpha)
+	w := e.newWriterAt(base, t, row, column, alpha)
 	e.MulLoS64(w.down, w.ldc, ptx.Int(8*e.s.Out.Bytes()))
 	return w
 }
 
 // newWriterAt returns the writer of a thread whose first element is in this row and column.
-func (e *emitter) newWriterAt(t tile, row, column, alpha ptx.Operand) *writer {
+func (e *emitter) newWriterAt(base ptx.Operand, t tile, row, column, alpha ptx.Operand) *writer {
 	w := &writer{emitter: e, alpha: alpha, pointer: e.B64(), down: e.B64(),
 		rowsLeft: e.Sub(e.Param32(e.p.m), row), columnsLeft: e.Sub(e.Param32(e.p.n), column)}
-	if e.s.Adds {
-		w.beta = e.F32()
-		e.LdParamF32(w.beta, e.p.beta)
-	}
 	index := e.B64()
 	w.ldc = e.Param64(e.p.ldc)
 	e.MadLoS64(index, e.Wide(row), w.ldc, e.Wide(column))
 	e.MadLoS64(index, e.Wide(t.batch), e.Param64(e.p.strideC), index)
 	e.ShlB64(index, index, ptx.Int(asm.Log2(e.s.Out.Bytes())))
-	e.CvtaToGlobalU64(w.pointer, e.Param64(e.p.c))
+	e.CvtaToGlobalU64(w.pointer, e.Param64(base))
 	e.AddS64(w.pointer, w.pointer, index)
 	return w
+}
+
+// reads reports whether a matrix of the shape of C is added: C before the activation, or R behind it.
+func (s *Spec) reads() bool { return s.Adds || s.Epilogue.Residual }
+
+// finishes reports whether finish makes elements of C of the sums. Otherwise each does what is stored of it alone.
+func (e *emitter) finishes() bool { return e.s.reads() || e.s.Epilogue.Activation.Gated() }
+
+// finish makes elements of C of the sums of a thread, and returns those. The bias is added already.
+func (e *emitter) finish(t tile, thread, consumer, alpha ptx.Operand, sums [][]ptx.Operand) [][]ptx.Operand {
+	for _, of := range sums {
+		for _, sum := range of {
+			if !e.s.Epilogue.Bias {
+				e.MulF32(sum, sum, alpha)
+			}
+		}
+	}
+	if e.s.Epilogue.Activation.Gated() {
+		sums = e.gate(sums)
+	}
+	if e.s.reads() {
+		e.newWriter(e.p.r, t, thread, consumer, alpha).add(sums)
+	}
+	return sums
+}
+
+// gate multiplies the activations of gates with the sums of the columns that belong to them. A thread has both: they
+// lie half a tile apart along the columns of A·B, which are the rows of Cᵀ.
+func (e *emitter) gate(sums [][]ptx.Operand) [][]ptx.Operand {
+	gates, ups := sums[:e.g.tilesC], sums[e.g.tilesC:]
+	if !e.g.turned {
+		gates, ups = make([][]ptx.Operand, len(sums)), make([][]ptx.Operand, len(sums))
+		for i, of := range sums {
+			gates[i], ups[i] = of[:len(of)/2], of[len(of)/2:]
+		}
+	}
+	for i := range gates {
+		for j, gate := range gates[i] {
+			e.Activate(gate, e.s.Epilogue.Activation)
+			e.MulF32(gate, gate, ups[i][j])
+		}
+	}
+	return gates
+}
+
+// add adds beta times C, and applies the activation then, or adds R. It loads as many elements as there are registers
+// for before it adds one: each load waits for the L2 or DRAM.
+func (w *writer) add(sums [][]ptx.Operand) {
+	beta := w.F32()
+	if w.s.Adds {
+		w.LdParamF32(beta, w.p.beta)
+	}
+	var waiting []func()
+	flush := func() {
+		for _, f := range waiting {
+			f()
+		}
+		waiting = waiting[:0]
+	}
+	then := func(sum ptx.Operand, x func() ptx.Operand) {
+		waiting = append(waiting, func() {
+			a := w.s.Epilogue.Activation
+			if w.s.Adds {
+				w.FmaF32(sum, beta, x(), sum)
+			}
+			if !a.Gated() {
+				w.Activate(sum, a)
+			}
+			if !w.s.Adds {
+				w.AddF32(sum, sum, x())
+			}
+		})
+		if len(waiting) >= w.g.loads {
+			flush()
+		}
+	}
+	w.each(sums, func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand) {
+		if w.s.TilesC && len(v) == 2 { // N is even
+			pair, h := w.B32(), []ptx.Operand{w.B16(), w.B16()}
+			w.MovB32(pair, ptx.Int(0))
+			w.If(w.inside(column, inside)).LdGlobalB32(pair, ptx.Global(at, column*w.s.Out.Bytes()))
+			for i := range v {
+				then(v[i], func() ptx.Operand {
+					if i == 0 {
+						w.MovB32Unpack(w.Vec(h...), pair)
+					}
+					x := w.F32()
+					w.ToFloat(x, h[i], w.s.Out)
+					return x
+				})
+			}
+			return
+		}
+		for i := range v {
+			x := w.Element(ptx.Global(at, (column+i)*w.s.Out.Bytes()), w.s.Out, w.inside(column+i, inside))
+			then(v[i], func() ptx.Operand { return x })
+		}
+	})
+	flush()
+}
+
+// inside returns whether a column is in C, and a row of which that is known.
+func (w *writer) inside(column int, row ptx.Operand) ptx.Operand {
+	valid := w.Pred()
+	w.SetpGtS32(valid, w.columnsLeft, ptx.Int(column))
+	w.AndPred(valid, valid, row)
+	return valid
+}
+
+// each calls f for the elements of a thread, row by row: for neighbours along a row, or, of Cᵀ, for each by itself.
+func (w *writer) each(sums [][]ptx.Operand, f func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand)) {
+	if w.g.turned {
+		w.rowsTurned(sums, f)
+		return
+	}
+	w.rows(sums, f)
 }
 
 // addBias makes alpha·sum + bias of the sums. A thread has two columns of each 8, the same in all of its rows.
@@ -50,7 +166,7 @@ func (e *emitter) addBias(t tile, thread ptx.Operand, sums [][]ptx.Operand, alph
 	bias := e.biases(e.Add(t.n0, e.Shl(e.And(thread, 3), 1)))
 	for j := 0; j < e.s.Config.BlockN; j += 8 {
 		for i := range 2 {
-			x := bias(j + i)
+			x := bias(j/e.g.blockC, j%e.g.blockC+i)
 			for _, of := range sums {
 				for half := range 2 {
 					sum := of[j/2+2*half+i]
@@ -61,31 +177,39 @@ func (e *emitter) addBias(t tile, thread ptx.Operand, sums [][]ptx.Operand, alph
 	}
 }
 
-// biases returns what loads the bias of the column that is so many behind the given one, zero outside of C.
-func (e *emitter) biases(column ptx.Operand) func(behind int) ptx.Operand {
-	size := e.s.Out.Bytes()
-	left := e.Sub(e.Param32(e.p.n), column)
-	first := e.B64()
-	e.CvtaToGlobalU64(first, e.Param64(e.p.bias))
-	e.MadWideU32(first, column, ptx.Int(size), first)
-	return func(behind int) ptx.Operand {
+// biases returns what loads the bias of the column that is so many behind the given one, zero outside of C. half is 1
+// for what gates are multiplied with, whose biases lie behind those of the gates.
+func (e *emitter) biases(column ptx.Operand) func(half, behind int) ptx.Operand {
+	size, n := e.s.Out.Bytes(), e.Param32(e.p.n)
+	left := e.Sub(n, column)
+	var first [2]ptx.Operand
+	for half := range e.s.Config.BlockN / e.g.blockC {
+		first[half] = e.B64()
+		if half == 0 {
+			e.CvtaToGlobalU64(first[half], e.Param64(e.p.bias))
+			e.MadWideU32(first[half], column, ptx.Int(size), first[half])
+			continue
+		}
+		e.MadWideU32(first[half], n, ptx.Int(size), first[0])
+	}
+	return func(half, behind int) ptx.Operand {
 		inside, bias := e.Pred(), e.F32()
 		e.SetpGtS32(inside, left, ptx.Int(behind))
 		e.MovF32(bias, ptx.Float(0))
-		e.AddElement(bias, ptx.Global(first, behind*size), e.s.Out, inside)
+		e.AddElement(bias, ptx.Global(first[half], behind*size), e.s.Out, inside)
 		return bias
 	}
 }
 
-// value returns what a sum becomes in C, without what C held before: then the activation is for after that.
+// value returns what is stored of a sum.
 func (e *emitter) value(sum, alpha ptx.Operand) ptx.Operand {
 	x := e.F32()
-	if e.s.Epilogue.Bias { // addBias has multiplied
+	if e.s.Epilogue.Bias || e.finishes() { // addBias or finish has multiplied
 		e.MovF32(x, sum)
 	} else {
 		e.MulF32(x, sum, alpha)
 	}
-	if !e.s.Adds {
+	if !e.finishes() {
 		e.Activate(x, e.s.Epilogue.Activation)
 	}
 	return x
@@ -126,20 +250,13 @@ func (w *writer) pair(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Op
 // single writes two neighbours one by one, where C has them.
 func (w *writer) single(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand) {
 	for i := range v {
-		valid := w.Pred()
-		w.SetpGtS32(valid, w.columnsLeft, ptx.Int(column+i))
-		w.AndPred(valid, valid, inside)
-		w.one(ptx.Global(at, (column+i)*w.s.Out.Bytes()), v[i], valid)
+		w.one(ptx.Global(at, (column+i)*w.s.Out.Bytes()), v[i], w.inside(column+i, inside))
 	}
 }
 
 // one writes an element.
 func (w *writer) one(to, v, valid ptx.Operand) {
 	x := w.value(v, w.alpha)
-	if w.s.Adds {
-		w.FmaF32(x, w.beta, w.Element(to, w.s.Out, valid), x)
-		w.Activate(x, w.s.Epilogue.Activation)
-	}
 	if w.s.Out == gemm.FP32 {
 		w.If(valid).StGlobalF32(to, x)
 		return

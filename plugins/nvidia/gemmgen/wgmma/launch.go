@@ -94,7 +94,7 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 // coordinate, which may be any. Pairs of C begin at even columns.
 func (s Spec) lastTile(p gemm.Problem, t gemmgen.Tiling, skewed bool) (m, n uint64) {
 	last := func(size, block, tiles, unit int) uint64 {
-		if s.Adds || skewed || size < block || size%unit != 0 {
+		if s.reads() || skewed || size < block || size%unit != 0 {
 			return uint64((tiles - 1) * block)
 		}
 		return uint64(size - block)
@@ -111,7 +111,8 @@ func (s Spec) lastTile(p gemm.Problem, t gemmgen.Tiling, skewed bool) (m, n uint
 	case s.PairsC:
 		unitN = 2
 	}
-	return last(p.M, s.Config.BlockM, t.TilesM, unitM), last(p.N, s.Config.BlockN, t.TilesN, unitN)
+	m = last(p.M, s.Config.BlockM, t.TilesM, unitM)
+	return m, last(p.Columns(), columnsOfC(s.Epilogue, s.Config), t.TilesN, unitN)
 }
 
 // skew returns how many blocks along K later each eight tiles begin than those before. All tiles of one row or column
@@ -130,7 +131,8 @@ func skew(t gemmgen.Tiling, blocks int) int {
 // one block, it has no others: what shared memory has in their place only reaches rows and columns outside of C. Rows
 // outside of a matrix cost as much as those inside (observed on an H200: 16×4096×7168 takes 125 µs with blocks of 256
 // rows, and 51 µs with 64). A box of rows along M or N is 64 wide, and has the block's indices along K, or one CTA's
-// part of them. A box of C is what a warp stores at once.
+// part of them. With a gated activation, the rows of B are two matrices, the gates and what they are multiplied with: a
+// box has as many rows of each, or, where two CTAs share the copies, of one. A box of C is what a warp stores at once.
 func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) (maps []gemmgen.TensorMap, copied int) {
 	p := call.Problem
 	describe := func(name string, d gemm.DType, m gemmgen.Matrix, row, rows, box int) gemmgen.TensorMap {
@@ -162,16 +164,20 @@ func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) (maps []gemmgen
 		}
 		return describe(name, p.DType, m, p.K, rows, box)
 	}
-	maps = []gemmgen.TensorMap{
-		operand("a", call.A, s.AMajor == gemm.MajorK, p.M, s.Config.BlockM, g.clusterN),
-		operand("b", call.B, s.BMajor == gemm.MajorK, p.N, s.Config.BlockN, g.clusterM),
+	maps = []gemmgen.TensorMap{operand("a", call.A, s.AMajor == gemm.MajorK, p.M, s.Config.BlockM, g.clusterN)}
+	if s.Epilogue.Activation.Gated() {
+		b := describe("b", p.DType, call.B, p.K, p.Columns(), g.blockC)
+		b.Sizes[2], b.Strides[1], b.Box[2] = 2, b.Strides[0]*uint64(p.Columns()), uint32(2/g.clusterM)
+		maps = append(maps, b)
+	} else {
+		maps = append(maps, operand("b", call.B, s.BMajor == gemm.MajorK, p.N, s.Config.BlockN, g.clusterM))
 	}
 	if s.TilesC {
 		box := storeM
 		if g.turned {
 			box = storeRows(s.Config.BlockM)
 		}
-		maps = append(maps, describe("c_map", s.Out, call.C, p.N, p.M, box))
+		maps = append(maps, describe("c_map", s.Out, call.C, p.Columns(), p.M, box))
 	}
 	return maps, copied
 }

@@ -33,6 +33,23 @@ func TestParts(t *testing.T) {
 			golden(t, fmt.Sprintf("part-store-%s,adds=%t,bias=%t", config, s.Adds, s.Epilogue.Bias), storer(t, s).Text)
 		}
 	}
+	for _, config := range []string{"128x32x64,warps=12,stages=2", "8x256x64,warps=12,stages=2"} {
+		for _, epilogue := range []string{
+			"silu_gated", "bias+gelu_gated", "gelu_tanh_gated+residual", "bias+gelu+residual", "residual",
+		} {
+			for _, out := range []gemm.DType{gemm.FP32, gemm.BF16} {
+				s := spec(t, config, "kk", gemm.BF16, out)
+				var err error
+				if s.Epilogue, err = gemm.ParseEpilogue(epilogue); err != nil {
+					t.Fatal(err)
+				}
+				if s.TilesC = out == gemm.BF16; s.TilesC && !s.Epilogue.Residual { // R is read in pairs
+					continue
+				}
+				golden(t, fmt.Sprintf("part-store-%s,%s,%s", config, epilogue, out), storer(t, s).Text)
+			}
+		}
+	}
 }
 
 // reducer is the part of a kernel that walks over its tiles and adds up the parts along K. In place of products, its
@@ -155,9 +172,9 @@ func walker(t *testing.T) *ptx.Kernel {
 	return k
 }
 
-// storer is the part of a kernel that stores a tile of Cᵀ whose first element is row m0, column n0 of C. In place of
-// products, a sum is 1000 times its row of the transposed tile, plus its column. Source of which these are: PTX ISA,
-// the accumulator of wgmma, "D fragment".
+// storer is the part of a kernel that stores a tile, of Cᵀ if it is turned, whose first element is row m0, column n0 of
+// A·B. In place of products, a sum is 1000 times its row of the tile or the transposed tile, plus its column. Source of
+// which these are: PTX ISA, the accumulator of wgmma, "D fragment". What the copy engine would store, threads do.
 func storer(t *testing.T, s Spec) *ptx.Kernel {
 	t.Helper()
 	g, reason, detail := s.layout()
@@ -169,6 +186,7 @@ func storer(t *testing.T, s Spec) *ptx.Kernel {
 		c: e.Param("c", ptx.U64), ldc: e.Param("ldc", ptx.S64), strideC: e.Param("stride_c", ptx.S64),
 		m: e.Param("m", ptx.S32), n: e.Param("n", ptx.S32),
 		alpha: e.Param("alpha", ptx.F32), beta: e.Param("beta", ptx.F32), bias: e.Param("bias", ptx.U64),
+		r: e.Param("r", ptx.U64),
 	}
 	tid := e.Special(ptx.TidX)
 	thread, consumer := e.And(tid, warpgroup-1), e.Shr(tid, 7)
@@ -177,17 +195,24 @@ func storer(t *testing.T, s Spec) *ptx.Kernel {
 	e.MovB32(place.n0, e.Param32(e.Param("n0", ptx.S32)))
 	e.MovB32(place.batch, ptx.Int(1))
 	lane := e.And(tid, 31)
-	row := e.Mad(consumer, tileM*g.tiles, e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2)))
+	firstTiles, apart := g.tiles, 0
+	if g.turned { // of a gate, the column that it is multiplied with lies half a tile further on
+		firstTiles, apart = g.tilesC, g.blockC-tileM*g.tilesC
+	}
+	row := e.Mad(consumer, tileM*firstTiles, e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2)))
 	column := e.Shl(e.And(lane, 3), 1)
 	sums := make([][]ptx.Operand, g.tiles)
 	for i := range sums {
 		sums[i] = e.Regs(g.columns/2, e.F32)
 		for j, v := range sums[i] { // of each 8 columns two neighbours, and the same 8 rows below
-			at := e.Add(row, ptx.Int(tileM*i+8*(j/2%2)))
+			at := e.Add(row, ptx.Int(tileM*i+i/firstTiles*apart+8*(j/2%2)))
 			e.CvtF32S32(v, e.Mad(at, 1000, e.Add(column, ptx.Int(j/4*8+j%2))))
 		}
 	}
-	e.store(place, thread, consumer, sums, nil)
+	e.store(place, thread, consumer, sums, func(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
+		w := e.newWriter(e.p.c, t, thread, consumer, alpha)
+		w.each(sums, w.single)
+	})
 	e.Ret()
 	k, err := e.Build(hopper.Target)
 	if err != nil {

@@ -26,7 +26,7 @@ func spec(t *testing.T, config, majors string, in, out gemm.DType) Spec {
 	c.Kernel = Name
 	s := Spec{DType: in, Out: out, AMajor: gemm.MajorK, BMajor: gemm.MajorK, Addressable: true, PairsC: true, Config: c}
 	s.PairsC = Pairs(gemm.MaxVector, out, c)
-	s.TilesC = Tiles(mapAlign, out, c)
+	s.TilesC = Tiles(mapAlign, out, gemm.Epilogue{}, c)
 	if majors[0] == 'm' {
 		s.AMajor = gemm.MajorM
 	}
@@ -54,12 +54,20 @@ func TestAssemble(t *testing.T) {
 		"176x128x64,warps=12,stages=4,cluster=2", "24x64x128,warps=8,stages=6", "240x128x64,warps=12,stages=4",
 		"88x256x64,warps=12,stages=4", "128x120x64,warps=12,stages=4", "104x192x64,warps=8,stages=5,split=2",
 		"128x104x64,warps=12,stages=5,cluster_n=2", "64x128x64,warps=8,stages=6,cluster_n=2",
-		"80x128x64,warps=8,stages=5,cluster_n=2,split=2",
+		"80x128x64,warps=8,stages=5,cluster_n=2,split=2", "128x256x64,warps=12,stages=4,cluster=2",
+		"24x256x64,warps=12,stages=4",
 	} {
 		for n, j := range []int{i % 4, (i + 1) % 4} {
 			s := spec(t, config, []string{"kk", "kn", "mk", "mn"}[j], gemm.FP16, gemm.FP16)
 			if n == 1 {
 				s.Epilogue = gemm.Epilogues()[i%len(gemm.Epilogues())]
+				if s.Epilogue.Activation.Gated() && (s.Config.BlockN%s.gateStep() != 0 || s.BMajor != gemm.MajorK) {
+					s.Epilogue.Activation = gemm.GELU
+				}
+				if i >= 32 { // two kinds of gates
+					s.BMajor, s.Epilogue = gemm.MajorK, gemm.Epilogue{Bias: true, Activation: gemm.GatedSiLU, Residual: i > 32}
+				}
+				s.TilesC = Tiles(mapAlign, s.Out, s.Epilogue, s.Config)
 			}
 			switch {
 			case j == 1:
@@ -67,7 +75,7 @@ func TestAssemble(t *testing.T) {
 			case i == 0:
 				s.PairsC, s.TilesC = false, false
 			case i == 2:
-				s.Adds, s.TilesC = true, false
+				s.Adds, s.Epilogue = true, gemm.Epilogue{Activation: s.Epilogue.Activation.Single()}
 			case j == 2:
 				s.DType, s.Out = gemm.BF16, gemm.BF16
 			case s.Config.BlockK == 128 && j == 0:
@@ -96,6 +104,9 @@ func TestAssemble(t *testing.T) {
 				allowed := 0
 				if g, _, _ := s.layout(); g.sums > 150 && s.Epilogue != (gemm.Epilogue{}) {
 					allowed = 24 // behind the loop
+				}
+				if s.Epilogue.Residual {
+					allowed = 96 // where R is added, behind the loop
 				}
 				if spills > allowed || registers*k.Threads > hopper.RegisterFile {
 					t.Errorf("%d registers, %d bytes of spills", registers, spills)

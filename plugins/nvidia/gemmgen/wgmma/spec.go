@@ -24,7 +24,7 @@ type Spec struct {
 	// Adds says that C is added to, because beta is not zero.
 	Adds bool
 	// TilesC says that the copy engine stores C: a tensor map can describe it, its rows end at multiples of 16 bytes,
-	// its elements have 16 bits, block_n is a multiple of 64, and C is not added to.
+	// its elements have 16 bits, and a tile's columns of C are a multiple of 64.
 	TilesC bool
 	// PairsC says that two neighbours of C, the first at an even column, can be stored at once. A thread of a kernel that
 	// multiplies Cᵀ has none.
@@ -47,7 +47,7 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 	return Spec{
 		DType: p.DType, Out: out, AMajor: p.AMajor, BMajor: p.BMajor, Addressable: min(a, b) >= mapAlign,
 		Adds:   call.Beta != 0,
-		TilesC: Tiles(alignC, out, c) && call.Beta == 0,
+		TilesC: Tiles(alignC, out, p.Epilogue, c),
 		PairsC: Pairs(vectorC, out, c), Epilogue: p.Epilogue, Config: c,
 	}
 }
@@ -55,9 +55,17 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 // Tiles reports whether the copy engine can store C, whose rows begin and end at multiples of so many bytes: where a
 // row ends within 16 bytes, the engine overwrites what follows (observed on an H200). The four warps that have
 // multiplied Cᵀ store together, which they cannot where each adds up the parts of K by itself.
-func Tiles(alignC int, out gemm.DType, c gemm.Config) bool {
+func Tiles(alignC int, out gemm.DType, e gemm.Epilogue, c gemm.Config) bool {
 	alone := !Turned(c) || c.SplitK < 2 && !Streams(c)
-	return alignC >= mapAlign && out.Bytes() == 2 && c.BlockN%storeN == 0 && alone
+	return alignC >= mapAlign && out.Bytes() == 2 && columnsOfC(e, c)%storeN == 0 && alone
+}
+
+// columnsOfC returns the columns of C that a tile has.
+func columnsOfC(e gemm.Epilogue, c gemm.Config) int {
+	if e.Activation.Gated() {
+		return c.BlockN / 2
+	}
+	return c.BlockN
 }
 
 // Pairs reports whether a thread stores two neighbours of C at once. The address and the rows of C are aligned to so
@@ -96,6 +104,10 @@ type geometry struct {
 	slabs int
 	// aBytes and bBytes are the operand tiles of one stage, stageBytes both. The barriers lie behind the stages.
 	aBytes, bBytes, stageBytes, barriers, sharedBytes int
+	// blockC is the columns of C that a tile has, tilesC how many of the tiles are left of a warpgroup that multiplies Cᵀ:
+	// a gate and what it is multiplied with lie blockC apart. loads is how many elements of R or C a thread loads before
+	// it adds one.
+	blockC, tilesC, loads int
 	// staging is where the warps that multiply put what the copy engine stores, each two buffers. If they multiply Cᵀ, the
 	// buffers are the buffers of a warpgroup.
 	staging int
@@ -151,6 +163,8 @@ const (
 	otherRegisters = 36
 	// activationRegisters is what an activation with an exponential needs, where no other registers are free.
 	activationRegisters = 8
+	// A thread loads so many elements of R or C before it adds one, according to its free registers.
+	leastLoads, mostLoads = 4, 32
 	// instructionRegisters are those that a multiplication needs besides its sums. Whatever the consumers have later, the
 	// assembler wants them within the registers that a thread has at the start (observed with ptxas 13.0).
 	instructionRegisters = 26
@@ -189,9 +203,16 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 		return g, reason, detail
 	}
 	g.turned, g.columns = Turned(*c), Columns(*c)
+	g.blockC = columnsOfC(s.Epilogue, *c)
 	g.consumers = Consumers(c.NumWarps)
 	g.tiles = rows(*c) / tileM / g.consumers
+	g.tilesC = g.tiles * g.blockC / c.BlockN
 	g.sums = g.tiles * g.columns / 2
+	registers := target.RegistersPerThread
+	if split, several := registerSplits[g.consumers]; several {
+		registers = split.consumer
+	}
+	g.loads = min(max(registers-g.sums-otherRegisters-activationRegisters, leastLoads), mostLoads)
 	g.threads = 32 * c.NumWarps
 	g.clusterM, g.clusterN = Cluster(s.Config)
 	g.cluster = g.clusterM * g.clusterN
@@ -240,11 +261,18 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 		Turned(*c) && c.BlockN%tileM != 0, c.BlockK*s.DType.Bytes() < rowBytes:
 		return arch.ReasonAtomShape, fmt.Sprintf("tile %dx%dx%d of %s: block_m and block_n are multiples of 8 up to 256, "+
 			"one of them of 64, and block_k is 64 or 128, for fp8 128", c.BlockM, c.BlockN, c.BlockK, s.DType)
+	case s.Adds && (s.Epilogue.Residual || s.Epilogue.Activation.Gated()):
+		return arch.ReasonModelRule, fmt.Sprintf("C is added before the activation, which %s leaves no place for", s.Epilogue)
 	case !slices.Contains(warps, c.NumWarps):
 		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has 8, 12 or 16, of which 4 only copy", c.NumWarps)
 	case rows(*c)/tileM%Consumers(c.NumWarps) != 0:
 		return arch.ReasonWarps, fmt.Sprintf("%d warps that multiply cannot share %d rows: each 4 have a multiple of %d",
 			c.NumWarps-4, rows(*c), tileM)
+	case s.Epilogue.Activation.Gated() && s.BMajor != gemm.MajorK:
+		return arch.ReasonModelRule, fmt.Sprintf("%s needs a B that is contiguous along K", s.Epilogue)
+	case s.Epilogue.Activation.Gated() && c.BlockN%s.gateStep() != 0:
+		return arch.ReasonAtomShape, fmt.Sprintf("block_n %d is no multiple of %d, as %s needs it with this block_m and "+
+			"these warps", c.BlockN, s.gateStep(), s.Epilogue)
 	case c.NumStages < leastStages || c.NumStages > mostStages:
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has %d to %d", c.NumStages, leastStages, mostStages)
 	case alongM*alongN > 2:
@@ -265,6 +293,15 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 			"multiples of 16 bytes"
 	}
 	return "", ""
+}
+
+// gateStep returns what block_n is a multiple of with a gated activation: a thread has a gate and what it is multiplied
+// with, in groups of 8 columns or, of Cᵀ, in tiles of 64 rows.
+func (s *Spec) gateStep() int {
+	if Turned(s.Config) {
+		return 2 * tileM * Consumers(s.Config.NumWarps)
+	}
+	return 16
 }
 
 func isBlock(n int) bool { return n >= blockStep && n <= mostBlock && n%blockStep == 0 }

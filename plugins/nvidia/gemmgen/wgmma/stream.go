@@ -134,7 +134,7 @@ func (e *emitter) splitParts(t tile) parts {
 		e.DivU32(d, e.Add(e.Param32(size), ptx.Int(block-1)), ptx.Int(block))
 		return d
 	}
-	tilesM, tilesN := count(e.p.m, e.s.Config.BlockM), count(e.p.n, e.s.Config.BlockN)
+	tilesM, tilesN := count(e.p.m, e.s.Config.BlockM), count(e.p.n, e.g.blockC)
 	slot, first, one := e.B32(), e.B32(), e.B32()
 	e.MadLoS32(slot, t.batch, tilesM, e.Mad(t.row, e.g.clusterM, e.rankM))
 	e.MadLoS32(slot, slot, tilesN, e.Mad(t.column, e.g.clusterN, e.rankN))

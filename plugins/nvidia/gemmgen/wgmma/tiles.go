@@ -56,7 +56,7 @@ func (w *tileWriter) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
 	n := 0
 	for i := range sums {
 		y := w.Add(t.m0, w.Add(w.row, ptx.Int(i*tileM)))
-		for column := 0; column < w.s.Config.BlockN; column += storeN {
+		for column := 0; column < w.g.blockC; column += storeN {
 			buffer := n % 2 * storeBytes
 			// The buffer is free when its last copy has read it: the one before the last, or one of the tile before.
 			w.CpAsyncBulkWaitGroupRead(ptx.Int(min(n, 1)))

@@ -17,7 +17,7 @@ type turnedTiles struct {
 
 func (e *emitter) newTurnedTiles(thread, consumer ptx.Operand) *turnedTiles {
 	w := &turnedTiles{emitter: e, mapC: e.mapAddress(e.p.cMap), column: e.B32(), first: e.Pred()}
-	e.MulLoS32(w.column, consumer, ptx.Int(tileM*e.g.tiles))
+	e.MulLoS32(w.column, consumer, ptx.Int(tileM*e.g.tilesC))
 	e.SetpEqS32(w.first, thread, ptx.Int(0))
 	w.buffer = e.Mad(consumer, 2*turnedBytes, e.Add(e.smem, ptx.Int(e.g.staging)))
 	// Lanes 0-15 have the first 8 of 16 rows of C, lanes 16-31 the others. Of each 16, the first 8 have the first 8 of the
@@ -71,32 +71,29 @@ func (w *turnedTiles) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
 // turnedColumn is the first column of C that a thread has. Others are 8 and multiples of 64 further on.
 func (e *emitter) turnedColumn(t tile, thread, consumer ptx.Operand) ptx.Operand {
 	inTile := e.Mad(e.Shr(thread, 5), 16, e.Shr(e.And(thread, 31), 2))
-	return e.Add(t.n0, e.Mad(consumer, tileM*e.g.tiles, inTile))
+	return e.Add(t.n0, e.Mad(consumer, tileM*e.g.tilesC, inTile))
 }
 
-// storeTurned writes the sums of Cᵀ of one thread, element by element, where C has them. Thread t of a warpgroup has,
-// of each 8 rows of C, the rows 2(t mod 4) and the next.
-func (e *emitter) storeTurned(t tile, thread, consumer, alpha ptx.Operand, sums [][]ptx.Operand) {
-	row := e.Add(t.m0, e.Shl(e.And(thread, 3), 1))
-	w := e.newWriterAt(t, row, e.turnedColumn(t, thread, consumer), alpha)
-	size := e.s.Out.Bytes()
-	at, one, seven := e.B64(), e.B64(), e.B64()
-	e.AddS64(at, w.pointer, ptx.Int(0))
-	e.MulLoS64(one, w.ldc, ptx.Int(size))
-	e.MulLoS64(seven, one, ptx.Int(7))
-	for row := 0; row < e.s.Config.BlockM; row += 8 {
+// rowsTurned calls write for each sum of Cᵀ of one thread. Thread t of a warpgroup has, of each 8 rows of C, the rows
+// 2(t mod 4) and the next.
+func (w *writer) rowsTurned(
+	sums [][]ptx.Operand, write func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand),
+) {
+	at, one, seven := w.B64(), w.B64(), w.B64()
+	w.AddS64(at, w.pointer, ptx.Int(0))
+	w.MulLoS64(one, w.ldc, ptx.Int(w.s.Out.Bytes()))
+	w.MulLoS64(seven, one, ptx.Int(7))
+	for row := 0; row < w.s.Config.BlockM; row += 8 {
 		for i, next := range []ptx.Operand{one, seven} {
-			inside := e.Pred()
-			e.SetpGtS32(inside, w.rowsLeft, ptx.Int(row+i))
+			inside := w.Pred()
+			w.SetpGtS32(inside, w.rowsLeft, ptx.Int(row+i))
 			for j := range sums {
 				for half := range 2 {
-					column, valid := j*tileM+8*half, e.Pred()
-					e.SetpGtS32(valid, w.columnsLeft, ptx.Int(column))
-					e.AndPred(valid, valid, inside)
-					w.one(ptx.Global(at, column*size), sums[j][row/2+2*half+i], valid)
+					k := row/2 + 2*half + i
+					write(at, j*tileM+8*half, inside, sums[j][k:k+1])
 				}
 			}
-			e.AddS64(at, at, next)
+			w.AddS64(at, at, next)
 		}
 	}
 }
@@ -107,7 +104,7 @@ func (e *emitter) addBiasTurned(t tile, thread, consumer ptx.Operand, sums [][]p
 	bias := e.biases(e.turnedColumn(t, thread, consumer))
 	for j := range sums {
 		for half := range 2 {
-			x := bias(j*tileM + 8*half)
+			x := bias(j/e.g.tilesC, j%e.g.tilesC*tileM+8*half)
 			for row := 0; row < e.s.Config.BlockM; row += 8 {
 				for i := range 2 {
 					sum := sums[j][row/2+2*half+i]

@@ -41,9 +41,13 @@ func (f Family) Space() arch.Space {
 // spec is the specification for the generator.
 func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 	o = o.Widest()
+	var e gemm.Epilogue
+	if o.Gated {
+		e.Activation = gemm.GatedSiLU
+	}
 	return generator.Spec{
 		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
-		AlignA: o.WidthA, AlignB: o.WidthB, AlignC: 16, Config: c,
+		AlignA: o.WidthA, AlignB: o.WidthB, AlignC: 16, Epilogue: e, Config: c,
 	}
 }
 

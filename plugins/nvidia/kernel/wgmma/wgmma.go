@@ -59,11 +59,16 @@ func (f Family) SpaceOf(blockM int) arch.Space {
 // none.
 func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 	o = o.Widest()
+	var e gemm.Epilogue
+	if o.Gated {
+		e.Activation = gemm.GatedSiLU
+	}
 	return generator.Spec{
 		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
 		Addressable: min(o.WidthA, o.WidthB) >= gemm.MaxVector,
-		TilesC:      generator.Tiles(o.WidthC, o.Out, c),
+		TilesC:      generator.Tiles(o.WidthC, o.Out, e, c),
 		PairsC:      generator.Pairs(o.WidthC, o.Out, c),
+		Epilogue:    e,
 		Config:      c,
 	}
 }

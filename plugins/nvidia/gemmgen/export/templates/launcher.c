@@ -31,7 +31,7 @@ static CUresult describe(CUtensorMap *map, CUtensorMapDataType type, CUdeviceptr
                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 {{end}}
-CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,{{if .Bias}} CUdeviceptr bias,{{end}}
+CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,{{if .Bias}} CUdeviceptr bias,{{end}}{{if .Residual}} CUdeviceptr r,{{end}}
                           {{if .Integer}}int alpha, int beta{{else}}float alpha, float beta{{end}}, CUdeviceptr workspace, CUstream stream) {
 {{- if not .Adds}}
   if (beta != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -57,7 +57,7 @@ CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr 
 {{- end}}
   void *params[] = {
 {{- range $i, $p := .Params}}{{if $i}}, {{end -}}
-{{if eq .Role "map"}}&map_{{.Name}}{{else if or (eq .Role "constant") (eq .Role "counters") (eq .Role "partials")}}&p_{{.Name}}{{else}}&{{.Role}}{{end}}
+{{if eq .Role "map"}}&map_{{.Name}}{{else if or (eq .Role "constant") (eq .Role "counters") (eq .Role "partials")}}&p_{{.Name}}{{else if and (eq .Role "r") (not $.Residual)}}&c{{else}}&{{.Role}}{{end}}
 {{- end -}} };
 {{- if not .Counters}}
   (void)workspace;

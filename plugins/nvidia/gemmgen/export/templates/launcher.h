@@ -25,8 +25,9 @@ CUresult {{.Name}}_load({{.Name}}_kernel *k, const char *ptx);
 CUresult {{.Name}}_prepare(CUdeviceptr workspace, CUstream stream);
 
 // Enqueues {{.Formula}}{{if not .Adds}}; beta has to be 0, as the kernel does not read C{{end}}.{{if .Bias}} The
-// bias is a vector of the type of C, with an element for each column.{{end}}
-CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,{{if .Bias}} CUdeviceptr bias,{{end}}
+// bias is a vector of the type of C, with an element for each column.{{end}}{{if .Residual}} R
+// is a matrix like C, and may be C.{{end}}
+CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,{{if .Bias}} CUdeviceptr bias,{{end}}{{if .Residual}} CUdeviceptr r,{{end}}
                           {{if .Integer}}int alpha, int beta{{else}}float alpha, float beta{{end}}, CUdeviceptr workspace, CUstream stream);
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@ import (
 // Activate applies an activation to x in place. Exponentials and reciprocals are the hardware's approximations, within
 // 2^−22 and 2^−23, so that the result is within some 2^−20 of the larger of |x| and itself. A NaN stays one.
 func (b Builder) Activate(x ptx.Operand, a gemm.Activation) {
-	switch a {
+	switch a.Single() {
 	case gemm.ReLU:
 		b.MaxNaNF32(x, x, ptx.Float(0))
 	case gemm.SiLU:
@@ -21,7 +21,7 @@ func (b Builder) Activate(x ptx.Operand, a gemm.Activation) {
 		b.geluTanh(x)
 	case gemm.GELU:
 		b.gelu(x)
-	case gemm.Identity:
+	default:
 	}
 }
 

@@ -1,6 +1,8 @@
 package tune
 
 import (
+	"slices"
+
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -9,6 +11,24 @@ type File struct {
 	// Kernel is the kernel family, empty if the file names none.
 	Kernel string
 	Types  []Type
+}
+
+// Of returns a file for problems, each once, with all candidates of the model. where is their place in errors.
+func Of(problems []gemm.Problem, where string) *File {
+	f := &File{}
+	for _, p := range problems {
+		kind := p
+		kind.M, kind.N, kind.K, kind.Batch = 0, 0, 0, 0
+		i := slices.IndexFunc(f.Types, func(t Type) bool { return t.Problem == kind })
+		if i < 0 {
+			i = len(f.Types)
+			f.Types = append(f.Types, Type{Problem: kind, Sets: []Set{{Where: where}}})
+		}
+		if set := &f.Types[i].Sets[0]; !slices.Contains(set.Sizes, p) {
+			set.Sizes = append(set.Sizes, p)
+		}
+	}
+	return f
 }
 
 // Type is a problem type with its candidate sets.

@@ -4,16 +4,19 @@ import (
 	"context"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/tune"
 	"github.com/origami-gemm/origami/formats/tensile"
@@ -46,21 +49,22 @@ func NewTune(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune FILE --arch ARCH",
 		Short: "Find the fastest kernels of many sizes with few measurements",
-		Long: "Find the fastest kernel of each size of a tuning file: problem types, sets of candidates, and the sizes\n" +
-			"of each set. The model and what was measured so far decide what is worth measuring: a candidate whose\n" +
-			"chance of being the fastest is worth it. A size is finished when its expected regret, the time of the\n" +
-			"pick ÷ that of the fastest candidate − 1, is below --regret. With --executor, a GPU is measured. Every\n" +
-			"result is checked, and its times are written to the folder of --records at once. If a run ends early,\n" +
-			"even by a power cut, the same command goes on and repeats nothing. Without --executor, the times are\n" +
-			"those of a data set, the shipped one or that of --records. If it has all candidates, the regret is\n" +
-			"known and shown. --gpus measures with several GPUs of this machine, and --shard a part of the sizes;\n" +
-			"`records merge` puts the parts together. docs/tuning.md describes the file and the method.",
+		Long: "Find the fastest kernel of each size of a list (CSV, TSV or JSON Lines with m, n and k) or of a tuning\n" +
+			"file (YAML: problem types, sets of candidates, and the sizes of each set). The model and what was measured\n" +
+			"so far decide what is worth measuring: a candidate whose chance of being the fastest is worth it. A size is\n" +
+			"finished when its expected regret, the time of the pick ÷ that of the fastest candidate − 1, is below\n" +
+			"--regret. With --executor, a GPU is measured. Every result is checked, and its times are written to the\n" +
+			"folder of --records at once. If a run ends early, even by a power cut, the same command goes on and repeats\n" +
+			"nothing. Without --executor, the times are those of a data set, the shipped one or that of --records. If it\n" +
+			"has all candidates, the regret is known and shown. --gpus measures with several GPUs of this machine, and\n" +
+			"--shard a part of the sizes; `records merge` puts the parts together. docs/tuning.md describes the file and\n" +
+			"the method.",
 		Example: `  origami tune sizes.yaml --arch sm90@h200 --dry-run
-  origami tune sizes.yaml --arch sm90@h200 --executor triton --records ./tuned --budget 10m --logic h200.json
+  origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --logic h200.json
   origami tune sizes.yaml --arch sm90@h200 --records ./my-sweep --json
   origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --shard auto/16 --submit slurm --dry-run
   origami select --arch sm90@h200 --logic h200.json -m 4096 -n 4096 -k 4096`,
-		Args: session.OneArgument("FILE", "a tuning file"),
+		Args: session.OneArgument("FILE", "a list of problems or a tuning file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.file = args[0]
 			return Tune(cmd.Context(), o)
@@ -144,8 +148,11 @@ func (o *TuneOptions) check() error {
 	return o.Share.Check(o.Executor != "" || o.DryRun)
 }
 
-// read reads the tuning file, and takes the kernel family from it.
+// read reads the tuning file, and takes the kernel family from it, or a list of problems.
 func (o *TuneOptions) read(ctx context.Context) (*tune.File, error) {
+	if slices.Contains([]string{".csv", ".tsv", ".jsonl"}, strings.ToLower(filepath.Ext(o.file))) {
+		return o.readList(ctx)
+	}
 	text, err := session.ReadText(ctx, o.file, limit.Text, "give a tuning file, as docs/tuning.md describes it")
 	if err != nil {
 		return nil, err
@@ -162,6 +169,33 @@ func (o *TuneOptions) read(ctx context.Context) (*tune.File, error) {
 			Do("leave --kernel out")
 	}
 	return file, nil
+}
+
+// readList reads a list of problems, as --problems of other commands takes it.
+func (o *TuneOptions) readList(ctx context.Context) (*tune.File, error) {
+	flags := session.ProblemFlags{Problems: o.file}
+	err := flags.Batch.Set("1") // of a row without one
+	if err != nil {
+		return nil, err
+	}
+	list, err := flags.List(ctx, o.Factory)
+	if err == nil {
+		err = list.Failures.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	sizes := problems.Shapes(list.Problems)
+	for i, p := range sizes {
+		if p.BeyondProduct() || p.Groups != (gemm.Groups{}) {
+			return nil, diag.Inputf("A·B of matrices is tuned, and the problem is %s", p).At("%s", list.Problems[i].Where).
+				Do("leave the row out")
+		}
+	}
+	if len(sizes) == 0 {
+		return nil, diag.Inputf("there are no problems").At("%s", o.file).Do("give a row with m, n and k for each")
+	}
+	return tune.Of(sizes, o.file), nil
 }
 
 // unchecked reports whether the model states no error for the kernels.

@@ -136,6 +136,8 @@ const (
 	leaders = 48
 	// draws is how many times the true times are drawn.
 	draws = 256
+	// firstLimit is the expected regret that all sizes come below first, however little the last is to be.
+	firstLimit = 0.16
 	// mostFailures rule out a configuration that never ran, at all sizes.
 	mostFailures = 2
 )
@@ -150,7 +152,7 @@ func (t *Tuner) Run(ctx context.Context) error {
 	t.arranged = len(t.Log)
 	order := t.order()
 	defer t.finish()
-	for limit := 16 * t.Regret; limit > 1.5*t.Regret; limit /= 2 {
+	for limit := max(16*t.Regret, firstLimit); limit > 1.5*t.Regret; limit /= 2 {
 		if err := t.pass(ctx, order, limit, false); err != nil {
 			return err
 		}

@@ -155,6 +155,22 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// A budget gets as far with a regret that it is too small for.
+func TestBudgetOfALowRegret(t *testing.T) {
+	w, calls := newWorld(3, 30, 64), 0
+	reached := func(regret float64) float64 {
+		x := w.tuner(map[Task]unit.Seconds{}, &calls)
+		x.Regret, x.Most = regret, 60
+		if err := x.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return w.regret(x.Picks)
+	}
+	if usual, low := reached(0.01), reached(0.00001); low > 1.1*usual {
+		t.Errorf("a regret of %v, and %v if more is asked for", usual, low)
+	}
+}
+
 // Candidates without a time are never picked, and one that fails again and again is no longer tried.
 func TestFailing(t *testing.T) {
 	w, calls := newWorld(4, 20, 64), 0

@@ -24,6 +24,9 @@ type Options struct {
 	Loss float64
 	// Importance is the share of all savings below which a kernel is removed.
 	Importance float64
+	// Predicted are a model's times, in the layout of the table's. With them, a limited number of kernels suits the model
+	// too, which chooses among them at other sizes.
+	Predicted [][]float64
 	// Ranges, or else exact sizes and the fallback alone.
 	Ranges   bool
 	Fallback Fallback
@@ -75,7 +78,8 @@ func least(v []float64) int {
 // keep returns the kernels that stay. It begins with those that are the fastest somewhere. The one that saves the least
 // goes, one after the other, while there are too many, or while it saves less than Importance of what all save. A
 // kernel saves what the next best one takes longer, over the sizes where it is the fastest. The only one that works at
-// some size stays.
+// some size stays. Of a limited number, each is exchanged then for what is better beside the others, also for a kernel
+// that is the fastest nowhere.
 func (t *Table) keep(o Options) ([]int, error) {
 	wins := make([]bool, len(t.Kernels))
 	for i, row := range t.Times {
@@ -112,7 +116,55 @@ func (t *Table) keep(o Options) ([]int, error) {
 		}
 		kept = slices.Delete(kept, i, i+1)
 	}
+	if o.Most > 0 && len(kept) == o.Most {
+		t.exchange(kept, o.Predicted)
+	}
 	return kept, nil
+}
+
+// exchange replaces kept kernels, one at a time, until no other kernel lowers the mean regret: of the fastest kept
+// kernel at each size, and of the one that is predicted to be.
+func (t *Table) exchange(kept []int, predicted [][]float64) {
+	ways := [][][]float64{t.Times}
+	if predicted != nil {
+		ways = append(ways, predicted)
+	}
+	type choice struct{ by, time float64 }
+	others := make([][]choice, len(ways)) // by way and size, of the kept kernels but one
+	loss := func(k int) (sum float64) {
+		for w, by := range ways {
+			for s, other := range others[w] {
+				if by[s][k] < other.by {
+					other.time = t.Times[s][k]
+				}
+				sum += math.Log(other.time)
+			}
+		}
+		return sum
+	}
+	for better := true; better; {
+		better = false
+		for i := range kept {
+			for w, by := range ways {
+				others[w] = make([]choice, len(t.Sizes))
+				for s := range others[w] {
+					others[w][s] = choice{math.Inf(1), math.Inf(1)}
+					for j, k := range kept {
+						if j != i && by[s][k] < others[w][s].by {
+							others[w][s] = choice{by[s][k], t.Times[s][k]}
+						}
+					}
+				}
+			}
+			least := loss(kept[i])
+			for k := range t.Kernels {
+				if l := loss(k); l < least-1e-12 && !slices.Contains(kept, k) {
+					kept[i], least, better = k, l, true
+				}
+			}
+		}
+	}
+	slices.Sort(kept)
 }
 
 // savings are the relative time that each kept kernel saves, so that small sizes count as much as large ones.
@@ -259,26 +311,4 @@ func (l *Logic) tally(t *Table, ask Answerer, sum *tally) {
 		}
 		sum.add(t.Times[i], k)
 	}
-}
-
-// Folds is how many parts LeftOut makes of the sizes.
-const Folds = 5
-
-// LeftOut returns the regret on sizes that a logic was not built from: the sizes are dealt out to five parts, and each
-// part is answered by a logic from the four others. done is told of each of these Folds logics.
-func LeftOut(t *Table, o Options, done func(libraries int)) (Regret, error) {
-	var sum tally
-	for f := range min(Folds, len(t.Sizes)) {
-		p := deal(t, nil, f, Folds)
-		if len(p.built.Sizes) == 0 {
-			continue
-		}
-		l, err := Build(p.built, o)
-		if err != nil {
-			return sum.regret(), err
-		}
-		l.tally(p.asked, Whole, &sum)
-		done(1)
-	}
-	return sum.regret(), nil
 }

@@ -33,6 +33,26 @@ type Trial struct {
 	Regret  Regret
 }
 
+// Folds is how many parts sizes are dealt out to, if nobody says otherwise.
+const Folds = 5
+
+// Best returns the trial of the way with the least mean regret on sizes left out, of the ways that a logic can be built
+// for, and false if no size could be left out.
+func Best(trials []Trial) (Trial, bool) {
+	var best *Trial
+	for i := range trials {
+		t := &trials[i]
+		usable := t.Way == ByNearest || t.Way == ByRanges || t.Way == ByModel
+		if usable && t.Regret.Sizes > 0 && (best == nil || t.Regret.Mean < best.Regret.Mean) {
+			best = t
+		}
+	}
+	if best == nil {
+		return Trial{}, false
+	}
+	return *best, true
+}
+
 // Trials holds the ways of answering against each other on sizes left out: sizes are dealt out to parts, and each part
 // is answered by libraries from the others. predicted are a model's times, in the layout of the table's; with nil, the
 // ways that need a model are left out. Regrets are against the fastest of all kernels of the table. done is told of
@@ -107,7 +127,7 @@ type library struct {
 }
 
 func (p *part) library(o Options) (*library, error) {
-	o.Ranges, o.Fallback = true, Nearest
+	o.Ranges, o.Fallback, o.Predicted = true, Nearest, p.builtPredicted
 	l, err := Build(p.built, o)
 	if err != nil {
 		return nil, err

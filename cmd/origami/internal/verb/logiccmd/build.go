@@ -3,13 +3,11 @@ package logiccmd
 import (
 	"context"
 	"math"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -115,12 +113,13 @@ func newBuild(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build --arch ARCH",
 		Short: "Build a library logic from measured times",
-		Long: "Build a library logic from the measured times of a data set: the fastest kernel of each size, and\n" +
-			"ranges that recursive splitting finds. With --most, the kernels that save the least time are left\n" +
-			"out. With --loss, a range may have a kernel that is slower by that share at each of its sizes. Above\n" +
-			"the largest sizes the fallback answers. With --output, the regret is printed: how much slower the\n" +
-			"logic's kernels are than the fastest ones, also on sizes that were left out when it was built.",
-		Example: "  origami logic build --arch sm90@h200 --most 8 --loss 0.02 --output h200.json\n" +
+		Long: "Build a library logic from the measured times of a data set: the fastest kernel of each size, and what\n" +
+			"answers at other sizes: the model, the nearest size, or ranges that recursive splitting finds, and the\n" +
+			"nearest size outside of them. Without --fallback and --ranges it is the way that loses least on sizes\n" +
+			"that are left out. With --most, the kernels that save the least time are left out. With --loss, a range\n" +
+			"may have a kernel that is slower by that share at each of its sizes. With --output, the regret is\n" +
+			"printed: how much slower the logic's kernels are than the fastest ones, also on sizes left out.",
+		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.json\n" +
 			"  origami logic build --arch sm90@h200 --records ./my-sweep --fallback nearest > mine.json",
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
@@ -130,15 +129,15 @@ func newBuild(f *session.Factory) *cobra.Command {
 	cmd.Flags().Float64Var(&o.Loss, "loss", 0.02, "tolerated loss of a range at each of its sizes, as a share")
 	cmd.Flags().Float64Var(&o.Importance, "importance", 0,
 		"remove kernels that save less than this share of the time that all save; Tensile has 0.01")
-	cmd.Flags().StringVar(&o.fallback, "fallback", "model", "what answers elsewhere: the model, or the nearest size")
+	cmd.Flags().BoolVar(&o.Ranges, "ranges", false, "make ranges, also where they lose")
+	cmd.Flags().StringVar(&o.fallback, "fallback", "", "what answers elsewhere: the `model` or the nearest size")
 	cmd.Flags().StringVar(&o.output, "output", "", "write the logic to this `FILE` and print its regret")
 	return cmd
 }
 
 func (o *buildOptions) run(ctx context.Context) error {
-	o.Ranges = true
 	switch o.Fallback = logic.Fallback(o.fallback); {
-	case o.Fallback != logic.Nearest && o.Fallback != logic.Model:
+	case o.fallback != "" && o.Fallback != logic.Nearest && o.Fallback != logic.Model:
 		return diag.Inputf("there is no fallback %q", o.fallback).At("--fallback").Do("use nearest or model")
 	case o.Most < 0 || !(o.Loss >= 0) || !(o.Importance >= 0):
 		return diag.Inputf("--most, --loss and --importance are not negative").Do("leave them out for their defaults")
@@ -147,6 +146,17 @@ func (o *buildOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	base, err := o.query.Base(o.factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	trials, model, err := o.leaveOut(ctx, a, base, times, logic.Folds, []int{o.Most}, o.Options)
+	if err != nil {
+		return err
+	}
+	if o.choose(trials); o.Fallback == logic.Model {
+		o.Predicted = model
+	}
 	d := a.Describe()
 	built, err := logic.Build(times, o.Options)
 	if err != nil {
@@ -154,10 +164,6 @@ func (o *buildOptions) run(ctx context.Context) error {
 	}
 	l := &tensile.Logic{Logic: built}
 	l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, data.Kernel, data.Name
-	base, err := o.query.Base(o.factory.Settings.DType)
-	if err != nil {
-		return err
-	}
 	base.M, base.N, base.K = 1, 1, 1
 	if l.Type, err = tensile.TypeOf(&base); err != nil {
 		return err
@@ -169,12 +175,25 @@ func (o *buildOptions) run(ctx context.Context) error {
 	if err := write(o.factory, o.output, text); err != nil || o.output == "" {
 		return err
 	}
-	done, stop := table.Work(o.factory.Streams, "leaving sizes out", min(logic.Folds, len(times.Sizes)))
-	out, err := session.UntilCancelled(ctx, func() (logic.Regret, error) { return logic.LeftOut(times, o.Options, done) })
-	stop()
-	if err != nil {
-		_ = os.Remove(o.output)
-		return err
+	rows := regrets(l, times)
+	for i := range trials {
+		if t := &trials[i]; t.Way != logic.BySize && t.Way != logic.ByModelOfAll {
+			rows = append(rows, regret{"sizes left out, by " + string(t.Way), t.Regret})
+		}
 	}
-	return report(o.factory, l, append(regrets(l, times), regret{"sizes left out", out}))
+	return report(o.factory, l, rows)
+}
+
+// choose takes what loses least on sizes left out, unless the flags say what answers.
+func (o *buildOptions) choose(trials []logic.Trial) {
+	best, ok := logic.Best(trials)
+	switch {
+	case o.Fallback != "":
+	case o.Ranges, ok && best.Way == logic.ByNearest:
+		o.Fallback = logic.Nearest
+	case ok && best.Way == logic.ByRanges:
+		o.Fallback, o.Ranges = logic.Nearest, true
+	default:
+		o.Fallback = logic.Model
+	}
 }

@@ -108,21 +108,27 @@ func (o *evalOptions) runFolds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	parts := min(o.folds, len(times.Sizes))
-	done, stop := table.Work(o.factory.Streams, "leaving sizes out", len(times.Sizes)+len(o.most)*parts)
-	defer stop()
-	model, err := predicted(ctx, a, base, times, done)
-	if err != nil {
-		return err
-	}
-	trials, err := session.UntilCancelled(ctx, func() ([]logic.Trial, error) {
-		return logic.Trials(times, model, o.most, logic.Options{Loss: o.loss}, o.folds, done)
-	})
-	stop()
+	trials, _, err := o.leaveOut(ctx, a, base, times, o.folds, o.most, logic.Options{Loss: o.loss})
 	if err != nil {
 		return err
 	}
 	return o.writeTrials(a.Describe(), data, times, trials)
+}
+
+// leaveOut holds the ways of answering against each other on sizes left out. It also returns the model's times.
+func (m *measured) leaveOut(ctx context.Context, a arch.Architecture, base gemm.Problem, times *logic.Table, folds int,
+	most []int, options logic.Options,
+) (trials []logic.Trial, model [][]float64, err error) {
+	parts := min(folds, len(times.Sizes))
+	done, stop := table.Work(m.factory.Streams, "leaving sizes out", len(times.Sizes)+len(most)*parts)
+	defer stop()
+	if model, err = predicted(ctx, a, base, times, done); err != nil {
+		return nil, nil, err
+	}
+	trials, err = session.UntilCancelled(ctx, func() ([]logic.Trial, error) {
+		return logic.Trials(times, model, most, options, folds, done)
+	})
+	return trials, model, err
 }
 
 // predicted returns the model's times of the kernels of a table, and tells done of each size. A kernel that it rejects

@@ -43,6 +43,13 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 			return o.writeForeign(l, kernel, pick, p)
 		}
 	}
+	if kernel < 0 && l.Parts == nil { // the library has these kernels, and no others
+		list := make([]gemm.Config, len(l.Kernels))
+		for i := range l.Kernels {
+			list[i] = l.Kernels[i].Config
+		}
+		a = arch.WithCandidates(a, list)
+	}
 	answers, err := ask.Rankings(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: o.family(l), Top: 2,
 		Terms: true, Regret: o.Regret})
 	if err != nil {

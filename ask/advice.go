@@ -61,8 +61,8 @@ type change struct {
 	pick    *Ranking
 }
 
-// made notes what is predicted of the product after the change. now is the time before, least that of a kernel that does
-// nothing.
+// made notes what is predicted of the product after the change. now is the time before, least that of a kernel that
+// does nothing.
 func (c *change) made(now unit.Seconds, pick, least *Ranking) {
 	if c.instead > 0 && least.Err != nil {
 		return
@@ -126,7 +126,7 @@ func (c *Contender) Advise(ctx context.Context, a *Ranking, e *Entry, q Question
 
 // leads reports whether a pick may be advised: it does not lead from what a model was checked on to what it was not.
 func leads(checked bool, to *Ranking) bool {
-	return to.Err == nil && !(checked && len(to.Outside(&to.Entries[0])) > 0)
+	return to.Err == nil && (!checked || len(to.Outside(&to.Entries[0])) == 0)
 }
 
 // best returns the change of each rule that gains most, if it is worth it.

@@ -151,8 +151,8 @@ func TestPredictionsArePossible(t *testing.T) {
 	}
 }
 
-// More rows, columns or terms never take less time, whatever the caches hold. They are whole blocks, as rows that become
-// aligned are faster.
+// More rows, columns or terms never take less time, whatever the caches hold. They are whole blocks, as rows that
+// become aligned are faster.
 func TestMoreIsNeverFaster(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, id := range archs(t) {

@@ -149,7 +149,8 @@ var loopTerms = []tabled.Term{
 	row("gemv", cycles, `sqrt(sqrt(pow(weights * (1 / (units * gemv_rate)), 4) + pow(dram, 4)))
 			+ k * element_bytes / 128 * (gemv_seconds * clock)`,
 		"the same in a kernel for one row of A: no part of a tile is idle"),
-	row("loop", cycles, "when(m == 1, min(narrow * tiled, gemv), narrow * tiled)", "the faster of both, for one row of A").Share(),
+	row("loop", cycles, "when(m == 1, min(narrow * tiled, gemv), narrow * tiled)",
+		"the faster of both, for one row of A").Share(),
 }
 
 // The total, and the shares of which it is the sum.

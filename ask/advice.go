@@ -50,9 +50,9 @@ type change struct {
 	problem  gemm.Problem
 	// work is that of the product after the change ÷ now. 0 means 1.
 	work float64
-	// instead is how many kernels that do nothing the change makes needless. What they would move is left out: a cache
-	// may hold it.
-	instead float64
+	// fuses says that the change makes a kernel needless that does hardly anything. What it would move is left out: a
+	// cache may hold it.
+	fuses bool
 	// than is an easier change. This one has to gain more.
 	than *change
 
@@ -64,11 +64,11 @@ type change struct {
 // made notes what is predicted of the product after the change. now is the time before, least that of a kernel that
 // does nothing.
 func (c *change) made(now unit.Seconds, pick, least *Ranking) {
-	if c.instead > 0 && least.Err != nil {
+	if c.fuses && least.Err != nil {
 		return
 	}
-	if c.instead > 0 {
-		now += unit.Seconds(c.instead) * least.Seconds(&least.Entries[0])
+	if c.fuses {
+		now += least.Seconds(&least.Entries[0])
 	}
 	c.pick, c.seconds = pick, pick.Seconds(&pick.Entries[0])
 	c.gain = float64(now/c.seconds) * cmp.Or(c.work, 1)
@@ -115,7 +115,7 @@ func (c *Contender) Advise(ctx context.Context, a *Ranking, e *Entry, q Question
 	}
 	checked := len(a.Outside(e)) == 0
 	for i, change := range changes {
-		if leads(checked && change.instead == 0, &picks[i]) { // no model was checked on epilogues
+		if leads(checked && !change.fuses, &picks[i]) { // no model was checked on epilogues
 			change.made(now, &picks[i], &picks[len(changes)])
 		}
 	}
@@ -186,8 +186,8 @@ func rowStarts(p gemm.Problem) (list []*change) {
 			of   *int
 		}{{"M", &pad.problem.M}, {"N", &pad.problem.N}, {"K", &pad.problem.K}} {
 			padded := up(*size.of, multiple)
-			if padded == *size.of || padded > *size.of+*size.of/8 {
-				continue
+			if padded == *size.of || padded > *size.of+*size.of/8 || size.name == "N" && p.Epilogue.Activation.Gated() {
+				continue // half of the columns are gates
 			}
 			texts = append(texts, fmt.Sprintf("%s from %d to %d", size.name, *size.of, padded))
 			*size.of = padded
@@ -281,7 +281,7 @@ func fused(p gemm.Problem) []*change {
 		return nil
 	}
 	p.Epilogue = gemm.Epilogue{Bias: true}
-	return []*change{{rule: "fuse", problem: p, instead: 1,
+	return []*change{{rule: "fuse", problem: p, fuses: true,
 		do: "add a bias or apply an activation in this kernel instead of one of its own"}}
 }
 

@@ -8,7 +8,7 @@ import torch
 
 from origami_gemm import _layers
 from origami_gemm._layers import registry
-from origami_gemm.torch import _ops, _verify
+from origami_gemm.torch import _fuse, _ops, _verify
 from origami_gemm.torch._gated import Gated, apart, gate_up, shape_of, stack, ungate
 
 
@@ -65,20 +65,20 @@ def _prepare(weights, low, high, verify):
             continue
         layers[key] = weight
     for key, weight in layers.items():
-        layer = registry.layer(key)
-        layer.prepare(low, high)
-        if verify:
-            _verify.verify(layer, weight, low, high)
-    _ops._calls.clear()
+        _verify.prepare(registry.layer(key), weight, low, high, verify)
     return [row for key in layers for row in _rows(registry.layer(key))]
 
 
 class Linear(torch.nn.Linear):
     """A torch.nn.Linear that calls linear(), and PyTorch's own operator where its weight gets a gradient: a step of
-    training has no CUDA graph, and the host takes longer for our operators than the GPU gains."""
+    training has no CUDA graph, and the host takes longer for our operators than the GPU gains. Without a kernel at any M
+    it calls linear() only under torch.compile, where one may be faster together with what follows."""
+
+    origami_alone = True
 
     def forward(self, input):
-        if torch.is_grad_enabled() and self.weight.requires_grad:
+        if (torch.is_grad_enabled() and self.weight.requires_grad
+                or not self.origami_alone and not torch.compiler.is_compiling()):
             return super().forward(input)
         return _ops.linear(input, self.weight, self.bias)
 
@@ -99,9 +99,17 @@ def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, ve
         rows += _prepare([(one.weight, one.bias is not None, "", False) for one in module.modules()
                           if isinstance(one, torch.nn.Linear) and id(one) not in gated], low, high, verify)
     for one in module.modules():
-        if type(one) is torch.nn.Linear and id(one) not in gated and (
-                m is None or _has_kernel(key_of_weight(one.weight, one.bias is not None, ""))):
-            one.__class__ = Linear
+        if type(one) is not torch.nn.Linear or id(one) in gated:
+            continue
+        if m is not None:
+            key = key_of_weight(one.weight, one.bias is not None, "")
+            if isinstance(key, str) or registry.layer(key).device.why:
+                continue
+            if not _has_kernel(key):
+                one.origami_alone = False
+            _fuse.know(key, one.weight, low, high, verify)
+        one.__class__ = Linear
+        _fuse.install(one)
     return rows
 
 
@@ -144,6 +152,8 @@ def restore(module: torch.nn.Module) -> None:
     for one in module.modules():
         if type(one) is Linear:
             one.__class__ = torch.nn.Linear
+            vars(one).pop("origami_alone", None)
+            _fuse.remove(one)
         elif isinstance(one, Gated):
             ungate(one)
 
@@ -183,4 +193,5 @@ def wait(timeout: float | None = None) -> bool:
 def clear() -> None:
     """Forgets all layers, bands and reasons. Compiled kernels stay loaded."""
     registry.clear()
+    _fuse.used.clear()
     _ops.clear_calls()

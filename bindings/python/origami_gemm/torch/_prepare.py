@@ -82,6 +82,11 @@ class Linear(torch.nn.Linear):
             return super().forward(input)
         return _ops.linear(input, self.weight, self.bias)
 
+    def __setstate__(self, state):
+        """A copy needs the pass, too."""
+        super().__setstate__(state)
+        _fuse.install(self)
+
 
 def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, verify: bool = True) -> list[Row]:
     """Makes each torch.nn.Linear of a module call linear() where no gradients are asked for, also under torch.compile.
@@ -99,14 +104,13 @@ def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, ve
         rows += _prepare([(one.weight, one.bias is not None, "", False) for one in module.modules()
                           if isinstance(one, torch.nn.Linear) and id(one) not in gated], low, high, verify)
     for one in module.modules():
-        if type(one) is not torch.nn.Linear or id(one) in gated:
+        if type(one) not in (torch.nn.Linear, Linear) or id(one) in gated:
             continue
         if m is not None:
             key = key_of_weight(one.weight, one.bias is not None, "")
             if isinstance(key, str) or registry.layer(key).device.why:
                 continue
-            if not _has_kernel(key):
-                one.origami_alone = False
+            one.origami_alone = any(span.why is None for span in registry.layer(key).spans)
             _fuse.know(key, one.weight, low, high, verify)
         one.__class__ = Linear
         _fuse.install(one)
@@ -140,11 +144,6 @@ def _joined(spans):
         else:
             out.append((low, high))
     return tuple(out)
-
-
-def _has_kernel(key):
-    """Whether a kernel of ours is there for some M of a layer. A reason in place of the layer has none."""
-    return not isinstance(key, str) and any(span.why is None for span in registry.layer(key).spans)
 
 
 def restore(module: torch.nn.Module) -> None:

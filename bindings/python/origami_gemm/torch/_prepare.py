@@ -91,8 +91,9 @@ class Linear(torch.nn.Linear):
 def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, verify: bool = True) -> list[Row]:
     """Makes each torch.nn.Linear of a module call linear() where no gradients are asked for, also under torch.compile.
     Weights, names and state_dict stay. With m, it prepares and measures the layers as prepare() does, and leaves those
-    alone that PyTorch's own operator computes at every M. Modules of the form of Gated become one, at the sizes at which
-    that is faster; their two weights then lie one behind the other in memory."""
+    to PyTorch's own operator that it computes faster at every M. Modules of the form of Gated become one, at the sizes at
+    which that is faster; their two weights then lie one behind the other in memory. Under torch.compile, an activation
+    behind a layer goes into its kernel; with m, kernels for both are prepared and measured while a graph is compiled."""
     rows, gated = [], set()
     if m is not None:
         low, high = _range(m)

@@ -182,6 +182,96 @@ class Operators(unittest.TestCase):
         self.assertEqual(og.explain(), [])
 
 
+class Graphs(unittest.TestCase):
+    """What becomes of a layer in a graph of torch.compile: in that of Inductor's own passes, without its compiler."""
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lines = torch.nn.ModuleList(torch.nn.Linear(8, 8, bias=i != 1) for i in range(8))
+            self.act = torch.nn.ModuleList([torch.nn.GELU("tanh"), torch.nn.SiLU(), torch.nn.ReLU(inplace=True)])
+
+        def forward(self, x):
+            x = F.gelu(self.lines[0](x))
+            for line, act in zip(self.lines[1:], self.act):
+                x = act(line(x))
+            y = self.lines[6](torch.relu(self.lines[4](x)) + self.lines[5](x).relu())
+            return F.gelu(y) + self.lines[7](y).tanh()
+
+    def compiled(self, model, x, **options):
+        """What the model returns, and its layers: the activation in each, or linear where it is PyTorch's."""
+        found = []
+
+        def backend(module, inputs):
+            from torch._inductor.fx_passes.pre_grad import pre_grad_passes
+            module = pre_grad_passes(module, inputs)
+            found.extend(node.args[3] if node.target is OPS.linear.default else "linear" for node in module.graph.nodes
+                         if node.target in (OPS.linear.default, F.linear))
+            return module
+        torch._dynamo.reset()
+        return torch.compile(model, backend=backend, fullgraph=True, **options)(x), found
+
+    def test_activations(self):
+        from torch._inductor import config
+        calls, model, x = [], self.Model(), torch.randn(2, 3, 8)
+        want = model(x)
+        with config.patch(pre_grad_custom_pass=calls.append):
+            og.use(model)
+            og.use(model)
+            with torch.no_grad():
+                got, layers = self.compiled(model, x)
+            self.assertEqual(layers, ["gelu", "gelu_tanh", "silu", "relu", "relu", "relu", "", ""])
+            torch.testing.assert_close(got, want, rtol=0, atol=0)
+            self.assertEqual(len(calls), 1)
+            other = copy.deepcopy(model)
+            og.restore(model)
+            self.assertNotEqual(config.pre_grad_custom_pass, calls.append)
+            og.restore(other)
+            self.assertEqual(config.pre_grad_custom_pass, calls.append)
+        model.requires_grad_(False)
+        og.use(model)
+        got, layers = self.compiled(model, x.requires_grad_())  # the activation needs what is before it
+        self.assertEqual(layers, [""] * 8)
+        torch.testing.assert_close(got, want, rtol=0, atol=0)
+        og.restore(model)
+        self.assertIsNone(config.pre_grad_custom_pass)
+
+    def test_prepared_layers(self):
+        """A layer whose kernels are known is decided at its M: with the activation, alone, or by PyTorch."""
+        from origami_gemm import _layers, lib
+        from origami_gemm.torch import _fuse, _verify
+        span = lambda low, high, why: _layers.Span(lib.Band(low, high, None, 0.0, 0.0, low, 0.0, 0.0), why)
+        layer = lambda epilogue: _layers.registry.layer(_ops.Key(0, 8, 8, "fp32", "fp32", trans_b=True, epilogue=epilogue))
+        prepared = []
+
+        def prepare(layer, weight, low, high, measure):
+            prepared.append((layer.key.epilogue, tuple(weight.shape), low, high, measure))
+            layer.spans = [span(1, 16, None), span(17, 32, "slower")]
+        model, x = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU()), torch.randn(40, 8)
+        want = model(x)
+        og.use(model)
+        model[0].origami_alone = False
+        with mock.patch.object(_verify, "prepare", prepare):
+            for why, at in ((None, {6: "gelu", 24: "", 40: "gelu"}), ("slower", {6: "gelu", 24: "linear", 40: "gelu"})):
+                og.clear()
+                layer("bias").spans = [span(1, 32, why)]
+                _fuse.know(layer("bias").key, model[0].weight, 1, 32, True)
+                for m, becomes in at.items():
+                    with torch.no_grad():
+                        got, layers = self.compiled(model, x[:m])
+                    self.assertEqual(layers, [becomes], (why, m))
+                    torch.testing.assert_close(got, want[:m])
+            with torch.no_grad():
+                self.assertEqual(self.compiled(model, x, dynamic=True)[1], ["gelu"])
+                self.assertEqual(self.compiled(model[0], x[:6])[1], ["linear"])
+            model.requires_grad_(False)
+            self.assertEqual(self.compiled(model, x[:6].requires_grad_())[1], ["linear"])
+        self.assertEqual(prepared, [("bias+gelu", (8, 8), 1, 32, True)] * 2)
+        og.restore(model)
+        self.assertNotIn("origami_alone", vars(model[0]))
+        og.clear()
+
+
 class Keys(unittest.TestCase):
     """Which tensors have a layer, and which."""
 

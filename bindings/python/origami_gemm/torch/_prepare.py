@@ -8,7 +8,7 @@ import torch
 
 from origami_gemm import _layers
 from origami_gemm._layers import registry
-from origami_gemm.torch import _ops, _verify
+from origami_gemm.torch import _fuse, _ops, _verify
 from origami_gemm.torch._gated import Gated, apart, gate_up, shape_of, stack, ungate
 
 
@@ -65,29 +65,35 @@ def _prepare(weights, low, high, verify):
             continue
         layers[key] = weight
     for key, weight in layers.items():
-        layer = registry.layer(key)
-        layer.prepare(low, high)
-        if verify:
-            _verify.verify(layer, weight, low, high)
-    _ops._calls.clear()
+        _verify.prepare(registry.layer(key), weight, low, high, verify)
     return [row for key in layers for row in _rows(registry.layer(key))]
 
 
 class Linear(torch.nn.Linear):
     """A torch.nn.Linear that calls linear(), and PyTorch's own operator where its weight gets a gradient: a step of
-    training has no CUDA graph, and the host takes longer for our operators than the GPU gains."""
+    training has no CUDA graph, and the host takes longer for our operators than the GPU gains. Without a kernel at any M
+    it calls linear() only under torch.compile, where one may be faster together with what follows."""
+
+    origami_alone = True
 
     def forward(self, input):
-        if torch.is_grad_enabled() and self.weight.requires_grad:
+        if (torch.is_grad_enabled() and self.weight.requires_grad
+                or not self.origami_alone and not torch.compiler.is_compiling()):
             return super().forward(input)
         return _ops.linear(input, self.weight, self.bias)
+
+    def __setstate__(self, state):
+        """A copy needs the pass, too."""
+        super().__setstate__(state)
+        _fuse.install(self)
 
 
 def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, verify: bool = True) -> list[Row]:
     """Makes each torch.nn.Linear of a module call linear() where no gradients are asked for, also under torch.compile.
     Weights, names and state_dict stay. With m, it prepares and measures the layers as prepare() does, and leaves those
-    alone that PyTorch's own operator computes at every M. Modules of the form of Gated become one, at the sizes at which
-    that is faster; their two weights then lie one behind the other in memory."""
+    to PyTorch's own operator that it computes faster at every M. Modules of the form of Gated become one, at the sizes at
+    which that is faster; their two weights then lie one behind the other in memory. Under torch.compile, an activation
+    behind a layer goes into its kernel; with m, kernels for both are prepared and measured while a graph is compiled."""
     rows, gated = [], set()
     if m is not None:
         low, high = _range(m)
@@ -99,9 +105,16 @@ def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, ve
         rows += _prepare([(one.weight, one.bias is not None, "", False) for one in module.modules()
                           if isinstance(one, torch.nn.Linear) and id(one) not in gated], low, high, verify)
     for one in module.modules():
-        if type(one) is torch.nn.Linear and id(one) not in gated and (
-                m is None or _has_kernel(key_of_weight(one.weight, one.bias is not None, ""))):
-            one.__class__ = Linear
+        if type(one) not in (torch.nn.Linear, Linear) or id(one) in gated:
+            continue
+        if m is not None:
+            key = key_of_weight(one.weight, one.bias is not None, "")
+            if isinstance(key, str) or registry.layer(key).device.why:
+                continue
+            one.origami_alone = any(span.why is None for span in registry.layer(key).spans)
+            _fuse.know(key, one.weight, low, high, verify)
+        one.__class__ = Linear
+        _fuse.install(one)
     return rows
 
 
@@ -134,16 +147,13 @@ def _joined(spans):
     return tuple(out)
 
 
-def _has_kernel(key):
-    """Whether a kernel of ours is there for some M of a layer. A reason in place of the layer has none."""
-    return not isinstance(key, str) and any(span.why is None for span in registry.layer(key).spans)
-
-
 def restore(module: torch.nn.Module) -> None:
     """Undoes use()."""
     for one in module.modules():
         if type(one) is Linear:
             one.__class__ = torch.nn.Linear
+            vars(one).pop("origami_alone", None)
+            _fuse.remove(one)
         elif isinstance(one, Gated):
             ungate(one)
 
@@ -183,4 +193,5 @@ def wait(timeout: float | None = None) -> bool:
 def clear() -> None:
     """Forgets all layers, bands and reasons. Compiled kernels stay loaded."""
     registry.clear()
+    _fuse.used.clear()
     _ops.clear_calls()

@@ -19,6 +19,14 @@ LAUNCHES, ROUNDS = 24, 7
 MOST_BYTES = 1 << 30
 
 
+def prepare(layer, weight, low, high, measure):
+    """Compiles the kernels of a layer, and measures them if asked to."""
+    layer.prepare(low, high)
+    if measure:
+        verify(layer, weight, low, high)
+    _ops._calls.clear()
+
+
 def verify(layer, weight, low, high):
     """Measures the bands of a layer that begin in a range of M, and leaves those to PyTorch where it is faster."""
     device = f"{torch.cuda.get_device_name(weight.device)}, driver {_cuda.Driver().version()}, torch {torch.__version__}"
@@ -27,7 +35,7 @@ def verify(layer, weight, low, high):
         m = min(span.band.m_high, high)
         if span.why is not None or m < low or span.band.m_low > high:
             continue
-        name = f"{device}: {layer.key}, m={m}, {span.band.pick}"
+        name = f"{device}: {layer.key}, m={m}, {span.band.pick}, beside {len(_others(layer.key))}"
         ratio = kept.get(name)
         if ratio is None:
             ratio = _measure(layer, weight, m)
@@ -78,11 +86,18 @@ def _measure(layer, weight, m):
         columns = _ops.columns_of(weight.shape[0], activation)
         r = torch.randn((m, columns), dtype=weight.dtype, device=weight.device) if last else None
         ours = _graph(lambda w: _ops._linear_cuda(x, w, vector, activation, r), weights)
-        if activation.endswith("_gated"):  # torch.compile has one kernel behind the product, which takes as long as mul
-            theirs = _graph(lambda w: torch.mul(*_ops._linear(x, w, vector).chunk(2, -1)), weights)
-        else:
-            theirs = _graph(lambda w: _ops._linear(x, w, vector, activation, r), weights)
-        return statistics.median(_time(ours) / _time(theirs) for _ in range(ROUNDS))
+        theirs = [_graph(lambda w, other=other: other(x, w, vector, r), weights) for other in _others(layer.key)]
+        return statistics.median(_time(ours) / min(map(_time, theirs)) for _ in range(ROUNDS))
+
+
+def _others(key):
+    """What PyTorch has for a layer. torch.compile adds a bias in the kernel of what follows, if that goes element by
+    element, so that its product has none. Behind a gate it has one kernel, which takes as long as mul."""
+    _, activation, _ = lib.parts_of(key.epilogue)
+    if activation.endswith("_gated"):
+        return [lambda x, w, bias, r: torch.mul(*_ops._linear(x, w, bias).chunk(2, -1))]
+    whole = lambda x, w, bias, r: _ops._linear(x, w, bias, activation, r)
+    return [whole, lambda x, w, bias, r: whole(x, w, None, r)][:1 + key.epilogue.startswith("bias")]
 
 
 def _graph(run, weights):

@@ -1,0 +1,127 @@
+"""A pass on the graphs of torch.compile: what a layer of use() runs on is known there, for M and what follows are."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import weakref
+
+import torch
+
+from origami_gemm._layers import Key, registry
+from origami_gemm.torch import _ops, _verify
+
+F = torch.nn.functional
+# What applies an activation in a graph before gradients. A gelu has its approximation as an argument.
+NAMES = {torch.relu: "relu", torch.relu_: "relu", F.relu: "relu", F.relu_: "relu", F.silu: "silu", F.gelu: "gelu",
+         torch._C._nn.silu: "silu", "relu": "relu", "relu_": "relu"}
+
+
+@dataclasses.dataclass(slots=True)
+class Used:
+    """A layer that use() prepared, and how it did. shape, dtype and device are those of the weight."""
+
+    key: Key
+    shape: torch.Size
+    dtype: torch.dtype
+    device: torch.device
+    low: int
+    high: int
+    verify: bool
+    asked: set[Key] = dataclasses.field(default_factory=set)
+
+    def runs(self, activation, m):
+        """Whether our kernel runs at M, or at some M where M is a symbol or was not prepared."""
+        key = self.key
+        if activation:
+            key = dataclasses.replace(key, epilogue="+".join(filter(None, (key.epilogue, activation))))
+            if key not in self.asked:
+                self.asked.add(key)
+                with torch.utils._python_dispatch._disable_current_modes():
+                    like = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+                    _verify.prepare(registry.layer(key), like, self.low, self.high, self.verify)
+        spans = registry.layer(key).spans
+        if isinstance(m, int):
+            spans = [s for s in spans if s.band.m_low <= m <= s.band.m_high] or spans
+        return any(s.why is None for s in spans)
+
+
+# By shape, type and device of the weight, and whether there is a bias.
+used: dict[tuple, Used] = {}
+
+
+def know(key: Key, weight: torch.Tensor, low: int, high: int, verify: bool) -> None:
+    name = _name(weight, key.epilogue == "bias")
+    used[name] = Used(key, *name[:3], low, high, verify)
+
+
+def _name(weight, bias):
+    return tuple(weight.shape), weight.dtype, weight.device, bias
+
+
+class Pass:
+    """Puts the activation behind a layer into its kernel where that is there and faster, and torch.nn.functional.linear in
+    place of a layer without a kernel, so that torch.compile does with it what it does with all others. before is the pass
+    that was there."""
+
+    def __init__(self, before, timing):
+        self.before, self.timing = before, timing
+
+    def __call__(self, graph):
+        for one in self.before if isinstance(self.before, (list, tuple)) else filter(None, [self.before]):
+            one(graph)
+        for node in list(graph.nodes):
+            if node.op == "call_function" and node.target in (_ops._ops.linear.default, _ops._ops.linear):
+                lower(graph, node)
+
+
+def lower(graph, node):
+    """Decides what a layer becomes. It stays where it is in the graph, so that it reads what it did."""
+    x, weight, bias, activation, residual = (*node.args, *(None, "", None)[len(node.args) - 2:])
+    y, w = (one.meta.get("example_value") for one in (node, weight))
+    if y is None or w is None or activation or residual is not None or node.kwargs:
+        return
+    layer, m = used.get(_name(w, bias is not None)), math.prod(y.shape[:-1])
+    user = next(iter(node.users)) if len(node.users) == 1 else None
+    name = None if user is None or y.requires_grad else activation_of(user, node)
+    if name and (layer is None or layer.runs(name, m)):
+        node.args = (x, weight, bias, name, None)
+        user.replace_all_uses_with(node)
+        graph.erase_node(user)
+    elif layer is not None and not layer.runs("", m):
+        node.target, node.args = F.linear, (x, weight, bias)
+
+
+def activation_of(user, node):
+    """The name of the activation of a node that another is, or None."""
+    if user.op not in ("call_function", "call_method") or user.args[:1] != (node,) and user.kwargs.get("input") is not node:
+        return None
+    name = NAMES.get(user.target)
+    options = {k: v for k, v in user.kwargs.items() if k not in ("input", "inplace")}
+    if name == "gelu":
+        return {"none": "gelu", "tanh": "gelu_tanh"}.get(options.get("approximate", "none"))
+    return name
+
+
+_modules: weakref.WeakSet = weakref.WeakSet()
+
+
+def install(module):
+    """Puts the pass behind the one that is there. It stays as long as a module needs it."""
+    from torch._inductor import config
+    _modules.add(module)
+    if not isinstance(config.pre_grad_custom_pass, Pass):
+        timing = getattr(config, "pre_grad_pass_timing", None)
+        config.pre_grad_custom_pass = Pass(config.pre_grad_custom_pass, timing)
+        if timing is not None:  # before the cache is asked: what the pass does depends on what was measured
+            config.pre_grad_pass_timing = "early"
+
+
+def remove(module):
+    from torch._inductor import config
+    _modules.discard(module)
+    ours = config.pre_grad_custom_pass
+    if not _modules and isinstance(ours, Pass):
+        config.pre_grad_custom_pass = ours.before
+        if ours.timing is not None:
+            config.pre_grad_pass_timing = ours.timing

@@ -306,6 +306,7 @@ var named = map[string]float64{
 	"more of everything sm100 tf32":     1.07,
 	"more of everything sm103 bf16":     1.19,
 	"more of everything sm103 fp16":     1.19,
+	"more of everything sm103 fp32":     1.14, // the RTX 4090 D has less of everything than a B300, the RTX 4090 does not
 	"more of everything sm103 fp8":      1.48,
 	"more of everything sm103 fp8_e5m2": 1.48,
 	"more of everything sm103 tf32":     1.07,

@@ -135,7 +135,8 @@ func a100Numbers(t *testing.T, p published) []computed {
 	latency := p.curveMedian(t, "gpu-latency", "a100_80", 4*l2, math.Inf(1))
 	var all []computed
 	for curve, devices := range map[string][]string{
-		"a100_80": {"a100", "a100-pcie-80gb"}, "a100_40": {"a100-sxm-40gb", "a100-pcie-40gb"},
+		"a100_80": {"a100", "a100-pcie-80gb", "a800", "a800-pcie-80gb"},
+		"a100_40": {"a100-sxm-40gb", "a100-pcie-40gb"},
 	} {
 		for _, device := range devices {
 			s := sheet(t, "sm80", device)
@@ -151,6 +152,7 @@ func a100Numbers(t *testing.T, p published) []computed {
 func hopperNumbers(t *testing.T, p published) []computed {
 	h200, h100 := sheet(t, "sm90", "h200"), sheet(t, "sm90", "h100")
 	pcie, nvl, h20 := sheet(t, "sm90", "h100-pcie"), sheet(t, "sm90", "h100-nvl"), sheet(t, "sm90", "h20")
+	h20e := sheet(t, "sm90", "h20-3e")
 	l2, pcieL2 := base(t, h200, "l2_bytes"), base(t, pcie, "l2_bytes")
 	clock, pcieClock := p.rrzeClock(t, "gpu-roofline", "h200"), base(t, pcie, "clock")
 	l2Ratio := p.curveMedian(t, "gpu-l2-cache", "h200", 0.1*l2, 0.6*l2) * gb / clock
@@ -179,6 +181,7 @@ func hopperNumbers(t *testing.T, p published) []computed {
 		{nvl, l2Ratio, nvlDRAM, nvlClock, perSM},
 		{pcie, pcieRatio, pcieDRAM, pcieClock, pciePerSM},
 		{h20, l2Ratio * 78 / 132, dramOf(h20), base(t, h20, "clock"), perSM},
+		{h20e, l2Ratio * 78 / 132, dramOf(h20e), base(t, h20e, "clock"), perSM},
 	} {
 		all = append(all, computed{d.sheet, "l2_perf_ratio", d.l2Ratio}, computed{d.sheet, "dram_perf_ratio", d.dram / d.at},
 			computed{d.sheet, "dram_bw_coeff", d.sm / d.dram},
@@ -233,6 +236,7 @@ func geforceNumbers(t *testing.T) []computed {
 	var all []computed
 	for _, d := range []struct{ from, sheet *hw.Sheet }{
 		{ampere, sheet(t, "sm86", "rtx3080")}, {ampere, sheet(t, "sm86", "rtx3080ti")},
+		{ada, sheet(t, "sm89", "rtx4090d")}, {ada, sheet(t, "sm120", "rtx5080")}, {ada, sheet(t, "sm120", "rtxpro5000")},
 		{ada, sheet(t, "sm120", "rtx5090")}, {ada, sheet(t, "sm120", "rtx5090d-v2")}, {ada, sheet(t, "sm120", "rtxpro6000")},
 	} {
 		from, s := d.from, d.sheet

@@ -32,9 +32,11 @@ func TestManifest(t *testing.T) {
 		"gfx90a mi210 [mi250-gcd] [tensile amd-origami library] [tensile triton library] AMD",
 		"gfx90a mi250x-gcd [mi250x] [tensile amd-origami library] [tensile triton library] AMD",
 		"gfx942 mi300x [] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx942 mi300a [mi300a-128gb] [tensile amd-origami library] [tensile triton library] AMD",
 		"gfx942 mi308x [mi308x-192gb] [tensile amd-origami library] [tensile triton library] AMD",
 		"gfx942 mi325x [mi325x-256gb] [tensile amd-origami library] [tensile triton library] AMD",
 		"gfx950 mi355x [] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx950 mi350x [mi350x-288gb] [tensile amd-origami library] [tensile triton library] AMD",
 	}
 	if m.Name != "amd-ref" || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%s provides %v, want %v", m.Name, got, want)

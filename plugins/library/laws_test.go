@@ -278,7 +278,8 @@ func broken(law string, fast way, amd float64) float64 {
 		return amd
 	}
 	arch, _, _ := strings.Cut(fast.device, "@")
-	for _, key := range []string{law + " " + arch + " " + fast.dtype.String(), law + " " + arch, law} {
+	dtype := " " + fast.dtype.String()
+	for _, key := range []string{law + " " + fast.device + dtype, law + " " + arch + dtype, law + " " + arch, law} {
 		if most, named := named[key]; named {
 			return most
 		}
@@ -320,6 +321,15 @@ var named = map[string]float64{
 	"more of everything sm90 fp8_e5m2":  1.29,
 	"more of everything sm90 int8":      4.50,
 	"more of everything sm90 tf32":      1.43,
+
+	// As the H20, with faster DRAM for its fp16 kernels, which do split K.
+	"half the bytes sm90@h20-3e int8": 4.91,
+	// Of the RTX 4090 D with one row of A, which has less of everything than these. The RTX 4090 has not.
+	"more of everything sm100 fp32": 1.14,
+	"more of everything sm103 fp32": 1.14,
+	// Of the L20, as other cards of sm120 of other ones.
+	"more of everything sm120@rtxpro5000 fp32": 1.20,
+	"more of everything sm120@rtxpro5000 tf32": 1.06,
 }
 
 // A type of half the bytes, which the device multiplies faster, never takes longer.

@@ -89,7 +89,7 @@ func stageRank(stages int) int {
 
 // enoughStages is the depth beyond which a pipeline hides nothing more. With it three blocks are on their way while
 // one is computed. By Little's law an SM needs as many bytes in flight as DRAM delivers to it in the time of one
-// access, hbm_latency_penalty · dram_perf_ratio ÷ num_sms: 2 to 14 KiB on the devices of models that know tiles only.
-// Three blocks of 64×64×32 and above are at least 1.7 times that, and twice on all devices but the H20, whose 78 SMs
-// share 4 TB/s.
+// access, hbm_latency_penalty · dram_perf_ratio ÷ num_sms: 2 to 17 KiB on the devices of models that know tiles only.
+// Three blocks of 64×64×32 and above are at least twice that, but 1.7 times on the H20, whose 78 SMs share 4 TB/s, and
+// 1.4 times on the H20-3e, whose 78 SMs share 4.8 TB/s.
 const enoughStages = 4

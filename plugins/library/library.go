@@ -5,6 +5,8 @@
 package library
 
 import (
+	"slices"
+
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
@@ -154,6 +156,7 @@ func (e *evaluation) Problem(p gemm.Problem) {
 		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
 		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()), peak: e.model.peaks[p.DType],
 		kernels: kernelsFor[p.DType],
+		oneRow:  tabled.One(p.M == 1 && slices.Contains(e.kernels.oneRow, p.DType)),
 	}
 	e.q.compute(&e.model.device)
 }

@@ -182,6 +182,7 @@ type problem struct {
 	transB           float64 // trans_b, set by hand
 	peak             float64 // peak, set by hand
 	kernels          float64 // kernels, set by hand
+	oneRow           float64 // one_row, set by hand
 	reads            float64 // reads
 	againWeights     float64 // again_weights
 	againActivations float64 // again_activations
@@ -459,7 +460,7 @@ func (t *timing) compute(d *device, p *problem) {
 	tiled := math.Sqrt(math.Sqrt(fourth(inner) + x2))
 	gemv := math.Sqrt(math.Sqrt(p.part6+x2)) + p.part7
 	var loop float64
-	if p.m == 1 {
+	if p.oneRow > 0 {
 		loop = min(tiled, gemv)
 	} else {
 		loop = tiled
@@ -684,7 +685,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	tiled := math.Sqrt(math.Sqrt(fourth(inner) + x6))
 	gemv := math.Sqrt(math.Sqrt(p.part6+x6)) + p.part7
 	var loop float64
-	if p.m == 1 {
+	if p.oneRow > 0 {
 		loop = min(tiled, gemv)
 	} else {
 		loop = tiled
@@ -699,64 +700,65 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part9)))
 	dst[0] = p.peak
 	dst[1] = p.kernels
-	dst[2] = rateShare
-	dst[3] = l2Port
-	dst[4] = l2Share
-	dst[5] = stepSeconds
-	dst[6] = feed
-	dst[7] = energy
-	dst[8] = throttleSeconds
-	dst[9] = weights
-	dst[10] = activations
-	dst[11] = output
-	dst[12] = warmMisses
-	dst[13] = coldWeights
-	dst[14] = coldActivations
-	dst[15] = p.reads
-	dst[16] = writes
-	dst[17] = p.againWeights
-	dst[18] = p.againActivations
-	dst[19] = unitRate
-	dst[20] = d.dramRate
-	dst[21] = p.computeFloor
-	dst[22] = p.dramFloor
-	dst[23] = tilesM
-	dst[24] = tilesN
-	dst[25] = ctas
-	dst[26] = steps
-	dst[27] = resident
-	dst[28] = ctasOfUnit
-	dst[29] = active
-	dst[30] = waveTiles
-	dst[31] = waveRows
-	dst[32] = waveColumns
-	dst[33] = readAgain
-	dst[34] = dramBytes
-	dst[35] = tileBytes
-	dst[36] = dieTiles
-	dst[37] = dieRows
-	dst[38] = dieColumns
-	dst[39] = farBytes
-	dst[40] = t.matrix
-	dst[41] = t.l2
-	dst[42] = t.dram
-	dst[43] = p.step
-	dst[44] = latency
-	dst[45] = store
-	dst[46] = inner
-	dst[47] = tiled
-	dst[48] = gemv
-	dst[49] = loop
-	dst[50] = p.launch
-	dst[51] = limits
-	dst[52] = reduction
-	dst[53] = coldWide
-	dst[54] = p.quantise
-	dst[55] = busy
-	dst[56] = p.power
-	dst[57] = throttle
-	dst[58] = t.stopwatch
-	dst[59] = t.total
+	dst[2] = p.oneRow
+	dst[3] = rateShare
+	dst[4] = l2Port
+	dst[5] = l2Share
+	dst[6] = stepSeconds
+	dst[7] = feed
+	dst[8] = energy
+	dst[9] = throttleSeconds
+	dst[10] = weights
+	dst[11] = activations
+	dst[12] = output
+	dst[13] = warmMisses
+	dst[14] = coldWeights
+	dst[15] = coldActivations
+	dst[16] = p.reads
+	dst[17] = writes
+	dst[18] = p.againWeights
+	dst[19] = p.againActivations
+	dst[20] = unitRate
+	dst[21] = d.dramRate
+	dst[22] = p.computeFloor
+	dst[23] = p.dramFloor
+	dst[24] = tilesM
+	dst[25] = tilesN
+	dst[26] = ctas
+	dst[27] = steps
+	dst[28] = resident
+	dst[29] = ctasOfUnit
+	dst[30] = active
+	dst[31] = waveTiles
+	dst[32] = waveRows
+	dst[33] = waveColumns
+	dst[34] = readAgain
+	dst[35] = dramBytes
+	dst[36] = tileBytes
+	dst[37] = dieTiles
+	dst[38] = dieRows
+	dst[39] = dieColumns
+	dst[40] = farBytes
+	dst[41] = t.matrix
+	dst[42] = t.l2
+	dst[43] = t.dram
+	dst[44] = p.step
+	dst[45] = latency
+	dst[46] = store
+	dst[47] = inner
+	dst[48] = tiled
+	dst[49] = gemv
+	dst[50] = loop
+	dst[51] = p.launch
+	dst[52] = limits
+	dst[53] = reduction
+	dst[54] = coldWide
+	dst[55] = p.quantise
+	dst[56] = busy
+	dst[57] = p.power
+	dst[58] = throttle
+	dst[59] = t.stopwatch
+	dst[60] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

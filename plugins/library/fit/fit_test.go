@@ -307,9 +307,6 @@ func start(s stage, given map[string]map[string]float64) (values map[string]floa
 			q.Low, q.High = limited, limited
 		}
 		values[q.Name] = min(max(values[q.Name], q.Low), q.High)
-		if q.Name == "gemv_rate" {
-			values[q.Name] = 5 // from one with which no time depends on it, it would stay
-		}
 	}
 	return values, quantities
 }

@@ -291,13 +291,6 @@ var begun = map[string]map[string]float64{
 		"l2_share_int8": 18, "step_seconds_int8": 1.3e-7, "feed_int8": 1.8e2, "energy_int8": 5.5e-13,
 		"throttle_seconds_int8": 0.0016,
 	},
-	"cdna2": {
-		"rate_share_16": 0.82, "l2_port_16": 31, "l2_share_16": 3e2, "step_seconds_16": 2.7e-7, "feed_16": 57,
-		"energy_16": 1.3e-12, "throttle_seconds_16": 0.001, "launch_seconds": 4.6e-6, "keep_share": 0.2,
-		"weights_share": 0.5, "reuse_share": 0.18, "read_share": 0.9, "write_share": 0.4, "cta_seconds": 3e-7,
-		"cold_step_seconds": 3e-7, "cold_seconds": 1e-6, "resident_tiles": 3.7, "store_rate": 4.7,
-		"split_seconds": 4.6e-6, "reduce_rate": 2e2,
-	},
 	"gcn5": {
 		"rate_share_32": 0.87, "l2_port_32": 38, "l2_share_32": 3e2, "step_seconds_32": 3.1e-7, "feed_32": 22,
 		"energy_32": 6e-12, "throttle_seconds_32": 0.001, "launch_seconds": 6.1e-6, "keep_share": 0.15,

@@ -533,9 +533,8 @@ const (
 	least  = 300 // times of the part
 )
 
-// The fit starts at the chosen values and not at those that are shipped, so that it gives the same file again. A
-// generation that -only does not name keeps its values. Those of AMD's generations in the file were found by stages
-// that were run one by one, from values of the runs before: this fit of them ends near these, and not at them.
+// The fit starts at the chosen values, or at those of begun, and not at those that are shipped, so that it gives the same
+// file again. A generation that -only does not name keeps its values: docs/model-library.md says which did.
 func TestFit(t *testing.T) {
 	if !*update {
 		t.Skip("run with -update")

@@ -303,15 +303,15 @@ func (w *ways) broken(t *testing.T, law string, fast way, amd float64) float64 {
 // named are the laws that predictions break farther than published times of about the same sizes show, by law,
 // generation and type, with the factor.
 //
-//   - int8 and tf32 are measured on Hopper alone, and of other generations predicted from other types. On Hopper int8
-//     does not split K. With some dozens of tiles and a long K it is predicted up to 1.4 times too slow, and tf32 with a
-//     short K 1.25 times.
-//   - Hopper's fp8 with one scale is measured without the fast accumulation that the times with the quantising have, and
-//     is predicted up to 1.4 times too slow with 130 to 260 rows.
-//   - A launch takes 2.6 µs on Hopper and 1.6 on Ada, in published times of both. The smallest products on the former are
-//     predicted some per cent too slow, and published times of these do not break the law.
-//   - Kernels for fp4 do not split K, as published. Their times have the quantising in them, which is taken out as it is
-//     predicted: what is left of small ones is not exact.
+//   - int8 and tf32 are measured on Hopper alone, and of other generations predicted from other types. On
+//     Hopper int8 does not split K. With some dozens of tiles and a long K it is predicted up to 1.4 times too
+//     slow, and tf32 with a short K 1.25 times.
+//   - Hopper's fp8 with one scale is measured without the fast accumulation that the times with the quantising
+//     have, and is predicted up to 1.4 times too slow with 130 to 260 rows.
+//   - A launch takes 2.6 µs on Hopper and 1.6 on Ada, in published times of both. The smallest products on the
+//     former are predicted some per cent too slow, and published times of these do not break the law.
+//   - Kernels for fp4 do not split K, as published. Their times have the quantising in them, which is taken out
+//     as it is predicted: what is left of small ones is not exact.
 //   - fp32 is not measured on consumer Blackwell, where it has Ada's quantities.
 var named = map[string]float64{
 	"fewer scales hopper fp8":                    1.22,

@@ -54,8 +54,8 @@ var typeTerms = append([]tabled.Term{
 		"dense rate of the type of the operands, of all units"),
 	input("kernels", one, OfProblem, "4 for fp4, 8 for fp8, 8.5 for int8, 19 for tf32, 32 for fp32, else 16",
 		"whose quantities count"),
-	input("one_row", one, OfProblem, "1 if m is 1 and the library has kernels without tiles for the type and scheme, else 0",
-		"whether these may run"),
+	input("one_row", one, OfProblem, "1 if m is 1 and the library has kernels without tiles for "+
+		"the type and scheme, else 0", "whether these may run"),
 }, byType()...)
 
 func byType() (list []tabled.Term) {

@@ -18,6 +18,8 @@ type kernels struct {
 	splits              []int
 	// unsplit lists the types without kernels that split K.
 	unsplit []gemm.DType
+	// oneRow lists the types with kernels without tiles, for one row of A.
+	oneRow []gemm.DType
 }
 
 // kernelsOf returns the kernels of a generation for a scheme of scales.
@@ -26,6 +28,7 @@ func kernelsOf(g terms.Generation, scheme string) kernels {
 		sides: []int{16, 32, 64, 128, 256}, leastSide: 64, mostSums: 128 * 256,
 		splits: []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64},
 	}
+	plain := scheme == perTensor || scheme == perTensor+quantises
 	switch g {
 	case terms.CDNA1, terms.CDNA2, terms.CDNA3, terms.CDNA4: // 512 registers per lane, half of them for sums
 		k.mostSums = 256 * 256
@@ -33,6 +36,16 @@ func kernelsOf(g terms.Generation, scheme string) kernels {
 		k.unsplit = []gemm.DType{gemm.INT8}
 	case terms.Blackwell, terms.BlackwellConsumer: // TensorRT-LLM
 		k.unsplit = []gemm.DType{gemm.FP4}
+	default:
+	}
+	switch g { // cuBLAS, as published
+	case terms.Hopper, terms.Blackwell:
+		k.oneRow = []gemm.DType{gemm.TF32, gemm.FP32}
+	case terms.Ampere, terms.Ada, terms.BlackwellConsumer:
+		k.oneRow = []gemm.DType{gemm.FP16, gemm.BF16, gemm.TF32, gemm.FP32}
+		if plain {
+			k.oneRow = append(k.oneRow, gemm.FP8, gemm.FP8E5M2, gemm.INT8)
+		}
 	default:
 	}
 	if strings.TrimSuffix(scheme, quantises) == "block128" { // DeepGEMM, TensorRT-LLM, Composable Kernel

@@ -1,6 +1,8 @@
 package library_test
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/published"
@@ -93,15 +96,11 @@ func (w *ways) holds(t *testing.T, law string, fast, slow way, most float64) {
 		return
 	}
 	broken, exempt, worst := 0, 0, -1
-	var shown *[classes]float64
 	for i := range a {
 		if a[i] <= most*b[i] {
 			continue
 		}
-		if shown == nil {
-			shown = w.shown(t, fast, slow)
-		}
-		if a[i] <= shown[class(w.shapes[i].M)]*b[i] {
+		if a[i] <= w.shown(t, fast, slow, &w.shapes[i])*b[i] {
 			exempt++
 			continue
 		}
@@ -121,75 +120,91 @@ func (w *ways) holds(t *testing.T, law string, fast, slow way, most float64) {
 		fast.dtype, fast.scheme, slow.device, slow.dtype, slow.scheme, broken, len(a), a[worst]/b[worst], p.M, p.N, p.K)
 }
 
-// classes of M: 1, up to 16, 64, 256, 1024, and above.
-const classes = 6
-
-func class(m int) int {
-	c := 0
-	for _, most := range []int{1, 16, 64, 256, 1024} {
-		if m > most {
-			c++
-		}
-	}
-	return c
-}
-
 const (
-	// clear is the ratio from which on a published time breaks a law, whatever the error of the prediction that it is
-	// held against. What is predicted may break it by as much more.
-	clear = 1.25
-	// least is how many times have to.
-	least = 3
+	// around is the factor within which M, N and K of a time are those of a shape.
+	around = 4
+	// least is how many times have to be around a shape, nearest how many of them count.
+	least, nearest = 3, 9
+	// exact is the factor by which predictions of these times may be too slow: that of the scores.
+	exact = 1.2
+	// more is how much farther a law may be broken than by the time that breaks it most: K is up to 4 times as long.
+	more = 1.5
 )
 
-// shown returns by how much published times break a law, for each class of M: those of the fast way, on its device
-// or one of its generation, over what the slow way is predicted to take for the same shape and timing. Quantising
-// that is in the published time is taken out, as predicted. It is 0 where fewer than a few times break it clearly.
-// A type without times counts as bf16.
-func (w *ways) shown(t *testing.T, fast, slow way) *[classes]float64 {
+// shown returns by how much predictions may break a law, since published times of about the sizes of a shape do at the
+// median, and are not predicted too slow: by half more than the largest of these. Otherwise it is 0. The times are of
+// the fast way, on its device or one of its generation, beside what the slow way is predicted to take for the same
+// sizes and timing. A type without times counts as bf16. A library that has no kernels for fewer rows than some takes
+// as long for these as for the fewest.
+func (w *ways) shown(t *testing.T, fast, slow way, p *gemm.Problem) float64 {
 	t.Helper()
-	var over [classes][]float64
 	list := w.published(t, fast)
 	if len(list) == 0 && fast.device != slow.device {
 		fast.dtype, slow.dtype = gemm.BF16, gemm.BF16
 		list = w.published(t, fast)
 	}
+	if len(list) == 0 {
+		return 0
+	}
+	m := max(p.M, slices.MinFunc(list, func(a, b *published.Time) int { return a.M - b.M }).M)
+	far := func(x *published.Time) float64 { // the largest ratio of a size
+		of := func(a, b int) float64 { return math.Abs(math.Log(float64(a) / float64(b))) }
+		return max(of(x.M, m), of(x.N, p.N), of(x.K, p.K))
+	}
+	var near []*published.Time
 	for _, x := range list {
-		p, err := x.Problem()
-		if err != nil {
-			t.Fatal(err)
+		if (x.M == 1) == (m == 1) && far(x) <= math.Log(around) {
+			near = append(near, x)
 		}
-		other := slow
+	}
+	slices.SortStableFunc(near, func(a, b *published.Time) int { return cmp.Compare(far(a), far(b)) })
+	var breaks, errors []float64
+	for _, x := range near[:min(len(near), nearest)] {
+		seconds := float64(x.Median)
+		timed, other := fast, slow
+		timed.device, timed.scheme = x.Device, strings.Replace(x.Scheme, published.NoScheme, published.TensorScheme, 1)
+		predicted := w.at(t, x, timed, x.M)
+		off := predicted / seconds
+		if plain, quantised := strings.CutSuffix(timed.scheme, "+quant"); quantised && fast.scheme != timed.scheme {
+			timed.scheme = plain
+			seconds -= predicted - w.at(t, x, timed, x.M) // the quantising, as predicted
+		}
 		if fast.device == slow.device {
 			other.device = x.Device
 		}
-		seconds := float64(x.Median)
-		if plain, quantised := strings.CutSuffix(x.Scheme, "+quant"); quantised && !strings.HasSuffix(fast.scheme, "+quant") {
-			with := w.timed(t, way{device: x.Device, scheme: x.Scheme}, string(x.Timing)).of(t, p)
-			seconds -= with - w.timed(t, way{device: x.Device, scheme: plain}, string(x.Timing)).of(t, p)
+		rows := x.M
+		if p.M < m {
+			rows = p.M
 		}
-		m := w.timed(t, other, string(x.Timing))
-		if p.DType = slow.dtype; slow.wide {
-			p.Out = gemm.FP32
-		}
-		if m.Describe().SupportsTypes(library.Family, &p) != nil {
-			continue
-		}
-		if ratio := seconds / m.of(t, p); ratio > clear {
-			over[class(x.M)] = append(over[class(x.M)], ratio)
+		if beside := w.at(t, x, other, rows); beside > 0 {
+			breaks, errors = append(breaks, seconds/beside), append(errors, off)
 		}
 	}
-	s := new([classes]float64)
-	for c, list := range over {
-		if len(list) >= least {
-			s[c] = slices.Max(list) * clear
-		}
+	if len(breaks) < least || stats.Median(breaks) <= 1 || stats.Median(errors) >= exact {
+		return 0
 	}
-	return s
+	return more * slices.Max(breaks)
 }
 
-// published returns times of a way, some hundreds: of its device and others of its generation that have about as
-// much.
+// at is what a way is predicted to take for rows of A, and the sizes and timing of a published time, 0 if it refuses.
+func (w *ways) at(t *testing.T, x *published.Time, y way, rows int) float64 {
+	t.Helper()
+	p, err := x.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := w.timed(t, y, string(x.Timing))
+	p.M = rows
+	if p.DType = y.dtype; y.wide {
+		p.Out = gemm.FP32
+	}
+	if m.Describe().SupportsTypes(library.Family, &p) != nil {
+		return 0
+	}
+	return m.of(t, p)
+}
+
+// published returns times of a way: of its device and others of its generation that have about as much.
 func (w *ways) published(t *testing.T, x way) (list []*published.Time) {
 	t.Helper()
 	if list, known := w.times[x]; known {
@@ -216,12 +231,6 @@ func (w *ways) published(t *testing.T, x way) (list []*published.Time) {
 			list = append(list, p)
 		}
 	}
-	if most := 900; len(list) > most { // evenly
-		for i := range most {
-			list[i] = list[i*len(list)/most]
-		}
-		list = list[:most]
-	}
 	w.times[x] = list
 	return list
 }
@@ -236,7 +245,7 @@ func (w *ways) near(t *testing.T, device, other string) bool {
 		10*a.Describe().Units >= 9*b.Describe().Units && bandwidth(a) >= 0.75*bandwidth(b)
 }
 
-// hasMore reports whether a device has at least as much of everything as another.
+// hasMore reports whether a device has at least as much of everything as another: of units that are as fast as well.
 func (w *ways) hasMore(t *testing.T, device, other string, dtype gemm.DType) bool {
 	t.Helper()
 	a, b := w.model(t, device, "tensor").Describe(), w.model(t, other, "tensor").Describe()
@@ -247,7 +256,8 @@ func (w *ways) hasMore(t *testing.T, device, other string, dtype gemm.DType) boo
 			return false
 		}
 	}
-	return a.Units >= b.Units && b.PeakFor(dtype) > 0 && a.PeakFor(dtype) >= b.PeakFor(dtype)
+	unit := func(d *arch.Description) float64 { return float64(d.PeakFor(dtype)) / float64(d.Units) }
+	return a.Units >= b.Units && b.PeakFor(dtype) > 0 && unit(a) >= unit(b)
 }
 
 // devices are those that have the family, arch@device.
@@ -273,63 +283,49 @@ func devices(t *testing.T) (list []string) {
 const slack = 1.05
 
 // broken is by how much a law may be broken: on AMD's devices as given, on NVIDIA's not at all but for what is named.
-func broken(law string, fast way, amd float64) float64 {
+func (w *ways) broken(t *testing.T, law string, fast way, amd float64) float64 {
+	t.Helper()
 	if strings.HasPrefix(fast.device, "gfx") {
 		return amd
 	}
-	arch, _, _ := strings.Cut(fast.device, "@")
-	dtype := " " + fast.dtype.String()
-	for _, key := range []string{law + " " + fast.device + dtype, law + " " + arch + dtype, law + " " + arch, law} {
-		if most, named := named[key]; named {
+	kernels := map[gemm.DType]gemm.DType{gemm.FP16: gemm.BF16, gemm.FP8E5M2: gemm.FP8} // of the same numbers
+	dtype, same := kernels[fast.dtype]
+	if !same {
+		dtype = fast.dtype
+	}
+	generation := w.model(t, fast.device, "tensor").Architecture.(*library.Model).Generation()
+	for _, of := range []any{fast.device, generation} {
+		if most, is := named[fmt.Sprintf("%s %s %s", law, of, dtype)]; is {
 			return most
 		}
 	}
 	return slack
 }
 
-// named are the laws that predictions break farther than published times of the same sizes show, by law, architecture
-// and type, with the factor. On Hopper, int8 does not split K, as measured, and its fp8 with one scale was measured
-// without the fast accumulation that the times with the quantising have. One row of A is measured to take as long as
-// two on Hopper and Blackwell, and less on Ada. Blackwell's kernels for fp4 do not split K. fp32 and tf32 of Hopper
-// are measured and those of most others are not.
+// named are the laws that predictions break farther than published times of about the same sizes show, by law,
+// generation and type, with the factor.
+//
+//   - int8 and tf32 are measured on Hopper alone, and of other generations predicted from other types. On
+//     Hopper int8 does not split K. With some dozens of tiles and a long K it is predicted up to 1.4 times too
+//     slow, and tf32 with a short K 1.25 times.
+//   - Hopper's fp8 with one scale is measured without the fast accumulation that the times with the quantising
+//     have, and is predicted up to 1.4 times too slow with 130 to 260 rows.
+//   - A launch takes 2.6 µs on Hopper and 1.6 on Ada, in published times of both. The smallest products on the
+//     former are predicted some per cent too slow, and published times of these do not break the law.
+//   - Kernels for fp4 do not split K, as published. Their times have the quantising in them, which is taken out
+//     as it is predicted: what is left of small ones is not exact.
+//   - fp32 is not measured on consumer Blackwell, where it has Ada's quantities.
 var named = map[string]float64{
-	"fewer scales sm120 fp4":            1.08,
-	"fewer scales sm121 fp4":            1.11,
-	"fewer scales sm90 fp8":             1.49,
-	"half the bytes sm100 fp4":          3.45,
-	"half the bytes sm103 fp4":          3.45,
-	"half the bytes sm90 int8":          4.83,
-	"more of everything sm100 bf16":     1.19,
-	"more of everything sm100 fp16":     1.19,
-	"more of everything sm100 fp8":      1.48,
-	"more of everything sm100 fp8_e5m2": 1.48,
-	"more of everything sm100 int8":     1.49,
-	"more of everything sm100 tf32":     1.07,
-	"more of everything sm103 bf16":     1.19,
-	"more of everything sm103 fp16":     1.19,
-	"more of everything sm103 fp8":      1.48,
-	"more of everything sm103 fp8_e5m2": 1.48,
-	"more of everything sm103 tf32":     1.07,
-	"more of everything sm120 fp32":     1.18,
-	"more of everything sm120 fp8":      1.20,
-	"more of everything sm120 fp8_e5m2": 1.20,
-	"more of everything sm120 int8":     1.25,
-	"more of everything sm90 bf16":      1.16,
-	"more of everything sm90 fp16":      1.16,
-	"more of everything sm90 fp32":      1.41,
-	"more of everything sm90 fp8":       1.29,
-	"more of everything sm90 fp8_e5m2":  1.29,
-	"more of everything sm90 int8":      4.50,
-	"more of everything sm90 tf32":      1.43,
-
-	// As the H20, with faster DRAM for its fp16 kernels, which do split K.
-	"half the bytes sm90@h20-3e int8": 4.91,
-	// Of the RTX 4090 D with one row of A, which has less of everything than these. The RTX 4090 has not.
-	"more of everything sm100 fp32": 1.14,
-	"more of everything sm103 fp32": 1.14,
-	// Of the L20, as other cards of sm120 of other ones.
-	"more of everything sm120@rtxpro5000 fp32": 1.20,
-	"more of everything sm120@rtxpro5000 tf32": 1.06,
+	"fewer scales hopper fp8":                    1.22,
+	"half the bytes blackwell fp4":               1.2,
+	"half the bytes blackwell-consumer fp4":      1.28,
+	"half the bytes hopper int8":                 1.66,
+	"more of everything blackwell fp8":           1.17, // one row of A, beside an RTX 4090 D; 1.08 beside others
+	"more of everything blackwell-consumer fp32": 1.17,
+	"more of everything hopper bf16":             1.09,
+	"more of everything hopper fp8":              1.21,
+	"more of everything hopper int8":             1.46,
+	"more of everything hopper tf32":             1.58,
 }
 
 // A type of half the bytes, which the device multiplies faster, never takes longer.
@@ -347,7 +343,7 @@ func TestHalfTheBytesAreNeverSlower(t *testing.T) {
 			if d.PeakFor(c.fast) > 1.2*d.PeakFor(c.slow) {
 				slow := way{device: device, scheme: "tensor", dtype: c.slow, wide: c.fast == gemm.INT8} // whose output is int32
 				fast := way{device: device, scheme: "tensor", dtype: c.fast}
-				w.holds(t, "half the bytes", fast, slow, broken("half the bytes", fast, c.amd))
+				w.holds(t, "half the bytes", fast, slow, w.broken(t, "half the bytes", fast, c.amd))
 			}
 		}
 	}
@@ -370,7 +366,7 @@ func TestFewerScalesAreNeverSlower(t *testing.T) {
 		} {
 			fast := way{device: device, scheme: c.fast, dtype: c.dtype}
 			slow := way{device: device, scheme: c.slow, dtype: c.dtype}
-			w.holds(t, "fewer scales", fast, slow, broken("fewer scales", fast, c.amd))
+			w.holds(t, "fewer scales", fast, slow, w.broken(t, "fewer scales", fast, c.amd))
 		}
 	}
 }
@@ -393,7 +389,7 @@ func TestMoreOfEverythingIsNeverSlower(t *testing.T) {
 				if w.hasMore(t, newer, old, dtype) && (dtype == gemm.BF16 || a.Vendor == "NVIDIA") {
 					fast := way{device: newer, scheme: "tensor", dtype: dtype}
 					slow := way{device: old, scheme: "tensor", dtype: dtype}
-					w.holds(t, "more of everything", fast, slow, broken("more of everything", fast, 1.15))
+					w.holds(t, "more of everything", fast, slow, w.broken(t, "more of everything", fast, 1.15))
 				}
 			}
 		}

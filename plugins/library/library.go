@@ -6,6 +6,7 @@ package library
 
 import (
 	"math"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -159,6 +160,7 @@ func (e *evaluation) Problem(p gemm.Problem) {
 		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
 		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()), peak: e.model.peaks[p.DType],
 		kernels: kernelsFor[p.DType], halvings: e.model.halvings(&p),
+		oneRow: tabled.One(p.M == 1 && slices.Contains(e.kernels.oneRow, p.DType)),
 	}
 	e.q.compute(&e.model.device)
 }

@@ -182,6 +182,7 @@ type problem struct {
 	transB           float64 // trans_b, set by hand
 	peak             float64 // peak, set by hand
 	kernels          float64 // kernels, set by hand
+	oneRow           float64 // one_row, set by hand
 	halvings         float64 // halvings, set by hand
 	reads            float64 // reads
 	againWeights     float64 // again_weights
@@ -463,7 +464,7 @@ func (t *timing) compute(d *device, p *problem) {
 	tiled := math.Sqrt(math.Sqrt(fourth(inner) + x2))
 	gemv := math.Sqrt(math.Sqrt(p.part6+x2)) + p.part7
 	var loop float64
-	if p.m == 1 {
+	if p.oneRow > 0 {
 		x3 := float64(p.narrow * tiled)
 		loop = min(x3, gemv)
 	} else {
@@ -689,7 +690,7 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	tiled := math.Sqrt(math.Sqrt(fourth(inner) + x6))
 	gemv := math.Sqrt(math.Sqrt(p.part6+x6)) + p.part7
 	var loop float64
-	if p.m == 1 {
+	if p.oneRow > 0 {
 		x7 := float64(p.narrow * tiled)
 		loop = min(x7, gemv)
 	} else {
@@ -705,66 +706,67 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part9)))
 	dst[0] = p.peak
 	dst[1] = p.kernels
-	dst[2] = rateShare
-	dst[3] = l2Port
-	dst[4] = l2Share
-	dst[5] = stepSeconds
-	dst[6] = feed
-	dst[7] = energy
-	dst[8] = throttleSeconds
-	dst[9] = weights
-	dst[10] = activations
-	dst[11] = output
-	dst[12] = warmMisses
-	dst[13] = coldWeights
-	dst[14] = coldActivations
-	dst[15] = p.reads
-	dst[16] = writes
-	dst[17] = p.againWeights
-	dst[18] = p.againActivations
-	dst[19] = unitRate
-	dst[20] = d.dramRate
-	dst[21] = p.halvings
-	dst[22] = p.narrow
-	dst[23] = p.computeFloor
-	dst[24] = p.dramFloor
-	dst[25] = tilesM
-	dst[26] = tilesN
-	dst[27] = ctas
-	dst[28] = steps
-	dst[29] = resident
-	dst[30] = ctasOfUnit
-	dst[31] = active
-	dst[32] = waveTiles
-	dst[33] = waveRows
-	dst[34] = waveColumns
-	dst[35] = readAgain
-	dst[36] = dramBytes
-	dst[37] = tileBytes
-	dst[38] = dieTiles
-	dst[39] = dieRows
-	dst[40] = dieColumns
-	dst[41] = farBytes
-	dst[42] = t.matrix
-	dst[43] = t.l2
-	dst[44] = t.dram
-	dst[45] = p.step
-	dst[46] = latency
-	dst[47] = store
-	dst[48] = inner
-	dst[49] = tiled
-	dst[50] = gemv
-	dst[51] = loop
-	dst[52] = p.launch
-	dst[53] = limits
-	dst[54] = reduction
-	dst[55] = coldWide
-	dst[56] = p.quantise
-	dst[57] = busy
-	dst[58] = p.power
-	dst[59] = throttle
-	dst[60] = t.stopwatch
-	dst[61] = t.total
+	dst[2] = p.oneRow
+	dst[3] = rateShare
+	dst[4] = l2Port
+	dst[5] = l2Share
+	dst[6] = stepSeconds
+	dst[7] = feed
+	dst[8] = energy
+	dst[9] = throttleSeconds
+	dst[10] = weights
+	dst[11] = activations
+	dst[12] = output
+	dst[13] = warmMisses
+	dst[14] = coldWeights
+	dst[15] = coldActivations
+	dst[16] = p.reads
+	dst[17] = writes
+	dst[18] = p.againWeights
+	dst[19] = p.againActivations
+	dst[20] = unitRate
+	dst[21] = d.dramRate
+	dst[22] = p.halvings
+	dst[23] = p.narrow
+	dst[24] = p.computeFloor
+	dst[25] = p.dramFloor
+	dst[26] = tilesM
+	dst[27] = tilesN
+	dst[28] = ctas
+	dst[29] = steps
+	dst[30] = resident
+	dst[31] = ctasOfUnit
+	dst[32] = active
+	dst[33] = waveTiles
+	dst[34] = waveRows
+	dst[35] = waveColumns
+	dst[36] = readAgain
+	dst[37] = dramBytes
+	dst[38] = tileBytes
+	dst[39] = dieTiles
+	dst[40] = dieRows
+	dst[41] = dieColumns
+	dst[42] = farBytes
+	dst[43] = t.matrix
+	dst[44] = t.l2
+	dst[45] = t.dram
+	dst[46] = p.step
+	dst[47] = latency
+	dst[48] = store
+	dst[49] = inner
+	dst[50] = tiled
+	dst[51] = gemv
+	dst[52] = loop
+	dst[53] = p.launch
+	dst[54] = limits
+	dst[55] = reduction
+	dst[56] = coldWide
+	dst[57] = p.quantise
+	dst[58] = busy
+	dst[59] = p.power
+	dst[60] = throttle
+	dst[61] = t.stopwatch
+	dst[62] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -73,8 +73,9 @@ type stage struct {
 	times  func(*published.Time) bool
 	fitted func(quantity string) bool
 	least  int // times
-	// below is whose kernels are never faster on any resource, since they do more.
-	below string
+	// below are keys whose kernels are never faster on any resource, since they do more. On Hopper they were measured
+	// to be, but take no less power.
+	below []string
 }
 
 // held are quantities of a key that its own times do not tell, with the key whose value they have.
@@ -105,6 +106,9 @@ const (
 
 // gemv are those of kernels for one row of A. On other generations such rows take as long as two.
 func gemv(q string) bool { return strings.HasPrefix(q, "gemv") }
+
+// power are those of the power that a board may take.
+func power(q string) bool { return strings.HasPrefix(q, "energy") || strings.HasPrefix(q, "throttle") }
 
 func quantise(q string) bool { return strings.HasPrefix(q, "quantise") || q == "wide_share" }
 
@@ -163,41 +167,45 @@ func stages(g terms.Generation) []stage {
 	}
 	blocked := key + " block128"
 	first := []stage{
-		{key, is("none", now, "fp16", "bf16"), or(typed("_16"), machine), 50, ""},
-		{key, is("none", now, "tf32"), typed("_tf32"), 50, ""},
-		{key, is("none", now, "fp32"), typed("_32"), 50, ""},
+		{key, is("none", now, "fp16", "bf16"), or(typed("_16"), machine), 50, nil},
+		{key, is("none", now, "tf32"), typed("_tf32"), 50, nil},
+		{key, is("none", now, "fp32"), typed("_32"), 50, nil},
 	}
-	tensor := stage{key, is(perTensor, now, "fp8"), or(typed("_8"), quantise), 50, ""}
+	tensor := stage{key, is(perTensor, now, "fp8"), or(typed("_8"), quantise), 50, nil}
 	switch g { // where the times of 16-bit types are few, or have no small sizes
 	case terms.CDNA4:
-		tensor.fitted = or(typed("_8"), machine)
-		first = []stage{tensor, {key, is("none", now, "fp16", "bf16"), typed("_16"), 50, ""}}
+		both := is("row none", now, "fp8", "fp16", "bf16")
+		first = []stage{{key, both, or(typed("_8", "_16"), machine), 50, nil}}
 	case terms.GCN5:
 		first = []stage{
-			{key, is("none", now, "fp32"), or(typed("_32"), machine), 50, ""},
-			{key, is("none", now, "fp16"), typed("_16"), 50, ""},
+			{key, is("none", now, "fp32"), or(typed("_32"), machine), 50, nil},
+			{key, is("none", now, "fp16"), typed("_16"), 50, nil},
 		}
 	case terms.Vega20:
 		first = []stage{
-			{key, is("none", now, "fp16"), or(typed("_16"), machine), 50, ""},
-			{key, is("none", now, "fp32"), typed("_32"), 50, ""},
+			{key, is("none", now, "fp16"), or(typed("_16"), machine), 50, nil},
+			{key, is("none", now, "fp32"), typed("_32"), 50, nil},
 		}
 	case terms.Ada, terms.Blackwell: // after the kernels for blocks
-		tensor.below = blocked
-	case terms.Hopper: // whose tensor+quant are others
+		tensor.below = []string{blocked}
+	case terms.Hopper:
+		tensor.below = []string{blocked}
+		wide := is("none", now, "tf32", "fp32")
+		row := func(t *published.Time) bool { return wide(t) && t.M == 1 }
+		first = append(first, stage{key, row, gemv, 50, nil})
 	default:
 		first = append(first, tensor)
 	}
 	list := append(first, []stage{
-		{key, is("none row", now, "int8"), typed("_int8"), 50, ""},
-		{blocked, is("block128 block128+quant", now, "fp8"), or(typed("_8"), quantise, blocks), 50, ""},
-		{key + " block128+preshuffle", is("block128+preshuffle", now, "fp8"), or(typed("_8"), blocks), 50, ""},
-		{key + " block16", is("block16+quant", now, "fp4"), or(typed("_4"), quantise, split), 50, ""},
-		{key + " block32", is("block32", now, "fp4"), or(typed("_4"), blocks), 50, ""},
+		{key, is("none row", now, "int8"), typed("_int8"), 50, nil},
+		{blocked, is("block128 block128+quant", now, "fp8"), or(typed("_8"), quantise, blocks), 50, nil},
+		{key + " block128+preshuffle", is("block128+preshuffle", now, "fp8"), or(typed("_8"), blocks), 50, nil},
+		{key + " block16", is("block16+quant", now, "fp4"), or(typed("_4"), quantise, split), 50, nil},
+		{key + " block32", is("block32", now, "fp4"), or(typed("_4"), blocks), 50, nil},
 	}...)
 	if g == terms.Hopper { // of which there are times without the quantising
 		list = append(list, stage{
-			key + " tensor+quant", is("tensor+quant", now, "fp8"), or(typed("_8"), quantise, split), 50, "",
+			key + " tensor+quant", is("tensor+quant", now, "fp8"), or(typed("_8"), quantise, split), 50, nil,
 		})
 	}
 	switch g {
@@ -206,7 +214,7 @@ func stages(g terms.Generation) []stage {
 	default:
 	}
 	if now == "current" {
-		list = append(list, stage{key + " early", is("none", "early", "fp16", "bf16"), or(typed("_16"), machine), 50, ""})
+		list = append(list, stage{key + " early", is("none", "early", "fp16", "bf16"), or(typed("_16"), machine), 50, nil})
 	}
 	return list
 }
@@ -222,16 +230,16 @@ func cdna3(is func(schemes, release string, types ...string) func(*published.Tim
 	weights := is("tensor", "early", "fp8") // and activations along K: hipBLASLt is slower with the others
 	fp32 := func(q string) bool { return typed("_32")(q) && q != "throttle_seconds_32" }
 	return []stage{
-		{"cdna3 early", early, or(typed("_16"), machine), 50, ""},
+		{"cdna3 early", early, or(typed("_16"), machine), 50, nil},
 		{
-			"cdna3 early", func(t *published.Time) bool { return weights(t) && t.TransB && !t.TransA }, typed("_8"), 30, "",
+			"cdna3 early", func(t *published.Time) bool { return weights(t) && t.TransB && !t.TransA }, typed("_8"), 30, nil,
 		},
-		{"cdna3 block128", is("block128", "current", "fp8"), or(typed("_8"), machine), 50, ""},
-		{"cdna3", func(t *published.Time) bool { return now(t) || small(t) }, or(typed("_8", "_16"), machine), 50, ""},
-		{"cdna3", is("row tensor", "current", "fp8"), typed("_8"), 50, ""}, // lawful beside those of 16 bits
-		{"cdna3", is("none", "current early", "fp32"), fp32, 10, ""},
-		{"cdna3", is("row", "current", "int8"), typed("_int8"), 50, ""},
-		{"cdna3 block128+preshuffle", is("block128+preshuffle", "current", "fp8"), or(typed("_8"), machine), 50, ""},
+		{"cdna3 block128", is("block128", "current", "fp8"), or(typed("_8"), machine), 50, nil},
+		{"cdna3", func(t *published.Time) bool { return now(t) || small(t) }, or(typed("_8", "_16"), machine), 50, nil},
+		{"cdna3", is("row tensor", "current", "fp8"), typed("_8"), 50, nil}, // lawful beside those of 16 bits
+		{"cdna3", is("none", "current early", "fp32"), fp32, 10, nil},
+		{"cdna3", is("row", "current", "int8"), typed("_int8"), 50, nil},
+		{"cdna3 block128+preshuffle", is("block128+preshuffle", "current", "fp8"), or(typed("_8"), machine), 50, nil},
 	}
 }
 
@@ -256,8 +264,12 @@ var bounds = map[string]map[string][2]float64{
 	},
 }
 
-// begun are where fits of many quantities of AMD's start, the best of several starts.
+// begun are where fits start that end at worse values from the chosen ones: the best of several starts.
 var begun = map[string]map[string]float64{
+	"hopper": {
+		"rate_share_8": 1, "l2_port_8": 68, "l2_share_8": 31, "step_seconds_8": 8.2e-8, "feed_8": 3e3, "energy_8": 6e-13,
+		"throttle_seconds_8": 0.0029,
+	},
 	"cdna3 early": {
 		"rate_share_16": 0.42, "l2_port_16": 45, "l2_share_16": 170, "step_seconds_16": 2e-7, "feed_16": 110,
 		"energy_16": 1.4e-12, "throttle_seconds_16": 9e-5, "launch_seconds": 3.4e-6, "far_share": 8.6,
@@ -271,6 +283,26 @@ var begun = map[string]map[string]float64{
 		"step_seconds_8": 1e-7, "feed_8": 160, "throttle_seconds_8": 2e-4, "far_share": 300, "keep_share": 0.02,
 		"reuse_share": 0.42, "read_share": 0.73, "cta_seconds": 4e-8, "cold_step_seconds": 3e-7, "cold_seconds": 1e-7,
 		"resident_tiles": 2, "store_rate": 6.4, "split_seconds": 4.8e-6, "reduce_rate": 100,
+	},
+	"cdna4": {
+		"rate_share_8": 0.69, "l2_port_8": 38, "l2_share_8": 17, "step_seconds_8": 8.2e-8, "feed_8": 3e3,
+		"energy_8": 2.6e-13, "throttle_seconds_8": 0.0027, "launch_seconds": 3.4e-6, "far_share": 3e2,
+		"keep_share": 0.3, "weights_share": 0.5, "reuse_share": 0.29, "read_share": 0.8, "write_share": 0.4,
+		"cta_seconds": 1e-9, "cold_step_seconds": 4.3e-8, "cold_seconds": 3.2e-7, "resident_tiles": 6,
+		"store_rate": 9.5, "split_seconds": 1.3e-6, "reduce_rate": 6.4,
+		"rate_share_16": 0.73, "l2_port_16": 33, "l2_share_16": 26, "step_seconds_16": 1.2e-7, "feed_16": 3e3,
+		"energy_16": 4.8e-13, "throttle_seconds_16": 0.0027, "rate_share_int8": 0.73, "l2_port_int8": 38,
+		"l2_share_int8": 18, "step_seconds_int8": 1.3e-7, "feed_int8": 1.8e2, "energy_int8": 5.5e-13,
+		"throttle_seconds_int8": 0.0016,
+	},
+	"gcn5": {
+		"rate_share_32": 0.87, "l2_port_32": 38, "l2_share_32": 3e2, "step_seconds_32": 3.1e-7, "feed_32": 22,
+		"energy_32": 6e-12, "throttle_seconds_32": 0.001, "launch_seconds": 6.1e-6, "keep_share": 0.15,
+		"weights_share": 0.5, "reuse_share": 3, "read_share": 0.75, "write_share": 0.28, "cta_seconds": 1e-9,
+		"cold_step_seconds": 1e-6, "cold_seconds": 3e-6, "resident_tiles": 2.2, "store_rate": 5e2,
+		"split_seconds": 5e-8, "reduce_rate": 1.7,
+		"rate_share_16": 0.43, "l2_port_16": 5, "l2_share_16": 5, "step_seconds_16": 2.5e-6, "feed_16": 78,
+		"energy_16": 1.3e-12, "throttle_seconds_16": 0.001,
 	},
 }
 
@@ -289,8 +321,11 @@ func start(s stage, given map[string]map[string]float64) (values map[string]floa
 			quantities = append(quantities, fit.Quantity{Name: q.Name, Low: low, High: high})
 		}
 	}
-	if s.fitted("rate_share_16") {
-		maps.Copy(values, begun[s.key])
+	for _, q := range quantities {
+		_, before := given[s.key][q.Name]
+		if v, known := begun[s.key][q.Name]; known && (!before || s.below != nil) { // or completed before it is fitted
+			values[q.Name] = v
+		}
 	}
 	if strings.HasPrefix(s.key, string(terms.CDNA3)) {
 		values["energy_8"] = 5.9e-13 // 750 W at the 1,273 TFLOP/s of an MI300X; below it, no time waits for power
@@ -300,16 +335,16 @@ func start(s stage, given map[string]map[string]float64) (values map[string]floa
 		if !strings.Contains(s.key, "128") { // such scales may cost more than they save
 			lawful(q, given[generation])
 		}
-		if slow, known := given[s.below][q.Name]; known && !quantise(q.Name) {
-			notBelow(q, q.Name, slow, 1)
+		for _, key := range s.below {
+			slow, known := given[key][q.Name]
+			if known && !quantise(q.Name) && (generation != string(terms.Hopper) || power(q.Name)) {
+				notBelow(q, q.Name, slow, 1)
+			}
 		}
 		if generation == string(terms.AmpereConsumer) && q.Name == "energy_16" {
 			q.Low, q.High = limited, limited
 		}
 		values[q.Name] = min(max(values[q.Name], q.Low), q.High)
-		if q.Name == "gemv_rate" {
-			values[q.Name] = 5 // from one with which no time depends on it, it would stay
-		}
 	}
 	return values, quantities
 }
@@ -397,14 +432,36 @@ func completed(g terms.Generation, fitted map[string]map[string]float64) {
 	for name, v := range blocks {
 		if of, is := strings.CutSuffix(name, "_8"); is {
 			wide := base[of+"_16"]
-			switch {
-			case better(of) == lower:
-				base[name] = min(v, wide)
-			case of == "throttle_seconds":
-				base[name] = max(v, wide)
-			default:
-				base[name] = max(v, wide/2)
+			if better(of) == higher && of != "throttle_seconds" {
+				wide /= 2
 			}
+			base[name] = faster(of, v, wide)
+		}
+	}
+}
+
+// faster is the value of a quantity with which a kernel is faster.
+func faster(name string, a, b float64) float64 {
+	if better(name) == lower {
+		return min(a, b)
+	}
+	return max(a, b)
+}
+
+// shared gives a generation what only another has times of: Blackwell the kernels of Hopper for one row, and consumer
+// Blackwell those of Ada for fp8 with one scale, where they are faster.
+func shared(all map[string]map[string]float64) {
+	for name, v := range all[string(terms.Hopper)] {
+		if gemv(name) {
+			all[string(terms.Blackwell)][name] = v
+		}
+	}
+	base := all[string(terms.BlackwellConsumer)]
+	maps.DeleteFunc(base, func(name string, _ float64) bool { return strings.HasSuffix(name, "_8") })
+	completed(terms.BlackwellConsumer, all)
+	for name, v := range all[string(terms.Ada)] {
+		if of, is := strings.CutSuffix(name, "_8"); is {
+			base[name] = faster(of, base[name], v)
 		}
 	}
 }
@@ -480,9 +537,9 @@ const (
 	least  = 300 // times of the part
 )
 
-// The fit starts at the chosen values and not at those that are shipped, so that it gives the same file again. A
-// generation that -only does not name keeps its values. Those of AMD's generations in the file were found by stages
-// that were run one by one, from values of the runs before: this fit of them ends near these, and not at them.
+// The fit starts at the chosen values, or at those of begun, and not at those that are shipped, so that it gives the
+// same file again. A generation that -only does not name keeps its values: docs/model-library.md says which have older
+// ones.
 func TestFit(t *testing.T) {
 	if !*update {
 		t.Skip("run with -update")
@@ -509,6 +566,7 @@ func TestFit(t *testing.T) {
 		}
 	})
 	if !t.Failed() {
+		shared(all)
 		write(t, all)
 	}
 }

@@ -274,8 +274,8 @@ var ofMachine = []tabled.Quantity{
 		Doc: "sums that one unit writes and reads for a split K",
 	},
 	{
-		Name: "gemv_rate", Unit: perCycle, Value: 1e-6, Low: 0.5, High: 300, Without: 1e-6,
-		Doc: "weights that one unit reads in the kernels for one row of A; fitted where such rows are faster than two",
+		Name: "gemv_rate", Unit: perCycle, Value: 5, Low: 0.5, High: 300, Without: unlimited,
+		Doc: "weights that one unit reads in the kernels for one row of A",
 	},
 	{
 		Name: "gemv_seconds", Unit: seconds, Value: 1e-9, Low: 1e-10, High: 1e-6, Without: 0,

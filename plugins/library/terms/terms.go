@@ -54,6 +54,8 @@ var typeTerms = append([]tabled.Term{
 		"dense rate of the type of the operands, of all units"),
 	input("kernels", one, OfProblem, "4 for fp4, 8 for fp8, 8.5 for int8, 19 for tf32, 32 for fp32, else 16",
 		"whose quantities count"),
+	input("one_row", one, OfProblem, "1 if m is 1 and the library has kernels without tiles for "+
+		"the type and scheme, else 0", "whether these may run"),
 }, byType()...)
 
 func byType() (list []tabled.Term) {
@@ -149,7 +151,7 @@ var loopTerms = []tabled.Term{
 	row("gemv", cycles, `sqrt(sqrt(pow(weights * (1 / (units * gemv_rate)), 4) + pow(dram, 4)))
 			+ k * element_bytes / 128 * (gemv_seconds * clock)`,
 		"the same in a kernel for one row of A: no part of a tile is idle"),
-	row("loop", cycles, "when(m == 1, min(narrow * tiled, gemv), narrow * tiled)",
+	row("loop", cycles, "when(one_row > 0, min(narrow * tiled, gemv), narrow * tiled)",
 		"the faster of both, for one row of A").Share(),
 }
 

@@ -31,7 +31,7 @@ type Answer struct {
 	// `true` if the model puts configurations in order and does not time them: `seconds`, `tflops` and what follows from
 	// them are no predictions of a time. Absent otherwise
 	RanksOnly bool `json:"ranks_only,omitempty"`
-	// whether the model's error was measured on similar problems. If not, there is no interval
+	// whether the model's error was measured on the device, on similar problems: `evidence` is `checked`
 	Validated bool `json:"validated"`
 	// how the answer lies [outside of what the model was checked on](evaluating.md#where-the-intervals-hold), as texts for
 	// people. Empty inside. If only sizes are outside, `validated` is `true` and the interval wider
@@ -54,6 +54,9 @@ type Answer struct {
 	// the numbers of usable and of rejected configurations
 	Candidates int `json:"candidates"`
 	Rejected   int `json:"rejected"`
+	// whose measured times the interval [rests on](evaluating.md#evidence): `checked`, those of the device; `sister`,
+	// those of others of the architecture; `unchecked`, those of other generations, or none
+	Evidence arch.Evidence `json:"evidence" enum:"checked,sister,unchecked"`
 	// the [expected regret](evaluating.md#what-measuring-is-worth) of the pick: how much slower it is than the fastest
 	// other candidate, as a fraction of that candidate's time. With `--regret` or `--measure auto`, if the model has an
 	// interval
@@ -106,7 +109,7 @@ type Predicted struct {
 	ClockHz float64 `json:"clock_hz"`
 	// the rung of the clock
 	ClockRung arch.Rung `json:"clock_rung"`
-	// the low and the high end of the time, if the answer is `validated` ([how](evaluating.md#intervals))
+	// the low and the high end of the time, unless the model states none ([how](evaluating.md#intervals))
 	Interval *[2]float64 `json:"interval_seconds,omitempty" c:"pick.13=low,high"`
 	// the probability that the measured time lies in the interval
 	IntervalLevel float64 `json:"interval_level,omitempty"`

@@ -129,12 +129,30 @@ func (c *Contest) Fastest() *Fastest {
 	for i := range c.Answers {
 		if _, ok := c.Time(i); ok && i != f.Entry {
 			f.Clear = f.Clear && c.before(f.Entry, i)
+			if odds := c.Odds(f.Entry, i); odds != nil && (f.Odds == nil || *odds < *f.Odds) {
+				f.Odds = odds
+			}
 		}
 	}
 	if timed < 2 || !(f.Lead >= leastLead) {
 		return nil
 	}
 	return f
+}
+
+// Odds returns the probability that the i-th side is faster than the j-th, nil if either has no interval.
+func (c *Contest) Odds(i, j int) *Number {
+	a, e := c.Best(i)
+	b, f := c.Best(j)
+	if a == nil || b == nil || a.Arch.RanksOnly || b.Arch.RanksOnly {
+		return nil
+	}
+	low, high, ok := a.Interval(e)
+	from, to, also := b.Interval(f)
+	if !ok || !also {
+		return nil
+	}
+	return known(score.Odds(float64(low), float64(high), float64(from), float64(to), score.Level), true)
 }
 
 // before reports whether the i-th side's interval ends before the j-th one's begins.
@@ -212,6 +230,13 @@ func (c *Contest) Comparison(labels []string, hint func(error) error) Comparison
 			o.Entries = append(o.Entries, c.Compared(i))
 		}
 		o.Ratio = append(o.Ratio, c.Ratio(i))
+		odds := make([]*Number, len(c.Sides))
+		for j := range c.Sides {
+			if j != i {
+				odds[j] = c.Odds(i, j)
+			}
+		}
+		o.Odds = append(o.Odds, odds)
 		if s.Err != nil {
 			continue
 		}

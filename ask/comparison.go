@@ -22,6 +22,9 @@ type Comparison struct {
 	Entries []Side `json:"entries"`
 	// the predicted time over the first side's, or `null` where one of the two is no time
 	Ratio []*Number `json:"ratio_to_first"`
+	// the probability that a side is faster than another, as `odds[side][other]`; `null` for itself, and where one of the
+	// two has no interval
+	Odds [][]*Number `json:"odds"`
 	// the side with the shortest time; `null` if there is none, or more than one
 	Fastest *Fastest `json:"fastest"`
 }
@@ -71,6 +74,8 @@ type Fastest struct {
 	Lead Number `json:"lead"`
 	// whether its interval ends before the others' begin
 	Clear bool `json:"clear"`
+	// the probability that it is faster than the other that is likeliest to be; `null` if no other has an interval
+	Odds *Number `json:"odds"`
 }
 
 // Checked is the data set behind the stated error of a prediction.

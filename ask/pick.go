@@ -27,7 +27,7 @@ func (a *Ranking) Answer(e *Entry) Answer {
 		Arch: a.Arch.Arch, Device: a.Arch.Device, Model: a.Arch.Model, ModelClass: a.Arch.ModelClass,
 		Kernel: a.Kernel, Rung: a.Arch.Rung,
 		RungReason: a.Arch.RungReason, Timing: a.Arch.Timing, RanksOnly: a.Arch.RanksOnly,
-		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...),
+		Validated: a.Scope(e).Checked(), Evidence: a.Scope(e).Evidence, Outside: append([]string{}, a.Outside(e)...),
 		Live: LiveOf(a.Arch), Problem: a.Problem.Record(), Labels: a.Labels, Config: pick.Config,
 		Predicted: pick.Predicted, Mapping: pick.Mapping,
 		Candidates: a.Feasible, Rejected: a.RejectedTotal(),

@@ -59,7 +59,10 @@ func (o *Scored) Choose(ctx context.Context, a arch.Architecture, list []problem
 
 // Scope says which of the model's intervals hold for the kernels of a problem.
 func (o *Scored) Scope(p *gemm.Problem, split int) arch.Scope {
-	return o.Arch.Scope(o.Data.Kernel, p, split)
+	if s := o.Arch.Scope(o.Data.Kernel, p, split); s.Checked() {
+		return s
+	}
+	return arch.Scope{} // a score is of what was checked
 }
 
 // Count counts the problems for which a condition holds.

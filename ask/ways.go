@@ -23,7 +23,7 @@ type Way struct {
 	Timing string `json:"timing,omitempty"`
 	// the predicted time
 	Seconds float64 `json:"seconds"`
-	// the low and the high end of the time, if the way is `validated`
+	// the low and the high end of the time, unless its model states none
 	Interval *[2]float64 `json:"interval_seconds,omitempty"`
 	// the probability that the measured time lies in the interval
 	IntervalLevel float64 `json:"interval_level,omitempty"`
@@ -33,6 +33,8 @@ type Way struct {
 	Outside []string `json:"outside"`
 	// what the predictions most like this one were checked on; `null` if none ever was
 	Checked *Checked `json:"checked"`
+	// as in the answer
+	Evidence arch.Evidence `json:"evidence"`
 }
 
 // way returns the pick of a ranking as another way.
@@ -42,7 +44,8 @@ func (a *Ranking) way() Way {
 	return Way{Kernel: a.Kernel, Model: a.Arch.Model, Config: pick.Config, Timing: a.Arch.Timing,
 		Seconds:  pick.Predicted.Seconds,
 		Interval: pick.Predicted.Interval, IntervalLevel: pick.Predicted.IntervalLevel,
-		Validated: a.Scope(e).Uncertainty != nil, Outside: append([]string{}, a.Outside(e)...), Checked: a.checked(e)}
+		Validated: a.Scope(e).Checked(), Evidence: a.Scope(e).Evidence,
+		Outside: append([]string{}, a.Outside(e)...), Checked: a.checked(e)}
 }
 
 // Family is another kernel family of a contender's device. Its model is opened when it is first asked.

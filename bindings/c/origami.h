@@ -124,7 +124,7 @@ typedef struct {
 	double cycles;
 	/* cycles ÷ clock_hz */
 	double seconds;
-	/* the low and the high end of the time, if the answer is validated */
+	/* the low and the high end of the time, unless the model states none */
 	double low, high;
 	char axes[128];
 } origami_pick;

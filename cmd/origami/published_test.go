@@ -44,7 +44,21 @@ type publishedScore struct {
 	AllPairs struct {
 		Shapes, Decided int
 		Within, Winner  float64
+		Sure            int
+		SureRight       float64 `json:"sure_right"`
+		Brier           float64
+		BrierApart      float64 `json:"brier_apart"`
 	} `json:"all_pairs"`
+	LeftOut []struct {
+		Evidence    arch.Evidence
+		Held, Width float64
+		Classes     map[string]float64
+		Groups      []struct {
+			Name, Of           string
+			Times              int
+			Held, Width, Error float64
+		}
+	} `json:"left_out"`
 }
 
 // accuracy is a score. Numbers that are null stay 0.
@@ -116,6 +130,34 @@ func TestPublishedScores(t *testing.T) {
 		t.Errorf("%d of %d scores have a floor; run `make checked`", len(floors)-1, len(order))
 	}
 	inDocs(t, &got)
+	sure(t, &got)
+}
+
+// sure holds intervals and odds to what they promise, on times that they were not found on.
+func sure(t *testing.T, got *publishedScore) {
+	t.Helper()
+	least := map[arch.Evidence]float64{arch.EvidenceChecked: 0.85, arch.EvidenceSister: 0.8}
+	widest := map[arch.Evidence]float64{arch.EvidenceChecked: 1.5, arch.EvidenceSister: 2.2}
+	if len(got.LeftOut) != len(least) {
+		t.Fatalf("%d grades", len(got.LeftOut))
+	}
+	for _, l := range got.LeftOut {
+		t.Logf("%s: %.3f held, median width %.2f, %v", l.Evidence, l.Held, l.Width, l.Classes)
+		if l.Held < least[l.Evidence] || l.Width > widest[l.Evidence] {
+			t.Errorf("%s: %.3f of the times left out are held, high ÷ low is %.2f", l.Evidence, l.Held, l.Width)
+		}
+		for class, held := range l.Classes {
+			if held < 0.85 {
+				t.Errorf("%s, %s: %.3f of the times left out are held", l.Evidence, class, held)
+			}
+		}
+	}
+	p := &got.AllPairs
+	t.Logf("%.3f of %d pairs that are 90 to 95 %% sure are right, Brier score %.4f, of intervals that do not touch %.4f",
+		p.SureRight, p.Sure, p.Brier, p.BrierApart)
+	if p.SureRight < 0.85 || p.SureRight > 0.97 || p.Brier > 0.6*p.BrierApart {
+		t.Error("the odds are not calibrated")
+	}
 }
 
 // inDocs holds the tables of docs/published.md to the scores.

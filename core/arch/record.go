@@ -19,6 +19,7 @@ type UncertaintyRecord struct {
 	Checked     *Checked           `json:"checked"`                // `null` if the model does not say
 	Ranges      []ErrorRangeRecord `json:"ranges"`                 // of measured ÷ predicted
 	MedianError *float64           `json:"median_error,omitempty"` // absent if it is unknown
+	Evidence    Evidence           `json:"evidence,omitempty"`     // absent if the device was checked
 }
 
 // ErrorRangeRecord is an ErrorRange in JSON. Bound is null where every bound fits, Below where every time does.
@@ -32,7 +33,7 @@ type ErrorRangeRecord struct {
 // Record returns the uncertainty as JSON has it.
 func (u *Uncertainty) Record() UncertaintyRecord {
 	out := UncertaintyRecord{Kernel: u.Kernel, Level: u.Level, Spread: u.Sigma, Plan: u.PlanSigma, Source: u.Source,
-		Ranges: []ErrorRangeRecord{}}
+		Evidence: u.Evidence, Ranges: []ErrorRangeRecord{}}
 	if len(u.Checked.Layouts) > 0 {
 		checked := u.Checked
 		out.Checked = &checked
@@ -59,7 +60,8 @@ func (u *Uncertainty) Record() UncertaintyRecord {
 
 // Uncertainty returns the uncertainty of a record.
 func (r *UncertaintyRecord) Uncertainty() (Uncertainty, error) {
-	u := Uncertainty{Kernel: r.Kernel, Level: r.Level, Sigma: r.Spread, PlanSigma: r.Plan, Source: r.Source}
+	u := Uncertainty{Kernel: r.Kernel, Level: r.Level, Sigma: r.Spread, PlanSigma: r.Plan, Source: r.Source,
+		Evidence: r.Evidence}
 	if r.MedianError != nil {
 		u.MedianError = *r.MedianError
 	}

@@ -11,9 +11,10 @@ import (
 
 // Scope says what a model knows of the error of a prediction.
 type Scope struct {
-	// Uncertainty applies to this kind of problem. It is nil, and there is no interval, unless the model was checked on
-	// the type and layout.
+	// Uncertainty applies to this problem. It is nil, and there is no interval, for a model that states none.
 	Uncertainty *Uncertainty
+	// Evidence is that of Uncertainty, EvidenceUnchecked without one.
+	Evidence Evidence
 	// Wide: only the sizes are outside. The interval is WideInterval.
 	Wide bool
 
@@ -40,18 +41,53 @@ func (s Scope) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds
 	return low, high, ok
 }
 
+// Checked reports whether the error was measured on the device, on problems of this kind.
+func (s Scope) Checked() bool { return s.Evidence == EvidenceChecked }
+
 // Scope returns what the model knows of the error of its predictions for a kernel family, a problem and a split of K. A
 // split of 0 counts as 1.
 func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
+	s := Scope{Evidence: EvidenceChecked, conversion: d.Conversion}
 	u, kind, size := d.nearest(kernel, p, split)
-	if u == nil || len(u.Ranges) == 0 || kind > 0 || len(d.Overridden()) > 0 {
-		return Scope{}
+	if s.Wide = size > 0; u == nil || len(u.Ranges) == 0 || kind > 0 || s.Wide && u.Widening < 1 ||
+		len(d.Overridden()) > 0 {
+		u = d.elsewhere(kernel, p)
+		s.Wide, s.Evidence = false, EvidenceUnchecked
 	}
-	s := Scope{Uncertainty: u, Wide: size > 0, conversion: d.Conversion}
+	if s.Uncertainty = u; u != nil && u.Evidence != "" {
+		s.Evidence = u.Evidence
+	}
 	if s.conversion != nil {
 		s.problem = *p
 	}
 	return s
+}
+
+// elsewhere returns what errors on other devices say of a problem: those of sisters, unless the hardware or the kind of
+// problem is one that no device was timed with, else those of other generations. It is nil without any.
+func (d *Description) elsewhere(kernel string, p *gemm.Problem) *Uncertainty {
+	var found *Uncertainty
+	alike := len(d.Overridden()) == 0 && len(unchecked(p)) == 0
+	for i := range d.Uncertainty {
+		u := &d.Uncertainty[i]
+		if u.Kernel != kernel || !u.Evidence.elsewhere() || !u.Checked.takes(p.DType) {
+			continue
+		}
+		if u.Evidence == EvidenceSister && alike {
+			return u
+		}
+		if u.Evidence == EvidenceUnchecked && found == nil {
+			found = u
+		}
+	}
+	return found
+}
+
+func (e Evidence) elsewhere() bool { return e == EvidenceSister || e == EvidenceUnchecked }
+
+// takes reports whether a type of operands is one of those that were checked. All are if none is listed.
+func (c *Checked) takes(t gemm.DType) bool {
+	return len(c.Layouts) == 0 || slices.ContainsFunc(c.Layouts, func(l Layout) bool { return l.Types.In == t })
 }
 
 // Nearest returns the uncertainty of a kernel family that was found on the most similar problems, nil if there is none.
@@ -65,7 +101,7 @@ func (d *Description) Nearest(kernel string, p *gemm.Problem, split int) *Uncert
 // It is nil if the model states none for the family.
 func (d *Description) nearest(kernel string, p *gemm.Problem, split int) (u *Uncertainty, kind, size int) {
 	for i := range d.Uncertainty {
-		if d.Uncertainty[i].Kernel != kernel {
+		if d.Uncertainty[i].Kernel != kernel || d.Uncertainty[i].Evidence.elsewhere() {
 			continue
 		}
 		k, s := d.Uncertainty[i].Checked.distance(p, max(split, 1))
@@ -76,9 +112,18 @@ func (d *Description) nearest(kernel string, p *gemm.Problem, split int) (u *Unc
 	return u, kind, size
 }
 
-// HasUncertainty reports whether the model states an uncertainty for some problems of a kernel family.
+// HasUncertainty reports whether a kernel family was checked on some problems.
 func (d *Description) HasUncertainty(kernel string) bool {
-	return slices.ContainsFunc(d.Uncertainty, func(u Uncertainty) bool { return u.Kernel == kernel })
+	return slices.ContainsFunc(d.Uncertainty, func(u Uncertainty) bool {
+		return u.Kernel == kernel && !u.Evidence.elsewhere()
+	})
+}
+
+// HasElsewhere reports whether the model states what errors on other devices say of a kernel family.
+func (d *Description) HasElsewhere(kernel string) bool {
+	return slices.ContainsFunc(d.Uncertainty, func(u Uncertainty) bool {
+		return u.Kernel == kernel && u.Evidence.elsewhere()
+	})
 }
 
 // Outside lists how a prediction lies outside of what the model was checked on, as in "fp8" and "K = 65536 above
@@ -86,11 +131,11 @@ func (d *Description) HasUncertainty(kernel string) bool {
 func (d *Description) Outside(kernel string, p *gemm.Problem, split int) []string {
 	u, kind, size := d.nearest(kernel, p, split)
 	if u == nil {
-		what := "this device"
-		if len(d.Uncertainty) > 0 {
-			what = "the kernel family " + kernel
+		what := "no times of this device were compared"
+		if slices.ContainsFunc(d.Uncertainty, func(u Uncertainty) bool { return !u.Evidence.elsewhere() }) {
+			what = "no times were compared of the kernel family " + kernel
 		}
-		return []string{"the model states no error for " + what}
+		return []string{what}
 	}
 	var out []string
 	for _, name := range d.Overridden() {
@@ -104,7 +149,7 @@ func (d *Description) Outside(kernel string, p *gemm.Problem, split int) []strin
 		out = append(out, c.otherSizes(p)...)
 	}
 	if len(u.Ranges) == 0 && len(c.Layouts) > 0 {
-		out = append(out, "too few measured times for an interval")
+		out = append(out, "too few measured times")
 	}
 	return out
 }

@@ -94,10 +94,10 @@ func TestScope(t *testing.T) {
 			change:  func(p *gemm.Problem, _ *arch.Description) { p.M, p.N, p.K, p.DType = 512, 256, 65536, gemm.BF16 },
 			outside: []string{"M = 512 above 256"},
 		},
-		"another family": {kernel: "streamed", outside: []string{"the model states no error for the kernel family streamed"}},
+		"another family": {kernel: "streamed", outside: []string{"no times were compared of the kernel family streamed"}},
 		"another device": {
 			change:  func(_ *gemm.Problem, d *arch.Description) { d.Uncertainty = nil },
-			outside: []string{"the model states no error for this device"},
+			outside: []string{"no times of this device were compared"},
 		},
 		"another clock": {
 			change:  func(_ *gemm.Problem, d *arch.Description) { d.Params[0].Tier = hw.Override },
@@ -105,7 +105,7 @@ func TestScope(t *testing.T) {
 		},
 		"too few times": {
 			change:  func(_ *gemm.Problem, d *arch.Description) { d.Uncertainty[0].Ranges = nil },
-			outside: []string{"too few measured times for an interval"},
+			outside: []string{"too few measured times"},
 		},
 		"no envelope": {
 			change:  func(_ *gemm.Problem, d *arch.Description) { d.Uncertainty = []arch.Uncertainty{{Kernel: "tiled"}} },
@@ -197,5 +197,54 @@ func BenchmarkScope(b *testing.B) {
 		if _, _, ok := d.Scope("tiled", &p, 1).Interval(arch.BoundCompute, 1); !ok {
 			b.Fatal("no interval")
 		}
+	}
+}
+
+// What was not checked has the interval of sisters for the same types, else that of all, which is also that of changed
+// hardware. Only what was checked counts as an uncertainty of the family.
+func TestEvidence(t *testing.T) {
+	d := checked()
+	d.Uncertainty = append(d.Uncertainty,
+		arch.Uncertainty{
+			Kernel: "tiled", Level: 0.9, Evidence: arch.EvidenceSister, Ranges: []arch.ErrorRange{{Low: 0.7, High: 1.5}},
+		},
+		arch.Uncertainty{
+			Kernel: "tiled", Level: 0.9, Evidence: arch.EvidenceUnchecked, Ranges: []arch.ErrorRange{{Low: 0.5, High: 3}},
+		},
+		arch.Uncertainty{
+			Kernel: "other", Level: 0.9, Evidence: arch.EvidenceUnchecked, Ranges: []arch.ErrorRange{{Low: 0.5, High: 3}},
+		})
+	fp8 := gemm.New(512, 1024, 256)
+	fp8.DType = gemm.FP8
+	d.Uncertainty[2].Checked.Add(&fp8, 1)
+	half, int8 := gemm.New(512, 1024, 256), gemm.New(512, 1024, 256)
+	int8.DType = gemm.INT8
+	scaled := fp8
+	scaled.Beta = 1
+	overridden := *d
+	overridden.Params = []hw.Param{{Name: "clock", Tier: hw.Override}}
+	for _, c := range []struct {
+		d      *arch.Description
+		kernel string
+		p      gemm.Problem
+		want   arch.Evidence
+		high   unit.Seconds
+	}{
+		{d, "tiled", half, arch.EvidenceChecked, 1.25},
+		{d, "tiled", fp8, arch.EvidenceSister, 1.5},
+		{d, "tiled", int8, arch.EvidenceUnchecked, 3},
+		{d, "tiled", scaled, arch.EvidenceUnchecked, 3},
+		{d, "other", half, arch.EvidenceUnchecked, 3},
+		{&overridden, "tiled", half, arch.EvidenceUnchecked, 3},
+		{&overridden, "tiled", fp8, arch.EvidenceUnchecked, 3},
+	} {
+		s := c.d.Scope(c.kernel, &c.p, 1)
+		_, high, ok := s.Interval(arch.BoundCompute, 1)
+		if s.Evidence != c.want || high != c.high || !ok || s.Checked() != (c.want == arch.EvidenceChecked) {
+			t.Errorf("%s %v: %s to %v, want %s to %v", c.kernel, c.p, s.Evidence, high, c.want, c.high)
+		}
+	}
+	if !d.HasUncertainty("tiled") || d.HasUncertainty("other") || !d.HasElsewhere("other") || d.HasElsewhere("none") {
+		t.Error("uncertainties are found that are not there")
 	}
 }

@@ -2,10 +2,26 @@ package arch
 
 import "github.com/origami-gemm/origami/core/unit"
 
+// Evidence is whose measured times an interval rests on.
+type Evidence string
+
+// The grades of evidence, the best first. Each says less about the device than the one before, so intervals are wider.
+const (
+	// EvidenceChecked: of the device, in the types and the scheme of scales.
+	EvidenceChecked Evidence = "checked"
+	// EvidenceSister: of other devices of the architecture, in the types and the scheme of scales.
+	EvidenceSister Evidence = "sister"
+	// EvidenceUnchecked: of other generations alone.
+	EvidenceUnchecked Evidence = "unchecked"
+)
+
 // Uncertainty says how far a model's predicted times for one kernel family are from measured times. core/score finds it
-// from a data set, once per model and rung. It holds for problems like those of the data set: Description.Scope.
+// from a data set, once per model and rung. Description.Scope says for which problems it holds.
 type Uncertainty struct {
 	Kernel string
+	// Evidence is EvidenceChecked if it is empty. Of the other grades, the ranges hold for all problems of the types that
+	// Checked.Layouts have, and for all types if there are none.
+	Evidence Evidence
 	// Level is the share of measured times that the ranges contain, on sizes that they were not found on.
 	Level float64
 	// Ranges are tried in order, and the first that matches applies. The last one matches everything. There are none if

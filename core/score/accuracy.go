@@ -78,7 +78,13 @@ func CeilingOf(problems [][]unit.Seconds) Ceiling {
 }
 
 // Versus is one problem on two devices: the time on the first ÷ the time on the second.
-type Versus struct{ Predicted, Measured float64 }
+type Versus struct {
+	Predicted, Measured float64
+	// Odds is the predicted probability that the first is faster, NaN without intervals. Apart says that the intervals do
+	// not touch.
+	Odds  float64
+	Apart bool
+}
 
 // Comparability says how well a model compares two devices.
 type Comparability struct {
@@ -89,12 +95,50 @@ type Comparability struct {
 	// share of them on which the model names the faster device.
 	Decided int
 	Winner  float64
+	// Stated is the number of problems with odds. Sure is the number of those of which a device has odds of 0.90 to 0.95,
+	// and SureRight the share of these on which it is the faster one.
+	Stated, Sure int
+	SureRight    float64
+	// Brier is the mean of (odds − 1 if the first is faster, else 0)²: 0 is perfect, 0.25 that of a coin. BrierApart is
+	// that of saying 1 or 0 where the intervals do not touch, and 0.5 elsewhere.
+	Brier, BrierApart float64
+}
+
+// The odds of Comparability.Sure.
+const (
+	sureFrom = 0.90
+	sureTo   = 0.95
+)
+
+// addOdds enters the odds of a problem.
+func (c *Comparability) addOdds(v *Versus) {
+	if math.IsNaN(v.Odds) {
+		return
+	}
+	c.Stated++
+	first, rule := 0.0, 0.5
+	if v.Measured < 1 {
+		first = 1
+	}
+	if v.Apart {
+		rule = math.Round(v.Odds)
+	}
+	c.Brier += (v.Odds - first) * (v.Odds - first)
+	c.BrierApart += (rule - first) * (rule - first)
+	if sure := max(v.Odds, 1-v.Odds); sureFrom <= sure && sure < sureTo {
+		c.Sure++
+		if (v.Odds > 0.5) == (v.Measured < 1) {
+			c.SureRight++
+		}
+	}
 }
 
 // ComparabilityOf sums up the problems of two devices.
 func ComparabilityOf(problems []Versus) Comparability {
 	c := Comparability{Count: len(problems)}
-	for _, v := range problems {
+	for i := range problems {
+		v := &problems[i]
+		c.addOdds(v)
 		if agree(v.Predicted, v.Measured) {
 			c.Within++
 		}
@@ -107,5 +151,7 @@ func ComparabilityOf(problems []Versus) Comparability {
 	}
 	c.Within /= float64(max(c.Count, 1))
 	c.Winner /= float64(max(c.Decided, 1))
+	c.SureRight /= float64(max(c.Sure, 1))
+	c.Brier, c.BrierApart = c.Brier/float64(max(c.Stated, 1)), c.BrierApart/float64(max(c.Stated, 1))
 	return c
 }

@@ -110,7 +110,7 @@ func TestCalibrateSingles(t *testing.T) {
 			Config: config(16, 0, 1), Bound: arch.BoundDRAM, Predicted: 1e-3, Measured: unit.Seconds(1e-3 * off),
 		}})
 	}
-	u := CalibrateSingles("f", "elsewhere", singles)
+	u := CalibrateSingles("f", "elsewhere", singles, GroupRanges([]Group{{Singles: singles}}, 0))
 	if u.Checked.Times != 200 || u.Checked.Sizes != 200 || u.Checked.DataSet != "elsewhere" || u.Sigma != 0 {
 		t.Fatalf("%+v", u)
 	}
@@ -124,12 +124,10 @@ func TestCalibrateSingles(t *testing.T) {
 	if held < 175 || held > 190 || u.MedianError < 0.15 || u.MedianError > 0.3 {
 		t.Errorf("the intervals hold %d of 200, and the median error is %.3f", held, u.MedianError)
 	}
-	// Many times of few weights say how far they are off, and give no intervals.
-	for i := range singles {
-		singles[i].Problem.K = 64 * (1 + i%(MinSizes-1))
-	}
-	few := CalibrateSingles("f", "elsewhere", singles)
-	if few.Ranges != nil || few.MedianError != u.MedianError || few.Checked.Times != 200 {
-		t.Errorf("%+v", few)
+	// Few times say how far they are off, and give no intervals.
+	few := singles[:minGroupTimes-1]
+	if u := CalibrateSingles("f", "elsewhere", few, GroupRanges([]Group{{Singles: few}}, 0.1)); u.Ranges != nil ||
+		u.MedianError == 0 || u.Checked.Times != len(few) {
+		t.Errorf("%+v", u)
 	}
 }

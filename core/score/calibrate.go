@@ -63,8 +63,11 @@ func ErrorRanges(evaluations []Evaluation) []arch.ErrorRange {
 	if c.Clusters() < MinSizes {
 		return nil
 	}
-	bands, used := c.Bands(1 - Level)
-	var ranges []arch.ErrorRange
+	return rangesOf(c.Bands(1 - Level))
+}
+
+// rangesOf returns the ranges of bands, by time and by bound.
+func rangesOf(bands []stats.Band, used []int) (ranges []arch.ErrorRange) {
 	add := func(b arch.Bound, time, group int) {
 		r := arch.ErrorRange{Bound: b, Low: math.Exp(bands[group].Low), High: math.Exp(bands[group].High)}
 		if time < len(timeEdges) {

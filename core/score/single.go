@@ -84,31 +84,21 @@ func SummariseSingles(singles []Single, counts func(*Single) bool) Ratios {
 	return Ratios{len(ratios), stats.Median(ratios), slices.Min(ratios), slices.Max(ratios)}
 }
 
-// CalibrateSingles finds the uncertainty of a model's times for a kernel family from problems with one measured time
-// each. Times of the same N and K have errors in common, as problems of the same weights: a band counts them together.
-// There are no ranges if fewer than MinSizes of them were measured. The caller sets Source.
-func CalibrateSingles(kernel, dataSet string, singles []Single) arch.Uncertainty {
-	type weights struct{ n, k int }
-	at := map[weights]int{}
-	each, together := make([]Evaluation, len(singles)), []Evaluation(nil)
+// CalibrateSingles returns the uncertainty of a model's times for a kernel family from problems with one measured time
+// each, with the ranges found on them. The caller sets Source.
+func CalibrateSingles(kernel, dataSet string, singles []Single, ranges []arch.ErrorRange) arch.Uncertainty {
+	each := make([]Evaluation, len(singles))
 	errors := make([]float64, len(singles))
 	for i := range singles {
 		s := &singles[i]
 		each[i] = Evaluation{Outcome: Outcome{Problem: s.Problem, Points: []Point{s.Point}}, Class: ClassOf(s.Problem)}
-		key := weights{s.Problem.N, s.Problem.K}
-		if _, ok := at[key]; !ok {
-			at[key] = len(together)
-			together = append(together, Evaluation{})
-		}
-		points := &together[at[key]].Points
-		*points = append(*points, s.Point)
 		errors[i] = math.Abs(s.Ratio() - 1)
 	}
-	u, ok := Calibrate(kernel, together)
-	if ok {
+	u := arch.Uncertainty{Kernel: kernel, Level: Level, Ranges: ranges, Checked: CheckedOn(dataSet, each),
+		MedianError: stats.Median(errors)}
+	if ranges != nil {
 		u.Widening = Widening(each)
 	}
-	u.Checked, u.MedianError = CheckedOn(dataSet, each), stats.Median(errors)
 	u.Checked.Times, u.Checked.Sizes = len(singles), sizes(singles)
 	return u
 }

@@ -84,8 +84,7 @@ func (c *Conformal) Clusters() int {
 // NeurIPS 2019; R. Dunn, L. Wasserman, A. Ramdas, "Distribution-free prediction sets for two-layer hierarchical
 // models", JASA 118 (2023) 2491–2502.
 func (c *Conformal) Bands(alpha float64) (bands []Band, used []int) {
-	const none = -1
-	bands, used = c.quantiles(alpha, none)
+	bands, used = c.Quantiles(alpha)
 	var outside []Weighted // Value is the score
 	for i, residuals := range c.clusters {
 		if len(residuals) == 0 {
@@ -105,6 +104,12 @@ func (c *Conformal) Bands(alpha float64) (bands []Band, used []int) {
 		bands[g] = Band{bands[g].Low - widening, bands[g].High + widening}
 	}
 	return bands, used
+}
+
+// Quantiles returns the bands of step 1 of Bands alone.
+func (c *Conformal) Quantiles(alpha float64) (bands []Band, used []int) {
+	const none = -1
+	return c.quantiles(alpha, none)
 }
 
 // Weighted is a value with its weight.

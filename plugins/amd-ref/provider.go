@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 	"github.com/origami-gemm/origami/plugins/library"
+	"github.com/origami-gemm/origami/plugins/library/checked"
 	libraryterms "github.com/origami-gemm/origami/plugins/library/terms"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
@@ -48,8 +49,12 @@ var overTensile = catalog.Model{
 		if err := setRelease(m, s); err != nil {
 			return nil, err
 		}
+		d := m.Describe()
 		if len(s.Changed) > 0 { // the times of another device were not checked
-			m.Describe().Uncertainty = nil
+			d.Uncertainty = nil
+		}
+		if !d.HasElsewhere(kernel.Name) { // today's release has that of the library
+			d.Uncertainty = append(d.Uncertainty, checked.Unchecked(kernel.Name))
 		}
 		return m, nil
 	},

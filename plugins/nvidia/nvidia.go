@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/release"
+	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/nvidia/calibration"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -88,7 +89,7 @@ func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 				if f := s.Sheet.Fitted; f != nil {
 					fitted = append(fitted, arch.Fitted{DataSet: f.DataSet, Kernel: f.Kernel, Problems: f.Problems})
 				}
-				return compared(m, fitted), nil
+				return anywhere(compared(m, fitted)), nil
 			},
 		}
 	}
@@ -103,7 +104,7 @@ func ladderOf(sm *gpu.SM) catalog.Model {
 				return nil, diag.Inputf("files of compiled or timed kernels do not say which axes of the family %s a kernel has",
 					sgemm.Family).Do("leave the files about kernels out")
 			}
-			return sgemm.New(gpu.NewDevice(sm, s.Sheet, s.Params)), nil
+			return anywhere(sgemm.New(gpu.NewDevice(sm, s.Sheet, s.Params))), nil
 		},
 	}
 }
@@ -142,6 +143,15 @@ func compared(opened arch.Architecture, fitted []arch.Fitted) arch.Architecture 
 	d.Fitted, d.Uncertainty = fitted, uncertaintyOf(d)
 	for i := range d.Uncertainty {
 		d.Fitted = withDataSet(d.Fitted, d.Uncertainty[i].Checked.DataSet, d.Uncertainty[i].Kernel)
+	}
+	return opened
+}
+
+// anywhere adds to a model of origami's the widest of all uncertainties, for what was never compared.
+func anywhere(opened arch.Architecture) arch.Architecture {
+	d := opened.Describe()
+	for _, kernel := range d.Kernels {
+		d.Uncertainty = append(d.Uncertainty, checked.Unchecked(kernel))
 	}
 	return opened
 }

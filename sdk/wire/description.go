@@ -96,6 +96,10 @@ func (c *check) checkUncertainty(u *arch.Uncertainty) {
 	c.atMost("a spread", u.PlanSigma, mostSpread)
 	c.atMost("a median error", u.MedianError, mostSpread)
 	c.atMost("a widening", u.Widening, mostWidening)
+	if !slices.Contains([]arch.Evidence{"", arch.EvidenceChecked, arch.EvidenceSister, arch.EvidenceUnchecked},
+		u.Evidence) {
+		c.fail("the evidence %q", u.Evidence)
+	}
 	if u.Widening > 0 && u.Widening < 1 {
 		c.fail("a widening of %v, below 1", u.Widening)
 	}

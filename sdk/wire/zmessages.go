@@ -225,6 +225,7 @@ func (c *check) decodeOptionValue(q *pb.OptionValue) (x arch.OptionValue) {
 func encodeUncertainty(x *arch.Uncertainty) *pb.Uncertainty {
 	return &pb.Uncertainty{
 		Kernel:      x.Kernel,
+		Evidence:    string(x.Evidence),
 		Level:       x.Level,
 		Ranges:      each(x.Ranges, encodeErrorRange),
 		Spread:      x.Sigma,
@@ -237,6 +238,7 @@ func encodeUncertainty(x *arch.Uncertainty) *pb.Uncertainty {
 
 func (c *check) decodeUncertainty(q *pb.Uncertainty) (x arch.Uncertainty) {
 	x.Kernel = c.named("uncertainty kernel", q.GetKernel())
+	x.Evidence = arch.Evidence(q.GetEvidence())
 	x.Level = c.positive("uncertainty level", q.GetLevel())
 	x.Ranges = all(q.GetRanges(), c.decodeErrorRange)
 	x.Sigma = c.amount("uncertainty sigma", q.GetSpread())

@@ -65,7 +65,7 @@ class Pick:
     cycles: float
     # cycles ÷ clock_hz
     seconds: float
-    # the low and the high end of the time, if the answer is validated
+    # the low and the high end of the time, unless the model states none
     interval_seconds: tuple | None
     axes: str
     # end

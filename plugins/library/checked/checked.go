@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -19,6 +20,12 @@ import (
 //
 //go:embed checked.jsonl.gz
 var zipped []byte
+
+// unchecked.jsonl is written by `make checked`: how far times of generations are from what is predicted without their
+// own fitted values.
+//
+//go:embed unchecked.jsonl
+var unchecked []byte
 
 type line struct {
 	Model, Scheme string
@@ -38,15 +45,35 @@ var lines = sync.OnceValue(func() []byte {
 	return all
 })
 
+// Unchecked returns the uncertainty of the times of a kernel family that nobody compared on the likes of a device.
+func Unchecked(kernel string) arch.Uncertainty {
+	var one arch.UncertaintyRecord
+	err := json.Unmarshal(unchecked, &one)
+	u, wrong := one.Uncertainty()
+	if err != nil || wrong != nil {
+		panic(fmt.Sprintf("unchecked.jsonl: %v, %v", err, wrong))
+	}
+	u.Kernel = kernel
+	return u
+}
+
 // Of returns the uncertainty of the times of a model of a device (arch@device), an entry for each type, for a scheme of
-// scales and a release of the library. Without scales and with one for a whole matrix are the same.
+// scales and a release of the library: of the device, then of its sisters, then of all. Without scales and with one for
+// a whole matrix are the same.
 func Of(device, model, scheme, release string) []arch.Uncertainty {
+	architecture, _, _ := strings.Cut(device, "@")
+	out := append(of(device, model, scheme, release), of(architecture, model, scheme, release)...)
+	return append(out, Unchecked(model))
+}
+
+// of returns what lines say of a device, or of the sisters of an architecture.
+func of(device, model, scheme, release string) []arch.Uncertainty {
 	plain := func(s string) bool { return s == "" || s == "none" || s == "tensor" }
 	var out []arch.Uncertainty
 	// Opening a model decodes the lines of its device alone, which takes a millisecond less.
-	of := fmt.Appendf(nil, `{"device":%q,`, device)
+	begin := fmt.Appendf(nil, `{"device":%q,`, device)
 	for text := range bytes.Lines(lines()) {
-		if !bytes.HasPrefix(text, of) {
+		if !bytes.HasPrefix(text, begin) {
 			continue
 		}
 		var one line

@@ -17,34 +17,35 @@ import (
 // likes of an entry.
 func Heading(a *ask.Ranking, e *ask.Entry) []string {
 	return append(DeviceLines(a.Arch), ModelLine(a.Arch, a.Kernel),
-		fmt.Sprintf("%-11s %s", "validated", Validated(a, e)))
+		fmt.Sprintf("%-11s %s", "evidence", Evidence(a, e)))
 }
 
-// Validated says whether the model was checked on the likes of an entry: "yes", "in part" (the sizes are others) or
-// "no", and why.
-func Validated(a *ask.Ranking, e *ask.Entry) string {
-	answer, outside := validated(a, e)
-	switch scope := a.Scope(e); {
-	case !a.Arch.HasUncertainty(a.Kernel):
-		return answer + ": " + outside
+// Evidence says what is known of the error of an entry's time: arch.Evidence, on what, and what is different here.
+func Evidence(a *ask.Ranking, e *ask.Entry) string {
+	scope, outside := a.Scope(e), strings.Join(a.Outside(e), "; ")
+	switch {
+	case !scope.Checked() && outside == "":
+		return EvidenceCell(a, e)
+	case !scope.Checked():
+		text := string(scope.Evidence)
+		if scope.Evidence == arch.EvidenceSister {
+			text += " (" + scope.Uncertainty.Source + ")"
+		}
+		return text + ": " + outside
 	case outside != "":
-		return answer + ", outside of what was checked: " + outside
+		return "checked " + CheckedOn(scope.Uncertainty) + "; outside of these: " + outside
 	default:
-		return fmt.Sprintf("%s, on %s", answer, SizesOf(&scope.Uncertainty.Checked))
+		return "checked " + CheckedOn(scope.Uncertainty)
 	}
 }
 
-// CheckedCell says in few words what predictions like that of an entry were checked on, and how the entry differs.
-func CheckedCell(a *ask.Ranking, e *ask.Entry) string {
-	u := a.Nearest(e)
-	if u == nil {
-		return NeverChecked
-	}
-	text := CheckedOn(u)
+// EvidenceCell is Evidence in few words.
+func EvidenceCell(a *ask.Ranking, e *ask.Entry) string {
+	word := string(a.Scope(e).Evidence)
 	if outside := a.Outside(e); len(outside) > 0 {
-		text += "; outside of these: " + strings.Join(outside, "; ")
+		return word + ": " + strings.Join(outside, "; ")
 	}
-	return text
+	return word
 }
 
 // Ways says how the other kernel families of the device run the problem, a line each: "library 180 µs (157-213 µs),
@@ -56,11 +57,7 @@ func Ways(a *ask.Ranking) (lines []string) {
 		if low, high, ok := way.Interval(e); ok {
 			line += " (" + digits.Span(low, high) + ")"
 		}
-		checked := CheckedCell(way, e)
-		if checked != NeverChecked {
-			checked = "checked " + checked
-		}
-		lines = append(lines, line+", "+e.Config.String()+", "+checked)
+		lines = append(lines, line+", "+e.Config.String()+", "+Evidence(way, e))
 	}
 	return lines
 }
@@ -83,9 +80,6 @@ func Advice(a *ask.Ranking) (lines []string) {
 	return lines
 }
 
-// NeverChecked says that a model states no error.
-const NeverChecked = "never checked"
-
 // CheckedOn says what an uncertainty was found on, and the median error there.
 func CheckedOn(u *arch.Uncertainty) string {
 	s := "on " + SizesOf(&u.Checked)
@@ -105,25 +99,6 @@ func SizesOf(c *arch.Checked) string {
 		s += fmt.Sprintf(" (%d times)", c.Times)
 	}
 	return s + " of " + c.DataSet
-}
-
-// ValidatedCell is Validated in few words.
-func ValidatedCell(a *ask.Ranking, e *ask.Entry) string {
-	answer, outside := validated(a, e)
-	if outside != "" {
-		answer += ": " + outside
-	}
-	return answer
-}
-
-func validated(a *ask.Ranking, e *ask.Entry) (answer, outside string) {
-	answer = "yes"
-	if scope := a.Scope(e); scope.Uncertainty == nil {
-		answer = "no"
-	} else if scope.Wide {
-		answer = "in part"
-	}
-	return answer, strings.Join(a.Outside(e), "; ")
 }
 
 // DeviceLines describes a device in one line. For a GPU of this machine a second line says where its numbers come from.

@@ -1,6 +1,7 @@
 package catalogcmd
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,13 +16,16 @@ import (
 func writeUncertainty(s *iostreams.Streams, u *arch.Uncertainty) {
 	section(s, fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, digits.Level(u.Level)),
 		ranges, u.Ranges)
-	table.Line(s, "sigma",
-		"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
-		u.Sigma, u.PlanSigma)
+	table.Line(s, "evidence", "%s", cmp.Or(u.Evidence, arch.EvidenceChecked))
+	if u.Sigma > 0 {
+		table.Line(s, "sigma",
+			"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
+			u.Sigma, u.PlanSigma)
+	}
 	if u.MedianError > 0 {
 		table.Line(s, "error", "%s at the median", digits.Percent(u.MedianError))
 	}
-	if len(u.Checked.Layouts) > 0 {
+	if u.Checked.Sizes > 0 {
 		table.Line(s, "found on", "%s", checkedText(&u.Checked))
 	}
 	if u.Widening > 0 {

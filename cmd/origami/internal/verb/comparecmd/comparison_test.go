@@ -138,24 +138,24 @@ func TestLaunchAndWork(t *testing.T) {
 	}
 }
 
-// What was checked stands beside how a prediction differs from it; without a difference it stands alone.
-func TestCheckedCells(t *testing.T) {
+// The grade of evidence stands beside what it rests on, or how a prediction differs from what was checked.
+func TestEvidenceCells(t *testing.T) {
 	p, other := gemm.New(256, 256, 256), gemm.New(256, 256, 256)
 	other.DType = gemm.BF16
 	inside, unlike, never := answered(p, 10, 1.1), answered(p, 10, 1.1), answered(p, 10, 0)
 	unlike.Problem = other
 	for want, a := range map[string]*ask.Ranking{
-		"on 7 published times of this device, median error 5.00 %":                         &inside,
-		"on 7 published times of this device, median error 5.00 %; outside of these: bf16": &unlike,
-		"never checked": &never,
+		"checked on 7 published times of this device, median error 5.00 %": &inside,
+		"unchecked: bf16": &unlike,
+		"unchecked: no times of this device were compared": &never,
 	} {
-		if got := table.CheckedCell(a, &a.Entries[0]); got != want {
+		if got := table.Evidence(a, &a.Entries[0]); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	c := &comparison{sides: contenders(1), rows: []ask.Contest{rowOf(inside), rowOf(unlike), rowOf(inside)}}
-	want := "on 7 published times of this device, median error 5.00 %; 2 of 3 problems are like these"
-	if got := c.checked(0); got != want {
+	want := "checked for 2 of 3, unchecked for 1 of 3"
+	if got := c.evidence(0); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 )
 
@@ -32,7 +33,7 @@ func (c *comparison) list(s *iostreams.Streams) {
 	}
 }
 
-var aboutHeader = []string{"side", "device", "units", "model", "family", "rung", "timing", "checked"}
+var aboutHeader = []string{"side", "device", "units", "model", "family", "rung", "timing", "evidence"}
 
 // about says who answers.
 func (c *comparison) about() (rows [][]string) {
@@ -48,35 +49,31 @@ func (c *comparison) about() (rows [][]string) {
 			model += ", ranks only"
 		}
 		rows = append(rows, []string{s.Called(), s.ID(), fmt.Sprintf("%d %ss at %s", d.Units, d.UnitName, d.Clock), model,
-			s.Kernel, string(d.Rung), d.Timing, c.checked(i)})
+			s.Kernel, string(d.Rung), d.Timing, c.evidence(i)})
 	}
 	return rows
 }
 
-// checked says what the predictions of a side were checked on: that of most problems, and how many of them are inside.
-func (c *comparison) checked(i int) string {
-	count, most, inside := map[string]int{}, "", 0
+// evidence counts what is known of the errors of a side's times, the best first: "checked, sister for 2 of 7 problems".
+func (c *comparison) evidence(i int) string {
+	count, answers := map[arch.Evidence]int{}, 0
 	for j := range c.rows {
-		a, e := c.rows[j].Best(i)
-		if a == nil || a.Nearest(e) == nil {
-			continue
-		}
-		text := table.CheckedOn(a.Nearest(e))
-		if count[text]++; count[text] > count[most] {
-			most = text
-		}
-		if a.Scope(e).Uncertainty != nil {
-			inside++
+		if a, e := c.rows[j].Best(i); a != nil {
+			count[a.Scope(e).Evidence]++
+			answers++
 		}
 	}
-	switch {
-	case most == "":
-		return table.NeverChecked
-	case inside == len(c.rows):
-		return most
-	default:
-		return fmt.Sprintf("%s; %d of %s are like these", most, inside, digits.Plural(len(c.rows), "problem", "problems"))
+	var words []string
+	for _, grade := range []arch.Evidence{arch.EvidenceChecked, arch.EvidenceSister, arch.EvidenceUnchecked} {
+		switch n := count[grade]; n {
+		case 0:
+		case answers:
+			words = append(words, string(grade))
+		default:
+			words = append(words, fmt.Sprintf("%s for %d of %d", grade, n, answers))
+		}
 	}
+	return strings.Join(words, ", ")
 }
 
 // table has a row per problem: the time of each side, and its ratio to the first unless there is no room for it.
@@ -104,10 +101,7 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 		}
 		fastest, lead := absent, absent
 		if f := r.Fastest(); f != nil {
-			fastest, lead = c.sides[f.Entry].Called(), fmt.Sprintf("%.3f", f.Lead)
-			if !f.Clear {
-				fastest += table.Doubt
-			}
+			fastest, lead = c.sides[f.Entry].Called()+oddsOf(f), fmt.Sprintf("%.3f", f.Lead)
 		}
 		rows = append(rows, append(row, fastest, lead))
 	}
@@ -188,19 +182,20 @@ func orAbsent(text string) string {
 
 // allNotes are the notes of all problems, each once.
 func (c *comparison) allNotes() (notes []string) {
-	doubt := false
+	sure := false
 	for j := range c.rows {
 		r := &c.rows[j]
 		f := r.Fastest()
-		doubt = doubt || f != nil && !f.Clear
+		sure = sure || f != nil && f.Odds != nil
 		for _, note := range c.notes(r) {
-			if !slices.Contains(notes, note) && !strings.HasPrefix(note, "no interval") {
+			if !slices.Contains(notes, note) {
 				notes = append(notes, note)
 			}
 		}
 	}
-	if doubt {
-		notes = append(notes, "? marks a fastest side that no interval shows to be: they overlap, or a side has none")
+	if sure {
+		notes = append(notes, "beside the fastest side stands the probability, by the intervals, that it is faster than "+
+			"the next")
 	}
 	return notes
 }

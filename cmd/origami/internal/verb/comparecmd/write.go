@@ -80,7 +80,7 @@ func (c *comparison) card(s *iostreams.Streams, r *ask.Contest) {
 		g.shares()
 	}
 	table.WriteSideBySide(s, header, g.rows, g.headings...)
-	for _, note := range c.notes(r) {
+	for _, note := range append(c.notes(r), odds(r)...) {
 		table.Lines(s, "note: "+note)
 	}
 }
@@ -124,7 +124,7 @@ func (c *comparison) identity(g *grid) {
 		}
 		return strings.Join(words, ", ")
 	})
-	g.add("checked", func(_ int, a *ask.Ranking, e *ask.Entry) string { return table.CheckedCell(a, e) })
+	g.add("evidence", func(_ int, a *ask.Ranking, e *ask.Entry) string { return table.Evidence(a, e) })
 	g.add("pick", func(_ int, _ *ask.Ranking, e *ask.Entry) string { return e.Config.String() })
 }
 
@@ -148,14 +148,10 @@ func (c *comparison) times(g *grid) {
 	})
 	fastest := g.r.Fastest()
 	g.add(table.FastestColumn, func(i int, _ *ask.Ranking, _ *ask.Entry) string {
-		switch {
-		case fastest == nil || i != fastest.Entry:
+		if fastest == nil || i != fastest.Entry {
 			return ""
-		case fastest.Clear:
-			return fmt.Sprintf("lead %.3f", fastest.Lead)
-		default:
-			return fmt.Sprintf("lead %.3f%s", fastest.Lead, table.Doubt)
 		}
+		return fmt.Sprintf("lead %.3f", fastest.Lead) + oddsOf(fastest)
 	})
 	g.add("launch cost", func(i int, a *ask.Ranking, _ *ask.Entry) string {
 		switch t := g.r.Launch(i); {
@@ -257,6 +253,25 @@ func work(v *ask.Number) string {
 	return unit.SI(float64(*v), "FLOP")
 }
 
+// oddsOf says how sure it is that the fastest side is: ", 97 % sure", or that nobody knows.
+func oddsOf(f *ask.Fastest) string {
+	if f.Odds == nil {
+		return table.Doubt
+	}
+	return ", " + percent(*f.Odds)
+}
+
+// percent writes a probability. None is certain.
+func percent(p ask.Number) string {
+	if p > mostSure {
+		return fmt.Sprintf("over %.0f %%", 100*mostSure)
+	}
+	return fmt.Sprintf("%.0f %%", 100*p)
+}
+
+// mostSure is the largest probability that is written: of so few sources, none is known better.
+const mostSure = 0.99
+
 // notes says what a reader has to know before comparing the columns of a problem.
 func (c *comparison) notes(r *ask.Contest) (notes []string) {
 	var ranking, with, without, models []string
@@ -296,8 +311,21 @@ func (c *comparison) notes(r *ask.Contest) (notes []string) {
 		notes = append(notes, fmt.Sprintf("the time to launch a kernel is in the times of %s and not in those of %s",
 			strings.Join(with, ", "), strings.Join(without, ", ")))
 	}
-	if f := r.Fastest(); f != nil && !f.Clear {
-		notes = append(notes, "no interval shows which side is fastest: they overlap, or a side has none")
-	}
 	return notes
+}
+
+// odds says how sure it is that the fastest side is faster than each other. It is empty without intervals.
+func odds(r *ask.Contest) (note []string) {
+	f := r.Fastest()
+	if f == nil || f.Odds == nil {
+		return nil
+	}
+	var against []string
+	for i := range r.Sides {
+		if odds := r.Odds(f.Entry, i); odds != nil && i != f.Entry {
+			against = append(against, fmt.Sprintf("%s: %s", r.Sides[i].Label(), percent(*odds)))
+		}
+	}
+	return []string{fmt.Sprintf("by the intervals, %s is faster than %s", r.Sides[f.Entry].Label(),
+		strings.Join(against, ", "))}
 }

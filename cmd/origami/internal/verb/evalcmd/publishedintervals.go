@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,8 +12,10 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
 // publishedIntervals is a line of `eval --published --intervals`: how far a model's times are from the published ones
@@ -37,38 +40,139 @@ func (o *publishedOutcome) writeIntervals(ctx context.Context, s *iostreams.Stre
 	lines := o.intervals()
 	done, stop := table.Work(s, "finding intervals", len(lines))
 	defer stop()
-	for _, line := range lines {
+	sources, devices := leftOut(lines)
+	for _, line := range append(lines, sisters(lines, devices.Widening)...) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		singles := make([]score.Single, len(line.times))
-		var sources []string
-		either := false
-		for i, t := range line.times {
-			singles[i] = score.Single{Problem: t.problem, Point: t.point()}
-			if !slices.Contains(sources, t.Source.ID) {
-				sources = append(sources, t.Source.ID)
-			}
-			either = either || t.EitherB()
+		if line.Uncertainty.Evidence == "" {
+			line.Uncertainty = line.checked(o.kernel, &sources)
+			done(1)
 		}
-		slices.Sort(sources)
-		u := score.CalibrateSingles(o.kernel, "published times: "+strings.Join(sources, ", "), singles)
-		u.Source = fmt.Sprintf("origami eval --published --intervals over %d published times", len(singles))
-		if line.has16() {
-			u.Checked.Layouts = withLayouts(u.Checked.Layouts, other16)
-			u.Source += "; fp16 and bf16, which cost the same, count together"
-		}
-		if either {
-			u.Checked.Layouts = withLayouts(u.Checked.Layouts, otherB)
-			u.Source += "; B along N counts as checked like B along K, which cuBLAS takes as fast"
-		}
-		line.Model, line.Uncertainty = o.models[0], u.Record()
+		line.Model, line.Uncertainty.Kernel = o.models[0], o.kernel
 		if err := table.JSONLine(s, line); err != nil {
 			return err
 		}
-		done(1)
 	}
 	return nil
+}
+
+// leftOut finds how ranges hold for other sources of a device, and for other devices of an architecture. Another device
+// is mostly timed by another source too, so its ranges are widened for both.
+func leftOut(lines []*publishedIntervals) (sources, devices score.Ungrouped) {
+	sources = score.LeaveGroupsOut(groupsOf(lines, (*publishedIntervals).bySource))
+	devices = score.LeaveGroupsOut(groupsOf(lines, (*publishedIntervals).byDevice))
+	devices.Hold(sources.Widening + devices.Widening)
+	return sources, devices
+}
+
+// checked finds the uncertainty of the times of a line. Its ranges are those of its sources, widened as another source
+// needs it.
+func (l *publishedIntervals) checked(kernel string, sources *score.Ungrouped) arch.UncertaintyRecord {
+	groups := l.bySource()
+	var names []string
+	var singles []score.Single
+	either := false
+	for i := range groups {
+		names, singles = append(names, groups[i].Name), append(singles, groups[i].Singles...)
+	}
+	for _, t := range l.times {
+		either = either || t.EitherB()
+	}
+	u := score.CalibrateSingles(kernel, "published times: "+strings.Join(names, ", "), singles,
+		score.GroupRanges(groups, sources.Widening))
+	u.Source = fmt.Sprintf("origami eval --published --intervals over %s",
+		digits.Plural(len(singles), "published time", "published times"))
+	if l.has16() {
+		u.Checked.Layouts = withLayouts(u.Checked.Layouts, other16)
+		u.Source += "; fp16 and bf16, which cost the same, count together"
+	}
+	if either {
+		u.Checked.Layouts = withLayouts(u.Checked.Layouts, otherB)
+		u.Source += "; B along N counts as checked like B along K, which cuBLAS takes as fast"
+	}
+	return u.Record()
+}
+
+// sisters are lines of what the devices of an architecture say of another one, in types and a scheme of scales.
+func sisters(lines []*publishedIntervals, widening float64) (out []*publishedIntervals) {
+	byPart := map[string][]score.Group{}
+	first := map[string]*publishedIntervals{}
+	for _, l := range lines {
+		g := l.byDevice()[0]
+		byPart[g.Part] = append(byPart[g.Part], g)
+		if first[g.Part] == nil {
+			first[g.Part] = l
+		}
+	}
+	for _, part := range slices.Sorted(maps.Keys(byPart)) {
+		u := arch.Uncertainty{
+			Level: score.Level, Evidence: arch.EvidenceSister, Ranges: score.GroupRanges(byPart[part], widening),
+		}
+		if u.Ranges == nil {
+			continue
+		}
+		var names []string
+		for _, g := range byPart[part] {
+			for i := range g.Singles {
+				u.Checked.Add(&g.Singles[i].Problem, 1)
+			}
+			if !slices.Contains(names, g.Name) {
+				names = append(names, g.Name)
+			}
+		}
+		l := first[part]
+		u.Checked = arch.Checked{Layouts: u.Checked.Layouts}
+		if l.has16() {
+			u.Checked.Layouts = withLayouts(u.Checked.Layouts, other16)
+		}
+		u.Source = "published times of " + strings.Join(names, ", ")
+		architecture, _, _ := strings.Cut(l.Device, "@")
+		out = append(out, &publishedIntervals{Device: architecture, DTypes: l.DTypes, Scheme: plain(l.Scheme),
+			Releases: []string{"current", "early"}, Uncertainty: u.Record()})
+	}
+	return out
+}
+
+// groupsOf are the groups of all lines.
+func groupsOf(lines []*publishedIntervals, groups func(*publishedIntervals) []score.Group) (all []score.Group) {
+	for _, l := range lines {
+		all = append(all, groups(l)...)
+	}
+	return all
+}
+
+// bySource are the times of each source, which say something of another source.
+func (l *publishedIntervals) bySource() (groups []score.Group) {
+	part := fmt.Sprint(l.Device, l.DTypes, plain(l.Scheme), l.Releases)
+	for _, t := range l.times {
+		at := slices.IndexFunc(groups, func(g score.Group) bool { return g.Name == t.Source.ID })
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, score.Group{Name: t.Source.ID, Part: part})
+		}
+		groups[at].Singles = append(groups[at].Singles, score.Single{Problem: t.problem, Point: t.point()})
+	}
+	slices.SortFunc(groups, func(a, b score.Group) int { return cmp.Compare(a.Name, b.Name) })
+	return groups
+}
+
+// byDevice is one group of all times, which say something of another device of the architecture.
+func (l *publishedIntervals) byDevice() []score.Group {
+	architecture, _, _ := strings.Cut(l.Device, "@")
+	g := score.Group{Name: l.Device, Part: fmt.Sprint(architecture, l.DTypes, plain(l.Scheme))}
+	for _, t := range l.times {
+		g.Singles = append(g.Singles, score.Single{Problem: t.problem, Point: t.point()})
+	}
+	return []score.Group{g}
+}
+
+// plain is a scheme of scales, with one word for those that cost nothing.
+func plain(scheme string) string {
+	if scheme == published.NoScheme {
+		return published.TensorScheme
+	}
+	return scheme
 }
 
 // has16 reports whether an operand or a result has 16 bits.

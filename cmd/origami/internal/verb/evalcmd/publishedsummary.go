@@ -2,6 +2,7 @@ package evalcmd
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/score"
@@ -161,6 +162,7 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, publishedPair) {
 				v := score.Versus{
 					Predicted: float64(a.Prediction.Time / b.Prediction.Time), Measured: float64(a.Median / b.Median),
 				}
+				v.Odds, v.Apart = o.odds(a, b)
 				key := pairedDevices{a.Device, b.Device, a.DType, a.Scheme}
 				by[key], all = append(by[key], v), append(all, v)
 			}
@@ -175,6 +177,23 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, publishedPair) {
 			cmp.Compare(a.scheme, b.scheme))
 	})
 	return out, publishedPair{Comparability: score.ComparabilityOf(all)}
+}
+
+// odds returns the probability that the first of two times is the shorter one, and whether their intervals do not
+// touch.
+// It is NaN without intervals.
+func (o *publishedOutcome) odds(a, b *publishedTime) (odds float64, apart bool) {
+	low, high, ok := o.interval(a)
+	from, to, also := o.interval(b)
+	if !ok || !also {
+		return math.NaN(), false
+	}
+	return score.Odds(float64(low), float64(high), float64(from), float64(to), score.Level), high < from || to < low
+}
+
+// interval returns the interval of a predicted time.
+func (o *publishedOutcome) interval(t *publishedTime) (low, high unit.Seconds, ok bool) {
+	return t.model.Scope(o.kernel, &t.problem, t.Config.SplitK).Interval(t.Bound, t.Prediction.Time)
 }
 
 // onePerDevice sorts times of one shape by device and keeps one of each, one of a model or of layers, or else a cold

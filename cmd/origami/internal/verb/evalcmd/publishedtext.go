@@ -102,6 +102,11 @@ var comparability = table.Columns[publishedPair]{
 		digits.Percent),
 	table.Col("decided||over 1.1", func(p *publishedPair) int { return p.Decided }),
 	table.Opt("winner||right winner", (*publishedPair).winner, digits.Percent).Or(none),
+	table.Col("sure||90–95 % sure", func(p *publishedPair) int { return p.Sure }),
+	table.Opt("sure_right||of these right", func(p *publishedPair) float64 { return unless(p.Sure, p.SureRight) },
+		digits.Percent).Or(none),
+	table.Opt("brier||-", func(p *publishedPair) float64 { return unless(p.Stated, p.Brier) }),
+	table.Opt("brier_apart||-", func(p *publishedPair) float64 { return unless(p.Stated, p.BrierApart) }),
 }
 
 var pairColumns = append(table.Columns[publishedPair]{

@@ -150,8 +150,8 @@ func (w *selectWriter) table() {
 		rateColumn,
 		table.Text("of peak", func(r *row) string { return peakShare(r.Ranking, r.Entry) }),
 		boundColumn,
-		table.Text("validated", func(r *row) string { return table.ValidatedCell(r.Ranking, r.Entry) }).If(some),
-	}.Write(w.s, table.Table, w.rows, "validated", "of peak", "rate", "bound")
+		table.Text("evidence", func(r *row) string { return table.EvidenceCell(r.Ranking, r.Entry) }).If(some),
+	}.Write(w.s, table.Table, w.rows, "evidence", "of peak", "rate", "bound")
 	w.begun, w.rows = true, w.rows[:0]
 }
 

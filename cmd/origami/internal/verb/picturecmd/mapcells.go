@@ -76,7 +76,7 @@ func predicted(
 			if x.Arch.RanksOnly {
 				seconds = math.NaN()
 			}
-			validated := x.Scope(e).Uncertainty != nil && len(x.Outside(e)) == 0
+			validated := x.Scope(e).Checked() && len(x.Outside(e)) == 0
 			cells = append(cells, cell{problem: x.Problem, best: chosen(&x.Problem, e.Config, seconds), regret: math.NaN(),
 				validated: validated})
 		}
@@ -108,7 +108,7 @@ func measured(ctx context.Context, a arch.Architecture, data *dataset.Dataset, b
 		if x.Err == nil {
 			pick := chosen(&p, x.Entries[0].Config, times[x.Entries[0].Config])
 			c.pick, c.regret = &pick, pick.seconds/c.best.seconds-1
-			c.validated = x.Scope(&x.Entries[0]).Uncertainty != nil && len(x.Outside(&x.Entries[0])) == 0
+			c.validated = x.Scope(&x.Entries[0]).Checked() && len(x.Outside(&x.Entries[0])) == 0
 		}
 		cells = append(cells, c)
 	}

@@ -80,7 +80,7 @@ func facts(to *report.Section, a *ask.Ranking) {
 		report.Fact{Label: "Rate", Value: table.RateCell(a, best)},
 		report.Fact{Label: "Expected regret", Value: regret},
 		report.Fact{Label: "Model", Value: fmt.Sprintf("%s, kernel family %s, rung %s", a.Arch.Model, a.Kernel, a.Arch.Rung)},
-		report.Fact{Label: "Checked", Value: table.Validated(a, best)},
+		report.Fact{Label: "Evidence", Value: table.Evidence(a, best)},
 		report.Fact{Label: "Candidates", Value: table.CandidateCounts(a.Feasible, a.Rejected)},
 	)
 	to.Text("Why: " + a.Why(best) + ".")

@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -156,12 +157,12 @@ func known(v float64, write func(float64) string) string {
 // checked lists what the times of a model were checked on.
 func checked(s *subject) (lines []string) {
 	for i := range s.Describe().Uncertainty {
-		if u := &s.Describe().Uncertainty[i]; u.Kernel == s.Kernel {
+		if u := &s.Describe().Uncertainty[i]; u.Kernel == s.Kernel && len(u.Checked.Layouts) > 0 {
 			lines = append(lines, table.CheckedOn(u))
 		}
 	}
 	if len(lines) == 0 {
-		return []string{table.NeverChecked}
+		return []string{string(arch.EvidenceUnchecked)}
 	}
 	return lines
 }

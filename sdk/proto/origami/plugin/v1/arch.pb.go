@@ -1983,7 +1983,10 @@ type Uncertainty struct {
 	// The factor by which the widest range grows for sizes outside of checked. 0 is unknown. Since API 1.3.0.
 	Widening float64 `protobuf:"fixed64,8,opt,name=widening,proto3" json:"widening,omitempty"`
 	// The median of |predicted / measured - 1| of the fastest kernels. 0 is unknown. Since API 1.3.0.
-	MedianError   float64 `protobuf:"fixed64,9,opt,name=median_error,json=medianError,proto3" json:"median_error,omitempty"`
+	MedianError float64 `protobuf:"fixed64,9,opt,name=median_error,json=medianError,proto3" json:"median_error,omitempty"`
+	// Whose times they are: of the device (empty), of a "sister", or of other generations ("unchecked"). Of the last two,
+	// the ranges hold for the types of checked.layouts, for all without any. Since API 1.3.0.
+	Evidence      string `protobuf:"bytes,10,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2079,6 +2082,13 @@ func (x *Uncertainty) GetMedianError() float64 {
 		return x.MedianError
 	}
 	return 0
+}
+
+func (x *Uncertainty) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
+	}
+	return ""
 }
 
 // Checked is the part of all problems and kernels that times were compared with measured times on.
@@ -5533,7 +5543,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06pastes\x18\b \x03(\tR\x06pastes\"}\n" +
 	"\x05Types\x12:\n" +
 	"\boperands\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\boperands\x128\n" +
-	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\xb8\x02\n" +
+	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\xd4\x02\n" +
 	"\vUncertainty\x12\x16\n" +
 	"\x06kernel\x18\x01 \x01(\tR\x06kernel\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x01R\x05level\x125\n" +
@@ -5544,7 +5554,9 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"planSpread\x124\n" +
 	"\achecked\x18\a \x01(\v2\x1a.origami.plugin.v1.CheckedR\achecked\x12\x1a\n" +
 	"\bwidening\x18\b \x01(\x01R\bwidening\x12!\n" +
-	"\fmedian_error\x18\t \x01(\x01R\vmedianError\"\xc4\x03\n" +
+	"\fmedian_error\x18\t \x01(\x01R\vmedianError\x12\x1a\n" +
+	"\bevidence\x18\n" +
+	" \x01(\tR\bevidence\"\xc4\x03\n" +
 	"\aChecked\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x12\x14\n" +
 	"\x05sizes\x18\x02 \x01(\x03R\x05sizes\x123\n" +

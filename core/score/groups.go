@@ -1,0 +1,156 @@
+package score
+
+import (
+	"math"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/stats"
+)
+
+// Group is times that have errors in common: of one source, one device or one generation of GPUs. Groups of one Part,
+// as a device or an architecture in a type, say something of each other.
+type Group struct {
+	Name, Part string
+	Singles    []Single
+}
+
+// LeftOut is how the ranges of the other groups of its part do on a group.
+type LeftOut struct {
+	Name, Part string
+	Times      int
+	// Held is the share of its times in the ranges, Width the median of high ÷ low.
+	Held, Width float64
+	// Error is the median of |predicted ÷ measured − 1|.
+	Error float64
+
+	points []heldPoint
+}
+
+type heldPoint struct {
+	outside, width float64 // logs
+	layer          Layer
+}
+
+// Ungrouped are the results of leaving out each group in turn.
+type Ungrouped struct {
+	// Widening is the log by which ranges grow at both ends to hold the share Level of the times of a group that they were
+	// not found on. A group counts as its number of sizes, at most groupSizes: more tell nothing new of a next group.
+	Widening float64
+	// Held is the share of the times so held, each group with the same weight; Width the median of high ÷ low.
+	Held, Width float64
+	Left        []LeftOut
+	// Layers is the share of the times that are held of each class of layers, NaN without any.
+	Layers [numLayers]float64
+}
+
+const (
+	groupSizes = 20
+	// minLeftOut is the least number of times of a group that is left out.
+	minLeftOut = 3
+)
+
+// LeaveGroupsOut finds by how much ranges have to grow to hold for another group of their part.
+func LeaveGroupsOut(groups []Group) Ungrouped {
+	parts := map[string][]Group{}
+	for _, g := range groups {
+		parts[g.Part] = append(parts[g.Part], g)
+	}
+	var f Ungrouped
+	var outside []stats.Weighted
+	total := 0.0
+	for i := range groups {
+		g := &groups[i]
+		var others []Group
+		for _, o := range parts[g.Part] {
+			if o.Name != g.Name {
+				others = append(others, o)
+			}
+		}
+		if len(others) == 0 || len(g.Singles) < minLeftOut {
+			continue
+		}
+		u := arch.Uncertainty{Ranges: GroupRanges(others, 0)}
+		if u.Ranges == nil {
+			continue
+		}
+		left := LeftOut{Name: g.Name, Part: g.Part, Times: len(g.Singles)}
+		weight := float64(min(sizes(g.Singles), groupSizes))
+		errors := make([]float64, len(g.Singles))
+		for j := range g.Singles {
+			s := &g.Singles[j]
+			errors[j] = math.Abs(s.Ratio() - 1)
+			low, high, _ := u.Interval(s.Bound, s.Predicted)
+			p := heldPoint{max(math.Log(float64(low/s.Measured)), math.Log(float64(s.Measured/high))),
+				math.Log(float64(high / low)), LayerOf(s.Problem)}
+			left.points = append(left.points, p)
+			outside = append(outside, stats.Weighted{Value: p.outside, Weight: weight / float64(len(g.Singles))})
+		}
+		left.Error = stats.Median(errors)
+		total += weight
+		f.Left = append(f.Left, left)
+	}
+	f.Widening = stats.UpperQuantile(outside, Level*total)
+	f.Hold(f.Widening)
+	return f
+}
+
+// Hold counts what the ranges hold with another widening.
+func (f *Ungrouped) Hold(widening float64) {
+	f.Widening, f.Held = widening, 0
+	var widths []float64
+	var held, of [numLayers]float64
+	for i := range f.Left {
+		left := &f.Left[i]
+		left.Held = 0
+		var own []float64
+		for _, p := range left.points {
+			own = append(own, math.Exp(p.width+2*f.Widening))
+			of[p.layer]++
+			if p.outside <= f.Widening {
+				held[p.layer]++
+				left.Held++
+			}
+		}
+		left.Held /= float64(left.Times)
+		left.Width = stats.Median(own)
+		f.Held += left.Held / float64(len(f.Left))
+		widths = append(widths, own...)
+	}
+	f.Width = stats.Median(widths)
+	for l := range of {
+		f.Layers[l] = held[l] / of[l]
+	}
+}
+
+// GroupRanges finds the ranges of measured ÷ predicted time from groups, and widens them
+// at both ends. Times of the same N and K of a group count as one. There are none with fewer than minGroupTimes times.
+func GroupRanges(groups []Group, widening float64) []arch.ErrorRange {
+	type weights struct{ group, n, k int }
+	at := map[weights]int{}
+	var clusters [][]stats.Residual
+	times := 0
+	for g := range groups {
+		for i := range groups[g].Singles {
+			s := &groups[g].Singles[i]
+			key := weights{g, s.Problem.N, s.Problem.K}
+			if _, ok := at[key]; !ok {
+				at[key] = len(clusters)
+				clusters = append(clusters, nil)
+			}
+			c := &clusters[at[key]]
+			*c = append(*c, stats.Residual{Value: math.Log(1 / s.Ratio()), Kind: kindOf(s.Bound, s.Predicted)})
+			times++
+		}
+	}
+	if times < minGroupTimes {
+		return nil
+	}
+	bands, used := stats.NewConformal(clusters, kindGroups(), minGroupSizes).Quantiles(1 - Level)
+	for i := range bands {
+		bands[i] = stats.Band{Low: bands[i].Low - widening, High: bands[i].High + widening}
+	}
+	return rangesOf(bands, used)
+}
+
+// minGroupTimes is the least number of times that ranges are found on. The widening stands for what so few do not show.
+const minGroupTimes = 20

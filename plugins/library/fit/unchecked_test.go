@@ -1,0 +1,101 @@
+//go:build !race
+
+package fit_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/library/published"
+	"github.com/origami-gemm/origami/plugins/library/terms"
+)
+
+var updateUnchecked = flag.Bool("update-unchecked", false, "write plugins/library/checked/unchecked.jsonl")
+
+const uncheckedFile = "../checked/unchecked.jsonl"
+
+// uncheckedSample is the number of times of a series from which the widths of unchecked predictions are found. Few are
+// enough: generations differ, not shapes.
+const uncheckedSample = 60
+
+// The shipped widths of predictions for devices of which no times are known are those that the generations with times
+// have if each is predicted without its own fitted values, as a generation without times is.
+func TestUnchecked(t *testing.T) {
+	fitted := terms.Fitted()
+	var groups []score.Group
+	missing := 0
+	for _, g := range terms.Generations() {
+		values := map[string]float64{}
+		others := maps.Clone(fitted)
+		maps.DeleteFunc(others, func(key string, _ map[string]float64) bool {
+			return key == string(g) || strings.HasPrefix(key, string(g)+" ")
+		})
+		for i := range terms.Quantities {
+			q := &terms.Quantities[i]
+			values[q.Name], _ = q.In(others, terms.Variant{Generation: g})
+		}
+		sample := read(t, g, func(x *published.Time) bool { return !doubtful(x) }, uncheckedSample)
+		byType := map[string]*score.Group{}
+		err := sample.Errors(t.Context(), values, func(x *published.Time, e float64) {
+			p, err := x.Problem()
+			if err != nil {
+				return
+			}
+			kind := p.DType.CostsLike().String()
+			if byType[kind] == nil {
+				byType[kind] = &score.Group{Name: string(g), Part: kind}
+			}
+			of := byType[kind]
+			of.Singles = append(of.Singles, score.Single{Problem: p, Point: score.Point{
+				Predicted: unit.Seconds(float64(x.Median) * math.Exp(e)), Measured: x.Median,
+			}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(byType) == 0 {
+			missing++
+		}
+		for _, kind := range slices.Sorted(maps.Keys(byType)) {
+			groups = append(groups, *byType[kind])
+		}
+	}
+	f := score.LeaveGroupsOut(groups)
+	for _, left := range f.Left {
+		t.Logf("%-20s %-5s %5d times, %3.0f %% held, median error %.0f %%", left.Name, left.Part, left.Times,
+			100*left.Held, 100*left.Error)
+	}
+	t.Logf("widening %.3f, %.1f %% held, median high ÷ low %.2f", f.Widening, 100*f.Held, f.Width)
+	if f.Held < 0.8 {
+		t.Errorf("%.1f %% of the times of a generation that is left out are held, want 80 %%", 100*f.Held)
+	}
+	u := arch.Uncertainty{
+		Level: score.Level, Evidence: arch.EvidenceUnchecked, Ranges: score.GroupRanges(groups, f.Widening),
+		Source: fmt.Sprintf("published times of %d generations, each predicted without its own fitted values; of those "+
+			"left out the ranges hold %.0f %%", len(terms.Generations())-missing, 100*f.Held),
+	}
+	text, err := json.Marshal(u.Record())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text = append(text, '\n'); *updateUnchecked {
+		if err := os.WriteFile(uncheckedFile, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shipped, err := os.ReadFile(uncheckedFile)
+	if err != nil || !bytes.Equal(shipped, text) {
+		t.Errorf("%s is not what the fitted values give (%v): make checked", uncheckedFile, err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -34,6 +35,11 @@ type Advice struct {
 
 // leastGain is the least gain of an advice. Less is within the error of predictions: docs/evaluating.md.
 const leastGain = 1.1
+
+// leastOdds is the least probability that a change saves time. With wide intervals, such as those of unaligned rows, a
+// small gain is no advice. Of 39 that were followed on an H100, those below it lost up to 7 %:
+// docs/experiments/advice-on-h100.
+const leastOdds = 0.75
 
 // Rules that are compared with each other.
 const (
@@ -115,18 +121,29 @@ func (c *Contender) Advise(ctx context.Context, a *Ranking, e *Entry, q Question
 	}
 	checked := len(a.Outside(e)) == 0
 	for i, change := range changes {
-		if leads(checked && !change.fuses, &picks[i]) { // no model was checked on epilogues
+		// No model was checked on epilogues, and the kernel is the same.
+		if change.fuses && picks[i].Err == nil || leads(a, e, checked, &picks[i], change.work) {
 			change.made(now, &picks[i], &picks[len(changes)])
 		}
 	}
-	a.Advice = append(best(changes), families(a, now, checked)...)
+	a.Advice = append(best(changes), families(a, e, checked)...)
 	slices.SortStableFunc(a.Advice, func(x, y Advice) int { return cmp.Compare(y.Gain, x.Gain) })
 	return nil
 }
 
-// leads reports whether a pick may be advised: it does not lead from what a model was checked on to what it was not.
-func leads(checked bool, to *Ranking) bool {
-	return to.Err == nil && (!checked || len(to.Outside(&to.Entries[0])) == 0)
+// leads reports whether a pick may be advised: it does not lead from what a model was checked on to what it was not,
+// and is likely to save time. work is that of the pick's product ÷ now, 0 for 1.
+func leads(a *Ranking, e *Entry, checked bool, to *Ranking, work float64) bool {
+	if to.Err != nil || checked && len(to.Outside(&to.Entries[0])) > 0 {
+		return false
+	}
+	low, high, ok := to.Interval(&to.Entries[0])
+	from, until, also := a.Interval(e)
+	if !ok || !also {
+		return true
+	}
+	more := cmp.Or(work, 1)
+	return score.Odds(float64(low)/more, float64(high)/more, float64(from), float64(until), score.Level) >= leastOdds
 }
 
 // best returns the change of each rule that gains most, if it is worth it.
@@ -293,12 +310,13 @@ func least(p gemm.Problem) gemm.Problem {
 }
 
 // families are the other kernel families of the device that are faster.
-func families(a *Ranking, now unit.Seconds, checked bool) (list []Advice) {
+func families(a *Ranking, e *Entry, checked bool) (list []Advice) {
+	now := a.Seconds(e)
 	for _, way := range a.Ways {
-		e := &way.Entries[0]
-		if t := way.Seconds(e); leads(checked, way) && float64(now/t) >= leastGain {
+		pick := &way.Entries[0]
+		if t := way.Seconds(pick); float64(now/t) >= leastGain && leads(a, e, checked, way, 1) {
 			list = append(list, Advice{Rule: "family", Do: "use the kernel family " + way.Kernel, Gain: float64(now / t),
-				Seconds: float64(t), Problem: way.Problem.Record(), Kernel: way.Kernel, Config: e.Config})
+				Seconds: float64(t), Problem: way.Problem.Record(), Kernel: way.Kernel, Config: pick.Config})
 			break // the first is the fastest
 		}
 	}

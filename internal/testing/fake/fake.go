@@ -141,8 +141,8 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 		Order:   arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Options: []arch.OptionValue{{Key: "salt", Value: salt}},
 		Uncertainty: []arch.Uncertainty{{
-			Kernel: "one", Evidence: arch.EvidenceChecked, Level: 0.9, Sigma: 0.05, PlanSigma: 0.07, MedianError: 0.06, Source: "nothing",
-			Widening: 1.5, Checked: arch.Checked{
+			Kernel: "one", Evidence: arch.EvidenceChecked, Level: 0.9, Sigma: 0.05, PlanSigma: 0.07,
+			MedianError: 0.06, Source: "nothing", Widening: 1.5, Checked: arch.Checked{
 				DataSet: "some", Sizes: 3, Times: 7,
 				Layouts: []arch.Layout{{
 					Types: gemm.Types{In: gemm.FP16, Out: gemm.FP16}, AMajor: gemm.MajorK, BMajor: gemm.MajorN,

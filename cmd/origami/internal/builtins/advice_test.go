@@ -31,7 +31,7 @@ func questions() []advised {
 	eight := sized(4096, 4096, 4096)
 	eight.DType = gemm.FP8
 	return []advised{
-		{"h200", sized(5000, 5000, 5000), "", "family pad", "wgmma"},
+		{"h200", sized(5000, 5000, 5000), "", "family pad", "pad M from 5000 to 5056, N from 5000 to 5056, K from 5000 to"},
 		{"h200", strided, "", "strides", "begin the rows of A every 4112 elements instead of 4097"},
 		{"h200", misaligned, "", "strides", "begin B at multiples of 16 bytes"},
 		{"h200", eight, "", "layout", "store B contiguous along K"},
@@ -39,7 +39,7 @@ func questions() []advised {
 		{"h200", sized(256, 4096, 4096), "128x128x32 w4 s3", "config config", "set block_k = "},
 		{"h200", sized(1, 4096, 4096), "", "rows fuse", "compute 16 rows at once instead of 1"},
 		{"mi300x", sized(100, 4096, 4096), "", "rows fuse", "compute 128 rows at once"},
-		{"sm89", sized(1000, 1000, 1000), "", "pad", "pad M from 1000 to 1008, N from 1000 to 1008, K from 1000 to 1008"},
+		{"sm89", sized(1000, 1000, 1000), "", "family", "use the kernel family library"},
 		{"b200", sized(16, 7168, 2048), "", "rows fuse", "rows at once instead of 16"},
 	}
 }

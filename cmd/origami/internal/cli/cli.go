@@ -162,8 +162,8 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		measurecmd.NewTune(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),
 	}
 	look := []*cobra.Command{
-		catalogcmd.NewArch(f), calibratecmd.NewCalibrate(f), calibratecmd.NewFit(f), logiccmd.New(f), recordscmd.New(f),
-		catalogcmd.NewPlugin(f, sys.Plugins), newConfig(f), newVersion(f, sys.Protocol),
+		catalogcmd.NewArch(f), catalogcmd.NewTrust(f), calibratecmd.NewCalibrate(f), calibratecmd.NewFit(f),
+		logiccmd.New(f), recordscmd.New(f), catalogcmd.NewPlugin(f, sys.Plugins), newConfig(f), newVersion(f, sys.Protocol),
 	}
 	for _, c := range ask {
 		c.GroupID = groupAsk

@@ -28,8 +28,10 @@ func complete(root *cobra.Command, f *session.Factory) {
 	for _, cmd := range root.Commands() {
 		if cmd.Flags().Lookup("dtype") != nil {
 			register(cmd, "dtype", cobra.FixedCompletions(dtypes, cobra.ShellCompDirectiveNoFileComp))
-			register(cmd, "out-dtype", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))
 			register(cmd, "kernel", fromNamedArchs(f, func(e arch.ArchEntry) []string { return plainWords(e.Kernels) }))
+		}
+		if cmd.Flags().Lookup("out-dtype") != nil {
+			register(cmd, "out-dtype", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))
 		}
 		for _, sub := range cmd.Commands() {
 			if cmd.Name() == "arch" && sub.Name() == "show" {

@@ -1,0 +1,162 @@
+package catalogcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// NewTrust returns the command that says what predictions rest on.
+func NewTrust(f *session.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "trust",
+		Short: "Say which predictions were checked, on what, and how far they are off",
+		Long: "List what the predicted times of each device, kernel family and type were held against: the evidence,\n" +
+			"the number of measured times and where they come from, the median error, and the width of the 90 %\n" +
+			"intervals (high ÷ low), from the narrowest kind of prediction to the widest. The evidence is checked\n" +
+			"(times of the device), sister (times of other devices of the architecture) or unchecked (times of other\n" +
+			"generations). --arch, --kernel and --dtype choose, and --option counts, as in scheme=block128.",
+		Example: "  origami trust --arch h200,mi300x\n  origami trust --dtype fp8\n  origami trust --arch b200 --json",
+		Args:    session.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			rows, err := trusted(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			if flag := cmd.Flags().Lookup("dtype"); flag.Changed {
+				dtype, err := gemm.ParseDType(flag.Value.String())
+				if err != nil {
+					return diag.Within("--dtype", err)
+				}
+				rows = ofType(rows, dtype)
+			}
+			return trustColumns.Write(f.Streams, f.Format(), rows)
+		},
+	}
+	cmd.Flags().String("dtype", "", "only of this element `TYPE` of A and B")
+	cmd.Flags().String("kernel", "", "only of this kernel `FAMILY`")
+	return cmd
+}
+
+// trust is what the times of one kind of prediction were held against.
+type trust struct {
+	model *arch.Description
+	*arch.Uncertainty
+}
+
+// types lists the types of A and B.
+func (r *trust) types() (list []string) {
+	for _, l := range r.Checked.Layouts {
+		if name := l.Types.In.String(); !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// ofType returns the rows that predictions of a type rest on: of each device and family, those that name the type, or
+// else the one for all others.
+func ofType(rows []trust, dtype gemm.DType) []trust {
+	names := func(r *trust) bool { return slices.Contains(r.types(), dtype.String()) }
+	return slices.DeleteFunc(slices.Clone(rows), func(r trust) bool {
+		if types := r.types(); len(types) > 0 {
+			return !names(&r)
+		}
+		p := gemm.New(1, 1, 1)
+		p.DType = dtype
+		return r.model.SupportsTypes(r.Kernel, &p) != nil || slices.ContainsFunc(rows, func(o trust) bool {
+			return o.model == r.model && o.Kernel == r.Kernel && names(&o)
+		})
+	})
+}
+
+// width returns high ÷ low of the narrowest and the widest range.
+func (r *trust) width() (narrow, wide float64) {
+	narrow = math.Inf(1)
+	for _, x := range r.Ranges {
+		narrow, wide = min(narrow, x.High/x.Low), max(wide, x.High/x.Low)
+	}
+	return narrow, wide
+}
+
+var trustColumns = table.Columns[trust]{
+	table.Col("device", func(r *trust) string { return r.model.ID() }),
+	table.Col("kernel", func(r *trust) string { return r.Kernel }),
+	table.Col("dtypes|dtypes|type", (*trust).types, func(list []string) string {
+		return cmp.Or(strings.Join(list, ", "), "any other")
+	}),
+	table.Col("evidence", func(r *trust) arch.Evidence { return cmp.Or(r.Evidence, arch.EvidenceChecked) }),
+	table.Col("times", func(r *trust) int { return max(r.Checked.Times, r.Checked.Sizes) }, func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}).Same(),
+	table.Opt("median_error|median_error|median error", func(r *trust) float64 {
+		return cmp.Or(r.MedianError, math.NaN())
+	}, digits.Percent),
+	table.Col("width_low|width_low|-", func(r *trust) float64 { narrow, _ := r.width(); return narrow }),
+	table.Col("width_high|width_high|-", func(r *trust) float64 { _, wide := r.width(); return wide }),
+	table.Text("interval's width", func(r *trust) string {
+		narrow, wide := r.width()
+		return fmt.Sprintf("%.2f–%.2f", narrow, wide)
+	}),
+	table.Col("from", func(r *trust) string { return cmp.Or(r.Checked.DataSet, r.Source) }),
+}
+
+// trusted returns the rows of the devices that are asked for, or of all.
+func trusted(ctx context.Context, f *session.Factory) (rows []trust, err error) {
+	names := f.Settings.Arch
+	if len(names) == 0 {
+		manifests, err := f.Manifests(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range ask.Archs(manifests) {
+			names = append(names, a.Arch+"@"+a.Device)
+		}
+	}
+	targets, err := f.Targets(ctx, names, f.Settings.Device)
+	if err != nil {
+		return nil, err
+	}
+	sides, err := f.Sides(ctx, targets, &session.SearchFlags{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range sides {
+		side := &sides[i]
+		models := []*arch.Description{side.Describe()}
+		for _, other := range side.Others {
+			a, err := other.Open(ctx)
+			if diag.KindOf(err) != diag.Input && err != nil {
+				return nil, err
+			}
+			if err == nil && !slices.Contains(models, a.Describe()) {
+				models = append(models, a.Describe())
+			}
+		}
+		for _, d := range models {
+			for j := range d.Uncertainty {
+				if u := &d.Uncertainty[j]; len(u.Ranges) > 0 && (f.Settings.Kernel == "" || u.Kernel == f.Settings.Kernel) {
+					rows = append(rows, trust{d, u})
+				}
+			}
+		}
+	}
+	return rows, nil
+}

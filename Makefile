@@ -251,7 +251,7 @@ checked: ## how far the times of kernel family library are from published ones, 
 	$(BIN)/origami --in-process eval --published --model refined --intervals --json > $(BIN)/checked.jsonl
 	gzip -9nc $(BIN)/checked.jsonl > plugins/library/checked/checked.jsonl.gz
 	go test -count=1 -run '^TestUnchecked$$' ./plugins/library/fit -update-unchecked
-	go test -count=1 -run 'PublishedScores|PublishedSides' ./cmd/origami -scores
+	go test -count=1 -run 'PublishedScores|PublishedSides|TrustInDocs' ./cmd/origami -scores
 
 SCORES := docs/experiments/refined-on-h200
 scores: intervals ## what docs show of the models' scores: the table per rung and class, and plots

@@ -54,9 +54,10 @@ type publishedScore struct {
 		Held, Width float64
 		Classes     map[string]float64
 		Groups      []struct {
-			Name, Of           string
-			Times              int
-			Held, Width, Error float64
+			Name, Of    string
+			Times       int
+			Held, Width float64
+			Error       float64 `json:"error_median"`
 		}
 	} `json:"left_out"`
 }
@@ -131,6 +132,70 @@ func TestPublishedScores(t *testing.T) {
 	}
 	inDocs(t, &got)
 	sure(t, &got)
+	hardest(t, &got)
+}
+
+const trustPage = "../../docs/trust.md"
+
+// hardest holds the part of docs/trust.md about what was left out to the scores: the groups whose times the intervals
+// hold least, of those with many times.
+func hardest(t *testing.T, got *publishedScore) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| left out | of | evidence without it | times | held | high ÷ low | median error |\n" +
+		"| --- | --- | --- | ---: | ---: | ---: | ---: |\n")
+	for _, l := range got.LeftOut {
+		listed := 0
+		for _, g := range l.Groups {
+			if g.Times >= manyTimes && listed < 12 {
+				listed++
+				of := strings.NewReplacer("[", " ", "]", " ").Replace(g.Of)
+				fmt.Fprintf(&b, "| %s | %s | %s | %d | %.0f %% | %.2f | %.1f %% |\n", g.Name, strings.TrimSpace(of), l.Evidence,
+					g.Times, 100*g.Held, g.Width, 100*g.Error)
+			}
+		}
+	}
+	for _, l := range got.LeftOut {
+		fmt.Fprintf(&b, "\nOf all times left out, the intervals of the grade %s hold %.1f %%, with a median high ÷ low of %.2f.\n",
+			l.Evidence, 100*l.Held, l.Width)
+	}
+	fmt.Fprintf(&b, "\nOf %d pairs of devices that are said to be 90 to 95 %% sure, %.1f %% are right.\n", got.AllPairs.Sure,
+		100*got.AllPairs.SureRight)
+	shown(t, trustPage, "<!-- left out: written by `make checked` -->", "<!-- end of left out -->", b.String())
+}
+
+// docs/trust.md has what `origami trust` says of the devices with times.
+func TestTrustInDocs(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| device | family | type | evidence | times | median error | high ÷ low | from |\n" +
+		"| --- | --- | --- | --- | ---: | ---: | --- | --- |\n")
+	for _, line := range strings.Split(strings.TrimSpace(command(t, nil, "--in-process", "trust", "--json")), "\n") {
+		var row struct {
+			Device, Kernel, From string
+			DTypes               []string
+			Evidence             arch.Evidence
+			Times                int
+			Error                float64 `json:"median_error"`
+			Low                  float64 `json:"width_low"`
+			High                 float64 `json:"width_high"`
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		if row.Evidence == arch.EvidenceUnchecked {
+			continue
+		}
+		times, median := "", ""
+		if row.Times > 0 {
+			times = strconv.Itoa(row.Times)
+		}
+		if row.Error > 0 {
+			median = fmt.Sprintf("%.1f %%", 100*row.Error)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %.2f–%.2f | %s |\n", row.Device, row.Kernel,
+			strings.Join(row.DTypes, ", "), row.Evidence, times, median, row.Low, row.High, row.From)
+	}
+	shown(t, trustPage, "<!-- devices: written by `make checked` -->", "<!-- end of devices -->", b.String())
 }
 
 // sure holds intervals and odds to what they promise, on times that they were not found on.

@@ -156,11 +156,11 @@ func hardest(t *testing.T, got *publishedScore) {
 		}
 	}
 	for _, l := range got.LeftOut {
-		fmt.Fprintf(&b, "\nOf all times left out, the intervals of the grade %s hold %.1f %%, with a median high ÷ low of %.2f.\n",
-			l.Evidence, 100*l.Held, l.Width)
+		fmt.Fprintf(&b, "\nOf all times left out, the intervals of the grade %s hold %.1f %%, with a median high ÷ low "+
+			"of %.2f.\n", l.Evidence, 100*l.Held, l.Width)
 	}
-	fmt.Fprintf(&b, "\nOf %d pairs of devices that are said to be 90 to 95 %% sure, %.1f %% are right.\n", got.AllPairs.Sure,
-		100*got.AllPairs.SureRight)
+	fmt.Fprintf(&b, "\nOf %d pairs of devices that are said to be 90 to 95 %% sure, %.1f %% are right.\n",
+		got.AllPairs.Sure, 100*got.AllPairs.SureRight)
 	shown(t, trustPage, "<!-- left out: written by `make checked` -->", "<!-- end of left out -->", b.String())
 }
 

@@ -253,10 +253,16 @@ func work(v *ask.Number) string {
 	return unit.SI(float64(*v), "FLOP")
 }
 
-// oddsOf says how sure it is that the fastest side is: ", 97 % sure", or that nobody knows.
+// leastSure is the probability below which it is in doubt who is the fastest.
+const leastSure = 0.9
+
+// oddsOf says how sure it is that the fastest side is: ", 97 %", ", 54 % ?" in doubt, or that nobody knows.
 func oddsOf(f *ask.Fastest) string {
-	if f.Odds == nil {
+	switch {
+	case f.Odds == nil:
 		return table.Doubt
+	case *f.Odds < leastSure:
+		return ", " + percent(*f.Odds) + table.Doubt
 	}
 	return ", " + percent(*f.Odds)
 }

@@ -19,7 +19,8 @@ var unserved = map[string]string{
 	"fit": "it reads measurements, and takes minutes", "logic": "it reads files",
 	"records": "it reads and writes files", "export": "it writes files",
 	"plugin": "it starts programs", "serve": "it is the server", "config": "the settings are the server's own",
-	"trust": "docs/trust.md has it", "version": "/metrics and the page say it", "completion": "it is for shells", "help": "/openapi.json describes all",
+	"trust": "docs/trust.md has it", "version": "/metrics and the page say it",
+	"completion": "it is for shells", "help": "/openapi.json describes all",
 }
 
 // A command has an endpoint, or unserved says why it has none.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -36,9 +37,8 @@ type Advice struct {
 // leastGain is the least gain of an advice. Less is within the error of predictions: docs/evaluating.md.
 const leastGain = 1.1
 
-// leastOdds is the least probability that a change saves time. With wide intervals, such as those of unaligned rows, a
-// small gain is no advice. Of 39 that were followed on an H100, those below it lost up to 7 %:
-// docs/experiments/advice-on-h100.
+// leastOdds is the least probability that a change saves time. Wide intervals, as of unaligned rows, thus need a large
+// gain. It was chosen on 39 pieces of advice that were followed on an H100: docs/experiments/advice-on-h100.
 const leastOdds = 0.75
 
 // Rules that are compared with each other.
@@ -54,10 +54,9 @@ const longer = 1.1
 type change struct {
 	rule, do string
 	problem  gemm.Problem
-	// work is that of the product after the change ÷ now. 0 means 1.
+	// work is the work after the change ÷ the work now. 0 means 1.
 	work float64
-	// fuses says that the change makes a kernel needless that does hardly anything. What it would move is left out: a
-	// cache may hold it.
+	// fuses says that the change saves a kernel. Only the least time of a kernel counts: a cache may hold what it moves.
 	fuses bool
 	// than is an easier change. This one has to gain more.
 	than *change
@@ -67,8 +66,8 @@ type change struct {
 	pick    *Ranking
 }
 
-// made notes what is predicted of the product after the change. now is the time before, least that of a kernel that
-// does nothing.
+// made enters the prediction after the change. now is the time before it. least is the time of a kernel that does
+// nothing.
 func (c *change) made(now unit.Seconds, pick, least *Ranking) {
 	if c.fuses && least.Err != nil {
 		return
@@ -84,10 +83,10 @@ func (c *change) made(now unit.Seconds, pick, least *Ranking) {
 }
 
 // advise gives the answers of a question their advice.
-func (c *Contender) advise(ctx context.Context, answers []Ranking, q Question) error {
+func (c *Contender) advise(ctx context.Context, answers []Ranking, space models.Space) error {
 	for i := range answers {
 		if a := &answers[i]; a.Err == nil && len(a.Entries) > 0 {
-			if err := c.Advise(ctx, a, &a.Entries[0], q); err != nil {
+			if err := c.Advise(ctx, a, &a.Entries[0], space); err != nil {
 				return err
 			}
 		}
@@ -95,16 +94,16 @@ func (c *Contender) advise(ctx context.Context, answers []Ranking, q Question) e
 	return nil
 }
 
-// Advise gives a ranking the advice for one of its entries, the largest gain first. All predictions are those that the
-// answer to the changed question has. q is the question that was asked.
-func (c *Contender) Advise(ctx context.Context, a *Ranking, e *Entry, q Question) error {
+// Advise gives a ranking the advice for one of its entries, the largest gain first. Each predicted time is the answer
+// to the changed question. space has the configurations of the question, nil for all.
+func (c *Contender) Advise(ctx context.Context, a *Ranking, e *Entry, space models.Space) error {
 	p, now := a.Problem, a.Seconds(e)
 	if a.Arch.RanksOnly || e.Estimate.Reject != "" || p.Nest != (gemm.Nest{}) {
 		return nil
 	}
 	side := c.For(ctx, &p)
-	q = Question{Kernel: a.Kernel, Space: q.Space, Top: 1}
-	if e.Rank != 1 || q.Space != nil { // another configuration comes before another product
+	q := Question{Kernel: a.Kernel, Space: space, Top: 1}
+	if e.Rank != 1 || space != nil { // another configuration comes before another product
 		var err error
 		if a.Advice, err = configs(ctx, side.Model, a, e, q); err != nil || len(a.Advice) > 0 {
 			return err
@@ -131,8 +130,8 @@ func (c *Contender) Advise(ctx context.Context, a *Ranking, e *Entry, q Question
 	return nil
 }
 
-// leads reports whether a pick may be advised: it does not lead from what a model was checked on to what it was not,
-// and is likely to save time. work is that of the pick's product ÷ now, 0 for 1.
+// leads reports whether a pick may be advised. It must be likely to save time, and must not lead from problems that a
+// model was checked on to others. work is as in change.
 func leads(a *Ranking, e *Entry, checked bool, to *Ranking, work float64) bool {
 	if to.Err != nil || checked && len(to.Outside(&to.Entries[0])) > 0 {
 		return false
@@ -280,11 +279,11 @@ func rows(p gemm.Problem) (list []*change) {
 	}
 	for _, m := range sizes {
 		other := p
-		if other.M = m; other.Validate() != nil {
-			continue
-		}
-		if p.TransA() && p.LDA != 0 {
+		if other.M = m; p.TransA() && p.LDA != 0 {
 			other.LDA = max(p.LDA, m)
+		}
+		if other.Validate() != nil {
+			continue
 		}
 		list = append(list, &change{rule: ruleRows, do: fmt.Sprintf("compute %d rows at once instead of %d", m, p.M),
 			problem: other, work: float64(m) / float64(p.M)})

@@ -54,8 +54,8 @@ type Answer struct {
 	// the numbers of usable and of rejected configurations
 	Candidates int `json:"candidates"`
 	Rejected   int `json:"rejected"`
-	// whose measured times the interval [rests on](evaluating.md#evidence): `checked`, those of the device; `sister`,
-	// those of others of the architecture; `unchecked`, those of other generations, or none
+	// what the interval [rests on](evaluating.md#evidence): measured times of the device (`checked`), of other devices of
+	// its architecture (`sister`), or of other generations or none (`unchecked`)
 	Evidence arch.Evidence `json:"evidence" enum:"checked,sister,unchecked"`
 	// the [expected regret](evaluating.md#what-measuring-is-worth) of the pick: how much slower it is than the fastest
 	// other candidate, as a fraction of that candidate's time. With `--regret` or `--measure auto`, if the model has an

@@ -138,7 +138,7 @@ func (c *Contender) Rankings(ctx context.Context, q Question) ([]Ranking, error)
 		a.setWays(others, i)
 	}
 	if q.Advice {
-		err = c.advise(ctx, answers, q)
+		err = c.advise(ctx, answers, q.Space)
 	}
 	return answers, err
 }

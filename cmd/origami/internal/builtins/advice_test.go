@@ -69,7 +69,7 @@ func TestAdvice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := side.Advise(ctx, e.Ranking, &e.Entry, ask.Question{}); err != nil {
+		if err := side.Advise(ctx, e.Ranking, &e.Entry, nil); err != nil {
 			t.Fatal(err)
 		}
 		var rules []string

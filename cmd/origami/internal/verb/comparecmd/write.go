@@ -256,7 +256,7 @@ func work(v *ask.Number) string {
 // leastSure is the probability below which it is in doubt who is the fastest.
 const leastSure = 0.9
 
-// oddsOf says how sure it is that the fastest side is: ", 97 %", ", 54 % ?" in doubt, or that nobody knows.
+// oddsOf writes the probability behind the fastest side: ", 97 %", ", 54 % ?" in doubt, " ?" if it is unknown.
 func oddsOf(f *ask.Fastest) string {
 	switch {
 	case f.Odds == nil:
@@ -320,7 +320,7 @@ func (c *comparison) notes(r *ask.Contest) (notes []string) {
 	return notes
 }
 
-// odds says how sure it is that the fastest side is faster than each other. It is empty without intervals.
+// odds writes the probability that the fastest side is faster, for each other side. It is empty without intervals.
 func odds(r *ask.Contest) (note []string) {
 	f := r.Fastest()
 	if f == nil || f.Odds == nil {

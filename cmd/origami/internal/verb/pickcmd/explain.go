@@ -103,7 +103,7 @@ func (o *ExplainOptions) explain(ctx context.Context, side *ask.Contender, p gem
 ) {
 	e, err := side.Explain(ctx, p, o.Factory.Settings.Kernel, config)
 	if err == nil && o.Advice {
-		err = side.Advise(ctx, e.Ranking, &e.Entry, ask.Question{})
+		err = side.Advise(ctx, e.Ranking, &e.Entry, nil)
 	}
 	return e, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
@@ -51,11 +50,11 @@ func Compare(ctx context.Context, sides []Contender, list []problems.Problem, wa
 	for i := range list {
 		out[i] = Contest{Problem: list[i], Sides: sides, Answers: make([]Ranking, len(sides))}
 	}
-	var wg sync.WaitGroup
+	var group Group
 	for i := range sides {
-		wg.Go(func() { askSide(ctx, &sides[i], i, out, problems.Shapes(list), ways, done) })
+		group.Go(func() { askSide(ctx, &sides[i], i, out, problems.Shapes(list), ways, done) })
 	}
-	wg.Wait()
+	group.Wait()
 	return out, ctx.Err()
 }
 

@@ -171,16 +171,16 @@ func (c *Contender) askWays(ctx context.Context, list []gemm.Problem) func() [][
 		return func() [][]*Ranking { return nil }
 	}
 	rankings := make([][]Ranking, len(c.Others))
-	var wg sync.WaitGroup
+	var group Group
 	for i, f := range c.Others {
-		wg.Go(func() {
+		group.Go(func() {
 			if a, err := f.Open(ctx); err == nil && !a.Describe().RanksOnly {
 				rankings[i], _ = Rankings(ctx, a, Question{Problems: list, Kernel: f.Kernel, Top: 1})
 			}
 		})
 	}
 	return func() [][]*Ranking {
-		wg.Wait()
+		group.Wait()
 		ways := make([][]*Ranking, len(list))
 		for i := range ways {
 			for _, of := range rankings {

@@ -3,7 +3,6 @@ package comparecmd
 import (
 	"context"
 	"strings"
-	"sync"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
@@ -32,15 +31,15 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 		search = &o.Query.Search
 	}
 	sides = make([]ask.Contender, len(targets))
-	var wg sync.WaitGroup
+	var group ask.Group
 	for i := range targets {
-		wg.Go(func() {
+		group.Go(func() {
 			one, err := f.OpenSide(ctx, &targets[i], search)
 			one.Found, one.Err = targets[i], err
 			sides[i] = one
 		})
 	}
-	wg.Wait()
+	group.Wait()
 	for i := range sides {
 		if s := &sides[i]; s.Err == nil {
 			f.WarnUnused(&s.Found, s.Model.Describe())

@@ -39,6 +39,8 @@ type Contest struct {
 	problems.Problem
 	Sides   []Contender
 	Answers []Ranking
+	// Named says how often published times confirm who was named the faster of two devices, nil if nobody asks.
+	Named func(first, second *Contender, p gemm.Problem) *Recorded
 }
 
 // Compare asks all sides about all problems, with the terms of their picks, and with the other ways if ways is set.
@@ -154,6 +156,15 @@ func (c *Contest) Odds(i, j int) *Number {
 	return known(score.Odds(float64(low), float64(high), float64(from), float64(to), score.Level), true)
 }
 
+// Recorded says how often published times confirm who was named the faster of two sides, nil if it is unknown.
+func (c *Contest) Recorded(i, j int) *Recorded {
+	first, second := &c.Sides[i], &c.Sides[j]
+	if c.Named == nil || first.Err != nil || second.Err != nil || first.WhatIf+second.WhatIf != "" {
+		return nil
+	}
+	return c.Named(first, second, c.Problem.Problem)
+}
+
 // before reports whether the i-th side's interval ends before the j-th one's begins.
 func (c *Contest) before(i, j int) bool {
 	a, e := c.Best(i)
@@ -229,13 +240,13 @@ func (c *Contest) Comparison(labels []string, hint func(error) error) Comparison
 			o.Entries = append(o.Entries, c.Compared(i))
 		}
 		o.Ratio = append(o.Ratio, c.Ratio(i))
-		odds := make([]*Number, len(c.Sides))
+		odds, recorded := make([]*Number, len(c.Sides)), make([]*Recorded, len(c.Sides))
 		for j := range c.Sides {
 			if j != i {
-				odds[j] = c.Odds(i, j)
+				odds[j], recorded[j] = c.Odds(i, j), c.Recorded(i, j)
 			}
 		}
-		o.Odds = append(o.Odds, odds)
+		o.Odds, o.Recorded = append(o.Odds, odds), append(o.Recorded, recorded)
 		if s.Err != nil {
 			continue
 		}

@@ -25,8 +25,20 @@ type Comparison struct {
 	// the probability that a side is faster than another, as `odds[side][other]`; `null` for itself, and where one of the
 	// two has no interval
 	Odds [][]*Number `json:"odds"`
+	// how often published times of the two devices confirm who was named the faster, as `recorded[side][other]`; `null`
+	// where too few were published
+	Recorded [][]*Recorded `json:"recorded"`
 	// the side with the shortest time; `null` if there is none, or more than one
 	Fastest *Fastest `json:"fastest"`
+}
+
+// Recorded is how often the family `library` named the faster of two devices: of the shapes that were timed on both, with
+// the type, the scheme of scales and the class of shape of the problem.
+type Recorded struct {
+	// the shapes where the published times differ by more than 10 %
+	Decided int `json:"decided"`
+	// those where the model names the faster device
+	Right int `json:"right"`
 }
 
 // Side is what one side answers: Compared or Failed.

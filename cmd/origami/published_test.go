@@ -41,6 +41,11 @@ type publishedScore struct {
 		Class string
 		accuracy
 	}
+	Pairs []struct {
+		First, Second, DType, Scheme, Class string
+		Decided                             int
+		Winner                              float64
+	}
 	AllPairs struct {
 		Shapes, Decided int
 		Within, Winner  float64
@@ -131,8 +136,33 @@ func TestPublishedScores(t *testing.T) {
 		t.Errorf("%d of %d scores have a floor; run `make checked`", len(floors)-1, len(order))
 	}
 	inDocs(t, &got)
+	winners(t, &got)
 	sure(t, &got)
 	hardest(t, &got)
+}
+
+const winnersFile = "../../plugins/library/published/winners.csv"
+
+// winners holds the recorded share of right winners, of pairs of devices that differ on enough shapes, to the scores.
+func winners(t *testing.T, got *publishedScore) {
+	t.Helper()
+	const enough = 10
+	var b strings.Builder
+	b.WriteString("first,second,dtype,scheme,class,decided,right\n")
+	for _, p := range got.Pairs {
+		if p.Decided >= enough {
+			fmt.Fprintf(&b, "%s,%s,%s,%s,%s,%d,%.0f\n", p.First, p.Second, p.DType, p.Scheme, p.Class, p.Decided,
+				p.Winner*float64(p.Decided))
+		}
+	}
+	if *writeScores {
+		if err := os.WriteFile(winnersFile, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if file, err := os.ReadFile(winnersFile); err != nil || string(file) != b.String() {
+		t.Errorf("%s is not what the models score, %v; run `make checked`", winnersFile, err)
+	}
 }
 
 const trustPage = "../../docs/trust.md"

@@ -86,6 +86,7 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 		if err != nil {
 			return nil, err
 		}
+		rows[0].Named = named
 		return rows[0].Comparison(nil, f.Streams.Hinted), nil
 	}
 }
@@ -112,6 +113,9 @@ func Run(ctx context.Context, o *Options) error {
 	stop()
 	if err != nil {
 		return err
+	}
+	for i := range rows {
+		rows[i].Named = named
 	}
 	c := &comparison{sides: sides, rows: rows, common: common, labels: asked.Labels(), dollars: o.Price.given(),
 		joules: o.Watts.given(), many: many, terms: o.Terms}

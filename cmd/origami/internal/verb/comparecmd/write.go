@@ -80,7 +80,7 @@ func (c *comparison) card(s *iostreams.Streams, r *ask.Contest) {
 		g.shares()
 	}
 	table.WriteSideBySide(s, header, g.rows, g.headings...)
-	for _, note := range append(c.notes(r), odds(r)...) {
+	for _, note := range slices.Concat(c.notes(r), odds(r), confirmed(r)) {
 		table.Lines(s, "note: "+note)
 	}
 }
@@ -329,9 +329,9 @@ func odds(r *ask.Contest) (note []string) {
 	var against []string
 	for i := range r.Sides {
 		if odds := r.Odds(f.Entry, i); odds != nil && i != f.Entry {
-			against = append(against, fmt.Sprintf("%s: %s", r.Sides[i].Label(), percent(*odds)))
+			against = append(against, fmt.Sprintf("than %s %s", r.Sides[i].Label(), percent(*odds)))
 		}
 	}
-	return []string{fmt.Sprintf("by the intervals, %s is faster than %s", r.Sides[f.Entry].Label(),
+	return []string{fmt.Sprintf("probability that %s is faster, by the intervals: %s", r.Sides[f.Entry].Label(),
 		strings.Join(against, ", "))}
 }

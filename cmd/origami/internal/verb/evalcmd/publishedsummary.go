@@ -129,7 +129,7 @@ func (o *publishedOutcome) all() publishedGroup {
 
 // publishedPair is the score of a model on the ratios of the times of two devices.
 type publishedPair struct {
-	first, second, dtype, scheme string
+	pairedDevices
 	score.Comparability
 }
 
@@ -140,10 +140,13 @@ type kindOfTime struct {
 	transA, transB bool
 }
 
-// pairedDevices are two devices with a type and a scheme.
-type pairedDevices struct{ first, second, dtype, scheme string }
+// pairedDevices are two devices with a type, a scheme and a class of shapes.
+type pairedDevices struct {
+	first, second, dtype, scheme string
+	class                        score.Layer
+}
 
-// comparisons sums up by pair of devices, type and scheme, and over all of them.
+// comparisons sums up by pair of devices, type, scheme and class, and over all of them.
 func (o *publishedOutcome) comparisons() ([]publishedPair, publishedPair) {
 	shapes := map[kindOfTime][]*publishedTime{}
 	for i := range o.times {
@@ -163,18 +166,18 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, publishedPair) {
 					Predicted: float64(a.Prediction.Time / b.Prediction.Time), Measured: float64(a.Median / b.Median),
 				}
 				v.Odds, v.Apart = o.odds(a, b)
-				key := pairedDevices{a.Device, b.Device, a.DType, a.Scheme}
+				key := pairedDevices{a.Device, b.Device, a.DType, a.Scheme, score.LayerOf(a.problem)}
 				by[key], all = append(by[key], v), append(all, v)
 			}
 		}
 	}
 	out := make([]publishedPair, 0, len(by))
 	for key, list := range by {
-		out = append(out, publishedPair{key.first, key.second, key.dtype, key.scheme, score.ComparabilityOf(list)})
+		out = append(out, publishedPair{key, score.ComparabilityOf(list)})
 	}
 	slices.SortFunc(out, func(a, b publishedPair) int {
 		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.second, b.second), cmp.Compare(a.dtype, b.dtype),
-			cmp.Compare(a.scheme, b.scheme))
+			cmp.Compare(a.scheme, b.scheme), cmp.Compare(a.class, b.class))
 	})
 	return out, publishedPair{Comparability: score.ComparabilityOf(all)}
 }

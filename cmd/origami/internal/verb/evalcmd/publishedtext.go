@@ -97,7 +97,7 @@ func (o *publishedOutcome) groupRows() (rows []groupRow) {
 }
 
 var comparability = table.Columns[publishedPair]{
-	table.Col("shapes", func(p *publishedPair) int { return p.Count }),
+	table.Col("shapes||times", func(p *publishedPair) int { return p.Count }),
 	table.Opt("within||ratio within 20 %", func(p *publishedPair) float64 { return unless(p.Count, p.Within) },
 		digits.Percent),
 	table.Col("decided||over 1.1", func(p *publishedPair) int { return p.Decided }),
@@ -115,6 +115,7 @@ var pairColumns = append(table.Columns[publishedPair]{
 	table.Col("dtype||-", func(p *publishedPair) string { return p.dtype }),
 	table.Col("scheme||-", func(p *publishedPair) string { return p.scheme }),
 	table.Text("type", func(p *publishedPair) string { return typeName(p.dtype, p.scheme) }),
+	table.Col("class||shapes", func(p *publishedPair) string { return p.class.String() }),
 }, comparability...)
 
 func (o *publishedOutcome) table(s *iostreams.Streams) {

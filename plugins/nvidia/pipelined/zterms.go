@@ -128,23 +128,26 @@ type device struct {
 	storeRate          float64 // store_rate
 	relaunchSeconds    float64 // relaunch_seconds
 	reduceBandwidth    float64 // reduce_bandwidth
+	turnLatency        float64 // turn_latency
+	narrowSpillShare   float64 // narrow_spill_share
 	part1              float64 // shared_memory_bytes + shared_reserved
 	part2              float64 // 2 * wgmma_m
 	part3              float64 // mma_latency + ldmatrix_latency
-	part4              float64 // timed_launch_seconds * clock
-	part5              float64 // timed_least_seconds * clock
-	part6              float64 // l2_bytes * l2_usable_share
+	part4              float64 // load_latency / 2
+	part5              float64 // timed_launch_seconds * clock
+	part6              float64 // timed_least_seconds * clock
+	part7              float64 // l2_bytes * l2_usable_share
 	dramLatency        float64 // dram_latency
-	part7              float64 // dram_perf_ratio * dram_efficiency
-	part8              float64 // l2_perf_ratio * spill_share
-	part9              float64 // 2 * l2_bytes * l2_usable_share
-	part10             float64 // dram_perf_ratio * spill_share
-	part11             float64 // 4 * dram_queue
-	part12             float64 // 2 * accumulator_bytes
-	part13             float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part14             float64 // power_window * clock
-	part15             float64 // line_rate * line_bytes
-	part16             float64 // 1 / (dram_perf_ratio * dram_efficiency)
+	part8              float64 // dram_perf_ratio * dram_efficiency
+	part9              float64 // l2_perf_ratio * spill_share
+	part10             float64 // 2 * l2_bytes * l2_usable_share
+	part11             float64 // dram_perf_ratio * spill_share
+	part12             float64 // 4 * dram_queue
+	part13             float64 // 2 * accumulator_bytes
+	part14             float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part15             float64 // power_window * clock
+	part16             float64 // line_rate * line_bytes
+	part17             float64 // 1 / (dram_perf_ratio * dram_efficiency)
 	hbmLatencyPenalty  float64 // hbm_latency_penalty
 	sharedWidth        float64 // shared_width
 	dramQueueLoad      float64 // dram_queue_load
@@ -191,7 +194,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.lineLatency = value("line_latency")
 	d.sharedBandwidth = value("shared_bandwidth")
 	d.fillOverlap = value("fill_overlap")
-	d.loadLatency = value("load_latency")
+	loadLatency := value("load_latency")
+	d.loadLatency = loadLatency
 	d.prologueCycles = value("prologue_cycles")
 	d.epilogueBandwidth = value("epilogue_bandwidth")
 	d.spillBandwidth = value("spill_bandwidth")
@@ -225,28 +229,31 @@ func (d *device) compute(value func(name string) float64) {
 	d.storeRate = value("store_rate")
 	d.relaunchSeconds = value("relaunch_seconds")
 	d.reduceBandwidth = value("reduce_bandwidth")
+	d.turnLatency = value("turn_latency")
+	d.narrowSpillShare = value("narrow_spill_share")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.part2 = float64(2 * wgmmaM)
 	d.part3 = value("mma_latency") + value("ldmatrix_latency")
-	d.part4 = float64(value("timed_launch_seconds") * clock)
-	d.part5 = float64(value("timed_least_seconds") * clock)
+	d.part4 = loadLatency / 2
+	d.part5 = float64(value("timed_launch_seconds") * clock)
+	d.part6 = float64(value("timed_least_seconds") * clock)
 	l2Bytes := value("l2_bytes")
 	l2UsableShare := value("l2_usable_share")
-	d.part6 = float64(l2Bytes * l2UsableShare)
+	d.part7 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
 	dramPerfRatio := value("dram_perf_ratio")
-	x13 := float64(dramPerfRatio * value("dram_efficiency"))
-	d.part7 = x13
+	x14 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part8 = x14
 	spillShare := value("spill_share")
-	d.part8 = float64(l2PerfRatio * spillShare)
-	d.part9 = float64(2 * l2Bytes * l2UsableShare)
-	d.part10 = float64(dramPerfRatio * spillShare)
-	d.part11 = float64(4 * dramQueue)
-	d.part12 = float64(2 * accumulatorBytes)
-	d.part13 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part14 = float64(value("power_window") * clock)
-	d.part15 = float64(lineRate * lineBytes)
-	d.part16 = 1 / x13
+	d.part9 = float64(l2PerfRatio * spillShare)
+	d.part10 = float64(2 * l2Bytes * l2UsableShare)
+	d.part11 = float64(dramPerfRatio * spillShare)
+	d.part12 = float64(4 * dramQueue)
+	d.part13 = float64(2 * accumulatorBytes)
+	d.part14 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part15 = float64(value("power_window") * clock)
+	d.part16 = float64(lineRate * lineBytes)
+	d.part17 = 1 / x14
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -262,11 +269,12 @@ type sizes struct {
 	part1       float64 // max(0, 4 * misaligned_a - 3)
 	part2       float64 // max(0, 4 * misaligned_b - 3)
 	part3       float64 // misaligned_a + misaligned_b
-	part4       float64 // when(0 < misaligned_a + misaligned_b, 0, 1)
-	part5       float64 // batch * k
-	part6       float64 // batch * m * n
-	part7       float64 // 2 * batch * m * n * k
-	part8       float64 // pow(pow(vendor, 4), 2)
+	part4       float64 // n - 16 * floor(n / 16)
+	part5       float64 // when(0 < misaligned_a + misaligned_b, 0, 1)
+	part6       float64 // batch * k
+	part7       float64 // batch * m * n
+	part8       float64 // 2 * batch * m * n * k
+	part9       float64 // pow(pow(vendor, 4), 2)
 }
 
 func (s *sizes) compute() {
@@ -274,17 +282,18 @@ func (s *sizes) compute() {
 	s.part2 = max(0, float64(4*s.misalignedB)-3)
 	x1 := s.misalignedA + s.misalignedB
 	s.part3 = x1
+	s.part4 = s.n - float64(16*math.Floor(s.n/16))
 	var x2 float64
 	if x1 > 0 {
 		x2 = 0
 	} else {
 		x2 = 1
 	}
-	s.part4 = x2
-	s.part5 = float64(s.batch * s.k)
-	s.part6 = float64(s.batch * s.m * s.n)
-	s.part7 = float64(2 * s.batch * s.m * s.n * s.k)
-	s.part8 = math.Pow(fourth(s.vendor), 2)
+	s.part5 = x2
+	s.part6 = float64(s.batch * s.k)
+	s.part7 = float64(s.batch * s.m * s.n)
+	s.part8 = float64(2 * s.batch * s.m * s.n * s.k)
+	s.part9 = math.Pow(fourth(s.vendor), 2)
 }
 
 // kernelTerms holds what depends on the kernel, and not on the split of K or the sizes of the problem.
@@ -310,50 +319,53 @@ type kernelTerms struct {
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
 	tileBytes        float64 // tile_bytes
-	part12           float64 // block_n * element_bytes / line_bytes
-	part13           float64 // ceil(block_n * element_bytes / line_bytes)
+	part13           float64 // block_n * element_bytes / line_bytes
+	part14           float64 // ceil(block_n * element_bytes / line_bytes)
 	outputCost       float64 // output_cost
 	part2            float64 // when(0 < reduce_launches, 0, 1)
-	part8            float64 // block_m * element_bytes / line_bytes
-	part9            float64 // ceil(block_m * element_bytes / line_bytes)
-	part10           float64 // block_k * element_bytes / line_bytes
-	part11           float64 // ceil(block_k * element_bytes / line_bytes)
-	part14           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
-	part15           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
+	part9            float64 // block_m * element_bytes / line_bytes
+	part10           float64 // ceil(block_m * element_bytes / line_bytes)
+	part11           float64 // block_k * element_bytes / line_bytes
+	part12           float64 // ceil(block_k * element_bytes / line_bytes)
+	part15           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part16           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
-	part3            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+	part3            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
+	part4            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
-	part4            float64 // columns / block_n
-	part5            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
-	part16           float64 // 1 - trans_b
-	part6            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
-	part7            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
+	part5            float64 // columns / block_n
+	part6            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
+	part17           float64 // 1 - trans_b
+	part7            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
+	part8            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
 	engineB          float64 // engine_b
-	part17           float64 // engine_latency + (sharers * sharers_a - 1) * sharing_latency
-	part18           float64 // when(0 < late_copies, instruction_step, 0)
+	part18           float64 // engine_latency + (sharers * sharers_a - 1) * sharing_latency
+	part19           float64 // when(0 < late_copies, instruction_step, 0)
+	part20           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
+	part21           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part19           float64 // 2048 / block_k
+	part22           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part20           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part21           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part22           float64 // repeat_m + repeat_n
-	part23           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
-	part24           float64 // when(0 < resident, resident_arrival, arrival_latency)
-	part25           float64 // resident * resident_turn
-	part26           float64 // max(timed_ctas - 1, 1)
+	part23           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part24           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part25           float64 // repeat_m + repeat_n
+	part26           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
+	part27           float64 // when(0 < resident, resident_arrival, arrival_latency)
+	part28           float64 // resident * resident_turn
+	part29           float64 // max(timed_ctas - 1, 1)
 	launch           float64 // launch
-	part27           float64 // 16 / instruction_k
-	part28           float64 // tdp * (1 - fma)
-	part29           float64 // clock / peak
-	part30           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part31           float64 // reduce_launches * relaunch_seconds * clock
-	part32           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part30           float64 // 16 / instruction_k
+	part31           float64 // tdp * (1 - fma)
+	part32           float64 // clock / peak
+	part33           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part34           float64 // reduce_launches * relaunch_seconds * clock
+	part35           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	tensorStep       float64 // tensor_step
 }
 
@@ -503,19 +515,19 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	}
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x46 := float64(in.one2048*d.clock) - d.part4
-		x47 := float64(in.one6144*d.clock) - d.part4 - x46
-		timedFixed = max(x46-float64(x47/4096*2048), d.part5)
+		x46 := float64(in.one2048*d.clock) - d.part5
+		x47 := float64(in.one6144*d.clock) - d.part5 - x46
+		timedFixed = max(x46-float64(x47/4096*2048), d.part6)
 		x48 := 2048 / in.blockK
 		onePace = max(0, x46-timedFixed) / x48
 		x49 := 4096 / in.blockK
 		oneLongPace = max(0, x47) / x49
-		x50 := float64(in.chip2048*d.clock) - d.part4
+		x50 := float64(in.chip2048*d.clock) - d.part5
 		chipPace = max(0, x50-timedFixed) / x48
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part4-x50) / x49
-		x51 := float64(in.fullChip2048*d.clock) - d.part4
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x50) / x49
+		x51 := float64(in.fullChip2048*d.clock) - d.part5
 		fullChipPace = max(0, x51-timedFixed) / x48
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part4-x51) / x49
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x51) / x49
 	}
 	var x52 float64
 	if in.resident > 0 {
@@ -546,9 +558,9 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
 	x53 := in.blockN * in.elementBytes / d.lineBytes
-	k.part12 = x53
+	k.part13 = x53
 	x54 := math.Ceil(x53)
-	k.part13 = x54
+	k.part14 = x54
 	k.outputCost = outputCost
 	var x55 float64
 	if in.reduceLaunches > 0 {
@@ -558,93 +570,102 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	}
 	k.part2 = x55
 	x56 := in.blockM * in.elementBytes / d.lineBytes
-	k.part8 = x56
+	k.part9 = x56
 	x57 := math.Ceil(x56)
-	k.part9 = x57
+	k.part10 = x57
 	x59 := float64(in.blockK * in.elementBytes)
 	x58 := x59 / d.lineBytes
-	k.part10 = x58
+	k.part11 = x58
 	x60 := math.Ceil(x58)
-	k.part11 = x60
-	k.part14 = x28
-	k.part15 = x34
+	k.part12 = x60
+	k.part15 = x28
+	k.part16 = x34
 	k.tileLines = tileLines
-	k.part3 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
-	k.chainStep = chainStep
-	k.part4 = columns / in.blockN
-	x61 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part5 = float64(in.transA * (x61 - math.Floor(x61)))
-	x62 := 1 - in.transB
-	k.part16 = x62
-	x63 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part6 = float64(x62 * (x63 - math.Floor(x63)))
-	x64 := float64(in.blockK * x57)
-	k.part7 = float64(x64 * d.lineBytes)
-	k.engineB = engineB
-	x65 := float64(in.sharers*in.sharersA) - 1
-	k.part17 = d.engineLatency + float64(x65*d.sharingLatency)
-	var x66 float64
-	if in.lateCopies > 0 {
-		x66 = instructionStep
+	var x61 float64
+	if in.loadWaits > 0 {
+		x61 = d.narrowSpillShare
+	} else {
+		x61 = 1
 	}
-	k.part18 = x66
+	k.part3 = float64(d.spillBandwidth * x61)
+	k.part4 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
+	k.chainStep = chainStep
+	k.part5 = columns / in.blockN
+	x62 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part6 = float64(in.transA * (x62 - math.Floor(x62)))
+	x63 := 1 - in.transB
+	k.part17 = x63
+	x64 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part7 = float64(x63 * (x64 - math.Floor(x64)))
+	x65 := float64(in.blockK * x57)
+	k.part8 = float64(x65 * d.lineBytes)
+	k.engineB = engineB
+	x66 := float64(in.sharers*in.sharersA) - 1
+	k.part18 = d.engineLatency + float64(x66*d.sharingLatency)
+	var x67 float64
+	if in.lateCopies > 0 {
+		x67 = instructionStep
+	}
+	k.part19 = x67
+	k.part20 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x63)
+	k.part21 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x67 := 2048 / in.blockK
-	k.part19 = x67
+	x68 := 2048 / in.blockK
+	k.part22 = x68
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x68 float64
-	if in.transA > 0 {
-		x68 = x59
-	} else {
-		x68 = float64(x60 * d.lineBytes)
-	}
-	k.part20 = x68
 	var x69 float64
-	if in.transB > 0 {
-		x69 = float64(x60 * d.lineBytes)
-	} else {
+	if in.transA > 0 {
 		x69 = x59
-	}
-	k.part21 = x69
-	x70 := in.repeatM + in.repeatN
-	k.part22 = x70
-	var x71 float64
-	if in.resident > 0 {
-		x71 = d.partialBandwidth
 	} else {
-		x71 = d.epilogueBandwidth
+		x69 = float64(x60 * d.lineBytes)
 	}
-	k.part23 = d.part12 / x71
+	k.part23 = x69
+	var x70 float64
+	if in.transB > 0 {
+		x70 = float64(x60 * d.lineBytes)
+	} else {
+		x70 = x59
+	}
+	k.part24 = x70
+	x71 := in.repeatM + in.repeatN
+	k.part25 = x71
 	var x72 float64
 	if in.resident > 0 {
-		x72 = d.residentArrival
+		x72 = d.partialBandwidth
 	} else {
-		x72 = d.arrivalLatency
+		x72 = d.epilogueBandwidth
 	}
-	k.part24 = x72
-	k.part25 = float64(in.resident * d.residentTurn)
-	k.part26 = max(in.timedCtas-1, 1)
-	k.launch = launch
-	k.part27 = 16 / in.instructionK
-	x73 := float64(d.tdp * (1 - in.fma))
-	k.part28 = x73
-	k.part29 = d.clock / in.peak
-	var x74 float64
+	k.part26 = d.part13 / x72
+	var x73 float64
 	if in.resident > 0 {
-		x74 = d.residentAdd
+		x73 = d.residentArrival
 	} else {
-		x74 = d.addLatency
+		x73 = d.arrivalLatency
 	}
-	x75 := in.blockM * in.blockN * d.accumulatorBytes / d.part15
-	k.part30 = x74 + x75
-	k.part31 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part32 = d.residentAdd + x75
+	k.part27 = x73
+	k.part28 = float64(in.resident * d.residentTurn)
+	k.part29 = max(in.timedCtas-1, 1)
+	k.launch = launch
+	k.part30 = 16 / in.instructionK
+	x74 := float64(d.tdp * (1 - in.fma))
+	k.part31 = x74
+	k.part32 = d.clock / in.peak
+	var x75 float64
+	if in.resident > 0 {
+		x75 = d.residentAdd
+	} else {
+		x75 = d.addLatency
+	}
+	x76 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
+	k.part33 = x75 + x76
+	k.part34 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part35 = d.residentAdd + x76
 }
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
@@ -656,11 +677,11 @@ type variantTerms struct {
 	part1        float64 // num_sms * ctas_per_sm
 	hidden       float64 // hidden
 	part2        float64 // pow(ctas_per_sm, 4)
-	part3        float64 // chain_step + spill_step
-	part4        float64 // ctas_per_sm * block_m * block_n
-	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part6        float64 // 1 - hidden
-	part7        float64 // sqrt(sqrt(on_chip))
+	part3        float64 // ctas_per_sm * block_m * block_n
+	part4        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part5        float64 // 1 - hidden
+	part6        float64 // sqrt(sqrt(on_chip))
+	part7        float64 // chain_step + spill_step
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
@@ -671,8 +692,8 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 		ctasPerSm = max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
 	}
 	spillTraffic := float64(2 * in.spillBytes * k.threads)
-	spillStep := spillTraffic / d.spillBandwidth
-	onChip := k.part3 + fourth(spillStep)
+	spillStep := spillTraffic / k.part3
+	onChip := k.part4 + fourth(spillStep)
 	var hidden float64
 	if k.resident > 0 {
 		hidden = 1
@@ -686,11 +707,11 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.part1 = float64(d.numSms * ctasPerSm)
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
-	v.part3 = k.chainStep + spillStep
-	v.part4 = float64(ctasPerSm * k.blockM * k.blockN)
-	v.part5 = min(1, (ctasPerSm-1)/k.part26)
-	v.part6 = 1 - hidden
-	v.part7 = math.Sqrt(math.Sqrt(onChip))
+	v.part3 = float64(ctasPerSm * k.blockM * k.blockN)
+	v.part4 = min(1, (ctasPerSm-1)/k.part29)
+	v.part5 = 1 - hidden
+	v.part6 = math.Sqrt(math.Sqrt(onChip))
+	v.part7 = k.chainStep + spillStep
 }
 
 // splitTerms holds what depends on the kernel, the variant and the split of K.
@@ -713,18 +734,18 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	c.handover = handover
 	var x1 float64
 	if handover > 0 {
-		x1 = k.part23 + k.outputCost/in.splitK
+		x1 = k.part26 + k.outputCost/in.splitK
 	} else {
 		x1 = k.outputCost
 	}
 	c.part2 = x1
 	var x2 float64
 	if handover > 0 {
-		x2 = k.part24
+		x2 = k.part27
 	}
 	c.part3 = x2
-	c.part1 = float64(v.part4*x1) + x2 + k.part25
-	c.part5 = float64(in.splitK * k.part30)
+	c.part1 = float64(v.part3*x1) + x2 + k.part28
+	c.part5 = float64(in.splitK * k.part33)
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
@@ -744,10 +765,11 @@ type gridTerms struct {
 	part6        float64 // when(0 < resident, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b), step_bytes * (1 + broken_lines / tile_lines))
 	part7        float64 // pow(line_step, 4)
 	part8        float64 // idle_latency * idle_latency
-	part9        float64 // batch * m * n * output_bytes
+	part9        float64 // chain_step + turn_step
+	part10       float64 // batch * m * n * output_bytes
 	computeFloor float64 // compute_floor
-	part10       float64 // prologue_cycles + idle_latency
-	part11       float64 // idle_latency / steps_ahead
+	part11       float64 // prologue_cycles + idle_latency
+	part12       float64 // idle_latency / steps_ahead
 }
 
 func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
@@ -763,7 +785,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		x1 := s.m / gridM
 		sharedA = float64(x1 / k.sharersA * k.blockK * k.elementBytes)
 		x2 := s.n / gridN
-		sharedB = float64(x2 * k.part4 / k.sharers * k.blockK * k.elementBytes)
+		sharedB = float64(x2 * k.part5 / k.sharers * k.blockK * k.elementBytes)
 	}
 	var stepBytes float64
 	if k.resident > 0 {
@@ -773,11 +795,11 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	var offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
-		offsetA = max(s.part1, k.part5)
-		offsetB = max(s.part2, k.part6)
+		offsetA = max(s.part1, k.part6)
+		offsetB = max(s.part2, k.part7)
 		var x3 float64
 		if k.transA > 0 {
-			x3 = k.part7
+			x3 = k.part8
 		} else {
 			x3 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
@@ -788,25 +810,25 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if s.part3 > 0 {
 		var x4 float64
 		if k.transA > 0 {
-			x4 = float64(k.blockK * max(0, k.part8+s.misalignedA-k.part9))
+			x4 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
 		} else {
-			x4 = float64(k.blockM * max(0, k.part10+s.misalignedA-k.part11))
+			x4 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
 		}
 		var x5 float64
 		if k.transB > 0 {
-			x5 = float64(k.blockN * max(0, k.part10+s.misalignedB-k.part11))
+			x5 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
 		} else {
-			x5 = float64(k.blockK * max(0, k.part12+s.misalignedB-k.part13))
+			x5 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
 		}
 		splitLines = x4 + x5
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part14) + float64(k.asyncB*s.part2*k.part15)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
 	}
 	var x6 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part16*(k.blockN-s.n)) > 0 {
-		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part9)) + float64(k.part16*max(0, math.Floor(k.blockN/s.n)-k.part13))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
+		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x6
 	var lineStep float64
@@ -818,9 +840,13 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	var copyLatency float64
 	if k.resident > 0 {
 		x7 := engineBytes / d.engineBandwidth
-		copyLatency = k.part17 + x7
+		copyLatency = k.part18 + x7
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part18
+		copyLatency = float64(lines*d.lineLatency) + k.part19
+	}
+	var turnStep float64
+	if k.part20*s.part4 > 0 {
+		turnStep = k.part21
 	}
 	var x8 float64
 	if k.groupM > 0 {
@@ -829,11 +855,11 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		x8 = d.defaultGroup
 	}
 	group := min(x8, gridM)
-	passCounts := float64(k.timed * s.part4)
-	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	passCounts := float64(k.timed * s.part5)
+	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part22 > 0 {
+	if k.part25 > 0 {
 		x9 := s.m / gridM
 		var x10 float64
 		if k.wraps > 0 {
@@ -848,10 +874,10 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		} else {
 			x12 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part20) + float64(k.repeatN*(k.blockN-x11)/x12*k.part21)
+		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part23) + float64(k.repeatN*(k.blockN-x11)/x12*k.part24)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part7 * k.part29)
+	computeFloor := float64(s.part8 * k.part32)
 	var x13 float64
 	if s.groupTiles > 0 {
 		x13 = s.groupTiles
@@ -866,7 +892,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part4 = math.Ceil(gridM / group)
 	g.missA = missA
 	g.missB = missB
-	g.part5 = float64(s.part5 * k.elementBytes)
+	g.part5 = float64(s.part6 * k.elementBytes)
 	g.repeated = repeated
 	g.idleLatency = idleLatency
 	var x14 float64
@@ -878,10 +904,11 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part6 = x14
 	g.part7 = fourth(lineStep)
 	g.part8 = float64(idleLatency * idleLatency)
-	g.part9 = float64(s.part6 * k.outputBytes)
+	g.part9 = k.chainStep + turnStep
+	g.part10 = float64(s.part7 * k.outputBytes)
 	g.computeFloor = computeFloor
-	g.part10 = d.prologueCycles + idleLatency
-	g.part11 = idleLatency / k.stepsAhead
+	g.part11 = d.prologueCycles + idleLatency
+	g.part12 = idleLatency / k.stepsAhead
 }
 
 // timing holds what depends on all.
@@ -939,7 +966,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part19)
+		x7 := min(steps, k.part22)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -962,123 +989,125 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		coalescing = d.l2Coalescing
 	}
 	l2Step := active * g.part6 / (d.l2PerfRatio * coalescing)
-	dramStep := active * g.stepBytes * dramShare / d.part7
+	dramStep := active * g.stepBytes * dramShare / d.part8
 	repeatStep := active * g.repeated / d.hotLineBandwidth
 	x11 := float64(active * v.spillTraffic)
-	spillL2Step := x11 / d.part8
+	spillL2Step := x11 / d.part9
 	busy := v.onChip + g.part7 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part9, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		fullSpillDramStep = x11 * fullSpillMiss / d.part10
+		fullSpillDramStep = x11 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part11*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x12 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x12) + v.spillStep
+		fullAlone = max(g.part9, x12) + v.spillStep
 		x13 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
-		fullFirstStep = max(fullThroughput, v.part3)
+		x14 := g.part9 + v.spillStep
+		fullFirstStep = max(fullThroughput, x14)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		x14 := min(steps, k.stepsAhead)
-		x15 := max(steps-k.stepsAhead, 0)
-		fullLoop = float64(x14*fullFirstStep) + float64(x15*fullStep)
+		x15 := min(steps, k.stepsAhead)
+		x16 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x15*fullFirstStep) + float64(x16*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x16 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x16*v.part5)
+			x17 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x17*v.part4)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x17 := max(steps-k.stepsAhead, 0)
-		x18 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x17*x18, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
+		x18 := max(steps-k.stepsAhead, 0)
+		x19 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x18*x19, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part9, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		tailSpillDramStep = x11 * tailSpillMiss / d.part10
+		tailSpillDramStep = x11 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part11*(tailCtas*dramStep*k.stepsAhead)))) / 2
-		x19 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x19) + v.spillStep
-		x20 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x20*x20))))
-		tailFirstStep = max(tailThroughput, v.part3)
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		x20 := tailLatency / k.stepsAhead
+		tailAlone = max(g.part9, x20) + v.spillStep
+		x21 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
+		x22 := g.part9 + v.spillStep
+		tailFirstStep = max(tailThroughput, x22)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
-		x21 := min(steps, k.stepsAhead)
-		x22 := max(steps-k.stepsAhead, 0)
-		tailLoop = float64(x21*tailFirstStep) + float64(x22*tailStep)
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part25
+		x23 := min(steps, k.stepsAhead)
+		x24 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
-			x23 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x23*min(1, (tailCtas-1)/k.part26))
+			x25 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part29))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x24 := max(steps-k.stepsAhead, 0)
-		x25 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x24*x25, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x26 := max(steps-k.stepsAhead, 0)
+		x27 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x26*x27, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part5*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if g.passCounts > 0 {
-		x26 := fill + loop + epilogue
-		allWaves = math.Sqrt(x26 * (float64(fullWaves*fullTimed) + tailTimed))
+		x28 := fill + loop + epilogue
+		allWaves = math.Sqrt(x28 * (float64(fullWaves*fullTimed) + tailTimed))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part28 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part27*d.part13)-d.part14, 0)
+	if k.part31 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part14)-d.part15, 0)
 	}
-	dramFloor := (dramBytes + g.part9) / d.part7
+	dramFloor := (dramBytes + g.part10) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part31 + s.part6*c.part4/d.reduceBandwidth
+			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part32)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
 		}
 	}
 	var unbeaten float64
 	if s.vendor > 0 {
-		var x28 float64
+		var x30 float64
 		if power > 0 {
-			x28 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+			x30 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 		} else {
-			x28 = allWaves
+			x30 = allWaves
 		}
-		x27 := k.launch + max(max(x28, dramFloor), g.computeFloor) + reduction + handed
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x27), 2)+s.part8))) - x27
+		x29 := k.launch + max(max(x30, dramFloor), g.computeFloor) + reduction + handed
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x29), 2)+s.part9))) - x29
 	}
-	var x30 float64
+	var x32 float64
 	if power > 0 {
-		x30 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x32 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x30 = allWaves
+		x32 = allWaves
 	}
-	x29 := k.launch + max(max(x30, dramFloor), g.computeFloor) + reduction + handed
-	total := x29 + unbeaten
+	x31 := k.launch + max(max(x32, dramFloor), g.computeFloor) + reduction + handed
+	total := x31 + unbeaten
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -1133,7 +1162,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part19)
+		x7 := min(steps, k.part22)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1161,36 +1190,36 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x10 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x10*v.part5)
+			fullPaced = chipLoop + float64(x10*v.part4)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	var tailEpilogue float64
 	if tailCtas > 0 {
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part25
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x11 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part26))
+			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part29))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part28 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part27*d.part13)-d.part14, 0)
+	if k.part31 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part14)-d.part15, 0)
 	}
-	dramFloor := (dramBytes + g.part9) / d.part7
+	dramFloor := (dramBytes + g.part10) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part31 + s.part6*c.part4/d.reduceBandwidth
+			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var x12 float64
@@ -1201,7 +1230,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x14 := fullWaves + x15
 		x16 := float64(ctas * steps)
-		x13 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x14*v.part3), max(steps-k.stepsAhead, 0)*(x14*g.part11)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part16))
+		x13 := g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x14*v.part7), max(steps-k.stepsAhead, 0)*(x14*g.part12)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part17))
 		var x17 float64
 		if tailCtas > 0 {
 			x17 = k.timedFixed + tailPaced
@@ -1214,7 +1243,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x18 := fullWaves + x19
 		x20 := float64(ctas * steps)
-		x12 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x18*v.part3), max(steps-k.stepsAhead, 0)*(x18*g.part11)), max(x20*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x20*g.stepBytes, dramBytes)*d.part16))
+		x12 = g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x18*v.part7), max(steps-k.stepsAhead, 0)*(x18*g.part12)), max(x20*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x20*g.stepBytes, dramBytes)*d.part17))
 	}
 	return k.launch + max(max(x12, power), dramFloor) + reduction
 }
@@ -1227,7 +1256,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.transB > 0 {
 			columns = k.blockN
 		} else {
-			columns = k.part13 * d.lineBytes / k.elementBytes
+			columns = k.part14 * d.lineBytes / k.elementBytes
 		}
 	}
 	var fmaLoads float64
@@ -1289,12 +1318,12 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var sharedA, sharedB, offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
 		sharedA = float64(s.m / gridM / k.sharersA * k.blockK * k.elementBytes)
-		sharedB = float64(s.n / gridN * k.part4 / k.sharers * k.blockK * k.elementBytes)
-		offsetA = max(s.part1, k.part5)
-		offsetB = max(s.part2, k.part6)
+		sharedB = float64(s.n / gridN * k.part5 / k.sharers * k.blockK * k.elementBytes)
+		offsetA = max(s.part1, k.part6)
+		offsetB = max(s.part2, k.part7)
 		var x17 float64
 		if k.transA > 0 {
-			x17 = k.part7
+			x17 = k.part8
 		} else {
 			x17 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
@@ -1305,25 +1334,25 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	if s.part3 > 0 {
 		var x18 float64
 		if k.transA > 0 {
-			x18 = float64(k.blockK * max(0, k.part8+s.misalignedA-k.part9))
+			x18 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
 		} else {
-			x18 = float64(k.blockM * max(0, k.part10+s.misalignedA-k.part11))
+			x18 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
 		}
 		var x19 float64
 		if k.transB > 0 {
-			x19 = float64(k.blockN * max(0, k.part10+s.misalignedB-k.part11))
+			x19 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
 		} else {
-			x19 = float64(k.blockK * max(0, k.part12+s.misalignedB-k.part13))
+			x19 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
 		}
 		splitLines = x18 + x19
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part14) + float64(k.asyncB*s.part2*k.part15)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
 	}
 	var x20 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part16*(k.blockN-s.n)) > 0 {
-		x20 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part9)) + float64(k.part16*max(0, math.Floor(k.blockN/s.n)-k.part13))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
+		x20 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x20
 	var lineStep float64
@@ -1335,9 +1364,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var copyLatency float64
 	if k.resident > 0 {
 		x21 := engineBytes / d.engineBandwidth
-		copyLatency = k.part17 + x21
+		copyLatency = k.part18 + x21
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part18
+		copyLatency = float64(lines*d.lineLatency) + k.part19
+	}
+	var turnStep float64
+	if k.part20*s.part4 > 0 {
+		turnStep = k.part21
 	}
 	var x22 float64
 	if k.groupM > 0 {
@@ -1368,7 +1401,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x28 := min(t.steps, k.part19)
+		x28 := min(t.steps, k.part22)
 		x29 := t.steps - x28
 		oneLoop = float64(x28*k.onePace) + float64(x29*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x28*k.chipPace)+float64(x29*k.chipLongPace))
@@ -1392,71 +1425,73 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	} else {
 		coalescing = d.l2Coalescing
 	}
-	dramStep := active * g.stepBytes * dramShare / d.part7
+	dramStep := active * g.stepBytes * dramShare / d.part8
 	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part9, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part11*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x32 := fullLatency / k.stepsAhead
-		fullAlone = max(k.chainStep, x32) + v.spillStep
+		fullAlone = max(g.part9, x32) + v.spillStep
 		x33 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x33*x33))))
-		fullFirstStep = max(fullThroughput, v.part3)
+		x34 := g.part9 + v.spillStep
+		fullFirstStep = max(fullThroughput, x34)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x34 := min(t.steps, k.stepsAhead)
-		x35 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x34*fullFirstStep) + float64(x35*fullStep)
+		x35 := min(t.steps, k.stepsAhead)
+		x36 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x35*fullFirstStep) + float64(x36*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x36 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x36*v.part5)
+			x37 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x37*v.part4)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x37 := max(t.steps-k.stepsAhead, 0)
-		x38 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x37*x38, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x38 := max(t.steps-k.stepsAhead, 0)
+		x39 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x38*x39, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part9, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part10, 2))
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part11*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x39 := tailLatency / k.stepsAhead
-		tailAlone = max(k.chainStep, x39) + v.spillStep
-		x40 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x40*x40))))
-		tailFirstStep = max(tailThroughput, v.part3)
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x40 := tailLatency / k.stepsAhead
+		tailAlone = max(g.part9, x40) + v.spillStep
+		x41 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x41*x41))))
+		x42 := g.part9 + v.spillStep
+		tailFirstStep = max(tailThroughput, x42)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x41 := min(t.steps, k.stepsAhead)
-		x42 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x41*tailFirstStep) + float64(x42*tailStep)
-		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part25
+		x43 := min(t.steps, k.stepsAhead)
+		x44 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x43*tailFirstStep) + float64(x44*tailStep)
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x43 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x43*min(1, (t.tailCtas-1)/k.part26))
+			x45 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x45*min(1, (t.tailCtas-1)/k.part29))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x44 := max(t.steps-k.stepsAhead, 0)
-		x45 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x44*x45, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x46 := max(t.steps-k.stepsAhead, 0)
+		x47 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x46*x47, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part5*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
 	var pass float64
@@ -1468,62 +1503,62 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part31 + s.part6*c.part4/d.reduceBandwidth
+			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part32)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
 		}
 	}
-	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part10*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	dramTotal := dramBytes + g.part10 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
-		var x46 float64
+		var x48 float64
 		if c.handover > 0 {
-			x46 = float64(ctas / c.splitK * k.blockM * k.blockN)
+			x48 = float64(ctas / c.splitK * k.blockM * k.blockN)
 		} else {
-			x46 = s.part6
+			x48 = s.part7
 		}
-		partialBytes = float64(d.part12 * c.splitK * x46)
+		partialBytes = float64(d.part13 * c.splitK * x48)
 	}
-	var x47 float64
+	var x49 float64
 	if k.resident > 0 {
-		x47 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
+		x49 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
 	} else {
-		x47 = k.tileBytes
+		x49 = k.tileBytes
 	}
-	requested := float64(x31*(x47+v.spillTraffic)) + partialBytes + g.part9
-	l2Total := float64(x31*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part9
-	var x48 float64
+	requested := float64(x31*(x49+v.spillTraffic)) + partialBytes + g.part10
+	l2Total := float64(x31*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part10
+	var x50 float64
 	if in.fma > 0 {
-		x48 = float64(fmaLoads * d.sharedWidth)
+		x50 = float64(fmaLoads * d.sharedWidth)
 	} else {
 		if in.wgmma > 0 {
-			x49 := k.blockK / in.instructionK
-			x48 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x49 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+			x51 := k.blockK / in.instructionK
+			x50 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x51 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 		} else {
-			x51 := max(k.blockM/in.warpsM, d.mmaM)
-			x52 := max(k.blockN/in.warpsN, d.mmaN)
-			x50 := x51 + x52
-			x53 := k.blockK / in.warpsK
-			x48 = float64(in.numWarps * x50 * x53 * k.elementBytes)
+			x53 := max(k.blockM/in.warpsM, d.mmaM)
+			x54 := max(k.blockN/in.warpsN, d.mmaN)
+			x52 := x53 + x54
+			x55 := k.blockK / in.warpsK
+			x50 = float64(in.numWarps * x52 * x55 * k.elementBytes)
 		}
 	}
-	sharedTotal := float64(x31 * x48)
-	var x55 float64
+	sharedTotal := float64(x31 * x50)
+	var x57 float64
 	if t.power > 0 {
-		x55 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x57 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x55 = t.allWaves
+		x57 = t.allWaves
 	}
-	x54 := max(max(x55, t.dramFloor), g.computeFloor)
-	limits := x54 - t.allWaves
+	x56 := max(max(x57, t.dramFloor), g.computeFloor)
+	limits := x56 - t.allWaves
 	var unbeaten float64
 	if s.vendor > 0 {
-		x56 := k.launch + x54 + reduction + handed
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x56), 2)+s.part8))) - x56
+		x58 := k.launch + x56 + reduction + handed
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x58), 2)+s.part9))) - x58
 	}
 	dst[0] = k.threads
 	dst[1] = k.resident
@@ -1597,97 +1632,98 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[69] = lines
 	dst[70] = lineStep
 	dst[71] = copyLatency
-	dst[72] = group
-	dst[73] = waves
-	dst[74] = sharedTiles
-	dst[75] = part
-	dst[76] = t.ctasOfSm
-	dst[77] = active
-	dst[78] = t.fullWaves
-	dst[79] = t.tailCtas
-	dst[80] = k.timed
-	dst[81] = g.passCounts
-	dst[82] = in.timedCtas
-	dst[83] = in.one2048
-	dst[84] = in.one6144
-	dst[85] = in.chip2048
-	dst[86] = in.chip6144
-	dst[87] = in.fullChip2048
-	dst[88] = in.fullChip6144
-	dst[89] = k.timedFixed
-	dst[90] = k.onePace
-	dst[91] = k.oneLongPace
-	dst[92] = oneLoop
-	dst[93] = k.chipPace
-	dst[94] = k.chipLongPace
-	dst[95] = chipLoop
-	dst[96] = k.fullChipPace
-	dst[97] = k.fullChipLongPace
-	dst[98] = fullChipLoop
-	dst[99] = sweeps
-	dst[100] = rowGroups
-	dst[101] = g.missA
-	dst[102] = g.missB
-	dst[103] = dramBytes
-	dst[104] = dramShare
-	dst[105] = l2Hit
-	dst[106] = g.repeated
-	dst[107] = v.hidden
-	dst[108] = d.dramLatency
-	dst[109] = g.idleLatency
-	dst[110] = dramQueue
-	dst[111] = coalescing
-	dst[112] = t.l2Step
-	dst[113] = dramStep
-	dst[114] = t.repeatStep
-	dst[115] = t.spillL2Step
-	dst[116] = busy
-	dst[117] = fullSpillMiss
-	dst[118] = t.fullSpillDramStep
-	dst[119] = fullBusy
-	dst[120] = fullThroughput
-	dst[121] = fullLatency
-	dst[122] = fullAlone
-	dst[123] = fullStep
-	dst[124] = fullFirstStep
-	dst[125] = fullFill
-	dst[126] = fullLoop
-	dst[127] = fullEpilogue
-	dst[128] = fullPaced
-	dst[129] = fullTimed
-	dst[130] = tailSpillMiss
-	dst[131] = t.tailSpillDramStep
-	dst[132] = tailBusy
-	dst[133] = tailThroughput
-	dst[134] = tailLatency
-	dst[135] = tailAlone
-	dst[136] = tailStep
-	dst[137] = tailFirstStep
-	dst[138] = tailFill
-	dst[139] = tailLoop
-	dst[140] = tailEpilogue
-	dst[141] = tailPaced
-	dst[142] = tailTimed
-	dst[143] = k.launch
-	dst[144] = fill
-	dst[145] = loop
-	dst[146] = epilogue
-	dst[147] = t.allWaves
-	dst[148] = pass
-	dst[149] = t.power
-	dst[150] = t.dramFloor
-	dst[151] = g.computeFloor
-	dst[152] = reduction
-	dst[153] = handed
-	dst[154] = dramTotal
-	dst[155] = partialBytes
-	dst[156] = requested
-	dst[157] = l2Total
-	dst[158] = sharedTotal
-	dst[159] = limits
-	dst[160] = s.vendor
-	dst[161] = unbeaten
-	dst[162] = t.total
+	dst[72] = turnStep
+	dst[73] = group
+	dst[74] = waves
+	dst[75] = sharedTiles
+	dst[76] = part
+	dst[77] = t.ctasOfSm
+	dst[78] = active
+	dst[79] = t.fullWaves
+	dst[80] = t.tailCtas
+	dst[81] = k.timed
+	dst[82] = g.passCounts
+	dst[83] = in.timedCtas
+	dst[84] = in.one2048
+	dst[85] = in.one6144
+	dst[86] = in.chip2048
+	dst[87] = in.chip6144
+	dst[88] = in.fullChip2048
+	dst[89] = in.fullChip6144
+	dst[90] = k.timedFixed
+	dst[91] = k.onePace
+	dst[92] = k.oneLongPace
+	dst[93] = oneLoop
+	dst[94] = k.chipPace
+	dst[95] = k.chipLongPace
+	dst[96] = chipLoop
+	dst[97] = k.fullChipPace
+	dst[98] = k.fullChipLongPace
+	dst[99] = fullChipLoop
+	dst[100] = sweeps
+	dst[101] = rowGroups
+	dst[102] = g.missA
+	dst[103] = g.missB
+	dst[104] = dramBytes
+	dst[105] = dramShare
+	dst[106] = l2Hit
+	dst[107] = g.repeated
+	dst[108] = v.hidden
+	dst[109] = d.dramLatency
+	dst[110] = g.idleLatency
+	dst[111] = dramQueue
+	dst[112] = coalescing
+	dst[113] = t.l2Step
+	dst[114] = dramStep
+	dst[115] = t.repeatStep
+	dst[116] = t.spillL2Step
+	dst[117] = busy
+	dst[118] = fullSpillMiss
+	dst[119] = t.fullSpillDramStep
+	dst[120] = fullBusy
+	dst[121] = fullThroughput
+	dst[122] = fullLatency
+	dst[123] = fullAlone
+	dst[124] = fullStep
+	dst[125] = fullFirstStep
+	dst[126] = fullFill
+	dst[127] = fullLoop
+	dst[128] = fullEpilogue
+	dst[129] = fullPaced
+	dst[130] = fullTimed
+	dst[131] = tailSpillMiss
+	dst[132] = t.tailSpillDramStep
+	dst[133] = tailBusy
+	dst[134] = tailThroughput
+	dst[135] = tailLatency
+	dst[136] = tailAlone
+	dst[137] = tailStep
+	dst[138] = tailFirstStep
+	dst[139] = tailFill
+	dst[140] = tailLoop
+	dst[141] = tailEpilogue
+	dst[142] = tailPaced
+	dst[143] = tailTimed
+	dst[144] = k.launch
+	dst[145] = fill
+	dst[146] = loop
+	dst[147] = epilogue
+	dst[148] = t.allWaves
+	dst[149] = pass
+	dst[150] = t.power
+	dst[151] = t.dramFloor
+	dst[152] = g.computeFloor
+	dst[153] = reduction
+	dst[154] = handed
+	dst[155] = dramTotal
+	dst[156] = partialBytes
+	dst[157] = requested
+	dst[158] = l2Total
+	dst[159] = sharedTotal
+	dst[160] = limits
+	dst[161] = s.vendor
+	dst[162] = unbeaten
+	dst[163] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -114,6 +114,8 @@ var Quantities = slices.Concat(
 	ofResident(from("h200-wgmma", "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, "+
 		"2026-11-23", fittedResident)),
 	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),
+	from("sweeps", "fitted on the set unaligned of sweeps, and on the first draw of random sizes (2,060 times), with the "+
+		"other quantities as they are, 2026-11-26", fittedUnaligned),
 	from("", "chosen on h200-triton, 2026-11-21, in round numbers; scores are flat within", chosen),
 )
 
@@ -249,6 +251,16 @@ var fittedSweeps = []tabled.Quantity{
 		"from the end of a kernel to that of one that waits for it and does nothing"),
 	bounded("reduce_bandwidth", perCycle, 2329, 200, 8000,
 		"sums and output of the kernel that adds up the parts of a split K").Off(unlimited),
+}
+
+// fittedUnaligned are the quantities of loops whose operands pass through registers, as far as round sizes do not tell
+// them.
+var fittedUnaligned = []tabled.Quantity{
+	bounded("turn_latency", cycles, 10.5, 0.5, 30,
+		"what each row of B in a K step delays it, if it waits for B and then for A").Over(10, 11),
+	bounded("narrow_spill_share", one, 0.45, 0.05, 2,
+		"share of spill_bandwidth that a K step reaches whose operands pass through registers: what spills is read back "+
+			"right before it is needed").Over(0.39, 0.46).Off(1),
 }
 
 var chosen = []tabled.Quantity{

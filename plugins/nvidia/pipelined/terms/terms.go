@@ -153,7 +153,8 @@ var stepTerms = []tabled.Term{
 		"sync_copies / copy_rate + cross_copies / cross_copy_rate + transposed_copies / transposed_rate",
 		"copies of narrow accesses: instructions"),
 	row("spill_traffic", bytes, "2 * spill_bytes * threads", "local memory, written and read in a K step"),
-	row("spill_step", cycles, "spill_traffic / spill_bandwidth", "local memory through the load path of the SM"),
+	row("spill_step", cycles, "spill_traffic / (spill_bandwidth * when(load_waits > 0, narrow_spill_share, 1))",
+		"local memory through the load path of the SM"),
 	row("on_chip", cycles4,
 		`pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4)
 			+ pow(copy_step, 4)
@@ -238,6 +239,10 @@ var gridTerms = []tabled.Term{
 			engine_latency + (sharers * sharers_a - 1) * sharing_latency + engine_bytes / engine_bandwidth,
 			lines * line_latency + when(late_copies > 0, instruction_step, 0))`,
 		"from the start of a K step to its last copy"),
+	row("turn_step", cycles, `when(wraps * async_a * (1 - async_b) * (1 - trans_b) * (n - 16 * floor(n / 16)) > 0,
+			(load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead), 0)`,
+		"what a K step waits if columns of B wrap at an N that 16 does not divide, and pass through registers, while A is "+
+			"copied asynchronously: for B, and then for A"),
 	row("group", one, "min(when(group_m > 0, group_m, default_group), grid_m)",
 		"rows of tiles that are walked together"),
 	row("waves", one, "ctas / (num_sms * ctas_per_sm)",

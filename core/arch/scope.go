@@ -51,8 +51,8 @@ func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
 	u, kind, size := d.nearest(kernel, p, split)
 	if s.Wide = size > 0; u == nil || len(u.Ranges) == 0 || kind > 0 || s.Wide && u.Widening < 1 ||
 		len(d.Overridden()) > 0 {
-		u = d.elsewhere(kernel, p)
-		s.Wide, s.Evidence = false, EvidenceUnchecked
+		u, s.Wide = d.elsewhere(kernel, p, split)
+		s.Evidence = EvidenceUnchecked
 	}
 	if s.Uncertainty = u; u != nil && u.Evidence != "" {
 		s.Evidence = u.Evidence
@@ -64,23 +64,34 @@ func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
 }
 
 // elsewhere returns what errors on other devices say of a problem: those of sisters, unless the hardware or the kind of
-// problem is one that no device was timed with, else those of other generations. It is nil without any.
-func (d *Description) elsewhere(kernel string, p *gemm.Problem) *Uncertainty {
-	var found *Uncertainty
+// problem is one that no device was timed with, else those of other generations. It is nil without any. wide says that
+// only the sizes are outside of what was checked.
+func (d *Description) elsewhere(kernel string, p *gemm.Problem, split int) (found *Uncertainty, wide bool) {
 	alike := len(d.Overridden()) == 0 && len(unchecked(p)) == 0
+	least := 0
 	for i := range d.Uncertainty {
 		u := &d.Uncertainty[i]
 		if u.Kernel != kernel || !u.Evidence.elsewhere() || !u.Checked.takes(p.DType) {
 			continue
 		}
-		if u.Evidence == EvidenceSister && alike {
-			return u
+		if u.Evidence == EvidenceUnchecked {
+			if found == nil {
+				found = u
+			}
+			continue
 		}
-		if u.Evidence == EvidenceUnchecked && found == nil {
-			found = u
+		kind, size := 0, 0
+		if u.Checked.Divisor != (Range{}) { // else all problems of the types are alike
+			kind, size = u.Checked.distance(p, max(split, 1))
+		}
+		if !alike || kind > 0 || size > 0 && u.Widening < 1 {
+			continue
+		}
+		if found == nil || found.Evidence == EvidenceUnchecked || size < least {
+			found, wide, least = u, size > 0, size
 		}
 	}
-	return found
+	return found, wide
 }
 
 func (e Evidence) elsewhere() bool { return e == EvidenceSister || e == EvidenceUnchecked }

@@ -57,3 +57,37 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 		t.Errorf("the 90 %% intervals hold %.3f of all times", share)
 	}
 }
+
+// The times of a sister, between events as pipelined predicts them, and to which nothing was fitted, are in the
+// intervals that the measured device gives it.
+func TestSisters(t *testing.T) {
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h100"})
+	for _, kernel := range []string{"triton", "wgmma"} {
+		folder := "data/h100/" + kernel
+		data, err := dataset.Read(folder, os.DirFS(folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := score.SubsetOf(data)
+		rows, err := score.Singles(t.Context(), a, s, s.Problems)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := 0
+		for i := range rows {
+			r := &rows[i]
+			scope := a.Describe().Scope(kernel, &r.Problem, r.Config.SplitK)
+			if scope.Evidence != arch.EvidenceSister {
+				t.Errorf("%s %s: %s", kernel, r.Problem, scope.Evidence)
+			}
+			low, high, ok := scope.Interval(r.Bound, r.Predicted)
+			if ok && low <= r.Measured && r.Measured <= high {
+				held++
+			}
+		}
+		t.Logf("%s: %d of %d held", kernel, held, len(rows))
+		if len(rows) != 40 || held < 36 {
+			t.Errorf("%s: the 90 %% intervals hold %d of %d times", kernel, held, len(rows))
+		}
+	}
+}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
@@ -39,18 +41,59 @@ func intervalsOf(id, device, model string, rung arch.Rung) []arch.UncertaintyRec
 	return found
 }
 
-// uncertaintyOf returns the uncertainty of an opened model's times. It is empty if the model was not compared with
-// measurements of the device.
+// measured is the device whose measurements are shipped. Its sisters are the other devices of its architecture.
+const measured = "h200"
+
+// sisterWidening is the factor by which ranges of the measured device grow at both ends for its sisters. It is assumed:
+// the times of an H100 need none, but they are of one device, one type and one layout (TestSisters).
+const sisterWidening = 1.05
+
+// uncertaintyOf returns the uncertainty of an opened model's times, from measurements of the device or of a sister. It
+// is empty if the model was compared with neither.
 func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 	var uncertainty []arch.Uncertainty
-	for _, one := range intervalsOf(d.Arch, d.Device, d.Model, d.Rung) {
+	for _, one := range intervalsOf(d.Arch, measured, d.Model, d.Rung) {
 		u, err := one.Uncertainty()
 		if err != nil {
 			panic(fmt.Sprintf("intervals.jsonl: %v", err))
 		}
 		u.Source = strings.ReplaceAll(u.Source, folder, "")
 		u.Checked.DataSet = strings.TrimPrefix(u.Checked.DataSet, folder)
+		if d.Device != measured {
+			u.Evidence = arch.EvidenceSister
+			u.Source = fmt.Sprintf("times of %s@%s: %s", d.Arch, measured, u.Checked.DataSet)
+			for i := range u.Ranges {
+				u.Ranges[i].Low, u.Ranges[i].High = u.Ranges[i].Low/sisterWidening, u.Ranges[i].High*sisterWidening
+			}
+		}
 		uncertainty = append(uncertainty, u)
 	}
 	return uncertainty
+}
+
+// twins returns what times of a 16-bit type say of the other one, where that was not timed in a layout: since Ampere
+// both have the same rates, and their kernels differ in nothing else.
+func twins(list []arch.Uncertainty) (out []arch.Uncertainty) {
+	other := map[gemm.DType]gemm.DType{gemm.FP16: gemm.BF16, gemm.BF16: gemm.FP16}
+	for i := range list {
+		u := list[i]
+		var layouts []arch.Layout
+		for _, l := range u.Checked.Layouts {
+			twin := l
+			twin.Types.In, twin.Types.Out = other[l.Types.In], other[l.Types.Out]
+			timed := slices.ContainsFunc(list, func(v arch.Uncertainty) bool {
+				return v.Kernel == u.Kernel && slices.Contains(v.Checked.Layouts, twin) &&
+					v.Checked.Divisor.Low <= u.Checked.Divisor.Low && v.Checked.Split.High >= u.Checked.Split.High
+			})
+			if twin.Types.In != 0 && twin.Types.Out != 0 && !timed {
+				layouts = append(layouts, twin)
+			}
+		}
+		if len(layouts) > 0 {
+			u.Checked.DataSet += " (" + u.Checked.Layouts[0].Types.In.String() + ", which costs the same)"
+			u.Checked.Layouts = layouts
+			out = append(out, u)
+		}
+	}
+	return out
 }

@@ -142,8 +142,12 @@ func compared(opened arch.Architecture, fitted []arch.Fitted) arch.Architecture 
 	d := opened.Describe()
 	d.Fitted, d.Uncertainty = fitted, uncertaintyOf(d)
 	for i := range d.Uncertainty {
+		if d.Uncertainty[i].Evidence == arch.EvidenceSister {
+			continue
+		}
 		d.Fitted = withDataSet(d.Fitted, d.Uncertainty[i].Checked.DataSet, d.Uncertainty[i].Kernel)
 	}
+	d.Uncertainty = append(d.Uncertainty, twins(d.Uncertainty)...)
 	return opened
 }
 

@@ -201,8 +201,8 @@ class Model:
         elements; 0 is dense rows. align is the bytes that divide the addresses of A, B and C, or of each. groups are
         the rows of A and C that go with each of several Bs, as with the experts of a mixture; m is their sum.
 
-        candidates are the configurations to choose from, as for rank(). With advice the pick has what is predicted to be
-        faster, which takes some milliseconds."""
+        candidates are the configurations to choose from, as for rank(). With advice the pick has what is predicted to
+        be faster, which takes some milliseconds."""
         if candidates is not None:
             return self.rank(m, n, k, dtype=dtype, trans_a=trans_a, trans_b=trans_b, batch=batch, out_dtype=out_dtype,
                              lda=lda, ldb=ldb, ldc=ldc, align=align, groups=groups, candidates=candidates, top=1)[0]
@@ -221,8 +221,9 @@ class Model:
         return pick
 
     def answer(self, m: int, n: int, k: int, **problem) -> dict:
-        """All that the command says with `select --advice --regret --json`: a dict with the pick, its evidence, the other
-        kernel families of the device (ways), and what is predicted to be faster (advice). It takes select()'s arguments."""
+        """All that the command says with `select --advice --regret --json`: a dict with the pick, its evidence, the
+        other kernel families of the device (ways), and what is predicted to be faster (advice). It takes select()'s
+        arguments."""
         return self._answer(_keys([{"m": m, "n": n, "k": k, **problem}])[0])
 
     def _answer(self, key):
@@ -261,11 +262,7 @@ class Model:
         problem = _problem(*_key(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups))
         top = whole("top", top, 0, 0, (1 << 63) - 1)
         if candidates is not None:
-            given = _candidates(candidates)
-            picks, count = (_Pick * min(top, len(given)))(), ctypes.c_size_t(min(top, len(given)))
-            self._library.call("origami_rank_among", self._handle, ctypes.byref(problem), given,
-                               ctypes.c_size_t(len(given)), picks, ctypes.byref(count))
-            return [self._value(problem, p) for p in picks[:count.value]]
+            return [self._value(problem, p) for p in self._among(problem, _candidates(candidates), top)]
         room = min(top, 1 << 10)
         while True:
             picks, count = (_Pick * room)(), ctypes.c_size_t(room)
@@ -273,6 +270,14 @@ class Model:
             if count.value < room or room == top:
                 return [self._value(problem, p) for p in picks[:count.value]]
             room = min(top, room * 8)
+
+    def _among(self, problem, configs, top=1 << 63):
+        """The best of configurations, as structs."""
+        room = min(top, len(configs))
+        picks, count = (_Pick * room)(), ctypes.c_size_t(room)
+        self._library.call("origami_rank_among", self._handle, ctypes.byref(problem), configs,
+                           ctypes.c_size_t(len(configs)), picks, ctypes.byref(count))
+        return picks[:count.value]
 
     def expected_regret(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
                         trans_b: bool = False, batch: int = 1, out_dtype: str | None = None, lda: int = 0,
@@ -391,7 +396,8 @@ def _row(key, entry, ratio, odds, fastest):
         "config": _notation(config, axes) if config else None, "seconds": predicted.get("seconds"),
         "low": interval[0], "high": interval[1],
         **{name: predicted.get(name) for name in ("tflops", "bound")},
-        "ratio": ratio, "odds": odds, "fastest": fastest, "error": "; ".join(filter(None, (error["what"], error.get("fix")))) if error else None,
+        "ratio": ratio, "odds": odds, "fastest": fastest,
+        "error": "; ".join(filter(None, (error["what"], error.get("fix")))) if error else None,
     }
 
 
@@ -555,8 +561,8 @@ def _candidates(given):
             raise ArgumentTypeError(f"candidate {i} is {shown(one)}; give a Pick, or a dict with {', '.join(_CONFIG)}")
         for name in _CONFIG:
             if name not in one and name in _CONFIG[:3]:
-                raise Error(f"candidate {i} has no {name}; give {', '.join(_CONFIG[:3])}, and the other fields if they are "
-                            "not those of one warp, one stage and no split")
+                raise Error(f"candidate {i} has no {name}; give {', '.join(_CONFIG[:3])}, and the other fields if they "
+                            "are not those of one warp, one stage and no split")
             least = 0 if name == "group_m" else 1
             value = whole(f"candidate {i}: {name}", one.get(name, least), least, least, (1 << 31) - 1)
             setattr(config, name, value)

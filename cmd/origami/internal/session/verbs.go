@@ -22,8 +22,11 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return diag.Inputf("unexpected argument %q", args[0]).At("%s", Place(cmd)).
-		Do("`%s --help` shows what it takes", cmd.CommandPath())
+	err := diag.Inputf("unexpected argument %q", args[0]).At("%s", Place(cmd))
+	if cmd.Flags().Lookup("problems") != nil {
+		err = err.Do("architectures go behind --arch, sizes behind -m, -n and -k or --problems")
+	}
+	return err.Also("`%s --help` shows what it takes", cmd.CommandPath())
 }
 
 // OneArgument is the Args of a command that takes exactly one argument. name is its name in the usage line, what says

@@ -3,11 +3,14 @@ package ask
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -154,12 +157,31 @@ func (a *Ranking) setWays(ways [][]*Ranking, i int) {
 func (c *Contender) again(ctx context.Context, q Question, i int, a *Ranking) {
 	other := c.For(ctx, &q.Problems[i])
 	if other == c {
+		c.refer(ctx, &q.Problems[i], a)
 		return
 	}
 	q.Problems, q.Kernel = q.Problems[i:i+1], other.Kernel
 	if got, err := Rankings(ctx, other.Model, q); err == nil {
 		got[0].Requested = a.Kernel
 		*a = got[0]
+	}
+}
+
+// refer adds to the error of a ranking which of the device's other families have the types of the problem, if the
+// contender's has not.
+func (c *Contender) refer(ctx context.Context, p *gemm.Problem, a *Ranking) {
+	var d *diag.Error
+	if !errors.As(a.Err, &d) || c.Describe().SupportsTypes(c.Kernel, p) == nil {
+		return
+	}
+	var have []string
+	for _, f := range c.Others {
+		if m, err := f.Open(ctx); err == nil && m.Describe().SupportsTypes(f.Kernel, p) == nil {
+			have = append(have, f.Kernel)
+		}
+	}
+	if len(have) > 0 {
+		a.Err = d.Also("kernel families of the device that have these types: %s", strings.Join(have, ", "))
 	}
 }
 

@@ -110,6 +110,101 @@ func origami_go_rank(handle C.origami_model, problem *C.origami_problem, picks *
 	})
 }
 
+//export origami_go_rank_among
+func origami_go_rank_among(handle C.origami_model, problem *C.origami_problem, configs *C.origami_pick, given C.size_t,
+	picks *C.origami_pick, count *C.size_t, text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error {
+		if problem == nil || count == nil || picks == nil && *count > 0 || configs == nil && given > 0 {
+			return isNull("problem, configs, picks or count")
+		}
+		room := *count
+		*count = 0
+		if given == 0 || given > maxConfigs {
+			return diag.Inputf("there are %d configurations", uint64(given)).Do("give 1 to %d", maxConfigs)
+		}
+		return with(handle, func(m *model) error {
+			p, err := problemOf(problem)
+			if err != nil || room == 0 {
+				return err
+			}
+			list := make([]gemm.Config, given)
+			for i, c := 0, unsafe.Slice(configs, given); i < len(list); i++ {
+				if list[i], err = m.configOf(&c[i]); err != nil {
+					return diag.Within(fmt.Sprintf("configuration %d", i), err)
+				}
+			}
+			r, err := m.rankAmong(p, list, int(min(room, maxRank)))
+			if err != nil {
+				return err
+			}
+			for i, out := 0, unsafe.Slice(picks, len(r.Entries)); i < len(out); i++ {
+				answer := r.Pick(&r.Entries[i])
+				out[i] = pickOf(&answer)
+			}
+			*count = C.size_t(len(r.Entries))
+			return nil
+		})
+	})
+}
+
+// maxConfigs limits the configurations of a caller. It is more than any space has.
+const maxConfigs = 1 << 20
+
+//export origami_go_answer
+func origami_go_answer(handle C.origami_model, problem *C.origami_problem, into *C.char, room C.size_t,
+	length *C.size_t, text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error {
+		if problem == nil {
+			return isNull("problem")
+		}
+		return with(handle, func(m *model) error {
+			p, err := problemOf(problem)
+			if err != nil {
+				return err
+			}
+			return write(into, room, length, func() ([]byte, error) { return m.answer(p) })
+		})
+	})
+}
+
+//export origami_go_compare
+func origami_go_compare(handles *C.origami_model, sides C.size_t, problems *C.origami_problem, count C.size_t,
+	into *C.char, room C.size_t, length *C.size_t, text *C.char, size C.size_t) C.int32_t {
+	return guard(text, size, func() error {
+		if handles == nil || problems == nil {
+			return isNull("models or problems")
+		}
+		if sides < 2 || sides > maxSides || count < 1 || count > maxCompared {
+			return diag.Inputf("there are %d models and %d problems", uint64(sides), uint64(count)).
+				Do("give 2 to %d models and 1 to %d problems", maxSides, maxCompared)
+		}
+		models := make([]*model, sides)
+		for i, handle := range unsafe.Slice(handles, sides) {
+			var err error
+			if models[i], err = opened.find(uint64(handle)); err != nil {
+				return diag.Within(fmt.Sprintf("model %d", i), err)
+			}
+		}
+		list := make([]gemm.Problem, count)
+		for i, c := 0, unsafe.Slice(problems, count); i < len(list); i++ {
+			var err error
+			if list[i], err = problemOf(&c[i]); err == nil {
+				err = list[i].Validate()
+			}
+			if err != nil {
+				return diag.Within(fmt.Sprintf("problem %d", i), err)
+			}
+		}
+		return write(into, room, length, func() ([]byte, error) { return compare(models, list) })
+	})
+}
+
+// The most models and problems that origami_compare takes: their answers are in memory at once.
+const (
+	maxSides    = 64
+	maxCompared = 1 << 14
+)
+
 // maxRank limits the number of entries. It is larger than any space.
 const maxRank = 1 << 30
 

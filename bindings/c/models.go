@@ -7,7 +7,9 @@ import (
 	"math"
 	"sync"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -37,6 +39,8 @@ type model struct {
 	space       arch.Space
 	description *arch.Description
 	kernel      string
+	// side is the model with the other kernel families of its device.
+	side ask.Contender
 
 	mu     sync.Mutex
 	memo   *selector.Memo
@@ -56,11 +60,23 @@ func open(text []byte) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := t.Open(context.Background(), all)
+	found, err := models.Find(context.Background(), all, &t)
 	if err != nil {
 		return nil, err
 	}
-	return newModel(a, &t)
+	a, err := found.Open(context.Background(), all)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newModel(a, &t)
+	if err != nil {
+		return nil, err
+	}
+	m.side, err = ask.NewContender(all, &found, a)
+	if t.Space != nil {
+		m.side.Fixed, m.side.Model = true, arch.WithSpace(a, m.space)
+	}
+	return m, err
 }
 
 // newModel prepares an open architecture for a target's kernel family and space.
@@ -116,6 +132,57 @@ func (m *model) rank(p gemm.Problem, top int, use func([]selector.Entry)) error 
 	}
 	use(m.ranked.Entries)
 	return nil
+}
+
+// rankAmong returns the ranking of a caller's configurations for a problem.
+func (m *model) rankAmong(p gemm.Problem, list []gemm.Config, top int) (*ask.Ranking, error) {
+	all, err := ask.Rankings(context.Background(), arch.WithCandidates(m.arch, list),
+		ask.Question{Problems: []gemm.Problem{p}, Kernel: m.kernel, Top: top})
+	if err != nil {
+		return nil, err
+	}
+	r := &all[0]
+	err = r.Err
+	for i := 0; err == nil && i < len(r.Entries); i++ {
+		e := &r.Entries[i]
+		err = m.finite(&p, &selector.Entry{Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping})
+	}
+	return r, err
+}
+
+// answer answers origami_answer.
+func (m *model) answer(p gemm.Problem) ([]byte, error) {
+	q := ask.Question{Problems: []gemm.Problem{p}, Kernel: m.kernel, Top: 1, Terms: true, Regret: true, Ways: true,
+		Advice: true}
+	all, err := m.side.Rankings(context.Background(), q)
+	if err == nil {
+		err = all[0].Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ask.Encode(all[0].Answer(&all[0].Entries[0]))
+}
+
+// compare answers origami_compare.
+func compare(sides []*model, list []gemm.Problem) ([]byte, error) {
+	contenders := make([]ask.Contender, len(sides))
+	for i, m := range sides {
+		contenders[i] = m.side
+	}
+	rows := make([]problems.Problem, len(list))
+	for i := range list {
+		rows[i].Problem = list[i]
+	}
+	contests, err := ask.Compare(context.Background(), contenders, rows, false, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ask.Comparison, len(contests))
+	for i := range contests {
+		out[i] = contests[i].Comparison(nil, func(err error) error { return err })
+	}
+	return ask.Encode(out)
 }
 
 // finite refuses a prediction that is no number. Callers compute with what they get, and look at the status only.

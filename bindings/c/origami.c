@@ -67,6 +67,38 @@ int32_t origami_rank(origami_model model, const origami_problem *problem, origam
 	return origami_go_rank(model, (origami_problem *)problem, picks, count, error, size);
 }
 
+int32_t origami_rank_among(origami_model model, const origami_problem *problem, const origami_pick *configs,
+                           size_t config_count, origami_pick *picks, size_t *count, char *error, size_t size) {
+	if (origami_forked) {
+		if (count != NULL)
+			*count = 0;
+		return refuse(error, size);
+	}
+	return origami_go_rank_among(model, (origami_problem *)problem, (origami_pick *)configs, config_count, picks, count,
+	                             error, size);
+}
+
+int32_t origami_answer(origami_model model, const origami_problem *problem, char *text, size_t room, size_t *length,
+                       char *error, size_t size) {
+	if (origami_forked) {
+		if (length != NULL)
+			*length = 0;
+		return refuse(error, size);
+	}
+	return origami_go_answer(model, (origami_problem *)problem, text, room, length, error, size);
+}
+
+int32_t origami_compare(const origami_model *models, size_t model_count, const origami_problem *problems, size_t count,
+                        char *text, size_t room, size_t *length, char *error, size_t size) {
+	if (origami_forked) {
+		if (length != NULL)
+			*length = 0;
+		return refuse(error, size);
+	}
+	return origami_go_compare((origami_model *)models, model_count, (origami_problem *)problems, count, text, room,
+	                          length, error, size);
+}
+
 int32_t origami_expected_regret(origami_model model, const origami_problem *problem, origami_regret *regret,
                                 char *error, size_t size) {
 	if (origami_forked) {

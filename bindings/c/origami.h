@@ -262,6 +262,23 @@ int32_t origami_select_many(origami_model model, const origami_problem *problems
 int32_t origami_rank(origami_model model, const origami_problem *problem, origami_pick *picks, size_t *count,
                      char *error, size_t error_size);
 
+/* The same among the caller's configurations, of which everything but the predicted numbers counts: the best *count of
+ * those that can be used. A group_m of 0 is the model's for the problem. */
+int32_t origami_rank_among(origami_model model, const origami_problem *problem, const origami_pick *configs,
+                           size_t config_count, origami_pick *picks, size_t *count, char *error, size_t error_size);
+
+/* What `origami select --advice --regret --json` says of a problem: a JSON object with the pick, its evidence, the other
+ * kernel families of the device (ways), and what is predicted to be faster (advice). text is filled like an error text,
+ * and may be NULL. *length becomes the length of the whole text. */
+int32_t origami_answer(origami_model model, const origami_problem *problem, char *text, size_t size, size_t *length,
+                       char *error, size_t error_size);
+
+/* What `origami compare --json` says of models and problems: a JSON array with an object per problem, whose entries are
+ * in the order of the models. What is wrong with one answer is in its entry. It takes 2 to 64 models and 1 to 16384
+ * problems. text is filled like an error text, and may be NULL. *length becomes the length of the whole text. */
+int32_t origami_compare(const origami_model *models, size_t model_count, const origami_problem *problems, size_t count,
+                        char *text, size_t size, size_t *length, char *error, size_t error_size);
+
 /* The expected regret of the pick of a problem. */
 int32_t origami_expected_regret(origami_model model, const origami_problem *problem, origami_regret *regret,
                                 char *error, size_t error_size);

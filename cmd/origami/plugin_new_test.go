@@ -152,7 +152,7 @@ func fitNewPlugin(t *testing.T, w *walk) {
 			Before, After float64
 		}
 	}
-	out := w.run("origami --arch gfx-new fit --records sweep --write mine.yaml --json 2> notes")
+	out := w.run("origami --arch gfx-new fit --records sweep --output mine.yaml --json 2> notes")
 	if err := json.Unmarshal([]byte(out), &fitted); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -35,14 +35,13 @@ func (m Match) Request() OpenRequest {
 func Find(manifests []Manifest, name string) (Match, error) {
 	archName, deviceName, hasDevice := strings.Cut(name, "@")
 	var all []Match
-	var ids, devices []string
+	var ids []string
 	for i := range manifests {
 		for j := range manifests[i].Archs {
 			entry := &manifests[i].Archs[j]
 			ids = append(ids, entry.ID)
 			for k := range entry.Devices {
 				all = append(all, Match{Manifest: &manifests[i], Arch: entry, Device: &entry.Devices[k]})
-				devices = append(devices, entry.Devices[k].ID)
 			}
 		}
 	}
@@ -70,10 +69,32 @@ func Find(manifests []Manifest, name string) (Match, error) {
 		err = diag.Inputf("the architecture is missing")
 	}
 	err = err.Coded(diag.CodeUnknownDevice, "")
-	if near := didYouMean(archName, append(slices.Clone(ids), devices...)); near != "" {
-		return Match{}, err.Do("%s", near)
+	if near := nearest(archName, ids, all); len(near) > 0 {
+		return Match{}, err.Do("did you mean %s?", strings.Join(near, ", "))
 	}
 	return Match{}, err.Do("the architectures are %s", strings.Join(ids, ", "))
+}
+
+// nearest returns at most three architectures and devices whose names are near, each once and as it is listed: a device
+// may be near by an alias.
+func nearest(name string, archs []string, devices []Match) (near []string) {
+	ids := map[string]string{}
+	names := slices.Clone(archs)
+	for _, m := range devices {
+		for _, called := range append([]string{m.Device.ID}, m.Device.Aliases...) {
+			names, ids[called] = append(names, called), m.Device.ID
+		}
+	}
+	for _, called := range diag.Nearest(name, names, len(names)) {
+		id := called
+		if device := ids[called]; device != "" {
+			id = device
+		}
+		if !slices.Contains(near, id) && len(near) < 3 {
+			near = append(near, id)
+		}
+	}
+	return near
 }
 
 // LiveID is the device id of a GPU in this machine that no catalogue has.

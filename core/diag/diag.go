@@ -4,6 +4,7 @@
 package diag
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -183,28 +184,48 @@ func KindOf(err error) Kind {
 }
 
 // Nearest returns the names closest to got by edit distance, at most n of them and none further than half of got's
-// length (at least two edits), closest first and in the order of names among equals. It feeds "did you mean".
+// length (at least two edits). The closest is first; among equals, the one that begins like got for longer, and then
+// the order of names. A name that begins with got, or of which got is a word, is one edit away. It feeds "did you mean".
 func Nearest(got string, names []string, n int) []string {
 	limit := max(2, len(got)/2)
 	type neighbour struct {
-		name string
-		away int
+		name         string
+		away, begins int
 	}
 	var near []neighbour
+	lower := strings.ToLower(got)
 	for _, name := range names {
 		if len(got)-len(name) > limit { // so is the distance then, and got may be a whole file
 			continue
 		}
-		if d := distance(strings.ToLower(got), strings.ToLower(name)); d <= limit {
-			near = append(near, neighbour{name, d})
+		other := strings.ToLower(name)
+		d := distance(lower, other)
+		if slices.Contains(strings.FieldsFunc(other, notWord), lower) || len(got) > 2 && strings.HasPrefix(other, lower) {
+			d = min(d, 1)
+		}
+		if d <= limit {
+			near = append(near, neighbour{name, d, common(lower, other)})
 		}
 	}
-	slices.SortStableFunc(near, func(a, b neighbour) int { return a.away - b.away })
+	slices.SortStableFunc(near, func(a, b neighbour) int {
+		return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(b.begins, a.begins))
+	})
 	var closest []string
 	for _, x := range near[:min(n, len(near))] {
 		closest = append(closest, x.name)
 	}
 	return closest
+}
+
+func notWord(r rune) bool { return r == '_' || r == '-' || r == ' ' }
+
+// common is how many bytes two texts begin with alike.
+func common(a, b string) int {
+	i := 0
+	for i < min(len(a), len(b)) && a[i] == b[i] {
+		i++
+	}
+	return i
 }
 
 // Typo returns the name of several letters that got is one edit away from, empty if there is none.

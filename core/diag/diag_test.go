@@ -112,6 +112,8 @@ func TestNearest(t *testing.T) {
 		{"L2_PERF_RATIO", 1, []string{"l2_perf_ratio"}}, // case does not count
 		{"perf_ratio", 3, []string{"l2_perf_ratio", "dram_perf_ratio"}},
 		{"num_sm", 5, []string{"num_sms"}},
+		{"sms", 5, []string{"num_sms"}}, {"l2", 5, []string{"l2_bytes", "l2_perf_ratio"}}, // a word of the name
+		{"hbm_latency", 1, []string{"hbm_latency_penalty"}},
 		{"zzzzzz", 5, nil},
 		{"l2_perf_ratio", 0, nil},
 		{"", 3, nil},

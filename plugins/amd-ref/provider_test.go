@@ -70,17 +70,17 @@ var openTests = []struct {
 }{
 	{
 		arch.OpenRequest{Arch: "gfx942", Model: amdorigami.Name},
-		"gfx942@mi300x [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]",
+		"gfx942@mi300x [{grid data_parallel} {occ 1} {mi auto} {mapping jan} {workgroups auto}]",
 	},
 	{
 		arch.OpenRequest{Arch: "gfx90a", Device: "mi250-gcd", Model: "reference"},
-		"gfx90a@mi210 [{grid data_parallel} {occ 1} {mi auto} {mapping jan}]",
+		"gfx90a@mi210 [{grid data_parallel} {occ 1} {mi auto} {mapping jan} {workgroups auto}]",
 	},
 	{
 		arch.OpenRequest{Arch: "gfx950", Model: amdorigami.Name, Options: map[string]string{
 			"grid": "energy_aware", "occ": "32", "mi": "32x32x16", "mapping": "feb",
 		}},
-		"gfx950@mi355x [{grid energy_aware} {occ 32} {mi 32x32x16} {mapping feb}]",
+		"gfx950@mi355x [{grid energy_aware} {occ 32} {mi 32x32x16} {mapping feb} {workgroups auto}]",
 	},
 	{
 		arch.OpenRequest{Arch: "gfx1250"},
@@ -96,7 +96,7 @@ var openTests = []struct {
 	},
 	{
 		withOption("gfx942", "occupancy", "2"),
-		`plugin amd-ref has no option "occupancy"; its options: release, timing, scheme, grid, occ, mi, mapping`,
+		`plugin amd-ref has no option "occupancy"; its options: release, timing, scheme, grid, occ, mi, mapping, workgroups`,
 	},
 	{
 		withOption("gfx942", "grid", "analytical"),

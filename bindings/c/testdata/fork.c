@@ -67,6 +67,14 @@ static int child(void) {
 		return 20;
 	if (origami_load(model, &p, NULL, 0, &plan, NULL, NULL, 0) != ORIGAMI_INTERNAL || plan != NULL)
 		return 21;
+	count = length = 7;
+	if (origami_rank_among(model, &p, &pick, 1, &pick, &count, NULL, 0) != ORIGAMI_INTERNAL || count != 0)
+		return 22;
+	if (origami_answer(model, &p, NULL, 0, &length, NULL, 0) != ORIGAMI_INTERNAL || length != 0)
+		return 23;
+	length = 7;
+	if (origami_compare(&model, 1, &p, 1, NULL, 0, &length, NULL, 0) != ORIGAMI_INTERNAL || length != 0)
+		return 24;
 	return 0;
 }
 

@@ -9,6 +9,6 @@ pick.
 
 __version__ = "0.2.0.dev0"
 
-from .lib import ArgumentTypeError, Band, Error, Model, Pick, Regret, architectures
+from .lib import Advice, ArgumentTypeError, Band, Error, Model, Pick, Regret, architectures, compare
 
-__all__ = ["ArgumentTypeError", "Band", "Error", "Model", "Pick", "Regret", "architectures"]
+__all__ = ["Advice", "ArgumentTypeError", "Band", "Error", "Model", "Pick", "Regret", "architectures", "compare"]

@@ -24,7 +24,7 @@ import json
 import os
 import pathlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from origami_gemm._arguments import alignments, as_json, content, flag, group_rows, shown, whole
 from origami_gemm._dtypes import code
@@ -36,8 +36,26 @@ KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pick:
-    """A kernel configuration, and what the model predicts for it.
+class Advice:
+    """A change that is predicted to save time. gain is the time of the same work now ÷ after the change, seconds the
+    predicted time after it. problem, kernel and config are the product, the kernel family and the configuration then.
+    rule is strides, pad, layout, family, config, rows or fuse."""
+
+    rule: str
+    do: str
+    gain: float
+    seconds: float
+    problem: dict
+    kernel: str
+    config: dict
+
+    def __str__(self):
+        return f"{self.do}: {self.gain:.3g} times as fast"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pick(Mapping):
+    """A kernel configuration, and what the model predicts for it. It is a mapping too: dict(pick) has its fields.
 
     What is null in JSON is 0. xcds and chunk are 0 if the GPU has one die. bound is one of BOUNDS. cycles and seconds are
     no times if Model.description has "ranks_only": such a model puts configurations in order. interval_seconds has the
@@ -70,11 +88,36 @@ class Pick:
     axes: str
     # end
 
+    # 2·m·n·k·batch ÷ seconds ÷ 10¹². 0 if the model only ranks
+    tflops: float = 0.0
+    # what is predicted to be faster, the largest gain first: with select(advice=True)
+    advice: tuple[Advice, ...] = ()
+
+    def __getitem__(self, name):
+        if name not in _FIELDS:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __iter__(self):
+        return iter(_FIELDS)
+
+    def __len__(self):
+        return len(_FIELDS)
+
     def __str__(self):
-        split = self.split_k if self.split_k != 1 else 0
-        numbers = (("w", self.num_warps), ("s", self.num_stages), ("g", self.group_m), ("k", split))
-        parts = [f"{self.block_m}x{self.block_n}x{self.block_k}", *(f"{letter}{n}" for letter, n in numbers if n)]
-        return " ".join([*parts, *filter(None, self.axes.split(","))])
+        return _notation(self, filter(None, self.axes.split(",")))
+
+
+def _notation(config, axes):
+    """A configuration on one line, as in 128x256x64 w8 s3 g8. A number that is not known is None or 0."""
+    split = config["split_k"] if config["split_k"] != 1 else 0
+    numbers = (("w", config["num_warps"]), ("s", config["num_stages"]), ("g", config["group_m"]), ("k", split))
+    parts = [f"{config['block_m']}x{config['block_n']}x{config['block_k']}",
+             *(f"{letter}{n}" for letter, n in numbers if n)]
+    return " ".join([*parts, *axes])
+
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Pick))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,21 +194,41 @@ class Model:
 
     def select(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
                batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0, ldc: int = 0,
-               align: int | tuple[int, int, int] = 16, groups: Sequence[int] | None = None) -> Pick:
+               align: int | tuple[int, int, int] = 16, groups: Sequence[int] | None = None,
+               candidates: Sequence[Pick | dict] | None = None, advice: bool = False) -> Pick:
         """The best configuration. trans_a: A is contiguous along M (K otherwise); trans_b: B is contiguous along K (N
         otherwise). out_dtype is the type of C; None is what goes with dtype. lda, ldb and ldc are leading dimensions in
         elements; 0 is dense rows. align is the bytes that divide the addresses of A, B and C, or of each. groups are
-        the rows of A and C that go with each of several Bs, as with the experts of a mixture; m is their sum."""
+        the rows of A and C that go with each of several Bs, as with the experts of a mixture; m is their sum.
+
+        candidates are the configurations to choose from, as for rank(). With advice the pick has what is predicted to
+        be faster, which takes some milliseconds."""
+        if candidates is not None:
+            return self.rank(m, n, k, dtype=dtype, trans_a=trans_a, trans_b=trans_b, batch=batch, out_dtype=out_dtype,
+                             lda=lda, ldb=ldb, ldc=ldc, align=align, groups=groups, candidates=candidates, top=1)[0]
         key = _key(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups)
         try:
             pick = self._picks.get(key)
         except TypeError:
             raise _unhashable(key) from None
         if pick is None:
-            out = _Pick()
-            self._library.call("origami_select", self._handle, ctypes.byref(_problem(*key)), ctypes.byref(out))
-            pick = self._remember(key, out)
+            out, problem = _Pick(), _problem(*key)
+            self._library.call("origami_select", self._handle, ctypes.byref(problem), ctypes.byref(out))
+            pick = self._remember(key, problem, out)
+        if flag("advice", advice):
+            found = self._answer(key)["advice"]
+            pick = dataclasses.replace(pick, advice=tuple(Advice(**one) for one in found))
         return pick
+
+    def answer(self, m: int, n: int, k: int, **problem) -> dict:
+        """All that the command says with `select --advice --regret --json`: a dict with the pick, its evidence, the
+        other kernel families of the device (ways), and what is predicted to be faster (advice). It takes select()'s
+        arguments."""
+        return self._answer(_keys([{"m": m, "n": n, "k": k, **problem}])[0])
+
+    def _answer(self, key):
+        answer = json.loads(self._library.text("origami_answer", self._handle, ctypes.byref(_problem(*key))))
+        return {"ways": [], "advice": [], **answer}
 
     def select_many(self, problems: list[dict]) -> list[Pick]:
         """The best configuration for each of many problems, dicts of select()'s arguments, in one call. If one problem
@@ -186,22 +249,35 @@ class Model:
                 # The library counts the problems that it was asked about.
                 why = str(e).removeprefix(f"problem {bad}: ")
                 raise Error(f"problem {keys.index(new[bad])}: {why}", e.kind) from None
-            answers.update((key, self._remember(key, out)) for key, out in zip(new, picks))
+            answers.update((key, self._remember(key, *one)) for key, *one in zip(new, asked, picks))
         return [answers[key] for key in keys]
 
     def rank(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
              batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0, ldc: int = 0,
-             align: int | tuple[int, int, int] = 16, groups: Sequence[int] | None = None, top: int = 8) -> list[Pick]:
-        """The best `top` configurations, best first; there can be fewer."""
+             align: int | tuple[int, int, int] = 16, groups: Sequence[int] | None = None,
+             candidates: Sequence[Pick | dict] | None = None, top: int = 8) -> list[Pick]:
+        """The best `top` configurations, best first; there can be fewer. candidates are the configurations to choose
+        from: picks, or dicts such as {"block_m": 128, "block_n": 128, "block_k": 64, "num_warps": 8, "num_stages": 3}.
+        Those that cannot be used are left out."""
         problem = _problem(*_key(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups))
         top = whole("top", top, 0, 0, (1 << 63) - 1)
+        if candidates is not None:
+            return [self._value(problem, p) for p in self._among(problem, _candidates(candidates), top)]
         room = min(top, 1 << 10)
         while True:
             picks, count = (_Pick * room)(), ctypes.c_size_t(room)
             self._library.call("origami_rank", self._handle, ctypes.byref(problem), picks, ctypes.byref(count))
             if count.value < room or room == top:
-                return [p.value() for p in picks[:count.value]]
+                return [self._value(problem, p) for p in picks[:count.value]]
             room = min(top, room * 8)
+
+    def _among(self, problem, configs, top=1 << 63):
+        """The best of configurations, as structs."""
+        room = min(top, len(configs))
+        picks, count = (_Pick * room)(), ctypes.c_size_t(room)
+        self._library.call("origami_rank_among", self._handle, ctypes.byref(problem), configs,
+                           ctypes.c_size_t(len(configs)), picks, ctypes.byref(count))
+        return picks[:count.value]
 
     def expected_regret(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
                         trans_b: bool = False, batch: int = 1, out_dtype: str | None = None, lda: int = 0,
@@ -231,8 +307,9 @@ class Model:
             self._library.call("origami_bands", self._handle, library._handle if library else ctypes.c_uint64(),
                                ctypes.byref(problem), ctypes.c_int64(low), bands, ctypes.byref(count))
             if count.value <= room:
-                return [Band(b.m_low, b.m_high, None if b.library else b.pick.value(), b.mean_regret, b.worst_regret,
-                             b.worst_m, b.seconds_low, b.seconds_high) for b in bands[:count.value]]
+                return [Band(b.m_low, b.m_high, None if b.library else self._value(problem, b.pick, b.m_high),
+                             b.mean_regret, b.worst_regret, b.worst_m, b.seconds_low, b.seconds_high)
+                        for b in bands[:count.value]]
             room = count.value
 
     def close(self) -> None:
@@ -251,16 +328,77 @@ class Model:
         if hasattr(self, "_handle"):
             self.close()
 
-    def _remember(self, key, out):
+    def _remember(self, key, problem, out):
         if len(self._picks) >= _MEMORY:
             self._picks.clear()
-        pick = self._picks[key] = out.value()
+        pick = self._picks[key] = self._value(problem, out)
+        return pick
+
+    def _value(self, problem, out, m=None):
+        """A Pick of a struct. A model that only ranks predicts no rate."""
+        pick = out.value()
+        if pick.seconds > 0 and not self.description.get("ranks_only"):
+            rate = 2.0 * (m or problem.m) * problem.n * problem.k * problem.batch / pick.seconds / 1e12
+            object.__setattr__(pick, "tflops", rate)  # it is new: nobody has it yet
         return pick
 
 
 def architectures(library: os.PathLike | str | None = None) -> list[dict]:
     """The architectures that can be opened, as dicts of id, vendor, models, kernels, devices and options."""
     return json.loads(load(library).text("origami_list"))
+
+
+def compare(sides: Sequence[Model | str], problems: dict | Sequence[dict]) -> list[dict]:
+    """Predicted times of devices beside each other, as the command `compare` has them. sides are open models, or names
+    such as "h200" and "mi300x". problems are dicts of select()'s arguments.
+
+    The answer has a row for each problem and side, a flat dict that data frames take. ratio is the time ÷ the first
+    side's, odds the probability that this side is faster than the first. fastest is True for the fastest side. A side
+    without an answer has the reason in error."""
+    if isinstance(sides, (str, Model)) or not isinstance(sides, Sequence):
+        raise ArgumentTypeError(f"sides is {shown(sides)}; give a list of models or names of devices")
+    asked = [problems] if isinstance(problems, Mapping) else problems
+    keys = _keys(asked)
+    models = [side if isinstance(side, Model) else Model(side) for side in sides]
+    try:
+        text = _compared(models, (_Problem * len(keys))(*_problems(keys, keys)))
+    finally:
+        for side, model in zip(sides, models):
+            if side is not model:
+                model.close()
+    rows = []
+    for place, contest in enumerate(json.loads(text)):
+        fastest = (contest.get("fastest") or {}).get("entry")
+        for i, entry in enumerate(contest["entries"]):
+            odds = contest["odds"][i][0] if i else None
+            rows.append(_row(keys[place], entry, contest["ratio_to_first"][i], odds, i == fastest))
+    return rows
+
+
+def _compared(models, problems):
+    """The JSON of a comparison."""
+    if not models:
+        raise Error("there are no sides; give at least two models or names of devices")
+    handles = (ctypes.c_uint64 * len(models))(*(m._handle.value for m in models))
+    room = 4096 * len(models) * len(problems)
+    return models[0]._library.text("origami_compare", handles, ctypes.c_size_t(len(models)), problems,
+                                   ctypes.c_size_t(len(problems)), room=room)
+
+
+def _row(key, entry, ratio, odds, fastest):
+    """A side's answer to a problem, as a flat dict."""
+    config, predicted, error = entry.get("config"), entry.get("predicted") or {}, entry.get("error")
+    interval = predicted.get("interval_seconds") or (None, None)
+    axes = (f"{name}={value}" for name, value in (config or {}).get("axes", {}).items())
+    return {
+        **dict(zip(("m", "n", "k", "dtype", "trans_a", "trans_b", "batch"), key)),
+        **{name: entry.get(name) for name in ("arch", "device", "what_if", "model", "kernel", "evidence")},
+        "config": _notation(config, axes) if config else None, "seconds": predicted.get("seconds"),
+        "low": interval[0], "high": interval[1],
+        **{name: predicted.get(name) for name in ("tflops", "bound")},
+        "ratio": ratio, "odds": odds, "fastest": fastest,
+        "error": "; ".join(filter(None, (error["what"], error.get("fix")))) if error else None,
+    }
 
 
 # The most answers that a Model keeps, of some hundred bytes each.
@@ -409,6 +547,40 @@ class _Call(ctypes.Structure):
 # end of origami.h
 
 
+def _candidates(given):
+    """The structs of a caller's configurations."""
+    try:
+        given = list(given)
+    except TypeError:
+        raise ArgumentTypeError(f"candidates is {shown(given)}; give a list of picks or dicts") from None
+    if not given:
+        raise Error("candidates is empty; give at least one configuration")
+    configs = (_Pick * len(given))()
+    for i, (one, config) in enumerate(zip(given, configs)):
+        if not isinstance(one, Mapping):
+            raise ArgumentTypeError(f"candidate {i} is {shown(one)}; give a Pick, or a dict with {', '.join(_CONFIG)}")
+        for name in _CONFIG:
+            if name not in one and name in _CONFIG[:3]:
+                raise Error(f"candidate {i} has no {name}; give {', '.join(_CONFIG[:3])}, and the other fields if they "
+                            "are not those of one warp, one stage and no split")
+            least = 0 if name == "group_m" else 1
+            value = whole(f"candidate {i}: {name}", one.get(name, least), least, least, (1 << 31) - 1)
+            setattr(config, name, value)
+        unknown = [name for name in one if name not in _CONFIG and name not in _FIELDS]
+        if unknown:
+            raise Error(f"candidate {i} has {shown(unknown[0])}; the fields are {', '.join(_CONFIG)}, axes")
+        axes = one.get("axes") or ""
+        if isinstance(axes, Mapping):
+            axes = ",".join(f"{name}={value}" for name, value in axes.items())
+        if not isinstance(axes, str) or len(axes.encode()) >= 128:
+            raise Error(f"candidate {i}: axes is {shown(axes)}; give \"name=value,name=value\" of at most 127 bytes")
+        config.axes = axes.encode()
+    return configs
+
+
+_CONFIG = ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k")
+
+
 def _key(m, n, k, dtype="fp16", trans_a=False, trans_b=False, batch=1, out_dtype=None, lda=0, ldb=0, ldc=0, align=16,
          groups=None):
     if groups is not None:
@@ -525,9 +697,8 @@ class _Library:
         if status:
             raise Error(error.value.decode(errors="replace"), KINDS.get(status, "internal"))
 
-    def text(self, function, *arguments):
+    def text(self, function, *arguments, room=1 << 16):
         length = ctypes.c_size_t()
-        room = 1 << 16
         while True:
             buffer = ctypes.create_string_buffer(room)
             self.call(function, *arguments, buffer, ctypes.c_size_t(room), ctypes.byref(length))

@@ -64,6 +64,10 @@ def expected(answer):
             "interval": p.get("interval_seconds", []), "mapping": {"xcds": mapping["xcds"], "chunk": mapping["chunk"]}}
 
 
+def vars_of(advice):
+    return {field: getattr(advice, field) for field in advice.__slots__}
+
+
 class SameAsCommandLine(unittest.TestCase):
     problems = [
         {"m": 4096, "n": 4096, "k": 4096},
@@ -206,6 +210,85 @@ class SameAsCommandLine(unittest.TestCase):
             for ask in (model.select, model.rank, lambda **problem: model.select_many([problem])):
                 with self.assertRaisesRegex(Error, why):
                     ask(**one, groups=wrong)
+
+    def test_candidates(self):
+        model = Model("sm90", "h200")
+        problem = {"m": 4096, "n": 4096, "k": 4096, "trans_b": True}
+        ranked = model.rank(**problem, top=40)
+        self.assertEqual(model.rank(**problem, candidates=ranked[::-1], top=40), ranked)
+        self.assertEqual(model.rank(**problem, candidates=ranked[7:9], top=40), ranked[7:9])
+        few = [{"block_m": 64, "block_n": 64, "block_k": 32, "num_warps": 4, "num_stages": 3},
+               {"block_m": 128, "block_n": 128, "block_k": 64, "num_warps": 8, "num_stages": 3},
+               {"block_m": 256, "block_n": 256, "block_k": 256, "num_warps": 8, "num_stages": 5}]  # it does not fit
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(few, file)
+            file.flush()
+            said_by_cli = cli("rank", "--arch", "h200", "--candidates", file.name, *self.flags(problem))
+        ranked = model.rank(**problem, candidates=few)
+        self.assertEqual([said(p) for p in ranked], [expected(a) for a in said_by_cli])
+        self.assertEqual(model.select(**problem, candidates=few), ranked[0])
+        nested = Model("sm90", "h200", kernel="wgmma")
+        best = nested.select(**problem)
+        self.assertTrue(best.axes)
+        axes = dict(pair.split("=") for pair in best.axes.split(","))
+        self.assertEqual(nested.rank(**problem, candidates=[dict(best) | {"axes": axes}]), [best])
+        for candidates, text in [
+            ([], "is empty"), ([7], "candidate 0 is 7"), ([{"block_m": 64}], "candidate 0 has no block_n"),
+            ([few[0], few[0] | {"block_m": "a"}], "candidate 1: block_m is 'a'"), ([few[0] | {"blok": 7}], "'blok'"),
+            ([few[0] | {"axes": "cluster=2"}], "cluster"), ([few[2]], "shared_memory"), (7, "candidates is 7"),
+        ]:
+            with self.subTest(text), self.assertRaisesRegex(Error, text):
+                model.rank(**problem, candidates=candidates)
+
+    def test_advice(self):
+        model = Model("sm90", "h200")
+        for problem in ({"m": 1024, "n": 1000, "k": 1001}, {"m": 4096, "n": 4096, "k": 4096, "trans_b": True}):
+            answer = cli("select", "--arch", "h200", "--advice", "--regret", *self.flags(problem))[0]
+            pick = model.select(**problem, advice=True)
+            self.assertEqual([vars_of(a) for a in pick.advice], answer.get("advice", []))
+            self.assertEqual(pick.tflops, answer["predicted"]["tflops"])
+            ours = model.answer(**problem)
+            for key in ("config", "evidence", "ways", "expected_regret", "worth_measuring"):
+                self.assertEqual(ours.get(key), answer.get(key), key)
+        self.assertIn("pad", str(model.select(1024, 1000, 1001, advice=True).advice[0]))
+        self.assertEqual(model.select(1024, 1000, 1001).advice, ())
+
+    def test_a_pick_is_a_mapping(self):
+        pick = Model("sm90", "h200").select(4096, 4096, 4096)
+        fields = dict(pick)
+        self.assertEqual((fields["block_m"], fields["seconds"]), (pick.block_m, pick.seconds))
+        self.assertEqual({**pick}, fields)
+        self.assertEqual(json.loads(json.dumps(fields))["tflops"], pick.tflops)
+        self.assertAlmostEqual(pick.tflops, 2e-12 * 4096**3 / pick.seconds)
+        with self.assertRaises(KeyError):
+            pick["select"]
+        self.assertEqual(Model("mi300x", kernel="triton").select(4096, 4096, 4096).tflops, 0)  # it only ranks
+
+    def test_compare(self):
+        problems = [{"m": 4096, "n": 4096, "k": 4096, "dtype": "bf16"}, {"m": 1, "n": 8192, "k": 8192, "dtype": "bf16"}]
+        names = ["h200", "mi300x", "v100"]
+        with Model("mi300x") as open_model:
+            rows = lib.compare(["h200", open_model, "v100"], problems)
+        self.assertEqual(rows, lib.compare(names, problems))
+        self.assertEqual(len(rows), 6)
+        for i, problem in enumerate(problems):
+            out = subprocess.run([CLI, "--in-process", "compare", "--arch", ",".join(names), "--json",
+                                  *map(str, self.flags(problem))], capture_output=True, text=True)
+            said_by_cli = json.loads(out.stdout.splitlines()[0])
+            for j, entry in enumerate(said_by_cli["entries"]):
+                row = rows[3 * i + j]
+                self.assertEqual(row["ratio"], said_by_cli["ratio_to_first"][j])
+                self.assertEqual(row["fastest"], said_by_cli["fastest"]["entry"] == j)
+                if "error" in entry:
+                    self.assertIn("bf16", row["error"])
+                    continue
+                self.assertEqual((row["device"], row["seconds"], row["tflops"], row["error"]),
+                                 (entry["device"], entry["predicted"]["seconds"], entry["predicted"]["tflops"], None))
+        for sides, problem, text in (("h200", {}, "sides is 'h200'"), (["h200"], problems[0], "1 models"),
+                                     ([], problems[0], "no sides"), (["h200", "nix"], problems[0], "nix"),
+                                     (["h200", "b200"], {"m": 0, "n": 1, "k": 1}, "problem 0")):
+            with self.subTest(text), self.assertRaisesRegex(Error, text):
+                lib.compare(sides, problem)
 
     def test_description(self):
         d = Model("h200").description

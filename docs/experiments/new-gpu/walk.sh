@@ -16,12 +16,12 @@ time_of calibrate "$origami" calibrate --device auto --executor cuda --records "
 time_of calibrate-again "$origami" calibrate --device auto --executor cuda --records "$out/calibration-2.jsonl" \
 	--format csv >"$out/calibration-2.csv"
 sed 's/NVIDIA H200/NVIDIA H900/' "$out/calibration.jsonl" >"$out/unknown.jsonl"
-"$origami" calibrate --replay "$out/unknown.jsonl" --write "$out/h900.yaml" --format csv >"$out/unknown.csv"
+"$origami" calibrate --replay "$out/unknown.jsonl" --output "$out/h900.yaml" --format csv >"$out/unknown.csv"
 time_of select "$origami" --device-file "$out/h900.yaml" select -m 4096 -n 4096 -k 4096 --format table
 time_of bench "$origami" --device-file "$out/h900.yaml" bench --executor cuda --kernel mma --timeout 60s \
 	$space --problems "$here/sizes.csv" --records "$out/sweep" --format csv >"$out/bench-h900.csv"
 time_of fit "$origami" --device-file "$out/h900.yaml" fit --kernel mma --records "$out/sweep" \
-	--write "$out/h900-fitted.yaml" --format csv >"$out/fit.csv"
+	--output "$out/h900-fitted.yaml" --format csv >"$out/fit.csv"
 [ -e "$out/h900-fitted.yaml" ] &&
 	"$origami" --device-file "$out/h900-fitted.yaml" eval --kernel mma $space --times "$out/sweep" --format csv \
 		>"$out/eval-fitted.csv"

@@ -1,6 +1,7 @@
 package amdorigami
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -199,7 +200,7 @@ func (a *architecture) Mapping(ctx context.Context, p gemm.Problem, c gemm.Confi
 		return arch.Mapping{}, err
 	}
 	in := mappingInput{
-		cus: a.cus, xcds: a.xcds, workgroups: a.cus,
+		cus: a.cus, xcds: a.xcds, workgroups: cmp.Or(a.ordered, a.cus),
 		m: uint64(p.M), n: uint64(p.N), batch: uint64(p.Batch),
 		bm: uint64(c.BlockM), bn: uint64(c.BlockN),
 	}

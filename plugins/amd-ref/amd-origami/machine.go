@@ -21,7 +21,7 @@ func newMachine(sheet *hw.Sheet, params hw.Set, o options) (*machine, error) {
 		ldsBytes: get("lds_bytes"), l2Bytes: get("l2_bytes"),
 		// gfx950 has no XF32 instructions. The library emulates TF32 with BF16 products and models their cost.
 		emulatesXF32: sheet.Arch == "gfx950",
-		gridMode:     o.grid, occupancy: o.occupancy, februaryMapping: o.februaryMapping,
+		gridMode:     o.grid, occupancy: o.occupancy, februaryMapping: o.februaryMapping, ordered: o.workgroups,
 	}
 	if m.xcds > m.cus {
 		return nil, diag.Inputf("num_xcds is %d, which is more than num_cus (%d)", m.xcds, m.cus).

@@ -17,10 +17,15 @@ type options struct {
 	occupancy       uint64
 	mi              *shape // nil: the first instruction of the type in the device file
 	februaryMapping bool
+	workgroups      uint64 // that the mapping is chosen for; 0: one per compute unit
 }
 
-// autoMI is the value of the option "mi" that selects the first instruction of the type in the device file.
-const autoMI = "auto"
+// auto is the value of the option "mi" that selects the first instruction of the type in the device file, and of
+// "workgroups" for one per compute unit.
+const auto = "auto"
+
+// maxWorkgroups is the largest grid of a launch.
+const maxWorkgroups = 1<<31 - 1
 
 // shape is the size of a matrix instruction.
 type shape struct{ m, n, k int }
@@ -38,13 +43,18 @@ var optionList = []arch.Option{
 		Doc: fmt.Sprintf("workgroups that share a compute unit, 1 to %d", maxOccupancy),
 	},
 	{
-		Key: "mi", Default: autoMI,
+		Key: "mi", Default: auto,
 		Doc: "matrix instruction MxNxK; auto depends on architecture and dtype (fp16: 16x16x16, on gfx950 16x16x32)" +
 			" and is shown with the matrix instructions",
 	},
 	{
 		Key: "mapping", Default: "jan", Values: []string{"jan", "feb"},
 		Doc: "workgroup mapping of the library in January 2026 (which tritonBLAS then used) or February 2026",
+	},
+	{
+		Key: "workgroups", Default: auto,
+		Doc: fmt.Sprintf("workgroups that the workgroup mapping is chosen for, 1 to %d; auto is one per compute unit,"+
+			" as tritonBLAS launches", maxWorkgroups),
 	},
 }
 
@@ -86,7 +96,7 @@ func (o *options) set(key, value string, sheet *hw.Sheet) string {
 		}
 		o.occupancy = uint64(n)
 	case "mi":
-		if value == autoMI {
+		if value == auto {
 			return ""
 		}
 		i := slices.IndexFunc(sheet.Atoms, func(a hw.Atom) bool { return shape{a.M, a.N, a.K}.String() == value })
@@ -100,6 +110,15 @@ func (o *options) set(key, value string, sheet *hw.Sheet) string {
 			return "is unknown"
 		}
 		o.februaryMapping = value == "feb"
+	case "workgroups":
+		if value == auto {
+			return ""
+		}
+		n, err := strconv.ParseUint(value, 10, 64)
+		if err != nil || n < 1 || n > maxWorkgroups {
+			return fmt.Sprintf("is neither %s nor a whole number from 1 to %d", auto, maxWorkgroups)
+		}
+		o.workgroups = n
 	}
 	return ""
 }
@@ -107,7 +126,7 @@ func (o *options) set(key, value string, sheet *hw.Sheet) string {
 // alternatives lists the values that an option accepts.
 func alternatives(key string, sheet *hw.Sheet) string {
 	if key == "mi" {
-		return "use " + autoMI + " or one of " + shapes(sheet.Atoms, "")
+		return "use " + auto + " or one of " + shapes(sheet.Atoms, "")
 	}
 	for _, opt := range optionList {
 		if opt.Key == key && len(opt.Values) > 0 {

@@ -59,6 +59,7 @@ type machine struct {
 	gridMode        gridMode
 	occupancy       uint64
 	februaryMapping bool
+	ordered         uint64 // workgroups that the mapping is chosen for; 0: cus
 }
 
 // instruction is a matrix instruction. latency is its cost in cycles with all matrix cores of a compute unit busy.

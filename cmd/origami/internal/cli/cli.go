@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -150,7 +151,9 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.SetErr(f.Streams.ErrWriter())
 	root.SetIn(f.Streams.In)
 	root.SetFlagErrorFunc(flagError)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(f.Streams.Writer(), cmd, f.Streams.Width) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		writeHelp(f.Streams.Writer(), cmd, cmp.Or(f.Streams.Width, helpWidth))
+	})
 	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(f.Streams.Writer(), cmd, f.Streams.Width); return nil })
 	root.SetHelpCommand(helpCommand())
 	config.Register(root.PersistentFlags())

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
@@ -70,6 +71,9 @@ func find(parent *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
+// helpWidth is the width of a help page in a pipe: that of a page of a manual.
+const helpWidth = 80
+
 // writeHelp is the help page of a command, for a screen of a width, 0 if there is none.
 func writeHelp(w io.Writer, cmd *cobra.Command, width int) {
 	page := cmd.Long
@@ -114,7 +118,7 @@ func writeUsage(w io.Writer, cmd *cobra.Command, width int) {
 // writeFlags lists the flags of a command. Of those that every command inherits, the ones that choose a model are
 // explained where a model is asked, and the others are named only.
 func writeFlags(w io.Writer, cmd *cobra.Command, width int) {
-	if flags := cmd.LocalFlags().FlagUsagesWrapped(width); flags != "" {
+	if flags := usages(cmd.LocalFlags(), width); flags != "" {
 		fmt.Fprintf(w, "\nFlags:\n%s", flags)
 	}
 	if !cmd.HasParent() {
@@ -133,10 +137,34 @@ func writeFlags(w io.Writer, cmd *cobra.Command, width int) {
 			model.AddFlag(f)
 		}
 	})
-	if flags := model.FlagUsagesWrapped(width); flags != "" {
+	if flags := usages(model, width); flags != "" {
 		fmt.Fprintf(w, "\nArchitecture and model:\n%s", flags)
 	}
 	fmt.Fprintf(w, "\nFlags of every command, see `origami --help`:\n  %s\n", strings.Join(others, " "))
+}
+
+// usages is FlagUsagesWrapped for texts that are not ASCII: pflag counts bytes, and its columns would not be straight.
+func usages(flags *pflag.FlagSet, width int) string {
+	there, back := []string{}, []string{}
+	flags.VisitAll(func(f *pflag.Flag) {
+		for _, r := range f.Usage {
+			if r > unicode.MaxASCII && !slices.Contains(there, string(r)) {
+				there = append(there, string(r), string(rune(0x0e+len(there)/2))) // in no text
+			}
+		}
+	})
+	for i := 0; i < len(there); i += 2 {
+		back = append(back, there[i+1], there[i])
+	}
+	ascii := strings.NewReplacer(there...)
+	narrow := pflag.NewFlagSet("", pflag.ContinueOnError)
+	narrow.SortFlags = flags.SortFlags
+	flags.VisitAll(func(f *pflag.Flag) {
+		one := *f
+		one.Usage = ascii.Replace(f.Usage)
+		narrow.AddFlag(&one)
+	})
+	return strings.NewReplacer(back...).Replace(narrow.FlagUsagesWrapped(width))
 }
 
 // filled breaks the lines of paragraphs where a screen is narrower than the text. Tables are indented.

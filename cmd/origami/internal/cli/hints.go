@@ -11,7 +11,8 @@ import (
 // hints say what a user of the command line can do about a failure. The errors of core, sdk and plugins are worded for
 // every front end and name no flag and no command. {} stands for the subject of the error.
 var hints = map[diag.Code]string{
-	diag.CodeUnknownDevice:    "`origami arch ls` lists the devices",
+	diag.CodeUnknownDevice: "`origami arch ls` lists the devices; another GPU is one of them with other numbers," +
+		" as in --arch h200:num_sms=66, or a --device-file",
 	diag.CodeUnknownParameter: "`origami arch show {}` lists all",
 	diag.CodeMissingParameter: "--hw-params FILE gives overrides",
 	diag.CodeNothingFits:      "`origami rank --all --include-rejected` lists each with its reason",

@@ -70,7 +70,7 @@ func (f *SearchFlags) Restrict(
 		if f.Candidates == "" {
 			var of arch.Space
 			of, one.err = space.Of(d, name)
-			one.Architecture = &searched{Architecture: a, space: of}
+			one.Architecture = arch.WithSpace(a, of)
 		} else {
 			var list []gemm.Config
 			list, one.err = problems.Candidates(f.Candidates, text, name, d)
@@ -180,15 +180,4 @@ func (r *restricted) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config)
 		return one.Mapping(ctx, p, c)
 	}
 	return r.Architecture.Mapping(ctx, p, c)
-}
-
-// searched is an architecture whose candidates come from another space than the model's.
-type searched struct {
-	arch.Architecture
-	space arch.Space
-}
-
-// Candidates implements arch.Architecture.
-func (s *searched) Candidates(ctx context.Context, p gemm.Problem, _ arch.Space) (*arch.Candidates, error) {
-	return s.Architecture.Candidates(ctx, p, s.space)
 }

@@ -183,12 +183,14 @@ func failedPlugins(plugins []host.PluginInfo) []string {
 
 // exampleArch is an architecture to show in a hint.
 func (f *Factory) exampleArch() string {
+	var ids []string
 	for _, p := range f.host.Known() {
-		for _, id := range p.Archs {
-			return id
-		}
+		ids = append(ids, p.Archs...)
 	}
-	return "sm89"
+	if len(ids) == 0 || slices.Contains(ids, "sm90") {
+		return "h200"
+	}
+	return ids[0]
 }
 
 // setLive makes the GPU of this machine that a target names its live device: the GPU with the number, or the first GPU

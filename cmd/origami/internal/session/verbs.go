@@ -2,10 +2,13 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/score"
@@ -22,8 +25,11 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return diag.Inputf("unexpected argument %q", args[0]).At("%s", Place(cmd)).
-		Do("`%s --help` shows what it takes", cmd.CommandPath())
+	err := diag.Inputf("unexpected argument %q", args[0]).At("%s", Place(cmd))
+	if cmd.Flags().Lookup("problems") != nil {
+		err = err.Do("architectures go behind --arch, sizes behind -m, -n and -k or --problems")
+	}
+	return err.Also("`%s --help` shows what it takes", cmd.CommandPath())
 }
 
 // OneArgument is the Args of a command that takes exactly one argument. name is its name in the usage line, what says
@@ -39,6 +45,26 @@ func OneArgument(name, what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// OldFlag keeps the old name of a flag. It is not shown, and says what the flag is called now.
+func OldFlag(s *iostreams.Streams, flags *pflag.FlagSet, old, now string) {
+	f := *flags.Lookup(now)
+	f.Name, f.Shorthand, f.Hidden = old, "", true
+	f.Value = oldValue{f.Value, func() { s.Warn(fmt.Sprintf("the flag --%s is now --%s", old, now)) }}
+	flags.AddFlag(&f)
+}
+
+// oldValue is the value of a flag, set by its old name.
+type oldValue struct {
+	pflag.Value
+	tell func()
+}
+
+// Set implements pflag.Value.
+func (v oldValue) Set(text string) error {
+	v.tell()
+	return v.Value.Set(text)
 }
 
 // OnlySubcommands is the Args of a command that only groups others.

@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // pasteForm is a format for configurations that are pasted into a program.
@@ -25,6 +27,22 @@ var pasteForms = map[Format]pasteForm{
 // Paste writes the first configurations of an answer as a program has them.
 func Paste(s *iostreams.Streams, f Format, a *ask.Ranking, top int) error {
 	form := pasteForms[f]
+	if err := pastes(f, a, top); err != nil {
+		return err
+	}
+	for i := range a.Entries[:min(top, len(a.Entries))] {
+		e := &a.Entries[i]
+		if e.Estimate.Reject != "" {
+			continue
+		}
+		s.Printf(form.comment+" %s on %s: %s\n", a.Problem, a.Arch.ID(), Prediction(a, e))
+		form.write(s, e)
+	}
+	return nil
+}
+
+// pastes reports why programs do not take the first configurations of an answer in a format.
+func pastes(f Format, a *ask.Ranking, top int) error {
 	var families []string
 	for i := range a.Arch.Families {
 		if slices.Contains(a.Arch.Families[i].Pastes, string(f)) {
@@ -41,35 +59,37 @@ func Paste(s *iostreams.Streams, f Format, a *ask.Ranking, top int) error {
 	}
 	for i := range a.Entries[:min(top, len(a.Entries))] {
 		e := &a.Entries[i]
-		if e.Estimate.Reject != "" {
-			continue
-		}
-		if f == config.Inductor && (e.Config.SplitK > 1 || e.Config.Axes.String() != "") {
+		if f == config.Inductor && e.Estimate.Reject == "" && (e.Config.SplitK > 1 || e.Config.Axes.String() != "") {
 			return diag.Inputf("Inductor's template has no kernel %s", e.Config).Do("add --space split_k=1")
 		}
-		s.Printf(form.comment+" %s on %s: %s\n", a.Problem, a.Arch.ID(), Prediction(a, e))
-		form.write(s, e)
 	}
 	return nil
 }
 
 func pasteTriton(s *iostreams.Streams, e *ask.Entry) {
-	c := &e.Config
-	s.Printf("triton.Config({'BLOCK_SIZE_M': %d, 'BLOCK_SIZE_N': %d, 'BLOCK_SIZE_K': %d, 'GROUP_SIZE_M': %d", c.BlockM,
-		c.BlockN, c.BlockK, c.GroupM)
-	if c.SplitK > 1 {
-		s.Printf(", 'SPLIT_K': %d", c.SplitK)
-	}
-	for name, value := range c.Axes.All() {
-		s.Printf(", '%s': %s", strings.ToUpper(name), literal(value, "'"))
-	}
-	s.Printf("}, num_warps=%d, num_stages=%d),\n", c.NumWarps, c.NumStages)
+	s.Printf("%s,\n", tritonConfig(&e.Config, e.Config.SplitK > 1, e.Config.Axes.All()))
 }
 
-// pasteInductor writes the class of torch/_inductor/template_heuristics.
-func pasteInductor(s *iostreams.Streams, e *ask.Entry) {
-	c := &e.Config
-	s.Printf("GemmConfig(block_m=%d, block_n=%d, block_k=%d, num_stages=%d, num_warps=%d, group_m=%d),\n", c.BlockM,
+// tritonConfig is a configuration with the values on axes.
+func tritonConfig(c *gemm.Config, splits bool, axes iter.Seq2[string, string]) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "triton.Config({'BLOCK_SIZE_M': %d, 'BLOCK_SIZE_N': %d, 'BLOCK_SIZE_K': %d, 'GROUP_SIZE_M': %d",
+		c.BlockM, c.BlockN, c.BlockK, c.GroupM)
+	if splits {
+		fmt.Fprintf(&b, ", 'SPLIT_K': %d", c.SplitK)
+	}
+	for name, value := range axes {
+		fmt.Fprintf(&b, ", '%s': %s", strings.ToUpper(name), literal(value, "'"))
+	}
+	fmt.Fprintf(&b, "}, num_warps=%d, num_stages=%d)", c.NumWarps, c.NumStages)
+	return b.String()
+}
+
+func pasteInductor(s *iostreams.Streams, e *ask.Entry) { s.Printf("%s,\n", inductorConfig(&e.Config)) }
+
+// inductorConfig is a configuration as the class of torch/_inductor/template_heuristics.
+func inductorConfig(c *gemm.Config) string {
+	return fmt.Sprintf("GemmConfig(block_m=%d, block_n=%d, block_k=%d, num_stages=%d, num_warps=%d, group_m=%d)", c.BlockM,
 		c.BlockN, c.BlockK, c.NumStages, c.NumWarps, c.GroupM)
 }
 

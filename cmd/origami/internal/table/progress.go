@@ -14,15 +14,17 @@ const (
 	soon = time.Second
 	// tick is how often a bar is drawn.
 	tick = 200 * time.Millisecond
+	// quiet is how long work says nothing where there is no terminal.
+	quiet = time.Minute
 	// barLength is the number of letters in a bar.
 	barLength = 20
 )
 
-// Bar shows on the terminal of stderr how far long work is and how much time is left, until Stop. Elsewhere it shows
-// nothing.
+// Bar shows on the terminal of stderr how far long work is and how much time is left, until Stop. Elsewhere it writes a
+// line each minute.
 type Bar struct {
 	s          *iostreams.Streams
-	quit, gone chan struct{} // nil without a terminal
+	quit, gone chan struct{} // nil if nothing is shown
 
 	mutex       sync.Mutex
 	begun       time.Time
@@ -46,15 +48,17 @@ func NewListBar(s *iostreams.Streams, message, problems string) *Bar {
 
 func newBar(s *iostreams.Streams, message string, after time.Duration) *Bar {
 	b := &Bar{s: s, begun: time.Now(), message: message}
+	b.quit, b.gone = make(chan struct{}), make(chan struct{})
 	if s.ErrTerminal {
-		b.quit, b.gone = make(chan struct{}), make(chan struct{})
-		go b.run(after)
+		go b.run(after, tick, func() { s.SetStatus(b.line(time.Now())) })
+	} else {
+		go b.run(quiet, quiet, func() { s.Note(b.text(time.Now())) })
 	}
 	return b
 }
 
-// run draws the bar now and then.
-func (b *Bar) run(after time.Duration) {
+// run shows how far the work is after a while, and then again and again.
+func (b *Bar) run(after, every time.Duration, show func()) {
 	defer close(b.gone)
 	defer b.s.SetStatus("")
 	next := time.NewTimer(after)
@@ -64,30 +68,41 @@ func (b *Bar) run(after time.Duration) {
 		case <-b.quit:
 			return
 		case <-next.C:
-			b.s.SetStatus(b.line(time.Now()))
-			next.Reset(tick)
+			show()
+			next.Reset(every)
 		}
 	}
 }
 
-// line is what is shown, as "[#####...............]  25 %, 12s left: predicting".
+// line is what a terminal shows.
 func (b *Bar) line(now time.Time) string {
+	share, text := b.state(now)
+	full := int(share * barLength)
+	return fmt.Sprintf("[%s%s] %s", strings.Repeat("#", full), strings.Repeat(".", barLength-full), text)
+}
+
+// text is what a line elsewhere says.
+func (b *Bar) text(now time.Time) string {
+	_, text := b.state(now)
+	return strings.TrimSpace(text)
+}
+
+// state is which share of the work is done, and how far that is.
+func (b *Bar) state(now time.Time) (share float64, text string) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	passed := now.Sub(b.begun)
 	if b.done <= 0 || b.total <= 0 {
-		return fmt.Sprintf("[%s] %s: %s", strings.Repeat(".", barLength), seconds(passed), b.message)
+		return 0, fmt.Sprintf("%s: %s", seconds(passed), b.message)
 	}
-	share := min(float64(b.done)/float64(b.total), 1)
-	full := int(share * barLength)
+	share = min(float64(b.done)/float64(b.total), 1)
 	left := time.Duration(float64(passed) * (1 - share) / share)
-	return fmt.Sprintf("[%s%s] %3.0f %%, %s left: %s", strings.Repeat("#", full), strings.Repeat(".", barLength-full),
-		100*share, seconds(left), b.message)
+	return share, fmt.Sprintf("%3.0f %%, %s left: %s", 100*share, seconds(left), b.message)
 }
 
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
-// Shown reports whether there is a terminal to show it on.
+// Shown reports whether anything is shown.
 func (b *Bar) Shown() bool { return b.quit != nil }
 
 // Set says how much of how much work is done, in any unit. A total of 0 is unknown. The work begins where nothing of it

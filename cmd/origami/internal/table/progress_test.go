@@ -30,6 +30,27 @@ func TestBarLine(t *testing.T) {
 	}
 }
 
+// Without a terminal, work says after a while how far it is, in lines that stay.
+func TestBarWithoutATerminal(t *testing.T) {
+	b := &Bar{begun: time.Now(), message: "measuring", quit: make(chan struct{}), gone: make(chan struct{})}
+	s := iostreams.Plain(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
+	b.s = s
+	b.Set(1, 4)
+	said := make(chan string)
+	go b.run(0, time.Nanosecond, func() {
+		select {
+		case said <- b.text(b.begun.Add(30 * time.Second)):
+		case <-b.quit:
+		}
+	})
+	for range 2 {
+		if got := <-said; got != "25 %, 1m30s left: measuring" {
+			t.Errorf("%q", got)
+		}
+	}
+	b.Stop()
+}
+
 // A bar leaves nothing of itself, however early or often it is stopped, and is not there without a terminal.
 func TestBarLeavesNothing(t *testing.T) {
 	for _, terminal := range []bool{false, true} {

@@ -36,14 +36,14 @@ func NewCalibrate(f *session.Factory) *cobra.Command {
 		Short: "Measure the numbers of a GPU with microbenchmarks",
 		Long: "Measure clock, bandwidths, latencies and instruction rates of a GPU in this machine with\n" +
 			"microbenchmarks, three rounds of each in turns. What varies by more than 3 % is measured again, and\n" +
-			"refused if it stays so, with the reason. Every round is written to the file of --records at once. If\n" +
+			"refused if it stays so, with the reason. Every round is written to a file in --records at once. If\n" +
 			"the run ends early, the same command continues it. --replay computes everything again from such a\n" +
 			"file, without a GPU. The answer lists the numbers, those in use beside them, and which picks they\n" +
-			"change. --write makes a device file of them, which --device-file takes in every command, also of a\n" +
+			"change. --output makes a device file of them, which --device-file takes in every command, also of a\n" +
 			"GPU that origami does not know. --overrides makes a file for --hw-params.\n" +
 			"docs/calibrating.md has the methods.",
 		Example: `  origami calibrate
-  origami calibrate --write my-gpu.yaml && origami --device-file my-gpu.yaml select -m 4096 -n 4096 -k 4096
+  origami calibrate --output my-gpu.yaml && origami --device-file my-gpu.yaml select -m 4096 -n 4096 -k 4096
   origami calibrate --replay nvidia-h200-calibration-2026-11-22.jsonl --json
   origami calibrate --device auto:1 --executor cuda --records second-gpu.jsonl`,
 		Args: session.NoArguments,
@@ -51,9 +51,10 @@ func NewCalibrate(f *session.Factory) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`; the first one otherwise")
 	cmd.Flags().StringVar(&o.Records, "records", "",
-		"`FILE` to write what is measured to, and to continue; named after GPU and day otherwise")
+		"`FOLDER` to write what is measured to, in a file named after GPU and day, or a file to continue")
 	cmd.Flags().StringVar(&o.Replay, "replay", "", "measure nothing, and compute from the records in `FILE`")
-	cmd.Flags().StringVar(&o.DeviceFile, "write", "", "write a device file to `FILE`, for --device-file")
+	cmd.Flags().StringVarP(&o.DeviceFile, "output", "o", "", "write a device file to `FILE`, for --device-file")
+	session.OldFlag(f.Streams, cmd.Flags(), "write", "output")
 	cmd.Flags().StringVar(&o.Overrides, "overrides", "", "write the numbers as JSON to `FILE`, for --hw-params")
 	return cmd
 }

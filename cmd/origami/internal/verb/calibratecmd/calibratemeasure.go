@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -92,8 +93,8 @@ func (o *CalibrateOptions) measure(ctx context.Context) (_ *outcome, err error) 
 		records.Executor, records.Version = manifest.Name, manifest.Version
 	}
 	file := o.Records
-	if file == "" {
-		file = slug(device.Name) + "-calibration-" + time.Now().Format(time.DateOnly) + ".jsonl"
+	if info, err := os.Stat(file); file == "" || err == nil && info.IsDir() {
+		file = filepath.Join(file, slug(device.Name)+"-calibration-"+time.Now().Format(time.DateOnly)+".jsonl")
 		o.Factory.Streams.Note("measurements are kept in " + file)
 	}
 	log, err := openLog(ctx, file, records)

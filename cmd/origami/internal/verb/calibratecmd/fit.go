@@ -45,13 +45,13 @@ func NewFit(f *session.Factory) *cobra.Command {
 			"the times determine it and all folds move it in one direction. All of them are adopted only if the\n" +
 			"model then predicts the sizes left out better, by more than the scatter, and picks no slower kernels\n" +
 			"there. Otherwise everything stays as it is, and the answer says why.\n\n" +
-			"--write makes a device file with the numbers of the device and the adopted constants. --device-file\n" +
+			"--output makes a device file with the numbers of the device and the adopted constants. --device-file\n" +
 			"takes it in every command. The file is written at the end, and only if constants are adopted.\n" +
 			"docs/fitting.md says how to read the answer.",
 		Example: `  origami bench --arch a100 --executor triton --records ./a100-sweep
-  origami fit --arch a100 --records ./a100-sweep --write my-a100.yaml
+  origami fit --arch a100 --records ./a100-sweep --output my-a100.yaml
   origami --device-file my-a100.yaml select -m 4096 -n 4096 -k 4096
-  origami fit --device-file calibrated.yaml --records ./sweep --records ./more --write fitted.yaml
+  origami fit --device-file calibrated.yaml --records ./sweep --records ./more --output fitted.yaml
   origami fit --arch h200 --json`,
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Fit(cmd.Context(), o) },
@@ -60,7 +60,8 @@ func NewFit(f *session.Factory) *cobra.Command {
 	flags.SortFlags = false
 	flags.StringArrayVar(&o.Records, "records", nil,
 		"`FOLDER` of a data set to fit to; may be repeated; the shipped one otherwise")
-	flags.StringVar(&o.Write, "write", "", "write a device file to `FILE`, for --device-file")
+	flags.StringVarP(&o.Write, "output", "o", "", "write a device file to `FILE`, for --device-file")
+	session.OldFlag(f.Streams, flags, "write", "output")
 	flags.StringVar(&o.Name, "name", "", "`NAME` of the device in that file; that of the device and -fitted otherwise")
 	flags.String("kernel", "", "kernel `FAMILY` of the measurements; the architecture's first otherwise")
 	return cmd

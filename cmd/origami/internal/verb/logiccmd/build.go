@@ -131,7 +131,7 @@ func newBuild(f *session.Factory) *cobra.Command {
 		"remove kernels that save less than this share of the time that all save; Tensile has 0.01")
 	cmd.Flags().BoolVar(&o.Ranges, "ranges", false, "make ranges, also where they lose")
 	cmd.Flags().StringVar(&o.fallback, "fallback", "", "what answers elsewhere: the `model` or the nearest size")
-	cmd.Flags().StringVar(&o.output, "output", "", "write the logic to this `FILE` and print its regret")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the logic to this `FILE` and print its regret")
 	return cmd
 }
 

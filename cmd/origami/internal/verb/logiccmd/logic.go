@@ -49,7 +49,7 @@ func newImport(f *session.Factory) *cobra.Command {
 			return write(f, output, text)
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "", "write to this `FILE`, not to stdout")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this `FILE`, not to stdout")
 	return cmd
 }
 
@@ -77,7 +77,7 @@ func newExport(f *session.Factory) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&form, "to", "", "the `FORM`: go, c, classic, map or json")
 	cmd.Flags().StringVar(&name, "name", "logic", "`NAME` of the Go package, or prefix of the names in C")
-	cmd.Flags().StringVar(&output, "output", "", "write to this `FILE`, not to stdout")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this `FILE`, not to stdout")
 	return cmd
 }
 

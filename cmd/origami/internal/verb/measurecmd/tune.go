@@ -60,7 +60,7 @@ func NewTune(f *session.Factory) *cobra.Command {
 			"--shard a part of the sizes; `records merge` puts the parts together. docs/tuning.md describes the file and\n" +
 			"the method.",
 		Example: `  origami tune sizes.yaml --arch sm90@h200 --dry-run
-  origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --logic h200.json
+  origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --output h200.json
   origami tune sizes.yaml --arch sm90@h200 --records ./my-sweep --json
   origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --shard auto/16 --submit slurm --dry-run
   origami select --arch sm90@h200 --logic h200.json -m 4096 -n 4096 -k 4096`,
@@ -81,7 +81,8 @@ func NewTune(f *session.Factory) *cobra.Command {
 	flags.StringVar(&o.Regret, "regret", "1%", "finish a size when its expected regret is below this `SHARE`")
 	flags.DurationVar(&o.Budget, "budget", 0, "stop after this `TIME` of measuring, as in 10m")
 	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, those of earlier runs included")
-	flags.StringVar(&o.Logic, "logic", "", "write the picks as a library logic to this `FILE`")
+	flags.StringVarP(&o.Logic, "output", "o", "", "write the picks as a library logic to this `FILE`")
+	session.OldFlag(f.Streams, flags, "logic", "output")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would be measured, and measure nothing")
 	flags.StringVar(&o.Submit, "submit", "",
 		"with --dry-run and --shard auto/N, print a job for a `SCHEDULER` instead: slurm or kubernetes")

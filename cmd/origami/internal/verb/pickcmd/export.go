@@ -50,7 +50,7 @@ func NewExport(f *session.Factory, generate Generate) *cobra.Command {
 			"problem in C and in Python. They need the NVIDIA driver, and no CUDA toolkit but cuda.h. Without\n" +
 			"--config it is the pick. Only the families that origami generates itself can be exported: mma and\n" +
 			"wgmma. The sizes, the leading dimensions and the launch are fixed; addresses, alpha and beta are not.",
-		Example: `  origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --out gemm
+		Example: `  origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --output gemm
   origami export --arch sm89 -m 512 -n 512 -k 512 --kernel mma --config 64x64x64,w4,s3 --add
   origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --epilogue bias+gelu`,
 		Args: session.NoArguments,
@@ -61,7 +61,8 @@ func NewExport(f *session.Factory, generate Generate) *cobra.Command {
 		"export this `CONFIG`, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; what is left out is the first "+
 			"candidate's of that tile")
 	cmd.Flags().BoolVar(&o.Adds, "add", false, "a kernel that can add to C: beta may be other than zero")
-	cmd.Flags().StringVar(&o.Out, "out", ".", "write the files into this `FOLDER`")
+	cmd.Flags().StringVarP(&o.Out, "output", "o", ".", "write the files into this `FOLDER`")
+	session.OldFlag(f.Streams, cmd.Flags(), "out", "output")
 	return cmd
 }
 
@@ -93,14 +94,14 @@ func Export(ctx context.Context, o *ExportOptions) error {
 // write writes the files and names them.
 func (o *ExportOptions) write(files []File) error {
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
-		return diag.Inputf("%v", err).At("--out %s", o.Out).Do("name a folder that can be written")
+		return diag.Inputf("%v", err).At("--output %s", o.Out).Do("name a folder that can be written")
 	}
 	paths := make([]string, len(files))
 	for i, f := range files {
 		paths[i] = filepath.Join(o.Out, f.Name)
 		err := durable.Write(paths[i], 0o644, f.Text)
 		if err != nil {
-			return diag.Inputf("%v", err).At("--out %s", o.Out).Do("name a folder that can be written")
+			return diag.Inputf("%v", err).At("--output %s", o.Out).Do("name a folder that can be written")
 		}
 	}
 	if o.Factory.Format() == table.JSON {

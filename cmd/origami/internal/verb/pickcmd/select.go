@@ -5,6 +5,7 @@ package pickcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -187,5 +188,8 @@ func (o *SelectOptions) each(ctx context.Context, side *ask.Contender, list *ses
 		return write(one)
 	})
 	w.table()
+	if w.list != nil {
+		return errors.Join(err, w.list.Write(s))
+	}
 	return err
 }

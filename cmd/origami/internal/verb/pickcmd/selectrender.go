@@ -25,16 +25,23 @@ type selectWriter struct {
 	stream func(*row) error // of CSV and TSV; nil before the first row
 	rows   []row            // of the table of many problems, if they are not written yet
 	begun  bool             // that table
+	list   *table.PasteList // of many problems, nil if the format has none
 }
 
 func newSelectWriter(
 	s *iostreams.Streams, f table.Format, many bool, problems *session.Problems, top int,
 ) *selectWriter {
-	return &selectWriter{s: s, format: f, many: many, top: top, labels: problems.Labels(), more: problems.More()}
+	w := &selectWriter{s: s, format: f, many: many, top: top, labels: problems.Labels(), more: problems.More()}
+	if many {
+		w.list = table.NewPasteList(f, top)
+	}
+	return w
 }
 
 func (w *selectWriter) write(a *ask.Ranking) error {
 	switch {
+	case w.list != nil:
+		return w.list.Add(a)
 	case w.format.Pasted():
 		return table.Paste(w.s, w.format, a, w.top)
 	case w.format == table.Table && !w.many:

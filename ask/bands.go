@@ -78,9 +78,9 @@ type Range struct {
 func (r *Range) sizes(last int) ([]int, error) {
 	if len(r.List) > 0 {
 		sizes := slices.Compact(slices.Sorted(slices.Values(r.List)))
-		if sizes[0] < 1 || sizes[len(sizes)-1] > MostM || len(sizes) > mostListed {
+		if sizes[0] < 1 || sizes[len(sizes)-1] > MostM || len(sizes) > MostListed {
 			return nil, diag.Inputf("a list of %d sizes M from %d to %d", len(sizes), sizes[0], sizes[len(sizes)-1]).
-				Do("give at most %d sizes from 1 to %d", mostListed, MostM)
+				Do("give at most %d sizes from 1 to %d", MostListed, MostM)
 		}
 		return sizes, nil
 	}
@@ -94,6 +94,9 @@ func (r *Range) sizes(last int) ([]int, error) {
 // MostM is the largest M of a band.
 const MostM = 1 << 24
 
+// MostListed is the most sizes of a list.
+const MostListed = 4096
+
 const (
 	// kernelPrice is what another kernel has to lower the mean regret by. It is assumed: a kernel more takes some hundred
 	// milliseconds to compile, once for each device and driver, and 0.1 % of the time of a layer is a second after 20
@@ -105,8 +108,6 @@ const (
 	// Times are compared at this many sizes in an octave, bands begin at this many, and the whole space is searched for a
 	// kernel at this many.
 	comparedPerOctave, startsPerOctave, searchedPerOctave = 512, 128, 16
-	// mostListed is the most sizes of a list.
-	mostListed = 4096
 	// impossible is the loss without a kernel.
 	impossible = 1e6
 )

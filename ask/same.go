@@ -19,7 +19,8 @@ type Same struct {
 	// the axes that have one value for all M, and that value, as text
 	Values map[string]string `json:"values"`
 	// the price of the values: of the fastest kernels that have them. The mean is weighted as mean_regret
-	MeanPrice  float64 `json:"mean_price"`
+	MeanPrice float64 `json:"mean_price"`
+	// where the price is highest
 	WorstPrice float64 `json:"worst_price"`
 	WorstM     int     `json:"worst_m"`
 	// one kernel for all M: the one with the lowest mean price. `null` if no kernel computes every M
@@ -46,23 +47,27 @@ func (s *Same) TextOf(values map[string]string) string {
 // One is a single kernel for all M, and its price.
 type One struct {
 	// the configuration, with a `group_m` of 0, as each M has its own
-	Config     gemm.Config `json:"config"`
-	MeanPrice  float64     `json:"mean_price"`
-	WorstPrice float64     `json:"worst_price"`
-	WorstM     int         `json:"worst_m"`
+	Config gemm.Config `json:"config"`
+	// its price, as above
+	MeanPrice  float64 `json:"mean_price"`
+	WorstPrice float64 `json:"worst_price"`
+	WorstM     int     `json:"worst_m"`
 }
 
-// Choice is a choice of values, as text by axis, and its mean price.
+// Choice is a choice of values and its price.
 type Choice struct {
-	Values    map[string]string `json:"values"`
-	MeanPrice float64           `json:"mean_price"`
+	// the values, as text by axis
+	Values map[string]string `json:"values"`
+	// its price, as above
+	MeanPrice float64 `json:"mean_price"`
 }
 
-// BandPrice is what is paid in a band for what all M have in common: the mean of the price of the same values, and of
-// one kernel, `null` if there is none.
+// BandPrice is what is paid in a band for what the kernels for all M have in common.
 type BandPrice struct {
-	Same float64  `json:"same"`
-	One  *float64 `json:"one"`
+	// the mean price of the same values
+	Same float64 `json:"same"`
+	// the mean price of one kernel, `null` if there is none
+	One *float64 `json:"one"`
 }
 
 // axis reads the value of a configuration on an axis.

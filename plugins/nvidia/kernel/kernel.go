@@ -76,6 +76,13 @@ type Nester interface {
 	Nests()
 }
 
+// Ordered is a Family that says in which order its kernels add up.
+type Ordered interface {
+	Family
+	// Sums says which kernels add up in an order that does not depend on M.
+	Sums(sm *gpu.SM) arch.SumOrder
+}
+
 // Resident is a Family whose CTAs stay on their SMs and take tiles in turns, fed by the copy engine.
 type Resident interface {
 	Family

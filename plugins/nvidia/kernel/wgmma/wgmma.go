@@ -121,6 +121,9 @@ func (Family) Reduction(p gemm.Problem, c gemm.Config) kernel.Reduction {
 	return kernel.Reduction{Workspace: partials}
 }
 
+// Sums implements kernel.Ordered.
+func (f Family) Sums(*gpu.SM) arch.SumOrder { return f.Family.Sums() }
+
 // Resident implements kernel.Resident.
 func (Family) Resident() {}
 

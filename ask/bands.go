@@ -72,6 +72,15 @@ type Range struct {
 	List []int
 	// Same names axes that have one value for all M. It is chosen for the lowest mean price (see Same).
 	Same []string
+	// Free are the kernels that regrets and prices are against, where those of the bands are not all: see
+	// Contender.Free. Without a model they are those of the bands.
+	Free Kernels
+}
+
+// Kernels are the kernels of a model in a space.
+type Kernels struct {
+	Model arch.Architecture
+	Space arch.Space
 }
 
 // sizes returns the sizes at which kernels are compared.
@@ -140,7 +149,10 @@ func BandsOf(ctx context.Context, a arch.Architecture, space arch.Space, p gemm.
 			library.Describe().Timing).Do("open both models in one timing")
 	}
 	b := newBanding(p, sizes, len(r.List) > 0)
-	if err := b.price(ctx, a, space, axes, library); err != nil {
+	if r.Free.Model != nil {
+		r.Free.Model = arch.Whole(r.Free.Model, p)
+	}
+	if err := b.price(ctx, a, space, axes, r.Free, library); err != nil {
 		return nil, err
 	}
 	d := a.Describe()
@@ -199,6 +211,16 @@ func (c *Contender) Bands(ctx context.Context, p gemm.Problem, r Range) (*Bands,
 	if err != nil {
 		return nil, err
 	}
+	if c.Free != nil {
+		_, order, err := c.Describe().Invariant(space)
+		if err != nil {
+			return nil, err
+		}
+		r.Free = Kernels{c.Free, space}
+		r.Same = slices.Concat(order, slices.DeleteFunc(slices.Clone(r.Same), func(name string) bool {
+			return slices.Contains(order, name)
+		}))
+	}
 	var library arch.Architecture
 	for _, f := range c.Others {
 		if f.Kernel != ladder.Library {
@@ -252,11 +274,12 @@ type banding struct {
 	listed bool
 	// With axes that have one value for all sizes: same says which and what it costs, conforms which of configs have it.
 	// one is the place in configs of the single kernel for all sizes, -1 without one. prices are by size: of the values,
-	// and of that kernel.
+	// and of that kernel. cycles are those of the free picks, by searched size.
 	same     *Same
 	conforms []bool
 	one      int
 	prices   [][2]float64
+	cycles   []unit.Cycles
 }
 
 func newBanding(p gemm.Problem, sizes []int, listed bool) *banding {
@@ -281,7 +304,7 @@ func newBanding(p gemm.Problem, sizes []int, listed bool) *banding {
 }
 
 // price fills in the times, and keeps the kernels that bands may have.
-func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Space, axes []axis,
+func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Space, axes []axis, free Kernels,
 	library arch.Architecture) error {
 	b.best = slices.Repeat([]unit.Seconds{never}, len(b.sizes))
 	var theirs []unit.Seconds
@@ -297,7 +320,7 @@ func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Spa
 		}
 	}
 	if len(axes) > 0 {
-		if err := b.search(ctx, a, space, axes); err != nil {
+		if err := b.search(ctx, a, space, axes, free); err != nil {
 			return err
 		}
 	} else if err := b.pick(ctx, a, space); err != nil {

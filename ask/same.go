@@ -11,6 +11,8 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Same is what the kernels for all M have in common, and what that costs. Prices are how much slower kernels are than
@@ -120,9 +122,8 @@ type searching struct {
 	// loss is the weighted sum over sizes of what the fastest kernel of each group loses against the fastest of all,
 	// losses that of each configuration.
 	loss, losses []float64
-	// fastest is the fastest configuration of each size, -1 without one, fastestOf that of each size and group.
-	fastest   []int
-	fastestOf [][]int
+	// fastest is the fastest configuration of each size and group, -1 without one.
+	fastest [][]int
 }
 
 func newSearching(list []gemm.Config, axes []axis) *searching {
@@ -144,36 +145,27 @@ func newSearching(list []gemm.Config, axes []axis) *searching {
 	return s
 }
 
-// add takes the estimates of a size of so much weight.
-func (s *searching) add(estimates []arch.Estimate, weight float64) {
-	all, of := -1, slices.Repeat([]int{-1}, len(s.first))
+// add takes the estimates of a size of so much weight. best is the fastest of all kernels there.
+func (s *searching) add(estimates []arch.Estimate, best unit.Cycles, weight float64) {
+	of := slices.Repeat([]int{-1}, len(s.first))
 	for i := range estimates {
-		if estimates[i].Reject != "" {
-			continue
+		lost := weight * impossible
+		if estimates[i].Reject == "" {
+			lost = weight * (float64(estimates[i].Cycles/best) - 1)
+			if g := s.group[i]; of[g] < 0 || estimates[i].Cycles < estimates[of[g]].Cycles {
+				of[g] = i
+			}
 		}
-		if all < 0 || estimates[i].Cycles < estimates[all].Cycles {
-			all = i
-		}
-		if best := &of[s.group[i]]; *best < 0 || estimates[i].Cycles < estimates[*best].Cycles {
-			*best = i
-		}
-	}
-	s.fastest, s.fastestOf = append(s.fastest, all), append(s.fastestOf, of)
-	lost := func(i int) float64 {
-		if i < 0 || estimates[i].Reject != "" {
-			return weight * impossible
-		}
-		return weight * (float64(estimates[i].Cycles/estimates[all].Cycles) - 1)
-	}
-	if all < 0 {
-		return
-	}
-	for i := range estimates {
-		s.losses[i] += lost(i)
+		s.losses[i] += lost
 	}
 	for g, i := range of {
-		s.loss[g] += lost(i)
+		lost := weight * impossible
+		if i >= 0 {
+			lost = weight * (float64(estimates[i].Cycles/best) - 1)
+		}
+		s.loss[g] += lost
 	}
+	s.fastest = append(s.fastest, of)
 }
 
 // everywhere returns the place of the lowest loss, -1 if something is impossible at a size.
@@ -202,16 +194,21 @@ func (s *searching) text(i int) map[string]string {
 }
 
 // search estimates the whole space at the searched sizes, and adds to b.configs the fastest of each size, the fastest
-// that have the cheapest values on the axes, and the single one that suits all sizes best.
-func (b *banding) search(ctx context.Context, a arch.Architecture, space arch.Space, axes []axis) error {
-	last := b.problems[len(b.problems)-1]
-	list, err := a.Candidates(ctx, last, space)
+// that have the cheapest values on the axes, and the single one that suits all sizes best. The fastest of a size are
+// those of free, if it has a model.
+func (b *banding) search(ctx context.Context, a arch.Architecture, space arch.Space, axes []axis, free Kernels) error {
+	picks, err := b.free(ctx, free)
+	if err != nil {
+		return err
+	}
+	list, err := a.Candidates(ctx, b.problems[len(b.problems)-1], space)
 	if err != nil {
 		return err
 	}
 	s := newSearching(list.Configs, axes)
 	estimates := make([]arch.Estimate, len(list.Configs))
-	least, total := b.weight(0, len(b.sizes)), b.weight(0, len(b.sizes))
+	total := b.weight(0, len(b.sizes))
+	least := total
 	for i, at := range b.searched {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -219,19 +216,27 @@ func (b *banding) search(ctx context.Context, a arch.Architecture, space arch.Sp
 		if err := a.Estimate(ctx, estimates, b.problems[at], list.Configs); err != nil {
 			return err
 		}
+		best := fastestOf(estimates)
+		if best < 0 {
+			return diag.Inputf("no kernel computes %s", b.problems[at]).Do("choose other sizes M")
+		}
+		cycles := estimates[best].Cycles
+		if free.Model == nil {
+			picks = append(picks, list.Configs[best])
+		} else {
+			cycles = min(cycles, b.cycles[i])
+		}
 		to := len(b.sizes)
 		if i+1 < len(b.searched) {
 			to = b.searched[i+1]
 		}
 		weight := b.weight(at, to)
 		least = min(least, weight)
-		if s.add(estimates, weight); s.fastest[i] < 0 {
-			return diag.Inputf("no kernel computes %s", b.problems[at]).Do("choose another range of M")
-		}
+		s.add(estimates, cycles, weight)
 	}
 	chosen := s.everywhere(s.loss, least)
 	if chosen < 0 {
-		return diag.Inputf("with no value of %s every M has a kernel", s.names()).Do("choose a smaller range of M, or other axes")
+		return diag.Inputf("with no value of %s every M has a kernel", s.names()).Do("choose fewer sizes M, or other axes")
 	}
 	b.same = &Same{axes: make([]string, len(axes)), Values: s.text(s.first[chosen])}
 	for i := range axes {
@@ -245,24 +250,61 @@ func (b *banding) search(ctx context.Context, a arch.Architecture, space arch.Sp
 			b.same.Choices = append(b.same.Choices, Choice{Values: s.text(s.first[g]), MeanPrice: s.loss[g] / total})
 		}
 	}
-	use := func(i int) int {
-		c := list.Configs[i]
-		c.GroupM = 0
-		at := slices.Index(b.configs, c)
-		if at < 0 {
-			at = len(b.configs)
-			b.configs, b.conforms = append(b.configs, c), append(b.conforms, s.group[i] == chosen)
-		}
-		return at
-	}
 	for i := range b.searched {
-		use(s.fastest[i])
-		use(s.fastestOf[i][chosen])
+		b.use(list.Configs[s.fastest[i][chosen]], true)
 	}
 	if b.one = s.everywhere(s.losses, least); b.one >= 0 {
-		b.one = use(b.one)
+		b.one = b.use(list.Configs[b.one], s.group[b.one] == chosen)
+	}
+	for _, c := range picks {
+		b.use(c, false)
 	}
 	return nil
+}
+
+// use returns the place in b.configs of a configuration. conforms says that bands may have it, if it was not there.
+func (b *banding) use(c gemm.Config, conforms bool) int {
+	c.GroupM = 0
+	at := slices.Index(b.configs, c)
+	if at < 0 {
+		at = len(b.configs)
+		b.configs, b.conforms = append(b.configs, c), append(b.conforms, conforms)
+	}
+	return at
+}
+
+// free returns the picks of the searched sizes among free kernels, and keeps their cycles. It returns none without a
+// model.
+func (b *banding) free(ctx context.Context, free Kernels) (picks []gemm.Config, err error) {
+	if free.Model == nil {
+		return nil, nil
+	}
+	var asked []gemm.Problem
+	for _, at := range b.searched {
+		asked = append(asked, b.problems[at])
+	}
+	results, err := selector.Rank(ctx, free.Model, selector.Request{Problems: asked, Space: free.Space, Top: 1})
+	if err != nil {
+		return nil, err
+	}
+	for i := range results {
+		if results[i].Err != nil {
+			return nil, results[i].Err
+		}
+		picks, b.cycles = append(picks, results[i].Entries[0].Config), append(b.cycles, results[i].Entries[0].Estimate.Cycles)
+	}
+	return picks, nil
+}
+
+// fastestOf returns the place of the fastest, -1 without one.
+func fastestOf(estimates []arch.Estimate) int {
+	best := -1
+	for i := range estimates {
+		if estimates[i].Reject == "" && (best < 0 || estimates[i].Cycles < estimates[best].Cycles) {
+			best = i
+		}
+	}
+	return best
 }
 
 func (s *searching) names() string {

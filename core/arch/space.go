@@ -227,19 +227,9 @@ func (d *Description) Invariant(s Space) (Space, []string, error) {
 	if kernel == "" && len(d.Kernels) > 0 {
 		kernel = d.Kernels[0]
 	}
-	sums := d.family(kernel).Sums
-	if len(sums.Same) == 0 {
-		var others []string
-		for i := range d.Families {
-			if len(d.Families[i].Sums.Same) > 0 {
-				others = append(others, d.Families[i].Name)
-			}
-		}
-		err := diag.Inputf("nobody knows in which order kernels of the family %s add up", kernel)
-		if len(others) > 0 {
-			return s, nil, err.Do("use %s kernels", strings.Join(others, " or "))
-		}
-		return s, nil, err.Do("choose the configurations yourself")
+	sums, err := d.SumsOf(kernel)
+	if err != nil {
+		return s, nil, err
 	}
 	s.Axes = slices.Clone(s.Axes)
 	for _, x := range sums.Values {
@@ -258,6 +248,45 @@ func (d *Description) Invariant(s Space) (Space, []string, error) {
 		}
 	}
 	return s, sums.Same, nil
+}
+
+// SumsOf returns which configurations of a family are invariant, and an error for a family that does not say.
+func (d *Description) SumsOf(kernel string) (SumOrder, error) {
+	sums := d.family(kernel).Sums
+	if len(sums.Same) > 0 {
+		return sums, nil
+	}
+	err := diag.Inputf("nobody knows in which order kernels of the family %s add up", kernel)
+	var others []string
+	for i := range d.Families {
+		if len(d.Families[i].Sums.Same) > 0 {
+			others = append(others, d.Families[i].Name)
+		}
+	}
+	if len(others) > 0 {
+		return sums, err.Do("use %s kernels", strings.Join(others, " or "))
+	}
+	return sums, err.Do("choose the configurations yourself")
+}
+
+// Has reports whether a configuration is invariant.
+func (o *SumOrder) Has(c *gemm.Config, declared []gemm.Axis) bool {
+	if len(o.Same) == 0 {
+		return false
+	}
+	numbers := c.Numbers()
+	for _, x := range o.Values {
+		var value string
+		if axis, err := gemm.FindAxis(declared, x.Name); err == nil {
+			value = axis.Value(c.Axes)
+		} else {
+			value = strconv.Itoa(numbers[slices.IndexFunc(gemm.Fields(), func(f gemm.Field) bool { return f.Name == x.Name })])
+		}
+		if !slices.Contains(x.Values, value) {
+			return false
+		}
+	}
+	return true
 }
 
 // Texts returns the values of the space on an axis as texts, nil if it lists none.

@@ -84,6 +84,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 func (o *SelectOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	o.Query.Contract.Register(flags)
+	o.Query.Search.RegisterInvariant(flags)
 	flags.IntVar(&o.Top, "top", 1, "list the best `N` configurations")
 	flags.BoolVar(&o.Regret, "regret", false,
 		"add the expected regret of the pick, and how many candidates are worth measuring")

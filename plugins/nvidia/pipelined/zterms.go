@@ -18,6 +18,7 @@ type kernelInputs struct {
 	resident         float64 // resident
 	sharers          float64 // sharers
 	sharersA         float64 // sharers_a
+	hotLine          float64 // hot_line
 	streams          float64 // streams
 	wgmma            float64 // wgmma
 	fma              float64 // fma
@@ -301,6 +302,7 @@ type kernelTerms struct {
 	resident         float64 // resident
 	sharers          float64 // sharers
 	sharersA         float64 // sharers_a
+	hotLine          float64 // hot_line
 	streams          float64 // streams
 	part1            float64 // floor(threads_per_sm / threads)
 	stepsAhead       float64 // steps_ahead
@@ -535,6 +537,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.resident = in.resident
 	k.sharers = in.sharers
 	k.sharersA = in.sharersA
+	k.hotLine = in.hotLine
 	k.streams = in.streams
 	k.part1 = math.Floor(d.threadsPerSm / threads)
 	k.stepsAhead = stepsAhead
@@ -742,12 +745,15 @@ type gridTerms struct {
 	repeated     float64 // repeated
 	idleLatency  float64 // idle_latency
 	part6        float64 // when(0 < resident, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b), step_bytes * (1 + broken_lines / tile_lines))
-	part7        float64 // pow(line_step, 4)
-	part8        float64 // idle_latency * idle_latency
-	part9        float64 // batch * m * n * output_bytes
+	part9        float64 // min(cdiv(m, block_m), cdiv(n, block_n))
+	part7        float64 // max(grid_m, grid_n)
+	part8        float64 // when(1 < cdiv(m, block_m), sharers, sharers_a)
+	part10       float64 // pow(line_step, 4)
+	part11       float64 // idle_latency * idle_latency
+	part12       float64 // batch * m * n * output_bytes
 	computeFloor float64 // compute_floor
-	part10       float64 // prologue_cycles + idle_latency
-	part11       float64 // idle_latency / steps_ahead
+	part13       float64 // prologue_cycles + idle_latency
+	part14       float64 // idle_latency / steps_ahead
 }
 
 func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
@@ -755,15 +761,17 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if s.groupTiles > 0 {
 		gridM = s.groupTiles / s.batch
 	} else {
-		gridM = float64(math.Ceil(math.Ceil(s.m/k.blockM)/k.sharers) * k.sharers)
+		x1 := math.Ceil(s.m / k.blockM)
+		gridM = float64(math.Ceil(x1/k.sharers) * k.sharers)
 	}
-	gridN := float64(math.Ceil(math.Ceil(s.n/k.blockN)/k.sharersA) * k.sharersA)
+	x2 := math.Ceil(s.n / k.blockN)
+	gridN := float64(math.Ceil(x2/k.sharersA) * k.sharersA)
 	var sharedA, sharedB float64
 	if k.resident > 0 {
-		x1 := s.m / gridM
-		sharedA = float64(x1 / k.sharersA * k.blockK * k.elementBytes)
-		x2 := s.n / gridN
-		sharedB = float64(x2 * k.part4 / k.sharers * k.blockK * k.elementBytes)
+		x3 := s.m / gridM
+		sharedA = float64(x3 / k.sharersA * k.blockK * k.elementBytes)
+		x4 := s.n / gridN
+		sharedB = float64(x4 * k.part4 / k.sharers * k.blockK * k.elementBytes)
 	}
 	var stepBytes float64
 	if k.resident > 0 {
@@ -775,40 +783,40 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if k.resident > 0 {
 		offsetA = max(s.part1, k.part5)
 		offsetB = max(s.part2, k.part6)
-		var x3 float64
+		var x5 float64
 		if k.transA > 0 {
-			x3 = k.part7
+			x5 = k.part7
 		} else {
-			x3 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
+			x5 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
-		engineA = x3 / k.sharersA
+		engineA = x5 / k.sharersA
 		engineBytes = float64(engineA*(1+float64(d.crossing*offsetA))) + float64(k.engineB*(1+float64(d.crossing*offsetB)))
 	}
 	var splitLines float64
 	if s.part3 > 0 {
-		var x4 float64
+		var x6 float64
 		if k.transA > 0 {
-			x4 = float64(k.blockK * max(0, k.part8+s.misalignedA-k.part9))
+			x6 = float64(k.blockK * max(0, k.part8+s.misalignedA-k.part9))
 		} else {
-			x4 = float64(k.blockM * max(0, k.part10+s.misalignedA-k.part11))
+			x6 = float64(k.blockM * max(0, k.part10+s.misalignedA-k.part11))
 		}
-		var x5 float64
+		var x7 float64
 		if k.transB > 0 {
-			x5 = float64(k.blockN * max(0, k.part10+s.misalignedB-k.part11))
+			x7 = float64(k.blockN * max(0, k.part10+s.misalignedB-k.part11))
 		} else {
-			x5 = float64(k.blockK * max(0, k.part12+s.misalignedB-k.part13))
+			x7 = float64(k.blockK * max(0, k.part12+s.misalignedB-k.part13))
 		}
-		splitLines = x4 + x5
+		splitLines = x6 + x7
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
 		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part14) + float64(k.asyncB*s.part2*k.part15)))
 	}
-	var x6 float64
+	var x8 float64
 	if k.wraps*max(k.transA*(k.blockM-s.m), k.part16*(k.blockN-s.n)) > 0 {
-		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part9)) + float64(k.part16*max(0, math.Floor(k.blockN/s.n)-k.part13))))
+		x8 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part9)) + float64(k.part16*max(0, math.Floor(k.blockN/s.n)-k.part13))))
 	}
-	lines := k.tileLines + max(splitLines, brokenLines) + x6
+	lines := k.tileLines + max(splitLines, brokenLines) + x8
 	var lineStep float64
 	if k.resident > 0 {
 		lineStep = engineBytes / d.engineBandwidth
@@ -817,48 +825,48 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	var copyLatency float64
 	if k.resident > 0 {
-		x7 := engineBytes / d.engineBandwidth
-		copyLatency = k.part17 + x7
+		x9 := engineBytes / d.engineBandwidth
+		copyLatency = k.part17 + x9
 	} else {
 		copyLatency = float64(lines*d.lineLatency) + k.part18
 	}
-	var x8 float64
+	var x10 float64
 	if k.groupM > 0 {
-		x8 = k.groupM
+		x10 = k.groupM
 	} else {
-		x8 = d.defaultGroup
+		x10 = d.defaultGroup
 	}
-	group := min(x8, gridM)
+	group := min(x10, gridM)
 	passCounts := float64(k.timed * s.part4)
 	missA := 1 - min(1, d.part6/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part6/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
 	if k.part22 > 0 {
-		x9 := s.m / gridM
-		var x10 float64
-		if k.wraps > 0 {
-			x10 = s.m
-		} else {
-			x10 = 1
-		}
-		x11 := s.n / gridN
+		x11 := s.m / gridM
 		var x12 float64
 		if k.wraps > 0 {
-			x12 = s.n
+			x12 = s.m
 		} else {
 			x12 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part20) + float64(k.repeatN*(k.blockN-x11)/x12*k.part21)
+		x13 := s.n / gridN
+		var x14 float64
+		if k.wraps > 0 {
+			x14 = s.n
+		} else {
+			x14 = 1
+		}
+		repeated = float64(k.repeatM*(k.blockM-x11)/x12*k.part20) + float64(k.repeatN*(k.blockN-x13)/x14*k.part21)
 	}
 	idleLatency := d.dramLatency + copyLatency
 	computeFloor := float64(s.part7 * k.part29)
-	var x13 float64
+	var x15 float64
 	if s.groupTiles > 0 {
-		x13 = s.groupTiles
+		x15 = s.groupTiles
 	} else {
-		x13 = float64(gridM * s.batch)
+		x15 = float64(gridM * s.batch)
 	}
-	g.part1 = float64(x13 * gridN)
+	g.part1 = float64(x15 * gridN)
 	g.stepBytes = stepBytes
 	g.part2 = math.Ceil(s.k / k.blockK)
 	g.passCounts = passCounts
@@ -869,19 +877,30 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part5 = float64(s.part5 * k.elementBytes)
 	g.repeated = repeated
 	g.idleLatency = idleLatency
-	var x14 float64
+	var x16 float64
 	if k.resident > 0 {
-		x14 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
+		x16 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
 	} else {
-		x14 = float64(stepBytes * (1 + brokenLines/k.tileLines))
+		x16 = float64(stepBytes * (1 + brokenLines/k.tileLines))
 	}
-	g.part6 = x14
-	g.part7 = fourth(lineStep)
-	g.part8 = float64(idleLatency * idleLatency)
-	g.part9 = float64(s.part6 * k.outputBytes)
+	g.part6 = x16
+	x18 := math.Ceil(s.m / k.blockM)
+	x17 := min(x18, x2)
+	g.part9 = x17
+	g.part7 = max(gridM, gridN)
+	var x19 float64
+	if x18 > 1 {
+		x19 = k.sharers
+	} else {
+		x19 = k.sharersA
+	}
+	g.part8 = x19
+	g.part10 = fourth(lineStep)
+	g.part11 = float64(idleLatency * idleLatency)
+	g.part12 = float64(s.part6 * k.outputBytes)
 	g.computeFloor = computeFloor
-	g.part10 = d.prologueCycles + idleLatency
-	g.part11 = idleLatency / k.stepsAhead
+	g.part13 = d.prologueCycles + idleLatency
+	g.part14 = idleLatency / k.stepsAhead
 }
 
 // timing holds what depends on all.
@@ -964,9 +983,17 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	l2Step := active * g.part6 / (d.l2PerfRatio * coalescing)
 	dramStep := active * g.stepBytes * dramShare / d.part7
 	repeatStep := active * g.repeated / d.hotLineBandwidth
+	var hotStep float64
+	if k.hotLine > 0 {
+		if g.part9 > 1 {
+			hotStep = 0
+		} else {
+			hotStep = k.hotLine * min(active, g.part7) / g.part8
+		}
+	}
 	x11 := float64(active * v.spillTraffic)
 	spillL2Step := x11 / d.part8
-	busy := v.onChip + g.part7 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
+	busy := v.onChip + g.part10 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(hotStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
@@ -975,7 +1002,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		fullSpillDramStep = x11 * fullSpillMiss / d.part10
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part11*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part11+float64(d.part11*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x12 := fullLatency / k.stepsAhead
 		fullAlone = max(k.chainStep, x12) + v.spillStep
 		x13 := fourth(fullAlone)
@@ -1007,7 +1034,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		tailSpillDramStep = x11 * tailSpillMiss / d.part10
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part11*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		tailLatency = (g.idleLatency + math.Sqrt(g.part11+float64(d.part11*(tailCtas*dramStep*k.stepsAhead)))) / 2
 		x19 := tailLatency / k.stepsAhead
 		tailAlone = max(k.chainStep, x19) + v.spillStep
 		x20 := fourth(tailAlone)
@@ -1045,7 +1072,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	if k.part28 > 0 {
 		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part27*d.part13)-d.part14, 0)
 	}
-	dramFloor := (dramBytes + g.part9) / d.part7
+	dramFloor := (dramBytes + g.part12) / d.part7
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
@@ -1184,7 +1211,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	if k.part28 > 0 {
 		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part27*d.part13)-d.part14, 0)
 	}
-	dramFloor := (dramBytes + g.part9) / d.part7
+	dramFloor := (dramBytes + g.part12) / d.part7
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
@@ -1201,7 +1228,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x14 := fullWaves + x15
 		x16 := float64(ctas * steps)
-		x13 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x14*v.part3), max(steps-k.stepsAhead, 0)*(x14*g.part11)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part16))
+		x13 := g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x14*v.part3), max(steps-k.stepsAhead, 0)*(x14*g.part14)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part16))
 		var x17 float64
 		if tailCtas > 0 {
 			x17 = k.timedFixed + tailPaced
@@ -1214,7 +1241,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x18 := fullWaves + x19
 		x20 := float64(ctas * steps)
-		x12 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x18*v.part3), max(steps-k.stepsAhead, 0)*(x18*g.part11)), max(x20*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x20*g.stepBytes, dramBytes)*d.part16))
+		x12 = g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x18*v.part3), max(steps-k.stepsAhead, 0)*(x18*g.part14)), max(x20*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x20*g.stepBytes, dramBytes)*d.part16))
 	}
 	return k.launch + max(max(x12, power), dramFloor) + reduction
 }
@@ -1393,7 +1420,15 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		coalescing = d.l2Coalescing
 	}
 	dramStep := active * g.stepBytes * dramShare / d.part7
-	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
+	var hotStep float64
+	if k.hotLine > 0 {
+		if g.part9 > 1 {
+			hotStep = 0
+		} else {
+			hotStep = k.hotLine * min(active, g.part7) / g.part8
+		}
+	}
+	busy := v.onChip + g.part10 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(hotStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
@@ -1401,7 +1436,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part11*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part11+float64(d.part11*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x32 := fullLatency / k.stepsAhead
 		fullAlone = max(k.chainStep, x32) + v.spillStep
 		x33 := fourth(fullAlone)
@@ -1432,7 +1467,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part11*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		tailLatency = (g.idleLatency + math.Sqrt(g.part11+float64(d.part11*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
 		x39 := tailLatency / k.stepsAhead
 		tailAlone = max(k.chainStep, x39) + v.spillStep
 		x40 := fourth(tailAlone)
@@ -1477,7 +1512,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part32)))
 		}
 	}
-	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part10*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	dramTotal := dramBytes + g.part12 + float64(t.steps*d.part10*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
 		var x46 float64
@@ -1494,8 +1529,8 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	} else {
 		x47 = k.tileBytes
 	}
-	requested := float64(x31*(x47+v.spillTraffic)) + partialBytes + g.part9
-	l2Total := float64(x31*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part9
+	requested := float64(x31*(x47+v.spillTraffic)) + partialBytes + g.part12
+	l2Total := float64(x31*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part12
 	var x48 float64
 	if in.fma > 0 {
 		x48 = float64(fmaLoads * d.sharedWidth)
@@ -1529,165 +1564,167 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[1] = k.resident
 	dst[2] = k.sharers
 	dst[3] = k.sharersA
-	dst[4] = k.streams
-	dst[5] = in.registers
-	dst[6] = in.spillBytes
-	dst[7] = in.sharedBytes
-	dst[8] = v.ctasPerSm
-	dst[9] = in.wgmma
-	dst[10] = in.fma
-	dst[11] = in.serial
-	dst[12] = in.interleaved
-	dst[13] = in.wgmmaN
-	dst[14] = in.rate
-	dst[15] = in.peak
-	dst[16] = in.instructionK
-	dst[17] = in.warpsM
-	dst[18] = in.warpsN
-	dst[19] = in.warpsK
-	dst[20] = k.stepsAhead
-	dst[21] = in.loadWaits
-	dst[22] = in.conversions
-	dst[23] = in.lateCopies
-	dst[24] = k.repeatM
-	dst[25] = k.repeatN
-	dst[26] = k.wraps
-	dst[27] = in.syncCopies
-	dst[28] = in.crossCopies
-	dst[29] = k.asyncA
-	dst[30] = k.asyncB
-	dst[31] = in.transposedCopies
-	dst[32] = in.storeBytes
-	dst[33] = in.reduceLaunches
-	dst[34] = in.familySlots
-	dst[35] = in.familyLatency
-	dst[36] = k.tensorStep
-	dst[37] = k.tileBytes
-	dst[38] = columns
-	dst[39] = fmaLoads
-	dst[40] = sharedStep
-	dst[41] = convertStep
-	dst[42] = k.outputCost
-	dst[43] = c.handover
-	dst[44] = issueStep
-	dst[45] = k.tileLines
-	dst[46] = copyStep
-	dst[47] = v.spillTraffic
-	dst[48] = v.spillStep
-	dst[49] = v.onChip
-	dst[50] = instructionStep
-	dst[51] = k.chainStep
-	dst[52] = s.groupTiles
-	dst[53] = gridM
-	dst[54] = gridN
-	dst[55] = ctas
-	dst[56] = sharedA
-	dst[57] = sharedB
-	dst[58] = g.stepBytes
-	dst[59] = s.misalignedA
-	dst[60] = s.misalignedB
-	dst[61] = offsetA
-	dst[62] = offsetB
-	dst[63] = engineA
-	dst[64] = k.engineB
-	dst[65] = engineBytes
-	dst[66] = t.steps
-	dst[67] = splitLines
-	dst[68] = brokenLines
-	dst[69] = lines
-	dst[70] = lineStep
-	dst[71] = copyLatency
-	dst[72] = group
-	dst[73] = waves
-	dst[74] = sharedTiles
-	dst[75] = part
-	dst[76] = t.ctasOfSm
-	dst[77] = active
-	dst[78] = t.fullWaves
-	dst[79] = t.tailCtas
-	dst[80] = k.timed
-	dst[81] = g.passCounts
-	dst[82] = in.timedCtas
-	dst[83] = in.one2048
-	dst[84] = in.one6144
-	dst[85] = in.chip2048
-	dst[86] = in.chip6144
-	dst[87] = in.fullChip2048
-	dst[88] = in.fullChip6144
-	dst[89] = k.timedFixed
-	dst[90] = k.onePace
-	dst[91] = k.oneLongPace
-	dst[92] = oneLoop
-	dst[93] = k.chipPace
-	dst[94] = k.chipLongPace
-	dst[95] = chipLoop
-	dst[96] = k.fullChipPace
-	dst[97] = k.fullChipLongPace
-	dst[98] = fullChipLoop
-	dst[99] = sweeps
-	dst[100] = rowGroups
-	dst[101] = g.missA
-	dst[102] = g.missB
-	dst[103] = dramBytes
-	dst[104] = dramShare
-	dst[105] = l2Hit
-	dst[106] = g.repeated
-	dst[107] = v.hidden
-	dst[108] = d.dramLatency
-	dst[109] = g.idleLatency
-	dst[110] = dramQueue
-	dst[111] = coalescing
-	dst[112] = t.l2Step
-	dst[113] = dramStep
-	dst[114] = t.repeatStep
-	dst[115] = t.spillL2Step
-	dst[116] = busy
-	dst[117] = fullSpillMiss
-	dst[118] = t.fullSpillDramStep
-	dst[119] = fullBusy
-	dst[120] = fullThroughput
-	dst[121] = fullLatency
-	dst[122] = fullAlone
-	dst[123] = fullStep
-	dst[124] = fullFirstStep
-	dst[125] = fullFill
-	dst[126] = fullLoop
-	dst[127] = fullEpilogue
-	dst[128] = fullPaced
-	dst[129] = fullTimed
-	dst[130] = tailSpillMiss
-	dst[131] = t.tailSpillDramStep
-	dst[132] = tailBusy
-	dst[133] = tailThroughput
-	dst[134] = tailLatency
-	dst[135] = tailAlone
-	dst[136] = tailStep
-	dst[137] = tailFirstStep
-	dst[138] = tailFill
-	dst[139] = tailLoop
-	dst[140] = tailEpilogue
-	dst[141] = tailPaced
-	dst[142] = tailTimed
-	dst[143] = k.launch
-	dst[144] = fill
-	dst[145] = loop
-	dst[146] = epilogue
-	dst[147] = t.allWaves
-	dst[148] = pass
-	dst[149] = t.power
-	dst[150] = t.dramFloor
-	dst[151] = g.computeFloor
-	dst[152] = reduction
-	dst[153] = handed
-	dst[154] = dramTotal
-	dst[155] = partialBytes
-	dst[156] = requested
-	dst[157] = l2Total
-	dst[158] = sharedTotal
-	dst[159] = limits
-	dst[160] = s.vendor
-	dst[161] = unbeaten
-	dst[162] = t.total
+	dst[4] = k.hotLine
+	dst[5] = k.streams
+	dst[6] = in.registers
+	dst[7] = in.spillBytes
+	dst[8] = in.sharedBytes
+	dst[9] = v.ctasPerSm
+	dst[10] = in.wgmma
+	dst[11] = in.fma
+	dst[12] = in.serial
+	dst[13] = in.interleaved
+	dst[14] = in.wgmmaN
+	dst[15] = in.rate
+	dst[16] = in.peak
+	dst[17] = in.instructionK
+	dst[18] = in.warpsM
+	dst[19] = in.warpsN
+	dst[20] = in.warpsK
+	dst[21] = k.stepsAhead
+	dst[22] = in.loadWaits
+	dst[23] = in.conversions
+	dst[24] = in.lateCopies
+	dst[25] = k.repeatM
+	dst[26] = k.repeatN
+	dst[27] = k.wraps
+	dst[28] = in.syncCopies
+	dst[29] = in.crossCopies
+	dst[30] = k.asyncA
+	dst[31] = k.asyncB
+	dst[32] = in.transposedCopies
+	dst[33] = in.storeBytes
+	dst[34] = in.reduceLaunches
+	dst[35] = in.familySlots
+	dst[36] = in.familyLatency
+	dst[37] = k.tensorStep
+	dst[38] = k.tileBytes
+	dst[39] = columns
+	dst[40] = fmaLoads
+	dst[41] = sharedStep
+	dst[42] = convertStep
+	dst[43] = k.outputCost
+	dst[44] = c.handover
+	dst[45] = issueStep
+	dst[46] = k.tileLines
+	dst[47] = copyStep
+	dst[48] = v.spillTraffic
+	dst[49] = v.spillStep
+	dst[50] = v.onChip
+	dst[51] = instructionStep
+	dst[52] = k.chainStep
+	dst[53] = s.groupTiles
+	dst[54] = gridM
+	dst[55] = gridN
+	dst[56] = ctas
+	dst[57] = sharedA
+	dst[58] = sharedB
+	dst[59] = g.stepBytes
+	dst[60] = s.misalignedA
+	dst[61] = s.misalignedB
+	dst[62] = offsetA
+	dst[63] = offsetB
+	dst[64] = engineA
+	dst[65] = k.engineB
+	dst[66] = engineBytes
+	dst[67] = t.steps
+	dst[68] = splitLines
+	dst[69] = brokenLines
+	dst[70] = lines
+	dst[71] = lineStep
+	dst[72] = copyLatency
+	dst[73] = group
+	dst[74] = waves
+	dst[75] = sharedTiles
+	dst[76] = part
+	dst[77] = t.ctasOfSm
+	dst[78] = active
+	dst[79] = t.fullWaves
+	dst[80] = t.tailCtas
+	dst[81] = k.timed
+	dst[82] = g.passCounts
+	dst[83] = in.timedCtas
+	dst[84] = in.one2048
+	dst[85] = in.one6144
+	dst[86] = in.chip2048
+	dst[87] = in.chip6144
+	dst[88] = in.fullChip2048
+	dst[89] = in.fullChip6144
+	dst[90] = k.timedFixed
+	dst[91] = k.onePace
+	dst[92] = k.oneLongPace
+	dst[93] = oneLoop
+	dst[94] = k.chipPace
+	dst[95] = k.chipLongPace
+	dst[96] = chipLoop
+	dst[97] = k.fullChipPace
+	dst[98] = k.fullChipLongPace
+	dst[99] = fullChipLoop
+	dst[100] = sweeps
+	dst[101] = rowGroups
+	dst[102] = g.missA
+	dst[103] = g.missB
+	dst[104] = dramBytes
+	dst[105] = dramShare
+	dst[106] = l2Hit
+	dst[107] = g.repeated
+	dst[108] = v.hidden
+	dst[109] = d.dramLatency
+	dst[110] = g.idleLatency
+	dst[111] = dramQueue
+	dst[112] = coalescing
+	dst[113] = t.l2Step
+	dst[114] = dramStep
+	dst[115] = t.repeatStep
+	dst[116] = hotStep
+	dst[117] = t.spillL2Step
+	dst[118] = busy
+	dst[119] = fullSpillMiss
+	dst[120] = t.fullSpillDramStep
+	dst[121] = fullBusy
+	dst[122] = fullThroughput
+	dst[123] = fullLatency
+	dst[124] = fullAlone
+	dst[125] = fullStep
+	dst[126] = fullFirstStep
+	dst[127] = fullFill
+	dst[128] = fullLoop
+	dst[129] = fullEpilogue
+	dst[130] = fullPaced
+	dst[131] = fullTimed
+	dst[132] = tailSpillMiss
+	dst[133] = t.tailSpillDramStep
+	dst[134] = tailBusy
+	dst[135] = tailThroughput
+	dst[136] = tailLatency
+	dst[137] = tailAlone
+	dst[138] = tailStep
+	dst[139] = tailFirstStep
+	dst[140] = tailFill
+	dst[141] = tailLoop
+	dst[142] = tailEpilogue
+	dst[143] = tailPaced
+	dst[144] = tailTimed
+	dst[145] = k.launch
+	dst[146] = fill
+	dst[147] = loop
+	dst[148] = epilogue
+	dst[149] = t.allWaves
+	dst[150] = pass
+	dst[151] = t.power
+	dst[152] = t.dramFloor
+	dst[153] = g.computeFloor
+	dst[154] = reduction
+	dst[155] = handed
+	dst[156] = dramTotal
+	dst[157] = partialBytes
+	dst[158] = requested
+	dst[159] = l2Total
+	dst[160] = sharedTotal
+	dst[161] = limits
+	dst[162] = s.vendor
+	dst[163] = unbeaten
+	dst[164] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -251,7 +251,9 @@ class Model:
         problem = _problem(*_key(high, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align), epilogue)
         if isinstance(same, str) or not all(isinstance(axis, str) for axis in same):
             raise ArgumentTypeError(f"same is {shown(same)}; give a list of axes, as in [\"block_k\"]")
-        asked = _Range(low, (ctypes.c_int64 * len(sizes))(*sizes) if sizes else None, len(sizes), ",".join(same).encode())
+        axes = ctypes.create_string_buffer(",".join(same).encode())
+        asked = _Range(low, (ctypes.c_int64 * len(sizes))(*sizes) if sizes else None, len(sizes),
+                       ctypes.cast(axes, ctypes.POINTER(ctypes.c_char)))
         room = 64
         while True:
             bands, count, cost = (_Band * room)(), ctypes.c_size_t(room), _Same()
@@ -262,7 +264,7 @@ class Model:
             room = count.value
         answer = Bands()
         if cost.values:
-            answer.same = cost.value()
+            answer.same = _same(cost)
         for b in bands[:count.value]:
             prices = (b.same_price if answer.same else None, b.one_price if answer.same and answer.same.one else None)
             answer.append(Band(b.m_low, b.m_high, None if b.library else b.pick.value(), b.mean_regret, b.worst_regret,
@@ -410,29 +412,12 @@ class _Kernel(ctypes.Structure):
     ]
 
 
-class _Band(ctypes.Structure):
-    _fields_ = [
-        ("m_low", ctypes.c_int64),
-        ("m_high", ctypes.c_int64),
-        ("mean_regret", ctypes.c_double),
-        ("worst_regret", ctypes.c_double),
-        ("worst_m", ctypes.c_int64),
-        ("library", ctypes.c_int32),
-        ("reserved", ctypes.c_int32),
-        ("seconds_low", ctypes.c_double),
-        ("seconds_high", ctypes.c_double),
-        ("pick", _Pick),
-        ("same_price", ctypes.c_double),
-        ("one_price", ctypes.c_double),
-    ]
-
-
 class _Range(ctypes.Structure):
     _fields_ = [
         ("low", ctypes.c_int64),
         ("list", ctypes.POINTER(ctypes.c_int64)),
         ("count", ctypes.c_uint64),
-        ("same", ctypes.c_char_p),
+        ("same", ctypes.POINTER(ctypes.c_char)),
     ]
 
 
@@ -448,12 +433,22 @@ class _Same(ctypes.Structure):
         ("one", _Pick),
     ]
 
-    def value(self):
-        values = dict(pair.split("=") for pair in self.values.decode(errors="replace").split(", "))
-        one = (None,) * 4
-        if self.one.block_m:
-            one = self.one.value(), self.one_mean_price, self.one_worst_price, self.one_worst_m
-        return Same(values, self.mean_price, self.worst_price, self.worst_m, *one)
+
+class _Band(ctypes.Structure):
+    _fields_ = [
+        ("m_low", ctypes.c_int64),
+        ("m_high", ctypes.c_int64),
+        ("mean_regret", ctypes.c_double),
+        ("worst_regret", ctypes.c_double),
+        ("worst_m", ctypes.c_int64),
+        ("library", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("seconds_low", ctypes.c_double),
+        ("seconds_high", ctypes.c_double),
+        ("pick", _Pick),
+        ("same_price", ctypes.c_double),
+        ("one_price", ctypes.c_double),
+    ]
 
 
 class _Call(ctypes.Structure):
@@ -472,6 +467,15 @@ class _Call(ctypes.Structure):
 
 
 # end of origami.h
+
+
+def _same(c):
+    """An origami_same as a Same."""
+    values = dict(pair.split("=") for pair in c.values.decode(errors="replace").split(", "))
+    one = (None,) * 4
+    if c.one.block_m:
+        one = c.one.value(), c.one_mean_price, c.one_worst_price, c.one_worst_m
+    return Same(values, c.mean_price, c.worst_price, c.worst_m, *one)
 
 
 def _sizes(m):

@@ -43,7 +43,7 @@ func (f *SearchFlags) Register(flags *pflag.FlagSet) {
 // RegisterInvariant adds the flag for kernels whose order of sums does not depend on M.
 func (f *SearchFlags) RegisterInvariant(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Invariant, "invariant", false,
-		"consider the configurations only that add up in an order that does not depend on M; with several M, all in one")
+		"consider only configurations whose order of sums does not depend on M: one order for all M")
 }
 
 // Restrict returns an architecture whose candidates are those that the flags ask for: a itself if they ask for nothing.

@@ -68,6 +68,8 @@ type Answer struct {
 	WorthMeasuring int `json:"worth_measuring,omitempty" c:"regret.2"`
 	// the other kernel families of the device that have a time for the problem, if there are any. `rank` does not have it
 	Ways []Way `json:"ways,omitempty"`
+	// with `--invariant`: how much slower the pick is than the pick of all configurations, as a fraction
+	InvariantPrice *float64 `json:"invariant_price,omitempty"`
 	// with `--advice`: what is predicted to be at least 1.1 times as fast, the largest gain first
 	Advice []Advice `json:"advice,omitempty"`
 	// with `--measure`: what was measured. `config` and `predicted` above then belong to the chosen candidate

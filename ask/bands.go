@@ -37,7 +37,9 @@ type Bands struct {
 	WorstRegret float64 `json:"worst_regret"`
 	// where the regret is worst
 	WorstM int `json:"worst_m"`
-	// the bands, in the order of M. They leave no gap
+	// with `--same` or `--invariant`: what the kernels have in common for all M, and what that costs
+	Same *Same `json:"same,omitempty"`
+	// the bands, in the order of M. Those of a range leave no gap, and those of a list have one M each
 	Bands []Band `json:"bands"`
 }
 
@@ -48,7 +50,8 @@ type Band struct {
 	MHigh int `json:"m_high"`
 	// the kernel family: the model's, or `library` where the vendor's library is predicted to be faster
 	Kernel string `json:"kernel"`
-	// the configuration, with a `group_m` of 0, as each M has its own. `null` for the library, which chooses by itself
+	// the configuration, with a `group_m` of 0 for more than one M, as each M has its own. `null` for the library, which
+	// chooses by itself
 	Config *gemm.Config `json:"config"`
 	// the predicted times of the band's kernel at both ends
 	SecondsLow  float64 `json:"seconds_low"`
@@ -57,10 +60,51 @@ type Band struct {
 	MeanRegret  float64 `json:"mean_regret"`
 	WorstRegret float64 `json:"worst_regret"`
 	WorstM      int     `json:"worst_m"`
+	// with `same`: what is paid for it in this band
+	Price *BandPrice `json:"price,omitempty"`
+}
+
+// Range are the sizes M that bands are asked for.
+type Range struct {
+	// Low is the first M of a range, and the problem's M the last.
+	Low int
+	// List are single sizes in place of a range. Each has a band, and all count the same.
+	List []int
+	// Same names axes that have one value for all M. It is chosen for the lowest mean price (see Same).
+	Same []string
+	// Free are the kernels that regrets and prices are against, where those of the bands are not all: see
+	// Contender.Free. Without a model they are those of the bands.
+	Free Kernels
+}
+
+// Kernels are the kernels of a model in a space.
+type Kernels struct {
+	Model arch.Architecture
+	Space arch.Space
+}
+
+// sizes returns the sizes at which kernels are compared.
+func (r *Range) sizes(last int) ([]int, error) {
+	if len(r.List) > 0 {
+		sizes := slices.Compact(slices.Sorted(slices.Values(r.List)))
+		if sizes[0] < 1 || sizes[len(sizes)-1] > MostM || len(sizes) > MostListed {
+			return nil, diag.Inputf("a list of %d sizes M from %d to %d", len(sizes), sizes[0], sizes[len(sizes)-1]).
+				Do("give at most %d sizes from 1 to %d", MostListed, MostM)
+		}
+		return sizes, nil
+	}
+	if r.Low < 1 || last < r.Low || last > MostM {
+		return nil, diag.Inputf("M from %d to %d is no range of sizes", r.Low, last).
+			Do("give two sizes from 1 to %d, the smaller first", MostM)
+	}
+	return sizesOf(r.Low, last, comparedPerOctave), nil
 }
 
 // MostM is the largest M of a band.
 const MostM = 1 << 24
+
+// MostListed is the most sizes of a list.
+const MostListed = 4096
 
 const (
 	// kernelPrice is what another kernel has to lower the mean regret by. It is assumed: a kernel more takes some hundred
@@ -73,20 +117,30 @@ const (
 	// Times are compared at this many sizes in an octave, bands begin at this many, and the whole space is searched for a
 	// kernel at this many.
 	comparedPerOctave, startsPerOctave, searchedPerOctave = 512, 128, 16
+	// impossible is the loss without a kernel.
+	impossible = 1e6
 )
 
-// BandsOf divides the range of M from low to p.M among the kernels of a in space, and the vendor's library where its
-// model is given.
-func BandsOf(ctx context.Context, a arch.Architecture, space arch.Space, p gemm.Problem, low int,
+// BandsOf divides sizes M among the kernels of a in space, and the vendor's library where its model is given. A library
+// has nothing in common with other kernels: what Range.Same asks for is of a's kernels alone.
+func BandsOf(ctx context.Context, a arch.Architecture, space arch.Space, p gemm.Problem, r Range,
 	library arch.Architecture) (*Bands, error) {
-	if low < 1 || p.M < low || p.M > MostM {
-		return nil, diag.Inputf("M from %d to %d is no range of sizes", low, p.M).
-			Do("give two sizes from 1 to %d, the smaller first", MostM)
+	sizes, err := r.sizes(p.M)
+	if err != nil {
+		return nil, err
 	}
 	if p.Groups != (gemm.Groups{}) || p.Nest != (gemm.Nest{}) {
 		return nil, diag.Inputf("bands are of M, and %s has no M of its own", p).Do("leave groups and nests out")
 	}
+	p.M = sizes[len(sizes)-1]
 	a = arch.Whole(a, p)
+	axes, err := axesOf(r.Same, a.Describe().Axes(space.Kernel))
+	if err != nil {
+		return nil, err
+	}
+	if len(axes) > 0 {
+		library = nil
+	}
 	if library != nil {
 		library = arch.Whole(library, p)
 	}
@@ -94,35 +148,36 @@ func BandsOf(ctx context.Context, a arch.Architecture, space arch.Space, p gemm.
 		return nil, diag.Inputf("times of %s are compared with times of %s", a.Describe().Timing,
 			library.Describe().Timing).Do("open both models in one timing")
 	}
-	b := banding{sizes: sizesOf(low, p.M, comparedPerOctave)}
-	places := func(perOctave int) (at []int) {
-		for _, m := range sizesOf(low, p.M, perOctave) {
-			i, _ := slices.BinarySearch(b.sizes, m)
-			at = append(at, i)
-		}
-		return at
+	b := newBanding(p, sizes, len(r.List) > 0)
+	if r.Free.Model != nil {
+		r.Free.Model = arch.Whole(r.Free.Model, p)
 	}
-	b.starts, b.searched = places(startsPerOctave), places(searchedPerOctave)
-	b.problems = make([]gemm.Problem, len(b.sizes))
-	for i, m := range b.sizes {
-		b.problems[i] = p
-		b.problems[i].M = m
-	}
-	if err := b.price(ctx, a, space, library); err != nil {
+	if err := b.price(ctx, a, space, axes, r.Free, library); err != nil {
 		return nil, err
 	}
 	d := a.Describe()
 	out := &Bands{Arch: d.Arch, Device: d.Device, Model: d.Model, Kernel: space.Kernel, Rung: d.Rung, Timing: d.Timing,
-		Problem: p.Record(), Asked: len(b.sizes)}
-	b.choose()
+		Problem: p.Record(), Asked: len(b.sizes), Same: b.same}
 	var used []int
-	for _, s := range b.divide() {
-		one := Band{MLow: b.sizes[s.from], MHigh: p.M, Kernel: space.Kernel}
-		if s.to < len(b.sizes) {
+	for _, s := range b.spans() {
+		one := Band{MLow: b.sizes[s.from], MHigh: b.sizes[s.to-1], Kernel: space.Kernel, Price: b.bandPrice(s)}
+		switch {
+		case b.listed:
+		case s.to < len(b.sizes):
 			one.MHigh = b.sizes[s.to] - 1
+		default:
+			one.MHigh = p.M
 		}
 		if s.kernel < len(b.configs) {
-			one.Config = &b.configs[s.kernel]
+			c := b.configs[s.kernel]
+			if b.listed {
+				m, err := a.Mapping(ctx, b.problems[s.from], c)
+				if err != nil {
+					return nil, err
+				}
+				c.GroupM = m.GroupM
+			}
+			one.Config = &c
 			if !slices.Contains(used, s.kernel) {
 				used = append(used, s.kernel)
 			}
@@ -142,7 +197,7 @@ func BandsOf(ctx context.Context, a arch.Architecture, space arch.Space, p gemm.
 }
 
 // Bands divides a range of M for a problem, among the kernels of the family that For returns and the vendor's library.
-func (c *Contender) Bands(ctx context.Context, p gemm.Problem, low int) (*Bands, error) {
+func (c *Contender) Bands(ctx context.Context, p gemm.Problem, r Range) (*Bands, error) {
 	c = c.For(ctx, &p)
 	if c.Kernel == ladder.Library {
 		return nil, diag.Inputf("the vendor's library chooses a kernel for each M by itself").
@@ -156,6 +211,16 @@ func (c *Contender) Bands(ctx context.Context, p gemm.Problem, low int) (*Bands,
 	if err != nil {
 		return nil, err
 	}
+	if c.Free != nil {
+		_, order, err := c.Describe().Invariant(space)
+		if err != nil {
+			return nil, err
+		}
+		r.Free = Kernels{c.Free, space}
+		r.Same = slices.Concat(order, slices.DeleteFunc(slices.Clone(r.Same), func(name string) bool {
+			return slices.Contains(order, name)
+		}))
+	}
 	var library arch.Architecture
 	for _, f := range c.Others {
 		if f.Kernel != ladder.Library {
@@ -165,7 +230,7 @@ func (c *Contender) Bands(ctx context.Context, p gemm.Problem, low int) (*Bands,
 			library = l
 		}
 	}
-	return BandsOf(ctx, c.Model, space, p, low, library)
+	return BandsOf(ctx, c.Model, space, p, r, library)
 }
 
 // At returns the band of M, and false if none has it.
@@ -205,10 +270,42 @@ type banding struct {
 	configs []gemm.Config
 	times   [][]unit.Seconds
 	best    []unit.Seconds
+	// listed says that each size is a band of its own, and that all weigh the same.
+	listed bool
+	// With axes that have one value for all sizes: same says which and what it costs, conforms which of configs have it.
+	// one is the place in configs of the single kernel for all sizes, -1 without one. prices are by size: of the values,
+	// and of that kernel. cycles are those of the free picks, by searched size.
+	same     *Same
+	conforms []bool
+	one      int
+	prices   [][2]float64
+	cycles   []unit.Cycles
 }
 
-// price fills in the times.
-func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Space, library arch.Architecture) error {
+func newBanding(p gemm.Problem, sizes []int, listed bool) *banding {
+	b := &banding{sizes: sizes, listed: listed, problems: make([]gemm.Problem, len(sizes))}
+	for i, m := range sizes {
+		b.problems[i] = p
+		b.problems[i].M = m
+	}
+	places := func(perOctave int) (at []int) {
+		starts := sizes
+		if !listed {
+			starts = sizesOf(sizes[0], sizes[len(sizes)-1], perOctave)
+		}
+		for _, m := range starts {
+			i, _ := slices.BinarySearch(sizes, m)
+			at = append(at, i)
+		}
+		return at
+	}
+	b.starts, b.searched = places(startsPerOctave), places(searchedPerOctave)
+	return b
+}
+
+// price fills in the times, and keeps the kernels that bands may have.
+func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Space, axes []axis, free Kernels,
+	library arch.Architecture) error {
 	b.best = slices.Repeat([]unit.Seconds{never}, len(b.sizes))
 	var theirs []unit.Seconds
 	if library != nil {
@@ -222,6 +319,27 @@ func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Spa
 			b.best[i] = theirs[i]
 		}
 	}
+	if len(axes) > 0 {
+		if err := b.search(ctx, a, space, axes, free); err != nil {
+			return err
+		}
+	} else if err := b.pick(ctx, a, space); err != nil {
+		return err
+	}
+	if err := b.estimate(ctx, a); err != nil {
+		return err
+	}
+	if b.same != nil {
+		b.settle()
+	}
+	if library != nil {
+		b.times = append(b.times, theirs)
+	}
+	return nil
+}
+
+// pick adds to b.configs the picks of the searched sizes.
+func (b *banding) pick(ctx context.Context, a arch.Architecture, space arch.Space) error {
 	var asked []gemm.Problem
 	for _, at := range b.searched {
 		asked = append(asked, b.problems[at])
@@ -242,12 +360,6 @@ func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Spa
 		if c.GroupM = 0; !slices.Contains(b.configs, c) {
 			b.configs = append(b.configs, c)
 		}
-	}
-	if err := b.estimate(ctx, a); err != nil {
-		return err
-	}
-	if library != nil {
-		b.times = append(b.times, theirs)
 	}
 	return nil
 }
@@ -289,8 +401,11 @@ func picked(a arch.Architecture, r *selector.Result) unit.Seconds {
 // span is a run of sizes, to exclusive, with one kernel.
 type span struct{ from, to, kernel int }
 
-// weight is the share of sizes on a logarithmic scale, in octaves.
+// weight is the share of sizes on a logarithmic scale, in octaves, or the number of those of a list.
 func (b *banding) weight(from, to int) float64 {
+	if b.listed {
+		return float64(to - from)
+	}
 	end := b.sizes[len(b.sizes)-1] + 1
 	if to < len(b.sizes) {
 		end = b.sizes[to]
@@ -314,9 +429,26 @@ func (b *banding) regret(s span) (mean, worst float64, at int) {
 	return mean / b.weight(s.from, s.to), worst, at
 }
 
+// spans returns the bands.
+func (b *banding) spans() []span {
+	if !b.listed {
+		b.choose()
+		return b.divide()
+	}
+	spans := make([]span, len(b.sizes))
+	for i := range spans {
+		spans[i] = span{i, i + 1, 0}
+		for k := range b.times {
+			if b.times[k][i] < b.times[spans[i].kernel][i] {
+				spans[i].kernel = k
+			}
+		}
+	}
+	return spans
+}
+
 // choose keeps the kernels that are worth their price, the one that saves most first, and the library.
 func (b *banding) choose() {
-	const impossible = 1e6 // the loss without a kernel
 	least := slices.Repeat([]float64{impossible}, len(b.sizes))
 	keep := func(k int) {
 		for i := range least {

@@ -15,7 +15,7 @@ import (
 )
 
 // openH200 opens a kernel family's model of the H200.
-func openH200(t *testing.T, kernel string) arch.Architecture {
+func openH200(t testing.TB, kernel string) arch.Architecture {
 	t.Helper()
 	p, err := nvidia.Provider()
 	if err != nil {
@@ -47,7 +47,7 @@ func TestBands(t *testing.T) {
 	space := arch.Space{Kernel: "wgmma"}
 	for _, nk := range [][2]int{{4608, 3584}, {1000, 712}} {
 		const low, high = 3, 300
-		bands, err := ask.BandsOf(t.Context(), wgmma, space, layer(high, nk[0], nk[1]), low, library)
+		bands, err := ask.BandsOf(t.Context(), wgmma, space, layer(high, nk[0], nk[1]), ask.Range{Low: low}, library)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestBands(t *testing.T) {
 func TestBandsOfOneM(t *testing.T) {
 	wgmma := openH200(t, "wgmma")
 	p := layer(512, 4096, 4096)
-	bands, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, p.M, nil)
+	bands, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: p.M}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,18 +125,18 @@ func TestBandsOfOneM(t *testing.T) {
 func TestBandsWithoutAKernel(t *testing.T) {
 	wgmma, library := openH200(t, "wgmma"), openH200(t, "library")
 	p := layer(64, 4096, 4097) // no tensor map describes its rows
-	bands, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, 1, library)
+	bands, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 1}, library)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if i := slices.IndexFunc(bands.Bands, func(b ask.Band) bool { return b.Kernel != "library" }); i >= 0 {
 		t.Errorf("band %+v", bands.Bands[i])
 	}
-	if _, err = ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, 1, nil); err == nil ||
+	if _, err = ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 1}, nil); err == nil ||
 		!strings.Contains(err.Error(), "tensor_map") {
 		t.Errorf("%v", err)
 	}
-	if _, err = ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, 65, nil); err == nil {
+	if _, err = ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 65}, nil); err == nil {
 		t.Error("a range that ends before it begins was answered")
 	}
 }

@@ -20,6 +20,9 @@ type Contender struct {
 	Kernel string
 	// Fixed says that the user chose the family, the model or the candidates.
 	Fixed bool
+	// Free is the model with the configurations that Model leaves out because the order of their sums depends on M. It is
+	// nil if Model leaves none out for that.
+	Free arch.Architecture
 	// Others are the other kernel families of the device.
 	Others []*Family
 	// Dollars per second and Watts are 0 if they are unknown.

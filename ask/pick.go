@@ -33,7 +33,7 @@ func (a *Ranking) Answer(e *Entry) Answer {
 		Candidates: a.Feasible, Rejected: a.RejectedTotal(),
 		Measured: a.Measured.measured(a), Contraction: a.Contraction.contraction(), Logic: a.Logic,
 		ExpectedRegret: pick.ExpectedRegret, ExpectedLoss: pick.ExpectedRegret, WorthMeasuring: pick.WorthMeasuring,
-		Advice: a.Advice,
+		Advice: a.Advice, InvariantPrice: a.Price,
 	}
 	for _, other := range a.Ways {
 		answer.Ways = append(answer.Ways, other.way())

@@ -40,6 +40,9 @@ type Ranking struct {
 	Ways []*Ranking
 	// Advice is what would be faster. It is empty unless asked for.
 	Advice []Advice
+	// Price is how much slower the first entry is than the pick of all configurations, as a fraction. It is nil if none
+	// was left out because the order of its sums depends on M.
+	Price *float64
 	// Logic says which part of a library logic chose the first entry, nil if none was asked.
 	Logic *LogicPick
 }

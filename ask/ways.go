@@ -125,7 +125,7 @@ func (c *Contender) For(ctx context.Context, p *gemm.Problem) *Contender {
 // q.Ways the other families answer too, at the same time.
 func (c *Contender) Rankings(ctx context.Context, q Question) ([]Ranking, error) {
 	ways := func() [][]*Ranking { return nil }
-	if q.Ways {
+	if q.Ways && c.Free == nil { // the other families add up in other orders
 		ways = c.askWays(ctx, q.Problems)
 	}
 	answers, err := Rankings(ctx, c.Model, q)
@@ -140,10 +140,28 @@ func (c *Contender) Rankings(ctx context.Context, q Question) ([]Ranking, error)
 		}
 		a.setWays(others, i)
 	}
-	if q.Advice {
+	if c.Free != nil {
+		err = c.priceOf(ctx, q, answers)
+	}
+	if err == nil && q.Advice {
 		err = c.advise(ctx, answers, q.Space)
 	}
 	return answers, err
+}
+
+// priceOf gives rankings the price of what Model leaves out.
+func (c *Contender) priceOf(ctx context.Context, q Question, answers []Ranking) error {
+	free, err := Rankings(ctx, c.Free, Question{Problems: q.Problems, Kernel: q.Kernel, Fallbacks: q.Fallbacks, Top: 1})
+	if err != nil {
+		return err
+	}
+	for i := range answers {
+		if a, f := &answers[i], &free[i]; a.Err == nil && f.Err == nil {
+			price := float64(a.Seconds(&a.Entries[0])/f.Seconds(&f.Entries[0])) - 1
+			a.Price = &price
+		}
+	}
+	return nil
 }
 
 // setWays gives a ranking the other ways for the i-th problem.

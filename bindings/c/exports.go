@@ -21,7 +21,9 @@ var (
 	_ [0]struct{} = [unsafe.Sizeof(C.origami_pick{}) - 200]struct{}{} // since version 3 of the interface
 	_ [0]struct{} = [unsafe.Sizeof(C.origami_regret{}) - 16]struct{}{}
 	_ [0]struct{} = [unsafe.Sizeof(C.origami_kernel{}) - 1208]struct{}{} // since version 4
-	_ [0]struct{} = [unsafe.Sizeof(C.origami_band{}) - 264]struct{}{}
+	_ [0]struct{} = [unsafe.Sizeof(C.origami_band{}) - 280]struct{}{}
+	_ [0]struct{} = [unsafe.Sizeof(C.origami_range{}) - 32]struct{}{}
+	_ [0]struct{} = [unsafe.Sizeof(C.origami_same{}) - 504]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_SILU_GATED - uint8(gemm.GatedSiLU)]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_INPUT - 1 - uint8(diag.Input)]struct{}{}
 	_ [0]struct{} = [C.ORIGAMI_DEVICE - 1 - uint8(diag.Device)]struct{}{}
@@ -278,14 +280,18 @@ func origami_go_load(handle C.origami_model, problem *C.origami_problem, config 
 }
 
 //export origami_go_bands
-func origami_go_bands(handle, library C.origami_model, problem *C.origami_problem, low C.int64_t,
-	bands *C.origami_band, count *C.size_t, text *C.char, size C.size_t) C.int32_t {
+func origami_go_bands(handle, library C.origami_model, problem *C.origami_problem, sizes *C.origami_range,
+	bands *C.origami_band, count *C.size_t, same *C.origami_same, text *C.char, size C.size_t) C.int32_t {
 	return guard(text, size, func() error {
-		if problem == nil || count == nil || bands == nil && *count > 0 {
-			return isNull("problem, bands or count")
+		if problem == nil || count == nil || bands == nil && *count > 0 || sizes == nil ||
+			sizes.list == nil && sizes.count > 0 {
+			return isNull("problem, range, bands or count")
 		}
 		room := *count
 		*count = 0
+		if same != nil {
+			*same = C.origami_same{}
+		}
 		return with(handle, func(m *model) error {
 			p, err := problemOf(problem)
 			if err != nil {
@@ -297,9 +303,14 @@ func origami_go_bands(handle, library C.origami_model, problem *C.origami_proble
 					return err
 				}
 			}
-			list, err := m.bands(p, int(low), other)
+			list, err := m.bands(p, rangeOf(sizes), other)
 			if err != nil {
 				return err
+			}
+			if same != nil {
+				if *same, err = m.same(p, list); err != nil {
+					return err
+				}
 			}
 			if *count = C.size_t(len(list.Bands)); *count > room {
 				return nil

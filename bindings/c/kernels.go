@@ -204,12 +204,53 @@ func driven(call func(why *C.char, room C.size_t) C.int32_t) error {
 		Fix: "see whether the driver and the GPU work, and have memory"}
 }
 
-// bands divides the sizes M of a problem. library is the model of the vendor's library, or nil.
-func (m *model) bands(p gemm.Problem, low int, library *model) (*ask.Bands, error) {
-	if library == nil {
-		return ask.BandsOf(context.Background(), m.arch, m.space, p, low, nil)
+// rangeOf converts the sizes M that bands are asked for. A list that is too long stays so, and is refused.
+func rangeOf(c *C.origami_range) ask.Range {
+	r := ask.Range{Low: int(c.low)}
+	if c.count > 0 {
+		for _, m := range unsafe.Slice(c.list, min(c.count, ask.MostListed+1)) {
+			r.List = append(r.List, int(m))
+		}
 	}
-	return ask.BandsOf(context.Background(), m.arch, m.space, p, low, library.arch)
+	if c.same != nil {
+		if text := C.GoString(c.same); text != "" {
+			r.Same = strings.Split(text, ",")
+		}
+	}
+	return r
+}
+
+// bands divides sizes M of a problem. library is the model of the vendor's library, or nil.
+func (m *model) bands(p gemm.Problem, r ask.Range, library *model) (*ask.Bands, error) {
+	if library == nil {
+		return ask.BandsOf(context.Background(), m.arch, m.space, p, r, nil)
+	}
+	return ask.BandsOf(context.Background(), m.arch, m.space, p, r, library.arch)
+}
+
+// same converts what the kernels of bands have in common, zeros if that is nothing.
+func (m *model) same(p gemm.Problem, b *ask.Bands) (c C.origami_same, err error) {
+	s := b.Same
+	if s == nil {
+		return c, nil
+	}
+	for i, char := range []byte(s.Text()) {
+		c.values[i] = C.char(char)
+	}
+	c.mean_price, c.worst_price, c.worst_m = C.double(s.MeanPrice), C.double(s.WorstPrice), C.int64_t(s.WorstM)
+	if s.One == nil {
+		return c, nil
+	}
+	c.one_mean_price, c.one_worst_price = C.double(s.One.MeanPrice), C.double(s.One.WorstPrice)
+	c.one_worst_m = C.int64_t(s.One.WorstM)
+	p.M = b.Bands[len(b.Bands)-1].MHigh
+	e, err := m.entry(p, s.One.Config)
+	if err != nil {
+		return c, err
+	}
+	answer := m.ranking(&p, nil).Pick(&e)
+	c.one = pickOf(&answer)
+	return c, nil
 }
 
 // band converts a band of a problem. The pick in it is for its largest M.
@@ -218,6 +259,11 @@ func (m *model) band(p gemm.Problem, library *model, b *ask.Band) (c C.origami_b
 	c.m_low, c.m_high, c.worst_m = C.int64_t(b.MLow), C.int64_t(b.MHigh), C.int64_t(b.WorstM)
 	c.mean_regret, c.worst_regret = C.double(b.MeanRegret), C.double(b.WorstRegret)
 	c.seconds_low, c.seconds_high = C.double(b.SecondsLow), C.double(b.SecondsHigh)
+	if b.Price != nil {
+		if c.same_price = C.double(b.Price.Same); b.Price.One != nil {
+			c.one_price = C.double(*b.Price.One)
+		}
+	}
 	if b.Config == nil {
 		c.library = 1
 		e, err := library.selectOne(p)

@@ -120,14 +120,18 @@ int32_t origami_generate(origami_model model, const origami_problem *problem, co
 	                           error, size);
 }
 
-int32_t origami_bands(origami_model model, origami_model library, const origami_problem *problem, int64_t m_low,
-                      origami_band *bands, size_t *count, char *error, size_t size) {
+int32_t origami_bands(origami_model model, origami_model library, const origami_problem *problem,
+                      const origami_range *range, origami_band *bands, size_t *count, origami_same *same, char *error,
+                      size_t size) {
 	if (origami_forked) {
 		if (count != NULL)
 			*count = 0;
+		if (same != NULL)
+			memset(same, 0, sizeof *same);
 		return refuse(error, size);
 	}
-	return origami_go_bands(model, library, (origami_problem *)problem, m_low, bands, count, error, size);
+	return origami_go_bands(model, library, (origami_problem *)problem, (origami_range *)range, bands, count, same, error,
+	                        size);
 }
 
 int32_t origami_load(origami_model model, const origami_problem *problem, const origami_pick *config, int32_t device,

@@ -191,9 +191,31 @@ typedef struct {
 	origami_parameter parameters[48];
 } origami_kernel;
 
+/* The sizes M that bands are asked for. Set the whole struct to zeros first. */
+typedef struct {
+	int64_t low;         /* the first M of a range, which ends at the problem's m */
+	const int64_t *list; /* count single sizes in place of a range; the problem's m does not count then */
+	uint64_t count;
+	const char *same;    /* axes that have one value for all M, with commas between them; NULL for none. The library is
+	                      * left out then: it has nothing in common with other kernels */
+} origami_range;
+
+/* What the kernels for all M have in common, and what that costs: how much slower kernels are than the fastest of the
+ * family for each M, as a fraction, predicted. one is the single kernel that costs least for all M; its times are those
+ * of the largest M, and its block_m is 0 if there is none. */
+typedef struct {
+	char values[256]; /* the axes and their values, "block_k=64, num_stages=3"; empty if none was asked for */
+	double mean_price, worst_price;
+	int64_t worst_m;
+	double one_mean_price, one_worst_price;
+	int64_t one_worst_m;
+	origami_pick one;
+} origami_same;
+
 /* A band: the sizes M from m_low to m_high, and the kernel for them. pick has the configuration; its times and its
  * launch order are those of m_high. library is 1 where the vendor's library is predicted to be faster; pick is then its
- * prediction. The regret is how much slower the band's kernel is than the pick for each M, as a fraction. */
+ * prediction. The regret is how much slower the band's kernel is than the pick for each M, as a fraction. The prices are
+ * the mean ones of origami_same in this band. */
 typedef struct {
 	int64_t m_low, m_high;
 	double mean_regret, worst_regret;
@@ -201,6 +223,7 @@ typedef struct {
 	int32_t library, reserved;
 	double seconds_low, seconds_high; /* predicted for m_low and m_high */
 	origami_pick pick;
+	double same_price, one_price;
 } origami_band;
 
 /* A launch that is ready: a kernel on a device, for one problem. */
@@ -291,11 +314,12 @@ int32_t origami_generate(origami_model model, const origami_problem *problem, co
                          origami_kernel *kernel, char *ptx, size_t size, size_t *length, char *error,
                          size_t error_size);
 
-/* Divides the sizes from m_low to problem->m into bands, with one kernel each. library is a model of the vendor's
- * library, or 0 if that is not to be used. *count is the room in bands, and becomes the number of bands, which may be
- * larger: then nothing is written, and the call wants more room. */
-int32_t origami_bands(origami_model model, origami_model library, const origami_problem *problem, int64_t m_low,
-                      origami_band *bands, size_t *count, char *error, size_t error_size);
+/* Divides sizes M into bands, with one kernel each. library is a model of the vendor's library, or 0 if that is not to be
+ * used. *count is the room in bands, and becomes the number of bands, which may be larger: then no band is written, and
+ * the call wants more room. same gets what the kernels have in common, and may be NULL. */
+int32_t origami_bands(origami_model model, origami_model library, const origami_problem *problem,
+                      const origami_range *range, origami_band *bands, size_t *count, origami_same *same, char *error,
+                      size_t error_size);
 
 /* Generates the kernel of a problem as origami_generate does, compiles it for a CUDA device with the driver, and loads
  * it into the device's primary context, where it stays. Compiling takes some hundred milliseconds; the driver keeps the

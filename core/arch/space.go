@@ -205,6 +205,112 @@ type Family struct {
 	Nests bool
 	// Pastes names the formats in which programs take its configurations, as docs/json.md has them.
 	Pastes []string
+	// Sums says which of its configurations add up an element of C in an order that does not depend on M. It is empty if
+	// nothing is known of that.
+	Sums SumOrder
+}
+
+// SumOrder says which configurations of a family are invariant: they compute an element of C by the same operations in
+// the same order whatever M is, so that its bits do not depend on M.
+type SumOrder struct {
+	// Values are what an invariant configuration has on axes: one of these.
+	Values []AxisValues
+	// Same are the axes whose values determine the order: invariant configurations with the same values on them have the
+	// same.
+	Same []string
+}
+
+// Invariant narrows a space to the invariant configurations of its family, and returns the axes that determine the order
+// of their sums.
+func (d *Description) Invariant(s Space) (Space, []string, error) {
+	kernel := s.Kernel
+	if kernel == "" && len(d.Kernels) > 0 {
+		kernel = d.Kernels[0]
+	}
+	sums, err := d.SumsOf(kernel)
+	if err != nil {
+		return s, nil, err
+	}
+	s.Axes = slices.Clone(s.Axes)
+	for _, x := range sums.Values {
+		given := s.Texts(x.Name)
+		kept := slices.DeleteFunc(slices.Clone(given), func(v string) bool { return !slices.Contains(x.Values, v) })
+		switch {
+		case len(given) == 0:
+			kept = x.Values
+		case len(kept) == 0:
+			return s, nil, diag.Inputf("with %s of %s the order of sums depends on M", x.Name, strings.Join(given, ", ")).
+				Do("leave it out, or give %s", strings.Join(x.Values, ", "))
+		}
+		s.clear(x.Name)
+		if _, err := s.Set(x.Name, kept, d.Axes(kernel)); err != nil {
+			return s, nil, err
+		}
+	}
+	return s, sums.Same, nil
+}
+
+// SumsOf returns which configurations of a family are invariant, and an error for a family that does not say.
+func (d *Description) SumsOf(kernel string) (SumOrder, error) {
+	sums := d.family(kernel).Sums
+	if len(sums.Same) > 0 {
+		return sums, nil
+	}
+	err := diag.Inputf("nobody knows in which order kernels of the family %s add up", kernel)
+	var others []string
+	for i := range d.Families {
+		if len(d.Families[i].Sums.Same) > 0 {
+			others = append(others, d.Families[i].Name)
+		}
+	}
+	if len(others) > 0 {
+		return sums, err.Do("use %s kernels", strings.Join(others, " or "))
+	}
+	return sums, err.Do("choose the configurations yourself")
+}
+
+// Has reports whether a configuration is invariant.
+func (o *SumOrder) Has(c *gemm.Config, declared []gemm.Axis) bool {
+	if len(o.Same) == 0 {
+		return false
+	}
+	numbers := c.Numbers()
+	for _, x := range o.Values {
+		var value string
+		if axis, err := gemm.FindAxis(declared, x.Name); err == nil {
+			value = axis.Value(c.Axes)
+		} else {
+			value = strconv.Itoa(numbers[slices.IndexFunc(gemm.Fields(), func(f gemm.Field) bool { return f.Name == x.Name })])
+		}
+		if !slices.Contains(x.Values, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// Texts returns the values of the space on an axis as texts, nil if it lists none.
+func (s *Space) Texts(name string) (texts []string) {
+	for i, values := range s.Numbers() {
+		if gemm.Fields()[i].Name != name || values == nil {
+			continue
+		}
+		for _, v := range *values {
+			texts = append(texts, strconv.Itoa(v))
+		}
+		return texts
+	}
+	return s.Axis(name)
+}
+
+// clear makes the space list no values on an axis.
+func (s *Space) clear(name string) {
+	for i, values := range s.Numbers() {
+		if gemm.Fields()[i].Name == name && values != nil {
+			*values = nil
+		}
+	}
+	s.Axes = slices.DeleteFunc(s.Axes, func(x AxisValues) bool { return x.Name == name })
 }
 
 // family returns what the model says about a kernel family, the zero Family if it says nothing.
@@ -254,8 +360,28 @@ func (d *Description) CheckFamilies() error {
 			}
 			declared[x.Name] = x
 		}
+		if err := f.Sums.check(f.Axes); err != nil {
+			return diag.Within(place, err)
+		}
 	}
 	return nil
+}
+
+// check reports an axis that the family does not have, and a value that it does not take.
+func (o *SumOrder) check(declared []gemm.Axis) error {
+	var s Space
+	for _, x := range o.Values {
+		if _, err := s.Set(x.Name, x.Values, declared); err != nil {
+			return err
+		}
+	}
+	for _, name := range o.Same {
+		if _, err := s.Set(name, nil, declared); err != nil {
+			return err
+		}
+	}
+	_, err := s.enumerateAxes(&Space{}, declared)
+	return err
 }
 
 // Candidates is a candidate list.

@@ -67,6 +67,8 @@ func TestDescriptionsSurvive(t *testing.T) {
 	described.ModelClass, described.Timing = arch.ClassRefined, "events"
 	described.Families = slices.Clone(described.Families)
 	described.Families[0].Opaque, described.Families[0].Nests = true, true
+	described.Families[0].Sums = arch.SumOrder{Same: []string{"block_k"},
+		Values: []arch.AxisValues{{Name: "split_k", Values: []string{"1"}}}}
 	described.Params = slices.Clone(described.Params)
 	described.Params[0].Clock, described.Params[0].Spread = 1.9e9, 0.02
 	q := &pb.OpenResponse{Handle: []byte{1}, Description: toDescription(&described),

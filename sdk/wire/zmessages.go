@@ -354,6 +354,7 @@ func encodeFamily(x *arch.Family) *pb.Family {
 		Opaque: x.Opaque,
 		Nests:  x.Nests,
 		Pastes: x.Pastes,
+		Sums:   encodeSumOrder(&x.Sums),
 	}
 }
 
@@ -368,6 +369,36 @@ func (c *check) decodeFamily(q *pb.Family) (x arch.Family) {
 	x.Opaque = q.GetOpaque()
 	x.Nests = q.GetNests()
 	x.Pastes = q.GetPastes()
+	x.Sums = c.decodeSumOrder(q.GetSums())
+	c.place = outer
+	return x
+}
+
+func encodeSumOrder(x *arch.SumOrder) *pb.SumOrder {
+	return &pb.SumOrder{
+		Values: each(x.Values, encodeAxisValues),
+		Same:   x.Same,
+	}
+}
+
+func (c *check) decodeSumOrder(q *pb.SumOrder) (x arch.SumOrder) {
+	x.Values = all(q.GetValues(), c.decodeAxisValues)
+	x.Same = q.GetSame()
+	return x
+}
+
+func encodeAxisValues(x *arch.AxisValues) *pb.AxisValues {
+	return &pb.AxisValues{
+		Name:   x.Name,
+		Values: x.Values,
+	}
+}
+
+func (c *check) decodeAxisValues(q *pb.AxisValues) (x arch.AxisValues) {
+	outer := c.place
+	c.place = place{"axis values", q.GetName()}
+	x.Name = c.named("a axis values", q.GetName())
+	x.Values = q.GetValues()
 	c.place = outer
 	return x
 }

@@ -63,7 +63,10 @@ static int child(void) {
 	if (origami_generate(model, &p, NULL, &kernel, NULL, 0, &length, NULL, 0) != ORIGAMI_INTERNAL || length != 0)
 		return 19;
 	count = 7;
-	if (origami_bands(model, 0, &p, 1, NULL, &count, NULL, 0) != ORIGAMI_INTERNAL || count != 0)
+	origami_range range = {.low = 1};
+	origami_same same = {.worst_m = 7};
+	if (origami_bands(model, 0, &p, &range, NULL, &count, &same, NULL, 0) != ORIGAMI_INTERNAL || count != 0 ||
+	    same.worst_m != 0)
 		return 20;
 	if (origami_load(model, &p, NULL, 0, &plan, NULL, NULL, 0) != ORIGAMI_INTERNAL || plan != NULL)
 		return 21;

@@ -130,14 +130,19 @@ static void nulls(const origami_problem *good) {
 	check("load NULL", origami_load(model, NULL, NULL, 0, &plan, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	check("load to NULL", origami_load(model, good, NULL, 0, NULL, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	count = 1;
-	check("bands NULL", origami_bands(model, 0, NULL, 1, NULL, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
-	check("bands without count", origami_bands(model, 0, good, 1, NULL, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	origami_range range = {.low = 1}, zero = {.low = 0}, one = {.low = good->m}, lost = {.count = 2},
+	              axis = {.low = good->m, .same = "block_k,blockk"};
+	check("bands NULL", origami_bands(model, 0, NULL, &range, NULL, &count, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("bands without count", origami_bands(model, 0, good, &range, NULL, NULL, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("bands of no range", origami_bands(model, 0, good, NULL, NULL, &count, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("bands of no list", origami_bands(model, 0, good, &lost, NULL, &count, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	count = 1;
-	check("bands to NULL", origami_bands(model, 0, good, 1, NULL, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("bands to NULL", origami_bands(model, 0, good, &range, NULL, &count, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	count = 0;
-	check("bands from 0", origami_bands(model, 0, good, 0, NULL, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
-	check("bands beside nothing", origami_bands(model, model + 1000, good, 1, NULL, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
-	check("bands into nothing", origami_bands(model, 0, good, good->m, NULL, &count, fresh(), ROOM), ORIGAMI_OK, ROOM);
+	check("bands from 0", origami_bands(model, 0, good, &zero, NULL, &count, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("bands beside nothing", origami_bands(model, model + 1000, good, &range, NULL, &count, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("bands of an unknown axis", origami_bands(model, 0, good, &axis, NULL, &count, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("bands into nothing", origami_bands(model, 0, good, &one, NULL, &count, NULL, fresh(), ROOM), ORIGAMI_OK, ROOM);
 	if (count != 1)
 		check("one M has one band", ORIGAMI_INTERNAL, ORIGAMI_OK, ROOM);
 	origami_pick tile = {.block_m = 128, .block_n = 128, .block_k = 64, .num_warps = 8, .num_stages = 3, .split_k = 1};

@@ -148,6 +148,32 @@ class Band:
     # predicted for m_low and m_high
     seconds_low: float
     seconds_high: float
+    # the mean prices of Same in this band, where that was asked for
+    same_price: float | None = None
+    one_price: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Same:
+    """What the kernels for all M have in common, and what that costs: how much slower kernels are than the fastest of the
+    family for each M, as a fraction, predicted. one is the single kernel that costs least for all M, or None; its times
+    are those of the largest M."""
+
+    # the axes and their values, as text
+    values: dict[str, str]
+    mean_price: float
+    worst_price: float
+    worst_m: int
+    one: Pick | None
+    one_mean_price: float | None
+    one_worst_price: float | None
+    one_worst_m: int | None
+
+
+class Bands(list):
+    """A list of Band, in the order of M. same is a Same if one was asked for, and otherwise None."""
+
+    same: Same | None = None
 
 
 class Model:
@@ -289,28 +315,38 @@ class Model:
         self._library.call("origami_expected_regret", self._handle, ctypes.byref(problem), ctypes.byref(out))
         return out.value()
 
-    def bands(self, m: tuple[int, int], n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
+    def bands(self, m: tuple[int, int] | list[int], n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
               trans_b: bool = False, batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0,
               ldc: int = 0, align: int | tuple[int, int, int] = 16, epilogue: str = "",
-              library: Model | None = None) -> list[Band]:
-        """Divides the sizes M from m[0] to m[1] into bands with one kernel each. library is a model of the vendor's
-        library, for the sizes at which that is predicted to be faster."""
-        try:
-            low, high = m
-        except TypeError:
-            raise ArgumentTypeError(f"m is {shown(m)}; give the first and the last M") from None
+              library: Model | None = None, same: Sequence[str] = ()) -> Bands:
+        """Divides the sizes M from m[0] to m[1] into bands with one kernel each. A list of sizes has a band for each, and
+        all count the same. library is a model of the vendor's library, for the sizes at which that is predicted to be
+        faster. same names axes, as "block_k", that have one value for all M: the one that costs least. The library is left
+        out then."""
+        low, high, sizes = _sizes(m)
         problem = _problem(*_key(high, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align), epilogue)
-        low = whole("m", low, 1, 1, (1 << 63) - 1)
+        if isinstance(same, str) or not all(isinstance(axis, str) for axis in same):
+            raise ArgumentTypeError(f"same is {shown(same)}; give a list of axes, as in [\"block_k\"]")
+        axes = ctypes.create_string_buffer(",".join(same).encode())
+        asked = _Range(low, (ctypes.c_int64 * len(sizes))(*sizes) if sizes else None, len(sizes),
+                       ctypes.cast(axes, ctypes.POINTER(ctypes.c_char)))
         room = 64
         while True:
-            bands, count = (_Band * room)(), ctypes.c_size_t(room)
+            bands, count, cost = (_Band * room)(), ctypes.c_size_t(room), _Same()
             self._library.call("origami_bands", self._handle, library._handle if library else ctypes.c_uint64(),
-                               ctypes.byref(problem), ctypes.c_int64(low), bands, ctypes.byref(count))
+                               ctypes.byref(problem), ctypes.byref(asked), bands, ctypes.byref(count), ctypes.byref(cost))
             if count.value <= room:
-                return [Band(b.m_low, b.m_high, None if b.library else self._value(problem, b.pick, b.m_high),
-                             b.mean_regret, b.worst_regret, b.worst_m, b.seconds_low, b.seconds_high)
-                        for b in bands[:count.value]]
+                break
             room = count.value
+        answer = Bands()
+        if cost.values:
+            answer.same = _same(cost)
+        for b in bands[:count.value]:
+            prices = (b.same_price if answer.same else None, b.one_price if answer.same and answer.same.one else None)
+            answer.append(Band(b.m_low, b.m_high, None if b.library else self._value(problem, b.pick, b.m_high),
+                               b.mean_regret, b.worst_regret,
+                               b.worst_m, b.seconds_low, b.seconds_high, *prices))
+        return answer
 
     def close(self) -> None:
         """Closes the model. Previous answers remain."""
@@ -514,6 +550,28 @@ class _Kernel(ctypes.Structure):
     ]
 
 
+class _Range(ctypes.Structure):
+    _fields_ = [
+        ("low", ctypes.c_int64),
+        ("list", ctypes.POINTER(ctypes.c_int64)),
+        ("count", ctypes.c_uint64),
+        ("same", ctypes.POINTER(ctypes.c_char)),
+    ]
+
+
+class _Same(ctypes.Structure):
+    _fields_ = [
+        ("values", ctypes.c_char * 256),
+        ("mean_price", ctypes.c_double),
+        ("worst_price", ctypes.c_double),
+        ("worst_m", ctypes.c_int64),
+        ("one_mean_price", ctypes.c_double),
+        ("one_worst_price", ctypes.c_double),
+        ("one_worst_m", ctypes.c_int64),
+        ("one", _Pick),
+    ]
+
+
 class _Band(ctypes.Structure):
     _fields_ = [
         ("m_low", ctypes.c_int64),
@@ -526,6 +584,8 @@ class _Band(ctypes.Structure):
         ("seconds_low", ctypes.c_double),
         ("seconds_high", ctypes.c_double),
         ("pick", _Pick),
+        ("same_price", ctypes.c_double),
+        ("one_price", ctypes.c_double),
     ]
 
 
@@ -579,6 +639,28 @@ def _candidates(given):
 
 
 _CONFIG = ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k")
+
+
+def _same(c):
+    """An origami_same as a Same."""
+    values = dict(pair.split("=") for pair in c.values.decode(errors="replace").split(", "))
+    one = (None,) * 4
+    if c.one.block_m:
+        one = c.one.value(), c.one_mean_price, c.one_worst_price, c.one_worst_m
+    return Same(values, c.mean_price, c.worst_price, c.worst_m, *one)
+
+
+def _sizes(m):
+    """The first and the last size, and the list of single sizes if m is one."""
+    most = (1 << 63) - 1
+    if isinstance(m, list) and m:
+        sizes = [whole("m", one, 1, 1, most) for one in m]
+        return 0, max(sizes), sizes
+    try:
+        low, high = m
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"m is {shown(m)}; give the first and the last M, or a list of sizes") from None
+    return whole("m", low, 1, 1, most), high, []
 
 
 def _key(m, n, k, dtype="fp16", trans_a=False, trans_b=False, batch=1, out_dtype=None, lda=0, ldb=0, ldc=0, align=16,

@@ -615,8 +615,35 @@ model.select(65, 64, 64)
         for wrong, kind in (((0, 7), Error), ((8, 7), Error), (7, ArgumentTypeError), ((1, "x"), ArgumentTypeError)):
             with self.assertRaises(kind):
                 model.bands(wrong, 512, 512)
+        with self.assertRaises(ArgumentTypeError):
+            model.bands((1, 7), 512, 512, same="block_k")
+        with self.assertRaises(ArgumentTypeError):
+            model.bands([], 512, 512)
+        with self.assertRaisesRegex(Error, 'unknown axis "blockk"'):
+            model.bands((1, 7), 512, 512, same=["blockk"])
         with self.assertRaisesRegex(Error, "is no epilogue"):
             model.bands((1, 7), 512, 512, epilogue="bias+tanh")
+
+    def test_bands_with_something_the_same(self):
+        """A table of configurations is that of the command line, and so are its prices."""
+        model = Model("sm90", "h200", kernel="triton", space={"split_k": [1]})
+        for sizes, said_sizes in ((list(range(16, 400, 16)), "16:16:384"), ((1, 700), "1:700")):
+            want, = cli("select", "--arch", "sm90@h200", "-m", said_sizes, "-n", 4096, "-k", 1024, "--space", "split_k=1",
+                        "--same", "block_k,stages")
+            got = model.bands(sizes, 4096, 1024, same=["block_k", "stages"])
+            cost = want["same"]
+            self.assertEqual(
+                (got.same.values, got.same.mean_price, got.same.worst_price, got.same.worst_m, got.same.one_mean_price,
+                 got.same.one_worst_price, got.same.one_worst_m),
+                (cost["values"], cost["mean_price"], cost["worst_price"], cost["worst_m"], *(
+                    cost["one"][key] for key in ("mean_price", "worst_price", "worst_m"))))
+            self.assertEqual(said(got.same.one)["config"] | {"group_m": 0}, cost["one"]["config"])
+            self.assertEqual([(b.m_low, b.m_high, b.same_price, b.one_price) for b in got],
+                             [(b["m_low"], b["m_high"], b["price"]["same"], b["price"]["one"]) for b in want["bands"]])
+            for band, said_band in zip(got, want["bands"]):
+                group = {} if isinstance(sizes, list) else {"group_m": 0}
+                self.assertEqual(said(band.pick)["config"] | group, said_band["config"])
+        self.assertIsNone(model.bands([1, 2], 512, 512).same)
 
     def test_generated_kernels_are_those_of_export(self):
         """The record of a kernel has the numbers of the launcher that the command line writes."""

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/spf13/pflag"
@@ -22,6 +23,8 @@ type SearchFlags struct {
 	// Space holds "axis=value,value" words. Candidates is a file.
 	Space      []string
 	Candidates string
+	// Invariant leaves out the configurations whose order of sums depends on M.
+	Invariant bool
 
 	once sync.Once // reads the file
 	text []byte
@@ -37,13 +40,25 @@ func (f *SearchFlags) Register(flags *pflag.FlagSet) {
 			"triton.Config; - is stdin")
 }
 
+// RegisterInvariant adds the flag for kernels whose order of sums does not depend on M.
+func (f *SearchFlags) RegisterInvariant(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.Invariant, "invariant", false,
+		"consider only configurations whose order of sums does not depend on M: one order for all M")
+}
+
 // Restrict returns an architecture whose candidates are those that the flags ask for: a itself if they ask for nothing.
 // They belong to the kernel family that is asked about. A family whose axes the flags do not fit has no candidates, and
 // the error says why. The given family, or one of all if it is empty, must fit.
 func (f *SearchFlags) Restrict(
 	ctx context.Context, a arch.Architecture, kernel string, stdin io.Reader,
 ) (arch.Architecture, error) {
-	if len(f.Space) == 0 && f.Candidates == "" {
+	return f.restrict(ctx, a, kernel, stdin, f.Invariant)
+}
+
+func (f *SearchFlags) restrict(
+	ctx context.Context, a arch.Architecture, kernel string, stdin io.Reader, invariant bool,
+) (arch.Architecture, error) {
+	if len(f.Space) == 0 && f.Candidates == "" && !invariant {
 		return a, nil
 	}
 	if len(f.Space) > 0 && f.Candidates != "" {
@@ -69,11 +84,16 @@ func (f *SearchFlags) Restrict(
 		var one family
 		if f.Candidates == "" {
 			var of arch.Space
-			of, one.err = space.Of(d, name)
+			if of, one.err = space.Of(d, name); one.err == nil && invariant {
+				of, _, one.err = d.Invariant(of)
+			}
 			one.Architecture = arch.WithSpace(a, of)
 		} else {
 			var list []gemm.Config
 			list, one.err = problems.Candidates(f.Candidates, text, name, d)
+			if one.err == nil && invariant {
+				list, one.err = onlyInvariant(d, name, list)
+			}
 			one.Architecture = arch.WithCandidates(a, list)
 		}
 		r.of[name] = one
@@ -84,6 +104,20 @@ func (f *SearchFlags) Restrict(
 		}
 	}
 	return nil, r.of[first].err
+}
+
+// onlyInvariant leaves the invariant configurations of a family in a list.
+func onlyInvariant(d *arch.Description, kernel string, list []gemm.Config) ([]gemm.Config, error) {
+	sums, err := d.SumsOf(kernel)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(c gemm.Config) bool { return !sums.Has(&c, d.Axes(kernel)) })
+	if len(list) == 0 {
+		return nil, diag.Inputf("the order of sums depends on M in all configurations of the list").At("--candidates").
+			Do("leave out --invariant, or list others")
+	}
+	return list, nil
 }
 
 // Searched is Architecture with the candidates that the flags ask for.
@@ -133,8 +167,10 @@ func (f *Factory) OpenSide(ctx context.Context, t *models.Found, s *SearchFlags)
 	if err != nil {
 		return one, err
 	}
-	one.Fixed = one.Fixed || len(s.Space) > 0 || s.Candidates != ""
-	one.Model, err = s.Restrict(ctx, a, t.OpenRequest.Kernel, f.Streams.In)
+	one.Fixed = one.Fixed || len(s.Space) > 0 || s.Candidates != "" || s.Invariant
+	if one.Model, err = s.Restrict(ctx, a, t.OpenRequest.Kernel, f.Streams.In); err == nil && s.Invariant {
+		one.Free, err = s.restrict(ctx, a, t.OpenRequest.Kernel, f.Streams.In, false)
+	}
 	return one, err
 }
 

@@ -3,11 +3,13 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -59,10 +61,11 @@ func (g *Groups) Set(text string) (err error) {
 	return err
 }
 
-// Size is a flag that takes a whole number of at least 1. With Ranges it takes a range too, as in 1:4096, and value is
-// its last size.
+// Size is a flag that takes a whole number of at least 1. With Ranges it takes a range too, as in 1:4096, or a list, as in
+// 1,16,64 or 16:16:64. value is the largest size.
 type Size struct {
 	value, low  int
+	list        Sizes
 	set, ranges bool
 }
 
@@ -71,6 +74,8 @@ func (s *Size) String() string {
 	switch {
 	case s.value == 0:
 		return ""
+	case s.list.values != nil:
+		return s.list.text
 	case s.low > 0:
 		return fmt.Sprintf("%d:%d", s.low, s.value)
 	}
@@ -82,6 +87,14 @@ func (s *Size) Type() string { return "SIZE" }
 
 // Set implements pflag.Value.
 func (s *Size) Set(text string) error {
+	if s.ranges && (strings.Contains(text, ",") || strings.Count(text, ":") > 1) {
+		var list Sizes
+		if err := list.Set(text); err != nil {
+			return err
+		}
+		s.value, s.low, s.list, s.set = slices.Max(list.values), 0, list, true
+		return nil
+	}
 	first, last, ranged := strings.Cut(text, ":")
 	if !s.ranges || !ranged {
 		last = text
@@ -96,15 +109,17 @@ func (s *Size) Set(text string) error {
 	if err != nil {
 		return err
 	}
-	s.value, s.low, s.set = v, low, true
+	s.value, s.low, s.list, s.set = v, low, Sizes{}, true
 	return nil
 }
 
-// Ranges lets the flag take a range.
+// Ranges lets the flag take a range or a list.
 func (s *Size) Ranges() { s.ranges = true }
 
-// Low returns the first size of a range, and false for one size.
-func (s *Size) Low() (int, bool) { return s.low, s.low > 0 }
+// Several returns the sizes of a range or a list, and false for one size.
+func (s *Size) Several() (ask.Range, bool) {
+	return ask.Range{Low: s.low, List: s.list.values}, s.low > 0 || s.list.values != nil
+}
 
 // Sizes is a flag that takes several sizes: a list of numbers and of ranges as in gemm.Steps, with colons.
 type Sizes struct {

@@ -63,7 +63,7 @@ var parameters = []parameter{
 	{13, "KernelLanguage", nil, [...]status{f, f, f, un, un, f, un}},
 	{14, "NonTemporal", nil, [...]status{f, f, no, un, un, f, un}},
 	{0, "EdgeType", nil, [...]status{d, f, f, un, un, d, un}},
-	{0, "StaggerU", nil, [...]status{no, d, no, un, un, no, un}},
+	{0, "StaggerU", []string{"skew"}, [...]status{no, r, no, un, un, no, un}},
 	{0, "MaxOccupancy", nil, [...]status{no, f, no, un, un, no, un}},
 	{0, "PersistentKernel", nil, [...]status{no, f, no, un, un, no, no}},
 	{0, "StreamK", []string{"stream_k"}, [...]status{no, c, no, un, c, no, no}},

@@ -284,6 +284,54 @@ func checkTiles(t *testing.T, covered [][]*share) {
 	}
 }
 
+// TestOrderAlongK: whatever M, every tile is the sum of the same blocks along K in the same order if the launch does not
+// skew them. With a skew, a single row of tiles has other orders than several rows. No block is left out, or taken twice.
+func TestOrderAlongK(t *testing.T) {
+	for _, config := range []string{
+		"64x16x64,warps=8,stages=2", "8x64x128,warps=8,stages=2", "128x32x64,warps=12,stages=2,cluster=2",
+		"64x16x64,warps=8,stages=2,cluster_n=2",
+	} {
+		c := wgmmaConfig(t, config)
+		blocks, skewed := 17, 0
+		for _, m := range []int{1, 3, 8, 9, 64, 65, 128, 129, 200, 1000} {
+			for _, skew := range []string{",skew=0", ""} {
+				p := gemm.New(m, 40*c.BlockN, c.BlockK*blocks-8)
+				p.SetTrans(false, true)
+				p.Batch = 2
+				l, _, _, values := launchOf(t, p, config+skew, 8)
+				alongM, alongN := wgmma.Cluster(c)
+				tiles := int(values["tiles_m"]) * alongM * int(values["tiles_n"]) * alongN * p.Batch
+				out := make([]byte, 4*tiles*blocks)
+				values["out"] = addressOut
+				text := part(t, "order-"+config)
+				if err := Run(Launch{Text: text, Params: pack(text, values), Grid: [3]int{l.GridX, 1, 1}, Threads: 1},
+					Memory{addressOut: out}); err != nil {
+					t.Fatal(err)
+				}
+				for tile := range tiles {
+					first := int(binary.LittleEndian.Uint32(out[4*tile*blocks:])) - 1
+					if first > 0 {
+						skewed++
+					}
+					for turn := range blocks {
+						k := int(binary.LittleEndian.Uint32(out[4*(tile*blocks+turn):])) - 1
+						if k != (first+turn*c.BlockK)%(blocks*c.BlockK) {
+							t.Fatalf("%s of %s: block %d of tile %d begins at %d of K, the first at %d", config+skew, p, turn, tile, k,
+								first)
+						}
+					}
+					if skew != "" && first != 0 {
+						t.Fatalf("%s of %s: tile %d begins at %d of K", config+skew, p, tile, first)
+					}
+				}
+			}
+		}
+		if skewed == 0 {
+			t.Errorf("%s: no tile begins at another place, so that skew=0 changes nothing", config)
+		}
+	}
+}
+
 // TestStoreTurned: each sum of a transposed tile goes to its place in C, scaled, added to what was there, with the bias
 // of its column. What lies outside of C, and between its rows, stays.
 func TestStoreTurned(t *testing.T) {

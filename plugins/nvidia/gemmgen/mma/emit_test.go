@@ -281,8 +281,11 @@ func TestCheck(t *testing.T) {
 			arch.ReasonWarps, "4 warps cannot share a 128x128 tile with warp_count_m=8"},
 		{"the grid that is derived", with(func(s *Spec) { s.Config.Axes = warpsOf("2", "") }), 1 << 20,
 			arch.ReasonModelRule, "the kernel has that warp_count_m without the axis"},
-		{"the slices that are derived", with(func(s *Spec) { s.Config.Axes = warpsOf("4", "1") }), 1 << 20,
-			arch.ReasonModelRule, "the kernel has that warp_count_k without the axis"},
+		{"one slice that is derived", with(func(s *Spec) { s.Config.Axes = warpsOf("4", "1") }), 1 << 20, "", ""},
+		{"slices that are derived", with(func(s *Spec) {
+			s.Config.BlockM, s.Config.BlockN, s.Config.BlockK = 16, 16, 32
+			s.Config.Axes = warpsOf("", "2")
+		}), 1 << 20, arch.ReasonModelRule, "the kernel has that warp_count_k without the axis"},
 		{"a grid", with(func(s *Spec) { s.Config.Axes = warpsOf("4", "") }), 1 << 20, "", ""},
 		{"slices that take too many registers", with(func(s *Spec) { s.Config.Axes = warpsOf("", "2") }), 1 << 20,
 			arch.ReasonRegisters, "a 64x128 warp tile needs about"},
@@ -329,7 +332,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// One kernel has one configuration: no two choices of warps give a tile the same grid.
+// One kernel has one configuration: no two choices of warps give a tile the same grid. One warp along K may be said too,
+// and is the kernel that has it anyway.
 func TestGridsAreDistinct(t *testing.T) {
 	space := Family{}.Space()
 	space.NumStages = []int{2}
@@ -354,6 +358,14 @@ func TestGridsAreDistinct(t *testing.T) {
 			t.Errorf("%s: %d×%d×%d warps", c, r.WarpsM, r.WarpsN, r.WarpsK)
 		}
 		k := kernel{[3]int{c.BlockM, c.BlockN, c.BlockK}, [3]int{r.WarpsM, r.WarpsN, r.WarpsK}}
+		if value, said := c.Axes.Get(axisWarpsK); said && value == "1" {
+			without := aligned(c)
+			without.Config.Axes, _ = c.Axes.With(axisWarpsK, "")
+			if r.WarpsK != 1 || aligned(c).Key() != without.Key() {
+				t.Errorf("%s is not the kernel without the axis", c)
+			}
+			continue
+		}
 		if other, ok := seen[k]; ok {
 			t.Errorf("%s and %s are the same kernel", c, other)
 		}

@@ -58,7 +58,8 @@ func newWarpGrid(c *gemm.Config, step int, want choices) (best warpGrid, found b
 }
 
 // derivedAnyway returns the first of the axes of the warp grid that changes nothing, so that one kernel has one
-// configuration, or an empty name.
+// configuration, or an empty name. One warp along K may be said where it is derived: it is what the order of sums is
+// about (see Family.Sums).
 func derivedAnyway(c *gemm.Config, step int, grid warpGrid) string {
 	chosen := choicesOf(c)
 	for _, x := range []struct {
@@ -69,6 +70,9 @@ func derivedAnyway(c *gemm.Config, step int, grid warpGrid) string {
 		{axisWarpsM, chosen.warpsM, choices{warpsK: chosen.warpsK}},
 		{axisWarpsK, chosen.warpsK, choices{warpsM: chosen.warpsM}},
 	} {
+		if x.name == axisWarpsK && x.value == 1 {
+			continue
+		}
 		if same, ok := newWarpGrid(c, step, x.others); x.value != 0 && ok && same == grid {
 			return x.name
 		}

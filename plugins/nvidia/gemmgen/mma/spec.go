@@ -77,6 +77,11 @@ func (s Spec) key() Spec {
 	s.Config.GroupM = 0
 	s.Config.SplitK = min(s.Config.SplitK, 2)
 	s.Config.Kernel = Name
+	if want := choicesOf(&s.Config); want.warpsK == 1 {
+		if grid, ok := newWarpGrid(&s.Config, s.step(), choices{warpsM: want.warpsM}); ok && grid.warpsK == 1 {
+			s.Config.Axes, _ = s.Config.Axes.With(axisWarpsK, "") // it only becomes shorter
+		}
+	}
 	return s
 }
 

@@ -322,26 +322,34 @@ func (e *emitter) produce() {
 	e.MovB16(all, ptx.Int(1<<e.g.cluster-1))
 	copied := e.Param32(e.p.copied)
 	e.eachTile("produce", func(t tile) {
-		k, left, loop := e.B32(), e.B32(), e.Label("produce_block")
-		first, end := e.skewed(t)
-		e.MovB32(k, first)
-		e.MovB32(left, t.blocks)
-		e.Place(loop)
-		barrier := e.Mad(r.stage, barrierBytes, e.full)
-		e.wait(e.Mad(r.stage, barrierBytes, e.empty), r.parity)
-		e.MbarrierArriveExpectTxB64(ptx.Shared(barrier, 0), copied)
-		to := e.Mad(r.stage, e.g.stageBytes, e.smem)
-		e.copyA(mapA, to, barrier, k, t, all)
-		e.copyB(mapB, to, barrier, k, t, all)
-		e.next(r)
-		wrap := e.Pred()
-		e.AddS32(k, k, ptx.Int(e.s.Config.BlockK))
-		e.SetpEqS32(wrap, k, end)
-		e.SelpB32(k, t.k0, k, wrap)
-		e.If(e.CountDown(left)).Bra(loop)
+		e.alongK(t, func(k ptx.Operand) {
+			barrier := e.Mad(r.stage, barrierBytes, e.full)
+			e.wait(e.Mad(r.stage, barrierBytes, e.empty), r.parity)
+			e.MbarrierArriveExpectTxB64(ptx.Shared(barrier, 0), copied)
+			to := e.Mad(r.stage, e.g.stageBytes, e.smem)
+			e.copyA(mapA, to, barrier, k, t, all)
+			e.copyB(mapB, to, barrier, k, t, all)
+			e.next(r)
+		})
 	})
 	e.Place(idle)
 	e.BarWarpSync(ptx.Int(-1))
+}
+
+// alongK emits a loop over the blocks along K of a tile, in the order in which they are added to its sums. k is the first
+// index of a block.
+func (e *emitter) alongK(t tile, body func(k ptx.Operand)) {
+	k, left, loop := e.B32(), e.B32(), e.Label("produce_block")
+	first, end := e.skewed(t)
+	e.MovB32(k, first)
+	e.MovB32(left, t.blocks)
+	e.Place(loop)
+	body(k)
+	wrap := e.Pred()
+	e.AddS32(k, k, ptx.Int(e.s.Config.BlockK))
+	e.SetpEqS32(wrap, k, end)
+	e.SelpB32(k, t.k0, k, wrap)
+	e.If(e.CountDown(left)).Bra(loop)
 }
 
 // skewed returns the index along K at which the copies of a tile begin, and the end of the tile's part of K, behind

@@ -32,8 +32,9 @@ var (
 	warps    = []int{8, 12, 16}
 	stages   = []int{2, 3, 4, 5, 6, 7, 8, 10, 12, 16}
 	clusters = []string{"1", "2"}
-	// streams are the values of AxisStreamK.
+	// streams are the values of AxisStreamK, skews those of AxisSkew.
 	streams = []string{"0", "1"}
+	skews   = []string{"0", "1"}
 )
 
 const (
@@ -60,6 +61,10 @@ const AxisClusterN = "cluster_n"
 // all CTAs have an equal part of them along K.
 const AxisStreamK = "stream_k"
 
+// AxisSkew is the name of the axis for where tiles begin along K (see skew): all at the first block, so that the order of
+// sums does not depend on where an element's tile lies, or apart where that is faster. It changes the launch alone.
+const AxisSkew = "skew"
+
 // Axes implements gemmgen.Family.
 func (Family) Axes() []gemm.Axis {
 	return []gemm.Axis{{
@@ -71,6 +76,9 @@ func (Family) Axes() []gemm.Axis {
 	}, {
 		Name: AxisStreamK, Type: gemm.Integer, Values: streams, Default: "0",
 		Doc: "1: all CTAs share the tiles that fill no wave, along K",
+	}, {
+		Name: AxisSkew, Type: gemm.Integer, Values: skews, Default: "1",
+		Doc: "1: in a single row or column, tiles begin at different places along K; 0: all begin at the first",
 	}}
 }
 

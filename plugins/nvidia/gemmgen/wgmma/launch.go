@@ -67,7 +67,7 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	} {
 		values[name] = uint64(v)
 	}
-	if !streams {
+	if !streams && Skewed(s.Config) {
 		values["skew"] = uint64(skew(t, blocksPerSplit))
 	}
 	values["last_m"], values["last_n"] = s.lastTile(p, t, streams || values["skew"] != 0)

@@ -14,6 +14,12 @@ import (
 func TestParts(t *testing.T) {
 	golden(t, "part-walk", walker(t).Text)
 	for _, config := range []string{
+		"64x16x64,warps=8,stages=2", "8x64x128,warps=8,stages=2", "128x32x64,warps=12,stages=2,cluster=2",
+		"64x16x64,warps=8,stages=2,cluster_n=2",
+	} {
+		golden(t, "part-order-"+config, orderer(t, spec(t, config, "kk", gemm.FP16, gemm.FP32)).Text)
+	}
+	for _, config := range []string{
 		"64x16x64,warps=8,stages=2,stream_k=1", "128x16x64,warps=12,stages=2,stream_k=1,cluster=2",
 		"192x32x64,warps=16,stages=2,stream_k=1", "64x16x64,warps=8,stages=2,split=3",
 		"128x16x64,warps=8,stages=2,split=4,cluster=2", "64x16x64,warps=8,stages=2,split=3,cluster_n=2",
@@ -117,6 +123,49 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 			e.StGlobalF32(ptx.Global(to, 4+4*i), v)
 		}
 		e.Place(done)
+	})
+	e.Ret()
+	k, err := e.Build(hopper.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// orderer is the part of a kernel that walks over its tiles and the blocks along K of each. It writes to out, by tile and
+// turn, one more than the first index of the block.
+func orderer(t *testing.T, s Spec) *ptx.Kernel {
+	t.Helper()
+	g, reason, detail := s.layout()
+	if reason != "" {
+		t.Fatal(reason, detail)
+	}
+	e := &emitter{Builder: asm.New("order"), s: s, g: g}
+	out := e.Param("out", ptx.U64)
+	for _, param := range []struct {
+		name string
+		to   *ptx.Operand
+	}{
+		{"k_blocks", &e.p.kBlocks}, {"tiles_m", &e.p.tilesM}, {"tiles_n", &e.p.tilesN}, {"tiles", &e.p.tiles},
+		{"group_m", &e.p.groupM}, {"m", &e.p.m}, {"n", &e.p.n}, {"last_m", &e.p.lastM}, {"last_n", &e.p.lastN},
+		{"skew", &e.p.skew},
+	} {
+		*param.to = e.Param(param.name, ptx.U32)
+	}
+	e.ranks()
+	e.eachTile("order", func(t tile) {
+		at, to := e.B32(), e.B64()
+		e.MadLoS32(at, t.batch, e.Param32(e.p.tilesM), t.row)
+		e.MadLoS32(at, at, ptx.Int(g.clusterM), e.rankM)
+		e.MadLoS32(at, at, e.Param32(e.p.tilesN), t.column)
+		e.MadLoS32(at, at, ptx.Int(g.clusterN), e.rankN)
+		e.MulLoS32(at, at, e.Param32(e.p.kBlocks))
+		e.CvtaToGlobalU64(to, e.Param64(out))
+		e.MadWideU32(to, at, ptx.Int(4), to)
+		e.alongK(t, func(k ptx.Operand) {
+			e.StGlobalB32(ptx.Global(to, 0), e.Add(k, ptx.Int(1)))
+			e.AddS64(to, to, ptx.Int(4))
+		})
 	})
 	e.Ret()
 	k, err := e.Build(hopper.Target)

@@ -31,7 +31,8 @@ type Spec struct {
 	PairsC bool
 	// Epilogue is what is done to C before it is stored.
 	Epilogue gemm.Epilogue
-	// Config is the configuration. GroupM does not change the text, and of SplitK only whether it is above one does.
+	// Config is the configuration. GroupM and AxisSkew do not change the text, and of SplitK only whether it is above one
+	// does.
 	Config gemm.Config
 	// Processors is the number of SMs, 0 if unknown. It does not change the text.
 	Processors int
@@ -85,6 +86,9 @@ func (s Spec) Key() any { return s.key() }
 func (s Spec) key() Spec {
 	s.Config.GroupM, s.Config.Kernel, s.Processors = 0, Name, 0
 	s.Config.SplitK = min(s.Config.SplitK, 2)
+	if !Skewed(s.Config) {
+		s.Config.Axes, _ = s.Config.Axes.With(AxisSkew, "") // it only becomes shorter
+	}
 	s.PairsC = s.PairsC && !s.TilesC
 	return s
 }
@@ -183,7 +187,8 @@ func Cluster(c gemm.Config) (alongM, alongN int) {
 			alongM, _ = strconv.Atoi(value)
 		case name == AxisClusterN && slices.Contains(clusters, value):
 			alongN, _ = strconv.Atoi(value)
-		case name != AxisStreamK || !slices.Contains(streams, value):
+		case name == AxisStreamK && slices.Contains(streams, value), name == AxisSkew && slices.Contains(skews, value):
+		default:
 			return 0, 0
 		}
 	}
@@ -194,6 +199,12 @@ func Cluster(c gemm.Config) (alongM, alongN int) {
 func Streams(c gemm.Config) bool {
 	on, _ := c.Axes.Get(AxisStreamK)
 	return on == streams[1]
+}
+
+// Skewed reports whether tiles in a single row or column begin at different places along K.
+func Skewed(c gemm.Config) bool {
+	value, given := c.Axes.Get(AxisSkew)
+	return !given || value == skews[1]
 }
 
 // layout lays out the work of a CTA. If the configuration does not belong to the family, the reason says why.

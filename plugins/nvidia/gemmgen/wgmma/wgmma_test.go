@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -46,6 +47,45 @@ func TestGolden(t *testing.T) {
 		"wide":        spec(t, "64x64x128,warps=8,stages=2", "kn", gemm.BF16, gemm.FP32),
 	} {
 		golden(t, name, emit(t, s).Text)
+	}
+}
+
+// TestOneInstruction: kernels that Sums calls invariant add to each sum with instructions of one extent along K, in the
+// order of K, and with nothing else before the tile is stored.
+func TestOneInstruction(t *testing.T) {
+	multiplies := regexp.MustCompile(`wgmma\.mma_async\.sync\.aligned\.m64n\d+k(\d+)`)
+	for _, c := range []struct {
+		config string
+		dtype  gemm.DType
+		extent string
+	}{
+		{"64x16x64,warps=8,stages=2,skew=0", gemm.BF16, "16"}, {"8x64x64,warps=8,stages=2,skew=0", gemm.BF16, "16"},
+		{"192x192x64,warps=16,stages=2,skew=0", gemm.BF16, "16"}, {"128x256x128,warps=12,stages=2,skew=0", gemm.FP16, "16"},
+		{"40x192x64,warps=16,stages=2,cluster=2,skew=0", gemm.FP16, "16"},
+		{"64x16x128,warps=8,stages=2,skew=0", gemm.FP8, "32"}, {"128x256x128,warps=12,stages=2,skew=0", gemm.FP8, "32"},
+		{"16x64x128,warps=8,stages=2,skew=0", gemm.FP8, "32"},
+	} {
+		s := spec(t, c.config, "kk", c.dtype, gemm.FP32)
+		if sums := (Family{}).Sums(); !sums.Has(&s.Config, Family{}.Axes()) {
+			t.Fatalf("%s is not invariant", c.config)
+		}
+		text := emit(t, s).Text
+		found := multiplies.FindAllStringSubmatchIndex(text, -1)
+		g, _, _ := s.layout()
+		if want := g.tiles * s.Config.BlockK * s.DType.Bytes() / stepBytes; len(found) != want {
+			t.Errorf("%s: %d instructions for a block, want %d", c.config, len(found), want)
+		}
+		for _, at := range found {
+			if extent := text[at[2]:at[3]]; extent != c.extent {
+				t.Errorf("%s: an instruction adds %s indices along K, want %s", c.config, extent, c.extent)
+			}
+		}
+		block := text[found[0][0]:found[len(found)-1][1]]
+		for _, other := range []string{"add.f32", "fma.rn.f32", "mul.f32"} {
+			if strings.Contains(block, other) {
+				t.Errorf("%s: %s stands among the multiplications", c.config, other)
+			}
+		}
 	}
 }
 

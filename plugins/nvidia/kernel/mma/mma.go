@@ -31,6 +31,9 @@ func (Family) Groups() bool { return false }
 // Nests implements kernel.Nester.
 func (Family) Nests() {}
 
+// Sums implements kernel.Ordered.
+func (f Family) Sums(*gpu.SM) arch.SumOrder { return f.Family.Sums() }
+
 // Space implements kernel.Family: every kernel that gemmgen can generate.
 func (f Family) Space() arch.Space {
 	s := f.Family.Space()

@@ -59,6 +59,8 @@ var messages = []message{
 	{arch.Range{}, &pb.Range{}, `:check`},
 	{arch.Fitted{}, &pb.Fitted{}, `DataSet:required :check`},
 	{arch.Family{}, &pb.Family{}, ``},
+	{arch.SumOrder{}, &pb.SumOrder{}, ``},
+	{arch.AxisValues{}, &pb.AxisValues{}, ``},
 	{arch.Level{}, &pb.Level{}, `Capacity:finite Latency:finite`},
 	{arch.Bandwidth{}, &pb.Bandwidth{}, `Peak:finite C0:finite C1:finite C2:finite`},
 	{arch.Mapping{}, &pb.MappingResponse{}, ``},

@@ -56,6 +56,7 @@ func NewRank(f *session.Factory) *cobra.Command {
 func (o *RankOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	o.Query.Contract.Register(flags)
+	o.Query.Search.RegisterInvariant(flags)
 	flags.IntVar(&o.Top, "top", 10, "how many configurations to list")
 	flags.BoolVar(&o.All, "all", false, "list every candidate")
 	flags.BoolVar(&o.Rejected, "include-rejected", false,

@@ -35,6 +35,8 @@ type SelectOptions struct {
 	Executor string
 	// Logic is the file of a library logic.
 	Logic string
+	// Same names axes that have one value for all M of a range or a list.
+	Same []string
 }
 
 // NewSelect returns the command.
@@ -51,13 +53,16 @@ func NewSelect(f *session.Factory) *cobra.Command {
 			"measures the first N. The answer is then the fastest of them. --advice adds what would be faster.\n\n" +
 			"With a range of M, as in -m 1:16384, the answer divides it into bands, with one kernel each: as many\n" +
 			"kernels as are worth compiling. It has the bands' regret against the pick for each M, and says where\n" +
-			"the vendor's library is predicted to be faster.",
+			"the vendor's library is predicted to be faster. With a list, as in -m 1,16,64, each M has a pick. --same\n" +
+			"gives the kernels for all M one value of an axis: the one that costs least. The answer has that price,\n" +
+			"and the price of a single kernel for all M.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
   origami select --arch sm90@h200 --problems shapes.csv --format csv
   origami select --arch sm90@h200 -m 5000 -n 5000 -k 5000 --advice
   origami select --arch sm90@h200 --contract bsxy,xyn->bsn --size b=8,s=512,n=4096,x=32,y=128
   origami select --arch sm90@h200 --kernel wgmma --dtype bf16 --trans-b -m 1:16384 -n 4096 -k 4096
+  origami select --arch sm90@h200 --dtype bf16 --trans-b -m 1:8192 -n 4096 -k 4096 --space split_k=1 --same block_k
   origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,
 		Args:        session.NoArguments,
 		Annotations: map[string]string{config.PastesKey: "yes"},
@@ -70,7 +75,9 @@ func NewSelect(f *session.Factory) *cobra.Command {
 	}
 	o.register(cmd.Flags())
 	o.Query.M.Ranges()
-	cmd.Flags().Lookup("m").Usage = "rows of A and C, or a range, as in 1:16384"
+	cmd.Flags().Lookup("m").Usage = "rows of A and C, a range, as in 1:16384, or a list, as in 1,16,64 or 16:16:256"
+	cmd.Flags().StringSliceVar(&o.Same, "same", nil,
+		"give the kernels for all M one value of each `AXIS`, as in block_k,num_stages")
 	return cmd
 }
 
@@ -78,6 +85,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 func (o *SelectOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	o.Query.Contract.Register(flags)
+	o.Query.Search.RegisterInvariant(flags)
 	flags.IntVar(&o.Top, "top", 1, "list the best `N` configurations")
 	flags.BoolVar(&o.Regret, "regret", false,
 		"add the expected regret of the pick, and how many candidates are worth measuring")
@@ -130,8 +138,13 @@ func (o *SelectOptions) checkTop() error {
 
 // answer takes the road that the flags ask for. Select is the road of most questions.
 func (o *SelectOptions) answer(ctx context.Context) error {
-	if low, ok := o.Query.M.Low(); ok {
-		return o.runBands(ctx, low)
+	if r, several := o.Query.M.Several(); several {
+		r.Same = o.Same
+		return o.runBands(ctx, r)
+	}
+	if len(o.Same) > 0 {
+		return diag.Inputf("--same is about the kernels for several M").
+			Do("give a range or a list of M, as in -m 1:8192 or -m 1,16,64")
 	}
 	switch {
 	case o.Logic != "":

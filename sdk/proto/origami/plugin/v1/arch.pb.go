@@ -1820,7 +1820,10 @@ type Family struct {
 	Nests bool `protobuf:"varint,7,opt,name=nests,proto3" json:"nests,omitempty"`
 	// The formats in which a program takes its configurations: triton (triton.Config), inductor (a template of
 	// torch.compile), cuda (constants of C++). Since API 1.3.0.
-	Pastes        []string `protobuf:"bytes,8,rep,name=pastes,proto3" json:"pastes,omitempty"`
+	Pastes []string `protobuf:"bytes,8,rep,name=pastes,proto3" json:"pastes,omitempty"`
+	// Which of its configurations add up an element of C in an order that does not depend on M. Missing means that nothing
+	// is known of that. Since API 1.3.0.
+	Sums          *SumOrder `protobuf:"bytes,9,opt,name=sums,proto3" json:"sums,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1911,6 +1914,69 @@ func (x *Family) GetPastes() []string {
 	return nil
 }
 
+func (x *Family) GetSums() *SumOrder {
+	if x != nil {
+		return x.Sums
+	}
+	return nil
+}
+
+// SumOrder says which configurations of a family compute an element of C by the same operations in the same order
+// whatever M is.
+type SumOrder struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What such a configuration has on axes: one of these values.
+	Values []*AxisValues `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	// The axes whose values determine the order.
+	Same          []string `protobuf:"bytes,2,rep,name=same,proto3" json:"same,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SumOrder) Reset() {
+	*x = SumOrder{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SumOrder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SumOrder) ProtoMessage() {}
+
+func (x *SumOrder) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SumOrder.ProtoReflect.Descriptor instead.
+func (*SumOrder) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *SumOrder) GetValues() []*AxisValues {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *SumOrder) GetSame() []string {
+	if x != nil {
+		return x.Same
+	}
+	return nil
+}
+
 // Types are the type of A and B and the type of C.
 type Types struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1922,7 +1988,7 @@ type Types struct {
 
 func (x *Types) Reset() {
 	*x = Types{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1934,7 +2000,7 @@ func (x *Types) String() string {
 func (*Types) ProtoMessage() {}
 
 func (x *Types) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2013,7 @@ func (x *Types) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Types.ProtoReflect.Descriptor instead.
 func (*Types) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Types) GetOperands() ElementType {
@@ -1993,7 +2059,7 @@ type Uncertainty struct {
 
 func (x *Uncertainty) Reset() {
 	*x = Uncertainty{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2071,7 @@ func (x *Uncertainty) String() string {
 func (*Uncertainty) ProtoMessage() {}
 
 func (x *Uncertainty) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2084,7 @@ func (x *Uncertainty) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Uncertainty.ProtoReflect.Descriptor instead.
 func (*Uncertainty) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Uncertainty) GetKernel() string {
@@ -2116,7 +2182,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2194,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2207,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Checked) GetDataSet() string {
@@ -2233,7 +2299,7 @@ type Layout struct {
 
 func (x *Layout) Reset() {
 	*x = Layout{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2311,7 @@ func (x *Layout) String() string {
 func (*Layout) ProtoMessage() {}
 
 func (x *Layout) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2324,7 @@ func (x *Layout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Layout.ProtoReflect.Descriptor instead.
 func (*Layout) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Layout) GetTypes() *Types {
@@ -2293,7 +2359,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2371,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2384,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Range) GetLow() float64 {
@@ -2350,7 +2416,7 @@ type ErrorRange struct {
 
 func (x *ErrorRange) Reset() {
 	*x = ErrorRange{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2362,7 +2428,7 @@ func (x *ErrorRange) String() string {
 func (*ErrorRange) ProtoMessage() {}
 
 func (x *ErrorRange) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2375,7 +2441,7 @@ func (x *ErrorRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorRange.ProtoReflect.Descriptor instead.
 func (*ErrorRange) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ErrorRange) GetBound() Bound {
@@ -2416,7 +2482,7 @@ type PeakRate struct {
 
 func (x *PeakRate) Reset() {
 	*x = PeakRate{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2494,7 @@ func (x *PeakRate) String() string {
 func (*PeakRate) ProtoMessage() {}
 
 func (x *PeakRate) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2507,7 @@ func (x *PeakRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeakRate.ProtoReflect.Descriptor instead.
 func (*PeakRate) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PeakRate) GetElementType() ElementType {
@@ -2473,7 +2539,7 @@ type Atom struct {
 
 func (x *Atom) Reset() {
 	*x = Atom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2551,7 @@ func (x *Atom) String() string {
 func (*Atom) ProtoMessage() {}
 
 func (x *Atom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2564,7 @@ func (x *Atom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Atom.ProtoReflect.Descriptor instead.
 func (*Atom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Atom) GetElementType() ElementType {
@@ -2562,7 +2628,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2640,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2653,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Param) GetName() string {
@@ -2670,7 +2736,7 @@ type Constant struct {
 
 func (x *Constant) Reset() {
 	*x = Constant{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2682,7 +2748,7 @@ func (x *Constant) String() string {
 func (*Constant) ProtoMessage() {}
 
 func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2695,7 +2761,7 @@ func (x *Constant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constant.ProtoReflect.Descriptor instead.
 func (*Constant) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Constant) GetName() string {
@@ -2764,7 +2830,7 @@ type Term struct {
 
 func (x *Term) Reset() {
 	*x = Term{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2776,7 +2842,7 @@ func (x *Term) String() string {
 func (*Term) ProtoMessage() {}
 
 func (x *Term) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2789,7 +2855,7 @@ func (x *Term) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Term.ProtoReflect.Descriptor instead.
 func (*Term) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Term) GetName() string {
@@ -2852,7 +2918,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2864,7 +2930,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2877,7 +2943,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Order) GetWindow() float64 {
@@ -2904,7 +2970,7 @@ type OptionValue struct {
 
 func (x *OptionValue) Reset() {
 	*x = OptionValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2916,7 +2982,7 @@ func (x *OptionValue) String() string {
 func (*OptionValue) ProtoMessage() {}
 
 func (x *OptionValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2929,7 +2995,7 @@ func (x *OptionValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OptionValue.ProtoReflect.Descriptor instead.
 func (*OptionValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *OptionValue) GetKey() string {
@@ -2961,7 +3027,7 @@ type Level struct {
 
 func (x *Level) Reset() {
 	*x = Level{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2973,7 +3039,7 @@ func (x *Level) String() string {
 func (*Level) ProtoMessage() {}
 
 func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2986,7 +3052,7 @@ func (x *Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Level.ProtoReflect.Descriptor instead.
 func (*Level) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Level) GetName() string {
@@ -3047,7 +3113,7 @@ type Bandwidth struct {
 
 func (x *Bandwidth) Reset() {
 	*x = Bandwidth{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3059,7 +3125,7 @@ func (x *Bandwidth) String() string {
 func (*Bandwidth) ProtoMessage() {}
 
 func (x *Bandwidth) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3072,7 +3138,7 @@ func (x *Bandwidth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bandwidth.ProtoReflect.Descriptor instead.
 func (*Bandwidth) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Bandwidth) GetPeakBytesPerCycle() float64 {
@@ -3135,7 +3201,7 @@ type Space struct {
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3213,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3226,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Space) GetKernel() string {
@@ -3230,7 +3296,7 @@ type AxisValues struct {
 
 func (x *AxisValues) Reset() {
 	*x = AxisValues{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3308,7 @@ func (x *AxisValues) String() string {
 func (*AxisValues) ProtoMessage() {}
 
 func (x *AxisValues) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3255,7 +3321,7 @@ func (x *AxisValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AxisValues.ProtoReflect.Descriptor instead.
 func (*AxisValues) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AxisValues) GetName() string {
@@ -3283,7 +3349,7 @@ type CandidatesRequest struct {
 
 func (x *CandidatesRequest) Reset() {
 	*x = CandidatesRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3295,7 +3361,7 @@ func (x *CandidatesRequest) String() string {
 func (*CandidatesRequest) ProtoMessage() {}
 
 func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,7 +3374,7 @@ func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesRequest.ProtoReflect.Descriptor instead.
 func (*CandidatesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CandidatesRequest) GetHandle() []byte {
@@ -3348,7 +3414,7 @@ type CandidatesResponse struct {
 
 func (x *CandidatesResponse) Reset() {
 	*x = CandidatesResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3360,7 +3426,7 @@ func (x *CandidatesResponse) String() string {
 func (*CandidatesResponse) ProtoMessage() {}
 
 func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3373,7 +3439,7 @@ func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesResponse.ProtoReflect.Descriptor instead.
 func (*CandidatesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CandidatesResponse) GetConfigs() *Configs {
@@ -3429,7 +3495,7 @@ type EstimateRequest struct {
 
 func (x *EstimateRequest) Reset() {
 	*x = EstimateRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3441,7 +3507,7 @@ func (x *EstimateRequest) String() string {
 func (*EstimateRequest) ProtoMessage() {}
 
 func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3454,7 +3520,7 @@ func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateRequest.ProtoReflect.Descriptor instead.
 func (*EstimateRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EstimateRequest) GetHandle() []byte {
@@ -3494,7 +3560,7 @@ type EstimateResponse struct {
 
 func (x *EstimateResponse) Reset() {
 	*x = EstimateResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +3572,7 @@ func (x *EstimateResponse) String() string {
 func (*EstimateResponse) ProtoMessage() {}
 
 func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +3585,7 @@ func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateResponse.ProtoReflect.Descriptor instead.
 func (*EstimateResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *EstimateResponse) GetCycles() []float64 {
@@ -3568,7 +3634,7 @@ type TermsRequest struct {
 
 func (x *TermsRequest) Reset() {
 	*x = TermsRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3580,7 +3646,7 @@ func (x *TermsRequest) String() string {
 func (*TermsRequest) ProtoMessage() {}
 
 func (x *TermsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3593,7 +3659,7 @@ func (x *TermsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsRequest.ProtoReflect.Descriptor instead.
 func (*TermsRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TermsRequest) GetHandle() []byte {
@@ -3627,7 +3693,7 @@ type TermsResponse struct {
 
 func (x *TermsResponse) Reset() {
 	*x = TermsResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3639,7 +3705,7 @@ func (x *TermsResponse) String() string {
 func (*TermsResponse) ProtoMessage() {}
 
 func (x *TermsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3652,7 +3718,7 @@ func (x *TermsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsResponse.ProtoReflect.Descriptor instead.
 func (*TermsResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TermsResponse) GetValues() []float64 {
@@ -3674,7 +3740,7 @@ type MappingRequest struct {
 
 func (x *MappingRequest) Reset() {
 	*x = MappingRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3686,7 +3752,7 @@ func (x *MappingRequest) String() string {
 func (*MappingRequest) ProtoMessage() {}
 
 func (x *MappingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3699,7 +3765,7 @@ func (x *MappingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingRequest.ProtoReflect.Descriptor instead.
 func (*MappingRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MappingRequest) GetHandle() []byte {
@@ -3734,7 +3800,7 @@ type MappingResponse struct {
 
 func (x *MappingResponse) Reset() {
 	*x = MappingResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3746,7 +3812,7 @@ func (x *MappingResponse) String() string {
 func (*MappingResponse) ProtoMessage() {}
 
 func (x *MappingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3759,7 +3825,7 @@ func (x *MappingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingResponse.ProtoReflect.Descriptor instead.
 func (*MappingResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MappingResponse) GetGroupM() int64 {
@@ -3797,7 +3863,7 @@ type MemoryIterationRequest struct {
 
 func (x *MemoryIterationRequest) Reset() {
 	*x = MemoryIterationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3809,7 +3875,7 @@ func (x *MemoryIterationRequest) String() string {
 func (*MemoryIterationRequest) ProtoMessage() {}
 
 func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3822,7 +3888,7 @@ func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationRequest.ProtoReflect.Descriptor instead.
 func (*MemoryIterationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *MemoryIterationRequest) GetHandle() []byte {
@@ -3867,7 +3933,7 @@ type MemoryIterationResponse struct {
 
 func (x *MemoryIterationResponse) Reset() {
 	*x = MemoryIterationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3879,7 +3945,7 @@ func (x *MemoryIterationResponse) String() string {
 func (*MemoryIterationResponse) ProtoMessage() {}
 
 func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3892,7 +3958,7 @@ func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationResponse.ProtoReflect.Descriptor instead.
 func (*MemoryIterationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MemoryIterationResponse) GetLatencyCycles() float64 {
@@ -3938,7 +4004,7 @@ type RankRequest struct {
 
 func (x *RankRequest) Reset() {
 	*x = RankRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3950,7 +4016,7 @@ func (x *RankRequest) String() string {
 func (*RankRequest) ProtoMessage() {}
 
 func (x *RankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3963,7 +4029,7 @@ func (x *RankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRequest.ProtoReflect.Descriptor instead.
 func (*RankRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RankRequest) GetHandle() []byte {
@@ -4011,7 +4077,7 @@ type RankResponse struct {
 
 func (x *RankResponse) Reset() {
 	*x = RankResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4023,7 +4089,7 @@ func (x *RankResponse) String() string {
 func (*RankResponse) ProtoMessage() {}
 
 func (x *RankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4036,7 +4102,7 @@ func (x *RankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankResponse.ProtoReflect.Descriptor instead.
 func (*RankResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RankResponse) GetRankings() []*Ranking {
@@ -4069,7 +4135,7 @@ type Ranking struct {
 
 func (x *Ranking) Reset() {
 	*x = Ranking{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4081,7 +4147,7 @@ func (x *Ranking) String() string {
 func (*Ranking) ProtoMessage() {}
 
 func (x *Ranking) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4094,7 +4160,7 @@ func (x *Ranking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranking.ProtoReflect.Descriptor instead.
 func (*Ranking) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Ranking) GetIndex() []int64 {
@@ -4170,7 +4236,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4182,7 +4248,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4195,7 +4261,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -4230,7 +4296,7 @@ type EstimateWithRequest struct {
 
 func (x *EstimateWithRequest) Reset() {
 	*x = EstimateWithRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4242,7 +4308,7 @@ func (x *EstimateWithRequest) String() string {
 func (*EstimateWithRequest) ProtoMessage() {}
 
 func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4255,7 +4321,7 @@ func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithRequest.ProtoReflect.Descriptor instead.
 func (*EstimateWithRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *EstimateWithRequest) GetHandle() []byte {
@@ -4317,7 +4383,7 @@ type EstimateWithResponse struct {
 
 func (x *EstimateWithResponse) Reset() {
 	*x = EstimateWithResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4329,7 +4395,7 @@ func (x *EstimateWithResponse) String() string {
 func (*EstimateWithResponse) ProtoMessage() {}
 
 func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4342,7 +4408,7 @@ func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithResponse.ProtoReflect.Descriptor instead.
 func (*EstimateWithResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *EstimateWithResponse) GetSeconds() []float64 {
@@ -4361,7 +4427,7 @@ type CalibrationRequest struct {
 
 func (x *CalibrationRequest) Reset() {
 	*x = CalibrationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4373,7 +4439,7 @@ func (x *CalibrationRequest) String() string {
 func (*CalibrationRequest) ProtoMessage() {}
 
 func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4386,7 +4452,7 @@ func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationRequest.ProtoReflect.Descriptor instead.
 func (*CalibrationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CalibrationRequest) GetDevice() *Device {
@@ -4407,7 +4473,7 @@ type CalibrationResponse struct {
 
 func (x *CalibrationResponse) Reset() {
 	*x = CalibrationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4419,7 +4485,7 @@ func (x *CalibrationResponse) String() string {
 func (*CalibrationResponse) ProtoMessage() {}
 
 func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4432,7 +4498,7 @@ func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationResponse.ProtoReflect.Descriptor instead.
 func (*CalibrationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CalibrationResponse) GetProbes() []*Probe {
@@ -4475,7 +4541,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4487,7 +4553,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4500,7 +4566,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Probe) GetName() string {
@@ -4576,7 +4642,7 @@ type CalibrationNumbersRequest struct {
 
 func (x *CalibrationNumbersRequest) Reset() {
 	*x = CalibrationNumbersRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4588,7 +4654,7 @@ func (x *CalibrationNumbersRequest) String() string {
 func (*CalibrationNumbersRequest) ProtoMessage() {}
 
 func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4601,7 +4667,7 @@ func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumbersRequest.ProtoReflect.Descriptor instead.
 func (*CalibrationNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CalibrationNumbersRequest) GetDevice() *Device {
@@ -4639,7 +4705,7 @@ type ProbeValue struct {
 
 func (x *ProbeValue) Reset() {
 	*x = ProbeValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4651,7 +4717,7 @@ func (x *ProbeValue) String() string {
 func (*ProbeValue) ProtoMessage() {}
 
 func (x *ProbeValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4664,7 +4730,7 @@ func (x *ProbeValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeValue.ProtoReflect.Descriptor instead.
 func (*ProbeValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ProbeValue) GetProbe() string {
@@ -4734,7 +4800,7 @@ type CalibrationNumbersResponse struct {
 
 func (x *CalibrationNumbersResponse) Reset() {
 	*x = CalibrationNumbersResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4746,7 +4812,7 @@ func (x *CalibrationNumbersResponse) String() string {
 func (*CalibrationNumbersResponse) ProtoMessage() {}
 
 func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4759,7 +4825,7 @@ func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumbersResponse.ProtoReflect.Descriptor instead.
 func (*CalibrationNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CalibrationNumbersResponse) GetNumbers() []*CalibrationNumber {
@@ -4790,7 +4856,7 @@ type CalibrationNumber struct {
 
 func (x *CalibrationNumber) Reset() {
 	*x = CalibrationNumber{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4802,7 +4868,7 @@ func (x *CalibrationNumber) String() string {
 func (*CalibrationNumber) ProtoMessage() {}
 
 func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4815,7 +4881,7 @@ func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumber.ProtoReflect.Descriptor instead.
 func (*CalibrationNumber) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CalibrationNumber) GetNumber() *Param {
@@ -4856,7 +4922,7 @@ type DeviceAtom struct {
 
 func (x *DeviceAtom) Reset() {
 	*x = DeviceAtom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4868,7 +4934,7 @@ func (x *DeviceAtom) String() string {
 func (*DeviceAtom) ProtoMessage() {}
 
 func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4881,7 +4947,7 @@ func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceAtom.ProtoReflect.Descriptor instead.
 func (*DeviceAtom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DeviceAtom) GetType() string {
@@ -4948,7 +5014,7 @@ type LadderRequest struct {
 
 func (x *LadderRequest) Reset() {
 	*x = LadderRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4960,7 +5026,7 @@ func (x *LadderRequest) String() string {
 func (*LadderRequest) ProtoMessage() {}
 
 func (x *LadderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4973,7 +5039,7 @@ func (x *LadderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRequest.ProtoReflect.Descriptor instead.
 func (*LadderRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
 }
 
 type LadderResponse struct {
@@ -4994,7 +5060,7 @@ type LadderResponse struct {
 
 func (x *LadderResponse) Reset() {
 	*x = LadderResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5006,7 +5072,7 @@ func (x *LadderResponse) String() string {
 func (*LadderResponse) ProtoMessage() {}
 
 func (x *LadderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5019,7 +5085,7 @@ func (x *LadderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderResponse.ProtoReflect.Descriptor instead.
 func (*LadderResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *LadderResponse) GetFamily() string {
@@ -5084,7 +5150,7 @@ type LadderRung struct {
 
 func (x *LadderRung) Reset() {
 	*x = LadderRung{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5096,7 +5162,7 @@ func (x *LadderRung) String() string {
 func (*LadderRung) ProtoMessage() {}
 
 func (x *LadderRung) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5109,7 +5175,7 @@ func (x *LadderRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRung.ProtoReflect.Descriptor instead.
 func (*LadderRung) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LadderRung) GetName() string {
@@ -5153,7 +5219,7 @@ type LadderClaim struct {
 
 func (x *LadderClaim) Reset() {
 	*x = LadderClaim{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5165,7 +5231,7 @@ func (x *LadderClaim) String() string {
 func (*LadderClaim) ProtoMessage() {}
 
 func (x *LadderClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5178,7 +5244,7 @@ func (x *LadderClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderClaim.ProtoReflect.Descriptor instead.
 func (*LadderClaim) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LadderClaim) GetRung() string {
@@ -5243,7 +5309,7 @@ type LadderCost struct {
 
 func (x *LadderCost) Reset() {
 	*x = LadderCost{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5255,7 +5321,7 @@ func (x *LadderCost) String() string {
 func (*LadderCost) ProtoMessage() {}
 
 func (x *LadderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5268,7 +5334,7 @@ func (x *LadderCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderCost.ProtoReflect.Descriptor instead.
 func (*LadderCost) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{63}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LadderCost) GetName() string {
@@ -5312,7 +5378,7 @@ type LadderTime struct {
 
 func (x *LadderTime) Reset() {
 	*x = LadderTime{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[64]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5324,7 +5390,7 @@ func (x *LadderTime) String() string {
 func (*LadderTime) ProtoMessage() {}
 
 func (x *LadderTime) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[64]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5337,7 +5403,7 @@ func (x *LadderTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderTime.ProtoReflect.Descriptor instead.
 func (*LadderTime) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{64}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LadderTime) GetDevice() string {
@@ -5531,7 +5597,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06Fitted\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x126\n" +
 	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\x12\x16\n" +
-	"\x06kernel\x18\x03 \x01(\tR\x06kernel\"\xe9\x01\n" +
+	"\x06kernel\x18\x03 \x01(\tR\x06kernel\"\x9a\x02\n" +
 	"\x06Family\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12+\n" +
@@ -5540,7 +5606,11 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06groups\x18\x05 \x01(\bR\x06groups\x12\x16\n" +
 	"\x06opaque\x18\x06 \x01(\bR\x06opaque\x12\x14\n" +
 	"\x05nests\x18\a \x01(\bR\x05nests\x12\x16\n" +
-	"\x06pastes\x18\b \x03(\tR\x06pastes\"}\n" +
+	"\x06pastes\x18\b \x03(\tR\x06pastes\x12/\n" +
+	"\x04sums\x18\t \x01(\v2\x1b.origami.plugin.v1.SumOrderR\x04sums\"U\n" +
+	"\bSumOrder\x125\n" +
+	"\x06values\x18\x01 \x03(\v2\x1d.origami.plugin.v1.AxisValuesR\x06values\x12\x12\n" +
+	"\x04same\x18\x02 \x03(\tR\x04same\"}\n" +
 	"\x05Types\x12:\n" +
 	"\boperands\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\boperands\x128\n" +
 	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\xd4\x02\n" +
@@ -5888,7 +5958,7 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 }
 
 var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(Place)(0),                         // 0: origami.plugin.v1.Place
 	(Dim)(0),                           // 1: origami.plugin.v1.Dim
@@ -5915,194 +5985,197 @@ var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(*Ceiling)(nil),                    // 22: origami.plugin.v1.Ceiling
 	(*Fitted)(nil),                     // 23: origami.plugin.v1.Fitted
 	(*Family)(nil),                     // 24: origami.plugin.v1.Family
-	(*Types)(nil),                      // 25: origami.plugin.v1.Types
-	(*Uncertainty)(nil),                // 26: origami.plugin.v1.Uncertainty
-	(*Checked)(nil),                    // 27: origami.plugin.v1.Checked
-	(*Layout)(nil),                     // 28: origami.plugin.v1.Layout
-	(*Range)(nil),                      // 29: origami.plugin.v1.Range
-	(*ErrorRange)(nil),                 // 30: origami.plugin.v1.ErrorRange
-	(*PeakRate)(nil),                   // 31: origami.plugin.v1.PeakRate
-	(*Atom)(nil),                       // 32: origami.plugin.v1.Atom
-	(*Param)(nil),                      // 33: origami.plugin.v1.Param
-	(*Constant)(nil),                   // 34: origami.plugin.v1.Constant
-	(*Term)(nil),                       // 35: origami.plugin.v1.Term
-	(*Order)(nil),                      // 36: origami.plugin.v1.Order
-	(*OptionValue)(nil),                // 37: origami.plugin.v1.OptionValue
-	(*Level)(nil),                      // 38: origami.plugin.v1.Level
-	(*Bandwidth)(nil),                  // 39: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                      // 40: origami.plugin.v1.Space
-	(*AxisValues)(nil),                 // 41: origami.plugin.v1.AxisValues
-	(*CandidatesRequest)(nil),          // 42: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),         // 43: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),            // 44: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),           // 45: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),               // 46: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),              // 47: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),             // 48: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),            // 49: origami.plugin.v1.MappingResponse
-	(*MemoryIterationRequest)(nil),     // 50: origami.plugin.v1.MemoryIterationRequest
-	(*MemoryIterationResponse)(nil),    // 51: origami.plugin.v1.MemoryIterationResponse
-	(*RankRequest)(nil),                // 52: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),               // 53: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                    // 54: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),                // 55: origami.plugin.v1.ReasonCount
-	(*EstimateWithRequest)(nil),        // 56: origami.plugin.v1.EstimateWithRequest
-	(*EstimateWithResponse)(nil),       // 57: origami.plugin.v1.EstimateWithResponse
-	(*CalibrationRequest)(nil),         // 58: origami.plugin.v1.CalibrationRequest
-	(*CalibrationResponse)(nil),        // 59: origami.plugin.v1.CalibrationResponse
-	(*Probe)(nil),                      // 60: origami.plugin.v1.Probe
-	(*CalibrationNumbersRequest)(nil),  // 61: origami.plugin.v1.CalibrationNumbersRequest
-	(*ProbeValue)(nil),                 // 62: origami.plugin.v1.ProbeValue
-	(*CalibrationNumbersResponse)(nil), // 63: origami.plugin.v1.CalibrationNumbersResponse
-	(*CalibrationNumber)(nil),          // 64: origami.plugin.v1.CalibrationNumber
-	(*DeviceAtom)(nil),                 // 65: origami.plugin.v1.DeviceAtom
-	(*LadderRequest)(nil),              // 66: origami.plugin.v1.LadderRequest
-	(*LadderResponse)(nil),             // 67: origami.plugin.v1.LadderResponse
-	(*LadderRung)(nil),                 // 68: origami.plugin.v1.LadderRung
-	(*LadderClaim)(nil),                // 69: origami.plugin.v1.LadderClaim
-	(*LadderCost)(nil),                 // 70: origami.plugin.v1.LadderCost
-	(*LadderTime)(nil),                 // 71: origami.plugin.v1.LadderTime
-	nil,                                // 72: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                                // 73: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                                // 74: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                       // 75: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),           // 76: origami.plugin.v1.ExecutorManifest
-	(ElementType)(0),                   // 77: origami.plugin.v1.ElementType
-	(*Problem)(nil),                    // 78: origami.plugin.v1.Problem
-	(*Axis)(nil),                       // 79: origami.plugin.v1.Axis
-	(Major)(0),                         // 80: origami.plugin.v1.Major
-	(*Configs)(nil),                    // 81: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),                  // 82: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),                 // 83: origami.plugin.v1.Diagnostic
-	(*Device)(nil),                     // 84: origami.plugin.v1.Device
-	(*Program)(nil),                    // 85: origami.plugin.v1.Program
+	(*SumOrder)(nil),                   // 25: origami.plugin.v1.SumOrder
+	(*Types)(nil),                      // 26: origami.plugin.v1.Types
+	(*Uncertainty)(nil),                // 27: origami.plugin.v1.Uncertainty
+	(*Checked)(nil),                    // 28: origami.plugin.v1.Checked
+	(*Layout)(nil),                     // 29: origami.plugin.v1.Layout
+	(*Range)(nil),                      // 30: origami.plugin.v1.Range
+	(*ErrorRange)(nil),                 // 31: origami.plugin.v1.ErrorRange
+	(*PeakRate)(nil),                   // 32: origami.plugin.v1.PeakRate
+	(*Atom)(nil),                       // 33: origami.plugin.v1.Atom
+	(*Param)(nil),                      // 34: origami.plugin.v1.Param
+	(*Constant)(nil),                   // 35: origami.plugin.v1.Constant
+	(*Term)(nil),                       // 36: origami.plugin.v1.Term
+	(*Order)(nil),                      // 37: origami.plugin.v1.Order
+	(*OptionValue)(nil),                // 38: origami.plugin.v1.OptionValue
+	(*Level)(nil),                      // 39: origami.plugin.v1.Level
+	(*Bandwidth)(nil),                  // 40: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                      // 41: origami.plugin.v1.Space
+	(*AxisValues)(nil),                 // 42: origami.plugin.v1.AxisValues
+	(*CandidatesRequest)(nil),          // 43: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),         // 44: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),            // 45: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),           // 46: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),               // 47: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),              // 48: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),             // 49: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),            // 50: origami.plugin.v1.MappingResponse
+	(*MemoryIterationRequest)(nil),     // 51: origami.plugin.v1.MemoryIterationRequest
+	(*MemoryIterationResponse)(nil),    // 52: origami.plugin.v1.MemoryIterationResponse
+	(*RankRequest)(nil),                // 53: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),               // 54: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                    // 55: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),                // 56: origami.plugin.v1.ReasonCount
+	(*EstimateWithRequest)(nil),        // 57: origami.plugin.v1.EstimateWithRequest
+	(*EstimateWithResponse)(nil),       // 58: origami.plugin.v1.EstimateWithResponse
+	(*CalibrationRequest)(nil),         // 59: origami.plugin.v1.CalibrationRequest
+	(*CalibrationResponse)(nil),        // 60: origami.plugin.v1.CalibrationResponse
+	(*Probe)(nil),                      // 61: origami.plugin.v1.Probe
+	(*CalibrationNumbersRequest)(nil),  // 62: origami.plugin.v1.CalibrationNumbersRequest
+	(*ProbeValue)(nil),                 // 63: origami.plugin.v1.ProbeValue
+	(*CalibrationNumbersResponse)(nil), // 64: origami.plugin.v1.CalibrationNumbersResponse
+	(*CalibrationNumber)(nil),          // 65: origami.plugin.v1.CalibrationNumber
+	(*DeviceAtom)(nil),                 // 66: origami.plugin.v1.DeviceAtom
+	(*LadderRequest)(nil),              // 67: origami.plugin.v1.LadderRequest
+	(*LadderResponse)(nil),             // 68: origami.plugin.v1.LadderResponse
+	(*LadderRung)(nil),                 // 69: origami.plugin.v1.LadderRung
+	(*LadderClaim)(nil),                // 70: origami.plugin.v1.LadderClaim
+	(*LadderCost)(nil),                 // 71: origami.plugin.v1.LadderCost
+	(*LadderTime)(nil),                 // 72: origami.plugin.v1.LadderTime
+	nil,                                // 73: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                                // 74: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                                // 75: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                       // 76: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),           // 77: origami.plugin.v1.ExecutorManifest
+	(ElementType)(0),                   // 78: origami.plugin.v1.ElementType
+	(*Problem)(nil),                    // 79: origami.plugin.v1.Problem
+	(*Axis)(nil),                       // 80: origami.plugin.v1.Axis
+	(Major)(0),                         // 81: origami.plugin.v1.Major
+	(*Configs)(nil),                    // 82: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),                  // 83: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),                 // 84: origami.plugin.v1.Diagnostic
+	(*Device)(nil),                     // 85: origami.plugin.v1.Device
+	(*Program)(nil),                    // 86: origami.plugin.v1.Program
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	10,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	75,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	76,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
 	10,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	76,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	77,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
 	11,  // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
 	14,  // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
 	13,  // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
 	12,  // 7: origami.plugin.v1.ArchEntry.model_entries:type_name -> origami.plugin.v1.ModelEntry
-	72,  // 8: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	73,  // 9: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	73,  // 8: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	74,  // 9: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
 	16,  // 10: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
 	2,   // 11: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	74,  // 12: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	75,  // 12: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
 	21,  // 13: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	38,  // 14: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
+	39,  // 14: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
 	2,   // 15: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
 	2,   // 16: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	31,  // 17: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	32,  // 18: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	33,  // 19: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	34,  // 20: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	35,  // 21: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	36,  // 22: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	37,  // 23: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	26,  // 24: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
+	32,  // 17: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
+	33,  // 18: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
+	34,  // 19: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
+	35,  // 20: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
+	36,  // 21: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
+	37,  // 22: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
+	38,  // 23: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
+	27,  // 24: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
 	1,   // 25: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
 	24,  // 26: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
 	23,  // 27: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
 	22,  // 28: origami.plugin.v1.Description.ceilings:type_name -> origami.plugin.v1.Ceiling
 	0,   // 29: origami.plugin.v1.Ceiling.place:type_name -> origami.plugin.v1.Place
-	77,  // 30: origami.plugin.v1.Ceiling.element_type:type_name -> origami.plugin.v1.ElementType
-	78,  // 31: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
-	79,  // 32: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
-	25,  // 33: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
-	77,  // 34: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
-	77,  // 35: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
-	30,  // 36: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
-	27,  // 37: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
-	28,  // 38: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
-	29,  // 39: origami.plugin.v1.Checked.divisor:type_name -> origami.plugin.v1.Range
-	29,  // 40: origami.plugin.v1.Checked.split_k:type_name -> origami.plugin.v1.Range
-	29,  // 41: origami.plugin.v1.Checked.m:type_name -> origami.plugin.v1.Range
-	29,  // 42: origami.plugin.v1.Checked.n:type_name -> origami.plugin.v1.Range
-	29,  // 43: origami.plugin.v1.Checked.k:type_name -> origami.plugin.v1.Range
-	29,  // 44: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
-	29,  // 45: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
-	25,  // 46: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
-	80,  // 47: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
-	80,  // 48: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
-	6,   // 49: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
-	77,  // 50: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	77,  // 51: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	3,   // 52: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	4,   // 53: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	5,   // 54: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	39,  // 55: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	6,   // 56: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	41,  // 57: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
-	78,  // 58: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	40,  // 59: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	81,  // 60: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	81,  // 61: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	78,  // 62: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	82,  // 63: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	78,  // 64: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	82,  // 65: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	78,  // 66: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	81,  // 67: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	78,  // 68: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	81,  // 69: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	78,  // 70: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	40,  // 71: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	54,  // 72: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	81,  // 73: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	55,  // 74: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	83,  // 75: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	82,  // 76: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	78,  // 77: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
-	84,  // 78: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
-	60,  // 79: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
-	85,  // 80: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
-	84,  // 81: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
-	62,  // 82: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
-	64,  // 83: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
-	65,  // 84: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
-	33,  // 85: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
-	25,  // 86: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
-	68,  // 87: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
-	69,  // 88: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
-	70,  // 89: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
-	71,  // 90: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
-	81,  // 91: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
-	81,  // 92: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
-	17,  // 93: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	7,   // 94: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	15,  // 95: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	19,  // 96: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	42,  // 97: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	44,  // 98: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	46,  // 99: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	48,  // 100: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	50,  // 101: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	52,  // 102: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	56,  // 103: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
-	58,  // 104: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
-	61,  // 105: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
-	66,  // 106: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
-	8,   // 107: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	18,  // 108: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	20,  // 109: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	43,  // 110: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	45,  // 111: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	47,  // 112: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	49,  // 113: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	51,  // 114: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	53,  // 115: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	57,  // 116: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
-	59,  // 117: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
-	63,  // 118: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
-	67,  // 119: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
-	107, // [107:120] is the sub-list for method output_type
-	94,  // [94:107] is the sub-list for method input_type
-	94,  // [94:94] is the sub-list for extension type_name
-	94,  // [94:94] is the sub-list for extension extendee
-	0,   // [0:94] is the sub-list for field type_name
+	78,  // 30: origami.plugin.v1.Ceiling.element_type:type_name -> origami.plugin.v1.ElementType
+	79,  // 31: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
+	80,  // 32: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
+	26,  // 33: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
+	25,  // 34: origami.plugin.v1.Family.sums:type_name -> origami.plugin.v1.SumOrder
+	42,  // 35: origami.plugin.v1.SumOrder.values:type_name -> origami.plugin.v1.AxisValues
+	78,  // 36: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
+	78,  // 37: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
+	31,  // 38: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
+	28,  // 39: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
+	29,  // 40: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
+	30,  // 41: origami.plugin.v1.Checked.divisor:type_name -> origami.plugin.v1.Range
+	30,  // 42: origami.plugin.v1.Checked.split_k:type_name -> origami.plugin.v1.Range
+	30,  // 43: origami.plugin.v1.Checked.m:type_name -> origami.plugin.v1.Range
+	30,  // 44: origami.plugin.v1.Checked.n:type_name -> origami.plugin.v1.Range
+	30,  // 45: origami.plugin.v1.Checked.k:type_name -> origami.plugin.v1.Range
+	30,  // 46: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
+	30,  // 47: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
+	26,  // 48: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
+	81,  // 49: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
+	81,  // 50: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
+	6,   // 51: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
+	78,  // 52: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	78,  // 53: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	3,   // 54: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
+	4,   // 55: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
+	5,   // 56: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
+	40,  // 57: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	6,   // 58: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
+	42,  // 59: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
+	79,  // 60: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	41,  // 61: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	82,  // 62: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	82,  // 63: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	79,  // 64: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	83,  // 65: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	79,  // 66: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	83,  // 67: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	79,  // 68: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	82,  // 69: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	79,  // 70: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
+	82,  // 71: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
+	79,  // 72: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	41,  // 73: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	55,  // 74: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	82,  // 75: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	56,  // 76: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	84,  // 77: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	83,  // 78: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	79,  // 79: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
+	85,  // 80: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
+	61,  // 81: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
+	86,  // 82: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
+	85,  // 83: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
+	63,  // 84: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
+	65,  // 85: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
+	66,  // 86: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
+	34,  // 87: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
+	26,  // 88: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
+	69,  // 89: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
+	70,  // 90: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
+	71,  // 91: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
+	72,  // 92: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
+	82,  // 93: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
+	82,  // 94: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
+	17,  // 95: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	7,   // 96: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	15,  // 97: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	19,  // 98: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	43,  // 99: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	45,  // 100: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	47,  // 101: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	49,  // 102: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	51,  // 103: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	53,  // 104: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	57,  // 105: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
+	59,  // 106: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
+	62,  // 107: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
+	67,  // 108: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
+	8,   // 109: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	18,  // 110: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	20,  // 111: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	44,  // 112: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	46,  // 113: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	48,  // 114: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	50,  // 115: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	52,  // 116: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	54,  // 117: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	58,  // 118: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
+	60,  // 119: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
+	64,  // 120: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
+	68,  // 121: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
+	109, // [109:122] is the sub-list for method output_type
+	96,  // [96:109] is the sub-list for method input_type
+	96,  // [96:96] is the sub-list for extension type_name
+	96,  // [96:96] is the sub-list for extension extendee
+	0,   // [0:96] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -6120,7 +6193,7 @@ func file_origami_plugin_v1_arch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   68,
+			NumMessages:   69,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

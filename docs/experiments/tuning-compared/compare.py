@@ -173,6 +173,17 @@ def kernel_tuner(strategy):
     return search
 
 
+def persistent(search, times, seed):
+    """What a search measures. kernel_tuner's genetic algorithm ends with an error at a configuration without a neighbour
+    in the space, which a sparse space has: then it begins again with another seed."""
+    for again in range(20):
+        try:
+            return search(times, BUDGETS[-1], seed + 1000 * again)
+        except TypeError:
+            pass
+    return [max(times.values())]
+
+
 def rivals():
     out = {"random": at_random, "Optuna TPE": tpe}
     out.update({f"kernel_tuner {s}": kernel_tuner(s) for s in KERNEL_TUNER})
@@ -251,7 +262,7 @@ def main():
                     for seed in range(seeds):
                         key = f"{name} {row} {method} {seed}"
                         if key not in kept:
-                            kept[key] = search(times, BUDGETS[-1], seed)
+                            kept[key] = persistent(search, times, seed)
                         for budget in BUDGETS:
                             note(group, method, budget, [min(kept[key][:budget]) / best])
                 if args.keep:

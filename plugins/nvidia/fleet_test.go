@@ -68,6 +68,85 @@ func (c crew) Wait(ctx context.Context) (results []tune.Result, err error) {
 	return results, err
 }
 
+// replayedPlan are sizes of a data set with the candidates that have a time.
+func replayedPlan(t *testing.T, a arch.Architecture, d *dataset.Dataset, list []gemm.Problem) []tune.Size {
+	file := &tune.File{Types: []tune.Type{{Problem: list[0], Sets: []tune.Set{{Sizes: list}}}}}
+	plan, err := tune.NewPlan(t.Context(), a, d.Kernel, file, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range plan.Sizes {
+		size := &plan.Sizes[i]
+		var there []tune.Candidate
+		for _, c := range size.Candidates {
+			if m, ok := d.Candidate(size.Problem, c.Config); ok && m.Status == dataset.OK {
+				c.Config.GroupM = m.Config.GroupM
+				there = append(there, c)
+			}
+		}
+		size.Candidates = there
+	}
+	return plan.Sizes
+}
+
+// regretOf is the geometric mean of the time of a pick ÷ that of the fastest candidate, less 1.
+func regretOf(d *dataset.Dataset, x *tune.Tuner) float64 {
+	sum := 0.0
+	for s, p := range x.Picks {
+		size := &x.Sizes[s]
+		best := unit.Seconds(math.Inf(1))
+		for _, c := range size.Candidates {
+			m, _ := d.Candidate(size.Problem, c.Config)
+			best = min(best, m.Median)
+		}
+		m, _ := d.Candidate(size.Problem, size.Candidates[p.Candidate].Config)
+		sum += math.Log(float64(m.Median / best))
+	}
+	return math.Expm1(sum / float64(len(x.Picks)))
+}
+
+// Whatever the limit is, a budget is spent where it gains most: a smaller limit loses no more than chance, and a larger
+// budget nothing. The sizes of these sweeps were drawn at random, and nothing was fitted to them.
+func TestTuneBudget(t *testing.T) {
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
+	budgets, limits := []int{1, 2, 4, 8}, []float64{0.03, 0.01, 0.001, 0.00001}
+	regret := map[[2]int]float64{} // by the places of budget and limit, over all sweeps
+	for _, name := range []string{"random-fp16", "random2-fp16", "random-bt", "random-split", "random2-fp8"} {
+		d, err := dataset.Read(name, os.DirFS("data/sweeps/"+name+"/h200-test"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes := replayedPlan(t, a, d, d.Problems())
+		for i, budget := range budgets {
+			for j, limit := range limits {
+				x := &tune.Tuner{Sizes: sizes, Regret: limit, Batch: 8, Most: budget * len(sizes)}
+				x.Measure = func(_ context.Context, tasks []tune.Task) (times []unit.Seconds, err error) {
+					for _, task := range tasks {
+						m, _ := d.Candidate(sizes[task.Size].Problem, sizes[task.Size].Candidates[task.Candidate].Config)
+						times = append(times, m.Median)
+					}
+					return times, nil
+				}
+				if err := x.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				regret[[2]int{i, j}] += regretOf(d, x) / 5
+			}
+		}
+	}
+	for at, r := range regret {
+		if before, there := regret[[2]int{at[0], at[1] - 1}]; there && r > before+0.001 {
+			t.Errorf("%d measurements of each size: a regret of %.4f with a limit of %v, and %.4f with %v", budgets[at[0]], r,
+				limits[at[1]], before, limits[at[1]-1])
+		}
+		if before, there := regret[[2]int{at[0] - 1, at[1]}]; there && r > before {
+			t.Errorf("limit %v: a regret of %.4f with %d measurements of each size, and %.4f with %d", limits[at[1]], r,
+				budgets[at[0]], before, budgets[at[0]-1])
+		}
+		t.Logf("%d of each, limit %v: %.4f", budgets[at[0]], limits[at[1]], r)
+	}
+}
+
 // A third of a recorded sweep is tuned by 1, 2 and 4 GPUs in simulated time: 13 s of one GPU. Hardly any of them waits,
 // and the picks are about as good as those that one GPU finds: the regret of so few sizes varies by a fifth with the
 // order of the measurements, and the time of four GPUs by a tenth.
@@ -83,25 +162,13 @@ func TestTuneWithSeveral(t *testing.T) {
 			sizes = append(sizes, p)
 		}
 	}
-	file := &tune.File{Types: []tune.Type{{Problem: sizes[0], Sets: []tune.Set{{Sizes: sizes}}}}}
-	plan, err := tune.NewPlan(t.Context(), a, d.Kernel, file, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := replayedPlan(t, a, d, sizes)
 	var known []dataset.Measurement
 	var predicted []unit.Seconds
-	for i := range plan.Sizes {
-		size := &plan.Sizes[i]
-		var there []tune.Candidate
-		for _, c := range size.Candidates {
-			if m, ok := d.Candidate(size.Problem, c.Config); ok && m.Status == dataset.OK {
-				c.Config.GroupM = m.Config.GroupM
-				there = append(there, c)
-			}
-		}
-		size.Candidates = there
-		known = append(known, dataset.Measurement{Problem: size.Problem, Config: there[0].Config})
-		predicted = append(predicted, there[0].Predicted)
+	for i := range plan {
+		first := &plan[i].Candidates[0]
+		known = append(known, dataset.Measurement{Problem: plan[i].Problem, Config: first.Config})
+		predicted = append(predicted, first.Predicted)
 	}
 	var alone time.Duration
 	var regretAlone float64
@@ -116,7 +183,7 @@ func TestTuneWithSeveral(t *testing.T) {
 			if err := f.Begin(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			x := &tune.Tuner{Sizes: plan.Sizes, Regret: 0.01, Batch: 8 * gpus}
+			x := &tune.Tuner{Sizes: plan, Regret: 0.01, Batch: 8 * gpus}
 			x.Team = crew{f, x, map[measure.Job]tune.Task{}}
 			begun := time.Now()
 			if err := x.Run(t.Context()); err != nil {
@@ -124,16 +191,7 @@ func TestTuneWithSeveral(t *testing.T) {
 			}
 			took := time.Since(begun)
 			f.Close()
-			sum := 0.0
-			for s, p := range x.Picks {
-				best := unit.Seconds(math.Inf(1))
-				for _, c := range x.Sizes[s].Candidates {
-					m, _ := d.Candidate(x.Sizes[s].Problem, c.Config)
-					best = min(best, m.Median)
-				}
-				sum += math.Log(float64(p.Time / best))
-			}
-			regret := math.Expm1(sum / float64(len(x.Picks)))
+			regret := regretOf(d, x)
 			if gpus == 1 {
 				alone, regretAlone = took, regret
 			}

@@ -41,11 +41,14 @@ func (f *Factory) AskOne(ctx context.Context, flags *ProblemFlags, q ask.Questio
 	return &all[0], all[0].Err
 }
 
+// Rankings answers the problems of a question: ask.Contender has it for a model.
+type Rankings func(ctx context.Context, q ask.Question) ([]ask.Ranking, error)
+
 // AskEach answers problems in order and hands each answer to write. What that writes goes out while other problems wait
 // for their answers. An error in one problem does not stop the others: it is reported when it occurs. The error that
 // AskEach returns then only carries the exit code. The only problem of a command line fails with its own error.
 func (f *Factory) AskEach(
-	ctx context.Context, side *ask.Contender, list *Problems, q ask.Question, write func(*ask.Ranking) error,
+	ctx context.Context, rankings Rankings, list *Problems, q ask.Question, write func(*ask.Ranking) error,
 ) error {
 	done := make(chan struct{})
 	defer close(done)
@@ -56,7 +59,7 @@ func (f *Factory) AskEach(
 	}
 	for {
 		part, last := list.chunk(rows, most)
-		if err := f.askAll(ctx, side, list, part, q, write); err != nil {
+		if err := f.askAll(ctx, rankings, list, part, q, write); err != nil {
 			return err
 		}
 		if err := f.Streams.Flush(); err != nil {
@@ -113,14 +116,14 @@ func (p *Problems) chunk(rows <-chan problems.Row, most int) (part []problems.Pr
 
 // askAll answers a few problems.
 func (f *Factory) askAll(
-	ctx context.Context, side *ask.Contender, list *Problems, part []problems.Problem, q ask.Question,
+	ctx context.Context, rankings Rankings, list *Problems, part []problems.Problem, q ask.Question,
 	write func(*ask.Ranking) error,
 ) error {
 	if len(part) == 0 {
 		return nil
 	}
 	q.Problems = problems.Shapes(part)
-	answers, err := side.Rankings(ctx, q)
+	answers, err := rankings(ctx, q)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func TestInterruptIsNoRowsError(t *testing.T) {
 	problems.Failures.ctx = ctx
 	cancelling := &interruptedArch{Architecture: toy, cancel: cancel}
 	contender := &ask.Contender{Model: cancelling}
-	err = f.AskEach(ctx, contender, problems, ask.Question{}, func(*ask.Ranking) error { return nil })
+	err = f.AskEach(ctx, contender.Rankings, problems, ask.Question{}, func(*ask.Ranking) error { return nil })
 	if !errors.Is(err, context.Canceled) || strings.Contains(stderr.String(), "canceled") {
 		t.Errorf("got %v, %q", err, stderr.String())
 	}

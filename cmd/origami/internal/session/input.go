@@ -147,24 +147,18 @@ func ReadLogic(ctx context.Context, name string) (*tensile.Logic, error) {
 	return tensile.Read(name, text)
 }
 
-// WriteFile writes a file that a flag named.
-func WriteFile(name, flag string, text []byte) error {
-	if err := os.WriteFile(name, text, 0o666); err != nil {
-		return diag.Inputf("the file cannot be written: %v", diag.WithoutPath(err)).At("%s %s", flag, name).
-			Do("name another one")
-	}
-	return nil
-}
-
-// Replace writes a file that a flag names, whole or not at all.
+// Replace writes a file that a flag names, whole or not at all. A device or a pipe is written to.
 func Replace(file string, text []byte) error {
+	if irreplaceable(file) {
+		return unwritable(file, os.WriteFile(file, text, 0o644))
+	}
 	return unwritable(file, durable.Write(file, 0o644, text))
 }
 
 // Writable checks that Replace can write a file: before long work, so that its result is not lost. Without a name it
 // does nothing.
 func Writable(file string) error {
-	if file == "" {
+	if file == "" || irreplaceable(file) {
 		return nil
 	}
 	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
@@ -172,6 +166,12 @@ func Writable(file string) error {
 		err = errors.Join(f.Close(), os.Remove(f.Name()))
 	}
 	return unwritable(file, err)
+}
+
+// irreplaceable reports whether a name is that of a device or a pipe.
+func irreplaceable(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
 func unwritable(file string, err error) error {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 )
@@ -66,5 +68,53 @@ func TestOpenFile(t *testing.T) {
 	got, err := io.ReadAll(f)
 	if string(got) != "text" || err != nil || f.Close() != nil {
 		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// A full disk leaves the file that was there, and no part of the new one. The limit is on the size of files, and for a
+// whole process, so that one is this test again.
+func TestReplaceOnFullDisk(t *testing.T) {
+	file := os.Getenv("REPLACE_TEST_FILE")
+	if file == "" {
+		file = filepath.Join(t.TempDir(), "logic.json")
+		if err := Replace(file, []byte("the old one")); err != nil {
+			t.Fatal(err)
+		}
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(self, "-test.run", "^TestReplaceOnFullDisk$")
+		cmd.Env = append(os.Environ(), "REPLACE_TEST_FILE="+file)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		entries, err := os.ReadDir(filepath.Dir(file))
+		if text, failed := os.ReadFile(file); string(text) != "the old one" || len(entries) != 1 {
+			t.Errorf("the file holds %q beside %v, %v, %v", text, entries, err, failed)
+		}
+		return
+	}
+	limit := syscall.Rlimit{Cur: 100, Max: 100}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Skip(err)
+	}
+	err := Replace(file, []byte(strings.Repeat("new ", 100)))
+	if !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), "logic.json: it cannot be written: ") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A device is written to, and stays what it is.
+func TestReplaceDevice(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "device")
+	if err := os.Symlink(os.DevNull, file); err != nil {
+		t.Skip(err)
+	}
+	if err := errors.Join(Writable(file), Replace(file, []byte("text"))); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().IsRegular() {
+		t.Errorf("it is %v now, %v", info.Mode(), err)
 	}
 }

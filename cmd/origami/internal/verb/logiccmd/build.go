@@ -142,6 +142,9 @@ func (o *buildOptions) run(ctx context.Context) error {
 	case o.Most < 0 || !(o.Loss >= 0) || !(o.Importance >= 0):
 		return diag.Inputf("--most, --loss and --importance are not negative").Do("leave them out for their defaults")
 	}
+	if err := session.Writable(o.output); err != nil {
+		return err
+	}
 	times, a, data, err := o.table(ctx)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/logic"
 )
 
 // row is a configuration of a ranking. JSON has it as a value of ask; here are its columns elsewhere.
@@ -80,6 +81,8 @@ var (
 	configColumn = table.Text("config", func(r *row) string { return r.Config.String() })
 	rateColumn   = table.Text("rate", ranked(table.RateCell))
 	boundColumn  = table.Text("bound", bound)
+	// layerColumn is the part of a library logic that answered.
+	layerColumn = table.Col("-|layer|answered by", func(r *row) logic.Layer { return r.Logic.Layer })
 )
 
 func timeColumn(d *arch.Description) table.Column[row] {

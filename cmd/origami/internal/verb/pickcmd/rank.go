@@ -114,7 +114,7 @@ func Rank(ctx context.Context, o *RankOptions) error {
 	listOrder := o.Rejected || o.All && (w.format == table.CSV || w.format == table.TSV)
 	bar := table.NewListBar(o.Factory.Streams, "ranking", o.Query.Problems)
 	defer bar.Stop()
-	return o.Factory.AskEach(ctx, &side, problems, question, func(ranking *ask.Ranking) error {
+	return o.Factory.AskEach(ctx, side.Rankings, problems, question, func(ranking *ask.Ranking) error {
 		bar.SetShare(problems.Share())
 		if listOrder {
 			slices.SortFunc(ranking.Entries, func(a, b ask.Entry) int { return a.Position - b.Position })

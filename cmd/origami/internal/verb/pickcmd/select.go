@@ -59,6 +59,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
   origami select --arch sm90@h200 --problems shapes.csv --format csv
+  origami select --arch sm90@h200 --problems shapes.csv --logic h200.json
   origami select --arch sm90@h200 -m 5000 -n 5000 -k 5000 --advice
   origami select --arch sm90@h200 --contract bsxy,xyn->bsn --size b=8,s=512,n=4096,x=32,y=128
   origami select --arch sm90@h200 --kernel wgmma --dtype bf16 --trans-b -m 1:16384 -n 4096 -k 4096
@@ -93,7 +94,7 @@ func (o *SelectOptions) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Measure, "measure", "",
 		"measure the first `N` candidates and take the fastest; auto measures as many as are worth it")
 	flags.StringVar(&o.Logic, "logic", "",
-		"take the kernel that a library logic has for the problem: a `FILE` of origami, Tensile or hipBLASLt")
+		"take the kernels that a library logic has for the problems: a `FILE` of origami, Tensile or hipBLASLt")
 	flags.StringVar(&o.Executor, "executor", "",
 		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
 }
@@ -169,17 +170,17 @@ func Select(ctx context.Context, o *SelectOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.each(ctx, &side, list, ask.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Regret: o.Regret,
+	return o.each(ctx, side.Rankings, list, ask.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Regret: o.Regret,
 		Advice: o.Advice}, nil)
 }
 
 // each asks about each problem and writes the answers. choose, which may be nil, changes a ranking before write has it.
-func (o *SelectOptions) each(ctx context.Context, side *ask.Contender, list *session.Problems, q ask.Question,
+func (o *SelectOptions) each(ctx context.Context, rankings session.Rankings, list *session.Problems, q ask.Question,
 	choose func(one *ask.Ranking, write func(*ask.Ranking) error) error,
 ) error {
 	s, many, top := o.Factory.Streams, o.Query.Problems != "", max(1, o.Top)
 	w := newSelectWriter(s, o.Factory.Format(), many, list, top)
-	w.regret = q.Regret
+	w.regret, w.logic = q.Regret, o.Logic != ""
 	q.Ways = q.Advice || choose == nil && (w.format == table.JSON || w.format == table.Table && !many)
 	if q.Top = max(1, q.Top); !many {
 		q.Top, q.Terms = max(2, q.Top), true // for the runner-up, and the waves and DRAM traffic of the pick
@@ -194,7 +195,7 @@ func (o *SelectOptions) each(ctx context.Context, side *ask.Contender, list *ses
 		}
 		return w.write(one)
 	}
-	err := o.Factory.AskEach(ctx, side, list, q, func(one *ask.Ranking) error {
+	err := o.Factory.AskEach(ctx, rankings, list, q, func(one *ask.Ranking) error {
 		if choose != nil {
 			return choose(one, write)
 		}

@@ -2,8 +2,10 @@ package pickcmd
 
 import (
 	"context"
+	"slices"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
@@ -14,62 +16,121 @@ import (
 	"github.com/origami-gemm/origami/formats/tensile"
 )
 
-// runLogic answers with the kernel of a library logic, and with the model's pick beside it.
+// runLogic answers with the kernels of a library logic, and with the model's picks beside them.
 func (o *SelectOptions) runLogic(ctx context.Context) error {
-	if o.Query.Problems != "" || o.Measure != "" || o.Executor != "" {
-		return diag.Inputf("--logic answers for one problem, without measuring").
-			Do("leave --problems, --measure and --executor out")
+	if o.Measure != "" || o.Executor != "" {
+		return diag.Inputf("--logic answers without measuring").Do("leave --measure and --executor out")
 	}
 	l, err := session.ReadLogic(ctx, o.Logic)
 	if err != nil {
 		return err
 	}
-	p, err := o.Query.One(o.Factory.Settings.DType)
+	list, err := o.Query.Read(ctx, o.Factory)
 	if err != nil {
 		return err
 	}
-	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	defer list.Close()
+	side, err := o.Factory.Side(ctx, &o.Query.Search)
 	if err != nil {
 		return err
 	}
-	if err := o.checkLogic(l, a.Describe(), &p); err != nil {
+	if err := o.checkLogic(l, side.Describe()); err != nil {
 		return err
 	}
-	kernel, layer := l.Lookup(logic.SizeOf(&p))
-	pick := &ask.LogicPick{File: o.Logic, Layer: layer}
-	if kernel >= 0 {
-		pick.Kernel = l.Kernels[kernel].Name
-		if l.Kernels[kernel].Config.BlockM == 0 {
-			return o.writeForeign(l, kernel, pick, p)
-		}
-	}
-	if kernel < 0 && l.Parts == nil { // the library has these kernels, and no others
+	library := newLibrary(l, o.Logic, side.Model)
+	foreign := &foreignWriter{s: o.Factory.Streams, format: o.Factory.Format(), many: o.Query.Problems != "",
+		labels: list.Labels(), l: l}
+	err = o.each(ctx, library.rankings, list, ask.Question{Kernel: o.family(l), Regret: o.Regret},
+		func(one *ask.Ranking, write func(*ask.Ranking) error) error {
+			if len(one.Entries) == 0 || l.Parts != nil && foreign.rowwise() {
+				return foreign.write(one)
+			}
+			return write(one)
+		})
+	foreign.table()
+	return err
+}
+
+// library answers as a program does that has the kernels of a logic.
+type library struct {
+	*tensile.Logic
+	file string
+	// model has all candidates. own has only the kernels of the library, unless they are Tensile's.
+	model, own arch.Architecture
+}
+
+func newLibrary(l *tensile.Logic, file string, model arch.Architecture) *library {
+	b := &library{l, file, model, model}
+	if l.Parts == nil {
 		list := make([]gemm.Config, len(l.Kernels))
 		for i := range l.Kernels {
 			list[i] = l.Kernels[i].Config
 		}
-		a = arch.WithCandidates(a, list)
+		b.own = arch.WithCandidates(model, list)
 	}
-	answers, err := ask.Rankings(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: o.family(l), Top: 2,
-		Terms: true, Regret: o.Regret})
-	if err != nil {
-		return err
-	}
-	answer := &answers[0]
-	if answer.Err != nil {
-		return answer.Err
-	}
-	answer.Logic = pick
-	if kernel >= 0 {
-		e, err := entryOf(ctx, a, p, l.Kernels[kernel].Config)
-		if err != nil {
-			return diag.Within(o.Logic, err)
+	return b
+}
+
+// rankings are session.Rankings. The first entry has the logic's kernel, and the second the model's pick. Where the
+// logic leaves the answer to the model, it ranks the kernels of the library. A kernel of Tensile has no entry.
+func (b *library) rankings(ctx context.Context, q ask.Question) ([]ask.Ranking, error) {
+	answers := make([]ask.Ranking, len(q.Problems))
+	var named, left []int
+	configs := make([]gemm.Config, len(answers))
+	for i := range answers {
+		p := &q.Problems[i]
+		answers[i] = ask.Ranking{Arch: b.model.Describe(), Problem: *p}
+		if answers[i].Err = diag.Within("--logic "+b.file, b.Type.Answers(p)); answers[i].Err != nil {
+			continue
 		}
-		answer.Entries, answer.Regret = []ask.Entry{e, answer.Entries[0]}, nil
+		kernel, layer := b.Lookup(logic.SizeOf(p))
+		pick := &ask.LogicPick{File: b.file, Layer: layer}
+		answers[i].Logic = pick
+		if kernel < 0 {
+			left = append(left, i)
+			continue
+		}
+		pick.Kernel, configs[i] = b.Kernels[kernel].Name, b.Kernels[kernel].Config
+		if configs[i].BlockM > 0 {
+			named = append(named, i)
+		}
 	}
-	w := newSelectWriter(o.Factory.Streams, o.Factory.Format(), false, session.Single(p), 1)
-	w.regret = o.Regret && kernel < 0
-	return w.write(answer)
+	if err := some(ctx, b.own, q, answers, left); err != nil {
+		return nil, err
+	}
+	q.Regret = false // it is of the model's pick
+	if err := some(ctx, b.model, q, answers, named); err != nil {
+		return nil, err
+	}
+	for _, i := range named {
+		a := &answers[i]
+		if a.Err != nil {
+			continue
+		}
+		e, err := entryOf(ctx, b.model, a.Problem, configs[i])
+		if a.Err = diag.Within(b.file, err); err == nil {
+			e.Rank = 1
+			a.Entries = []ask.Entry{e, a.Entries[0]}
+		}
+	}
+	return answers, nil
+}
+
+// some asks a model about some of the problems.
+func some(ctx context.Context, a arch.Architecture, q ask.Question, answers []ask.Ranking, places []int) error {
+	if len(places) == 0 {
+		return nil
+	}
+	q.Problems = nil
+	for _, i := range places {
+		q.Problems = append(q.Problems, answers[i].Problem)
+	}
+	got, err := ask.Rankings(ctx, a, q)
+	for j := range got {
+		got[j].Logic = answers[places[j]].Logic
+		answers[places[j]] = got[j]
+	}
+	return err
 }
 
 // family is the kernel family to ask about: the logic's, unless its kernels are Tensile's.
@@ -80,8 +141,8 @@ func (o *SelectOptions) family(l *tensile.Logic) string {
 	return o.Factory.Settings.Kernel
 }
 
-// checkLogic refuses a logic that is for something else.
-func (o *SelectOptions) checkLogic(l *tensile.Logic, d *arch.Description, p *gemm.Problem) error {
+// checkLogic refuses a logic of another device or kernel family.
+func (o *SelectOptions) checkLogic(l *tensile.Logic, d *arch.Description) error {
 	place := "--logic " + o.Logic
 	switch named := o.Factory.Settings.Kernel; {
 	case l.Arch != d.Arch || l.Parts == nil && l.Device != d.Device:
@@ -95,7 +156,7 @@ func (o *SelectOptions) checkLogic(l *tensile.Logic, d *arch.Description, p *gem
 		return diag.Inputf("the logic has %s kernels, and --kernel is %s", l.Family, named).At("%s", place).
 			Do("leave --kernel out")
 	}
-	return diag.Within(place, l.Type.Answers(p))
+	return nil
 }
 
 // entryOf asks the model about the logic's kernel.
@@ -121,36 +182,111 @@ type foreignJSON struct {
 	Parameters map[string]any `json:"parameters"`
 }
 
-// writeForeign writes the answer with a kernel of Tensile: its name, and what the file says of its speed.
-func (o *SelectOptions) writeForeign(l *tensile.Logic, kernel int, pick *ask.LogicPick, p gemm.Problem) error {
-	speed := 0.0
-	if pick.Layer == logic.LayerExact {
-		speed = l.Speed(logic.SizeOf(&p))
+// foreignWriter writes answers of a logic with kernels that no model here knows: their names, and what the file says of
+// their speeds.
+type foreignWriter struct {
+	s      *iostreams.Streams
+	format table.Format
+	many   bool
+	labels []string
+	l      *tensile.Logic
+	stream func(*foreign) error // of CSV and TSV; nil before the first row
+	rows   []foreign            // of the table of many problems
+}
+
+// foreign is an answer as a row. Without a kernel of the logic, the model's pick is in its place.
+type foreign struct {
+	*ask.Ranking
+	speed float64 // 0 if the file does not say it
+}
+
+// rowwise reports whether the answers are rows, whose columns differ from those of kernels with a prediction.
+func (w *foreignWriter) rowwise() bool {
+	return w.format == table.CSV || w.format == table.TSV || w.format == table.Table && w.many
+}
+
+func (w *foreignWriter) write(a *ask.Ranking) error {
+	row := foreign{Ranking: a}
+	if a.Logic.Layer == logic.LayerExact {
+		row.speed = w.l.Speed(logic.SizeOf(&a.Problem))
 	}
-	s, k := o.Factory.Streams, &l.Kernels[kernel]
-	switch format := o.Factory.Format(); format {
-	case table.JSON:
-		return table.JSONLine(s, foreignJSON{Arch: l.Arch, MadeFor: l.Device, Problem: p.Record(),
-			Logic: *pick,
-			Speed: ask.Number(speed), Unit: l.Unit, Parameters: k.Parameters})
-	case table.Table:
+	switch {
+	case w.format == table.JSON:
+		return table.JSONLine(w.s, foreignJSON{Arch: w.l.Arch, MadeFor: w.l.Device, Problem: a.Problem.Record(),
+			Logic: *a.Logic, Speed: ask.Number(row.speed), Unit: w.l.Unit, Parameters: w.parameters(a)})
+	case w.format.Pasted():
+		return diag.Inputf("a kernel of Tensile cannot be written as code").At("--format %s", w.format).
+			Do("use json, csv, tsv or table")
+	case w.format == table.Table && w.many:
+		if w.rows = append(w.rows, row); len(w.rows) == mostRows {
+			w.table()
+			w.s.Printf("\n")
+		}
+	case w.format == table.Table:
+		w.card(&row)
 	default:
-		return diag.Inputf("a row of %s has no place for kernels of Tensile", format).At("--format %s", format).
-			Do("use json or table")
+		if w.stream == nil {
+			w.stream = w.columns().Stream(w.s, w.format)
+		}
+		return w.stream(&row)
 	}
-	table.Line(s, "problem", "%s", p)
-	table.LogicLine(s, pick)
-	if l.Device != "" {
-		table.Line(s, "", "made for %s with %s", l.Arch, l.Device)
+	return nil
+}
+
+// parameters are those of the kernel that answers.
+func (w *foreignWriter) parameters(a *ask.Ranking) map[string]any {
+	kernel, _ := w.l.Lookup(logic.SizeOf(&a.Problem))
+	return w.l.Kernels[kernel].Parameters
+}
+
+func (w *foreignWriter) columns() table.Columns[foreign] {
+	ofProblem := func(r *foreign) gemm.Problem { return r.Problem }
+	known := func(v float64) string {
+		if v == 0 {
+			return ""
+		}
+		return digits.SixDigits(v)
 	}
-	table.Line(s, "kernel", "%s", s.Bold(pick.Kernel))
-	if speed != 0 {
-		unit := l.Unit
+	return slices.Concat(table.Problem(ofProblem), table.Columns[foreign]{
+		table.Text("problem", func(r *foreign) string { return r.Problem.String() }),
+		table.Group(w.labels, func(r *foreign) []string { return r.Labels.Texts() }),
+		table.Const[foreign]("-|arch|-", w.l.Arch),
+		table.Col("-|layer|answered by", func(r *foreign) logic.Layer { return r.Logic.Layer }),
+		table.Col("-|kernel|kernel", func(r *foreign) string {
+			if len(r.Entries) > 0 {
+				return r.Entries[0].Config.String()
+			}
+			return r.Logic.Kernel
+		}),
+		table.Col("-|speed|speed", func(r *foreign) float64 { return r.speed }, known).CSV(
+			func(r *foreign) string { return known(r.speed) }),
+		table.Const[foreign]("-|unit|unit", w.l.Unit),
+	})
+}
+
+// table writes the rows of the table of many problems that are not written yet.
+func (w *foreignWriter) table() {
+	if len(w.rows) > 0 {
+		_ = w.columns().Write(w.s, table.Table, w.rows) // an error of the screen shows when it is flushed
+		w.rows = w.rows[:0]
+	}
+}
+
+// card writes the answer for one problem.
+func (w *foreignWriter) card(r *foreign) {
+	s := w.s
+	table.Line(s, "problem", "%s", r.Problem)
+	table.LogicLine(s, r.Logic)
+	if w.l.Device != "" {
+		table.Line(s, "", "made for %s with %s", w.l.Arch, w.l.Device)
+	}
+	table.Line(s, "kernel", "%s", s.Bold(r.Logic.Kernel))
+	if r.speed != 0 {
+		unit := w.l.Unit
 		if unit == "" {
 			unit = "(the file does not say the unit)"
 		}
-		table.Line(s, "speed", "%s %s", digits.SixDigits(speed), unit)
+		table.Line(s, "speed", "%s %s", digits.SixDigits(r.speed), unit)
 	}
 	table.Line(s, "predicted", "nothing: no model here knows the kernels of this file")
-	return nil
 }

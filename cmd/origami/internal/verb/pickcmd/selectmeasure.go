@@ -47,7 +47,7 @@ func (o *SelectOptions) runMeasured(ctx context.Context) error {
 	}
 	q := ask.Question{Kernel: families[0], Fallbacks: families[1:], Top: max(o.Top, m.count),
 		Regret: o.Regret || o.Measure == auto}
-	return o.each(ctx, &side, list, q, func(one *ask.Ranking, write func(*ask.Ranking) error) error {
+	return o.each(ctx, side.Rankings, list, q, func(one *ask.Ranking, write func(*ask.Ranking) error) error {
 		err := m.measure(ctx, one)
 		switch {
 		case err == nil:

@@ -20,6 +20,7 @@ type selectWriter struct {
 	many   bool
 	top    int  // how many configurations to list
 	regret bool // the expected regret was asked for
+	logic  bool // a library logic answers
 	labels []string
 	more   bool             // there are columns for what few problems have
 	stream func(*row) error // of CSV and TSV; nil before the first row
@@ -48,7 +49,8 @@ func (w *selectWriter) write(a *ask.Ranking) error {
 		w.card(a)
 		return nil
 	case w.stream == nil && (w.format == table.CSV || w.format == table.TSV):
-		w.stream = slices.Concat(keys(a), predicted(), judged(), table.Columns[row]{placeColumn.If(w.top > 1),
+		w.stream = slices.Concat(keys(a), predicted(), judged(), table.Columns[row]{
+			layerColumn.If(w.logic), placeColumn.If(w.top > 1),
 			labels(w.labels), table.More(w.more, problemOf)}).Stream(w.s, w.format)
 	}
 	for i := range a.Entries[:min(w.top, len(a.Entries))] {
@@ -157,6 +159,7 @@ func (w *selectWriter) table() {
 		rateColumn,
 		table.Text("of peak", func(r *row) string { return peakShare(r.Ranking, r.Entry) }),
 		boundColumn,
+		layerColumn.If(w.logic),
 		table.Text("evidence", func(r *row) string { return table.EvidenceCell(r.Ranking, r.Entry) }).If(some),
 	}.Write(w.s, table.Table, w.rows, "evidence", "of peak", "rate", "bound")
 	w.begun, w.rows = true, w.rows[:0]
@@ -208,7 +211,7 @@ func (w *selectWriter) card(a *ask.Ranking) {
 			advice = fmt.Sprintf("measure the first %d", r.WorthMeasuring)
 		}
 		line("unmeasured", "expected regret %s, %s", percent(r.Expected), advice)
-	case w.regret:
+	case w.regret && (a.Logic == nil || a.Logic.Kernel == ""):
 		line("unmeasured", "expected regret unknown: the model states no error")
 	}
 	if w.top > 1 {

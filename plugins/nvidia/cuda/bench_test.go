@@ -203,7 +203,7 @@ func peakRun(d *device, flops float64) (func() error, float64, error) {
 // runs with a cold L2.
 func BenchmarkRecordedBest(b *testing.B) {
 	x, _ := openGPU(b)
-	files, err := fs.Sub(data.FS, "h200-mma")
+	files, err := fs.Sub(data.Large, "h200-mma")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,10 +8,14 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// FS holds the data sets, a folder each, as core/dataset reads them.
-//
-//go:embed h200-triton h200-mma h200-sgemm
-var FS embed.FS
+// FS and Large hold the data sets, a folder each, as core/dataset reads them. Those of Large are not in programs that
+// have to be small.
+var (
+	//go:embed h200-triton h200-sgemm
+	FS embed.FS
+	//go:embed h200-mma
+	Large embed.FS
+)
 
 // Compiled holds what compilers report of the kernels of a family, a file per family: registers, spills and shared
 // memory by target. Nothing in it was timed.

@@ -63,7 +63,7 @@ func TestH200Triton(t *testing.T) {
 
 // The sweep of the mma family reads whole: every candidate of every size was built, right, and timed.
 func TestH200MMA(t *testing.T) {
-	files, err := fs.Sub(data.FS, "h200-mma")
+	files, err := fs.Sub(data.Large, "h200-mma")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/served"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/calibratecmd"
@@ -24,6 +25,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measurecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/picturecmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/recordscmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/core/diag"
@@ -36,7 +38,7 @@ type System struct {
 	Getenv  func(string) string
 	// Connect reaches the plugins under the given settings.
 	Connect func(ctx context.Context, s config.Settings, warn func(text string)) (session.Host, error)
-	Plugins catalogcmd.Actions
+	Plugins plugincmd.Actions
 	// Export generates kernels.
 	Export pickcmd.Generate
 	// KillPlugins kills the plugins of this process that still run. It is nil if there are none.
@@ -161,12 +163,12 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	ask := []*cobra.Command{
 		pickcmd.NewSelect(f), pickcmd.NewRank(f), pickcmd.NewExplain(f), comparecmd.New(f), picturecmd.NewMap(f),
-		picturecmd.NewRoofline(f), laddercmd.New(f), reportcmd.New(f), server.Command(f, Served()), measurecmd.NewBench(f),
+		picturecmd.NewRoofline(f), laddercmd.New(f), reportcmd.New(f), server.Command(f, served.Content()), measurecmd.NewBench(f),
 		measurecmd.NewTune(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),
 	}
 	look := []*cobra.Command{
 		catalogcmd.NewArch(f), catalogcmd.NewTrust(f), calibratecmd.NewCalibrate(f), calibratecmd.NewFit(f),
-		logiccmd.New(f), recordscmd.New(f), catalogcmd.NewPlugin(f, sys.Plugins), newConfig(f), newVersion(f, sys.Protocol),
+		logiccmd.New(f), recordscmd.New(f), plugincmd.New(f, sys.Plugins), newConfig(f), newVersion(f, sys.Protocol),
 	}
 	for _, c := range ask {
 		c.GroupID = groupAsk

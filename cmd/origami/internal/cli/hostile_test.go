@@ -21,7 +21,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/catalogcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
@@ -204,7 +204,7 @@ func runOn(streams *iostreams.Streams, args ...string) {
 		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
 			return hostileHost{session.InProcess{Providers: models.Providers{hostile{}}}}, nil
 		},
-		Plugins: catalogcmd.Actions{
+		Plugins: plugincmd.Actions{
 			Trust: func(_ context.Context, _ config.Settings, _ string, warn func(string)) (string, error) {
 				warn("it cannot be used" + evil)
 				return "x" + evilPath, nil

@@ -18,7 +18,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/catalogcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 			Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
 				return fakeHost{session.InProcess{Providers: fakearch.Providers()}}, nil
 			},
-			Plugins: catalogcmd.Actions{
+			Plugins: plugincmd.Actions{
 				Trust: func(_ context.Context, _ config.Settings, path string, _ func(string)) (string, error) {
 					return path, nil
 				},

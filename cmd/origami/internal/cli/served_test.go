@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/served"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 )
@@ -26,7 +27,7 @@ var unserved = map[string]string{
 // A command has an endpoint, or unserved says why it has none.
 func TestCommandsAreServed(t *testing.T) {
 	f := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)}
-	endpoints := cli.Served().Endpoints
+	endpoints := served.Content().Endpoints
 	for _, cmd := range cli.Root(f, cli.System{}).Commands() {
 		reason, without := unserved[cmd.Name()]
 		served := slices.ContainsFunc(endpoints, func(e server.Endpoint) bool { return e.Name == cmd.Name() })

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
+	"github.com/origami-gemm/origami/cmd/origami/internal/builtins/datasets"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -75,7 +75,7 @@ func Shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := builtins.Datasets()
+	shipped, err := datasets.All()
 	if err != nil {
 		return nil, err
 	}

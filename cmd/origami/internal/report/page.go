@@ -28,6 +28,8 @@ type Form struct {
 	Fields []Field
 	// Error says why the last question has no answer.
 	Error string
+	// Docs is the address of the documentation, empty for none.
+	Docs string
 }
 
 // Field is one field of a form.
@@ -35,8 +37,10 @@ type Field struct {
 	Name, Label, Value string
 	// Hint is an example, or what is taken if the field is empty.
 	Hint string
-	// Options are what can be chosen, empty for text.
+	// Options are what can be chosen, empty for text. An option that is empty shows Hint.
 	Options []string
+	// Suggestions are texts that can be chosen instead of typed.
+	Suggestions []string
 	// Number says that a whole number is wanted, Flag that the field is a box to tick.
 	Number, Flag bool
 }

@@ -14,35 +14,62 @@ import (
 // pageParams are the parameters of a page.
 var pageParams = slices.Concat(Settings, Shape)
 
-// page sends the page of `origami report` about the problem that its form asks for.
+// page sends the page of `origami report` about the problem that its form asks for. Without a question it answers the
+// one that the form opens with.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	values, err := asked(r, pageParams)
 	var p *report.Page
 	status := http.StatusOK
-	if err == nil && values["m"]+values["groups"] != "" {
+	switch {
+	case err != nil:
+		status = http.StatusBadRequest
+	case values["m"]+values["groups"] != "":
 		if p, err = s.built(r, values); err != nil {
 			status, err = statusOf(r.Context(), err), s.failure(r.Context(), err, pageParams)
 		}
-	} else if err != nil {
-		status = http.StatusBadRequest
+	case len(values) == 0:
+		p = s.opened(r)
 	}
 	if p == nil {
-		p = &report.Page{Title: "origami", Footer: session.Software(),
-			Lead: "Pick the kernel configuration for a matrix multiplication, and see why. Several architectures are " +
-				"put side by side; behind a colon they have options and numbers of their own, as in h200:clock=1.5GHz."}
+		p = &report.Page{Title: "origami", Lead: lead, Footer: session.Software()}
 	}
-	p.Form = s.form(values)
+	shown := *p
+	shown.Form = s.form(values)
 	if err != nil {
-		p.Form.Error = err.Error()
+		shown.Form.Error = err.Error()
 	}
 	var out buffer
-	if err := p.Served(&out); err != nil {
+	if err := shown.Served(&out); err != nil {
 		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(out.Bytes()) // the client is gone
+}
+
+const lead = "Pick the kernel configuration for a matrix multiplication, and see why. Several architectures are put side " +
+	"by side; behind a colon they have options and numbers of their own, as in h200:clock=1.5GHz."
+
+// opened answers the question that the form opens with, once: other sites may lead to it. It is nil if there is no
+// answer, as where the device of the question is unknown: nobody asked.
+func (s *Server) opened(r *http.Request) *report.Page {
+	if p := s.opening.Load(); p != nil {
+		return p
+	}
+	values := map[string]string{}
+	for _, f := range s.form(nil).Fields {
+		if f.Value != "" {
+			values[f.Name] = f.Value
+		}
+	}
+	p, err := s.built(r, values)
+	if err != nil {
+		return nil
+	}
+	p.Title, p.Lead = "origami", lead+" This is the answer for "+p.Title+"."
+	s.opening.Store(p)
+	return p
 }
 
 // built makes the page about a problem.
@@ -67,22 +94,34 @@ func (s *Server) form(values map[string]string) *report.Form {
 		}
 		return otherwise
 	}
+	var devices, families []string
+	for i := range s.archs {
+		for _, d := range s.archs[i].Devices {
+			devices = append(devices, d.ID)
+		}
+		families = append(families, s.archs[i].Kernels...)
+	}
+	slices.Sort(families)
+	families = append([]string{""}, slices.Compact(families)...)
 	first := "h200"
 	if len(s.factory.Settings.Arch) > 0 {
 		first = s.factory.Settings.Arch[0]
+	} else if !slices.Contains(devices, first) && len(devices) > 0 {
+		first = devices[0]
 	}
 	var types []string
 	for _, t := range gemm.DTypes() {
 		types = append(types, t.String())
 	}
-	return &report.Form{Fields: []report.Field{
-		{Name: "arch", Label: "Architectures", Value: value("arch", first), Hint: "h200,mi300x"},
+	return &report.Form{Docs: s.Docs, Fields: []report.Field{
+		{Name: "arch", Label: "Devices", Value: value("arch", first), Hint: "h200,mi300x", Suggestions: devices},
 		{Name: "m", Label: "M", Value: value("m", "4096"), Number: true},
 		{Name: "n", Label: "N", Value: value("n", "4096"), Number: true},
 		{Name: "k", Label: "K", Value: value("k", "4096"), Number: true},
 		{Name: "batch", Label: "Batch", Value: value("batch", ""), Hint: "1", Number: true},
 		{Name: "dtype", Label: "Type", Value: value("dtype", s.factory.Settings.DType), Options: types},
-		{Name: "kernel", Label: "Kernel family", Value: value("kernel", ""), Hint: "the first"},
+		{Name: "kernel", Label: "Kernel family", Value: value("kernel", s.factory.Settings.Kernel),
+			Hint: "the device's first", Options: families},
 		{Name: "trans_a", Label: "A transposed", Value: values["trans_a"], Flag: true},
 		{Name: "trans_b", Label: "B transposed", Value: values["trans_b"], Flag: true},
 	}}

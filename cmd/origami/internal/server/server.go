@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -25,6 +26,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -36,6 +38,8 @@ type Options struct {
 	TimeLimit time.Duration
 	// Local says that only this machine is to ask: names of other hosts are refused, so that no web site can.
 	Local bool
+	// Docs is the address of the documentation, to which pages link, empty for none.
+	Docs string
 }
 
 // The limits that nobody has to choose.
@@ -57,17 +61,24 @@ type Server struct {
 	// working has a place for each question that is being answered. Its client reads later.
 	working chan struct{}
 	unread  outbox
+	// archs are what the form can choose from, and opening the answer to the question that it opens with, once made.
+	archs   []arch.ArchEntry
+	opening atomic.Pointer[report.Page]
 	metrics *metrics.Set
 }
 
 // New connects to the plugins and returns a server.
 func New(ctx context.Context, f *session.Factory, c Content, o Options) (*Server, error) {
-	if _, err := f.Manifests(ctx); err != nil { // so that requests share the plugins
+	manifests, err := f.Manifests(ctx) // so that requests share the plugins
+	if err != nil {
 		return nil, err
 	}
 	s := &Server{Options: o, Content: c, factory: f, mux: http.NewServeMux(), metrics: metrics.NewSet(),
 		limiter: rate.NewLimiter(rate.Limit(o.Rate), max(1, int(2*o.Rate))),
 		working: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	for _, m := range manifests {
+		s.archs = append(s.archs, m.Archs...)
+	}
 	s.metrics.NewGauge("origami_questions_in_progress", func() float64 { return float64(len(s.working)) })
 	for _, e := range s.Endpoints {
 		s.handle("GET /api/v1/"+e.Name, s.limited(func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, e) }))

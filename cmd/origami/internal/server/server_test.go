@@ -356,7 +356,7 @@ func TestPage(t *testing.T) {
 	}
 	w = get(s, "/?arch=toy1,toy2&dtype=fp16&"+shape256)
 	for _, want := range []string{"<h1>Acme Small beside ", `value="256"`, "The pick and the other candidates",
-		`<script src="/assets/page.js">`, "/api/v1/select?arch=toy1%40small:CHANGES"} {
+		`<script src="assets/page.js">`, "api/v1/select?arch=toy1%40small:CHANGES"} {
 		if !strings.Contains(strings.ReplaceAll(w.Body.String(), `\u0026`, "&"), want) {
 			t.Errorf("no %s", want)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/host/info"
 )
 
 // Factory makes what a verb needs: streams, settings, plugins, architectures and executors. It makes each on demand, so
@@ -107,7 +107,7 @@ func (f *Factory) Manifests(ctx context.Context) ([]arch.Manifest, error) {
 }
 
 // Plugins asks every plugin and lists them.
-func (f *Factory) Plugins(ctx context.Context) ([]host.PluginInfo, error) {
+func (f *Factory) Plugins(ctx context.Context) ([]info.Plugin, error) {
 	if err := f.connect(ctx); err != nil {
 		return nil, err
 	}

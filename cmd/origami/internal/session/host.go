@@ -7,7 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/host/info"
 )
 
 // Host reaches plugins. *host.Host is one over processes, InProcess one over providers in this process. Both give
@@ -16,15 +16,15 @@ type Host interface {
 	// A host asks no more plugins than it needs to find an architecture.
 	models.Source
 	// Plugins asks every plugin and lists them, the skipped and the failed ones included.
-	Plugins(ctx context.Context) ([]host.PluginInfo, error)
+	Plugins(ctx context.Context) ([]info.Plugin, error)
 	// Known lists the plugins that were looked for so far. It asks none.
-	Known() []host.PluginInfo
+	Known() []info.Plugin
 	// LockError returns why the lock file is refused, if a plugin was looked for in it.
 	LockError() error
 	// Manifests asks every plugin and returns what the working ones provide, in order of precedence.
 	Manifests(ctx context.Context) ([]arch.Manifest, error)
 	// Optional returns the optional interfaces of the plugin of that name. Its manifest says what it has.
-	Optional(ctx context.Context, plugin string) (host.Optional, error)
+	Optional(ctx context.Context, plugin string) (info.Optional, error)
 	// Executor returns the executor of the plugin of that name, or of the first that runs kernels. Without one the
 	// error is of kind diag.Device.
 	Executor(ctx context.Context, name string) (exec.Executor, error)
@@ -38,17 +38,17 @@ type Host interface {
 type InProcess struct{ models.Providers }
 
 // Plugins implements Host.
-func (h InProcess) Plugins(context.Context) ([]host.PluginInfo, error) { return h.Known(), nil }
+func (h InProcess) Plugins(context.Context) ([]info.Plugin, error) { return h.Known(), nil }
 
 // LockError implements Host.
 func (h InProcess) LockError() error { return nil }
 
 // Known implements Host.
-func (h InProcess) Known() []host.PluginInfo {
-	infos := make([]host.PluginInfo, len(h.Providers))
+func (h InProcess) Known() []info.Plugin {
+	infos := make([]info.Plugin, len(h.Providers))
 	for i, p := range h.Providers {
 		m := p.Manifest()
-		infos[i] = host.PluginInfo{Name: m.Name, Builtin: true, Version: m.Version, State: host.OK}
+		infos[i] = info.Plugin{Name: m.Name, Builtin: true, Version: m.Version, State: info.OK}
 		for _, a := range m.Archs {
 			infos[i].Archs = append(infos[i].Archs, a.ID)
 		}
@@ -57,8 +57,8 @@ func (h InProcess) Known() []host.PluginInfo {
 }
 
 // Optional implements Host.
-func (h InProcess) Optional(_ context.Context, plugin string) (host.Optional, error) {
-	o, ok := h.Named(plugin).(host.Optional)
+func (h InProcess) Optional(_ context.Context, plugin string) (info.Optional, error) {
+	o, ok := h.Named(plugin).(info.Optional)
 	if !ok {
 		return nil, diag.Inputf("the plugin %s has no optional interfaces", plugin)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/timing"
-	"github.com/origami-gemm/origami/sdk/host"
+	"github.com/origami-gemm/origami/sdk/host/info"
 )
 
 // Targets finds the devices that names of architectures and the device mean, with a request for each from the settings.
@@ -171,10 +171,10 @@ func (f *Factory) find(ctx context.Context, t *models.Target) (models.Found, err
 }
 
 // failedPlugins names the plugins that cannot be used. One of them might have the name that was not found.
-func failedPlugins(plugins []host.PluginInfo) []string {
+func failedPlugins(plugins []info.Plugin) []string {
 	var names []string
 	for _, p := range plugins {
-		if p.State == host.Skipped || p.State == host.Error {
+		if p.State == info.Skipped || p.State == info.Error {
 			names = append(names, "plugin "+p.Name)
 		}
 	}
@@ -290,7 +290,7 @@ func (f *Factory) overrides(ctx context.Context, found []models.Found) (out hw.O
 }
 
 // checkNamedPlugins fails if a plugin that the user named does not work: another plugin might answer in its place.
-func checkNamedPlugins(plugins []host.PluginInfo) error {
+func checkNamedPlugins(plugins []info.Plugin) error {
 	for _, p := range plugins {
 		if err := p.Err(); p.Named && err != nil {
 			return err.At("plugin %s", p.Path)

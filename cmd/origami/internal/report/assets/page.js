@@ -112,6 +112,7 @@
       const changes = spec.sliders.filter((s, k) => at[k] !== s.at)
         .map((s) => `${s.name}=${value(s, at[spec.sliders.indexOf(s)])}${s.unit}`).join(",");
       try {
+        await window.origami; // what answers, where it has to start first
         const reply = await fetch(spec.ask.replace("CHANGES", encodeURIComponent(changes)));
         const answer = await reply.json();
         if (mine !== asked) return; // a later question is on its way

@@ -1,6 +1,5 @@
-// Package catalogcmd is `origami arch` and `origami plugin`. arch lists the architectures and devices
-// and shows every number of one of them. plugin lists, writes, checks and trusts plugins, and has the hidden command
-// with which this binary serves its built-in plugins.
+// Package catalogcmd is `origami arch` and `origami trust`: the architectures and devices that the plugins provide, every
+// number of one of them, and what predictions were held against.
 package catalogcmd
 
 import (

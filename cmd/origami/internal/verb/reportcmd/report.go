@@ -65,7 +65,7 @@ func (o *Options) Register(flags *pflag.FlagSet) {
 func Page() func(*session.Factory, *pflag.FlagSet) func(context.Context) (*report.Page, error) {
 	memory := &Memory{}
 	return func(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (*report.Page, error) {
-		o := &Options{Factory: f, Ask: "/api/v1/select", Memory: memory}
+		o := &Options{Factory: f, Ask: "api/v1/select", Memory: memory}
 		o.Register(flags)
 		return func(ctx context.Context) (*report.Page, error) {
 			p, _, err := Build(ctx, o, func(int, int) {}) // the page says what failed

@@ -1,4 +1,6 @@
-package catalogcmd
+// Package plugincmd is `origami plugin`: it lists, writes, checks and trusts plugins, and has the hidden command with
+// which this binary serves its built-in plugins.
+package plugincmd
 
 import (
 	"context"
@@ -24,8 +26,8 @@ type Actions struct {
 	Connect func(s config.Settings, path string, warn func(string)) *host.Host
 }
 
-// NewPlugin returns the command with its subcommands.
-func NewPlugin(f *session.Factory, actions Actions) *cobra.Command {
+// New returns the command with its subcommands.
+func New(f *session.Factory, actions Actions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "List, write, check and trust plugins",

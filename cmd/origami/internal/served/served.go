@@ -1,4 +1,5 @@
-package cli
+// Package served lists what origami answers over HTTP.
+package served
 
 import (
 	"slices"
@@ -12,8 +13,8 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 )
 
-// Served is what `origami serve` answers.
-func Served() server.Content {
+// Content is what `origami serve` answers.
+func Content() server.Content {
 	with := func(more ...string) []string { return slices.Concat(server.Settings, server.Shape, more) }
 	grid := slices.Concat(server.Settings, []string{"m", "n", "k", "trans_a", "trans_b", "out_dtype"})
 	return server.Content{Page: reportcmd.Page(), Endpoints: []server.Endpoint{

@@ -1,0 +1,62 @@
+// A service worker that answers what `origami serve` answers, with the same program as a WebAssembly module: links, forms
+// and requests of the pages need no other script, and work without a network.
+"use strict";
+importScripts("wasm_exec.js");
+
+const cache = "origami-VERSION"; // `make site` puts in what the files hash to
+const module = "origami.wasm.gz", kept = ["./", "open.js", "assets/page.css", "assets/page.js", module];
+
+self.addEventListener("install", (event) => event.waitUntil((async () => {
+  await (await caches.open(cache)).addAll(kept.map((file) => new Request(file, { cache: "reload" })));
+  await self.skipWaiting();
+})()));
+
+self.addEventListener("activate", (event) => event.waitUntil((async () => {
+  const others = (await caches.keys()).filter((name) => name.startsWith("origami-") && name !== cache);
+  await Promise.all(others.map((name) => caches.delete(name)));
+  await self.clients.claim();
+})()));
+
+// A page says that it is open: the program starts before the first question.
+self.addEventListener("message", (event) => event.waitUntil(Promise.all([self.clients.claim(), program()])));
+
+self.addEventListener("fetch", (event) => {
+  const at = new URL(event.request.url), scope = new URL(self.registration.scope);
+  if (event.request.method !== "GET" || at.origin !== scope.origin || !at.pathname.startsWith(scope.pathname)) return;
+  const path = at.pathname.slice(scope.pathname.length);
+  if (path === "" ? at.search.length > 1 : path.startsWith("api/") || path === "openapi.json") {
+    event.respondWith(answer("/" + path + at.search));
+  } else if (kept.includes(path || "./")) {
+    event.respondWith(caches.match(path || "./", { cacheName: cache }).then((found) => found || fetch(event.request)));
+  }
+});
+
+let running; // the function that answers, from the first question on
+
+// program starts the module, and starts it again after it has ended.
+function program() {
+  running ??= new Promise((resolve, reject) => {
+    self.origamiReady = resolve;
+    start().then(() => reject(new Error("the program has ended")), reject).finally(() => { running = undefined; });
+  });
+  return running;
+}
+
+async function start() {
+  const packed = (await caches.match(module, { cacheName: cache })) || (await fetch(module));
+  const headers = { "Content-Type": "application/wasm" };
+  const unpacked = new Response(packed.body.pipeThrough(new DecompressionStream("gzip")), { headers });
+  const go = new Go();
+  const { instance } = await WebAssembly.instantiateStreaming(unpacked, go.importObject);
+  await go.run(instance); // until it ends
+}
+
+async function answer(path) {
+  try {
+    const ask = await program();
+    const { body, status, headers } = await new Promise((done) => ask(path, done));
+    return new Response(body, { status, headers });
+  } catch (error) {
+    return new Response(`origami does not answer: ${error.message}\n`, { status: 500 });
+  }
+}

@@ -28,7 +28,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/serve"
 )
 
-var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
+var update = flag.Bool("update", false, "rewrite the expected output in testdata/script, and what pages show")
 
 // TestMain makes this binary origami if it is called by that name. It starts its plugins under that name too. Under
 // other names it is origami on a machine with GPUs, or a plugin.
@@ -112,26 +112,6 @@ func binary(t testing.TB) string {
 		}
 	}
 	return origami
-}
-
-// The command prints what the README shows.
-func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := strings.Split(string(readme), "```console\n$ origami ")[1:]
-	if len(blocks) == 0 {
-		t.Fatal("the README shows no command")
-	}
-	for _, block := range blocks {
-		args, rest, _ := strings.Cut(block, "\n")
-		want, _, _ := strings.Cut(rest, "```")
-		out, err := osexec.Command(binary(t), append(strings.Fields(args), "--format", "table")...).Output()
-		if err != nil || string(out) != want {
-			t.Errorf("origami %s prints (%v)\n%s\nand not\n%s", args, err, out, want)
-		}
-	}
 }
 
 // BenchmarkColdStart is a whole command from the start of its process to its exit: with a plugin process, with two in

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// console is a block of commands with what they print on a terminal.
+var console = regexp.MustCompile("(?s)```console\n(.*?)```")
+
+// The README and the pages for readers show what the commands print. A command `cat FILE` shows a file that the next
+// ones read. With -update, the pages get what is printed now.
+func TestPages(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/for/*.md")
+	if err != nil || len(pages) < 4 {
+		t.Fatal(pages, err)
+	}
+	path := filepath.Dir(binary(t)) + string(filepath.ListSeparator) + os.Getenv("PATH")
+	for _, page := range append(pages, "../../README.md") {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder, shown := t.TempDir(), 0
+			now := console.ReplaceAllStringFunc(string(text), func(block string) string {
+				var out strings.Builder
+				out.WriteString("```console\n")
+				for _, part := range strings.Split("\n"+strings.TrimSuffix(strings.TrimPrefix(block, "```console\n"), "```"),
+					"\n$ ")[1:] {
+					line, want, _ := strings.Cut(part, "\n")
+					shown++
+					out.WriteString("$ " + line + "\n" + printed(t, folder, path, line, want))
+				}
+				return out.String() + "```"
+			})
+			if shown == 0 {
+				t.Fatal("it shows no command")
+			}
+			if now != string(text) {
+				if *update {
+					err = os.WriteFile(page, []byte(now), 0o644)
+				} else {
+					t.Errorf("%s shows something else than is printed (go test -run Pages -update writes it):\n%s", page, now)
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// printed is what a command line prints on a terminal, with a line feed at its end.
+func printed(t *testing.T, folder, path, line, shown string) string {
+	t.Helper()
+	if name, ok := strings.CutPrefix(line, "cat "); ok {
+		text := strings.TrimSuffix(shown, "\n") + "\n"
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	cmd := osexec.Command("sh", "-c", line)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "PATH="+path, "ORIGAMI_FORMAT=table", "ORIGAMI_IN_PROCESS=true")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v\n%s", line, err, out)
+	}
+	return string(out)
+}

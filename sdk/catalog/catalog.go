@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
@@ -23,7 +24,8 @@ import (
 type Definition struct {
 	// Name and Version identify the plugin.
 	Name, Version string
-	// Files holds the device files, *.yaml at its root. Files of other vendors than Vendor are ignored.
+	// Files holds the device files, *.yaml at its root. With a Vendor, files of other vendors are ignored: plugins of
+	// several vendors may share a folder.
 	Files  fs.FS
 	Vendor string
 	// Models are the models of every architecture, best first.
@@ -89,14 +91,25 @@ func New(def Definition) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	var others []string
 	for _, file := range files {
 		header, err := readHeader(def.Files, file)
 		if err != nil {
 			return nil, err
 		}
-		if header.Vendor == def.Vendor {
+		if def.Vendor == "" || header.Vendor == def.Vendor {
 			c.devices = append(c.devices, header)
+		} else {
+			others = append(others, fmt.Sprintf("%s of %s", file, header.Vendor))
 		}
+	}
+	switch {
+	case len(c.devices) > 0:
+	case len(others) > 0:
+		return nil, fmt.Errorf("plugin %s has no device file of the vendor %s, but %s; write the same vendor in both, or leave"+
+			" it out in the plugin", def.Name, def.Vendor, strings.Join(others, ", "))
+	default:
+		return nil, fmt.Errorf("plugin %s has no device file; embed *.yaml", def.Name)
 	}
 	sort.SliceStable(c.devices, func(i, j int) bool {
 		a, b := &c.devices[i], &c.devices[j]

@@ -289,10 +289,24 @@ func TestAmbiguousDevices(t *testing.T) {
 		"name same is taken": {"a.yaml": file("arch: x1\ndevice: same\ndefault: true", "Ours"),
 			"b.yaml": file("arch: x2\ndevice: b\ndefault: true\naliases: [same]", "Ours")},
 		"device is missing": {"a.yaml": file("arch: x1", "Ours")},
+		"plugin test has no device file of the vendor Ours, but a.yaml of Zed; write the same vendor in both": {
+			"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Zed")},
+		"plugin test has no device file; embed *.yaml": {},
 	} {
 		if _, err := catalog.New(definition(files, &opened)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// A plugin that names no vendor takes the files of every one.
+func TestNoVendor(t *testing.T) {
+	var opened catalog.Selection
+	def := definition(fstest.MapFS{"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Zed")}, &opened)
+	def.Vendor = ""
+	c, err := catalog.New(def)
+	if err != nil || c.Manifest().Archs[0].Vendor != "Zed" {
+		t.Fatalf("%v", err)
 	}
 }
 

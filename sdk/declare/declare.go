@@ -120,8 +120,8 @@ type Level struct {
 	C0, C1, C2 string
 }
 
-// Provider returns the plugin of a definition and its models. The definition needs Name, Version, Files, Vendor and
-// Specs, and may have Derive and Scale. Provider sets Models. All models have the same kernel families. The first model
+// Provider returns the plugin of a definition and its models. The definition needs Name, Version, Files and Specs,
+// and may have Vendor, Derive and Scale. Provider sets Models. All models have the same kernel families. The first model
 // is the default. An error names the place of a mistake in the declaration.
 func Provider(def catalog.Definition, models ...Model) (arch.Provider, error) {
 	if len(models) == 0 {

@@ -21,7 +21,7 @@ var devices embed.FS
 // Provider returns the plugin: the devices of the YAML files, with the model below.
 func Provider() (arch.Provider, error) {
 	return declare.Provider(catalog.Definition{
-		Name: "example", Version: "1.0.0", Vendor: "none", Files: devices,
+		Name: "example", Version: "1.0.0", Files: devices,
 		Specs: []hw.Spec{ // the parameters in a device file
 			{Name: "units", Unit: "1", Doc: "compute units", Integer: true},
 			{Name: "macs_per_cycle", Unit: "1", Doc: "multiply-adds per unit and cycle", Integer: true},

@@ -147,6 +147,7 @@ func TestExternalPluginsThatFail(t *testing.T) {
 		{"garbage", host.Error, "describe"},
 		{"mute", host.Error, "describe did not end within 1s"},
 		{"nameless", host.Error, "nonsense"},
+		{"empty", host.Error, "it provides no architecture and no executor"},
 		{"api", host.Skipped, "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0, 1.1.0"},
 	} {
 		trust(t, lock, install(t, dir, test.mode))

@@ -252,6 +252,10 @@ func (f *found) accept(h *Host, text []byte) (failing bool) {
 		f.fail("describe printed nonsense: %v", err)
 		return false
 	}
+	if d.Executor == nil && (d.Manifest == nil || len(d.Manifest.Archs) == 0) {
+		f.fail("it provides no architecture and no executor")
+		return false
+	}
 	f.info.State, f.info.Executor = OK, d.Executor != nil
 	if d.Manifest != nil {
 		f.manifest = *d.Manifest

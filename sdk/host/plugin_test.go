@@ -103,6 +103,9 @@ func (p provider) Manifest() arch.Manifest {
 	if p.what == "nameless" {
 		m.Name = ""
 	}
+	if p.what == "empty" {
+		m.Archs = nil
+	}
 	return m
 }
 

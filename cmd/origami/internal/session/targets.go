@@ -164,21 +164,22 @@ func (f *Factory) find(ctx context.Context, t *models.Target) (models.Found, err
 	case d.Where != "": // behind the name
 		return found, d
 	}
-	if failed := failedPlugins(f.host.Known()); len(failed) > 0 {
+	// One of the plugins that cannot be used might have the name.
+	var failed []string
+	reason := ""
+	for _, p := range f.host.Known() {
+		if p.State == info.Skipped || p.State == info.Error {
+			failed, reason = append(failed, "plugin "+p.Name), p.Reason
+		}
+	}
+	switch len(failed) {
+	case 0:
+	case 1:
+		d = d.Also("%s cannot be used: %s", failed[0], reason)
+	default:
 		d = d.Also("%s cannot be used", strings.Join(failed, ", ")).Coded(diag.CodeUnusablePlugins, "")
 	}
 	return found, d.At("--arch %s", t.Name())
-}
-
-// failedPlugins names the plugins that cannot be used. One of them might have the name that was not found.
-func failedPlugins(plugins []info.Plugin) []string {
-	var names []string
-	for _, p := range plugins {
-		if p.State == info.Skipped || p.State == info.Error {
-			names = append(names, "plugin "+p.Name)
-		}
-	}
-	return names
 }
 
 // exampleArch is an architecture to show in a hint.

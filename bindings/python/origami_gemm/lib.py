@@ -176,10 +176,12 @@ class Model:
         return (f"<origami_gemm.Model {d['model']} of {d['arch']}@{d['device']}, kernel family {d['kernel']}, "
                 f"rung {d['rung']}>")
 
-    def sibling(self, kernel: str, *, options: dict | None = None, invariant: bool = False) -> Model:
+    def sibling(self, kernel: str, *, options: dict | None = None, space: dict | None = None,
+                invariant: bool = False) -> Model:
         """The model of another kernel family on the same device, with the same timing and overrides. "library" is cuBLAS, or what
         else the vendor's library is."""
-        return Model(**self._device, kernel=kernel, options=options, invariant=invariant, library=self._library.path)
+        return Model(**self._device, kernel=kernel, options=options, space=space, invariant=invariant,
+                     library=self._library.path)
 
     def select(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
                batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0, ldc: int = 0,

@@ -376,6 +376,7 @@ for y in (x @ w.t(), linear(x.view(2, 24, 512), w, bias), linear(x[0], w), torch
           torch.addmm(half(48, 256), x, w.t(), beta=2), torch.addmm(half(48, 1), x, w.t()),
           torch.bmm(x.view(2, 24, 512), half(2, 512, 64)), x.view(2, 24, 512) @ w.t()):
     print(tuple(y.shape), y.dtype)
+print([tuple(y.shape) for y in (half(1, 512).expand(48, 512) @ w.t(), half(512, 7).t() @ w.t(), half(48, 513)[:, 1:] @ w.t())])
 for call in (lambda: x.float() @ w.t().float(), lambda: linear(half(4, 511), half(8, 511)),
              lambda: og.linear(x.double(), w.double(), invariant=True)):
     try:
@@ -398,13 +399,14 @@ for row in og.explain():
         two = "(2, 24, 256) torch.bfloat16"
         self.assertEqual(lines[:9], ["(2, 24, 256)", one, two, "(256,) torch.bfloat16", one, one, one,
                                      "(2, 24, 64) torch.bfloat16", two], out)
+        self.assertEqual(lines.pop(9), "[(48, 256), (7, 256), (48, 256)]")
         for line, why in zip(lines[9:12], ("no kernel multiplies float32", "tensor_map", "no kernel multiplies float64")):
             self.assertIn("in an order of sums that all M have: ", line)
             self.assertIn(why, line)
         self.assertEqual(lines[12:16], ["72.0 0", "(48, 512)", "42.0 42.0", "512.0"])
         kernels = [line for line in lines[16:] if "one order" in line and "skew=0" in line]
         self.assertGreater(len(kernels), 3, out)
-        self.assertEqual(sum(c.startswith("launch ") for c in calls), 11)
+        self.assertEqual(sum(c.startswith("launch ") for c in calls), 14)
 
     def test_graphs_of_one_order(self):
         """The pass replaces the products of a graph, behind the pass that is there. Otherwise those of half precision."""

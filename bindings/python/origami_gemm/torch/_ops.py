@@ -300,27 +300,43 @@ def _trivial(a, b):
     return a.numel() == 0 or b.numel() == 0 or a.shape[-1] == 1
 
 
+def _readable(x):
+    """A matrix, or batch of them, as kernels read it: a copy if its rows overlap, or are not at multiples of 16 bytes. The
+    order of sums is the same for every layout."""
+    turned, ld = _rows(x)
+    row = ld or x.shape[-2 if turned else -1]
+    if ld is None or (x.data_ptr() | row * x.element_size()) & 15:
+        return x.clone(memory_format=torch.contiguous_format)
+    return x
+
+
+def _ordered(a, b, bias=None, activation="", **options):
+    """product() in the order of sums that all M have."""
+    bias = bias if bias is None else bias.contiguous()
+    return product(_readable(a), _readable(b), bias, activation, invariant=True, **options)
+
+
 def _ordered_mm(a, b):
     if a.dim() != 2 or b.dim() != 2 or _trivial(a, b):
         return _aten.mm.out(a, b, out=a.new_empty((a.shape[0], b.shape[-1])))
-    return product(a, b, invariant=True)
+    return _ordered(a, b)
 
 
 def _ordered_bmm(a, b):
     if a.dim() != 3 or b.dim() != 3 or _trivial(a, b):
         return _aten.bmm.out(a, b, out=a.new_empty((*a.shape[:-1], b.shape[-1])))
-    return product(a, b, invariant=True)
+    return _ordered(a, b)
 
 
 def _ordered_addmm(add, a, b, *, beta=1, alpha=1):
     if a.dim() != 2 or b.dim() != 2 or _trivial(a, b) or add.dtype != a.dtype or add.get_device() != a.get_device():
         return _aten.addmm.out(add, a, b, beta=beta, alpha=alpha, out=a.new_empty((a.shape[0], b.shape[-1])))
     if beta == 0:
-        return product(a, b, alpha=_single(alpha), invariant=True)
+        return _ordered(a, b, alpha=_single(alpha))
     if add.shape == b.shape[1:] and beta == 1:
-        return product(a, b, add, alpha=_single(alpha), invariant=True)
+        return _ordered(a, b, add, alpha=_single(alpha))
     add = add.expand(a.shape[0], b.shape[1])
-    return product(a, b, add=add, alpha=_single(alpha), beta=_single(beta), invariant=True)
+    return _ordered(a, b, add=add, alpha=_single(alpha), beta=_single(beta))
 
 
 def _ordered_linear(x, weight, bias=None, activation="", residual=None):
@@ -331,7 +347,7 @@ def _ordered_linear(x, weight, bias=None, activation="", residual=None):
         return y if residual is None else y + _as(residual, y)
     if residual is not None:
         residual = _as(residual, x.new_empty((*x.shape[:-1], columns))).reshape(-1, columns)
-    y = product(rows, weight.t(), bias, activation, last=residual, invariant=True)
+    y = _ordered(rows, weight.t(), bias, activation, last=residual)
     return y.view(*x.shape[:-1], columns)
 
 

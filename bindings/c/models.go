@@ -33,8 +33,8 @@ var providers = sync.OnceValues(func() (models.Providers, error) {
 // model is an open architecture with its previous answers. It is safe for concurrent use: callers take turns, for
 // less than a microsecond if the answer is known.
 type model struct {
-	arch        arch.Architecture
-	space       arch.Space
+	arch  arch.Architecture
+	space arch.Space
 	// free is the space with the configurations that space leaves out because the order of their sums depends on M. order
 	// are the axes that the order depends on, nil if none is left out for that.
 	free  arch.Space

@@ -408,6 +408,26 @@ for row in og.explain():
         self.assertGreater(len(kernels), 3, out)
         self.assertEqual(sum(c.startswith("launch ") for c in calls), 14)
 
+    def test_compiled_in_one_order(self):
+        """Inductor's graphs call our kernels: each product once for each call."""
+        out, calls = fakecuda.run(self, """
+import torch, origami_gemm.torch as og
+from torch.nn.functional import linear
+from origami_gemm.torch import _ops, _invariant
+_ops.stream_of = lambda device: 77
+_invariant.DEVICE = "CPU"
+half = lambda *shape: torch.ones(shape, dtype=torch.bfloat16)
+x, w, bias = half(48, 512), half(256, 512), half(256)
+og.enable_batch_invariant()
+run = torch.compile(lambda x: (torch.relu(linear(x, w, bias)), x @ w.t() + 1, torch.bmm(x[None], w.t()[None]),
+                               og.linear(x, w, invariant=True)), dynamic=True)
+with torch.no_grad():
+    for m in (48, 2):
+        print([tuple(y.shape) for y in run(x[:m])])
+""")
+        self.assertEqual(out.splitlines(), [f"[({m}, 256), ({m}, 256), (1, {m}, 256), ({m}, 256)]" for m in (48, 2)])
+        self.assertEqual(sum(c.startswith("launch ") for c in calls), 8)
+
     def test_graphs_of_one_order(self):
         """The pass replaces the products of a graph, behind the pass that is there. Otherwise those of half precision."""
         from torch.fx.experimental.proxy_tensor import make_fx

@@ -77,6 +77,15 @@ type Range struct {
 	Free Kernels
 }
 
+// Ordered is the range for kernels that are not all: those whose sums have one order for all M, which depends on axes.
+func (r Range) Ordered(free Kernels, order []string) Range {
+	r.Free = free
+	r.Same = slices.Concat(order, slices.DeleteFunc(slices.Clone(r.Same), func(name string) bool {
+		return slices.Contains(order, name)
+	}))
+	return r
+}
+
 // Kernels are the kernels of a model in a space.
 type Kernels struct {
 	Model arch.Architecture
@@ -216,10 +225,7 @@ func (c *Contender) Bands(ctx context.Context, p gemm.Problem, r Range) (*Bands,
 		if err != nil {
 			return nil, err
 		}
-		r.Free = Kernels{c.Free, space}
-		r.Same = slices.Concat(order, slices.DeleteFunc(slices.Clone(r.Same), func(name string) bool {
-			return slices.Contains(order, name)
-		}))
+		r = r.Ordered(Kernels{c.Free, space}, order)
 	}
 	var library arch.Architecture
 	for _, f := range c.Others {

@@ -29,6 +29,8 @@ type Question struct {
 	Fallbacks []string `json:"fallbacks,omitempty"`
 	// the configurations to choose from; the model's otherwise
 	Space models.Space `json:"space,omitempty"`
+	// whether to leave out the configurations whose order of sums depends on M
+	Invariant bool `json:"invariant,omitempty"`
 	// how many entries to return, best first; 0 means all
 	Top int `json:"top,omitempty"`
 	// whether to return the terms of each entry
@@ -84,6 +86,7 @@ func Ask(ctx context.Context, s models.Source, q Question) ([][]Ranking, error) 
 		if one.Space == nil {
 			one.Space = t.Space
 		}
+		one.Invariant = q.Invariant || t.Invariant
 		answers, err := Rankings(ctx, a, one)
 		if err != nil {
 			return nil, err
@@ -107,6 +110,9 @@ func Rankings(ctx context.Context, a arch.Architecture, q Question) ([]Ranking, 
 		return nil, err
 	}
 	space, err := q.Space.Of(d, kernel)
+	if err == nil && q.Invariant {
+		space, _, err = d.Invariant(space)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -146,8 +146,8 @@ func TestBandsOfAList(t *testing.T) {
 	}
 }
 
-// BenchmarkTables answers tables as servers of language models keep them, with one block_k: for the 384 configurations that they
-// are tuned over, for all tiles without a split of K, and for the whole space.
+// BenchmarkTables answers tables as servers of language models keep them, with one block_k: for the 384
+// configurations that they are tuned over, for all tiles without a split of K, and for the whole space.
 func BenchmarkTables(b *testing.B) {
 	triton := openH200(b, "triton")
 	one := []int{1}

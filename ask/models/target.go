@@ -37,6 +37,8 @@ type Target struct {
 	Overrides Overrides `json:"overrides,omitempty"`
 	// the configurations to choose from
 	Space Space `json:"space,omitempty"`
+	// leaves out the configurations whose order of sums depends on M
+	Invariant bool `json:"invariant,omitempty"`
 	// the GPU of this machine as its driver describes it, instead of Device
 	Live *arch.LiveDevice `json:"live,omitempty"`
 	// the text of a device file. It wins over a plugin's device of the same name, and is the target if Arch is empty

@@ -222,6 +222,9 @@ func rangeOf(c *C.origami_range) ask.Range {
 
 // bands divides sizes M of a problem. library is the model of the vendor's library, or nil.
 func (m *model) bands(p gemm.Problem, r ask.Range, library *model) (*ask.Bands, error) {
+	if m.order != nil {
+		r = r.Ordered(ask.Kernels{Model: m.arch, Space: m.free}, m.order)
+	}
 	if library == nil {
 		return ask.BandsOf(context.Background(), m.arch, m.space, p, r, nil)
 	}

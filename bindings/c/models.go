@@ -35,8 +35,13 @@ var providers = sync.OnceValues(func() (models.Providers, error) {
 // model is an open architecture with its previous answers. It is safe for concurrent use: callers take turns, for
 // less than a microsecond if the answer is known.
 type model struct {
-	arch        arch.Architecture
-	space       arch.Space
+	arch  arch.Architecture
+	space arch.Space
+	// free is the space with the configurations that space leaves out because the order of their sums depends on M. order
+	// are the axes that the order depends on, nil if none is left out for that.
+	free  arch.Space
+	order []string
+
 	description *arch.Description
 	kernel      string
 	// side is the model with the other kernel families of its device.
@@ -90,8 +95,14 @@ func newModel(a arch.Architecture, t *models.Target) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
+	free, order := space, []string(nil)
+	if t.Invariant {
+		if space, order, err = d.Invariant(space); err != nil {
+			return nil, err
+		}
+	}
 	return &model{
-		arch: a, space: space, description: d, kernel: kernel,
+		arch: a, space: space, free: free, order: order, description: d, kernel: kernel,
 		memo: selector.NewMemo(selector.New(a, space)), ranker: selector.New(a, space),
 	}, nil
 }

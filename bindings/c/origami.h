@@ -262,6 +262,8 @@ const char *origami_version(void);
  *   space      {"block_m": [64, 128], "num_stages": [3]}: the configurations to choose from. An axis that is left out
  *              has the model's values. The axes: block_m, block_n, block_k, num_warps, num_stages, split_k, and those
  *              that the kernel family names, whose values are strings
+ *   invariant  true: only configurations whose order of sums does not depend on M. The bands of a range or a list have one
+ *              order, and their prices are against all configurations
  *   live       {"name": "NVIDIA H200", "attributes": {"num_sms": 132, ...}}: the GPU of this machine as its driver
  *              describes it, in base units. It opens the device of this name, or makes one from the attributes if
  *              there is none

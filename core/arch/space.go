@@ -220,8 +220,8 @@ type SumOrder struct {
 	Same []string
 }
 
-// Invariant narrows a space to the invariant configurations of its family, and returns the axes that determine the order
-// of their sums.
+// Invariant narrows a space to the invariant configurations of its family, and returns the axes that determine the
+// order of their sums.
 func (d *Description) Invariant(s Space) (Space, []string, error) {
 	kernel := s.Kernel
 	if kernel == "" && len(d.Kernels) > 0 {

@@ -24,6 +24,8 @@ log = logging.getLogger("origami_gemm.torch")
 FAMILY = "wgmma"
 ARCH = "sm90"
 MOST_M = 1 << 24
+# The sizes M that the order of sums of an invariant layer is chosen for, all of the same weight.
+ORDERED = [1 << i for i in range(14)]
 # The most launches that a layer keeps, of some kilobytes each.
 PLANS = 4096
 
@@ -49,6 +51,7 @@ class Key:
     align: tuple[int, int, int] = (16, 16, 16)
     epilogue: str = ""
     adds: bool = False
+    invariant: bool = False
 
     def problem(self, m):
         return lib._problem(m, self.n, self.k, self.dtype, self.trans_a, self.trans_b, self.batch, self.out_dtype,
@@ -57,7 +60,7 @@ class Key:
     def __str__(self):
         parts = [f"{self.batch} x" if self.batch > 1 else "", f"n={self.n} k={self.k} {self.dtype}", self.epilogue,
                  "adding" if self.adds else "", "A by columns" if self.trans_a else "",
-                 "" if self.trans_b else "B by rows"]
+                 "" if self.trans_b else "B by rows", "one order" if self.invariant else ""]
         return ", ".join(filter(None, parts))
 
 
@@ -94,6 +97,7 @@ class Device:
 
     def __init__(self, ordinal, models=None):
         self.ordinal, self.why, self.own, self.library = ordinal, None, None, None
+        self._ordered, self._orders, self._lock = {}, {}, threading.Lock()
         try:
             if models is None:
                 driver = _cuda.Driver()
@@ -107,6 +111,27 @@ class Device:
             self.own, self.library = models
         except (Error, OSError, RuntimeError) as e:
             self.why = str(e)
+
+
+    def ordered(self, key):
+        """The model of the kernels that add up in one order for all M, and for every layer of the same N, K and type."""
+        with self._lock:
+            name = key.n, key.k, key.dtype
+            if name not in self._orders:
+                if () not in self._ordered:
+                    self._ordered[()] = self.own.sibling(FAMILY, invariant=True)
+                model = self._ordered[()]
+                self._orders[name] = model.bands(ORDERED, key.n, key.k, dtype=key.dtype, trans_b=True).same.values
+            values = self._orders[name]
+            order = tuple(sorted(values.items()))
+            if order not in self._ordered:
+                space = {axis: [int(v)] if v.isdigit() and axis in NUMBERS else [v] for axis, v in order}
+                self._ordered[order] = self.own.sibling(FAMILY, invariant=True, space=space)
+            return self._ordered[order]
+
+
+# The axes whose values are numbers in a space.
+NUMBERS = ("block_m", "block_n", "block_k", "num_warps", "num_stages", "split_k")
 
 
 @dataclasses.dataclass(slots=True)
@@ -124,12 +149,20 @@ class Layer:
         self.key, self.device = key, device
         self.spans, self.plans = [], {}
         self._asked = set()
-        self._lock = threading.Lock()
+        self._lock, self._first = threading.Lock(), threading.Lock()
 
     def plan(self, m):
-        """The launch for M, or the reason why there is none. It never compiles: it asks the thread to."""
+        """The launch for M, or the reason why there is none. It never compiles: it asks the thread to. Of an invariant
+        layer it does: there is nothing that could run in the meantime."""
         found = self.plans.get(m)
-        return found if found is not None else self._find(m)
+        if found is not None:
+            return found
+        if self.key.invariant and not self.device.why:
+            with self._first:
+                if self._span(m) is None:
+                    octave = m.bit_length()
+                    self.prepare(1 << (octave - 1), (1 << octave) - 1)
+        return self._find(m)
 
     def _find(self, m):
         if self.device.why:
@@ -143,7 +176,10 @@ class Layer:
                     worker.ask(self, 1 << (octave - 1), (1 << octave) - 1)
                 return PENDING
             found = span.why
-            if found is None:
+            if found is not None and self.key.invariant:  # another kernel of the same order may do
+                near = sorted(self.spans, key=lambda s: abs(s.band.m_high - span.band.m_high))
+                span = next((s for s in near if s.why is None), span)
+            if span.why is None:
                 try:
                     found = self._load(m, span.band.pick)
                 except Error as e:
@@ -162,11 +198,13 @@ class Layer:
         """Divides the sizes and compiles the kernels. What cannot be compiled is left to PyTorch."""
         if self.device.why:
             return
-        key, own = self.key, self.device.own
+        key, own, library = self.key, self.device.own, self.device.library
         try:
+            if key.invariant:
+                own, library = self.device.ordered(key), None
             bands = own.bands((low, min(high, MOST_M)), key.n, key.k, dtype=key.dtype, trans_a=key.trans_a,
                               trans_b=key.trans_b, batch=key.batch, out_dtype=key.out_dtype, lda=key.lda, ldb=key.ldb,
-                              align=key.align, epilogue=key.epilogue, library=self.device.library)
+                              align=key.align, epilogue=key.epilogue, library=library)
         except Error as e:
             bands = [lib.Band(low, high, None, 0.0, 0.0, low, 0.0, 0.0)]
             new = [Span(bands[0], str(e))]
@@ -290,7 +328,7 @@ def _in_child():
     global worker
     worker = Worker()
     for layer in registry.layers():
-        layer._lock = threading.Lock()
+        layer._lock, layer._first = threading.Lock(), threading.Lock()
         layer.plans.clear()
         layer.device.why = "CUDA was started before this process was forked"
 

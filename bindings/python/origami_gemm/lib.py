@@ -180,7 +180,8 @@ class Model:
     """An architecture's model on a device. It may be used from several threads.
 
     arch and device are as on the command line ("sm90", "h200"), and so is timing, what predicted times are of.
-    options, overrides, space and live are dicts, as in origami.h. compiled is the compiler's report on the kernels, and
+    options, overrides, space and live are dicts, as in origami.h. invariant leaves out the configurations whose order of
+    sums depends on M, so that bands() has one order for all M. compiled is the compiler's report on the kernels, and
     characterization has the times of a pass over them. Both are a path (the file may be gzipped) or the text of such a
     file.
 
@@ -190,13 +191,18 @@ class Model:
 
     def __init__(self, arch: str, device: str | None = None, *, model: str | None = None, kernel: str | None = None,
                  rung: str | None = None, timing: str | None = None, options: dict | None = None,
-                 overrides: dict | None = None, space: dict | None = None, live: dict | None = None, compiled: os.PathLike | str | None = None,
+                 overrides: dict | None = None, space: dict | None = None, invariant: bool = False, live: dict | None = None,
+                 compiled: os.PathLike | str | None = None,
                  characterization: os.PathLike | str | None = None, library: os.PathLike | str | None = None):
         request = {"arch": arch, "device": device, "model": model, "kernel": kernel, "rung": rung, "timing": timing,
                    "options": options, "overrides": overrides, "space": space, "live": live, "compiled": content(compiled),
                    "characterization": content(characterization)}
         request = {key: value for key, value in request.items() if value is not None}
+        if flag("invariant", invariant):
+            request["invariant"] = True
         for key, value in request.items():
+            if key == "invariant":
+                continue
             wanted = dict if key in ("options", "overrides", "space", "live") else str
             if not isinstance(value, wanted):
                 raise ArgumentTypeError(f"{key} is {shown(value)}; give a {wanted.__name__}")
@@ -213,10 +219,12 @@ class Model:
         return (f"<origami_gemm.Model {d['model']} of {d['arch']}@{d['device']}, kernel family {d['kernel']}, "
                 f"rung {d['rung']}>")
 
-    def sibling(self, kernel: str, *, options: dict | None = None) -> Model:
+    def sibling(self, kernel: str, *, options: dict | None = None, space: dict | None = None,
+                invariant: bool = False) -> Model:
         """The model of another kernel family on the same device, with the same timing and overrides. "library" is cuBLAS, or what
         else the vendor's library is."""
-        return Model(**self._device, kernel=kernel, options=options, library=self._library.path)
+        return Model(**self._device, kernel=kernel, options=options, space=space, invariant=invariant,
+                     library=self._library.path)
 
     def select(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
                batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0, ldc: int = 0,

@@ -67,6 +67,28 @@ print(spans[0][0], spans[-1][1], all(a[1] + 1 == b[0] for a, b in zip(spans, spa
 """)
         self.assertEqual(out, ["1 128 True (True, True)"])
 
+    def test_an_invariant_layer_waits_and_has_one_order(self):
+        """The first call has its kernel, of one order for all M, and never cuBLAS's. Where a kernel cannot be compiled, another
+        of that order runs."""
+        out, calls = printed(self, """
+import dataclasses, os
+own = L.Device(0, models)
+layer = L.Layer(dataclasses.replace(layer.key, invariant=True), own)
+plans = [layer.plan(m) for m in (1, 2, 7, 30, 31, 500, 3000, 9000)]
+print({type(p) for p in plans} == {L.Plan}, len({p.pick.block_k for p in plans}), len({str(p.pick) for p in plans}) > 3)
+print({p.pick.split_k for p in plans}, all("skew=0" in p.pick.axes for p in plans))
+other = L.Layer(dataclasses.replace(layer.key, lda=8192, epilogue="bias+gelu", trans_b=False), own)
+print({other.plan(m).pick.block_k for m in (1, 64, 4096)} == {plans[0].pick.block_k})
+layer.prepare(1, 300)
+before = open(os.environ["FAKE_LOG"]).read().count("load")
+print(all(isinstance(layer.plan(m), L.Plan) for m in range(1, 301)), open(os.environ["FAKE_LOG"]).read().count("load") == before)
+layer.refuse(layer._span(20).band, "it is slow")
+print(isinstance(layer.plan(20), L.Plan), "skew=0" in layer.plan(20).pick.axes)
+print(layer.key, "|", L.Layer(dataclasses.replace(layer.key, k=4097), own).plan(5))
+""")
+        self.assertEqual(out[:-1], ["True 1 True", "{1} True", "True", "True True", "True True"])
+        self.assertRegex(out[-1], "^n=4096 k=4096 bf16, one order \\| .*tensor_map")
+
     def test_launches(self):
         """What the driver gets: the launch of each M, and a map for each address."""
         out, calls = printed(self, """

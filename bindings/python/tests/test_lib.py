@@ -645,6 +645,22 @@ model.select(65, 64, 64)
                 self.assertEqual(said(band.pick)["config"] | group, said_band["config"])
         self.assertIsNone(model.bands([1, 2], 512, 512).same)
 
+    def test_invariant(self):
+        """Kernels of one order of sums are those of the command line, with their price."""
+        model = Model("sm90", "h200", kernel="wgmma", invariant=True)
+        want, = cli("select", "--arch", "sm90@h200", "--kernel", "wgmma", "-m", "1,64,4096", "-n", 4096, "-k", 1024,
+                    "--invariant")
+        got = model.bands([1, 64, 4096], 4096, 1024)
+        self.assertEqual((got.same.values, got.same.mean_price), (want["same"]["values"], want["same"]["mean_price"]))
+        self.assertEqual([said(b.pick)["config"] for b in got], [b["config"] for b in want["bands"]])
+        self.assertTrue(all("skew=0" in b.pick.axes for b in got))
+        self.assertIn("skew=0", model.select(1, 4096, 1024).axes)
+        self.assertNotIn("skew=0", Model("sm90", "h200", kernel="wgmma").select(1, 4096, 1024).axes)
+        with self.assertRaisesRegex(Error, "nobody knows in which order"):
+            Model("sm90", "h200", kernel="library", invariant=True)
+        with self.assertRaises(ArgumentTypeError):
+            Model("sm90", "h200", invariant="yes")
+
     def test_generated_kernels_are_those_of_export(self):
         """The record of a kernel has the numbers of the launcher that the command line writes."""
         model = Model("sm90", "h200", kernel="wgmma")

@@ -359,6 +359,112 @@ for row in og.explain():
         self.assertTrue(any("no kernel multiplies float32" in line for line in lines))
         self.assertTrue(any("another shape than the product" in line for line in lines))
 
+    def test_one_order(self):
+        """PyTorch's own products, and linear(invariant=True), run on kernels of one order, or say why not."""
+        out, calls = fakecuda.run(self, """
+import torch, origami_gemm.torch as og
+from torch.nn.functional import linear
+from origami_gemm.torch import _ops, _invariant
+_ops.stream_of = lambda device: 77
+_invariant.DEVICE = "CPU"
+half = lambda *shape: torch.ones(shape, dtype=torch.bfloat16)
+x, w, bias = half(48, 512), half(256, 512), half(256)
+print(tuple(og.linear(x.view(2, 24, 512), w, bias, "gelu", invariant=True).shape))
+before = torch.mm
+og.enable_batch_invariant()
+for y in (x @ w.t(), linear(x.view(2, 24, 512), w, bias), linear(x[0], w), torch.addmm(bias, x, w.t()),
+          torch.addmm(half(48, 256), x, w.t(), beta=2), torch.addmm(half(48, 1), x, w.t()),
+          torch.bmm(x.view(2, 24, 512), half(2, 512, 64)), x.view(2, 24, 512) @ w.t()):
+    print(tuple(y.shape), y.dtype)
+print([tuple(y.shape) for y in (half(1, 512).expand(48, 512) @ w.t(), half(512, 7).t() @ w.t(), half(48, 513)[:, 1:] @ w.t())])
+for call in (lambda: x.float() @ w.t().float(), lambda: linear(half(4, 511), half(8, 511)),
+             lambda: og.linear(x.double(), w.double(), invariant=True)):
+    try:
+        call()
+    except og.NotInvariant as e:
+        print(e)
+print((torch.full((3, 1), 2.0) @ torch.full((1, 4), 3.0)).sum().item(), (x[:0] @ w.t()).shape[0])
+x.requires_grad_()
+linear(x, w, bias).sum().backward()
+print(tuple(x.grad.shape))
+og.enable_batch_invariant(strict=False)
+print((torch.ones(3, 7) @ torch.ones(7, 2)).sum().item(), linear(torch.ones(3, 7), torch.ones(2, 7)).sum().item())
+og.disable_batch_invariant()
+print((x @ w.t())[0, 0].item())
+for row in og.explain():
+    if row.calls: print(row.layer, "|", row.why, "|", row.kernel)
+""")
+        lines = out.splitlines()
+        one = "(48, 256) torch.bfloat16"
+        two = "(2, 24, 256) torch.bfloat16"
+        self.assertEqual(lines[:9], ["(2, 24, 256)", one, two, "(256,) torch.bfloat16", one, one, one,
+                                     "(2, 24, 64) torch.bfloat16", two], out)
+        self.assertEqual(lines.pop(9), "[(48, 256), (7, 256), (48, 256)]")
+        for line, why in zip(lines[9:12], ("no kernel multiplies float32", "tensor_map", "no kernel multiplies float64")):
+            self.assertIn("in an order of sums that all M have: ", line)
+            self.assertIn(why, line)
+        self.assertEqual(lines[12:16], ["72.0 0", "(48, 512)", "42.0 42.0", "512.0"])
+        kernels = [line for line in lines[16:] if "one order" in line and "skew=0" in line]
+        self.assertGreater(len(kernels), 3, out)
+        self.assertEqual(sum(c.startswith("launch ") for c in calls), 14)
+
+    def test_compiled_in_one_order(self):
+        """Inductor's graphs call our kernels: each product once for each call."""
+        out, calls = fakecuda.run(self, """
+import torch, origami_gemm.torch as og
+from torch.nn.functional import linear
+from origami_gemm.torch import _ops, _invariant
+_ops.stream_of = lambda device: 77
+_invariant.DEVICE = "CPU"
+half = lambda *shape: torch.ones(shape, dtype=torch.bfloat16)
+x, w, bias = half(48, 512), half(256, 512), half(256)
+og.enable_batch_invariant()
+run = torch.compile(lambda x: (torch.relu(linear(x, w, bias)), x @ w.t() + 1, torch.bmm(x[None], w.t()[None]),
+                               og.linear(x, w, invariant=True)), dynamic=True)
+with torch.no_grad():
+    for m in (48, 2):
+        print([tuple(y.shape) for y in run(x[:m])])
+""")
+        self.assertEqual(out.splitlines(), [f"[({m}, 256), ({m}, 256), (1, {m}, 256), ({m}, 256)]" for m in (48, 2)])
+        self.assertEqual(sum(c.startswith("launch ") for c in calls), 8)
+
+    def test_graphs_of_one_order(self):
+        """The pass replaces the products of a graph, behind the pass that is there. Otherwise those of half precision."""
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        from origami_gemm.torch import _invariant
+
+        def products(x, w, bias, y):
+            return torch.addmm(bias, x, w), torch.mm(x, w), torch.bmm(x[None], w[None]), torch.mm(y, y)
+
+        half = lambda *shape: torch.ones(shape, dtype=torch.bfloat16)
+        seen = []
+        for strict, last in ((True, OPS.ordered_mm.default), (False, torch.ops.aten.mm.default)):
+            graph = make_fx(products, tracing_mode="fake")(half(4, 8), half(8, 6), half(6), torch.ones(3, 3)).graph
+            with mock.patch.object(_invariant, "DEVICE", "CPU"):
+                _invariant.pass_of(seen.append, strict)(graph)
+            targets = [node.target for node in graph.nodes if "mm" in str(node.target)]
+            self.assertEqual(targets, [OPS.ordered_addmm.default, OPS.ordered_mm.default, OPS.ordered_bmm.default, last])
+            graph.lint()
+        self.assertEqual(len(seen), 2)
+        self.assertIsNone(_invariant.pass_of(seen.append, True).uuid())  # nobody knows what the other pass does
+        first = _invariant.pass_of(None, True)
+        self.assertNotIn(first.uuid(), (None, _invariant.pass_of(None, False).uuid(), _invariant.pass_of(first, True).uuid()))
+
+    def test_the_settings_of_graphs_come_back(self):
+        from torch._inductor import config
+        names = ("shape_padding", "coordinate_descent_tuning", "post_grad_custom_pre_pass")
+        before = [getattr(config, name) for name in names]
+        og.enable_batch_invariant()
+        og.enable_batch_invariant(strict=False)
+        self.assertEqual([config.shape_padding, config.coordinate_descent_tuning], [False, False])
+        self.assertIsNotNone(config.post_grad_custom_pre_pass)
+        og.disable_batch_invariant()
+        og.disable_batch_invariant()
+        self.assertEqual([getattr(config, name) for name in names], before)
+        with self.assertRaisesRegex(ValueError, "another order of sums"):
+            og.prepare(torch.nn.Linear(4, 4), m=range(1, 4), verify=True, invariant=True)
+
     def test_a_launch_that_fails(self):
         out, _ = fakecuda.run(self, """
 import os, torch, origami_gemm.torch as og

@@ -81,7 +81,11 @@ def _rows(x):
     return turned, (0 if ld == row else ld) if ld >= row else None
 
 
-def key_of(a, b, bias, activation, adds, out, last=False):
+class NotInvariant(RuntimeError):
+    """No kernel computes a product in an order of sums that does not depend on M."""
+
+
+def key_of(a, b, bias, activation, adds, out, last=False, invariant=False):
     """The layer and the M of a product, or the reason why no kernel computes it."""
     name, wanted = DTYPES.get(a.dtype), DTYPES.get(out)
     if name is None or name == "fp32" or b.dtype != a.dtype or wanted is None or wanted.startswith("fp8"):
@@ -105,23 +109,28 @@ def key_of(a, b, bias, activation, adds, out, last=False):
     epilogue = "+".join(filter(None, ("bias" if bias is not None else "", activation, "residual" if last else "")))
     batch = a.shape[0] if a.dim() == 3 else 1
     device = max(0, a.get_device())
-    return Key(device, n, k, name, wanted, trans_a, trans_b, batch, lda, ldb, (*align, 16), epilogue, adds), m
+    return Key(device, n, k, name, wanted, trans_a, trans_b, batch, lda, ldb, (*align, 16), epilogue, adds,
+               invariant), m
 
 
 def _text(dtype):
     return str(dtype).removeprefix("torch.")
 
 
-def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=None, last=None):
+def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=None, last=None, invariant=False):
     """activation(alpha a b + beta add + bias) + last on our kernel, or None where PyTorch's own operator has to run. a and
-    b are matrices or batches of them; what is added has the shape of the result."""
+    b are matrices or batches of them; what is added has the shape of the result. invariant asks for the order of sums that
+    all M have."""
     dtype, device, pa, pb = a.dtype, a.get_device(), a.data_ptr(), b.data_ptr()
     out = out or dtype
     call = (a.shape, b.shape, a.stride(), b.stride(), dtype, b.dtype, out, device, b.get_device(), (pa | pb) & 15,
-            activation, add is not None, last is not None, bias is None or (bias.dtype, bias.shape, bias.stride(), bias.get_device()))
-    plan, shape = _calls.get(call) or _plan(call, a, b, bias, activation, add is not None, out, last is not None)
+            activation, add is not None, last is not None, invariant, bias is None or (bias.dtype, bias.shape, bias.stride(), bias.get_device()))
+    plan, shape = _calls.get(call) or _plan(call, a, b, bias, activation, add is not None, out, last is not None, invariant)
     if type(plan) is str:
         _refuse(plan)
+        if invariant:
+            raise NotInvariant(f"origami_gemm: no kernel multiplies {tuple(a.shape)} and {tuple(b.shape)} in an order of sums "
+                               f"that all M have: {plan}")
         return None
     r = add if last is None else last
     if r is not None and (not r.is_contiguous() or r.data_ptr() & 15):
@@ -143,8 +152,8 @@ def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=N
     return c
 
 
-def _plan(call, a, b, bias, activation, adds, out, last):
-    found = key_of(a, b, bias, activation, adds, out, last)
+def _plan(call, a, b, bias, activation, adds, out, last, invariant):
+    found = key_of(a, b, bias, activation, adds, out, last, invariant)
     if type(found) is str:
         return found, ()
     key, m = found
@@ -177,6 +186,12 @@ _library = torch.library.Library("origami_gemm", "DEF")
 _library.define("mm(Tensor self, Tensor mat2) -> Tensor")
 _library.define("bmm(Tensor self, Tensor mat2) -> Tensor")
 _library.define("linear(Tensor input, Tensor weight, Tensor? bias=None, str activation='', Tensor? residual=None) -> Tensor")
+# The same in an order of sums that does not depend on M.
+_library.define("ordered_mm(Tensor self, Tensor mat2) -> Tensor")
+_library.define("ordered_bmm(Tensor self, Tensor mat2) -> Tensor")
+_library.define("ordered_linear(Tensor input, Tensor weight, Tensor? bias=None, str activation='', Tensor? residual=None) "
+                "-> Tensor")
+_library.define("ordered_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
 _library.define("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
 _library.define(
     "scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, ScalarType? out_dtype=None) -> Tensor")
@@ -277,12 +292,77 @@ def _fake_linear(x, weight, bias=None, activation="", residual=None):
     return y
 
 
+# In one order: PyTorch's own operator runs only where it adds nothing up. The overloads that write to a given output are
+# not among those that a mode replaces.
+
+def _trivial(a, b):
+    """Whether each element of the output is one product, or there is nothing to compute."""
+    return a.numel() == 0 or b.numel() == 0 or a.shape[-1] == 1
+
+
+def _readable(x):
+    """A matrix, or batch of them, as kernels read it: a copy if its rows overlap, or are not at multiples of 16 bytes. The
+    order of sums is the same for every layout."""
+    turned, ld = _rows(x)
+    row = ld or x.shape[-2 if turned else -1]
+    if ld is None or (x.data_ptr() | row * x.element_size()) & 15:
+        return x.clone(memory_format=torch.contiguous_format)
+    return x
+
+
+def _ordered(a, b, bias=None, activation="", **options):
+    """product() in the order of sums that all M have."""
+    bias = bias if bias is None else bias.contiguous()
+    return product(_readable(a), _readable(b), bias, activation, invariant=True, **options)
+
+
+def _ordered_mm(a, b):
+    if a.dim() != 2 or b.dim() != 2 or _trivial(a, b):
+        return _aten.mm.out(a, b, out=a.new_empty((a.shape[0], b.shape[-1])))
+    return _ordered(a, b)
+
+
+def _ordered_bmm(a, b):
+    if a.dim() != 3 or b.dim() != 3 or _trivial(a, b):
+        return _aten.bmm.out(a, b, out=a.new_empty((*a.shape[:-1], b.shape[-1])))
+    return _ordered(a, b)
+
+
+def _ordered_addmm(add, a, b, *, beta=1, alpha=1):
+    if a.dim() != 2 or b.dim() != 2 or _trivial(a, b) or add.dtype != a.dtype or add.get_device() != a.get_device():
+        return _aten.addmm.out(add, a, b, beta=beta, alpha=alpha, out=a.new_empty((a.shape[0], b.shape[-1])))
+    if beta == 0:
+        return _ordered(a, b, alpha=_single(alpha))
+    if add.shape == b.shape[1:] and beta == 1:
+        return _ordered(a, b, add, alpha=_single(alpha))
+    add = add.expand(a.shape[0], b.shape[1])
+    return _ordered(a, b, add=add, alpha=_single(alpha), beta=_single(beta))
+
+
+def _ordered_linear(x, weight, bias=None, activation="", residual=None):
+    rows, columns = x.reshape(-1, x.shape[-1]), columns_of(weight.shape[0], activation)
+    if _trivial(rows, weight.t()):
+        y = _ordered_mm(rows, weight.t()) if bias is None else _ordered_addmm(bias, rows, weight.t())
+        y = ACTIVATIONS[activation](y).view(*x.shape[:-1], columns)
+        return y if residual is None else y + _as(residual, y)
+    if residual is not None:
+        residual = _as(residual, x.new_empty((*x.shape[:-1], columns))).reshape(-1, columns)
+    y = _ordered(rows, weight.t(), bias, activation, last=residual)
+    return y.view(*x.shape[:-1], columns)
+
+
+_aten = torch.ops.aten
+for _name, _one in (("mm", _ordered_mm), ("bmm", _ordered_bmm), ("linear", _ordered_linear), ("addmm", _ordered_addmm)):
+    for _key in ("CPU", "CUDA"):  # on the CPU it says that there is no kernel
+        _library.impl("ordered_" + _name, _one, _key)
 for _name, _own, _cuda_one in (("mm", _mm, _mm_cuda), ("bmm", _bmm, _bmm_cuda), ("linear", _linear, _linear_cuda),
                                ("addmm", _addmm, _addmm_cuda), ("scaled_mm", _scaled_mm, _scaled_mm_cuda)):
     _library.impl(_name, _own, "CPU")
     _library.impl(_name, _cuda_one, "CUDA")
 for _name, _fake in (("mm", _mm), ("bmm", _bmm), ("linear", _fake_linear), ("addmm", _addmm), ("scaled_mm", _fake_scaled_mm)):
     torch.library.register_fake(f"origami_gemm::{_name}", _fake, lib=_library)
+    if _name != "scaled_mm":
+        torch.library.register_fake(f"origami_gemm::ordered_{_name}", _fake, lib=_library)
 _ops = torch.ops.origami_gemm
 
 
@@ -336,10 +416,10 @@ def _addmm_backward(ctx, grad):
             _ops.mm(a.t(), grad) * ctx.alpha if need[2] else None)
 
 
-torch.library.register_autograd("origami_gemm::mm", _product_backward(_ops.mm), setup_context=_save, lib=_library)
-torch.library.register_autograd("origami_gemm::bmm", _product_backward(_ops.bmm), setup_context=_save, lib=_library)
-torch.library.register_autograd("origami_gemm::linear", _linear_backward, setup_context=_save_linear, lib=_library)
-torch.library.register_autograd("origami_gemm::addmm", _addmm_backward, setup_context=_save_addmm, lib=_library)
+for _name, _backward, _setup in (("mm", _product_backward(_ops.mm), _save), ("bmm", _product_backward(_ops.bmm), _save),
+                                 ("linear", _linear_backward, _save_linear), ("addmm", _addmm_backward, _save_addmm)):
+    for _order in ("", "ordered_"):  # gradients are in any order
+        torch.library.register_autograd(f"origami_gemm::{_order}{_name}", _backward, setup_context=_setup, lib=_library)
 
 
 # The functions. They do what autocast does for PyTorch's own operators. An operator that is Python costs some
@@ -391,16 +471,21 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str | None = None,
-           residual: Tensor | None = None) -> Tensor:
+           residual: Tensor | None = None, *, invariant: bool = False) -> Tensor:
     """torch.nn.functional.linear, and an activation of what it returns: "relu", "gelu", "gelu_tanh" (the approximation)
     or "silu". With "gelu_gated", "gelu_tanh_gated" or "silu_gated" the weight is that of two layers, one above the other:
     the activation of what the first returns is multiplied with what the second returns. The residual is added last; it has
-    the shape and the type of the output. The kernel rounds once, behind all of it."""
+    the shape and the type of the output. The kernel rounds once, behind all of it.
+
+    With invariant, a row of the output has the same bits whatever rows are beside it: all M have one order of sums. What no
+    kernel of that order computes is an error then, as on another GPU, and the first call of a size compiles its kernel."""
     activation = activation or ""
     if activation not in ACTIVATIONS:
         raise ValueError(_no_activation(activation))
     if activation.endswith("_gated") and weight.shape[0] % 2:
         raise ValueError(f"{activation} needs an even number of columns, and the weight has {weight.shape[0]} rows")
+    if invariant:
+        return _ops.ordered_linear(*_cast(input, weight, bias), activation, *_cast(residual))
     if activation and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (input, weight, bias)):
         y = ACTIVATIONS[activation](_call(_ops.linear.default, _linear_cuda, input, weight, bias))
         return y if residual is None else y + _as(residual, y)

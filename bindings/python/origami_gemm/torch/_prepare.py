@@ -27,7 +27,8 @@ class Row:
 
 
 def prepare(module: torch.nn.Module | torch.Tensor, m: range | tuple[int, int], *, bias: bool | None = None,
-            activation: str | None = None, residual: bool = False, verify: bool = False) -> list[Row]:
+            activation: str | None = None, residual: bool = False, verify: bool = False,
+            invariant: bool = False) -> list[Row]:
     """Divides the sizes M of each layer into bands and compiles a kernel for each, so that linear() runs on them from its
     first call. It waits for the compiler, which takes some hundred milliseconds per kernel that the driver did not keep.
 
@@ -37,16 +38,19 @@ def prepare(module: torch.nn.Module | torch.Tensor, m: range | tuple[int, int], 
     activation  what linear() will get
     residual    whether linear() will get one
     verify      measure the layers: at each band's last M, our kernel and cuBLAS, in CUDA graphs with cold weights. Where
-                cuBLAS is faster, it is taken. Results are kept with the device and the driver"""
+                cuBLAS is faster, it is taken. Results are kept with the device and the driver
+    invariant   for linear(..., invariant=True), and for enable_batch_invariant()"""
     low, high = _range(m)
     activation = activation or ""
     if activation not in _ops.ACTIVATIONS:
         raise ValueError(_ops._no_activation(activation))
+    if invariant and verify:
+        raise ValueError("verify leaves sizes to cuBLAS, which has another order of sums; leave it or invariant out")
     if isinstance(module, torch.Tensor):
         weights = [(module, bool(bias))]
     else:
         weights = [(one.weight, one.bias is not None) for one in module.modules() if isinstance(one, torch.nn.Linear)]
-    return _prepare([(w, b, activation, residual) for w, b in weights], low, high, verify)
+    return _prepare([(w, b, activation, residual, invariant) for w, b in weights], low, high, verify)
 
 
 def _range(m):
@@ -158,13 +162,13 @@ def restore(module: torch.nn.Module) -> None:
             ungate(one)
 
 
-def key_of_weight(weight, bias, activation, residual=False):
+def key_of_weight(weight, bias, activation, residual=False, invariant=False):
     """The layer of a weight, as linear() finds it, or the reason why no kernel computes it."""
     if not weight.is_cuda:
         return "the weight is not on a GPU"
     x = weight.new_empty((1, weight.shape[1]))
     vector = weight.new_empty(weight.shape[0]) if bias else None
-    found = _ops.key_of(x, weight.detach().t(), vector, activation, False, weight.dtype, residual)
+    found = _ops.key_of(x, weight.detach().t(), vector, activation, False, weight.dtype, residual, invariant)
     return found if isinstance(found, str) else found[0]
 
 

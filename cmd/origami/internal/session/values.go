@@ -61,8 +61,8 @@ func (g *Groups) Set(text string) (err error) {
 	return err
 }
 
-// Size is a flag that takes a whole number of at least 1. With Ranges it takes a range too, as in 1:4096, or a list, as in
-// 1,16,64 or 16:16:64. value is the largest size.
+// Size is a flag that takes a whole number of at least 1. With Ranges it takes a range too, as in 1:4096, or a list,
+// as in 1,16,64 or 16:16:64. value is the largest size.
 type Size struct {
 	value, low  int
 	list        Sizes

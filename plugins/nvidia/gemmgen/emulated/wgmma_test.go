@@ -284,8 +284,9 @@ func checkTiles(t *testing.T, covered [][]*share) {
 	}
 }
 
-// TestOrderAlongK: whatever M, every tile is the sum of the same blocks along K in the same order if the launch does not
-// skew them. With a skew, a single row of tiles has other orders than several rows. No block is left out, or taken twice.
+// TestOrderAlongK: whatever M, every tile is the sum of the same blocks along K in the same order if the launch does
+// not skew them. With a skew, a single row of tiles has other orders than several rows. No block is left out, or
+// taken twice.
 func TestOrderAlongK(t *testing.T) {
 	for _, config := range []string{
 		"64x16x64,warps=8,stages=2", "8x64x128,warps=8,stages=2", "128x32x64,warps=12,stages=2,cluster=2",

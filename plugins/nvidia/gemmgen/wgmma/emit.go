@@ -336,8 +336,8 @@ func (e *emitter) produce() {
 	e.BarWarpSync(ptx.Int(-1))
 }
 
-// alongK emits a loop over the blocks along K of a tile, in the order in which they are added to its sums. k is the first
-// index of a block.
+// alongK emits a loop over the blocks along K of a tile, in the order in which they are added to its sums. k is the
+// first index of a block.
 func (e *emitter) alongK(t tile, body func(k ptx.Operand)) {
 	k, left, loop := e.B32(), e.B32(), e.Label("produce_block")
 	first, end := e.skewed(t)

@@ -1,0 +1,118 @@
+"""A mode in which PyTorch's own products run on kernels that add up in an order that does not depend on M."""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+import warnings
+
+import torch
+
+from origami_gemm.torch import _ops
+
+aten = torch.ops.aten
+# Where the operators are replaced.
+DEVICE = "CUDA"
+ORDERED = {aten.mm.default: "ordered_mm", aten.bmm.default: "ordered_bmm", aten.addmm.default: "ordered_addmm"}
+
+
+class Mode:
+    """The operators that are replaced, and the settings of torch.compile that were there before."""
+
+    def __init__(self, strict):
+        self.strict, self.inductor = strict, {}
+        self.library = torch.library.Library("aten", "IMPL")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a kernel is replaced, which is what is wanted
+            for name, one in (("mm", _ops._ordered_mm), ("bmm", _ops._ordered_bmm), ("addmm", _ops._ordered_addmm)):
+                self.library.impl(name, one if strict else lenient(name, one), DEVICE)
+            # PyTorch may compute it without the others. With gradients, they are those of the others.
+            for key in (DEVICE, "Autograd" + DEVICE):
+                self.library.impl("linear", linear, key)
+        self.compile()
+
+    def compile(self):
+        """Puts the same into the graphs of torch.compile, and takes out what depends on M there: padding, and sums in
+        place of products of one row."""
+        from torch._inductor import config
+        wanted = {"shape_padding": False, "coordinate_descent_tuning": False,
+                  "post_grad_custom_pre_pass": pass_of(config.post_grad_custom_pre_pass, self.strict)}
+        for name, value in wanted.items():
+            self.inductor[name] = getattr(config, name)
+            setattr(config, name, value)
+        torch._dynamo.reset()
+
+    def end(self):
+        from torch._inductor import config
+        for name, value in self.inductor.items():
+            setattr(config, name, value)
+        self.library._destroy()
+        torch._dynamo.reset()
+
+
+def linear(x, weight, bias=None):
+    rows = x.reshape(-1, x.shape[-1])
+    y = aten.mm.default(rows, weight.t()) if bias is None else aten.addmm.default(bias, rows, weight.t())
+    return y.view(*x.shape[:-1], weight.shape[0])
+
+
+def lenient(name, one):
+    """An operator that runs PyTorch's own kernel for what no kernel of one order computes."""
+    own = getattr(aten, name).out
+
+    def run(*arguments, **options):
+        try:
+            return one(*arguments, **options)
+        except _ops.NotInvariant:
+            a, b = arguments[-2:]
+            return own(*arguments, **options, out=a.new_empty((*a.shape[:-1], b.shape[-1])))
+    return run
+
+
+def pass_of(before, strict):
+    """The pass on graphs, behind the one that is there."""
+    from torch._inductor.custom_graph_pass import CustomGraphPass
+
+    class Pass(CustomGraphPass):
+        def __call__(self, graph):
+            if before is not None:
+                before(graph)
+            for node in graph.nodes:
+                if node.op == "call_function" and node.target in ORDERED and ordered(node, strict):
+                    node.target = getattr(torch.ops.origami_gemm, ORDERED[node.target]).default
+
+        def uuid(self):
+            earlier = b"" if before is None else getattr(before, "uuid", lambda: None)()
+            if earlier is None:
+                return None
+            text = pathlib.Path(__file__).read_bytes() + repr((strict, earlier)).encode()
+            return hashlib.sha256(text).hexdigest()
+
+    return Pass()
+
+
+def ordered(node, strict):
+    """Whether a node of a graph is a product on the GPU that our kernels compute. Strictly, every product is."""
+    value = node.meta.get("val")
+    return value is not None and value.device.type == DEVICE.lower() and (
+        strict or value.dtype in (torch.float16, torch.bfloat16))
+
+
+_mode: Mode | None = None
+
+
+def enable_batch_invariant(*, strict: bool = True) -> None:
+    """Makes mm, addmm, bmm and linear on a Hopper GPU, eager and under torch.compile, compute each row to the same bits
+    whatever rows are beside it. What no kernel computes so, as fp32, is a NotInvariant error; without strict, PyTorch's own
+    operator runs and explain() says why. Graphs of torch.compile and of CUDA from before keep what they have."""
+    global _mode
+    disable_batch_invariant()
+    _mode = Mode(strict)
+
+
+def disable_batch_invariant() -> None:
+    """Undoes enable_batch_invariant()."""
+    global _mode
+    if _mode is not None:
+        _mode.end()
+        _mode = None

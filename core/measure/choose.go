@@ -4,12 +4,29 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/stats"
 )
 
 // AssumedNoise is the noise of a measurement that is taken for granted before one was made: the relative difference
 // of two measurements of the same kernel. Repeated sweeps differ by 0.3–1.3 % at the median, and a measurement goes
 // on until its median is known to 1 %.
 const AssumedNoise = steady
+
+// apart is how far the times of two configurations may differ by chance, in standard errors: 9 of 10 do not.
+const apart = 1.645
+
+// Noise returns by what share the times of two configurations may differ by chance that were measured at other times.
+// It is that of their samples and of the moment. Of 3183 pairs in the shipped sets that were measured apart and then in
+// turns, 73 % had about the same ratio both times, within this, and half did within what their samples say alone.
+func Noise(a, b *dataset.Measurement) float64 {
+	sum := AssumedNoise * AssumedNoise
+	for _, m := range []*dataset.Measurement{a, b} {
+		if e := stats.MedianError(m.Samples); !math.IsNaN(e) && !math.IsInf(e, 0) {
+			sum += e * e
+		}
+	}
+	return apart * math.Sqrt(sum)
+}
 
 // Choose returns the index of the measurement to use of a block that was measured in turns, −1 if none has a time.
 // It is the fastest, unless the first one, which the model prefers, is slower by no more than the noise.

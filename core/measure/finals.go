@@ -48,6 +48,19 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 	return s.keep(block...)
 }
 
+// Repeat measures configurations that were measured already again, in turns, and keeps the block.
+func (s *Sweep) Repeat(ctx context.Context, p gemm.Problem, configs []gemm.Config) error {
+	entries := make([]dataset.Measurement, len(configs))
+	for i, c := range configs {
+		entries[i] = dataset.Measurement{Problem: p, Config: c}
+	}
+	block, err := s.takeTurns(ctx, s.arms(entries))
+	if err != nil {
+		return err
+	}
+	return s.keep(block...)
+}
+
 // MeasureInTurns checks the results of some configurations and measures them in turns, as finals are. The first
 // configuration also has a null arm, which comes last in the result. Nothing is kept. A fault of a configuration is
 // part of its measurement. An error is about the executor.

@@ -3,6 +3,7 @@
 package exectest
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"math/rand/v2"
@@ -39,7 +40,7 @@ type Executor struct {
 	// Noise is the relative standard deviation of the time of a run. Seed is the seed of the noise.
 	Noise float64
 	Seed  uint64
-	// Time, if set, replaces the fake time of a configuration.
+	// Time, if set, replaces the fake time of a configuration, unless it is 0.
 	Time func(gemm.Problem, gemm.Config) unit.Seconds
 	// Fate and LibraryFate, if set, choose the outcome. Otherwise every outcome is Fine.
 	Fate        func(gemm.Problem, gemm.Config) Fate
@@ -155,7 +156,7 @@ func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c ge
 		return nil, err
 	}
 	if x.Time != nil {
-		k.time = x.Time(p, c)
+		k.time = cmp.Or(x.Time(p, c), k.time)
 	}
 	return k, nil
 }

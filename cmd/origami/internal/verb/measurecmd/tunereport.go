@@ -39,7 +39,9 @@ type tuned struct {
 	Usable    int          `json:"candidates"`
 	Expected  ask.Number   `json:"expected_regret"` // by what is known; `null` with `--strategy steps`
 	// time of the pick ÷ time of the fastest − 1, if all candidates are recorded
-	Known *float64    `json:"known_regret,omitempty"`
+	Known *float64 `json:"known_regret,omitempty"`
+	// the configurations that are as fast, as far as is known
+	Tied  []tied      `json:"tied"`
 	Why   tune.Reason `json:"why"`   // how the size ended: `regret`, `all`, `budget`, `steps`, `no_kernel`
 	Steps []step      `json:"steps"` // its measurements in order
 
@@ -67,6 +69,8 @@ type summary struct {
 	Measurements int             `json:"measurements"`       // of all sizes
 	Fresh        int             `json:"fresh_measurements"` // those of this run, and how long they took
 	FreshSeconds float64         `json:"fresh_seconds"`
+	Repeats      int             `json:"repeats"`                  // measurements in turns, to decide ties
+	Tied         int             `json:"tied"`                     // how many sizes have a pick that is tied
 	BruteForce   int             `json:"brute_force_measurements"` // how many measuring everything takes
 	Kernels      int             `json:"kernels"`                  // how many different picks there are
 	Expected     ask.Number      `json:"expected_regret"`          // the mean by what is known; `null` if nothing is
@@ -139,7 +143,7 @@ func (s *tuning) rows(t *tune.Tuner) []tuned {
 		size, p := &t.Sizes[i], &t.Picks[i]
 		r := &rows[i]
 		*r = tuned{problem: size.Problem, Problem: size.Problem.Record(), Sets: size.Sets, Measured: p.Measured,
-			Usable: size.Usable, Expected: ask.Number(p.Expected), Why: p.Why, Steps: []step{},
+			Usable: size.Usable, Expected: ask.Number(p.Expected), Why: p.Why, Tied: []tied{}, Steps: []step{},
 			Model: &size.Candidates[0].Config}
 		if p.Candidate < 0 {
 			continue
@@ -149,6 +153,7 @@ func (s *tuning) rows(t *tune.Tuner) []tuned {
 		if !s.arch.Describe().RanksOnly {
 			r.Predicted = float64(c.Predicted)
 		}
+		r.Tied = s.ties(t, i)
 		if r.Seconds = float64(p.Time); p.Time > 0 {
 			r.TFLOPS = size.Problem.Flops() / r.Seconds / 1e12
 		}
@@ -176,7 +181,7 @@ func (s *tuning) summarise(t *tune.Tuner, rows []tuned, sum *summary) {
 	d := s.arch.Describe()
 	*sum = summary{Arch: d.Arch, Device: d.Device, Model: d.Model, ModelClass: d.ModelClass, Kernel: s.kernel,
 		Strategy: s.o.Strategy,
-		Regret:   s.o.regret, Sizes: len(rows), Measurements: len(t.Log), Fresh: s.fresh,
+		Regret:   s.o.regret, Sizes: len(rows), Measurements: len(t.Log), Repeats: s.repeats, Fresh: s.fresh,
 		BruteForce: s.plan.BruteForce()}
 	if s.fresh > 0 {
 		sum.FreshSeconds = s.took.Seconds()
@@ -187,6 +192,9 @@ func (s *tuning) summarise(t *tune.Tuner, rows []tuned, sum *summary) {
 		r := &rows[i]
 		if r.Why == tune.Budget || r.Why == tune.Failing {
 			sum.Unfinished++
+		}
+		if len(r.Tied) > 0 {
+			sum.Tied++
 		}
 		if r.Seconds > 0 {
 			kernels[*r.Pick] = true
@@ -232,6 +240,13 @@ func (s *tuning) heading(sum *summary) {
 		share(sum.Measurements), took)
 	if s.data != nil && s.sweep == nil && s.o.Executor == "" {
 		table.Line(streams, "times", "recorded in %s", s.data.Name)
+	}
+	if sum.Repeats > 0 {
+		table.Line(streams, "repeated", "%d in turns, to decide ties", sum.Repeats)
+	}
+	if sum.Tied > 0 {
+		table.Line(streams, "ties", "at %s another kernel is as fast, within the noise",
+			digits.Plural(sum.Tied, "size", "sizes"))
 	}
 	table.Line(streams, "kernels", "%d for %s", sum.Kernels, digits.Plural(sum.Sizes, "size", "sizes"))
 	if s.o.Strategy == byModel {
@@ -281,5 +296,7 @@ func (s *tuning) columns() table.Columns[tuned] {
 		table.Opt("known_regret||known regret", func(r *tuned) float64 { return table.Known(r.Known) }, digits.Percent).
 			If(s.known),
 		table.Col("why", func(r *tuned) tune.Reason { return r.Why }),
+		table.Col("-|tied|-", tieNames),
+		table.Text("tied with", func(r *tuned) string { return tieCell(r.Tied) }),
 	}
 }

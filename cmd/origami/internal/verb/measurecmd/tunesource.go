@@ -39,6 +39,9 @@ type tuning struct {
 	work  string
 	// merged is the folder that shards are merged into, the folder itself without any.
 	merged string
+	// blocks are what was measured again in turns to decide ties, by size. repeats counts these measurements.
+	blocks  map[int][]dataset.Measurement
+	repeats int
 	// bests are the best predictions of all sizes of the work, predicted their times.
 	bests     []dataset.Measurement
 	predicted []unit.Seconds
@@ -55,7 +58,7 @@ type tuning struct {
 
 // open finds the times and plans.
 func (o *TuneOptions) open(ctx context.Context, a arch.Architecture, file *tune.File) (*tuning, error) {
-	s := &tuning{o: o, arch: a, folder: o.Records}
+	s := &tuning{o: o, arch: a, folder: o.Records, blocks: map[int][]dataset.Measurement{}}
 	var memory unit.Bytes
 	var err error
 	if s.share, err = o.Share.Part(o.Factory.Getenv); err != nil {
@@ -215,14 +218,19 @@ func (s *tuning) recorded() error {
 
 // time returns the recorded time of a candidate, 0 if it has none, and false if it is not recorded.
 func (s *tuning) time(t *tune.Tuner, task tune.Task) (unit.Seconds, bool) {
+	m, there := s.recordedAt(t, task)
+	return m.Median, there
+}
+
+// recordedAt returns the measurement of a candidate, and false if it is not recorded.
+func (s *tuning) recordedAt(t *tune.Tuner, task tune.Task) (dataset.Measurement, bool) {
 	size := &t.Sizes[task.Size]
 	c := size.Candidates[task.Candidate].Config
 	find := s.data.Candidate
 	if s.sweep != nil {
 		find = s.data.Find
 	}
-	m, there := find(size.Problem, c)
-	return m.Median, there
+	return find(size.Problem, c)
 }
 
 // measure makes measurements, or finds them in the data set.
@@ -339,7 +347,7 @@ func (s *tuning) run(ctx context.Context, t *tune.Tuner) error {
 			}
 		}
 	}
-	return nil
+	return s.repeat(ctx, t)
 }
 
 // close ends the executor and closes the folder.

@@ -175,7 +175,7 @@ $(TOOLS)/site-npm/ready: Makefile
 	npm install --silent --no-audit --no-fund --no-save --prefix $(@D) $(SITE_NPM)
 	touch $@
 site-test: ## the site as a reader uses it: its answers are the command's, and in a browser, where one is installed
-	ORIGAMI_SITE=$(SITE) ORIGAMI_AXE=$(TOOLS)/site-npm/node_modules/axe-core/axe.min.js go test -count=1 ./cmd/origami/browser
+	ORIGAMI_SITE=$(SITE) ORIGAMI_AXE=$(TOOLS)/site-npm/node_modules/axe-core/axe.min.js go test -count=1 -v -run ^TestSite ./cmd/origami
 
 cuda: cuda-ready ## bin/origami-plugin-cuda, the executor for NVIDIA GPUs
 	$(CUDA_ENV) go build -trimpath -tags cuda,grpcnotrace -o $(BIN)/ ./plugins/nvidia/cmd/origami-plugin-cuda

@@ -52,3 +52,11 @@ def on_page_markdown(markdown, page, config, files):
         return f"{FORGE}/{'tree' if (ROOT / path).is_dir() else 'blob'}/main/{path}"
 
     return LINK.sub(lead, markdown)
+
+
+def on_post_page(output, page, config):
+    """What the theme leaves out for those who hear the page or use no pointer."""
+    output = output.replace('data-md-component="search" role="dialog"',
+                            'data-md-component="search" role="dialog" aria-label="Search"')
+    # Code that is wider than the page scrolls, and the arrow keys reach it.
+    return output.replace("<pre><span></span>", '<pre tabindex="0"><span></span>')

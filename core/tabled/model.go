@@ -158,7 +158,7 @@ func (m *Model) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*
 	}
 	e := m.begin(p)
 	defer m.evaluations.Put(e)
-	out := &arch.Candidates{}
+	out := &arch.Candidates{Configs: all[:0]} // what is kept never overtakes what is read
 	for i := range all {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()

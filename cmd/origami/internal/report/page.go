@@ -3,11 +3,9 @@ package report
 import (
 	"embed"
 	"fmt"
-	"html/template"
 	"io"
 	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/origami-gemm/origami/core/printable"
 )
@@ -197,11 +195,6 @@ var startsWithDigit = regexp.MustCompile(`^[<-]?[0-9][0-9.]*( |$)`)
 //go:embed assets/page.css assets/page.js
 var Assets embed.FS
 
-//go:embed assets/page.html
-var source string
-
-var layout = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(source)) })
-
 // File writes the page as one file that needs no other.
 func (p *Page) File(w io.Writer) error {
 	style, err := Assets.ReadFile("assets/page.css")
@@ -212,16 +205,17 @@ func (p *Page) File(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return p.write(w, template.CSS(style), template.JS(script)) //nolint:gosec // ours
+	return p.write(w, markup(style), markup(script))
 }
 
 // Served writes the page with links to Assets.
 func (p *Page) Served(w io.Writer) error { return p.write(w, "", "") }
 
-func (p *Page) write(w io.Writer, style template.CSS, script template.JS) error {
-	return layout().Execute(w, struct {
-		*Page
-		Style  template.CSS
-		Script template.JS
-	}{p, style, script})
+func (p *Page) write(w io.Writer, style, script markup) error {
+	var l layout
+	if l.page(p, style, script); l.err != nil {
+		return l.err
+	}
+	_, err := w.Write(l.Bytes())
+	return err
 }

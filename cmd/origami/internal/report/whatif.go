@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
@@ -15,14 +14,14 @@ type placed struct {
 	Title, Caption string
 	More           string
 	Table          *grid
-	Drawn          template.HTML
+	Drawn          markup
 }
 
 // Figure adds a figure, and the table behind it.
 func (s *Section) Figure(f *figure.Figure) {
 	p := &placed{Number: s.number(), Title: printable.Line(f.Title), Caption: printable.Line(f.Caption),
 		More: printable.Line(f.More)}
-	p.Drawn = template.HTML(f.Inline(fmt.Sprintf("caption-%d", p.Number))) //nolint:gosec // it escapes all texts
+	p.Drawn = markup(f.Inline(fmt.Sprintf("caption-%d", p.Number))) // which escapes all texts
 	if len(f.Header) > 0 {
 		p.Table = newTable(f.Title, f.Header, f.Rows)
 	}

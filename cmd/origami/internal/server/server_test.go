@@ -354,6 +354,16 @@ func TestPage(t *testing.T) {
 		!strings.HasPrefix(w.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self';") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+	// It opens with an answer to the question of its form, which lists the devices and the families.
+	for _, want := range []string{"<h1>origami</h1>", "The pick and the other candidates", `value="small"`,
+		`<option value="small"></option>`, `<option value="" selected>the device&#39;s first</option>`, "4096x4096x4096"} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("the opening page has no %s", want)
+		}
+	}
+	if again := get(s, "/"); again.Body.String() != w.Body.String() {
+		t.Error("the opening page changes")
+	}
 	w = get(s, "/?arch=toy1,toy2&dtype=fp16&"+shape256)
 	for _, want := range []string{"<h1>Acme Small beside ", `value="256"`, "The pick and the other candidates",
 		`<script src="assets/page.js">`, "api/v1/select?arch=toy1%40small:CHANGES"} {

@@ -6,20 +6,24 @@ package nvidia_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
-// The intervals hold on problems that neither they nor the model were found on, of every kind that they are stated for.
+// The intervals hold on problems that neither they nor the model were found on, of every kind that they are stated for,
+// and the regret that is expected of picks is that of the sizes drawn at random.
 func TestIntervalsOfUnseenProblems(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: arch.RungCompiled})
 	scope := func(p *gemm.Problem, split int) arch.Scope { return a.Describe().Scope("triton", p, split) }
 	held, of := 0, 0
+	expected, recorded, sizes := 0.0, 0.0, 0
 	for _, set := range []string{
 		"bf16", "layouts", "split", "unaligned", "fp8", "int8", "tf32", "random-fp16", "random-bt", "random-bf16",
 		"random-split", "random-unaligned", "random-fp8", "random-int8", "random-tf32", "random2-fp16", "random2-bt",
@@ -45,6 +49,11 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 			}
 			h, n := rows[i].PointsCovered(scope)
 			inSet, points = inSet+h, points+n
+			if regret, ok := rows[i].Regret(); ok && strings.HasPrefix(set, "random") {
+				sigma := scope(&rows[i].Problem, 1).Uncertainty.Sigma
+				expected, recorded = expected+measure.ExpectedRegret(rows[i].Leading, sigma, 1), recorded+regret
+				sizes++
+			}
 		}
 		t.Logf("%-9s the 90 %% intervals hold %.3f of %d times", set, float64(inSet)/float64(points), points)
 		// Seven sizes can have much in common.
@@ -55,6 +64,10 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 	}
 	if share := float64(held) / float64(of); share < 0.85 {
 		t.Errorf("the 90 %% intervals hold %.3f of all times", share)
+	}
+	t.Logf("mean regret of %d picks: %.4f recorded, %.4f expected", sizes, recorded/float64(sizes), expected/float64(sizes))
+	if ratio := expected / recorded; sizes < 100 || ratio < 2./3 || ratio > 2 {
+		t.Errorf("the expected regret of %d picks is %.2f of the recorded one", sizes, ratio)
 	}
 }
 

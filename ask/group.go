@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Group runs functions beside each other. A panic in one of them goes on in Wait, where whoever asked can answer for it:
-// in a goroutine of its own it would end the process, with every other question that a server or a program holds.
+// Group runs functions beside each other. A panic in one of them goes on in Wait, where whoever asked can answer for
+// it: in a goroutine of its own it would end the process, with every other question that a server or a program holds.
 type Group struct {
 	wg    sync.WaitGroup
 	once  sync.Once

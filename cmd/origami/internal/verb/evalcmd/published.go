@@ -72,7 +72,8 @@ func (o *Options) registerPublished(flags *pflag.FlagSet) {
 		"score predicted times of tuned libraries against published times of many devices")
 	flags.StringSliceVar(&o.Schemes, "scheme", nil,
 		"of the published times, those with these `SCHEMES` of scales only: none, tensor, row, block128+quant, …")
-	flags.BoolVar(&o.Pairs, "pairs", false, "with --published, also list how well each pair of devices is compared, by type and class of shape")
+	flags.BoolVar(&o.Pairs, "pairs", false,
+		"with --published, also list how well each pair of devices is compared, by type and class of shape")
 }
 
 // runPublished scores models on the published times that are part of this program.

@@ -377,7 +377,7 @@ class Errors(unittest.TestCase):
                  lambda: Model("sm90", space="block_m"), lambda: Model("sm90", space={"block_m": {64}}),
                  lambda: Model("sm90", overrides={("clock",): 1}), lambda: Model("sm90", compiled=7),
                  lambda: Model("sm90", library=7), lambda: model.select(None, 1, 1), lambda: model.select([1], 1, 1),
-                 lambda: model.select(Odd(), 1, 1), lambda: model.select(1, 1, 1, dtype=None),
+                 lambda: model.select(True, 77, 77), lambda: model.select(Odd(), 1, 1), lambda: model.select(1, 1, 1, dtype=None),
                  lambda: model.select(1, 1, 1, align=None), lambda: model.select(1, 1, 1, align=(16, 16, "2")),
                  lambda: model.select(1, 1, 1, out_dtype=7), lambda: model.select(1, 1, 1, ldb=1.5),
                  lambda: model.select(1, 1, 1, dtype=["fp16"]), lambda: model.select(1, 1, 1, trans_a="no"),

@@ -147,17 +147,11 @@ func ReadLogic(ctx context.Context, name string) (*tensile.Logic, error) {
 	return tensile.Read(name, text)
 }
 
-// WriteFile writes a file that a flag named.
-func WriteFile(name, flag string, text []byte) error {
-	if err := os.WriteFile(name, text, 0o666); err != nil {
-		return diag.Inputf("the file cannot be written: %v", diag.WithoutPath(err)).At("%s %s", flag, name).
-			Do("name another one")
-	}
-	return nil
-}
-
-// Replace writes a file that a flag names, whole or not at all.
+// Replace writes a file that a flag names, whole or not at all. A pipe or a terminal is written to.
 func Replace(file string, text []byte) error {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return unwritable(file, os.WriteFile(file, text, 0o644))
+	}
 	return unwritable(file, durable.Write(file, 0o644, text))
 }
 

@@ -104,5 +104,5 @@ func write(f *session.Factory, output string, text []byte) error {
 		_, err := f.Streams.Writer().Write(text)
 		return err
 	}
-	return session.WriteFile(output, "--output", text)
+	return session.Replace(output, text)
 }

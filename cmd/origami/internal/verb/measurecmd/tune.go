@@ -228,7 +228,7 @@ func (s *tuning) writeLogics(t *tune.Tuner) error {
 			ext := filepath.Ext(name)
 			name = strings.TrimSuffix(name, ext) + "." + l.Type.String() + ext
 		}
-		if err := session.WriteFile(name, "--logic", text); err != nil {
+		if err := session.Replace(name, text); err != nil {
 			return err
 		}
 		s.o.Factory.Streams.Note(l.Type.String() + ": " + digits.Plural(len(l.Exact), "size", "sizes") + ", " +

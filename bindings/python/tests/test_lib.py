@@ -410,7 +410,7 @@ class Errors(unittest.TestCase):
 
         model = Model("sm90")
         self.assertEqual(model.select(Whole(), 512, 512), model.select(512, 512, 512))
-        self.assertEqual(model.rank(Whole(), 512, 512, top=True), model.rank(512, 512, 512, top=1))
+        self.assertEqual(model.rank(Whole(), 512, 512, top=Whole()), model.rank(512, 512, 512, top=512))
         self.assertEqual(model.select(512, 512, 513, trans_a=1), model.select(512, 512, 513, trans_a=True))
         whole = model.rank(512, 512, 512, top=1 << 40)
         self.assertEqual(whole[:8], model.rank(512, 512, 512))

@@ -14,8 +14,8 @@ def folder():
 
 
 class Kept:
-    """Ratios by name in a file. Without a file that can be read or written, nothing is kept. A file that is too large or
-    no such file is begun again."""
+    """Ratios by name in a file. Without a file that can be read or written, nothing is kept. A file that is too large
+    or no such file is begun again."""
 
     def __init__(self, folder):
         self._path = folder / "verified.json"

@@ -87,7 +87,8 @@ func TestReplace(t *testing.T) {
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Errorf("the device is gone: %v", err)
 	}
-	if err := Replace(filepath.Join(dir, "no", "f"), nil); err == nil || !strings.Contains(err.Error(), "cannot be written") {
+	err := Replace(filepath.Join(dir, "no", "f"), nil)
+	if err == nil || !strings.Contains(err.Error(), "cannot be written") {
 		t.Errorf("%v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {

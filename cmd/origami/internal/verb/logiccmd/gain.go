@@ -176,7 +176,9 @@ func (g *gain) add(ctx context.Context, a arch.Architecture, data *dataset.Datas
 
 // chosen is the time of the kernel that the logic has for a size: its own, or the model's pick among its kernels where
 // it leaves the size to the model. It is NaN for one that was not measured.
-func (g *gain) chosen(ctx context.Context, a arch.Architecture, kernel string, p gemm.Problem, x *tuned) (float64, error) {
+func (g *gain) chosen(ctx context.Context, a arch.Architecture, kernel string, p gemm.Problem, x *tuned) (
+	float64, error,
+) {
 	time := func(c gemm.Config) float64 {
 		if t, ok := x.times[c]; ok {
 			return t

@@ -257,7 +257,7 @@ func pythonBinding(t *testing.T, folder string) {
 	}
 	t.Run("python", func(t *testing.T) {
 		c := exec.Command(python, "-m", "unittest", "-v", "tests.test_lib", "tests.test_inductor_picks",
-			"tests.test_layers", "tests.test_rocm")
+			"tests.test_layers", "tests.test_rocm", "tests.test_kept")
 		c.Dir = "../python"
 		c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "ORIGAMI_REQUIRE_LIB=1",
 			"ORIGAMI_LIB="+filepath.Join(folder, "liborigami.so"), "ORIGAMI="+filepath.Join(folder, "origami"))

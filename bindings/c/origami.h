@@ -292,9 +292,9 @@ int32_t origami_rank(origami_model model, const origami_problem *problem, origam
 int32_t origami_rank_among(origami_model model, const origami_problem *problem, const origami_pick *configs,
                            size_t config_count, origami_pick *picks, size_t *count, char *error, size_t error_size);
 
-/* What `origami select --advice --regret --json` says of a problem: a JSON object with the pick, its evidence, the other
- * kernel families of the device (ways), and what is predicted to be faster (advice). text is filled like an error text,
- * and may be NULL. *length becomes the length of the whole text. */
+/* What `origami select --advice --regret --json` says of a problem: a JSON object with the pick, its evidence, the
+ * other kernel families of the device (ways), and what is predicted to be faster (advice). text is filled like an error
+ * text, and may be NULL. *length becomes the length of the whole text. */
 int32_t origami_answer(origami_model model, const origami_problem *problem, char *text, size_t size, size_t *length,
                        char *error, size_t error_size);
 

@@ -124,7 +124,7 @@ func TestNewPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := w.try("origami --arch gfx-new select -m 1 -n 1 -k 1"); err == nil ||
-		!strings.Contains(out, "`origami plugin ls` says why") {
+		!strings.Contains(out, "trust it again if you changed the plugin") {
 		t.Errorf("%v: %s", err, out)
 	}
 	w.run("rm origami-plugin-gfx-new")

@@ -253,6 +253,30 @@ func TestVariation(t *testing.T) {
 	}
 }
 
+// A round that is there twice would count twice.
+func TestRoundsAreThereOnce(t *testing.T) {
+	head, err := (&Records{Device: exec.Device{Name: "GPU", Arch: "sm90"}}).HeaderLine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, seconds := range []unit.Seconds{1e-3, 2e-3} {
+		line, err := RoundLine("p", Round{Work: 1, Readings: []exec.Reading{{Sample: exec.Sample{Time: seconds}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, string(line))
+	}
+	text := string(head) + lines[0] + lines[1]
+	if r, err := ReadRecords("f", strings.NewReader(text)); err != nil || len(r.Rounds["p"]) != 2 {
+		t.Errorf("%v", err)
+	}
+	_, err = ReadRecords("f", strings.NewReader(text+strings.Replace(lines[0], ":", ": ", 1)))
+	if err == nil || !strings.Contains(err.Error(), "f:4: the round of line 2 is there again") {
+		t.Errorf("%v", err)
+	}
+}
+
 // FuzzRecords: records are refused, or the same when they are written and read again.
 func FuzzRecords(f *testing.F) {
 	gpu := exec.Device{Name: "GPU", Arch: "sm90", Attributes: map[string]float64{"l2_bytes": 6e7}}

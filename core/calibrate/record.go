@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -67,6 +68,7 @@ func ReadRecords(file string, in io.Reader) (*Records, error) {
 	const fix = "give a file that calibrate wrote"
 	lines := limit.NewLines(in)
 	r := &Records{Rounds: map[string][]Round{}}
+	seen := map[[sha256.Size]byte]int{}
 	for n := 1; ; n++ {
 		line, err := lines.Next()
 		switch {
@@ -81,7 +83,7 @@ func ReadRecords(file string, in io.Reader) (*Records, error) {
 		if n == 1 {
 			err = r.readHeader(line)
 		} else {
-			err = r.readRound(line)
+			err = r.readRound(line, seen, n)
 		}
 		if err != nil {
 			return nil, diag.Inputf("%v", err).At("%s:%d", file, n).Do(fix)
@@ -105,7 +107,8 @@ func (r *Records) readHeader(line []byte) error {
 	return nil
 }
 
-func (r *Records) readRound(line []byte) error {
+// readRound adds the round of the n-th line. seen has the lines of the rounds so far.
+func (r *Records) readRound(line []byte, seen map[[sha256.Size]byte]int, n int) error {
 	var l roundLine
 	if err := strictjson.Unmarshal(line, &l); err != nil {
 		return err
@@ -124,6 +127,15 @@ func (r *Records) readRound(line []byte) error {
 		round.Readings = append(round.Readings, exec.Reading{Counters: s.Counters,
 			Sample: exec.Sample{Time: unit.Seconds(s.Seconds), Clock: unit.Hertz(s.Clock)}})
 	}
+	same, err := RoundLine(l.Probe, round)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(same)
+	if first := seen[sum]; first > 0 { // it would count twice
+		return fmt.Errorf("the round of line %d is there again", first)
+	}
+	seen[sum] = n
 	r.Rounds[l.Probe] = append(r.Rounds[l.Probe], round)
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path"
 	"strconv"
 	"strings"
@@ -154,10 +153,18 @@ func (r *row) count(column string) int {
 	return v
 }
 
+// The times that a kernel can take, in milliseconds: from a nanosecond to some days. Rates and means of times far
+// beyond are not finite.
+const (
+	shortest = 1e-6
+	longest  = 1e9
+)
+
 func (r *row) milliseconds(column string) unit.Seconds {
 	v, err := strconv.ParseFloat(r.text(column), 64)
-	if (err != nil || !(v > 0) || math.IsInf(v, 0)) && r.err == nil {
-		r.err = r.fault(column, "%s %q is not a time", column, r.text(column))
+	if (err != nil || !(v >= shortest && v <= longest)) && r.err == nil {
+		r.err = r.fault(column, "%s %q is no time of a kernel, which is from %g to %g", column, r.text(column),
+			shortest, longest)
 	}
 	return unit.Seconds(v / 1e3)
 }

@@ -185,7 +185,8 @@ func KindOf(err error) Kind {
 
 // Nearest returns the names closest to got by edit distance, at most n of them and none further than half of got's
 // length (at least two edits). The closest is first; among equals, the one that begins like got for longer, and then
-// the order of names. A name that begins with got, or of which got is a word, is one edit away. It feeds "did you mean".
+// the order of names. A name that begins with got, or of which got is a word, is one edit away. It feeds "did you
+// mean".
 func Nearest(got string, names []string, n int) []string {
 	limit := max(2, len(got)/2)
 	type neighbour struct {

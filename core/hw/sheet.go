@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -196,6 +197,10 @@ func (h *Header) check() *diag.Error {
 }
 
 func decodeStrictly(file string, data []byte, into any) error {
+	if len(data) > int(limit.Device) {
+		return diag.Inputf("it is larger than %v, the most that is read of such a file", limit.Device).At("%s", file).
+			Do("write one device per file")
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
 	if err := dec.Decode(into); err != nil {

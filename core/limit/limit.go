@@ -17,6 +17,8 @@ type Size int64
 const (
 	// Settings bounds settings files. Reading YAML takes a time that grows with the square of the number of keys.
 	Settings Size = 64 << 10
+	// Device bounds device files, for the same reason. A real one has 10 kB.
+	Device Size = 64 << 10
 	// Text bounds other files that people write: lock files, overrides, descriptions of data sets.
 	Text Size = 1 << 20
 	// Describe bounds what a plugin prints about itself. It is JSON, which takes 60 times as much memory.

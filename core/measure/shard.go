@@ -8,6 +8,9 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
+// MostShards is the most parts that a work has.
+const MostShards = 1 << 16
+
 // Shard is one of several parts of a work, numbered from 1. The zero value is all of it.
 type Shard struct{ Index, Of int }
 

@@ -106,8 +106,8 @@ func New(def Definition) (*Catalog, error) {
 	switch {
 	case len(c.devices) > 0:
 	case len(others) > 0:
-		return nil, fmt.Errorf("plugin %s has no device file of the vendor %s, but %s; write the same vendor in both, or leave"+
-			" it out in the plugin", def.Name, def.Vendor, strings.Join(others, ", "))
+		return nil, fmt.Errorf("plugin %s has no device file of the vendor %s, but %s; write the same vendor in both, or"+
+			" leave it out in the plugin", def.Name, def.Vendor, strings.Join(others, ", "))
 	default:
 		return nil, fmt.Errorf("plugin %s has no device file; embed *.yaml", def.Name)
 	}

@@ -121,8 +121,8 @@ type Level struct {
 }
 
 // Provider returns the plugin of a definition and its models. The definition needs Name, Version, Files and Specs,
-// and may have Vendor, Derive and Scale. Provider sets Models. All models have the same kernel families. The first model
-// is the default. An error names the place of a mistake in the declaration.
+// and may have Vendor, Derive and Scale. Provider sets Models. All models have the same kernel families. The first
+// model is the default. An error names the place of a mistake in the declaration.
 func Provider(def catalog.Definition, models ...Model) (arch.Provider, error) {
 	if len(models) == 0 {
 		return nil, fmt.Errorf("plugin %s declares no model", def.Name)

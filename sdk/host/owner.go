@@ -23,8 +23,8 @@ func isForOthers(err error) bool {
 
 const othersWrite = 0o002
 
-// checkOwner refuses a file that every user may write to, and a file of another user. info describes the open file.
-func checkOwner(path string, info fs.FileInfo) error {
+// CheckOwner refuses a file that every user may write to, and a file of another user. info describes the open file.
+func CheckOwner(path string, info fs.FileInfo) error {
 	if runtime.GOOS == "windows" { // permissions are not these bits there
 		return nil
 	}

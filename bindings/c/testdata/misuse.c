@@ -153,14 +153,19 @@ static void nulls(const origami_problem *good) {
 		check("the one of one", ORIGAMI_INTERNAL, ORIGAMI_OK, ROOM);
 	check("among no", origami_rank_among(model, good, &tile, 0, among, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	count = 2;
-	check("among too many", origami_rank_among(model, good, &tile, SIZE_MAX, among, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("among too many",
+	      origami_rank_among(model, good, &tile, SIZE_MAX, among, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	count = 2;
-	check("among zeros", origami_rank_among(model, good, &none, 1, among, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("among zeros",
+	      origami_rank_among(model, good, &none, 1, among, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	count = 2;
-	check("among NULL", origami_rank_among(model, good, NULL, 1, among, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("among NULL",
+	      origami_rank_among(model, good, NULL, 1, among, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	count = 2;
-	check("among to NULL", origami_rank_among(model, good, &tile, 1, NULL, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
-	check("among without count", origami_rank_among(model, good, &tile, 1, among, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("among to NULL",
+	      origami_rank_among(model, good, &tile, 1, NULL, &count, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("among without count",
+	      origami_rank_among(model, good, &tile, 1, among, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	check("answer", origami_answer(model, good, NULL, 0, &length, fresh(), ROOM), ORIGAMI_OK, ROOM);
 	check("answer NULL", origami_answer(model, NULL, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	check("answer without length", origami_answer(model, good, NULL, 0, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
@@ -168,12 +173,17 @@ static void nulls(const origami_problem *good) {
 	origami_model both[] = {model, model}, closed[] = {model, 0};
 	check("compare", origami_compare(both, 2, good, 1, NULL, 0, &length, fresh(), ROOM), ORIGAMI_OK, ROOM);
 	check("compare one", origami_compare(both, 1, good, 1, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
-	check("compare too many", origami_compare(both, SIZE_MAX, good, 1, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
-	check("compare about nothing", origami_compare(both, 2, good, 0, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("compare too many",
+	      origami_compare(both, SIZE_MAX, good, 1, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("compare about nothing",
+	      origami_compare(both, 2, good, 0, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	check("compare NULL", origami_compare(NULL, 2, good, 1, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
-	check("compare about NULL", origami_compare(both, 2, NULL, 1, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
-	check("compare without length", origami_compare(both, 2, good, 1, NULL, 0, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
-	check("compare with none", origami_compare(closed, 2, good, 1, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("compare about NULL",
+	      origami_compare(both, 2, NULL, 1, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("compare without length",
+	      origami_compare(both, 2, good, 1, NULL, 0, NULL, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
+	check("compare with none",
+	      origami_compare(closed, 2, good, 1, NULL, 0, &length, fresh(), ROOM), ORIGAMI_INPUT, ROOM);
 	origami_model handles[] = {0, model + 1000, UINT64_MAX};
 	for (size_t i = 0; i < 3; i++) {
 		check("select nowhere", origami_select(handles[i], good, &pick, fresh(), ROOM), ORIGAMI_INPUT, ROOM);

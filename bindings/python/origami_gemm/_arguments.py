@@ -51,6 +51,8 @@ def as_json(request):
 def whole(name, value, least, low, high):
     """A whole number from low to high: an int, or what Python takes for one, such as NumPy's."""
     try:
+        if isinstance(value, bool):  # a slip: select(True, …) would be about one row
+            raise TypeError
         number = operator.index(value)
     except Exception:  # a TypeError, or what the value's own __index__ raises
         raise ArgumentTypeError(f"{name} is {shown(value)}; give a whole number of at least {least}") from None

@@ -99,8 +99,8 @@ class dim3_t(_Record):
 
 
 class problem_t(_Record):
-    """C = A B. With a_transpose T, A is contiguous along K, with N along M. With b_transpose N, B is contiguous along K,
-    with T along N."""
+    """C = A B. With a_transpose T, A is contiguous along K, with N along M. With b_transpose N, B is contiguous along
+    K, with T along N."""
 
     _fields = ("size", "batch", "a_transpose", "b_transpose", "a_dtype", "b_dtype", "c_dtype", "d_dtype", "mi_dtype",
                "a_mx_block_size", "b_mx_block_size")
@@ -282,7 +282,8 @@ def get_hardware_for_device(index: int = 0) -> hardware_t:
     known = {d["name"]: d["id"] for a in lib.architectures() if a["id"] in architecture_t.__members__
              for d in a["devices"]}
     if name not in known:
-        raise Error(f'no device file describes {shown(name)}; name a device like it, as in get_hardware("h200")', "device")
+        raise Error(f'no device file describes {shown(name)}; name one that is alike, as in get_hardware("h200")',
+                    "device")
     return get_hardware(known[name])
 
 

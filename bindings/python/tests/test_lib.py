@@ -377,7 +377,8 @@ class Errors(unittest.TestCase):
                  lambda: Model("sm90", space="block_m"), lambda: Model("sm90", space={"block_m": {64}}),
                  lambda: Model("sm90", overrides={("clock",): 1}), lambda: Model("sm90", compiled=7),
                  lambda: Model("sm90", library=7), lambda: model.select(None, 1, 1), lambda: model.select([1], 1, 1),
-                 lambda: model.select(Odd(), 1, 1), lambda: model.select(1, 1, 1, dtype=None),
+                 lambda: model.select(True, 77, 77), lambda: model.select(Odd(), 1, 1),
+                 lambda: model.select(1, 1, 1, dtype=None),
                  lambda: model.select(1, 1, 1, align=None), lambda: model.select(1, 1, 1, align=(16, 16, "2")),
                  lambda: model.select(1, 1, 1, out_dtype=7), lambda: model.select(1, 1, 1, ldb=1.5),
                  lambda: model.select(1, 1, 1, dtype=["fp16"]), lambda: model.select(1, 1, 1, trans_a="no"),
@@ -410,7 +411,7 @@ class Errors(unittest.TestCase):
 
         model = Model("sm90")
         self.assertEqual(model.select(Whole(), 512, 512), model.select(512, 512, 512))
-        self.assertEqual(model.rank(Whole(), 512, 512, top=True), model.rank(512, 512, 512, top=1))
+        self.assertEqual(model.rank(Whole(), 512, 512, top=Whole()), model.rank(512, 512, 512, top=512))
         self.assertEqual(model.select(512, 512, 513, trans_a=1), model.select(512, 512, 513, trans_a=True))
         whole = model.rank(512, 512, 512, top=1 << 40)
         self.assertEqual(whole[:8], model.rank(512, 512, 512))

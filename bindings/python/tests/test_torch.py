@@ -542,7 +542,7 @@ class Verified(unittest.TestCase):
         import pathlib
         import tempfile
 
-        from origami_gemm.torch._verify import Kept
+        from origami_gemm._kept import Kept
         with tempfile.TemporaryDirectory() as folder:
             kept = Kept(pathlib.Path(folder, "new"))
             self.assertIsNone(kept.get("a"))

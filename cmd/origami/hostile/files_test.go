@@ -90,6 +90,11 @@ var tables = []input{
 		args:  "--arch sm90@h200 --in-process select" + sizes + " --characterization t.csv.gz",
 		files: files{"t.csv.gz": repeated("m", ",", 15*mib, "\n")}},
 
+	{name: "candidates: a text of 60 MiB", codes: []int{2}, args: selectOne + " --candidates c.json",
+		files: files{"c.json": repeated(`["`, "x", 60*mib, `"]`)}},
+	{name: "records: a time that is none", codes: []int{2}, args: "--json " + h200,
+		files: files{"records/dataset.json": text(describedTable), "records/kernels.csv": text(compiledHeader),
+			"records/times.csv": text(timesHeader + "64,64,64,16,16,32,2,4,8,1e-300,20\n")}},
 	{name: "records: a line of commas, 60 MiB in gzip", codes: []int{2}, args: h200,
 		files: files{"records/dataset.json": text(describedTable),
 			"records/times.csv.gz": repeated(timesHeader, ",", 60*mib, "\n")}},
@@ -132,6 +137,30 @@ func logical(what, file string, content func(io.Writer)) input {
 	return input{name: "logic: " + what, codes: []int{0, 2}, args: "logic show " + file, files: files{file: content}}
 }
 
+// tuned is a tuning file of 4,096 sizes and all candidates.
+const tuned = "kernel: triton\nproblems:\n  - dtype: fp16\n    sets:\n      - name: all\n        steps:\n" +
+	"          - each: {num_stages: [3, 4, 5], num_warps: [4, 8]}\n        sizes:\n" +
+	"          - range: [[64, 64, 1024], [64, 64, 1024], [64, 64, 1024]]\n"
+
+// shard is a folder of one shard, which says so in a file.
+func shard(content func(io.Writer)) files {
+	return files{"work/shard-1-of-2/shard.json": content, "work/shard-1-of-2/dataset.json": text(describedLines),
+		"work/shard-1-of-2/m.jsonl": text("")}
+}
+
+// oneLiners are questions without a file.
+var oneLiners = []input{
+	{name: "bands: as many sizes as may be", codes: []int{0},
+		args: "--in-process --arch sm90@h200 select -m 1:16777216 -n 4096 -k 4096"},
+	{name: "bands: as many sizes as may be, of generated kernels", codes: []int{0}, slow: true,
+		args: "--in-process --arch sm90@h200 --kernel wgmma select -m 1:16777216 -n 4096 -k 4096"},
+	{name: "advice for a product of odd sizes", codes: []int{0},
+		args: "--in-process --arch sm90@h200 select -m 65537 -n 65537 -k 4097 --advice"},
+	{name: "advice for a product that is too large", codes: []int{2},
+		args: "--in-process --arch sm90@h200 select -m 2147483647 -n 2147483647 -k 2147483647 --advice"},
+	{name: "trust", codes: []int{0}, args: "--in-process --json trust"},
+}
+
 // honestProblems writes so many problems, all different.
 func honestProblems(n int) func(io.Writer) {
 	return func(w io.Writer) {
@@ -162,6 +191,21 @@ var texts = []input{
 		files: files{"c.json": repeated("[{}", ",{}", 63*mib, "]")}},
 	{name: "candidates: a list of numbers, 63 MiB", codes: []int{2}, args: selectOne + " --candidates c.json",
 		files: files{"c.json": repeated("[1", ",1", 63*mib, "]")}},
+
+	{name: "device file: 64 KiB of keys", codes: []int{2}, args: "--in-process select" + sizes + " --device-file d.yaml",
+		files: files{"d.yaml": numbered("", "k%d: 1\n", 64<<10, "")}},
+	{name: "device file: 1 MiB of keys", codes: []int{2}, args: "--in-process select" + sizes + " --device-file d.yaml",
+		files: files{"d.yaml": numbered("", "k%d: 1\n", mib, "")}},
+	{name: "tuning: as many sizes as may be", codes: []int{0},
+		args: "--arch sm90@h200 --in-process tune t.yaml --dry-run", files: files{"t.yaml": text(tuned)}},
+	{name: "shard: nested 1,000,000 deep", codes: []int{2}, args: "records merge work",
+		files: shard(repeated(`{"index":`, "[", mib-10, ""))},
+	{name: "shard: 1 MiB of keys", codes: []int{2}, args: "records merge work",
+		files: shard(numbered("{", `"%d":1,`, mib-20, `"x":1}`))},
+	{name: "shard: a part of as many as may be", codes: []int{0}, args: "records merge work",
+		files: shard(text(`{"index":1,"of":65536,"work":"x","finished":true}`))},
+	{name: "shard: a part of 2^62", codes: []int{2}, args: "records merge work",
+		files: shard(text(`{"index":1,"of":4611686018427387904,"work":"x","finished":true}`))},
 
 	{name: "settings: aliases of aliases", codes: []int{2}, args: selectOne + " --settings s.yaml",
 		files: files{"s.yaml": aliases}},

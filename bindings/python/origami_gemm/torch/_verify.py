@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import pathlib
 import statistics
-import tempfile
 
 import torch
 
 from origami_gemm import _cuda, lib
+from origami_gemm._kept import Kept, folder
 from origami_gemm.torch import _ops
 
 SLOWER = "cuBLAS was measured to be faster"
@@ -42,36 +39,6 @@ def verify(layer, weight, low, high):
             kept.put(name, ratio)
         if ratio > 1:
             layer.refuse(span.band, f"{SLOWER}: our kernel takes {ratio:.3f} of its time at m={m}")
-
-
-def folder():
-    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "origami"
-
-
-class Kept:
-    """Ratios by name in a file. Without a file that can be read or written, nothing is kept."""
-
-    def __init__(self, folder):
-        self._path = folder / "verified.json"
-
-    def _read(self):
-        try:
-            found = json.loads(self._path.read_text())
-            return {k: v for k, v in found.items() if isinstance(v, float) and v > 0}
-        except (OSError, ValueError, AttributeError):
-            return {}
-
-    def get(self, name):
-        return self._read().get(name)
-
-    def put(self, name, ratio):
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self._path.parent, delete=False) as file:
-                json.dump(self._read() | {name: ratio}, file)
-            os.replace(file.name, self._path)
-        except OSError:
-            pass
 
 
 def _measure(layer, weight, m):

@@ -21,8 +21,8 @@ func TestHints(t *testing.T) {
 		want string
 	}{
 		{diag.Inputf("unknown architecture").Do("did you mean a100?").Coded(diag.CodeUnknownDevice, ""),
-			"unknown architecture; did you mean a100? `origami arch ls` lists the devices; another GPU is one of them with other" +
-				" numbers, as in --arch h200:num_sms=66, or a --device-file"},
+			"unknown architecture; did you mean a100? `origami arch ls` lists the devices; another GPU is one of them" +
+				" with other numbers, as in --arch h200:num_sms=66, or a --device-file"},
 		{diag.Inputf("no parameter").Coded(diag.CodeUnknownParameter, "sm89"),
 			"no parameter; `origami arch show sm89` lists all"},
 		{diag.Inputf("it has changed").Do("trust it").Coded(diag.CodeUntrustedPlugin, ""),

@@ -2,9 +2,11 @@ package config
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -192,6 +194,29 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("%q is not one line that says what to do", text)
 			}
 		})
+	}
+}
+
+// A settings file that others may write to names plugins in the name of the user.
+func TestSettingsOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("permissions are not these bits")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "settings.yaml")
+	if err := os.WriteFile(file, []byte("dtype: fp8\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[fs.FileMode]int{0o600: 0, 0o644: 0, 0o666: 1} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		v := &layers{values: map[string]any{"timeout": "30s", "log_level": "warn"}, sources: map[string]string{}}
+		err := readFile(v, pflag.NewFlagSet("", pflag.ContinueOnError), dir, func(string) string { return "" })
+		said := strings.Contains(strings.Join(v.warnings, ""), "every user may write")
+		if err != nil || len(v.warnings) != want || said != (want > 0) {
+			t.Errorf("%v: %q, %v", mode, v.warnings, err)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
@@ -161,7 +162,7 @@ func readFile(v *layers, flags *pflag.FlagSet, dir string, getenv func(string) s
 		}
 		file, named = filepath.Join(dir, "settings.yaml"), false
 	}
-	data, err := readText(file)
+	data, others, err := readText(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !named:
 		return nil
@@ -170,6 +171,9 @@ func readFile(v *layers, flags *pflag.FlagSet, dir string, getenv func(string) s
 	case err != nil:
 		return diag.Inputf("the settings file cannot be read: %v", diag.WithoutPath(err)).At("%s", file).
 			Do("check --settings and ORIGAMI_SETTINGS")
+	}
+	if others != nil && !named {
+		v.warn("%s: %v", file, others)
 	}
 	return parse(v, file, data)
 }
@@ -250,16 +254,17 @@ func keyLines(data []byte) map[string]int {
 	return lines
 }
 
-func readText(file string) ([]byte, error) {
+func readText(file string) (text []byte, others, err error) {
 	if file == os.DevNull {
-		return nil, nil // a common way to say: no settings
+		return nil, nil, nil // a common way to say: no settings
 	}
-	f, _, err := openfile.Regular(file)
+	f, info, err := openfile.Regular(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { _ = f.Close() }()
-	return limit.ReadAll(f, file, limit.Settings, "give the settings file")
+	text, err = limit.ReadAll(f, file, limit.Settings, "give the settings file")
+	return text, host.CheckOwner(file, info), err
 }
 
 // check decodes the settings and refuses values that no command could use. The error does not say where the value is.

@@ -196,17 +196,21 @@ func missing(folders []string) (texts []string, err error) {
 	return texts, nil
 }
 
-// numbered lists parts, as in "parts 1, 3".
+// numbered lists parts, as in "parts 1, 3", and counts what is too much to list.
 func numbered(parts []int) string {
+	const listed = 20
 	text := "part"
 	if len(parts) > 1 {
 		text = "parts"
 	}
-	for i, n := range parts {
+	for i, n := range parts[:min(listed, len(parts))] {
 		if i > 0 {
 			text += ","
 		}
 		text += fmt.Sprintf(" %d", n)
+	}
+	if more := len(parts) - listed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
 }

@@ -122,7 +122,8 @@ func readShard(folder string) (*shardState, error) {
 		return nil, err
 	}
 	var s shardState
-	if err := strictjson.Unmarshal(text, &s); err != nil || s.Index < 1 || s.Index > s.Of {
+	if err := strictjson.Unmarshal(text, &s); err != nil || s.Index < 1 || s.Index > s.Of ||
+		s.Of > measure.MostShards {
 		return nil, diag.Inputf("it does not say which part of which work the folder is").At("%s", name).
 			Do("remove it, or measure the shard again")
 	}

@@ -118,3 +118,30 @@ func TestReplaceDevice(t *testing.T) {
 		t.Errorf("it is %v now, %v", info.Mode(), err)
 	}
 }
+
+// A file that a flag names is replaced whole, and a device is written to.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "f")
+	for _, text := range []string{"one", "another"} {
+		if err := Replace(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(name); string(got) != text || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if err := Replace(os.DevNull, []byte("x")); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Errorf("the device is gone: %v", err)
+	}
+	err := Replace(filepath.Join(dir, "no", "f"), nil)
+	if err == nil || !strings.Contains(err.Error(), "cannot be written") {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v", left, err)
+	}
+}

@@ -177,7 +177,7 @@ func (f *Factory) OpenSide(ctx context.Context, t *models.Found, s *SearchFlags)
 // read returns the file of candidates. Several architectures may ask for it.
 func (f *SearchFlags) read(ctx context.Context, stdin io.Reader) ([]byte, error) {
 	f.once.Do(func() {
-		f.text, f.err = source{f.Candidates, "the file", "--candidates " + f.Candidates, limit.Table,
+		f.text, f.err = source{f.Candidates, "the file", "--candidates " + f.Candidates, limit.Kernels,
 			"leave configurations out", "give a JSON or CSV file of configurations"}.readOr(ctx, stdin)
 	})
 	return f.text, f.err

@@ -57,9 +57,8 @@ func (s *ShareFlags) Part(getenv func(string) string) (measure.Shard, error) {
 	}
 	index, of, ok := strings.Cut(s.Shard, "/")
 	n, err := strconv.Atoi(of)
-	const most = 1 << 16
-	if !ok || err != nil || n < 1 || n > most {
-		return measure.Shard{}, wrong("it names no number of parts from 1 to %d", most)
+	if !ok || err != nil || n < 1 || n > measure.MostShards {
+		return measure.Shard{}, wrong("it names no number of parts from 1 to %d", measure.MostShards)
 	}
 	if index != "auto" {
 		i, err := strconv.Atoi(index)

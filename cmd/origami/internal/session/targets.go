@@ -115,7 +115,7 @@ func (f *Factory) readDeviceFile(ctx context.Context) error {
 	if name == "" || f.deviceFile != "" {
 		return nil
 	}
-	data, err := source{name, "the device file", name, limit.Text, "give the file of one device",
+	data, err := source{name, "the device file", name, limit.Device, "give the file of one device",
 		"check --device-file and ORIGAMI_DEVICE_FILE"}.read(ctx)
 	if err != nil {
 		return err

@@ -89,8 +89,8 @@ func pasteInductor(s *iostreams.Streams, e *ask.Entry) { s.Printf("%s,\n", induc
 
 // inductorConfig is a configuration as the class of torch/_inductor/template_heuristics.
 func inductorConfig(c *gemm.Config) string {
-	return fmt.Sprintf("GemmConfig(block_m=%d, block_n=%d, block_k=%d, num_stages=%d, num_warps=%d, group_m=%d)", c.BlockM,
-		c.BlockN, c.BlockK, c.NumStages, c.NumWarps, c.GroupM)
+	return fmt.Sprintf("GemmConfig(block_m=%d, block_n=%d, block_k=%d, num_stages=%d, num_warps=%d, group_m=%d)",
+		c.BlockM, c.BlockN, c.BlockK, c.NumStages, c.NumWarps, c.GroupM)
 }
 
 func pasteCUDA(s *iostreams.Streams, e *ask.Entry) {

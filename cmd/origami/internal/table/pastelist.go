@@ -43,7 +43,8 @@ func (l *PasteList) Add(a *ask.Ranking) error {
 	if err := pastes(l.format, a, l.top); err != nil {
 		return err
 	}
-	one := pasted{arch: a.Arch.ID(), problem: a.Problem, time: Prediction(a, &a.Entries[0]), axes: a.Arch.Axes(a.Kernel)}
+	one := pasted{arch: a.Arch.ID(), problem: a.Problem, time: Prediction(a, &a.Entries[0]),
+		axes: a.Arch.Axes(a.Kernel)}
 	one.labels = slices.DeleteFunc(a.Labels.Texts(), func(text string) bool { return text == "" })
 	if i := slices.IndexFunc(l.rows, func(r pasted) bool { return r.problem == a.Problem }); i >= 0 {
 		l.rows[i].labels = append(l.rows[i].labels, one.labels...)

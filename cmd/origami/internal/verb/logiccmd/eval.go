@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 type evalOptions struct {
@@ -75,10 +76,8 @@ func (o *evalOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := a.Describe()
-	if l.Arch != d.Arch || l.Device != d.Device || l.Family != data.Kernel {
-		return diag.Inputf("the logic is for %s on %s@%s, and the times are of %s on %s", l.Family, l.Arch, l.Device,
-			data.Kernel, d.ID()).At("%s", args[0]).Do("use measurements of its kernels")
+	if err := belongs(l, args[0], a.Describe(), data.Kernel); err != nil {
+		return err
 	}
 	base, err := o.query.Base(o.factory.Settings.DType)
 	if err != nil {
@@ -89,6 +88,15 @@ func (o *evalOptions) run(ctx context.Context, args []string) error {
 		return diag.Within(args[0], err)
 	}
 	return report(o.factory, l, regrets(l, times))
+}
+
+// belongs refuses times of other kernels than a logic's.
+func belongs(l *tensile.Logic, file string, d *arch.Description, kernel string) error {
+	if l.Arch == d.Arch && l.Device == d.Device && l.Family == kernel {
+		return nil
+	}
+	return diag.Inputf("the logic is for %s on %s@%s, and the times are of %s on %s", l.Family, l.Arch, l.Device, kernel,
+		d.ID()).At("%s", file).Do("use measurements of its kernels")
 }
 
 func (o *evalOptions) runFolds(ctx context.Context) error {

@@ -21,7 +21,9 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/formats/tensile"
 )
 
 type gainOptions struct {
@@ -34,15 +36,19 @@ type gainOptions struct {
 func newGain(f *session.Factory) *cobra.Command {
 	o := &gainOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "gain --arch ARCH --records FOLDER",
+		Use:   "gain [FILE] --arch ARCH --records FOLDER",
 		Short: "Say what a tuned kernel for each size is worth",
 		Long: "Print how much longer other choices take than the fastest measured kernel of each size: the fastest\n" +
-			"kernel of one tile, the one kernel that is the best for all sizes, the model's pick, and the vendor's\n" +
-			"library. The mean is the geometric mean of time ÷ time of the fastest. CSV has the times of each size.",
+			"kernel of one tile, the one kernel that is the best for all sizes, the model's pick, the vendor's\n" +
+			"library, and the kernel of the library logic in FILE. The mean is the geometric mean of time ÷ time of\n" +
+			"the fastest. CSV has the times of each size.",
 		Example: "  origami logic gain --arch sm90@h200 --records ./deepbench-nn --records ./deepbench-tn\n" +
-			"  origami logic gain --arch sm90@h200 --records ./sweep --tile 128x128 --report ./gain",
-		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+			"  origami logic gain --arch sm90@h200 --records ./sweep --tile 128x128 --report ./gain\n" +
+			"  origami logic gain h200.json --arch sm90@h200 --records ./another-day",
+		Args: func(cmd *cobra.Command, args []string) error {
+			return session.NoArguments(cmd, args[min(1, len(args)):])
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringArrayVar(&o.records, "records", nil, "`FOLDER` of a data set; may be repeated")
@@ -67,9 +73,10 @@ type gain struct {
 	others  []string
 	sizes   []tuned
 	one     gemm.Config
+	logic   *tensile.Logic // nil without one
 }
 
-func (o *gainOptions) run(ctx context.Context) error {
+func (o *gainOptions) run(ctx context.Context, args []string) error {
 	var m, n int
 	if _, err := fmt.Sscanf(o.tile, "%dx%d", &m, &n); err != nil || o.tile != fmt.Sprintf("%dx%d", m, n) {
 		return diag.Inputf("%q is no tile", o.tile).At("--tile").Do("write one as 128x128")
@@ -83,10 +90,20 @@ func (o *gainOptions) run(ctx context.Context) error {
 	}
 	var g gain
 	var library string
+	for _, file := range args {
+		if g.logic, err = session.ReadLogic(ctx, file); err != nil {
+			return err
+		}
+	}
 	for _, folder := range o.records {
 		data, err := datastore.Folder(ctx, a.Describe(), o.factory.Settings.Kernel, "--records", folder)
 		if err != nil {
 			return err
+		}
+		if g.logic != nil {
+			if err := belongs(g.logic, args[0], a.Describe(), data.Kernel); err != nil {
+				return err
+			}
 		}
 		if names := data.Libraries(); len(names) > 0 {
 			library = names[0]
@@ -103,6 +120,12 @@ func (o *gainOptions) run(ctx context.Context) error {
 	g.others = []string{"fastest " + o.tile + ", no split", "one kernel for all sizes", "the model's pick"}
 	if library != "" {
 		g.others = append(g.others, library)
+	}
+	if g.logic != nil {
+		if library == "" { // the place of its times
+			g.others = append(g.others, "the vendor's library")
+		}
+		g.others = append(g.others, "the kernel of "+args[0])
 	}
 	if err := g.write(o.factory.Streams, o.factory.Format()); err != nil {
 		return err
@@ -139,9 +162,44 @@ func (g *gain) add(ctx context.Context, a arch.Architecture, data *dataset.Datas
 			vendor = float64(r.Median)
 		}
 		x.seconds = []float64{x.times[x.best], tile, math.NaN(), pick, vendor}
+		if g.logic != nil {
+			chosen, err := g.chosen(ctx, a, data.Kernel, p, &x)
+			if err != nil {
+				return err
+			}
+			x.seconds = append(x.seconds, chosen)
+		}
 		g.sizes = append(g.sizes, x)
 	}
 	return nil
+}
+
+// chosen is the time of the kernel that the logic has for a size: its own, or the model's pick among its kernels where
+// it leaves the size to the model. It is NaN for one that was not measured.
+func (g *gain) chosen(ctx context.Context, a arch.Architecture, kernel string, p gemm.Problem, x *tuned) (
+	float64, error,
+) {
+	time := func(c gemm.Config) float64 {
+		if t, ok := x.times[c]; ok {
+			return t
+		}
+		return math.NaN()
+	}
+	if err := g.logic.Type.Answers(&p); err != nil {
+		return 0, err
+	}
+	if k, _ := g.logic.Lookup(logic.SizeOf(&p)); k >= 0 {
+		return time(g.logic.Kernels[k].Config), nil
+	}
+	list := make([]gemm.Config, len(g.logic.Kernels))
+	for i := range list {
+		list[i] = g.logic.Kernels[i].Config
+	}
+	answer, err := ask.RankAmong(ctx, a, kernel, p, list)
+	if err != nil || answer.Err != nil {
+		return math.NaN(), err
+	}
+	return time(answer.Entries[0].Config), nil
 }
 
 // addOne finds the kernel that was measured at all sizes and has the least geometric mean.

@@ -111,8 +111,12 @@ func TestInvariant(t *testing.T) {
 		t.Errorf("%+v, %v, %v", s, same, err)
 	}
 	for want, space := range map[string]Space{
-		"with split_k of 2, 4 the order of sums depends on M; leave it out, or give 1": {Kernel: "ordered", SplitK: []int{2, 4}},
-		"with skew of 1 the order of sums depends on M":                                {Kernel: "ordered", Axes: []AxisValues{{"skew", []string{"1"}}}},
+		"with split_k of 2, 4 the order of sums depends on M; leave it out, or give 1": {
+			Kernel: "ordered", SplitK: []int{2, 4},
+		},
+		"with skew of 1 the order of sums depends on M": {
+			Kernel: "ordered", Axes: []AxisValues{{"skew", []string{"1"}}},
+		},
 		"in which order kernels of the family silent add up; use ordered kernels":      {},
 	} {
 		if _, _, err := d.Invariant(space); err == nil || !strings.Contains(err.Error(), want) {

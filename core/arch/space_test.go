@@ -117,7 +117,7 @@ func TestInvariant(t *testing.T) {
 		"with skew of 1 the order of sums depends on M": {
 			Kernel: "ordered", Axes: []AxisValues{{"skew", []string{"1"}}},
 		},
-		"in which order kernels of the family silent add up; use ordered kernels":      {},
+		"in which order kernels of the family silent add up; use ordered kernels": {},
 	} {
 		if _, _, err := d.Invariant(space); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", space, err)

@@ -173,3 +173,40 @@ func BenchmarkTables(b *testing.B) {
 		})
 	}
 }
+
+// TestInvariantBands: bands of invariant kernels have one order of sums, and their prices are against all kernels.
+func TestInvariantBands(t *testing.T) {
+	for _, kernel := range []string{"wgmma", "triton", "mma"} {
+		a := openH200(t, kernel)
+		d, all := a.Describe(), arch.Space{Kernel: kernel}
+		space, order, err := d.Invariant(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums, err := d.SumsOf(kernel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := ask.Range{List: served}.Ordered(ask.Kernels{Model: a, Space: all}, order)
+		got, err := ask.BandsOf(t.Context(), a, space, layer(1, 4096, 4096), r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean := 0.0
+		for i, b := range got.Bands {
+			p := layer(served[i], 4096, 4096)
+			own := space
+			own.BlockK = []int{got.Bands[0].Config.BlockK}
+			price := fastest(t, a, own, p)/fastest(t, a, all, p) - 1
+			mean += price / float64(len(served))
+			if !sums.Has(b.Config, d.Axes(kernel)) || b.Config.BlockK != own.BlockK[0] ||
+				math.Abs(b.Price.Same-price) > 1e-9 {
+				t.Errorf("%s, M = %d: %s costs %v, want %v", kernel, b.MLow, b.Config, b.Price.Same, price)
+			}
+		}
+		if math.Abs(got.Same.MeanPrice-mean) > 1e-9 || mean < 0 {
+			t.Errorf("%s: %v, want %v", kernel, got.Same.MeanPrice, mean)
+		}
+		t.Logf("%s: %s costs %.4f", kernel, got.Same.Text(), mean)
+	}
+}

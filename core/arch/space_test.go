@@ -1,6 +1,8 @@
 package arch
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,5 +91,54 @@ func TestUnknownOfAFamily(t *testing.T) {
 	_, err = Space{NumWarps: []int{4}}.Enumerate(own)
 	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "nobody knows num_warps of the kernels of") {
 		t.Errorf("a space with warps: %v", err)
+	}
+}
+
+// A space is narrowed to invariant configurations. What contradicts them is refused, and so is a family that does not
+// say which they are.
+func TestInvariant(t *testing.T) {
+	axes := []gemm.Axis{{Name: "skew", Type: gemm.Integer, Values: []string{"0", "1"}, Default: "1"}}
+	d := Description{Kernels: []string{"silent", "ordered"}, Families: []Family{{Name: "silent"}, {Name: "ordered",
+		Axes: axes, Sums: SumOrder{Same: []string{"block_k"}, Values: []AxisValues{{Name: "split_k", Values: []string{"1"}},
+			{Name: "skew", Values: []string{"0"}}, {Name: "block_m", Values: []string{"64", "128"}}}}}}}
+	if err := d.CheckFamilies(); err != nil {
+		t.Fatal(err)
+	}
+	s, same, err := d.Invariant(Space{Kernel: "ordered", BlockM: []int{32, 64, 256}, NumWarps: []int{4}})
+	want := Space{Kernel: "ordered", BlockM: []int{64}, NumWarps: []int{4}, SplitK: []int{1},
+		Axes: []AxisValues{{Name: "skew", Values: []string{"0"}}}}
+	if err != nil || !reflect.DeepEqual(s, want) || !slices.Equal(same, []string{"block_k"}) {
+		t.Errorf("%+v, %v, %v", s, same, err)
+	}
+	for want, space := range map[string]Space{
+		"with split_k of 2, 4 the order of sums depends on M; leave it out, or give 1": {
+			Kernel: "ordered", SplitK: []int{2, 4},
+		},
+		"with skew of 1 the order of sums depends on M": {
+			Kernel: "ordered", Axes: []AxisValues{{"skew", []string{"1"}}},
+		},
+		"in which order kernels of the family silent add up; use ordered kernels": {},
+	} {
+		if _, _, err := d.Invariant(space); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", space, err)
+		}
+	}
+	sums := d.Families[1].Sums
+	for text, invariant := range map[string]bool{
+		"64x32x16,w4,s2,skew=0": true, "64x32x16,w4,s2": false, "32x32x16,w4,s2,skew=0": false,
+		"64x32x16,w4,s2,k2,skew=0": false,
+	} {
+		c, err := gemm.ParseConfig(text, gemm.Config{}, axes...)
+		if err != nil || sums.Has(&c, axes) != invariant {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	d.Families[1].Sums.Same = []string{"blockk"}
+	if err := d.CheckFamilies(); err == nil || !strings.Contains(err.Error(), `unknown axis "blockk"`) {
+		t.Error(err)
+	}
+	d.Families[1].Sums = SumOrder{Values: []AxisValues{{Name: "skew", Values: []string{"2"}}}}
+	if err := d.CheckFamilies(); err == nil || !strings.Contains(err.Error(), "skew") {
+		t.Error(err)
 	}
 }

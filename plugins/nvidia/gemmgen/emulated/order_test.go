@@ -73,8 +73,8 @@ func rowsOf(t *testing.T, config string, d gemm.DType, majors string, m, n, k in
 	return slices.Collect(slices.Chunk(c.bytes, 4*n))
 }
 
-// TestOrderOfSums: kernels that Sums calls invariant, with the same values on the axes that it names, compute a row of C
-// to the same bits whatever M, the tile, the warps and the stages are. Others do not.
+// TestOrderOfSums: kernels that Sums calls invariant, with the same values on the axes that it names, compute a row
+// of C to the same bits whatever M, the tile, the warps and the stages are. Others do not.
 func TestOrderOfSums(t *testing.T) {
 	sums := mma.Family{}.Sums()
 	const n, k = 34, 136 // the last block along K is not full

@@ -332,8 +332,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// One kernel has one configuration: no two choices of warps give a tile the same grid. One warp along K may be said too,
-// and is the kernel that has it anyway.
+// One kernel has one configuration: no two choices of warps give a tile the same grid. One warp along K may be said
+// too, and is the kernel that has it anyway.
 func TestGridsAreDistinct(t *testing.T) {
 	space := Family{}.Space()
 	space.NumStages = []int{2}

@@ -61,8 +61,9 @@ const AxisClusterN = "cluster_n"
 // all CTAs have an equal part of them along K.
 const AxisStreamK = "stream_k"
 
-// AxisSkew is the name of the axis for where tiles begin along K (see skew): all at the first block, so that the order of
-// sums does not depend on where an element's tile lies, or apart where that is faster. It changes the launch alone.
+// AxisSkew is the name of the axis for where tiles begin along K (see skew): all at the first block, so that the
+// order of sums does not depend on where an element's tile lies, or apart where that is faster. It changes the launch
+// alone.
 const AxisSkew = "skew"
 
 // Axes implements gemmgen.Family.

@@ -13,8 +13,7 @@ import "github.com/origami-gemm/origami/core/arch"
 // With neither, each element is the sum of the blocks in the order of K, whatever the tile, the warps, the stages and
 // the clusters. block_k is the same for all M, because the last block is filled up with zeros: how many of those are
 // added depends on it. That the instruction adds its 32 bytes in the same way for all its widths, and for Cᵀ, is not
-// documented; on an H200 the bits of products for M from 1 to 4,096, with tiles of both kinds, agreed wherever
-// nothing was skewed.
+// documented; on an H200 the bits of products for M from 1 to 4,096 agreed wherever nothing was skewed.
 func (Family) Sums() arch.SumOrder {
 	return arch.SumOrder{
 		Values: []arch.AxisValues{

@@ -132,8 +132,8 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 	return k
 }
 
-// orderer is the part of a kernel that walks over its tiles and the blocks along K of each. It writes to out, by tile and
-// turn, one more than the first index of the block.
+// orderer is the part of a kernel that walks over its tiles and the blocks along K of each. It writes to out, by tile
+// and turn, one more than the first index of the block.
 func orderer(t *testing.T, s Spec) *ptx.Kernel {
 	t.Helper()
 	g, reason, detail := s.layout()

@@ -9,12 +9,13 @@ import (
 
 // Sums implements kernel.Ordered.
 //
-// tl.dot adds a block of block_k indices to the sums of a tile, block after block in the order of K, and no warps divide
-// K. A split of K adds up more than one sum of an element. block_k is the same for all M, because the last block is filled
-// up with zeros, and because it is tl.dot's business how it orders a block.
+// tl.dot adds a block of block_k indices to the sums of a tile, block after block in the order of K, and no warps
+// divide K. A split of K adds up more than one sum of an element. block_k is the same for all M, because the last
+// block is filled up with zeros, and because it is tl.dot's business how it orders a block.
 //
-// Where Triton has two instructions, wgmma and mma.sync, it takes wgmma from 64 rows on. Whether both add 32 bytes along K
-// in the same way is not documented, so that there block_m is at least 64. Its warps have to be whole warpgroups.
+// Where Triton has two instructions, wgmma and mma.sync, it takes wgmma from 64 rows on. Whether both add 32 bytes
+// along K in the same way is not documented, so that there block_m is at least 64. Its warps have to be whole
+// warpgroups.
 func (Family) Sums(sm *gpu.SM) arch.SumOrder {
 	order := arch.SumOrder{
 		Values: []arch.AxisValues{{Name: "split_k", Values: []string{"1"}}}, Same: []string{"block_k"},

@@ -79,6 +79,7 @@ func (w *rankWriter) table(a *ask.Ranking) {
 	w.tables++
 	table.Lines(w.s, table.Heading(a, &a.Entries[0])...)
 	table.Line(w.s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels.Texts()...), "  "))
+	invariantLine(w.s, a)
 	table.Line(w.s, "candidates", "%s", table.CandidateCounts(a.Feasible, a.Rejected))
 	var shown []int
 	for _, kind := range []arch.TermKind{arch.KindStep, arch.KindShare} {

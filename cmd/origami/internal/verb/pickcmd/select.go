@@ -55,7 +55,8 @@ func NewSelect(f *session.Factory) *cobra.Command {
 			"kernels as are worth compiling. It has the bands' regret against the pick for each M, and says where\n" +
 			"the vendor's library is predicted to be faster. With a list, as in -m 1,16,64, each M has a pick. --same\n" +
 			"gives the kernels for all M one value of an axis: the one that costs least. The answer has that price,\n" +
-			"and the price of a single kernel for all M.",
+			"and the price of a single kernel for all M. With --invariant the kernels for all M add up in one\n" +
+			"order, and the prices are against all kernels.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
   origami select --arch sm90@h200 --problems shapes.csv --format csv

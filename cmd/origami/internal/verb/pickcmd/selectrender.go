@@ -198,10 +198,7 @@ func (w *selectWriter) card(a *ask.Ranking) {
 		line("runner-up", "%s, %s", second.Config, slower(float64(second.Estimate.Cycles),
 			float64(best.Estimate.Cycles)))
 	}
-	if a.Price != nil {
-		line("invariant", "the order of sums does not depend on M; that costs %s of the time of the pick of all "+
-			"configurations", percent(*a.Price))
-	}
+	invariantLine(w.s, a)
 	table.WayLines(w.s, a)
 	line("candidates", "%s", table.CandidateCounts(a.Feasible, a.Rejected))
 	switch r := a.Regret; {
@@ -225,6 +222,14 @@ func (w *selectWriter) card(a *ask.Ranking) {
 			w.s.Printf("\n")
 			_ = measuredColumns(a, chosen).Write(w.s, table.Table, a.Measured.Candidates) // see table
 		}
+	}
+}
+
+// invariantLine says what it costs that the order of sums does not depend on M, where that was asked for.
+func invariantLine(s *iostreams.Streams, a *ask.Ranking) {
+	if a.Price != nil {
+		table.Line(s, "invariant", "the order of sums does not depend on M; that costs %s of the time of the pick of all "+
+			"configurations", percent(*a.Price))
 	}
 }
 

@@ -42,12 +42,12 @@ func (s Shard) Part(costs []unit.Seconds) []int {
 	return part
 }
 
-// overhead is about how long a measurement takes beside its timed runs: compiling ahead, checking the result, flushing
+// Overhead is about how long a measurement takes beside its timed runs: compiling ahead, checking the result, flushing
 // the L2. The shipped sweeps made 33 (Triton) to 45 (generated kernels) measurements per second.
-const overhead = unit.Seconds(22e-3)
+const Overhead = unit.Seconds(22e-3)
 
 // Cost is about how long it takes to measure a candidate of a sweep that takes t: the overhead, and the timed runs of
 // the policy.
 func Cost(t unit.Seconds) unit.Seconds {
-	return overhead + max(minSamples*t, min(maxSamples*t, sampleBudget))
+	return Overhead + max(minSamples*t, min(maxSamples*t, sampleBudget))
 }

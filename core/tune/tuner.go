@@ -136,9 +136,8 @@ const (
 	leaders = 48
 	// draws is how many times the true times are drawn.
 	draws = 256
-	// firstShare is how much of the expected regret of a size its first measurement counts for. With 0.3, one to two
-	// measurements per size left less than with 1 and 0.1 in the sweep grids/slides, and then in grids/deepbench-fp16.
-	firstShare = 0.3
+	// few is how many measurements a size takes at least: the first says what the others are to beat.
+	few = 3
 	// reweighed is how many sizes are weighed again for each measurement that came in.
 	reweighed = 4
 	// mostFailures rule out a configuration that never ran, at all sizes.
@@ -279,18 +278,14 @@ func (t *Tuner) open(p *place) bool {
 	return p.next >= 0 && (p.regret > t.Regret || t.Picks[p.size].Time == 0)
 }
 
-// worth is what the next measurement of a size is expected to gain. The first one gains nothing by itself, and all that
-// the size has to gain depends on it and on those behind it.
-func (t *Tuner) worth(p *place) float64 {
-	if t.Picks[p.size].Time == 0 {
-		return firstShare * p.regret
-	}
-	return p.gain
-}
+// worth is what the next measurement of a size is expected to gain, if what the size has to gain takes as many as were
+// made, and a few. Sizes with the largest single gain first would be as good on average, and now and then stay with one
+// size whose many candidates all may gain a little.
+func (t *Tuner) worth(p *place) float64 { return p.regret / float64(few+t.Picks[p.size].Measured) }
 
-// front orders the sizes and returns the first of the open ones, at most so many, as they are now. A measurement changes
-// what is expected at all sizes. Those in front are weighed again, and of the others as many as again says, those that
-// were not for the longest time first. All are if no other is open.
+// front orders the sizes and returns the first of the open ones, at most so many, as they are now. A measurement
+// changes what is expected at all sizes. Those in front are weighed again, and of the others as many as again says, those
+// that were not for the longest time first. All are if no other is open.
 func (t *Tuner) front(line []place, most, again, now int) []*place {
 	flying := map[int]bool{}
 	for task := range t.flying {

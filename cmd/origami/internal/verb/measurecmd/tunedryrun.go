@@ -2,13 +2,16 @@ package measurecmd
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"strconv"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/tune"
 	"github.com/origami-gemm/origami/core/unit"
@@ -24,7 +27,32 @@ type planned struct {
 	BruteForceSeconds float64 `json:"brute_force_seconds"`
 	Expected          int     `json:"expected_measurements"` // what tuning is expected to take
 	ExpectedSeconds   float64 `json:"expected_seconds"`
-	Sets              []set   `json:"sets"` // the sets of sizes
+	Sets              []set   `json:"sets"`      // the sets of sizes
+	First             []first `json:"first"`     // the first measurement of each size; the others depend on it
+	TimeFrom          string  `json:"time_from"` // what the seconds rest on
+}
+
+// first is the first measurement of a size in a dry run.
+type first struct {
+	problem   gemm.Problem
+	Problem   gemm.Record `json:"problem"`                     // the size
+	Config    string      `json:"config"`                      // its best prediction
+	Predicted float64     `json:"predicted_seconds,omitempty"` // its predicted time; missing for a model that only ranks
+	Seconds   float64     `json:"seconds"`                     // how long the measurement is expected to take
+	Usable    int         `json:"candidates"`                  // what brute force takes
+}
+
+var firstColumns = table.Columns[first]{
+	table.Text("problem", func(x *first) string { return x.problem.String() }),
+	table.Text("first measurement", func(x *first) string { return x.Config }),
+	table.Text("predicted", func(x *first) string {
+		if x.Predicted == 0 {
+			return ""
+		}
+		return unit.Seconds(x.Predicted).String()
+	}),
+	table.Text("takes", func(x *first) string { return unit.Seconds(x.Seconds).String() }),
+	table.Text("candidates", func(x *first) string { return strconv.Itoa(x.Usable) }),
 }
 
 // set is a set of candidates in a dry run.
@@ -47,7 +75,18 @@ var setColumns = table.Columns[set]{
 func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 	plan := planned{Sizes: len(t.Sizes), BruteForce: s.plan.BruteForce()}
 	plan.Sets = s.sets()
+	d := s.arch.Describe()
+	plan.TimeFrom = fmt.Sprintf("times predicted by %s, run as often as measuring does, and %v for each measurement besides, "+
+		"as in the shipped sweeps", d.Model, measure.Overhead)
 	for i := range t.Sizes {
+		size := &t.Sizes[i]
+		best := &size.Candidates[0]
+		one := first{problem: size.Problem, Problem: size.Problem.Record(), Config: best.Config.String(),
+			Seconds: float64(measure.Cost(best.Predicted)), Usable: size.Usable}
+		if !d.RanksOnly {
+			one.Predicted = float64(best.Predicted)
+		}
+		plan.First = append(plan.First, one)
 		plan.BruteForceSeconds += float64(bruteForce(&t.Sizes[i]))
 	}
 	plan.Expected, plan.ExpectedSeconds = plan.BruteForce, plan.BruteForceSeconds
@@ -70,9 +109,14 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 		table.Line(streams, "expected", "about %s (%s), about %v",
 			digits.Plural(plan.Expected, "measurement", "measurements"),
 			digits.Percent(float64(plan.Expected)/float64(plan.BruteForce)), rounded(plan.ExpectedSeconds))
+		table.Line(streams, "time from", "%s", plan.TimeFrom)
 		streams.Printf("\n")
 	}
-	return setColumns.Write(streams, format, plan.Sets)
+	if err := setColumns.Write(streams, format, plan.Sets); err != nil || format != table.Table {
+		return err
+	}
+	streams.Printf("\n")
+	return firstColumns.Write(streams, format, plan.First)
 }
 
 // sets counts the sizes and measurements of each set.

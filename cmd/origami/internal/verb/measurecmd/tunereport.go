@@ -39,11 +39,11 @@ type tuned struct {
 	Usable    int          `json:"candidates"`
 	Expected  ask.Number   `json:"expected_regret"` // by what is known; `null` with `--strategy steps`
 	// time of the pick ÷ time of the fastest − 1, if all candidates are recorded
-	Known *float64 `json:"known_regret,omitempty"`
+	Known *float64    `json:"known_regret,omitempty"`
+	Why   tune.Reason `json:"why"` // how the size ended: `regret`, `all`, `budget`, `steps`, `no_kernel`
 	// the configurations that are as fast, as far as is known
-	Tied  []tied      `json:"tied"`
-	Why   tune.Reason `json:"why"`   // how the size ended: `regret`, `all`, `budget`, `steps`, `no_kernel`
-	Steps []step      `json:"steps"` // its measurements in order
+	Tied  []tied `json:"tied"`
+	Steps []step `json:"steps"` // its measurements in order
 
 	problem gemm.Problem
 }

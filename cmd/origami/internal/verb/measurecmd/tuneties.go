@@ -76,9 +76,10 @@ func (s *tuning) block(t *tune.Tuner, i int) []dataset.Measurement {
 	size := &t.Sizes[i]
 	pick := size.Candidates[t.Picks[i].Candidate].Config
 	for _, block := range slices.Backward(s.data.Finals(size.Problem)) {
-		if block[0].Config == pick && block[len(block)-1].Null && !slices.ContainsFunc(block, func(m dataset.Measurement) bool {
+		unknown := func(m dataset.Measurement) bool {
 			return !slices.ContainsFunc(size.Candidates, func(c tune.Candidate) bool { return c.Config == m.Config })
-		}) {
+		}
+		if block[0].Config == pick && block[len(block)-1].Null && !slices.ContainsFunc(block, unknown) {
 			return block
 		}
 	}

@@ -64,7 +64,8 @@ func TestSiteAnswersAsTheCommand(t *testing.T) {
 		{"select?arch=h200&m=4096&n=4096&k=4096", "select --arch h200 -m 4096 -n 4096 -k 4096", false},
 		{"select?arch=h200:clock=1.5GHz,num_sms=66&m=300&n=50257&k=1024",
 			"select --arch h200:clock=1.5GHz,num_sms=66 -m 300 -n 50257 -k 1024", false},
-		{"explain?arch=mi300x&m=4096&n=512&k=8192&dtype=bf16", "explain --arch mi300x -m 4096 -n 512 -k 8192 --dtype bf16", false},
+		{"explain?arch=mi300x&m=4096&n=512&k=8192&dtype=bf16",
+			"explain --arch mi300x -m 4096 -n 512 -k 8192 --dtype bf16", false},
 		{"roofline?arch=rtx4090&m=4096&n=4096&k=4096", "roofline --arch rtx4090 -m 4096 -n 4096 -k 4096", false},
 		{"compare?arch=h100,mi300x,b200&m=1&n=7168&k=2048&dtype=fp8&trans_b=true",
 			"compare --arch h100,mi300x,b200 -m 1 -n 7168 -k 2048 --dtype fp8 --trans-b", true},
@@ -182,8 +183,8 @@ func (b *browser) do(command string, body, value any) {
 // eval runs a function body of JavaScript, which may wait, and returns what it returns.
 func (b *browser) eval(script string) (result string) {
 	b.t.Helper()
-	b.do("/execute/async", map[string]any{"args": []any{}, "script": "const done = arguments[0]; (async () => { " + script +
-		" })().then((v) => done(String(v)), (e) => done('failed: ' + e))"}, &result)
+	b.do("/execute/async", map[string]any{"args": []any{}, "script": "const done = arguments[0]; (async () => { " +
+		script + " })().then((v) => done(String(v)), (e) => done('failed: ' + e))"}, &result)
 	return result
 }
 
@@ -201,7 +202,8 @@ func (b *browser) keys(text string) {
 			actions = append(actions, map[string]any{"type": kind, "value": string(r)})
 		}
 	}
-	b.do("/actions", map[string]any{"actions": []any{map[string]any{"type": "key", "id": "keys", "actions": actions}}}, nil)
+	keyboard := map[string]any{"type": "key", "id": "keys", "actions": actions}
+	b.do("/actions", map[string]any{"actions": []any{keyboard}}, nil)
 }
 
 // until waits for a condition, in JavaScript, for so long as a machine with other work may need.
@@ -213,7 +215,8 @@ func (b *browser) until(condition string) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	b.t.Fatalf("it never came to %s: %s %s", condition, b.eval("return location"), b.eval("return document.body.innerText"))
+	b.t.Fatalf("it never came to %s: %s %s", condition, b.eval("return location"),
+		b.eval("return document.body.innerText"))
 }
 
 // shot keeps a picture of the page in the folder of ORIGAMI_SHOTS, for people to look at.
@@ -265,7 +268,7 @@ func TestSiteInBrowser(t *testing.T) {
 			const done = arguments[0];
 			axe.run(document, { resultTypes: ["violations"] }).then((r) => done(r.violations
 				.filter((v) => v.impact === "serious" || v.impact === "critical")
-				.map((v) => v.id + ": " + v.help + " " + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(" | ")).join("\n")),
+				.map((v) => [v.id, v.help, ...v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200))].join(" | ")).join("\n")),
 				(e) => done("axe: " + e))`}, &faults)
 		if faults != "" {
 			t.Errorf("%s: %s", name, faults)
@@ -309,8 +312,8 @@ func TestSiteInBrowser(t *testing.T) {
 	for _, page := range []string{"docs/", "docs/report/", "docs/model-pipelined/", "docs/reference/origami_select/"} {
 		b.open(home + page)
 		fits(b, strings.ReplaceAll(strings.Trim(page, "/"), "/", "-"))
-		for _, foreign := range strings.Fields(b.eval("return performance.getEntriesByType('resource').map((e) => e.name)" +
-			".filter((name) => !name.startsWith(location.origin) && !name.startsWith('data:')).join(' ')")) {
+		for _, foreign := range strings.Fields(b.eval("return performance.getEntriesByType('resource')" +
+			".map((e) => e.name).filter((n) => !n.startsWith(location.origin) && !n.startsWith('data:')).join(' ')")) {
 			t.Errorf("%s loads %s", page, foreign)
 		}
 	}

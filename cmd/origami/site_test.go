@@ -325,8 +325,8 @@ func TestSiteInBrowser(t *testing.T) {
 	second.open(shared)
 	second.until("document.querySelector('h1').textContent.includes('H200 beside')")
 	t.Logf("a shared link in a new browser took %.1f s", time.Since(begun).Seconds())
-	if got := second.eval("return document.querySelector('[name=m]').value + document.querySelector('[name=dtype]').value" +
-		" + document.querySelector('[name=trans_b]').checked"); got != "2048bf16true" {
+	if got := second.eval("const of = (name) => document.querySelector(`[name=${name}]`);" +
+		"return of('m').value + of('dtype').value + of('trans_b').checked"); got != "2048bf16true" {
 		t.Errorf("the form has %q", got)
 	}
 	fits(second, "compare")

@@ -142,7 +142,7 @@ func newBrowser(t *testing.T, driver string) *browser {
 	var started struct{ SessionID string }
 	b.do("/session", map[string]any{"capabilities": map[string]any{"alwaysMatch": map[string]any{
 		"goog:chromeOptions": map[string]any{"args": []string{"--headless=new", "--no-sandbox", "--disable-gpu"}},
-		"timeouts":           map[string]any{"script": 60_000, "pageLoad": 120_000},
+		"timeouts":           map[string]any{"script": 60_000, "pageLoad": 300_000},
 	}}}, &started)
 	b.session += "/session/" + started.SessionID
 	t.Cleanup(func() {
@@ -209,7 +209,7 @@ func (b *browser) keys(text string) {
 // until waits for a condition, in JavaScript, for so long as a machine with other work may need.
 func (b *browser) until(condition string) {
 	b.t.Helper()
-	for range 600 {
+	for range 3000 {
 		if b.eval("return "+condition) == "true" {
 			return
 		}

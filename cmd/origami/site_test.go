@@ -102,6 +102,18 @@ func TestSiteAnswersAsTheCommand(t *testing.T) {
 	}
 }
 
+// What a reader loads before the first answer stays small. A method that is reached by its name, as templates and
+// interfaces do, brings others along.
+func TestSiteIsSmall(t *testing.T) {
+	info, err := os.Stat(filepath.Join(site(t), "origami.wasm.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > 6_000_000 {
+		t.Errorf("the module has %d bytes", info.Size())
+	}
+}
+
 // browser is a session with the WebDriver of Chromium.
 type browser struct {
 	t       *testing.T

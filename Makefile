@@ -153,10 +153,10 @@ version: ## VERSION=X.Y.Z or X.Y.Z-dev becomes the version of every part; X.Y.Z 
 
 # The site: the documentation, and origami in the browser as its front page (docs/adr/0090-site.md).
 SITE := $(BIN)/site
-site: site-ready $(BIN)/origami.wasm ## bin/site/, the documentation and origami itself in the browser, for any host of files; broken links fail it
+site: site-ready $(BIN)/origami.wasm $(BIN)/release/LICENSES-third-party.txt ## bin/site/, the documentation and origami itself in the browser, for any host of files; broken links fail it
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(TOOLS)/site python3 -m mkdocs build --quiet --config-file site/mkdocs.yml --site-dir $(SITE)
 	cp cmd/origami/internal/report/assets/page.css cmd/origami/internal/report/assets/page.js $(SITE)/assets/
-	cp site/open.js $(WASM_EXEC) $(SITE)/
+	cp site/open.js $(WASM_EXEC) LICENSE NOTICE $(BIN)/release/LICENSES-third-party.txt $(SITE)/
 	gzip -9nc $(BIN)/origami.wasm > $(SITE)/origami.wasm.gz
 	node site/ask.mjs $(BIN)/origami.wasm $(WASM_EXEC) / | python3 -c 'import json, sys; print(json.load(sys.stdin)["body"] \
 		.replace("<link rel", "<script src=\"open.js\"></script>\n<link rel", 1))' > $(SITE)/index.html

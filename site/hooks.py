@@ -58,5 +58,6 @@ def on_post_page(output, page, config):
     """What the theme leaves out for those who hear the page or use no pointer."""
     output = output.replace('data-md-component="search" role="dialog"',
                             'data-md-component="search" role="dialog" aria-label="Search"')
-    # Code that is wider than the page scrolls, and the arrow keys reach it.
-    return output.replace("<pre><span></span>", '<pre tabindex="0"><span></span>')
+    # Code and tables that are wider than the page scroll, and the arrow keys reach them.
+    output = output.replace("<pre><span></span>", '<pre tabindex="0"><span></span>')
+    return output.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")

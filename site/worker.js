@@ -8,6 +8,9 @@ const module = "origami.wasm.gz", kept = ["./", "open.js", "assets/page.css", "a
 
 self.addEventListener("install", (event) => event.waitUntil((async () => {
   await (await caches.open(cache)).addAll(kept.map((file) => new Request(file, { cache: "reload" })));
+  // Where a browser can be told, the documentation does not wait for an answer that is being computed.
+  const docs = { urlPattern: new URL("docs/*", self.registration.scope).href };
+  await event.addRoutes?.({ condition: docs, source: "network" })?.catch(() => {});
   await self.skipWaiting();
 })()));
 
@@ -17,8 +20,11 @@ self.addEventListener("activate", (event) => event.waitUntil((async () => {
   await self.clients.claim();
 })()));
 
-// A page says that it is open: the program starts before the first question.
-self.addEventListener("message", (event) => event.waitUntil(Promise.all([self.clients.claim(), program()])));
+// A page says that it is open: the program starts before the first question, and answers one, since browsers compile what
+// runs for the first time.
+self.addEventListener("message", (event) => event.waitUntil(Promise.all([
+  self.clients.claim(), answer("/api/v1/select?arch=h200&m=4096&n=4096&k=4096"),
+])));
 
 self.addEventListener("fetch", (event) => {
   const at = new URL(event.request.url), scope = new URL(self.registration.scope);

@@ -63,12 +63,8 @@ type Options struct {
 // Prefix is how the file name of a plugin binary starts; the rest is the plugin's name.
 const Prefix = "origami-plugin-"
 
-// What is known of a plugin is told in package info, for those who need no process.
-type (
-	State      = info.State
-	PluginInfo = info.Plugin
-	Optional   = info.Optional
-)
+// State says whether a plugin can be used. Package info has it for those who need no process.
+type State = info.State
 
 // The states.
 const (
@@ -77,6 +73,12 @@ const (
 	Error   = info.Error
 	Unasked = info.Unasked
 )
+
+// PluginInfo describes a plugin that was found.
+type PluginInfo = info.Plugin
+
+// Optional is what a plugin may have beside arch.Provider. Its manifest says what it has.
+type Optional = info.Optional
 
 // Host runs plugins. It is safe for concurrent use. Close it.
 type Host struct {

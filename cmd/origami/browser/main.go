@@ -60,8 +60,8 @@ func connect(context.Context, config.Settings, func(string)) (session.Host, erro
 	return session.InProcess{Providers: all}, nil
 }
 
-// answer asks for a path with its query, and returns what the constructor of a Response takes. It takes no http.Handler:
-// a Server in an interface has all its methods in the program, and with them the network.
+// answer asks for a path with its query, and returns what the constructor of a Response takes. It takes no
+// http.Handler: a Server in an interface has all its methods in the program, and with them the network.
 func answer(s *server.Server, path string) js.Value {
 	w := &response{header: http.Header{}, status: http.StatusOK}
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, path, nil)

@@ -116,8 +116,8 @@ type all struct {
 	times   []Time
 }
 
-// decoded are the embedded tables, once. They are not the initial value of a variable: a program that asks for none does
-// not contain them.
+// decoded are the embedded tables, once. They are not the initial value of a variable: a program that asks for none
+// does not contain them.
 var decoded struct {
 	once sync.Once
 	all  all

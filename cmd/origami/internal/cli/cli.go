@@ -163,7 +163,8 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	ask := []*cobra.Command{
 		pickcmd.NewSelect(f), pickcmd.NewRank(f), pickcmd.NewExplain(f), comparecmd.New(f), picturecmd.NewMap(f),
-		picturecmd.NewRoofline(f), laddercmd.New(f), reportcmd.New(f), server.Command(f, served.Content()), measurecmd.NewBench(f),
+		picturecmd.NewRoofline(f), laddercmd.New(f), reportcmd.New(f), server.Command(f, served.Content()),
+		measurecmd.NewBench(f),
 		measurecmd.NewTune(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),
 	}
 	look := []*cobra.Command{

@@ -92,8 +92,8 @@ func (l *layout) page(p *Page, style, script markup) {
 	}
 	l.put(`</header>
 <main id="main" tabindex="-1">
-<noscript><p class="note"><strong>Note:</strong> without JavaScript nothing is shown at a pointer, and the sliders are ` +
-		`missing. The tables behind the figures have all their numbers.</p></noscript>
+<noscript><p class="note"><strong>Note:</strong> without JavaScript nothing is shown at a pointer, and the ` +
+		`sliders are missing. The tables behind the figures have all their numbers.</p></noscript>
 `)
 	for _, s := range p.Sections {
 		if s.Title == "" {
@@ -212,8 +212,8 @@ func (l *layout) part(p *part) {
 }
 
 func (l *layout) table(t *grid) {
-	l.put("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table>\n<caption class=\"unseen\">%s</caption>\n"+
-		"<thead><tr>", t.Caption, t.Caption)
+	l.put("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table>\n"+
+		"<caption class=\"unseen\">%s</caption>\n<thead><tr>", t.Caption, t.Caption)
 	for _, c := range t.Header {
 		l.put("<th scope=\"col\"%s>%s</th>", class(c.Class), c.Text)
 	}

@@ -48,7 +48,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(out.Bytes()) // the client is gone
 }
 
-const lead = "Pick the kernel configuration for a matrix multiplication, and see why. Several architectures are put side " +
+const lead = "Pick the kernel configuration for a matrix multiplication, and see why. Several devices are put side " +
 	"by side; behind a colon they have options and numbers of their own, as in h200:clock=1.5GHz."
 
 // opened answers the question that the form opens with, once: other sites may lead to it. It is nil if there is no

@@ -185,7 +185,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// follows reports whether a person follows a link to the empty form. A link with a question costs the server an answer.
+// follows reports whether a person follows a link to the opening page. A link with a question costs the server an
+// answer.
 func follows(r *http.Request) bool {
 	return r.URL.Path == "/" && r.URL.RawQuery == "" &&
 		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"

@@ -304,7 +304,7 @@ func TestNamesOfThisMachine(t *testing.T) {
 	}
 }
 
-// Another site may lead its reader to the empty form, and may do nothing else.
+// Another site may lead its reader to the opening page, and may do nothing else.
 func TestOtherSites(t *testing.T) {
 	s := serverOf(t, fakearch.Toy{}, Options{})
 	const question = "/?arch=toy1&" + shape256

@@ -1,5 +1,5 @@
-// Package catalogcmd is `origami arch` and `origami trust`: the architectures and devices that the plugins provide, every
-// number of one of them, and what predictions were held against.
+// Package catalogcmd is `origami arch` and `origami trust`: the architectures and devices that the plugins provide,
+// every number of one of them, and what predictions were held against.
 package catalogcmd
 
 import (

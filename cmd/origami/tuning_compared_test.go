@@ -37,6 +37,9 @@ func TestTuningCompared(t *testing.T) {
 		X: figure.Axis{Label: "measurements per size", Log: true},
 		Y: figure.Axis{Label: "regret, geometric mean of all sizes", Unit: "%", Log: true}}
 	for _, m := range result.Groups[len(result.Groups)-1].Methods {
+		if m.Method == "Tensile's steps" {
+			continue // most of these sweeps have too few combinations for it
+		}
 		line := figure.Mark{Kind: figure.Line, Series: len(f.Series)}
 		for _, p := range m.Points {
 			x, ok := p.Budget.(float64)

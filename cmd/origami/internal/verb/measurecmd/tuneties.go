@@ -42,7 +42,7 @@ func (s *tuning) repeat(ctx context.Context, t *tune.Tuner) error {
 			continue
 		}
 		block := s.block(t, i)
-		if block == nil && s.sweep != nil && s.gpus == nil && s.o.Most+int(s.o.Budget) > 0 {
+		if block == nil && s.sweep != nil && s.gpus == nil && (s.o.Most > 0 || s.o.Budget > 0) {
 			configs := []gemm.Config{size.Candidates[p.Candidate].Config}
 			for _, m := range s.beside(t, i) {
 				configs = append(configs, m.Config)

@@ -21,10 +21,10 @@
     if (!workers) throw new Error("this browser gives the page no service worker; a private window may be why");
     await workers.register("worker.js");
     const { active } = await workers.ready;
+    if (asked) return location.reload();
     const controlled = workers.controller || new Promise((done) => workers.addEventListener("controllerchange", done));
     active.postMessage("open");
     await controlled;
-    if (asked) location.reload();
   })();
   window.origami.catch((error) => {
     if (asked) say(`origami cannot be started: ${error.message}. The command and its documentation need no browser.`);

@@ -20,11 +20,9 @@ self.addEventListener("activate", (event) => event.waitUntil((async () => {
   await self.clients.claim();
 })()));
 
-// A page says that it is open: the program starts before the first question, and answers one, since browsers compile what
-// runs for the first time.
-self.addEventListener("message", (event) => event.waitUntil(Promise.all([
-  self.clients.claim(), answer("/api/v1/select?arch=h200&m=4096&n=4096&k=4096"),
-])));
+// The opening page says that it is open: the program starts before the first question, and answers that of the page, since
+// browsers compile what runs for the first time, and the models are held against measurements once.
+self.addEventListener("message", (event) => event.waitUntil(Promise.all([self.clients.claim(), answer("/")])));
 
 self.addEventListener("fetch", (event) => {
   const at = new URL(event.request.url), scope = new URL(self.registration.scope);

@@ -185,8 +185,8 @@ func (c *Contender) again(ctx context.Context, q Question, i int, a *Ranking) {
 	}
 }
 
-// refer adds to the error of a ranking which of the device's other families have the types of the problem, if the
-// contender's has not.
+// refer adds to the error of a ranking which of the device's other families have kernels for the problem, if the
+// contender's has none. The error names those of the same model.
 func (c *Contender) refer(ctx context.Context, p *gemm.Problem, a *Ranking) {
 	var d *diag.Error
 	if !errors.As(a.Err, &d) || c.Describe().SupportsTypes(c.Kernel, p) == nil {
@@ -194,12 +194,15 @@ func (c *Contender) refer(ctx context.Context, p *gemm.Problem, a *Ranking) {
 	}
 	var have []string
 	for _, f := range c.Others {
+		if slices.Contains(c.Describe().Kernels, f.Kernel) {
+			continue
+		}
 		if m, err := f.Open(ctx); err == nil && m.Describe().SupportsTypes(f.Kernel, p) == nil {
 			have = append(have, f.Kernel)
 		}
 	}
 	if len(have) > 0 {
-		a.Err = d.Also("kernel families of the device that have these types: %s", strings.Join(have, ", "))
+		a.Err = d.Also("kernel families of the device that have such kernels: %s", strings.Join(have, ", "))
 	}
 }
 

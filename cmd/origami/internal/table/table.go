@@ -162,7 +162,7 @@ func numeric(rows [][]string, column int) bool {
 		if cell == "" || cell == absent {
 			continue
 		}
-		digits := strings.TrimLeft(cell, "+-<")
+		digits := strings.TrimLeft(cell, "+-<* ")
 		if digits == "" || digits[0] < '0' || digits[0] > '9' || strings.ContainsAny(cell, "x@,") {
 			return false
 		}

@@ -52,6 +52,10 @@ func vendor(i int) func(*row) unit.Seconds {
 	}
 }
 
+// slow reports whether the i-th library takes much longer than the fastest measured kernel. There it says less of the
+// kernels than of its own choice, or of its launch.
+func slow(r *row, i int) bool { return vendor(i)(r) > 1.1*r.Best.Time }
+
 func milliseconds(_ *row, t unit.Seconds) float64 { return float64(t) * 1e3 }
 func tflops(r *row, t unit.Seconds) float64       { return float64(r.Rate(t)) / 1e12 }
 
@@ -158,8 +162,16 @@ func (w *writer) columns(s *score.ComparisonSummary) table.Columns[row] {
 	}
 	c = append(c, table.Text("of best", func(r *row) string { return digits.Percent(r.Efficiency()) }))
 	for i, name := range libraries {
-		c = append(c, table.Opt("-|-|of "+name, func(r *row) float64 { return table.Positive(r.VersusLibrary(i)) },
-			digits.Percent).Or(none))
+		c = append(c, table.Text("of "+name, func(r *row) string {
+			switch v := r.VersusLibrary(i); {
+			case v <= 0:
+				return ""
+			case slow(r, i):
+				return "* " + digits.Percent(v)
+			default:
+				return digits.Percent(v)
+			}
+		}).Or(none))
 	}
 	return append(c,
 		table.Opt("-|-|noise", func(r *row) float64 { return r.Noise }, digits.Percent).Or(none).If(s.Finals > 0),

@@ -111,6 +111,20 @@ func (w *writer) below(s *score.ComparisonSummary) []string {
 	quantiles("of best", s.Efficiency)
 	for i, v := range s.Libraries {
 		quantiles("of "+libraries[i], v)
+		var others []float64
+		marked := 0
+		for j := range w.rows {
+			switch r := &w.rows[j]; {
+			case slow(r, i):
+				marked++
+			case r.VersusLibrary(i) > 0:
+				others = append(others, r.VersusLibrary(i))
+			}
+		}
+		if marked > 0 && len(others) > 0 {
+			line("*", "in %s %s takes at least 1.1 times as long as the fastest kernel; geomean %s without them",
+				digits.Plural(marked, "problem", "problems"), libraries[i], digits.Percent(stats.QuantilesOf(others).Geomean))
+		}
 	}
 	if s.PassedOver > 0 {
 		line("passed over", "in %s the model's first choices have no time (they do not compile, or are not recorded); "+

@@ -32,8 +32,8 @@ type Comparison struct {
 	Fastest *Fastest `json:"fastest"`
 }
 
-// Recorded is how often the family `library` named the faster of two devices: of the shapes that were timed on both, with
-// the type, the scheme of scales and the class of shape of the problem.
+// Recorded is how often the family `library` named the faster of two devices: of the shapes that were timed on both,
+// with the type, the scheme of scales and the class of shape of the problem.
 type Recorded struct {
 	// the shapes where the published times differ by more than 10 %
 	Decided int `json:"decided"`

@@ -284,8 +284,8 @@ func (t *Tuner) open(p *place) bool {
 func (t *Tuner) worth(p *place) float64 { return p.regret / float64(few+t.Picks[p.size].Measured) }
 
 // front orders the sizes and returns the first of the open ones, at most so many, as they are now. A measurement
-// changes what is expected at all sizes. Those in front are weighed again, and of the others as many as again says, those
-// that were not for the longest time first. All are if no other is open.
+// changes what is expected at all sizes. Those in front are weighed again, and of the others as many as again says,
+// those that were not for the longest time first. All are if no other is open.
 func (t *Tuner) front(line []place, most, again, now int) []*place {
 	flying := map[int]bool{}
 	for task := range t.flying {

@@ -81,8 +81,8 @@ func (w *world) regret(picks []Pick) float64 {
 	return math.Expm1(sum / float64(len(picks)))
 }
 
-// A few measurements of each size find kernels that are about as good as was asked for, and better than the model's. The
-// errors of this world are not quite those that the tuner assumes.
+// A few measurements of each size find kernels that are about as good as was asked for, and better than the model's.
+// The errors of this world are not quite those that the tuner assumes.
 func TestFewMeasurements(t *testing.T) {
 	const worlds = 4
 	before, after := 0.0, 0.0

@@ -65,7 +65,8 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 	if share := float64(held) / float64(of); share < 0.85 {
 		t.Errorf("the 90 %% intervals hold %.3f of all times", share)
 	}
-	t.Logf("mean regret of %d picks: %.4f recorded, %.4f expected", sizes, recorded/float64(sizes), expected/float64(sizes))
+	t.Logf("mean regret of %d picks: %.4f recorded, %.4f expected", sizes, recorded/float64(sizes),
+		expected/float64(sizes))
 	if ratio := expected / recorded; sizes < 100 || ratio < 2./3 || ratio > 2 {
 		t.Errorf("the expected regret of %d picks is %.2f of the recorded one", sizes, ratio)
 	}

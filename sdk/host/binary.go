@@ -26,7 +26,7 @@ func openBinary(path string) (*binary, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckOwner(path, info); err != nil {
+	if err := openfile.CheckOwner(path, info); err != nil {
 		_ = f.Close()
 		return nil, err
 	}

@@ -76,7 +76,8 @@ func (h *Host) recall(plugin, path, sha256 string) ([]byte, bool) {
 		return nil, false
 	}
 	now, err := os.Stat(path)
-	if err != nil || !now.Mode().IsRegular() || CheckOwner(path, now) != nil || path != d.Path || now.Size() != d.Size ||
+	if err != nil || !now.Mode().IsRegular() || openfile.CheckOwner(path, now) != nil ||
+		path != d.Path || now.Size() != d.Size ||
 		!now.ModTime().Equal(d.Changed) {
 		return nil, false
 	}

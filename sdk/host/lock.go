@@ -74,7 +74,7 @@ func readLock(path string) (map[string]lockEntry, error) {
 		return nil, diag.Inputf("it cannot be read: %v", diag.WithoutPath(err)).At("%s", path).Do(fix)
 	}
 	defer func() { _ = f.Close() }()
-	if err := CheckOwner(path, info); err != nil {
+	if err := openfile.CheckOwner(path, info); err != nil {
 		return nil, diag.Inputf("%v", err).At("%s", path)
 	}
 	text, err := limit.ReadAll(f, path, limit.Text, fix)

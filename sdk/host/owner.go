@@ -9,32 +9,13 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
-// othersError is a file that other users decide about. It is not used.
-type othersError struct{ what string }
-
-func (e *othersError) Error() string { return e.what }
-
 func isForOthers(err error) bool {
-	var e *othersError
+	var e *openfile.OthersError
 	return errors.As(err, &e)
-}
-
-const othersWrite = 0o002
-
-// CheckOwner refuses a file that every user may write to, and a file of another user. info describes the open file.
-func CheckOwner(path string, info fs.FileInfo) error {
-	if runtime.GOOS == "windows" { // permissions are not these bits there
-		return nil
-	}
-	if info.Mode().Perm()&othersWrite != 0 {
-		return &othersError{fmt.Sprintf("every user may write to it; check its content, then `chmod o-w %s`", path)}
-	}
-	if owner, foreign := foreignOwner(info); foreign {
-		return &othersError{fmt.Sprintf("it belongs to user %d; check its content, then make a copy of your own", owner)}
-	}
-	return nil
 }
 
 // guard refuses a path with a link of another user, and warns of a folder in which another user may put a different
@@ -45,20 +26,21 @@ func (h *Host) guard(path string) error {
 	}
 	way, err := walk(path)
 	if err != nil {
-		return &othersError{fmt.Sprintf("who may replace it cannot be found out: %v", err)}
+		return &openfile.OthersError{What: fmt.Sprintf("who may replace it cannot be found out: %v", err)}
 	}
 	for _, link := range way.links {
-		if owner, foreign := foreignOwner(link.info); foreign {
-			return &othersError{fmt.Sprintf("the link %s belongs to user %d; make a link of your own", link.path, owner)}
+		if owner, foreign := openfile.Foreign(link.info); foreign {
+			return &openfile.OthersError{
+				What: fmt.Sprintf("the link %s belongs to user %d; make a link of your own", link.path, owner)}
 		}
 	}
 	for _, folder := range slices.Backward(way.folders) {
 		// In a folder with the sticky bit, such as /tmp, only the owner of a file may replace it.
-		if folder.info.Mode().Perm()&othersWrite != 0 && folder.info.Mode()&fs.ModeSticky == 0 {
+		if folder.info.Mode().Perm()&openfile.OthersWrite != 0 && folder.info.Mode()&fs.ModeSticky == 0 {
 			h.warn(fmt.Sprintf("every user may replace %s; prevent it with `chmod o-w %s`", path, folder.path))
 			break
 		}
-		if owner, foreign := foreignOwner(folder.info); foreign {
+		if owner, foreign := openfile.Foreign(folder.info); foreign {
 			h.warn(fmt.Sprintf("user %d may replace %s, because the folder %s is theirs; move it to a folder of yours",
 				owner, path, folder.path))
 			break

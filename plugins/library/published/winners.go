@@ -23,8 +23,8 @@ type pair struct {
 	class                        string
 }
 
-// WinnerNamed returns how often the faster one of two devices, in any order, was named right. An empty scheme is that of
-// operands without scales, or with one for the matrix. Without enough shapes it returns zeros.
+// WinnerNamed returns how often the faster one of two devices, in any order, was named right. An empty scheme is that
+// of operands without scales, or with one for the matrix. Without enough shapes it returns zeros.
 func WinnerNamed(first, second, dtype, scheme string, class score.Layer) Named {
 	if first > second {
 		first, second = second, first

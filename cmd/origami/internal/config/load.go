@@ -18,7 +18,6 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
-	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
@@ -264,7 +263,7 @@ func readText(file string) (text []byte, others, err error) {
 	}
 	defer func() { _ = f.Close() }()
 	text, err = limit.ReadAll(f, file, limit.Settings, "give the settings file")
-	return text, host.CheckOwner(file, info), err
+	return text, openfile.CheckOwner(file, info), err
 }
 
 // check decodes the settings and refuses values that no command could use. The error does not say where the value is.

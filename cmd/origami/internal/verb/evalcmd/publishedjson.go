@@ -21,8 +21,8 @@ type publishedObject struct {
 	Classes []ask.Object `json:"classes"`
 	// per pair of devices, type, scheme and `class` of shape: `first`, `second`, `dtype`, `scheme`, `shapes`, `within`,
 	// `decided` (measured ratios over 1.1), `winner` (`null` if none was decided); `sure` (one of the two has odds of 90
-	// to 95 % to be faster), `sure_right`; `brier`, the mean of (odds − 1 or 0)², and `brier_apart`, that of deciding only where
-	// intervals do not touch
+	// to 95 % to be faster), `sure_right`; `brier`, the mean of (odds − 1 or 0)², and `brier_apart`, that of deciding
+	// only where intervals do not touch
 	Pairs    []ask.Object          `json:"pairs"`
 	AllPairs ask.Object            `json:"all_pairs"` // the numbers of `pairs` over all
 	Sources  []publishedSourceJSON `json:"sources"`   // the sources of the times

@@ -76,8 +76,8 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 	plan := planned{Sizes: len(t.Sizes), BruteForce: s.plan.BruteForce()}
 	plan.Sets = s.sets()
 	d := s.arch.Describe()
-	plan.TimeFrom = fmt.Sprintf("times predicted by %s, run as often as measuring does, and %v for each measurement besides, "+
-		"as in the shipped sweeps", d.Model, measure.Overhead)
+	plan.TimeFrom = fmt.Sprintf("times predicted by %s, run as often as measuring does, and %v for each measurement "+
+		"besides, as in the shipped sweeps", d.Model, measure.Overhead)
 	for i := range t.Sizes {
 		size := &t.Sizes[i]
 		best := &size.Candidates[0]

@@ -1,6 +1,6 @@
 //go:build unix
 
-package host
+package openfile
 
 import (
 	"io/fs"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// foreignOwner returns the owner of a file if it is neither this user nor root.
-func foreignOwner(info fs.FileInfo) (owner int, foreign bool) {
+// Foreign returns the owner of a file if it is neither this user nor root.
+func Foreign(info fs.FileInfo) (owner int, foreign bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, false

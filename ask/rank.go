@@ -117,7 +117,7 @@ func Rankings(ctx context.Context, a arch.Architecture, q Question) ([]Ranking, 
 		return nil, err
 	}
 	request := selector.Request{Problems: problems, Space: space, Top: q.Top}
-	if q.Regret && q.Top > 0 && d.HasUncertainty(kernel) {
+	if q.Regret && q.Top > 0 && d.HasSigma(kernel) {
 		request.Top = max(q.Top, measure.RegretCandidates)
 	}
 	results, list, err := selector.RankListed(ctx, a, request)

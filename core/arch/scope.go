@@ -130,6 +130,12 @@ func (d *Description) HasUncertainty(kernel string) bool {
 	})
 }
 
+// HasSigma reports whether the model states by how much the errors of candidates of a kernel family differ, on this
+// device or on a sister.
+func (d *Description) HasSigma(kernel string) bool {
+	return slices.ContainsFunc(d.Uncertainty, func(u Uncertainty) bool { return u.Kernel == kernel && u.Sigma > 0 })
+}
+
 // HasElsewhere reports whether the model states what errors on other devices say of a kernel family.
 func (d *Description) HasElsewhere(kernel string) bool {
 	return slices.ContainsFunc(d.Uncertainty, func(u Uncertainty) bool {

@@ -91,7 +91,7 @@ func (o *SelectOptions) measurer(ctx context.Context, a arch.Architecture) (*mea
 		return nil, err
 	}
 	m.device = m.sweep.Data.DriverName
-	if m.count == 0 && !a.Describe().HasUncertainty(m.sweep.Space.Kernel) {
+	if m.count == 0 && !a.Describe().HasSigma(m.sweep.Space.Kernel) {
 		m.close()
 		d := a.Describe()
 		return nil, diag.Inputf("the %s model of %s does not say how far its times for %s are from measured ones",

@@ -158,7 +158,7 @@ func TestTuneWithSeveral(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	var sizes []gemm.Problem
 	for i, p := range d.Problems() {
-		if i%3 == 0 {
+		if i%6 == 0 { // a sixth of the grid, for time
 			sizes = append(sizes, p)
 		}
 	}

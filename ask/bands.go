@@ -72,8 +72,8 @@ type Range struct {
 	List []int
 	// Same names axes that have one value for all M. It is chosen for the lowest mean price (see Same).
 	Same []string
-	// Free are the kernels that regrets and prices are against, where those of the bands are not all: see
-	// Contender.Free. Without a model they are those of the bands.
+	// Free are the kernels that regrets and prices are measured against (Contender.Free). Without a model, the bands' own
+	// kernels are used.
 	Free Kernels
 }
 
@@ -279,8 +279,8 @@ type banding struct {
 	// listed says that each size is a band of its own, and that all weigh the same.
 	listed bool
 	// With axes that have one value for all sizes: same says which and what it costs, conforms which of configs have it.
-	// one is the place in configs of the single kernel for all sizes, -1 without one. prices are by size: of the values,
-	// and of that kernel. cycles are those of the free picks, by searched size.
+	// one is the place in configs of the single kernel for all sizes, or -1. prices has the price of the values and of that
+	// kernel for each size. cycles has the time of the free pick for each searched size.
 	same     *Same
 	conforms []bool
 	one      int
@@ -407,7 +407,7 @@ func picked(a arch.Architecture, r *selector.Result) unit.Seconds {
 // span is a run of sizes, to exclusive, with one kernel.
 type span struct{ from, to, kernel int }
 
-// weight is the share of sizes on a logarithmic scale, in octaves, or the number of those of a list.
+// weight is the width of a range of sizes in octaves. For a list, it is the number of sizes.
 func (b *banding) weight(from, to int) float64 {
 	if b.listed {
 		return float64(to - from)

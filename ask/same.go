@@ -120,7 +120,7 @@ type searching struct {
 	// group is the place in groups of each configuration's values. first is a configuration of each group.
 	group, first []int
 	// loss is the weighted sum over sizes of what the fastest kernel of each group loses against the fastest of all,
-	// losses that of each configuration.
+	// losses has the same sum for each configuration.
 	loss, losses []float64
 	// fastest is the fastest configuration of each size and group, -1 without one.
 	fastest [][]int
@@ -194,8 +194,8 @@ func (s *searching) text(i int) map[string]string {
 }
 
 // search estimates the whole space at the searched sizes, and adds to b.configs the fastest of each size, the fastest
-// that have the cheapest values on the axes, and the single one that suits all sizes best. The fastest of a size are
-// those of free, if it has a model.
+// that have the cheapest values on the axes, and the single one that suits all sizes best. If free has a
+// model, the fastest of a size come from it.
 func (b *banding) search(ctx context.Context, a arch.Architecture, space arch.Space, axes []axis, free Kernels) error {
 	picks, err := b.free(ctx, free)
 	if err != nil {

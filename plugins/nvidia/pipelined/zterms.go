@@ -18,7 +18,6 @@ type kernelInputs struct {
 	resident         float64 // resident
 	sharers          float64 // sharers
 	sharersA         float64 // sharers_a
-	hotLine          float64 // hot_line
 	streams          float64 // streams
 	wgmma            float64 // wgmma
 	fma              float64 // fma
@@ -311,7 +310,6 @@ type kernelTerms struct {
 	resident         float64 // resident
 	sharers          float64 // sharers
 	sharersA         float64 // sharers_a
-	hotLine          float64 // hot_line
 	streams          float64 // streams
 	part1            float64 // floor(threads_per_sm / threads)
 	stepsAhead       float64 // steps_ahead
@@ -549,7 +547,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.resident = in.resident
 	k.sharers = in.sharers
 	k.sharersA = in.sharersA
-	k.hotLine = in.hotLine
 	k.streams = in.streams
 	k.part1 = math.Floor(d.threadsPerSm / threads)
 	k.stepsAhead = stepsAhead
@@ -766,16 +763,13 @@ type gridTerms struct {
 	repeated     float64 // repeated
 	idleLatency  float64 // idle_latency
 	part6        float64 // when(0 < resident, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b), step_bytes * (1 + broken_lines / tile_lines))
-	part9        float64 // min(cdiv(m, block_m), cdiv(n, block_n))
-	part7        float64 // max(grid_m, grid_n)
-	part8        float64 // when(1 < cdiv(m, block_m), sharers, sharers_a)
-	part10       float64 // pow(line_step, 4)
-	part11       float64 // idle_latency * idle_latency
-	part12       float64 // chain_step + turn_step
-	part13       float64 // batch * m * n * output_bytes
+	part7        float64 // pow(line_step, 4)
+	part8        float64 // idle_latency * idle_latency
+	part9        float64 // chain_step + turn_step
+	part10       float64 // batch * m * n * output_bytes
 	computeFloor float64 // compute_floor
-	part14       float64 // prologue_cycles + idle_latency
-	part15       float64 // idle_latency / steps_ahead
+	part11       float64 // prologue_cycles + idle_latency
+	part12       float64 // idle_latency / steps_ahead
 }
 
 func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
@@ -783,17 +777,15 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if s.groupTiles > 0 {
 		gridM = s.groupTiles / s.batch
 	} else {
-		x1 := math.Ceil(s.m / k.blockM)
-		gridM = float64(math.Ceil(x1/k.sharers) * k.sharers)
+		gridM = float64(math.Ceil(math.Ceil(s.m/k.blockM)/k.sharers) * k.sharers)
 	}
-	x2 := math.Ceil(s.n / k.blockN)
-	gridN := float64(math.Ceil(x2/k.sharersA) * k.sharersA)
+	gridN := float64(math.Ceil(math.Ceil(s.n/k.blockN)/k.sharersA) * k.sharersA)
 	var sharedA, sharedB float64
 	if k.resident > 0 {
-		x3 := s.m / gridM
-		sharedA = float64(x3 / k.sharersA * k.blockK * k.elementBytes)
-		x4 := s.n / gridN
-		sharedB = float64(x4 * k.part5 / k.sharers * k.blockK * k.elementBytes)
+		x1 := s.m / gridM
+		sharedA = float64(x1 / k.sharersA * k.blockK * k.elementBytes)
+		x2 := s.n / gridN
+		sharedB = float64(x2 * k.part5 / k.sharers * k.blockK * k.elementBytes)
 	}
 	var stepBytes float64
 	if k.resident > 0 {
@@ -805,40 +797,40 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if k.resident > 0 {
 		offsetA = max(s.part1, k.part6)
 		offsetB = max(s.part2, k.part7)
-		var x5 float64
+		var x3 float64
 		if k.transA > 0 {
-			x5 = k.part8
+			x3 = k.part8
 		} else {
-			x5 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
+			x3 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
-		engineA = x5 / k.sharersA
+		engineA = x3 / k.sharersA
 		engineBytes = float64(engineA*(1+float64(d.crossing*offsetA))) + float64(k.engineB*(1+float64(d.crossing*offsetB)))
 	}
 	var splitLines float64
 	if s.part3 > 0 {
-		var x6 float64
+		var x4 float64
 		if k.transA > 0 {
-			x6 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
+			x4 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
 		} else {
-			x6 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
+			x4 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
 		}
-		var x7 float64
+		var x5 float64
 		if k.transB > 0 {
-			x7 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
+			x5 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
 		} else {
-			x7 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
+			x5 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
 		}
-		splitLines = x6 + x7
+		splitLines = x4 + x5
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
 		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
 	}
-	var x8 float64
+	var x6 float64
 	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
-		x8 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
+		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
 	}
-	lines := k.tileLines + max(splitLines, brokenLines) + x8
+	lines := k.tileLines + max(splitLines, brokenLines) + x6
 	var lineStep float64
 	if k.resident > 0 {
 		lineStep = engineBytes / d.engineBandwidth
@@ -847,8 +839,8 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	var copyLatency float64
 	if k.resident > 0 {
-		x9 := engineBytes / d.engineBandwidth
-		copyLatency = k.part18 + x9
+		x7 := engineBytes / d.engineBandwidth
+		copyLatency = k.part18 + x7
 	} else {
 		copyLatency = float64(lines*d.lineLatency) + k.part19
 	}
@@ -856,43 +848,43 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if k.part20*s.part4 > 0 {
 		turnStep = k.part21
 	}
-	var x10 float64
+	var x8 float64
 	if k.groupM > 0 {
-		x10 = k.groupM
+		x8 = k.groupM
 	} else {
-		x10 = d.defaultGroup
+		x8 = d.defaultGroup
 	}
-	group := min(x10, gridM)
+	group := min(x8, gridM)
 	passCounts := float64(k.timed * s.part5)
 	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
 	if k.part25 > 0 {
-		x11 := s.m / gridM
+		x9 := s.m / gridM
+		var x10 float64
+		if k.wraps > 0 {
+			x10 = s.m
+		} else {
+			x10 = 1
+		}
+		x11 := s.n / gridN
 		var x12 float64
 		if k.wraps > 0 {
-			x12 = s.m
+			x12 = s.n
 		} else {
 			x12 = 1
 		}
-		x13 := s.n / gridN
-		var x14 float64
-		if k.wraps > 0 {
-			x14 = s.n
-		} else {
-			x14 = 1
-		}
-		repeated = float64(k.repeatM*(k.blockM-x11)/x12*k.part23) + float64(k.repeatN*(k.blockN-x13)/x14*k.part24)
+		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part23) + float64(k.repeatN*(k.blockN-x11)/x12*k.part24)
 	}
 	idleLatency := d.dramLatency + copyLatency
 	computeFloor := float64(s.part8 * k.part32)
-	var x15 float64
+	var x13 float64
 	if s.groupTiles > 0 {
-		x15 = s.groupTiles
+		x13 = s.groupTiles
 	} else {
-		x15 = float64(gridM * s.batch)
+		x13 = float64(gridM * s.batch)
 	}
-	g.part1 = float64(x15 * gridN)
+	g.part1 = float64(x13 * gridN)
 	g.stepBytes = stepBytes
 	g.part2 = math.Ceil(s.k / k.blockK)
 	g.passCounts = passCounts
@@ -903,31 +895,20 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part5 = float64(s.part6 * k.elementBytes)
 	g.repeated = repeated
 	g.idleLatency = idleLatency
-	var x16 float64
+	var x14 float64
 	if k.resident > 0 {
-		x16 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
+		x14 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
 	} else {
-		x16 = float64(stepBytes * (1 + brokenLines/k.tileLines))
+		x14 = float64(stepBytes * (1 + brokenLines/k.tileLines))
 	}
-	g.part6 = x16
-	x18 := math.Ceil(s.m / k.blockM)
-	x17 := min(x18, x2)
-	g.part9 = x17
-	g.part7 = max(gridM, gridN)
-	var x19 float64
-	if x18 > 1 {
-		x19 = k.sharers
-	} else {
-		x19 = k.sharersA
-	}
-	g.part8 = x19
-	g.part10 = fourth(lineStep)
-	g.part11 = float64(idleLatency * idleLatency)
-	g.part12 = k.chainStep + turnStep
-	g.part13 = float64(s.part7 * k.outputBytes)
+	g.part6 = x14
+	g.part7 = fourth(lineStep)
+	g.part8 = float64(idleLatency * idleLatency)
+	g.part9 = k.chainStep + turnStep
+	g.part10 = float64(s.part7 * k.outputBytes)
 	g.computeFloor = computeFloor
-	g.part14 = d.prologueCycles + idleLatency
-	g.part15 = idleLatency / k.stepsAhead
+	g.part11 = d.prologueCycles + idleLatency
+	g.part12 = idleLatency / k.stepsAhead
 }
 
 // timing holds what depends on all.
@@ -1010,17 +991,9 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	l2Step := active * g.part6 / (d.l2PerfRatio * coalescing)
 	dramStep := active * g.stepBytes * dramShare / d.part8
 	repeatStep := active * g.repeated / d.hotLineBandwidth
-	var hotStep float64
-	if k.hotLine > 0 {
-		if g.part9 > 1 {
-			hotStep = 0
-		} else {
-			hotStep = k.hotLine * min(active, g.part7) / g.part8
-		}
-	}
 	x11 := float64(active * v.spillTraffic)
 	spillL2Step := x11 / d.part9
-	busy := v.onChip + g.part10 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(hotStep) + fourth(spillL2Step)
+	busy := v.onChip + g.part7 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
@@ -1029,12 +1002,12 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		fullSpillDramStep = x11 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part11+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x12 := fullLatency / k.stepsAhead
-		fullAlone = max(g.part12, x12) + v.spillStep
+		fullAlone = max(g.part9, x12) + v.spillStep
 		x13 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
-		x14 := g.part12 + v.spillStep
+		x14 := g.part9 + v.spillStep
 		fullFirstStep = max(fullThroughput, x14)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
 		x15 := min(steps, k.stepsAhead)
@@ -1062,12 +1035,12 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		tailSpillDramStep = x11 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part11+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
 		x20 := tailLatency / k.stepsAhead
-		tailAlone = max(g.part12, x20) + v.spillStep
+		tailAlone = max(g.part9, x20) + v.spillStep
 		x21 := fourth(tailAlone)
 		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
-		x22 := g.part12 + v.spillStep
+		x22 := g.part9 + v.spillStep
 		tailFirstStep = max(tailThroughput, x22)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
 		x23 := min(steps, k.stepsAhead)
@@ -1101,7 +1074,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	if k.part31 > 0 {
 		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part14)-d.part15, 0)
 	}
-	dramFloor := (dramBytes + g.part13) / d.part8
+	dramFloor := (dramBytes + g.part10) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
@@ -1240,7 +1213,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	if k.part31 > 0 {
 		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part14)-d.part15, 0)
 	}
-	dramFloor := (dramBytes + g.part13) / d.part8
+	dramFloor := (dramBytes + g.part10) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
@@ -1257,7 +1230,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x14 := fullWaves + x15
 		x16 := float64(ctas * steps)
-		x13 := g.part14 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x14*v.part7), max(steps-k.stepsAhead, 0)*(x14*g.part15)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part17))
+		x13 := g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x14*v.part7), max(steps-k.stepsAhead, 0)*(x14*g.part12)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part17))
 		var x17 float64
 		if tailCtas > 0 {
 			x17 = k.timedFixed + tailPaced
@@ -1270,7 +1243,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x18 := fullWaves + x19
 		x20 := float64(ctas * steps)
-		x12 = g.part14 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x18*v.part7), max(steps-k.stepsAhead, 0)*(x18*g.part15)), max(x20*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x20*g.stepBytes, dramBytes)*d.part17))
+		x12 = g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x18*v.part7), max(steps-k.stepsAhead, 0)*(x18*g.part12)), max(x20*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x20*g.stepBytes, dramBytes)*d.part17))
 	}
 	return k.launch + max(max(x12, power), dramFloor) + reduction
 }
@@ -1453,15 +1426,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		coalescing = d.l2Coalescing
 	}
 	dramStep := active * g.stepBytes * dramShare / d.part8
-	var hotStep float64
-	if k.hotLine > 0 {
-		if g.part9 > 1 {
-			hotStep = 0
-		} else {
-			hotStep = k.hotLine * min(active, g.part7) / g.part8
-		}
-	}
-	busy := v.onChip + g.part10 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(hotStep) + fourth(t.spillL2Step)
+	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
@@ -1469,12 +1434,12 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part11+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x32 := fullLatency / k.stepsAhead
-		fullAlone = max(g.part12, x32) + v.spillStep
+		fullAlone = max(g.part9, x32) + v.spillStep
 		x33 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x33*x33))))
-		x34 := g.part12 + v.spillStep
+		x34 := g.part9 + v.spillStep
 		fullFirstStep = max(fullThroughput, x34)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
 		x35 := min(t.steps, k.stepsAhead)
@@ -1501,12 +1466,12 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part11+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
 		x40 := tailLatency / k.stepsAhead
-		tailAlone = max(g.part12, x40) + v.spillStep
+		tailAlone = max(g.part9, x40) + v.spillStep
 		x41 := fourth(tailAlone)
 		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x41*x41))))
-		x42 := g.part12 + v.spillStep
+		x42 := g.part9 + v.spillStep
 		tailFirstStep = max(tailThroughput, x42)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
 		x43 := min(t.steps, k.stepsAhead)
@@ -1547,7 +1512,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
 		}
 	}
-	dramTotal := dramBytes + g.part13 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	dramTotal := dramBytes + g.part10 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
 		var x48 float64
@@ -1564,8 +1529,8 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	} else {
 		x49 = k.tileBytes
 	}
-	requested := float64(x31*(x49+v.spillTraffic)) + partialBytes + g.part13
-	l2Total := float64(x31*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part13
+	requested := float64(x31*(x49+v.spillTraffic)) + partialBytes + g.part10
+	l2Total := float64(x31*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part10
 	var x50 float64
 	if in.fma > 0 {
 		x50 = float64(fmaLoads * d.sharedWidth)
@@ -1599,168 +1564,166 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[1] = k.resident
 	dst[2] = k.sharers
 	dst[3] = k.sharersA
-	dst[4] = k.hotLine
-	dst[5] = k.streams
-	dst[6] = in.registers
-	dst[7] = in.spillBytes
-	dst[8] = in.sharedBytes
-	dst[9] = v.ctasPerSm
-	dst[10] = in.wgmma
-	dst[11] = in.fma
-	dst[12] = in.serial
-	dst[13] = in.interleaved
-	dst[14] = in.wgmmaN
-	dst[15] = in.rate
-	dst[16] = in.peak
-	dst[17] = in.instructionK
-	dst[18] = in.warpsM
-	dst[19] = in.warpsN
-	dst[20] = in.warpsK
-	dst[21] = k.stepsAhead
-	dst[22] = in.loadWaits
-	dst[23] = in.conversions
-	dst[24] = in.lateCopies
-	dst[25] = k.repeatM
-	dst[26] = k.repeatN
-	dst[27] = k.wraps
-	dst[28] = in.syncCopies
-	dst[29] = in.crossCopies
-	dst[30] = k.asyncA
-	dst[31] = k.asyncB
-	dst[32] = in.transposedCopies
-	dst[33] = in.storeBytes
-	dst[34] = in.reduceLaunches
-	dst[35] = in.familySlots
-	dst[36] = in.familyLatency
-	dst[37] = k.tensorStep
-	dst[38] = k.tileBytes
-	dst[39] = columns
-	dst[40] = fmaLoads
-	dst[41] = sharedStep
-	dst[42] = convertStep
-	dst[43] = k.outputCost
-	dst[44] = c.handover
-	dst[45] = issueStep
-	dst[46] = k.tileLines
-	dst[47] = copyStep
-	dst[48] = v.spillTraffic
-	dst[49] = v.spillStep
-	dst[50] = v.onChip
-	dst[51] = instructionStep
-	dst[52] = k.chainStep
-	dst[53] = s.groupTiles
-	dst[54] = gridM
-	dst[55] = gridN
-	dst[56] = ctas
-	dst[57] = sharedA
-	dst[58] = sharedB
-	dst[59] = g.stepBytes
-	dst[60] = s.misalignedA
-	dst[61] = s.misalignedB
-	dst[62] = offsetA
-	dst[63] = offsetB
-	dst[64] = engineA
-	dst[65] = k.engineB
-	dst[66] = engineBytes
-	dst[67] = t.steps
-	dst[68] = splitLines
-	dst[69] = brokenLines
-	dst[70] = lines
-	dst[71] = lineStep
-	dst[72] = copyLatency
-	dst[73] = turnStep
-	dst[74] = group
-	dst[75] = waves
-	dst[76] = sharedTiles
-	dst[77] = part
-	dst[78] = t.ctasOfSm
-	dst[79] = active
-	dst[80] = t.fullWaves
-	dst[81] = t.tailCtas
-	dst[82] = k.timed
-	dst[83] = g.passCounts
-	dst[84] = in.timedCtas
-	dst[85] = in.one2048
-	dst[86] = in.one6144
-	dst[87] = in.chip2048
-	dst[88] = in.chip6144
-	dst[89] = in.fullChip2048
-	dst[90] = in.fullChip6144
-	dst[91] = k.timedFixed
-	dst[92] = k.onePace
-	dst[93] = k.oneLongPace
-	dst[94] = oneLoop
-	dst[95] = k.chipPace
-	dst[96] = k.chipLongPace
-	dst[97] = chipLoop
-	dst[98] = k.fullChipPace
-	dst[99] = k.fullChipLongPace
-	dst[100] = fullChipLoop
-	dst[101] = sweeps
-	dst[102] = rowGroups
-	dst[103] = g.missA
-	dst[104] = g.missB
-	dst[105] = dramBytes
-	dst[106] = dramShare
-	dst[107] = l2Hit
-	dst[108] = g.repeated
-	dst[109] = v.hidden
-	dst[110] = d.dramLatency
-	dst[111] = g.idleLatency
-	dst[112] = dramQueue
-	dst[113] = coalescing
-	dst[114] = t.l2Step
-	dst[115] = dramStep
-	dst[116] = t.repeatStep
-	dst[117] = hotStep
-	dst[118] = t.spillL2Step
-	dst[119] = busy
-	dst[120] = fullSpillMiss
-	dst[121] = t.fullSpillDramStep
-	dst[122] = fullBusy
-	dst[123] = fullThroughput
-	dst[124] = fullLatency
-	dst[125] = fullAlone
-	dst[126] = fullStep
-	dst[127] = fullFirstStep
-	dst[128] = fullFill
-	dst[129] = fullLoop
-	dst[130] = fullEpilogue
-	dst[131] = fullPaced
-	dst[132] = fullTimed
-	dst[133] = tailSpillMiss
-	dst[134] = t.tailSpillDramStep
-	dst[135] = tailBusy
-	dst[136] = tailThroughput
-	dst[137] = tailLatency
-	dst[138] = tailAlone
-	dst[139] = tailStep
-	dst[140] = tailFirstStep
-	dst[141] = tailFill
-	dst[142] = tailLoop
-	dst[143] = tailEpilogue
-	dst[144] = tailPaced
-	dst[145] = tailTimed
-	dst[146] = k.launch
-	dst[147] = fill
-	dst[148] = loop
-	dst[149] = epilogue
-	dst[150] = t.allWaves
-	dst[151] = pass
-	dst[152] = t.power
-	dst[153] = t.dramFloor
-	dst[154] = g.computeFloor
-	dst[155] = reduction
-	dst[156] = handed
-	dst[157] = dramTotal
-	dst[158] = partialBytes
-	dst[159] = requested
-	dst[160] = l2Total
-	dst[161] = sharedTotal
-	dst[162] = limits
-	dst[163] = s.vendor
-	dst[164] = unbeaten
-	dst[165] = t.total
+	dst[4] = k.streams
+	dst[5] = in.registers
+	dst[6] = in.spillBytes
+	dst[7] = in.sharedBytes
+	dst[8] = v.ctasPerSm
+	dst[9] = in.wgmma
+	dst[10] = in.fma
+	dst[11] = in.serial
+	dst[12] = in.interleaved
+	dst[13] = in.wgmmaN
+	dst[14] = in.rate
+	dst[15] = in.peak
+	dst[16] = in.instructionK
+	dst[17] = in.warpsM
+	dst[18] = in.warpsN
+	dst[19] = in.warpsK
+	dst[20] = k.stepsAhead
+	dst[21] = in.loadWaits
+	dst[22] = in.conversions
+	dst[23] = in.lateCopies
+	dst[24] = k.repeatM
+	dst[25] = k.repeatN
+	dst[26] = k.wraps
+	dst[27] = in.syncCopies
+	dst[28] = in.crossCopies
+	dst[29] = k.asyncA
+	dst[30] = k.asyncB
+	dst[31] = in.transposedCopies
+	dst[32] = in.storeBytes
+	dst[33] = in.reduceLaunches
+	dst[34] = in.familySlots
+	dst[35] = in.familyLatency
+	dst[36] = k.tensorStep
+	dst[37] = k.tileBytes
+	dst[38] = columns
+	dst[39] = fmaLoads
+	dst[40] = sharedStep
+	dst[41] = convertStep
+	dst[42] = k.outputCost
+	dst[43] = c.handover
+	dst[44] = issueStep
+	dst[45] = k.tileLines
+	dst[46] = copyStep
+	dst[47] = v.spillTraffic
+	dst[48] = v.spillStep
+	dst[49] = v.onChip
+	dst[50] = instructionStep
+	dst[51] = k.chainStep
+	dst[52] = s.groupTiles
+	dst[53] = gridM
+	dst[54] = gridN
+	dst[55] = ctas
+	dst[56] = sharedA
+	dst[57] = sharedB
+	dst[58] = g.stepBytes
+	dst[59] = s.misalignedA
+	dst[60] = s.misalignedB
+	dst[61] = offsetA
+	dst[62] = offsetB
+	dst[63] = engineA
+	dst[64] = k.engineB
+	dst[65] = engineBytes
+	dst[66] = t.steps
+	dst[67] = splitLines
+	dst[68] = brokenLines
+	dst[69] = lines
+	dst[70] = lineStep
+	dst[71] = copyLatency
+	dst[72] = turnStep
+	dst[73] = group
+	dst[74] = waves
+	dst[75] = sharedTiles
+	dst[76] = part
+	dst[77] = t.ctasOfSm
+	dst[78] = active
+	dst[79] = t.fullWaves
+	dst[80] = t.tailCtas
+	dst[81] = k.timed
+	dst[82] = g.passCounts
+	dst[83] = in.timedCtas
+	dst[84] = in.one2048
+	dst[85] = in.one6144
+	dst[86] = in.chip2048
+	dst[87] = in.chip6144
+	dst[88] = in.fullChip2048
+	dst[89] = in.fullChip6144
+	dst[90] = k.timedFixed
+	dst[91] = k.onePace
+	dst[92] = k.oneLongPace
+	dst[93] = oneLoop
+	dst[94] = k.chipPace
+	dst[95] = k.chipLongPace
+	dst[96] = chipLoop
+	dst[97] = k.fullChipPace
+	dst[98] = k.fullChipLongPace
+	dst[99] = fullChipLoop
+	dst[100] = sweeps
+	dst[101] = rowGroups
+	dst[102] = g.missA
+	dst[103] = g.missB
+	dst[104] = dramBytes
+	dst[105] = dramShare
+	dst[106] = l2Hit
+	dst[107] = g.repeated
+	dst[108] = v.hidden
+	dst[109] = d.dramLatency
+	dst[110] = g.idleLatency
+	dst[111] = dramQueue
+	dst[112] = coalescing
+	dst[113] = t.l2Step
+	dst[114] = dramStep
+	dst[115] = t.repeatStep
+	dst[116] = t.spillL2Step
+	dst[117] = busy
+	dst[118] = fullSpillMiss
+	dst[119] = t.fullSpillDramStep
+	dst[120] = fullBusy
+	dst[121] = fullThroughput
+	dst[122] = fullLatency
+	dst[123] = fullAlone
+	dst[124] = fullStep
+	dst[125] = fullFirstStep
+	dst[126] = fullFill
+	dst[127] = fullLoop
+	dst[128] = fullEpilogue
+	dst[129] = fullPaced
+	dst[130] = fullTimed
+	dst[131] = tailSpillMiss
+	dst[132] = t.tailSpillDramStep
+	dst[133] = tailBusy
+	dst[134] = tailThroughput
+	dst[135] = tailLatency
+	dst[136] = tailAlone
+	dst[137] = tailStep
+	dst[138] = tailFirstStep
+	dst[139] = tailFill
+	dst[140] = tailLoop
+	dst[141] = tailEpilogue
+	dst[142] = tailPaced
+	dst[143] = tailTimed
+	dst[144] = k.launch
+	dst[145] = fill
+	dst[146] = loop
+	dst[147] = epilogue
+	dst[148] = t.allWaves
+	dst[149] = pass
+	dst[150] = t.power
+	dst[151] = t.dramFloor
+	dst[152] = g.computeFloor
+	dst[153] = reduction
+	dst[154] = handed
+	dst[155] = dramTotal
+	dst[156] = partialBytes
+	dst[157] = requested
+	dst[158] = l2Total
+	dst[159] = sharedTotal
+	dst[160] = limits
+	dst[161] = s.vendor
+	dst[162] = unbeaten
+	dst[163] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -24,7 +24,7 @@ type Spec struct {
 	// Adds says that C is added to, because beta is not zero.
 	Adds bool
 	// TilesC says that the copy engine stores C: a tensor map can describe it, its rows end at multiples of 16 bytes,
-	// its elements have 16 bits, and a tile's columns of C are a multiple of 64.
+	// its elements have 16 bits, and a tile has 64 columns of C or more, of Cᵀ a multiple of them.
 	TilesC bool
 	// PairsC says that two neighbours of C, the first at an even column, can be stored at once. A thread of a kernel that
 	// multiplies Cᵀ has none.
@@ -55,10 +55,14 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 
 // Tiles reports whether the copy engine can store C, whose rows begin and end at multiples of so many bytes: where a
 // row ends within 16 bytes, the engine overwrites what follows (observed on an H200). The four warps that have
-// multiplied Cᵀ store together, which they cannot where each adds up the parts of K by itself.
+// multiplied Cᵀ store together, in boxes that share nothing, which they cannot where each adds up the parts of K by itself.
 func Tiles(alignC int, out gemm.DType, e gemm.Epilogue, c gemm.Config) bool {
-	alone := !Turned(c) || c.SplitK < 2 && !Streams(c)
-	return alignC >= mapAlign && out.Bytes() == 2 && columnsOfC(e, c)%storeN == 0 && alone
+	columns := columnsOfC(e, c)
+	fits := columns >= storeN && columns%(mapAlign/out.Bytes()) == 0
+	if Turned(c) {
+		fits = columns%storeN == 0 && c.SplitK < 2 && !Streams(c)
+	}
+	return alignC >= mapAlign && out.Bytes() == 2 && fits
 }
 
 // columnsOfC returns the columns of C that a tile has.

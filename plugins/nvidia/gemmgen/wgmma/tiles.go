@@ -51,12 +51,22 @@ func (e *emitter) newTileWriter(thread, consumer ptx.Operand) *tileWriter {
 	return w
 }
 
+// boxes returns the first columns of the boxes that cover a tile's columns of C. Where 64 does not divide these, the last
+// box ends with the tile and begins in the box before it: what both have is stored twice, to the same bits. A box of
+// another width would need a tensor map of its own.
+func boxes(columns int) (first []int) {
+	for column := 0; column < columns; column += storeN {
+		first = append(first, min(column, columns-storeN))
+	}
+	return first
+}
+
 // store writes the warp's part of an output tile. Rows and columns outside of C are not stored.
 func (w *tileWriter) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
 	n := 0
 	for i := range sums {
 		y := w.Add(t.m0, w.Add(w.row, ptx.Int(i*tileM)))
-		for column := 0; column < w.g.blockC; column += storeN {
+		for _, column := range boxes(w.g.blockC) {
 			buffer := n % 2 * storeBytes
 			// The buffer is free when its last copy has read it: the one before the last, or one of the tile before.
 			w.CpAsyncBulkWaitGroupRead(ptx.Int(min(n, 1)))

@@ -65,8 +65,6 @@ var kernelTerms = []tabled.Term{
 			"to the next with the copy engine (TMA)"),
 	input("sharers", one, OfKernel, fromFamily, "CTAs of a cluster along M, which share the copies of B"),
 	input("sharers_a", one, OfKernel, fromFamily, "CTAs of a cluster along N, which share the copies of A"),
-	input("hot_line", cycles, OfKernel, fromFamily, "that the L2 takes to deliver a line to one SM, where all SMs of a "+
-		"single row or column of tiles ask for the same line at the same time; 0 if they do not"),
 	input("streams", one, OfKernel, fromFamily, "1 if all CTAs share the tiles that fill no wave, along K (stream-K)"),
 	input("registers", one, OfVariant, fromCompiler, "registers per thread"),
 	input("spill_bytes", bytes, OfVariant, fromCompiler, "local memory per thread for the registers that do not fit"),

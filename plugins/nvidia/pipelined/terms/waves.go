@@ -59,13 +59,10 @@ var deviceTerms = []tabled.Term{
 		"one CTA's share of DRAM").As(arch.CommonDRAMStep),
 	row("repeat_step", cycles, "active * repeated / hot_line_bandwidth",
 		"one CTA's share of the lines that are loaded again"),
-	row("hot_step", cycles, `when(min(cdiv(m, block_m), cdiv(n, block_n)) > 1, 0,
-			hot_line * min(active, max(grid_m, grid_n)) / when(cdiv(m, block_m) > 1, sharers, sharers_a))`,
-		"lines that all SMs ask for together, one SM after another").If("hot_line > 0"),
 	row("spill_l2_step", cycles, "active * spill_traffic / (l2_perf_ratio * spill_share)",
 		"one CTA's local memory through the L2"),
 	row("busy", cycles4, `on_chip + pow(line_step, 4) + pow(l2_step, 4) + pow(dram_step, 4) + pow(repeat_step, 4)
-			+ pow(hot_step, 4) + pow(spill_l2_step, 4)`, "a K step of one CTA at all resources, as a sum of fourth powers"),
+			+ pow(spill_l2_step, 4)`, "a K step of one CTA at all resources, as a sum of fourth powers"),
 }
 
 // wave is one wave of CTAs. The full ones are alike, and the tail has what is left. The terms of a wave that does not

@@ -131,7 +131,8 @@ func (Family) Resident() {}
 // cycles for each block. It is one observation: with 16 rows and more else to copy, a block took 500.
 const hotLine = 800. / 132
 
-// Loop implements kernel.Family.
+// Loop implements kernel.Family. While a warpgroup adds the products of its last tile of a block to its sums, an addition
+// for each two columns and row, the tensor cores are taken to wait: assumed, not measured. Other warpgroups may have them.
 func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
 	store := o.Out.Bytes()
 	switch s := spec(o, c); {
@@ -145,8 +146,13 @@ func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 	if !generator.Skewed(c) {
 		hot = hotLine
 	}
+	wait := 0.
+	if generator.Promotes(c) {
+		wait = float64(generator.Columns(c)) / 2
+	}
 	return kernel.Loop{
 		HotLine:    hot,
+		Latency:    wait,
 		StoreBytes: store,
 		WGMMA:      true, Columns: generator.Columns(c), Multiplies: o.DType, WarpsM: 1, WarpsN: 1, WarpsK: 1,
 		Sharers: alongM, SharersA: alongN, Streams: generator.Streams(c),

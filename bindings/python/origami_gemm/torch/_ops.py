@@ -100,7 +100,7 @@ def key_of(a, b, bias, activation, adds, out, last=False, invariant=False, scale
     (trans_a, lda), (trans_b, ldb) = _rows(a), _rows(b)
     if lda is None or ldb is None:
         return "the strides are not of rows or columns without overlaps"
-    align = tuple(min(16, p & -p) for p in (_address(a) | 16, _address(b) | 16))
+    align = tuple(min(16, p & -p) for p in (a.data_ptr() | 16, b.data_ptr() | 16))
     wide = bias is not None and scaled and bias.dtype == torch.float32 != out
     if bias is not None and (not wide and bias.dtype != out or bias.shape != (n,) or bias.stride(0) != 1 or
                              bias.get_device() != a.get_device()):
@@ -113,11 +113,6 @@ def key_of(a, b, bias, activation, adds, out, last=False, invariant=False, scale
     device = max(0, a.get_device())
     return Key(device, n, k, name, wanted, trans_a, trans_b, batch, lda, ldb, (*align, 16), epilogue, adds,
                invariant, promote), m
-
-
-def _address(x):
-    """The address of a tensor. That of a graph's, which have none, is taken to be as aligned as memory of the allocator."""
-    return 0 if isinstance(x, torch._subclasses.FakeTensor) else x.data_ptr()
 
 
 def _text(dtype):

@@ -351,6 +351,32 @@ class Keys(unittest.TestCase):
 class Launches(unittest.TestCase):
     """The road of tensors on a GPU, with tensors of the CPU in their place: the driver computes nothing."""
 
+    def test_scaled_in_a_compiled_graph(self):
+        out, _ = fakecuda.run(self, """
+import torch, origami_gemm.torch as og
+from origami_gemm.torch import _scaled
+from torch._inductor import config
+from torch._inductor.utils import run_and_get_code
+_scaled.DEVICE = "cpu"
+def f(x, w, columns):
+    rows = x.abs().amax(1, keepdim=True).float() / 448
+    q = (x.float() / rows).clamp(-448, 448).to(torch.float8_e4m3fn)
+    return torch.relu(torch._scaled_mm(q, w.t(), rows, columns, out_dtype=torch.bfloat16))
+def check(dynamic):
+    torch._dynamo.reset()
+    got, code = run_and_get_code(torch.compile(f, dynamic=dynamic), x, w, columns)
+    print("torch.ops.origami_gemm.scaled_mm" in code[0], torch.equal(got, want))
+module = torch.nn.Module()
+og.use(module, m=(1, 64))
+x, w, columns = torch.randn(16, 512).bfloat16(), torch.randn(512, 512).to(torch.float8_e4m3fn), torch.rand(1, 512)
+want = f(x, w, columns)
+check(False), check(True)
+og.restore(module)
+check(False)
+print(config.post_grad_custom_pre_pass)
+""")
+        self.assertEqual(out.split(), ["True", "True"] * 2 + ["False", "True", "None"], out)
+
     def test_scaled(self):
         out, calls = fakecuda.run(self, """
 import torch, origami_gemm.torch as og

@@ -365,7 +365,7 @@ def f(x, w, columns):
 def check(dynamic):
     torch._dynamo.reset()
     got, code = run_and_get_code(torch.compile(f, dynamic=dynamic), x, w, columns)
-    print("torch.ops.origami_gemm.scaled_mm" in code[0], torch.equal(got, want))
+    print("torch.ops.origami_gemm.scaled_mm" in code[0], torch.allclose(got, want, rtol=2e-2, atol=1e-3))
 module = torch.nn.Module()
 og.use(module, m=(1, 64))
 x, w, columns = torch.randn(16, 512).bfloat16(), torch.randn(512, 512).to(torch.float8_e4m3fn), torch.rand(1, 512)

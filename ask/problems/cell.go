@@ -59,7 +59,7 @@ func setCell(p *gemm.Problem, column, cell string) (fix string, err error) {
 		if p.Epilogue, err = gemm.ParseEpilogue(cell); err != nil {
 			err = errors.New("is no epilogue")
 		}
-		return "use one of " + gemm.EpilogueNames() + ", or bias+ and an activation, as in bias+gelu", err
+		return "use one of " + gemm.EpilogueNames() + ", or several in this order, as in bias+gelu", err
 	case "dtype":
 		p.DType, err = parseType(cell, gemm.DTypes())
 	case "out_dtype":

@@ -416,8 +416,9 @@ func isNull(what string) error {
 
 // problemOf converts a problem. The selector checks the sizes.
 func problemOf(c *C.origami_problem) (gemm.Problem, error) {
-	if max(c.trans_a, c.trans_b, c.bias) > 1 || c.adds > C.ORIGAMI_ADDS_LAST {
-		return gemm.Problem{}, diag.Inputf("trans_a, trans_b or bias is neither 0 nor 1, or adds no ORIGAMI_ADDS_...").
+	if max(c.trans_a, c.trans_b, c.scales) > 1 || c.bias > C.ORIGAMI_BIAS_FP32 || c.adds > C.ORIGAMI_ADDS_LAST {
+		return gemm.Problem{}, diag.Inputf("trans_a, trans_b or scales is neither 0 nor 1, or bias no ORIGAMI_BIAS_..., or " +
+			"adds no ORIGAMI_ADDS_...").
 			Do("set all of origami_problem")
 	}
 	in, out := gemm.DType(c.dtype), gemm.DType(c.out_dtype)
@@ -433,11 +434,14 @@ func problemOf(c *C.origami_problem) (gemm.Problem, error) {
 		M: int(c.m), N: int(c.n), K: int(c.k), Batch: int(c.batch),
 		DType: in, Out: out,
 		LDA: int(c.lda), LDB: int(c.ldb), LDC: int(c.ldc),
-		Epilogue: gemm.Epilogue{Bias: c.bias == 1, Activation: gemm.Activation(c.activation),
+		Epilogue: gemm.Epilogue{Scales: c.scales == 1, Bias: c.bias != 0, Activation: gemm.Activation(c.activation),
 			Residual: c.adds == C.ORIGAMI_ADDS_LAST},
 		AlignA: uint8(c.align_a), AlignB: uint8(c.align_b), AlignC: uint8(c.align_c),
 	}
 	p.SetTrans(c.trans_a == 1, c.trans_b == 1)
+	if c.bias == C.ORIGAMI_BIAS_FP32 {
+		p.Epilogue.BiasType = gemm.FP32
+	}
 	if c.adds == C.ORIGAMI_ADDS_C {
 		p.Beta = 1
 	}

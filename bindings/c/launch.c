@@ -346,6 +346,18 @@ int32_t origami_launch(const origami_plan *plan, const origami_call *call, char 
 		case ORIGAMI_ROLE_BIAS:
 			values[i].bits = call->bias;
 			break;
+		case ORIGAMI_ROLE_SCALE_A:
+			values[i].bits = call->scale_a;
+			break;
+		case ORIGAMI_ROLE_SCALE_B:
+			values[i].bits = call->scale_b;
+			break;
+		case ORIGAMI_ROLE_STEP_A:
+			values[i].half = call->step_a;
+			break;
+		case ORIGAMI_ROLE_STEP_B:
+			values[i].half = call->step_b;
+			break;
 		case ORIGAMI_ROLE_PARTIALS:
 			values[i].bits = call->partials;
 			break;

@@ -64,6 +64,13 @@ enum {
 	ORIGAMI_SILU_GATED = 7
 };
 
+/* The bias. */
+enum {
+	ORIGAMI_BIAS_NONE = 0,
+	ORIGAMI_BIAS = 1,     /* of the type of C */
+	ORIGAMI_BIAS_FP32 = 2
+};
+
 /* What is added besides the bias. */
 enum {
 	ORIGAMI_ADDS_NOTHING = 0,
@@ -93,7 +100,7 @@ typedef struct {
 	int64_t m, n, k, batch;
 	int32_t dtype;            /* of A and B */
 	uint8_t trans_a, trans_b; /* 0 or 1 */
-	uint8_t bias;             /* 0 or 1: a vector of n elements of the type of C is added to each row */
+	uint8_t bias;             /* ORIGAMI_BIAS_...: a vector of n elements is added to each row */
 	uint8_t activation;       /* ORIGAMI_IDENTITY, ..: what is done to C then */
 	int64_t lda, ldb, ldc;    /* leading dimensions: elements from row to row; 0 for dense rows */
 	int32_t out_dtype;        /* of C; 0 for what goes with dtype: dtype itself, but FP32 with TF32, FP16 with both FP8,
@@ -102,6 +109,8 @@ typedef struct {
 	uint8_t adds;                      /* ORIGAMI_ADDS_... */
 	const int64_t *groups;             /* group_count numbers of rows */
 	uint64_t group_count;              /* at most 1024; 0 for a problem without groups */
+	uint8_t scales;                    /* 0 or 1: A B is multiplied with scales of its rows and columns, of fp32 */
+	uint8_t reserved[7];
 } origami_problem;
 
 /* A kernel configuration and what the model predicts for it. The fields are those of the answer in JSON; what JSON leaves
@@ -154,7 +163,11 @@ enum {
 	ORIGAMI_ROLE_COUNTERS = 7,
 	ORIGAMI_ROLE_ALPHA = 8, /* float, or int32_t if the kernel is integer */
 	ORIGAMI_ROLE_BETA = 9,
-	ORIGAMI_ROLE_R = 10 /* the address of R, or of C where that is added */
+	ORIGAMI_ROLE_R = 10, /* the address of R, or of C where that is added */
+	ORIGAMI_ROLE_SCALE_A = 11,
+	ORIGAMI_ROLE_SCALE_B = 12,
+	ORIGAMI_ROLE_STEP_A = 13, /* from one scale to the next: 1, or 0 where there is one for all */
+	ORIGAMI_ROLE_STEP_B = 14
 };
 
 /* A parameter of a kernel. */
@@ -235,6 +248,8 @@ typedef struct {
 	float alpha, beta;
 	void *stream; /* CUstream, cudaStream_t */
 	uint64_t r;   /* the address of what is added, with the leading dimension of C and as aligned; 0 for C itself */
+	uint64_t scale_a, scale_b;       /* addresses in device memory */
+	uint32_t step_a, step_b;         /* 1 for a scale of each row of A, or column of B; 0 for one of all */
 } origami_call;
 
 /* An open model; 0 is none. A handle is never reused, so using a closed one is only an error. */
@@ -330,8 +345,8 @@ int32_t origami_bands(origami_model model, origami_model library, const origami_
 int32_t origami_load(origami_model model, const origami_problem *problem, const origami_pick *config, int32_t device,
                      origami_plan **plan, origami_kernel *kernel, char *error, size_t error_size);
 
-/* Enqueues a launch: C = activation(alpha A B + beta R + bias) or activation(alpha A B + bias) + R. It runs no Go and does not wait. Tensor maps are encoded
- * once for an address. A graph that is captured keeps the launch. The addresses are not checked; they have to be as
+/* Enqueues a launch: C = activation(alpha A B + beta R + bias) or activation(alpha A B + bias) + R, with the scales in
+ * place of A B if the problem has them. It runs no Go and does not wait. Tensor maps are encoded once for an address. A graph that is captured keeps the launch. The addresses are not checked; they have to be as
  * aligned as the problem says. */
 int32_t origami_launch(const origami_plan *plan, const origami_call *call, char *error, size_t error_size);
 

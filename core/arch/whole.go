@@ -87,12 +87,14 @@ type Besides struct {
 	Gaps unit.Cycles
 	// Beta is for reading C or R: its bytes ÷ bandwidth of DRAM.
 	Beta unit.Cycles
+	// Scales is for reading scales of each row and column: their bytes ÷ bandwidth of DRAM.
+	Scales unit.Cycles
 	// Pass is for the kernel that a vendor's library needs behind it for a gated activation: it reads A·B and writes C.
 	// Its launch is not counted.
 	//
 	//	(bytes of A·B + bytes of C) ÷ bandwidth of DRAM
 	Pass unit.Cycles
-	// Epilogue is for the bias and the activation of the elements of C, by the SM that has the most of them:
+	// Epilogue is for the scales, the bias and the activation of the elements of C, by the SM that has the most of them:
 	//
 	//	⌈tiles ÷ SMs⌉·block_m·block_n ÷ 32 · cycles of 32 elements
 	Epilogue unit.Cycles
@@ -100,7 +102,7 @@ type Besides struct {
 
 // Total returns the sum.
 func (b Besides) Total() unit.Cycles {
-	return b.Addresses + b.Lines + b.Gaps + b.Beta + b.Pass + b.Epilogue
+	return b.Addresses + b.Lines + b.Gaps + b.Beta + b.Scales + b.Pass + b.Epilogue
 }
 
 // BesidesPart is one of the times.
@@ -117,8 +119,9 @@ func (b Besides) Parts() []BesidesPart {
 		{"lines", "sectors of 32 bytes that the accesses of a warp touch besides its elements, from the L2", b.Lines},
 		{"gaps", "sectors with gaps between the elements, from DRAM", b.Gaps},
 		{"beta", "reading C or R from DRAM", b.Beta},
+		{"scales", "reading scales of each row and column from DRAM", b.Scales},
 		{"pass", "the kernel behind a library's for a gated activation: reading A·B and writing C", b.Pass},
-		{"epilogue", "adding the bias and applying the activation, by the SM with the most tiles", b.Epilogue},
+		{"epilogue", "scales, bias and activation, by the SM with the most tiles", b.Epilogue},
 	}
 }
 
@@ -161,6 +164,9 @@ func (w *whole) counter(p *gemm.Problem) *counter {
 	size := func(o gemm.Operand) float64 { return float64(p.Type(o).Bytes()) }
 	if p.Beta != 0 || p.Epilogue.Residual {
 		c.fixed.Beta = per(elements[gemm.C]*float64(p.Batch)*size(gemm.C), c.dram)
+	}
+	if p.Epilogue.Scales {
+		c.fixed.Scales = per(float64(p.M+p.N)*float64(gemm.FP32.Bytes()), c.dram)
 	}
 	if d := w.Describe(); p.Epilogue.Activation.Gated() && len(d.Kernels) > 0 && d.Kernels[0] == libraryFamily {
 		c.fixed.Pass = per(3*elements[gemm.C]*float64(p.Batch)*size(gemm.C), c.dram)
@@ -234,6 +240,9 @@ func epilogueCycles(e gemm.Epilogue) float64 {
 	}
 	if e.Bias {
 		cycles += 3 * instruction
+	}
+	if e.Scales { // of which the second multiplies in place of alpha
+		cycles += 2 * instruction
 	}
 	return cycles
 }

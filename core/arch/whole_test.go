@@ -95,7 +95,8 @@ func TestWhole(t *testing.T) {
 	if want := unit.Cycles(((63*64+31*2+1)*2. - 64*32*2) / 10); math.Abs(float64(b.Gaps-want)) > 1e-9 {
 		t.Errorf("%+v, want gaps of %v", b, want)
 	}
-	if total := b.Addresses + b.Lines + b.Gaps + b.Beta + b.Pass + b.Epilogue; total != b.Total() || len(b.Parts()) != 6 {
+	if total := b.Addresses + b.Lines + b.Gaps + b.Beta + b.Scales + b.Pass + b.Epilogue; total != b.Total() ||
+		len(b.Parts()) != 7 {
 		t.Error(b)
 	}
 

@@ -9,12 +9,17 @@ import (
 
 // Epilogue is what a kernel does to each element of C before it stores it:
 //
-//	C = activation(alpha·A·B + beta·C + bias) + R
+//	C = activation(alpha·scale_a·scale_b·A·B + beta·C + bias) + R
 //
 // It is a part of the problem, since it says what is computed. The zero value does nothing.
 type Epilogue struct {
-	// Bias is a vector of N elements of the type of C, one for each column of A·B. All matrices of a batch have the same.
-	Bias       bool
+	// Scales says that A·B is multiplied with scale_a and scale_b, of fp32: a number for each row and one for each column,
+	// or one for all of them. All matrices of a batch have the same.
+	Scales bool
+	// Bias is a vector of N elements, one for each column of A·B. All matrices of a batch have the same.
+	Bias bool
+	// BiasType is the type of the bias, FP32 or zero for that of C.
+	BiasType   DType
 	Activation Activation
 	// Residual says that R is added last. It has the shape, the type and the leading dimension of C.
 	Residual bool
@@ -42,7 +47,15 @@ const (
 var activationNames = [...]string{Identity: "", ReLU: "relu", GELU: "gelu", GELUTanh: "gelu_tanh", SiLU: "silu",
 	GatedGELU: "gelu_gated", GatedGELUTanh: "gelu_tanh_gated", GatedSiLU: "silu_gated"}
 
-const biasName, residualName = "bias", "residual"
+const scalesName, biasName, wideBiasName, residualName = "scales", "bias", "bias_fp32", "residual"
+
+// bias returns the name of the bias.
+func (e Epilogue) bias() string {
+	if e.BiasType == FP32 {
+		return wideBiasName
+	}
+	return biasName
+}
 
 // Gated reports whether the activation is of two columns.
 func (a Activation) Gated() bool { return a >= GatedGELU }
@@ -73,9 +86,12 @@ func (a Activation) Of(x float64) float64 {
 
 // Epilogues lists every epilogue that does something.
 func Epilogues() (all []Epilogue) {
-	for i := range 4 {
+	biases := []Epilogue{{}, {Bias: true}, {Bias: true, BiasType: FP32}}
+	for i := range 4 * len(biases) {
+		e := biases[i%len(biases)]
+		e.Residual, e.Scales = i/len(biases)%2 > 0, i/len(biases)/2 > 0
 		for a := range activationNames {
-			if e := (Epilogue{i&1 > 0, Activation(a), i&2 > 0}); e != (Epilogue{}) {
+			if e.Activation = Activation(a); e != (Epilogue{}) {
 				all = append(all, e)
 			}
 		}
@@ -83,7 +99,7 @@ func Epilogues() (all []Epilogue) {
 	return all
 }
 
-// String returns "bias", "relu", "bias+gelu+residual" and the like, and the empty string for the zero value.
+// String returns "bias", "relu", "scales+bias+gelu+residual" and the like, and the empty string for the zero value.
 func (e Epilogue) String() string {
 	name := "activation(?)"
 	if int(e.Activation) < len(activationNames) {
@@ -93,7 +109,7 @@ func (e Epilogue) String() string {
 	for _, part := range []struct {
 		name string
 		has  bool
-	}{{biasName, e.Bias}, {name, name != ""}, {residualName, e.Residual}} {
+	}{{scalesName, e.Scales}, {e.bias(), e.Bias}, {name, name != ""}, {residualName, e.Residual}} {
 		if part.has {
 			parts = append(parts, part.name)
 		}
@@ -101,11 +117,13 @@ func (e Epilogue) String() string {
 	return strings.Join(parts, "+")
 }
 
-// ActivationNames lists the names of the activations, EpilogueNames those, the bias and R, for messages and help.
+// ActivationNames lists the names of the activations, EpilogueNames those and all others, for messages and help.
 func ActivationNames() string { return strings.Join(activationNames[1:], ", ") }
 
 // EpilogueNames lists what an epilogue may be made of.
-func EpilogueNames() string { return biasName + ", " + ActivationNames() + ", " + residualName }
+func EpilogueNames() string {
+	return strings.Join([]string{scalesName, biasName, wideBiasName, ActivationNames(), residualName}, ", ")
+}
 
 // ParseEpilogue reads what String writes, and "none" as the zero value. The order is that in which it is done.
 func ParseEpilogue(s string) (Epilogue, error) {
@@ -118,13 +136,16 @@ func ParseEpilogue(s string) (Epilogue, error) {
 		}
 	}
 	return Epilogue{}, diag.Inputf("%q is no epilogue", s).
-		Do("use one of %s, or several in this order, as in bias+gelu+residual", EpilogueNames())
+		Do("use one of %s, or several in this order, as in scales+bias+gelu+residual", EpilogueNames())
 }
 
 // validEpilogue refuses an epilogue of results that are integers.
 func (p *Problem) validEpilogue() error {
 	if int(p.Epilogue.Activation) >= len(activationNames) {
 		return diag.Inputf("there is no activation %d", p.Epilogue.Activation).Do("use one of %s", EpilogueNames())
+	}
+	if t := p.Epilogue.BiasType; t != 0 && (t != FP32 || !p.Epilogue.Bias) {
+		return diag.Inputf("the type of the bias is %s", t).Do("use a bias of the type of C, or %s", wideBiasName)
 	}
 	if p.Epilogue != (Epilogue{}) && p.Output() == INT32 {
 		return diag.Inputf("C is int32, and the epilogue %s needs floating-point results", p.Epilogue).

@@ -3,6 +3,7 @@ package gemm
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -29,20 +30,26 @@ func TestEpilogues(t *testing.T) {
 			t.Error(p)
 		}
 	}
-	each := " relu gelu gelu_tanh silu gelu_gated gelu_tanh_gated silu_gated"
-	biased := " bias" + strings.ReplaceAll(each, " ", " bias+")
-	want := each + biased + " residual" + strings.ReplaceAll(each+biased+" ", " ", "+residual ")
-	if want = strings.Replace(strings.TrimSuffix(want, " "), " residual+residual", " residual", 1); names != want {
-		t.Error(names)
+	list := strings.Fields(names)
+	for _, name := range []string{
+		"relu", "silu_gated", "bias", "bias+gelu", "bias_fp32+silu", "residual", "bias_fp32+gelu_tanh+residual", "scales",
+		"scales+relu", "scales+bias", "scales+bias_fp32+silu_gated+residual",
+	} {
+		if !slices.Contains(list, name) {
+			t.Errorf("%s is missing in %s", name, names)
+		}
+	}
+	if want := 8*3*2*2 - 1; len(list) != want || len(slices.Compact(slices.Sorted(slices.Values(list)))) != want {
+		t.Errorf("%d names, want %d: %s", len(list), want, names)
 	}
 	for _, text := range []string{"", "none"} {
 		if e, err := ParseEpilogue(text); err != nil || e != (Epilogue{}) {
 			t.Errorf("%q is %v, %v", text, e, err)
 		}
 	}
-	for _, text := range []string{"gelu+bias", "bias+", "+relu", "Relu", "bias+bias"} {
+	for _, text := range []string{"gelu+bias", "bias+", "+relu", "Relu", "bias+bias", "bias+scales", "bias_fp16"} {
 		_, err := ParseEpilogue(text)
-		if err == nil || !strings.Contains(err.Error(), "is no epilogue; use one of bias, relu") {
+		if err == nil || !strings.Contains(err.Error(), "is no epilogue; use one of scales, bias, bias_fp32, relu") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -52,11 +59,18 @@ func TestEpilogues(t *testing.T) {
 		"n is 17, and silu_gated multiplies":     {N: 17, DType: FP16, Epilogue: gated},
 		"beta is 1, and silu_gated has no place": {N: 16, DType: FP16, Epilogue: gated, Beta: 1},
 		"beta is 1, and residual has no place":   {N: 16, DType: FP16, Epilogue: residual, Beta: 1},
+		"the type of the bias is bf16":           {N: 16, DType: FP16, Epilogue: Epilogue{Bias: true, BiasType: BF16}},
+		"the type of the bias is fp32":           {N: 16, DType: FP16, Epilogue: Epilogue{BiasType: FP32}},
 	} {
 		p.M, p.K, p.Batch, p.AMajor, p.BMajor = 8, 8, 1, MajorK, MajorN
 		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+	wide := New(8, 8, 8)
+	wide.Out, wide.Epilogue = FP32, Epilogue{Bias: true, BiasType: FP32}
+	if got := wide.Canonical().Epilogue; got != (Epilogue{Bias: true}) {
+		t.Errorf("a bias of the type of C is %s", got)
 	}
 	p := New(8, 32, 8)
 	p.Epilogue = gated

@@ -207,6 +207,9 @@ func (p Problem) Canonical() Problem {
 	if p.Alpha == 1 {
 		p.Alpha = 0
 	}
+	if p.Epilogue.BiasType == p.Output() {
+		p.Epilogue.BiasType = 0
+	}
 	return p
 }
 

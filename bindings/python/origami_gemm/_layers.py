@@ -52,6 +52,7 @@ class Key:
     epilogue: str = ""
     adds: bool = False
     invariant: bool = False
+    promote: bool = False
 
     def problem(self, m):
         return lib._problem(m, self.n, self.k, self.dtype, self.trans_a, self.trans_b, self.batch, self.out_dtype,
@@ -60,7 +61,8 @@ class Key:
     def __str__(self):
         parts = [f"{self.batch} x" if self.batch > 1 else "", f"n={self.n} k={self.k} {self.dtype}", self.epilogue,
                  "adding" if self.adds else "", "A by columns" if self.trans_a else "",
-                 "" if self.trans_b else "B by rows", "one order" if self.invariant else ""]
+                 "" if self.trans_b else "B by rows", "one order" if self.invariant else "",
+                 "promoted sums" if self.promote else ""]
         return ", ".join(filter(None, parts))
 
 
@@ -77,9 +79,10 @@ class Plan:
         self.pick, self.counters, self.partials, self.calls = pick, kernel.counters, kernel.partials, 0
         self._plan, self._launch, self._unload = plan, library._c.origami_launch, library._c.origami_unload
 
-    def launch(self, a, b, c, stream, bias=0, counters=0, partials=0, alpha=1.0, beta=0.0, r=0):
-        """Enqueues C = activation(alpha A B + beta R + bias), or + R behind it. All but the scalars are addresses."""
-        call = _call(a, b, c, bias, counters, partials, alpha, beta, stream, r)
+    def launch(self, a, b, c, stream, bias=0, counters=0, partials=0, alpha=1.0, beta=0.0, r=0, scales=(0, 0, 0, 0)):
+        """Enqueues C = activation(alpha A B + beta R + bias), or + R behind it. All but the scalars are addresses; of the scales
+        the first two are, and the others the steps from one to the next."""
+        call = _call(a, b, c, bias, counters, partials, alpha, beta, stream, r, *scales)
         self.calls += 1
         if self._launch(self._plan, call, None, 0):
             text = ctypes.create_string_buffer(2048)  # again, for the reason
@@ -97,7 +100,7 @@ class Device:
 
     def __init__(self, ordinal, models=None):
         self.ordinal, self.why, self.own, self.library = ordinal, None, None, None
-        self._ordered, self._orders, self._lock = {}, {}, threading.Lock()
+        self._ordered, self._orders, self._promoting, self._lock = {}, {}, None, threading.Lock()
         try:
             if models is None:
                 driver = _cuda.Driver()
@@ -112,6 +115,12 @@ class Device:
         except (Error, OSError, RuntimeError) as e:
             self.why = str(e)
 
+    def promoting(self):
+        """The model of the kernels whose sums of fp8 are added in fp32, as cuBLAS's are by default."""
+        with self._lock:
+            if self._promoting is None:
+                self._promoting = self.own.sibling(FAMILY, space={"promote": ["1"]})
+            return self._promoting
 
     def ordered(self, key):
         """The model of the kernels that add up in one order for all M, and for every layer of the same N, K and type."""
@@ -202,6 +211,8 @@ class Layer:
         try:
             if key.invariant:
                 own, library = self.device.ordered(key), None
+            elif key.promote:
+                own = self.device.promoting()
             bands = own.bands((low, min(high, MOST_M)), key.n, key.k, dtype=key.dtype, trans_a=key.trans_a,
                               trans_b=key.trans_b, batch=key.batch, out_dtype=key.out_dtype, lda=key.lda, ldb=key.ldb,
                               align=key.align, epilogue=key.epilogue, library=library)

@@ -24,6 +24,7 @@ import json
 import os
 import pathlib
 import threading
+import typing
 from collections.abc import Mapping, Sequence
 
 from origami_gemm._arguments import alignments, as_json, content, flag, group_rows, shown, whole
@@ -474,6 +475,7 @@ class _Problem(ctypes.Structure):
         ("adds", ctypes.c_uint8),
         ("groups", ctypes.POINTER(ctypes.c_int64)),
         ("group_count", ctypes.c_uint64),
+        ("scales", ctypes.c_uint8),
     ]
 
 
@@ -609,6 +611,10 @@ class _Call(ctypes.Structure):
         ("beta", ctypes.c_float),
         ("stream", ctypes.c_void_p),
         ("r", ctypes.c_uint64),
+        ("scale_a", ctypes.c_uint64),
+        ("scale_b", ctypes.c_uint64),
+        ("step_a", ctypes.c_uint32),
+        ("step_b", ctypes.c_uint32),
     ]
 
 
@@ -731,31 +737,44 @@ def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, 
         whole(name, size, least, -1 << 63, (1 << 63) - 1)
         for name, size, least in (("m", m, 1), ("n", n, 1), ("k", k, 1), ("batch", batch, 1), ("lda", lda, 0),
                                   ("ldb", ldb, 0), ("ldc", ldc, 0)))
-    bias, activation, last = _epilogue(epilogue)
+    scales, bias, activation, last = _epilogue(epilogue)
     return _Problem(m, n, k, batch, dtype, flag("trans_a", trans_a), flag("trans_b", trans_b), bias, activation,
                     lda, ldb, ldc, out_dtype, *alignments(align), 2 if last else flag("adds", adds), (ctypes.c_int64 * len(groups))(*groups) if groups else None,
-                    len(groups or ()))
+                    len(groups or ()), scales)
 
 
 # The numbers of origami.h by name, as the command line has them.
 ACTIVATIONS = {"": 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4, "gelu_gated": 5, "gelu_tanh_gated": 6, "silu_gated": 7}
 
 
+BIASES = {"": 0, "bias": 1, "bias_fp32": 2}
+
+
 def _epilogue(text):
-    """Whether there is a bias, the number of the activation, and whether R is added last, of an epilogue as the command
-    line reads it."""
-    bias, activation, last = parts_of(text)
-    if activation not in ACTIVATIONS:
-        raise Error(f"{shown(text)} is no epilogue; use bias, {', '.join(list(ACTIVATIONS)[1:])}, residual, or several in "
-                    "this order, as in bias+gelu+residual")
-    return bias, ACTIVATIONS[activation], last
+    """Whether there are scales, the numbers of the bias and of the activation, and whether R is added last, of an epilogue
+    as the command line reads it."""
+    parts = parts_of(text)
+    if parts.activation not in ACTIVATIONS:
+        raise Error(f"{shown(text)} is no epilogue; use scales, bias, bias_fp32, {', '.join(list(ACTIVATIONS)[1:])}, residual, or "
+                    "several in this order, as in scales+bias+gelu+residual")
+    return parts.scales, BIASES[parts.bias], ACTIVATIONS[parts.activation], parts.residual
+
+
+class Parts(typing.NamedTuple):
+    """An epilogue: whether there are scales, "", "bias" or "bias_fp32", the activation, and whether R is added last."""
+
+    scales: bool
+    bias: str
+    activation: str
+    residual: bool
 
 
 def parts_of(text):
-    """Whether there is a bias, the activation, and whether R is added last."""
     parts = text.split("+")
-    bias, last = parts[0] == "bias", parts[-1] == "residual"
-    return bias, "+".join(parts[bias:len(parts) - last]), last
+    scales = parts[0] == "scales"
+    bias = next((name for name in parts[scales:scales + 1] if name in ("bias", "bias_fp32")), "")
+    last = parts[-1] == "residual"
+    return Parts(scales, bias, "+".join(parts[scales + bool(bias):len(parts) - last]), last)
 
 
 class _Library:

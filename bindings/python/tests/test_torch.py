@@ -55,6 +55,25 @@ class Operators(unittest.TestCase):
         ):
             torch.testing.assert_close(got, want, rtol=0, atol=0)
 
+    def test_scaled(self):
+        fp8 = lambda *shape: torch.randn(shape).to(torch.float8_e4m3fn)
+        a, b, bias = fp8(6, 16), fp8(8, 16).t(), torch.randn(8)
+        each, column, one = 10 ** torch.rand(6, 1).mul(3), torch.rand(1, 8), torch.tensor(0.25)
+        for scale_a, scale_b, add in ((each, column, bias), (one, one, None), (each, one, bias), (one, column, None)):
+            want = (a.double() @ b.double()) * scale_a.double() * scale_b.double()
+            want = want if add is None else want + add
+            for out, near in ((torch.float32, 1e-6), (torch.bfloat16, 4e-3)):
+                got = og.scaled_mm(a, b, scale_a, scale_b, add, out)
+                self.assertEqual(got.dtype, out)
+                self.assertLess(float((got - want).norm() / want.norm()), near)
+        self.assertEqual(og.scaled_mm(a, b, one, one).dtype, torch.bfloat16)
+        with self.assertRaisesRegex(RuntimeError, "scale_a has 5 elements and scale_b 1; give fp32"):
+            og.scaled_mm(a, b, each[:5], one)
+        arguments = each, column, bias, torch.float32, True
+        torch.library.opcheck(OPS.scaled_mm.default, (a.float(), b.float(), *arguments))
+        torch.library.opcheck(OPS.scaled_mm.default, (a, b, *arguments),  # the schema's test has no fp8
+                              test_utils=("test_faketensor", "test_autograd_registration"))
+
     def test_gradients(self):
         a, b, w, bias = self.a, self.b, self.w, self.bias
         check = torch.autograd.gradcheck
@@ -315,9 +334,97 @@ class Keys(unittest.TestCase):
         self.assertEqual(_ops.key_of(a, b, bias, "silu_gated", False, a.dtype, True)[0].epilogue, "bias+silu_gated+residual")
         self.assertIn("an even number of columns", self.key(a, b[:, :95], None, "silu_gated"))
 
+    def test_scales(self):
+        fp8 = lambda *shape: torch.empty(shape, dtype=torch.float8_e4m3fn)
+        a, b, half = fp8(64, 128), fp8(96, 128).t(), torch.bfloat16
+        for bias, out, want in ((None, half, "scales"), (torch.empty(96, dtype=half), half, "scales+bias"),
+                                (torch.empty(96), half, "scales+bias_fp32"), (torch.empty(96), torch.float32, "scales+bias")):
+            key, m = _ops.key_of(a, b, bias, "", False, out, scaled=True, promote=True)
+            self.assertEqual((key.epilogue, key.promote, key.trans_b, m), (want, True, True, 64))
+        self.assertIn("output's type or fp32", _ops.key_of(a, b, torch.empty(96, dtype=half), "", False, torch.float32, scaled=True))
+        one = torch.ones(())
+        for scale, size, want in ((one, 64, 0), (torch.ones(64, 1), 64, 1), (torch.ones(1, 1), 1, 0), (torch.ones(1, 96), 96, 1),
+                                  (torch.ones(2, 64).t()[:, :1], 64, None), (torch.ones(63), 64, None), (one.double(), 64, None)):
+            self.assertEqual(_ops._step(scale, size, a), want)
+
 
 class Launches(unittest.TestCase):
     """The road of tensors on a GPU, with tensors of the CPU in their place: the driver computes nothing."""
+
+    def test_scaled_in_a_compiled_graph(self):
+        out, _ = fakecuda.run(self, """
+import torch, origami_gemm.torch as og
+from origami_gemm.torch import _scaled
+from torch._inductor import config
+from torch._inductor.utils import run_and_get_code
+_scaled.DEVICE = "cpu"
+def f(x, w, columns):
+    rows = x.abs().amax(1, keepdim=True).float() / 448
+    q = (x.float() / rows).clamp(-448, 448).to(torch.float8_e4m3fn)
+    return torch.relu(torch._scaled_mm(q, w.t(), rows, columns, out_dtype=torch.bfloat16))
+def check(dynamic):
+    torch._dynamo.reset()
+    got, code = run_and_get_code(torch.compile(f, dynamic=dynamic), x, w, columns)
+    print("torch.ops.origami_gemm.scaled_mm" in code[0], torch.allclose(got, want, rtol=2e-2, atol=1e-3))
+module = torch.nn.Module()
+og.use(module, m=(1, 64))
+x, w, columns = torch.randn(16, 512).bfloat16(), torch.randn(512, 512).to(torch.float8_e4m3fn), torch.rand(1, 512)
+want = f(x, w, columns)
+check(False), check(True)
+og.restore(module)
+check(False)
+print(config.post_grad_custom_pre_pass)
+""")
+        self.assertEqual(out.split(), ["True", "True"] * 2 + ["False", "True", "None"], out)
+
+    def test_scaled(self):
+        out, calls = fakecuda.run(self, """
+import torch, origami_gemm.torch as og
+from origami_gemm.torch import _ops, _scaled
+_ops.stream_of = lambda device: 77
+fp8 = lambda *shape: torch.zeros(shape, dtype=torch.float8_e4m3fn)
+real = torch._scaled_mm
+torch._scaled_mm = lambda a, b, *scales, out_dtype=None, **other: torch.empty(a.shape[0], b.shape[1], dtype=out_dtype)
+w, bias = fp8(4096, 4096), torch.zeros(4096)
+for fast in (False, True):
+    for m in (16, 48):
+        x, each, one = fp8(m, 4096), torch.ones(m, 1), torch.ones(())
+        for _ in range(2):
+            for scales in ((each, one), (one, one), (one, torch.ones(1, 4096))):
+                y = _ops._scaled_mm_cuda(x, w.t(), *scales, bias, torch.bfloat16, fast)
+            og.wait()
+        print(tuple(y.shape), y.dtype)
+_ops._scaled_mm_cuda(x, w.t(), one.double(), one)
+torch._scaled_mm = real
+for row in og.explain():
+    print(row.layer, "|", row.why, "|", row.calls)
+
+_scaled.DEVICE = "cpu"
+
+class Model(torch.nn.Module):
+    def forward(self, a, b, scale_a, scale_b):
+        return torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16)
+
+def graph(m, spans=(), dynamic=False):
+    sizes = {0: torch.export.Dim("m", min=2, max=4096)} if dynamic else {}
+    program = torch.export.export(Model(), (fp8(m, 4096), fp8(4096, 4096).t(), torch.ones(m, 1), torch.ones(1, 4096)),
+                                  dynamic_shapes=dict(a=sizes, b={}, scale_a=sizes, scale_b={}))
+    node, = (node for node in program.graph.nodes if node.op == "call_function" and "scaled" in str(node.target))
+    _scaled.replace(node, spans)
+    program.graph.lint()
+    print(node.target, len(node.args))
+graph(16), graph(1), graph(16, (), True), graph(16, [(1, 64)], True)
+""")
+        lines = out.splitlines()
+        one, ours = "(%d, 4096) torch.bfloat16", "origami_gemm.scaled_mm.default 7"
+        self.assertEqual(lines[:4], [one % 16, one % 48] * 2, out)
+        layer = "n=4096 k=4096 fp8, scales+bias_fp32"
+        for name in (layer + ", promoted sums", layer):
+            self.assertTrue(any(line.startswith(name + " | None | 3") for line in lines), out)
+        self.assertTrue(any(line.startswith(" | the scales are others than fp32") for line in lines), out)
+        self.assertEqual(sum(c.startswith("launch ") for c in calls), 12, out)
+        theirs = "aten._scaled_mm.default 7"
+        self.assertEqual(lines[-4:], [ours, ours, theirs, ours], out)
 
     def test_calls(self):
         out, calls = fakecuda.run(self, """

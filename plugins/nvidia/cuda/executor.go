@@ -113,7 +113,7 @@ func takes(p gemm.Problem) error {
 		return diag.Inputf("the executor has no operands of %s", p.DType).At("CUDA").
 			Do("use one of %s", gemm.TypeNames(gemmgen.Checked()))
 	}
-	if e := p.Epilogue; e.Residual || e.Activation.Gated() {
+	if e := p.Epilogue; e.Residual || e.Activation.Gated() || e.Scales || e.BiasType != 0 {
 		return diag.Inputf("the executor has no right values for %s", e).At("CUDA").
 			Do("measure the product without it, or the operators of PyTorch")
 	}

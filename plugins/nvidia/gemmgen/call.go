@@ -14,6 +14,13 @@ type Matrix struct {
 	LD, Stride int
 }
 
+// Scales are the factors of rows or columns in device memory, of fp32: the address of the first, and the step from one
+// to the next, 1, or 0 if there is one for all.
+type Scales struct {
+	Address uint64
+	Step    int
+}
+
 // Call is one multiplication: C = Alpha·A·B + Beta·C for each matrix of the batch, and the problem's epilogue of
 // that. C is not read when Beta is zero.
 type Call struct {
@@ -22,6 +29,8 @@ type Call struct {
 	Alpha, Beta float32
 	// Bias is the device address of the bias of the problem's epilogue, aligned to an element.
 	Bias uint64
+	// ScaleA and ScaleB are the scales of the problem's epilogue.
+	ScaleA, ScaleB Scales
 	// R is the device address of what the epilogue adds last, as aligned as C. If Beta is not zero it is that of C.
 	R uint64
 	// Offsets is the device address of the tables that Offsets returns, for problems with a nest.

@@ -16,9 +16,12 @@ func EpilogueSuffix(e gemm.Epilogue) string {
 
 // Formula is what a kernel with an epilogue computes, as its header says it.
 func Formula(e gemm.Epilogue) string {
-	sum := "alpha * A * B + beta * C"
-	if e.Residual {
-		sum = "alpha * A * B"
+	sum := "alpha * A * B"
+	if e.Scales {
+		sum = "alpha * scale_a * scale_b * A * B"
+	}
+	if !e.Residual {
+		sum += " + beta * C"
 	}
 	if e.Bias {
 		sum += " + bias"

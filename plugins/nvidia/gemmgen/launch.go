@@ -96,6 +96,12 @@ func (c Call) Tile(cfg gemm.Config) (Tiling, *diag.Error) {
 	if p.Epilogue.Bias && c.Bias == 0 {
 		return Tiling{}, diag.Inputf("%s has a bias, and the call no address of it", p).Do("give one")
 	}
+	for _, s := range []Scales{c.ScaleA, c.ScaleB} {
+		if p.Epilogue.Scales && (s.Address == 0 || s.Step&^1 != 0) {
+			return Tiling{}, diag.Inputf("%s has scales, and the call no address of them or a step of %d", p, s.Step).
+				Do("give an address, and a step of 0 or 1")
+		}
+	}
 	if p.Epilogue.Residual && c.R == 0 {
 		return Tiling{}, diag.Inputf("%s adds R, and the call has no address of it", p).Do("give one")
 	}
@@ -114,6 +120,8 @@ func (c Call) Params(t Tiling) map[string]uint64 {
 	}
 	values := map[string]uint64{
 		"a": c.A.Address, "b": c.B.Address, "c": c.C.Address, "bias": c.Bias, "r": added,
+		"scale_a": c.ScaleA.Address, "scale_b": c.ScaleB.Address,
+		"step_a": uint64(c.ScaleA.Step), "step_b": uint64(c.ScaleB.Step),
 		"lda": uint64(c.A.LD), "ldb": uint64(c.B.LD), "ldc": uint64(c.C.LD),
 		"stride_a": uint64(c.A.Stride), "stride_b": uint64(c.B.Stride), "stride_c": uint64(c.C.Stride),
 		"m": uint64(p.M), "n": uint64(p.Columns()), "k": uint64(p.K), "partials": c.Partials, "counters": c.Counters,

@@ -174,6 +174,8 @@ type Loop struct {
 	Sharers, SharersA int
 	// Streams: all CTAs share the tiles that fill no wave, along K.
 	Streams bool
+	// Latency are the cycles of a K step for which the tensor cores wait, besides those of Overhead.
+	Latency float64
 	// StoreBytes is what a thread stores of the output at a time, 0 if it is as wide as Operands.WidthC.
 	StoreBytes int
 	// Wraps: rows and columns outside the matrix start again at its first. Otherwise they repeat its last.

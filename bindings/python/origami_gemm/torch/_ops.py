@@ -85,7 +85,7 @@ class NotInvariant(RuntimeError):
     """No kernel computes a product in an order of sums that does not depend on M."""
 
 
-def key_of(a, b, bias, activation, adds, out, last=False, invariant=False):
+def key_of(a, b, bias, activation, adds, out, last=False, invariant=False, scaled=False, promote=False):
     """The layer and the M of a product, or the reason why no kernel computes it."""
     name, wanted = DTYPES.get(a.dtype), DTYPES.get(out)
     if name is None or name == "fp32" or b.dtype != a.dtype or wanted is None or wanted.startswith("fp8"):
@@ -101,31 +101,38 @@ def key_of(a, b, bias, activation, adds, out, last=False, invariant=False):
     if lda is None or ldb is None:
         return "the strides are not of rows or columns without overlaps"
     align = tuple(min(16, p & -p) for p in (a.data_ptr() | 16, b.data_ptr() | 16))
-    if bias is not None and (bias.dtype != out or bias.shape != (n,) or bias.stride(0) != 1 or
+    wide = bias is not None and scaled and bias.dtype == torch.float32 != out
+    if bias is not None and (not wide and bias.dtype != out or bias.shape != (n,) or bias.stride(0) != 1 or
                              bias.get_device() != a.get_device()):
-        return "the bias is no dense vector of the output's type"
+        return "the bias is no dense vector of the output's type" + " or fp32" * scaled
     if activation.endswith("_gated") and n % 2:
         return "a gated activation needs an even number of columns"
-    epilogue = "+".join(filter(None, ("bias" if bias is not None else "", activation, "residual" if last else "")))
+    epilogue = "+".join(filter(None, ("scales" * scaled, "" if bias is None else "bias_fp32" if wide else "bias", activation,
+                                      "residual" if last else "")))
     batch = a.shape[0] if a.dim() == 3 else 1
     device = max(0, a.get_device())
     return Key(device, n, k, name, wanted, trans_a, trans_b, batch, lda, ldb, (*align, 16), epilogue, adds,
-               invariant), m
+               invariant, promote), m
 
 
 def _text(dtype):
     return str(dtype).removeprefix("torch.")
 
 
-def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=None, last=None, invariant=False):
+NO_SCALES = 0, 0, 0, 0
+
+
+def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=None, last=None, invariant=False,
+            scales=None, promote=False):
     """activation(alpha a b + beta add + bias) + last on our kernel, or None where PyTorch's own operator has to run. a and
     b are matrices or batches of them; what is added has the shape of the result. invariant asks for the order of sums that
-    all M have."""
+    all M have, promote for sums of fp8 in fp32. scales are those of rows and columns, and their steps."""
     dtype, device, pa, pb = a.dtype, a.get_device(), a.data_ptr(), b.data_ptr()
     out = out or dtype
     call = (a.shape, b.shape, a.stride(), b.stride(), dtype, b.dtype, out, device, b.get_device(), (pa | pb) & 15,
-            activation, add is not None, last is not None, invariant, bias is None or (bias.dtype, bias.shape, bias.stride(), bias.get_device()))
-    plan, shape = _calls.get(call) or _plan(call, a, b, bias, activation, add is not None, out, last is not None, invariant)
+            activation, add is not None, last is not None, invariant, promote, scales is None, bias is None or (bias.dtype, bias.shape, bias.stride(), bias.get_device()))
+    plan, shape = _calls.get(call) or _plan(call, a, b, bias, activation, add is not None, out, last is not None, invariant,
+                                                 scales is not None, promote)
     if type(plan) is str:
         _refuse(plan)
         if invariant:
@@ -145,15 +152,15 @@ def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=N
         counters, partials = zeros.data_ptr(), room.data_ptr()
     try:
         plan.launch(pa, pb, c.data_ptr(), stream, 0 if bias is None else bias.data_ptr(), counters, partials, alpha, beta,
-                    0 if r is None else r.data_ptr())
+                    0 if r is None else r.data_ptr(), scales or NO_SCALES)
     except Error as e:
         kind = torch.OutOfMemoryError if "OUT_OF_MEMORY" in str(e) else RuntimeError
         raise kind(f"origami_gemm: {e}") from None
     return c
 
 
-def _plan(call, a, b, bias, activation, adds, out, last, invariant):
-    found = key_of(a, b, bias, activation, adds, out, last, invariant)
+def _plan(call, a, b, bias, activation, adds, out, last, *how):
+    found = key_of(a, b, bias, activation, adds, out, last, *how)
     if type(found) is str:
         return found, ()
     key, m = found
@@ -194,7 +201,8 @@ _library.define("ordered_linear(Tensor input, Tensor weight, Tensor? bias=None, 
 _library.define("ordered_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
 _library.define("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
 _library.define(
-    "scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, ScalarType? out_dtype=None) -> Tensor")
+    "scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, ScalarType? out_dtype=None, "
+    "bool use_fast_accum=False) -> Tensor")
 
 
 def _mm(a, b):
@@ -263,20 +271,52 @@ def _addmm_cuda(add, a, b, *, beta=1, alpha=1):
     return _addmm(add, a, b, beta=beta, alpha=alpha) if c is None else c
 
 
-def _scaled_mm(a, b, scale_a, scale_b, out_dtype=None):
-    return torch._scaled_mm(a, b, scale_a.to(a.device), scale_b.to(a.device), out_dtype=out_dtype or torch.bfloat16)
+SCALES = "give fp32 of one element each, or of shapes (rows, 1) and (1, columns)"
 
 
-def _scaled_mm_cuda(a, b, scale_a, scale_b, out_dtype=None):
-    c = None
-    if scale_a.is_cuda or scale_b.is_cuda or scale_a.numel() * scale_b.numel() != 1:
-        _refuse("a scale is not one number on the CPU: a kernel takes its value, and reading it would wait for the GPU")
-    elif a.dim() == 2 == b.dim():
-        c = product(a, b, alpha=_single(float(scale_a) * float(scale_b)), out=out_dtype or torch.bfloat16)
-    return _scaled_mm(a, b, scale_a, scale_b, out_dtype) if c is None else c
+def _step(scale, size, like):
+    """The step from one scale to the next: 0 for one of all, or 1. None for what no kernel reads."""
+    if scale.dtype != torch.float32 or scale.get_device() != like.get_device():
+        return None
+    count = scale.numel()
+    return 0 if count == 1 else 1 if count == size and scale.is_contiguous() else None
 
 
-def _fake_scaled_mm(a, b, scale_a, scale_b, out_dtype=None):
+def _scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=False):
+    """In fp32, as PyTorch has no operator on every CPU."""
+    _check_scales(a, b, scale_a, scale_b)
+    y = a.float() @ b.float() * scale_a.reshape(-1, 1) * scale_b.reshape(1, -1)
+    return (y if bias is None else y + bias).to(out_dtype or torch.bfloat16)
+
+
+def _check_scales(a, b, scale_a, scale_b):
+    if any(scale.numel() not in (1, size) for scale, size in ((scale_a, a.shape[0]), (scale_b, b.shape[1]))):
+        raise RuntimeError(f"scale_a has {scale_a.numel()} elements and scale_b {scale_b.numel()}; {SCALES}")
+
+
+def _scaled_mm_cuda(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=False):
+    c, out = None, out_dtype or torch.bfloat16
+    if a.dim() == 2 == b.dim():
+        step_a, step_b = _step(scale_a, a.shape[0], a), _step(scale_b, b.shape[1], a)
+        if step_a is None or step_b is None:
+            _refuse("the scales are others than fp32 of one element, or dense ones of each row and column")
+        else:
+            c = product(a, b, bias, out=out, promote=not use_fast_accum,
+                        scales=(scale_a.data_ptr(), scale_b.data_ptr(), step_a, step_b))
+    return _scaled_mm_torch(a, b, scale_a, scale_b, bias, out, use_fast_accum) if c is None else c
+
+
+def _scaled_mm_torch(a, b, scale_a, scale_b, bias, out, use_fast_accum):
+    """PyTorch's own operator. It has both scales of one element or none, and a bias of the output's type."""
+    if (scale_a.numel() == 1) != (scale_b.numel() == 1):
+        scale_a, scale_b = (scale.reshape(shape).expand(full).contiguous() for scale, shape, full in (
+            (scale_a, (-1, 1), (a.shape[0], 1)), (scale_b, (1, -1), (1, b.shape[1]))))
+    inside = bias if bias is not None and bias.dtype == out else None
+    y = torch._scaled_mm(a, b, scale_a, scale_b, bias=inside, out_dtype=out, use_fast_accum=use_fast_accum)
+    return y if inside is bias else (y + bias).to(out)
+
+
+def _fake_scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=False):
     return a.new_empty((a.shape[0], b.shape[1]), dtype=out_dtype or torch.bfloat16)
 
 
@@ -497,7 +537,10 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     return _call(_ops.addmm.default, _addmm_cuda, input, mat1, mat2, beta=beta, alpha=alpha)
 
 
-def scaled_mm(input: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, out_dtype: torch.dtype | None = None) -> Tensor:
-    """input · mat2 · scale_a · scale_b of fp8 matrices, with scales of one element. Our kernel needs the scales on the CPU;
-    with others torch._scaled_mm runs. out_dtype is bfloat16 by default."""
-    return _ops.scaled_mm(input, mat2, scale_a, scale_b, out_dtype)
+def scaled_mm(input: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None,
+              out_dtype: torch.dtype | None = None, use_fast_accum: bool = False) -> Tensor:
+    """torch._scaled_mm: input · mat2 · scale_a · scale_b + bias of fp8 matrices, input by rows and mat2 by columns. Each scale
+    is fp32, of one element or of each row (scale_a) or column (scale_b). The bias is of the output's type or fp32. out_dtype is
+    bfloat16 by default. Without use_fast_accum, sums are added in fp32 after each 128 products, as cuBLAS does."""
+    tensors = input, mat2, scale_a, scale_b, bias  # autocast leaves fp8 alone
+    return (_scaled_mm_cuda if _alone(tensors) else _ops.scaled_mm.default)(*tensors, out_dtype, use_fast_accum)

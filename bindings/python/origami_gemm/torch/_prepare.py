@@ -8,7 +8,7 @@ import torch
 
 from origami_gemm import _layers
 from origami_gemm._layers import registry
-from origami_gemm.torch import _fuse, _ops, _verify
+from origami_gemm.torch import _fuse, _ops, _scaled, _verify
 from origami_gemm.torch._gated import Gated, apart, gate_up, shape_of, stack, ungate
 
 
@@ -97,8 +97,11 @@ def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, ve
     Weights, names and state_dict stay. With m, it prepares and measures the layers as prepare() does, and leaves those
     to PyTorch's own operator that it computes faster at every M. Modules of the form of Gated become one, at the sizes at
     which that is faster; their two weights then lie one behind the other in memory. Under torch.compile, an activation
-    behind a layer goes into its kernel; with m, kernels for both are prepared and measured while a graph is compiled."""
+    behind a layer goes into its kernel; with m, kernels for both are prepared and measured while a graph is compiled. There
+    torch._scaled_mm (fp8) becomes scaled_mm() where our kernel is predicted to be faster: at the graph's M, or at some M of m
+    if the graph is for any."""
     rows, gated = [], set()
+    _scaled.install(module, None if m is None else _range(m))
     if m is not None:
         low, high = _range(m)
         for one in list(module.modules()):
@@ -107,9 +110,9 @@ def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, ve
             if isinstance(one, Gated) and one.origami_spans == ((low, high),):
                 gated |= {id(one.gate_proj), id(one.up_proj)}
         rows += _prepare([(one.weight, one.bias is not None, "", False) for one in module.modules()
-                          if isinstance(one, torch.nn.Linear) and id(one) not in gated], low, high, verify)
+                          if _plain(one) and id(one) not in gated], low, high, verify)
     for one in module.modules():
-        if type(one) not in (torch.nn.Linear, Linear) or id(one) in gated:
+        if type(one) not in (torch.nn.Linear, Linear) or not _plain(one) or id(one) in gated:
             continue
         if m is not None:
             key = key_of_weight(one.weight, one.bias is not None, "")
@@ -120,6 +123,11 @@ def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, ve
         one.__class__ = Linear
         _fuse.install(one)
     return rows
+
+
+def _plain(one):
+    """Whether a module is a layer whose weight is no quantized one."""
+    return isinstance(one, torch.nn.Linear) and type(one.weight.data) is torch.Tensor
 
 
 def gate(one, low, high, verify):
@@ -153,6 +161,7 @@ def _joined(spans):
 
 def restore(module: torch.nn.Module) -> None:
     """Undoes use()."""
+    _scaled.remove(module)
     for one in module.modules():
         if type(one) is Linear:
             one.__class__ = torch.nn.Linear
@@ -198,4 +207,5 @@ def clear() -> None:
     """Forgets all layers, bands and reasons. Compiled kernels stay loaded."""
     registry.clear()
     _fuse.used.clear()
+    _scaled._prepared.clear()
     _ops.clear_calls()

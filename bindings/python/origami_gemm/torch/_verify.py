@@ -43,7 +43,7 @@ def verify(layer, weight, low, high):
 
 def _measure(layer, weight, m):
     """The time of our kernel ÷ the time of PyTorch's own operator."""
-    bias, activation, last = lib.parts_of(layer.key.epilogue)
+    _, bias, activation, last = lib.parts_of(layer.key.epilogue)
     cache = torch.cuda.get_device_properties(weight.device).L2_cache_size
     copies = max(2, min(-(-2 * cache // weight.nbytes), MOST_BYTES // weight.nbytes))
     with torch.no_grad(), torch.cuda.device(weight.device):
@@ -60,7 +60,7 @@ def _measure(layer, weight, m):
 def _others(key):
     """What PyTorch has for a layer. torch.compile adds a bias in the kernel of what follows, if that goes element by
     element, so that its product has none. Behind a gate it has one kernel, which takes as long as mul."""
-    _, activation, _ = lib.parts_of(key.epilogue)
+    activation = lib.parts_of(key.epilogue).activation
     if activation.endswith("_gated"):
         return [lambda x, w, bias, r: torch.mul(*_ops._linear(x, w, bias).chunk(2, -1))]
     whole = lambda x, w, bias, r: _ops._linear(x, w, bias, activation, r)

@@ -60,9 +60,9 @@ func (f *ContractFlags) plans(base gemm.Problem) (*ask.Plans, error) {
 	if err != nil {
 		return nil, diag.Within("--stride", err)
 	}
-	if base.Epilogue.Bias {
-		return nil, diag.Inputf("a bias is an element for each column, and a contraction has no columns").At("--epilogue").
-			Do("leave the bias out, or give -m, -n and -k")
+	if base.Epilogue.Bias || base.Epilogue.Scales {
+		return nil, diag.Inputf("a bias or a scale is an element for each column, and a contraction has no columns").
+			At("--epilogue").Do("leave it out, or give -m, -n and -k")
 	}
 	plans, err := shape.Plans(types, base.Beta != 0)
 	if err != nil {

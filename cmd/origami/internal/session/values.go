@@ -143,15 +143,15 @@ func (s *Sizes) Set(text string) error {
 	return nil
 }
 
-// ScalarFlags are what C = activation(alpha·A·B + beta·C + bias) has besides the matrices.
+// ScalarFlags are what C = activation(alpha·scale_a·scale_b·A·B + beta·C + bias) + R has besides the matrices.
 type ScalarFlags struct{ Alpha, Beta, Epilogue string }
 
 // Register adds the flags.
 func (f *ScalarFlags) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Alpha, "alpha", "", "`FACTOR` of the product (default 1)")
 	flags.StringVar(&f.Beta, "beta", "", "`FACTOR` of what C holds before; C is not read if it is 0, the default")
-	flags.StringVar(&f.Epilogue, "epilogue", "", "what is done to C before it is stored: bias, an `ACTIVATION` ("+
-		gemm.ActivationNames()+"), or both, as bias+gelu (default none)")
+	flags.StringVar(&f.Epilogue, "epilogue", "", "what is done to C before it is stored: scales, bias or bias_fp32, an "+
+		"`ACTIVATION` ("+gemm.ActivationNames()+"), residual, or several in this order, as bias+gelu (default none)")
 }
 
 // set sets what the flags say.

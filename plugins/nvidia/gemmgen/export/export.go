@@ -110,6 +110,10 @@ type Launch struct {
 	// Counters and Partials are bytes of workspace; the partial sums follow the counters, which are zero at first.
 	Counters, Partials  int64
 	Adds, Integer, Bias bool
+	// Scales says that both scales and their steps are arguments.
+	Scales bool
+	// BiasType is that of the epilogue.
+	BiasType gemm.DType
 	// Residual says that R is an argument.
 	Residual bool
 	Formula  string
@@ -150,11 +154,16 @@ const (
 	RoleAlpha    Role = "alpha"
 	RoleBeta     Role = "beta"
 	RoleR        Role = "r" // what the epilogue adds last, or C
+	RoleScaleA   Role = "scale_a"
+	RoleScaleB   Role = "scale_b"
+	RoleStepA    Role = "step_a" // from one scale to the next, 1 or 0
+	RoleStepB    Role = "step_b"
 )
 
 // roles are in the order of their numbers in C.
 var roles = []Role{
 	RoleConstant, RoleMap, RoleA, RoleB, RoleC, RoleBias, RolePartials, RoleCounters, RoleAlpha, RoleBeta, RoleR,
+	RoleScaleA, RoleScaleB, RoleStepA, RoleStepB,
 }
 
 // Number is the role's number in C.
@@ -180,6 +189,7 @@ func (k Kernel) Launch() (*Launch, error) {
 	}
 	partials, counters := gemmgen.WorkspaceOf(program, k.Problem, k.Config)
 	call.A.Address, call.B.Address, call.C.Address = call.A.Address+base, call.B.Address+base, call.C.Address+base
+	call.ScaleA, call.ScaleB = gemmgen.Scales{Address: base}, gemmgen.Scales{Address: base}
 	call.Bias, call.R, call.Partials, call.Counters = base, call.C.Address, base, base
 	kernel, digest, err := emit(program, k.Limits.Target)
 	if err != nil {
@@ -199,6 +209,7 @@ func (k Kernel) Launch() (*Launch, error) {
 		DType: k.Problem.DType, Out: out,
 		GridX: launch.GridX, GridY: launch.GridY, GridZ: launch.GridZ, Threads: launch.Threads,
 		SharedMemory: int64(launch.SharedMemory), Adds: k.Adds, Integer: k.Problem.DType.Integer(),
+		Scales: k.Problem.Epilogue.Scales, BiasType: k.Problem.Epilogue.BiasType,
 		Bias: k.Problem.Epilogue.Bias, Residual: k.Problem.Epilogue.Residual, Formula: gemmgen.Formula(k.Problem.Epilogue),
 		Counters: (int64(counters) + round - 1) / round * round, Partials: int64(partials),
 	}

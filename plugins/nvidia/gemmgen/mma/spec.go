@@ -215,7 +215,7 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has 4 or 8", c.NumWarps)
 	case !slices.Contains(stages, c.NumStages):
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has 2 to 6", c.NumStages)
-	case s.Epilogue.Residual || s.Epilogue.Activation.Gated():
+	case s.Epilogue.Residual || s.Epilogue.Activation.Gated() || s.Epilogue.Scales || s.Epilogue.BiasType != 0:
 		return arch.ReasonModelRule, fmt.Sprintf("the family has no %s: wgmma has", s.Epilogue)
 	case s.Epilogue != (gemm.Epilogue{}) && s.Out == gemm.INT32:
 		return arch.ReasonAtomShape, fmt.Sprintf("the epilogue %s needs floating-point results, not %s", s.Epilogue, s.Out)

@@ -83,45 +83,70 @@ func (e *emitter) consume() {
 	base := e.Shr(e.And(e.smem, sharedWindow), 4) // the bits above are the CTA's rank
 	baseA := e.Mad(consumer, firstTiles*a.tile, e.Add(base, ptx.Int(a.low+atA)))
 	baseB := e.Add(base, ptx.Int(b.low+atB))
-	sums := make([][]ptx.Operand, e.g.tiles)
-	for i := range sums {
-		sums[i] = e.Regs(e.g.columns/2, e.F32)
+	sums := e.newSums()
+	parts := sums // what the tensor cores add to
+	if e.g.parts > 0 {
+		parts = e.newSums()
 	}
 	r := e.newRing(0)
-	always := e.Pred()
+	always, never := e.Pred(), e.Pred()
 	e.SetpEqS32(always, thread, thread)
+	if e.g.parts > 0 {
+		e.SetpNeS32(never, thread, thread)
+	}
 	tiles := e.newTiles(thread, consumer)
 	before := e.B32() // the barrier of the stage that the last block was in
 	e.MovB32(before, remote)
+	multiply := func(step, i int, stageA, db, add ptx.Operand) {
+		da := e.descriptor(a, stageA, a.offset(i+i/firstTiles*apart, step))
+		e.multiply(parts[i], da, db, add, a.transposed, b.transposed)
+	}
+	steps := c.BlockK * e.s.DType.Bytes() / stepBytes
 	e.eachTile("consume", func(t tile) {
 		left, loop := e.B32(), e.Label("consume_block")
 		later, frees := e.Pred(), e.Pred()
 		e.MovB32(left, t.blocks)
+		if e.g.parts > 0 {
+			e.zero(sums)
+		}
 		e.Place(loop)
 		e.SetpNeS32(later, left, t.blocks)
 		e.wait(e.Mad(r.stage, barrierBytes, e.full), r.parity)
 		stageA, stageB := e.Mad(r.stage, e.g.stageBytes/16, baseA), e.Mad(r.stage, e.g.stageBytes/16, baseB)
 		e.WgmmaFenceSyncAligned()
-		for step := range c.BlockK * e.s.DType.Bytes() / stepBytes {
-			add := always
-			if step == 0 {
-				add = later
+		if e.g.parts > 0 {
+			e.promote(sums, parts, func(i int) {
+				for step := range steps {
+					add := always
+					if step == 0 {
+						add = never
+					}
+					multiply(step, i, stageA, e.descriptor(b, stageB, b.offset(0, step)), add)
+				}
+			}, func() { e.free(e.Mad(r.stage, barrierBytes, remote), tells) })
+			e.next(r)
+			e.If(e.CountDown(left)).Bra(loop)
+		} else {
+			for step := range steps {
+				add := always
+				if step == 0 {
+					add = later
+				}
+				db := e.descriptor(b, stageB, b.offset(0, step))
+				for i := range sums {
+					multiply(step, i, stageA, db, add)
+				}
 			}
-			db := e.descriptor(b, stageB, b.offset(0, step))
-			for i := range sums {
-				da := e.descriptor(a, stageA, a.offset(i+i/firstTiles*apart, step))
-				e.multiply(sums[i], da, db, add, a.transposed, b.transposed)
-			}
+			e.WgmmaCommitGroupSyncAligned()
+			e.WgmmaWaitGroupSyncAligned(ptx.Int(1))
+			e.AndPred(frees, tells, later)
+			e.free(before, frees)
+			e.MadLoS32(before, r.stage, ptx.Int(barrierBytes), remote)
+			e.next(r)
+			e.If(e.CountDown(left)).Bra(loop)
+			e.WgmmaWaitGroupSyncAligned(ptx.Int(0))
+			e.free(before, tells)
 		}
-		e.WgmmaCommitGroupSyncAligned()
-		e.WgmmaWaitGroupSyncAligned(ptx.Int(1))
-		e.AndPred(frees, tells, later)
-		e.free(before, frees)
-		e.MadLoS32(before, r.stage, ptx.Int(barrierBytes), remote)
-		e.next(r)
-		e.If(e.CountDown(left)).Bra(loop)
-		e.WgmmaWaitGroupSyncAligned(ptx.Int(0))
-		e.free(before, tells)
 		done := e.Label("tile_stored")
 		if e.g.cluster > 1 {
 			e.If(t.outside).Bra(done)
@@ -134,6 +159,42 @@ func (e *emitter) consume() {
 	})
 	if e.s.TilesC {
 		e.CpAsyncBulkWaitGroupRead(ptx.Int(0)) // it reads shared memory, which goes when the CTA ends
+	}
+}
+
+// newSums returns registers for the sums of a warpgroup's tiles.
+func (e *emitter) newSums() [][]ptx.Operand {
+	sums := make([][]ptx.Operand, e.g.tiles)
+	for i := range sums {
+		sums[i] = e.Regs(e.g.columns/2, e.F32)
+	}
+	return sums
+}
+
+// zero sets sums to zero.
+func (e *emitter) zero(sums [][]ptx.Operand) {
+	for _, tile := range sums {
+		for _, v := range tile {
+			e.MovF32(v, ptx.Float(0))
+		}
+	}
+}
+
+// promote multiplies a block into parts, and adds these to the sums. While the parts of a tile are added, the tensor
+// cores have those of the next, or of another warpgroup. The stage is free when the last tile is multiplied.
+func (e *emitter) promote(sums, parts [][]ptx.Operand, multiply func(tile int), free func()) {
+	for i := range parts {
+		multiply(i)
+		e.WgmmaCommitGroupSyncAligned()
+	}
+	for i := range parts {
+		e.WgmmaWaitGroupSyncAligned(ptx.Int(len(parts) - 1 - i))
+		if i == len(parts)-1 {
+			free()
+		}
+		for j, sum := range sums[i] {
+			e.AddF32(sum, sum, parts[i][j])
+		}
 	}
 }
 
@@ -162,11 +223,8 @@ func (e *emitter) multiply(sums []ptx.Operand, a, b, add ptx.Operand, transA, tr
 func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, tiles storesTiles) {
 	alpha := e.F32()
 	e.LdParamF32(alpha, e.p.alpha)
-	switch {
-	case e.s.Epilogue.Bias && e.g.turned:
-		e.addBiasTurned(t, thread, consumer, sums, alpha)
-	case e.s.Epilogue.Bias:
-		e.addBias(t, thread, sums, alpha)
+	if e.s.scales() {
+		e.scale(t, thread, consumer, sums, alpha)
 	}
 	if e.finishes() {
 		sums = e.finish(t, thread, consumer, alpha, sums)

@@ -56,6 +56,8 @@ type params struct {
 	whole, share, shared ptx.Operand
 	alpha, beta          ptx.Operand
 	bias, r              ptx.Operand // only of kernels that add them
+	// Only of kernels that scale. A step is 1 for a scale of each row or column, 0 for one of all.
+	scaleA, scaleB, stepA, stepB ptx.Operand
 	// copied is the bytes of the copies of a stage.
 	copied ptx.Operand
 	// skew is how many blocks along K later each eight tiles begin than those before, 0 if all begin at the first.
@@ -97,6 +99,10 @@ func (e *emitter) kernel() {
 	if e.streams() {
 		e.p.whole, e.p.share, e.p.shared = e.Param("whole", ptx.U32), e.Param("share", ptx.U32), e.Param("shared", ptx.U32)
 		e.p.partials, e.p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
+	}
+	if e.s.Epilogue.Scales {
+		e.p.scaleA, e.p.scaleB = e.Param("scale_a", ptx.U64), e.Param("scale_b", ptx.U64)
+		e.p.stepA, e.p.stepB = e.Param("step_a", ptx.U32), e.Param("step_b", ptx.U32)
 	}
 	if e.s.Epilogue.Bias {
 		e.p.bias = e.Param("bias", ptx.U64)

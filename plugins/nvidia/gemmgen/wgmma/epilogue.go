@@ -18,17 +18,26 @@ type writer struct {
 
 // newWriter returns the writer of a thread for its part of a tile of the matrix at base, C or one of its shape.
 func (e *emitter) newWriter(base ptx.Operand, t tile, thread, consumer, alpha ptx.Operand) *writer {
+	row, column := e.first(t, thread, consumer)
+	w := e.newWriterAt(base, t, row, column, alpha)
+	if !e.g.turned {
+		e.MulLoS64(w.down, w.ldc, ptx.Int(8*e.s.Out.Bytes()))
+	}
+	return w
+}
+
+// first returns the first row and column of C that a thread has. Others are 8 and multiples of 64 further on along the
+// rows of a multiplication, and the next and multiples of 8 along its columns.
+func (e *emitter) first(t tile, thread, consumer ptx.Operand) (row, column ptx.Operand) {
 	if e.g.turned {
-		row := e.Add(t.m0, e.Shl(e.And(thread, 3), 1))
-		return e.newWriterAt(base, t, row, e.turnedColumn(t, thread, consumer), alpha)
+		row = e.Add(t.m0, e.Shl(e.And(thread, 3), 1))
+		inTile := e.Mad(e.Shr(thread, 5), 16, e.Shr(e.And(thread, 31), 2))
+		return row, e.Add(t.n0, e.Mad(consumer, tileM*e.g.tilesC, inTile))
 	}
 	lane := e.And(thread, 31)
-	row := e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2))
+	row = e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2))
 	row = e.Add(t.m0, e.Mad(consumer, tileM*e.g.tiles, row))
-	column := e.Add(t.n0, e.Shl(e.And(lane, 3), 1))
-	w := e.newWriterAt(base, t, row, column, alpha)
-	e.MulLoS64(w.down, w.ldc, ptx.Int(8*e.s.Out.Bytes()))
-	return w
+	return row, e.Add(t.n0, e.Shl(e.And(lane, 3), 1))
 }
 
 // newWriterAt returns the writer of a thread whose first element is in this row and column.
@@ -51,11 +60,11 @@ func (s *Spec) reads() bool { return s.Adds || s.Epilogue.Residual }
 // finishes reports whether finish makes elements of C of the sums. Otherwise each does what is stored of it alone.
 func (e *emitter) finishes() bool { return e.s.reads() || e.s.Epilogue.Activation.Gated() }
 
-// finish makes elements of C of the sums of a thread, and returns those. The bias is added already.
+// finish makes elements of C of the sums of a thread, and returns those. Scales and bias have been applied.
 func (e *emitter) finish(t tile, thread, consumer, alpha ptx.Operand, sums [][]ptx.Operand) [][]ptx.Operand {
 	for _, of := range sums {
 		for _, sum := range of {
-			if !e.s.Epilogue.Bias {
+			if !e.s.scales() {
 				e.MulF32(sum, sum, alpha)
 			}
 		}
@@ -161,50 +170,151 @@ func (w *writer) each(sums [][]ptx.Operand, f func(at ptx.Operand, column int, i
 	w.rows(sums, f)
 }
 
-// addBias makes alpha·sum + bias of the sums. A thread has two columns of each 8, the same in all of its rows.
-func (e *emitter) addBias(t tile, thread ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) {
-	bias := e.biases(e.Add(t.n0, e.Shl(e.And(thread, 3), 1)))
-	for j := 0; j < e.s.Config.BlockN; j += 8 {
-		for i := range 2 {
-			x := bias(j/e.g.blockC, j%e.g.blockC+i)
-			for _, of := range sums {
-				for half := range 2 {
-					sum := of[j/2+2*half+i]
-					e.FmaF32(sum, sum, alpha, x)
-				}
+// scales reports whether scale multiplies the sums with alpha.
+func (s *Spec) scales() bool { return s.Epilogue.Scales || s.Epilogue.Bias }
+
+// scale makes alpha·scale_a·scale_b·sum + bias of the sums, or what the epilogue has of it.
+func (e *emitter) scale(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) {
+	row, column := e.first(t, thread, consumer)
+	if e.s.Epilogue.Scales {
+		scale := e.vector(e.p.scaleA, gemm.FP32, row, e.Param32(e.p.m), e.p.stepA)
+		e.eachRow(sums, func(below int, of []ptx.Operand) {
+			factor := scale(0, below)
+			e.MulF32(factor, factor, alpha)
+			for _, sum := range of {
+				e.MulF32(sum, sum, factor)
 			}
+		})
+	}
+	n := e.Param32(e.p.n)
+	var scale, bias func(second, behind int) ptx.Operand
+	if e.s.Epilogue.Scales {
+		scale = e.vector(e.p.scaleB, gemm.FP32, column, n, e.p.stepB)
+	}
+	if e.s.Epilogue.Bias {
+		bias = e.vector(e.p.bias, e.s.biasType(), column, n, ptx.Operand{})
+	}
+	e.eachColumn(sums, func(second, behind int, of []ptx.Operand) {
+		factor, add := alpha, ptx.Operand{}
+		if scale != nil {
+			factor = scale(second, behind)
+		}
+		if bias != nil {
+			add = bias(second, behind)
+		}
+		for _, sum := range of {
+			if bias == nil {
+				e.MulF32(sum, sum, factor)
+				continue
+			}
+			e.FmaF32(sum, sum, factor, add)
+		}
+	})
+}
+
+// biasType is the type of the elements of the bias.
+func (s *Spec) biasType() gemm.DType {
+	if s.Epilogue.BiasType != 0 {
+		return s.Epilogue.BiasType
+	}
+	return s.Out
+}
+
+// eachRow calls f for the sums of each row of C that a thread has, so many rows below its first.
+func (e *emitter) eachRow(sums [][]ptx.Operand, f func(below int, of []ptx.Operand)) {
+	if e.g.turned {
+		for row := 0; row < e.s.Config.BlockM; row += 8 {
+			for i := range 2 {
+				var of []ptx.Operand
+				for _, tile := range sums {
+					of = append(of, tile[row/2+i], tile[row/2+2+i])
+				}
+				f(row+i, of)
+			}
+		}
+		return
+	}
+	for i, tile := range sums {
+		for half := range 2 {
+			var of []ptx.Operand
+			for j := 2 * half; j < len(tile); j += 4 {
+				of = append(of, tile[j], tile[j+1])
+			}
+			f(i*tileM+8*half, of)
 		}
 	}
 }
 
-// biases returns what loads the bias of the column that is so many behind the given one, zero outside of C. half is 1
-// for what gates are multiplied with, whose biases lie behind those of the gates.
-func (e *emitter) biases(column ptx.Operand) func(half, behind int) ptx.Operand {
-	size, n := e.s.Out.Bytes(), e.Param32(e.p.n)
-	left := e.Sub(n, column)
+// eachColumn calls f for the sums of each column that a thread has, so many columns behind its first. second is 1 for
+// what gates are multiplied with.
+func (e *emitter) eachColumn(sums [][]ptx.Operand, f func(second, behind int, of []ptx.Operand)) {
+	if e.g.turned {
+		for j, tile := range sums {
+			for half := range 2 {
+				var of []ptx.Operand
+				for row := 0; row < e.s.Config.BlockM; row += 8 {
+					of = append(of, tile[row/2+2*half], tile[row/2+2*half+1])
+				}
+				f(j/e.g.tilesC, j%e.g.tilesC*tileM+8*half, of)
+			}
+		}
+		return
+	}
+	for j := 0; j < e.s.Config.BlockN; j += 8 {
+		for i := range 2 {
+			var of []ptx.Operand
+			for _, tile := range sums {
+				of = append(of, tile[j/2+i], tile[j/2+2+i])
+			}
+			f(j/e.g.blockC, j%e.g.blockC+i, of)
+		}
+	}
+}
+
+// vector returns what loads the element that is so many behind the given one, of so many in all, zero outside of them.
+// The elements of columns that gates are multiplied with lie behind those of the gates. Where a step is given and zero,
+// there is one element for all.
+func (e *emitter) vector(
+	base ptx.Operand, d gemm.DType, at, size, step ptx.Operand,
+) func(second, behind int) ptx.Operand {
+	left, bytes := e.Sub(size, at), d.Bytes()
+	if step != (ptx.Operand{}) {
+		step = e.Param32(step)
+		place := e.B32()
+		e.MulLoS32(place, at, step)
+		at = place
+	}
 	var first [2]ptx.Operand
-	for half := range e.s.Config.BlockN / e.g.blockC {
-		first[half] = e.B64()
-		if half == 0 {
-			e.CvtaToGlobalU64(first[half], e.Param64(e.p.bias))
-			e.MadWideU32(first[half], column, ptx.Int(size), first[half])
+	for second := range e.s.Config.BlockN / e.g.blockC {
+		first[second] = e.B64()
+		if second == 0 {
+			e.CvtaToGlobalU64(first[0], e.Param64(base))
+			e.MadWideU32(first[0], at, ptx.Int(bytes), first[0])
 			continue
 		}
-		e.MadWideU32(first[half], n, ptx.Int(size), first[0])
+		distance := size
+		if step != (ptx.Operand{}) {
+			distance = e.B32()
+			e.MulLoS32(distance, size, step)
+		}
+		e.MadWideU32(first[1], distance, ptx.Int(bytes), first[0])
 	}
-	return func(half, behind int) ptx.Operand {
-		inside, bias := e.Pred(), e.F32()
+	return func(second, behind int) ptx.Operand {
+		inside := e.Pred()
 		e.SetpGtS32(inside, left, ptx.Int(behind))
-		e.MovF32(bias, ptx.Float(0))
-		e.AddElement(bias, ptx.Global(first[half], behind*size), e.s.Out, inside)
-		return bias
+		if step == (ptx.Operand{}) {
+			return e.Element(ptx.Global(first[second], behind*bytes), d, inside)
+		}
+		to := e.B64()
+		e.MadWideU32(to, step, ptx.Int(behind*bytes), first[second])
+		return e.Element(ptx.Global(to, 0), d, inside)
 	}
 }
 
 // value returns what is stored of a sum.
 func (e *emitter) value(sum, alpha ptx.Operand) ptx.Operand {
 	x := e.F32()
-	if e.s.Epilogue.Bias || e.finishes() { // addBias or finish has multiplied
+	if e.s.scales() || e.finishes() { // scale or finish has multiplied
 		e.MovF32(x, sum)
 	} else {
 		e.MulF32(x, sum, alpha)

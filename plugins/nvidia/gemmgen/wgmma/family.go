@@ -32,9 +32,10 @@ var (
 	warps    = []int{8, 12, 16}
 	stages   = []int{2, 3, 4, 5, 6, 7, 8, 10, 12, 16}
 	clusters = []string{"1", "2"}
-	// streams are the values of AxisStreamK, skews those of AxisSkew.
-	streams = []string{"0", "1"}
-	skews   = []string{"0", "1"}
+	// streams are the values of AxisStreamK, skews those of AxisSkew, promotions those of AxisPromote.
+	streams    = []string{"0", "1"}
+	skews      = []string{"0", "1"}
+	promotions = []string{"0", "1"}
 )
 
 const (
@@ -66,6 +67,11 @@ const AxisStreamK = "stream_k"
 // alone.
 const AxisSkew = "skew"
 
+// AxisPromote is the name of the axis for who adds the products of fp8 up: the tensor cores alone, whose sums have about
+// 13 bits, or, after each block along K, an addition in fp32. cuBLAS does the latter unless it is asked for fast
+// accumulation.
+const AxisPromote = "promote"
+
 // Axes implements gemmgen.Family.
 func (Family) Axes() []gemm.Axis {
 	return []gemm.Axis{{
@@ -80,6 +86,9 @@ func (Family) Axes() []gemm.Axis {
 	}, {
 		Name: AxisSkew, Type: gemm.Integer, Values: skews, Default: "1",
 		Doc: "1: in a single row or column, tiles begin at different places along K; 0: all begin at the first",
+	}, {
+		Name: AxisPromote, Type: gemm.Integer, Values: promotions, Default: "0",
+		Doc: "1: sums of fp8 are added in fp32 after each block along K; 0: in the tensor cores, with fewer bits",
 	}}
 }
 

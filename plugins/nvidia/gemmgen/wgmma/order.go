@@ -5,8 +5,8 @@ import "github.com/origami-gemm/origami/core/arch"
 // Sums says which kernels add up an element of C in an order that does not depend on M.
 //
 // The sums of an element stay in the accumulators of one wgmma after another, each of which adds 32 bytes along K.
-// Nothing else adds to them, fp8 included: there is no promotion to other registers. The order of the blocks along K
-// is that in which the producer copies them (alongK), so what could change it with M is
+// Nothing else adds to them where nothing is promoted. The order of the blocks along K is that in which the producer
+// copies them (alongK), so what could change it with M is
 //   - a split of K, and tiles that CTAs share along K: the parts are added up, and where they end depends on the grid;
 //   - a skew: where a tile begins depends on its place, and whether there is one on the number of rows of tiles.
 //
@@ -18,7 +18,7 @@ func (Family) Sums() arch.SumOrder {
 	return arch.SumOrder{
 		Values: []arch.AxisValues{
 			{Name: "split_k", Values: []string{"1"}}, {Name: AxisStreamK, Values: streams[:1]},
-			{Name: AxisSkew, Values: skews[:1]},
+			{Name: AxisSkew, Values: skews[:1]}, {Name: AxisPromote, Values: promotions[:1]},
 		},
 		Same: []string{"block_k"},
 	}

@@ -42,6 +42,7 @@ func TestParts(t *testing.T) {
 	for _, config := range []string{"128x32x64,warps=12,stages=2", "8x256x64,warps=12,stages=2"} {
 		for _, epilogue := range []string{
 			"silu_gated", "bias+gelu_gated", "gelu_tanh_gated+residual", "bias+gelu+residual", "residual",
+			"scales", "scales+bias_fp32+silu_gated", "scales+bias_fp32+residual",
 		} {
 			for _, out := range []gemm.DType{gemm.FP32, gemm.BF16} {
 				s := spec(t, config, "kk", gemm.BF16, out)
@@ -236,6 +237,10 @@ func storer(t *testing.T, s Spec) *ptx.Kernel {
 		m: e.Param("m", ptx.S32), n: e.Param("n", ptx.S32),
 		alpha: e.Param("alpha", ptx.F32), beta: e.Param("beta", ptx.F32), bias: e.Param("bias", ptx.U64),
 		r: e.Param("r", ptx.U64),
+	}
+	if s.Epilogue.Scales {
+		e.p.scaleA, e.p.scaleB = e.Param("scale_a", ptx.U64), e.Param("scale_b", ptx.U64)
+		e.p.stepA, e.p.stepB = e.Param("step_a", ptx.U32), e.Param("step_b", ptx.U32)
 	}
 	tid := e.Special(ptx.TidX)
 	thread, consumer := e.And(tid, warpgroup-1), e.Shr(tid, 7)

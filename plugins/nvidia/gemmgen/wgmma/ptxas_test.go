@@ -115,3 +115,48 @@ func TestAssemble(t *testing.T) {
 		}
 	}
 }
+
+// TestAssembleScaled: kernels of fp8 with scales, with and without promotion, which Check accepts do not spill in
+// the loop.
+func TestAssembleScaled(t *testing.T) {
+	bin, built := gentest.Ptxas(t), 0
+	for _, config := range []string{
+		"64x128x128,warps=8,stages=4", "64x256x128,warps=8,stages=4", "128x128x128,warps=8,stages=4",
+		"128x128x128,warps=12,stages=4,cluster=2", "128x160x128,warps=12,stages=3", "128x256x128,warps=12,stages=3",
+		"192x128x128,warps=16,stages=3", "256x128x128,warps=12,stages=3", "16x128x128,warps=8,stages=6,split=2",
+		"64x96x128,warps=8,stages=4,stream_k=1", "104x128x128,warps=8,stages=4", "200x128x128,warps=12,stages=3",
+	} {
+		for _, promote := range []string{"", ",promote=1"} {
+			s := spec(t, config+promote, "kk", gemm.FP8, gemm.BF16)
+			s.Epilogue = gemm.Epilogue{Scales: true, Bias: true, BiasType: gemm.FP32}
+			if reason, detail := s.Check(hopper); reason != "" {
+				if promote == "" {
+					t.Errorf("%s: %s: %s", config, reason, detail)
+				}
+				continue
+			}
+			built++
+			t.Run(s.name(), func(t *testing.T) {
+				t.Parallel()
+				k, err := s.Emit(hopper.Target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				registers, spills, err := gentest.Assemble(t, bin, k.Text, hopper.Target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				allowed := 0
+				if g, _, _ := s.layout(); g.sums >= 128 {
+					allowed = 24 // behind the loop
+				}
+				if spills > allowed || registers*k.Threads > hopper.RegisterFile {
+					t.Errorf("%d registers, %d bytes of spills", registers, spills)
+				}
+			})
+		}
+	}
+	if built < 18 {
+		t.Errorf("only %d kernels", built)
+	}
+}

@@ -112,6 +112,9 @@ type geometry struct {
 	slabs int
 	// aBytes and bBytes are the operand tiles of one stage, stageBytes both. The barriers lie behind the stages.
 	aBytes, bBytes, stageBytes, barriers, sharedBytes int
+	// parts are the registers for the products of a block along K, which are added to the sums in fp32. It is 0 where the
+	// tensor cores add them.
+	parts int
 	// blockC is the columns of C that a tile has, tilesC how many of the tiles are left of a warpgroup that multiplies Cᵀ:
 	// a gate and what it is multiplied with lie blockC apart. loads is how many elements of R or C a thread loads before
 	// it adds one.
@@ -191,7 +194,8 @@ func Cluster(c gemm.Config) (alongM, alongN int) {
 			alongM, _ = strconv.Atoi(value)
 		case name == AxisClusterN && slices.Contains(clusters, value):
 			alongN, _ = strconv.Atoi(value)
-		case name == AxisStreamK && slices.Contains(streams, value), name == AxisSkew && slices.Contains(skews, value):
+		case name == AxisStreamK && slices.Contains(streams, value), name == AxisSkew && slices.Contains(skews, value),
+			name == AxisPromote && slices.Contains(promotions, value):
 		default:
 			return 0, 0
 		}
@@ -211,6 +215,12 @@ func Skewed(c gemm.Config) bool {
 	return !given || value == skews[1]
 }
 
+// Promotes reports whether the sums of fp8 are added in fp32 after each block along K.
+func Promotes(c gemm.Config) bool {
+	on, _ := c.Axes.Get(AxisPromote)
+	return on == promotions[1]
+}
+
 // layout lays out the work of a CTA. If the configuration does not belong to the family, the reason says why.
 func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 	c := &s.Config
@@ -223,6 +233,9 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 	g.tiles = rows(*c) / tileM / g.consumers
 	g.tilesC = g.tiles * g.blockC / c.BlockN
 	g.sums = g.tiles * g.columns / 2
+	if Promotes(*c) {
+		g.parts = g.sums
+	}
 	registers := target.RegistersPerThread
 	if split, several := registerSplits[g.consumers]; several {
 		registers = split.consumer
@@ -278,6 +291,8 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 			"one of them of 64, and block_k is 64 or 128, for fp8 128", c.BlockM, c.BlockN, c.BlockK, s.DType)
 	case s.Adds && (s.Epilogue.Residual || s.Epilogue.Activation.Gated()):
 		return arch.ReasonModelRule, fmt.Sprintf("C is added before the activation, which %s leaves no place for", s.Epilogue)
+	case Promotes(*c) && s.DType.Bytes() != 1:
+		return arch.ReasonModelRule, fmt.Sprintf("%s is for fp8: of %s, the sums are fp32", AxisPromote, s.DType)
 	case !slices.Contains(warps, c.NumWarps):
 		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has 8, 12 or 16, of which 4 only copy", c.NumWarps)
 	case rows(*c)/tileM%Consumers(c.NumWarps) != 0:
@@ -293,8 +308,8 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 	case alongM*alongN > 2:
 		return arch.ReasonModelRule, fmt.Sprintf("a cluster of %dx%d CTAs: it has two, along M or along N", alongM, alongN)
 	case alongM == 0:
-		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s and %s, of 1 or 2, and %s, of 0 or 1: not %s",
-			AxisCluster, AxisClusterN, AxisStreamK, c.Axes)
+		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s and %s, of 1 or 2, and %s, %s and %s, of 0 or "+
+			"1: not %s", AxisCluster, AxisClusterN, AxisStreamK, AxisSkew, AxisPromote, c.Axes)
 	case Streams(s.Config) && c.SplitK > 1:
 		return arch.ReasonModelRule, "stream_k splits K by itself: split_k has to be 1"
 	case s.BMajor == gemm.MajorK && c.BlockN%(alongM*swizzleRows) != 0:
@@ -341,7 +356,7 @@ func (s *Spec) Resources() (r Resources, reason arch.Reason, detail string) {
 		return r, reason, detail
 	}
 	r = Resources{
-		Threads: g.threads, Registers: min(g.sums+otherRegisters, target.RegistersPerThread),
+		Threads: g.threads, Registers: min(g.sums+g.parts+otherRegisters, target.RegistersPerThread),
 		SharedMemory: unit.Bytes(g.sharedBytes),
 		Consumers:    g.consumers, Tiles: g.tiles,
 	}
@@ -373,7 +388,7 @@ func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) 
 			"a multiplication of 64x%d needs %d registers per thread, of %d threads each has %d",
 			g.columns, need, g.threads, limits.Registers(g.threads))
 	}
-	if need := g.sums + other; need > available {
+	if need := g.sums + g.parts + other; need > available {
 		return arch.ReasonRegisters, fmt.Sprintf(
 			"%d tiles of 64x%d per warpgroup need about %d registers per thread, %d available",
 			g.tiles, g.columns, need, available)
@@ -405,6 +420,9 @@ func (s Spec) name() string {
 	}
 	if Streams(s.Config) {
 		name += "_stream"
+	}
+	if Promotes(c) {
+		name += "_promote"
 	}
 	return name + gemmgen.EpilogueSuffix(s.Epilogue)
 }

@@ -53,11 +53,7 @@ func (e *emitter) reduce(t tile, thread, consumer ptx.Operand, sums [][]ptx.Oper
 	e.FenceAcqRelGpu()
 	e.BarWarpSync(ptx.Int(-1)) // a shuffle does not order memory: what lane 0 saw, the others must see
 
-	for _, tile := range sums {
-		for _, v := range tile {
-			e.MovF32(v, ptx.Float(0))
-		}
-	}
+	e.zero(sums)
 	again := e.Label("add_part")
 	v := e.Regs(4, e.F32)
 	e.Place(again)

@@ -68,12 +68,6 @@ func (w *turnedTiles) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
 	}
 }
 
-// turnedColumn is the first column of C that a thread has. Others are 8 and multiples of 64 further on.
-func (e *emitter) turnedColumn(t tile, thread, consumer ptx.Operand) ptx.Operand {
-	inTile := e.Mad(e.Shr(thread, 5), 16, e.Shr(e.And(thread, 31), 2))
-	return e.Add(t.n0, e.Mad(consumer, tileM*e.g.tilesC, inTile))
-}
-
 // rowsTurned calls write for each sum of Cᵀ of one thread. Thread t of a warpgroup has, of each 8 rows of C, the rows
 // 2(t mod 4) and the next.
 func (w *writer) rowsTurned(
@@ -94,23 +88,6 @@ func (w *writer) rowsTurned(
 				}
 			}
 			w.AddS64(at, at, next)
-		}
-	}
-}
-
-// addBiasTurned makes alpha·sum + bias of the sums of Cᵀ. A thread has two columns of C of each 64, and adds the same
-// bias to all elements of a column.
-func (e *emitter) addBiasTurned(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) {
-	bias := e.biases(e.turnedColumn(t, thread, consumer))
-	for j := range sums {
-		for half := range 2 {
-			x := bias(j/e.g.tilesC, j%e.g.tilesC*tileM+8*half)
-			for row := 0; row < e.s.Config.BlockM; row += 8 {
-				for i := range 2 {
-					sum := sums[j][row/2+2*half+i]
-					e.FmaF32(sum, sum, alpha, x)
-				}
-			}
 		}
 	}
 }

@@ -40,6 +40,7 @@ func TestGolden(t *testing.T) {
 		"add":         adding,
 		"split":       spec(t, "64x16x64,warps=8,stages=2,cluster=2,split=2", "kk", gemm.FP16, gemm.FP32),
 		"fp8":         spec(t, "64x16x128,warps=8,stages=2", "kk", gemm.FP8, gemm.FP16),
+		"promote":     spec(t, "128x16x128,warps=8,stages=2,promote=1", "kk", gemm.FP8, gemm.BF16),
 		"stream":      spec(t, "64x16x64,warps=8,stages=2,cluster=2,stream_k=1", "kk", gemm.FP16, gemm.FP32),
 		"three":       spec(t, "192x16x64,warps=16,stages=2", "kk", gemm.FP16, gemm.FP32),
 		"turned":      spec(t, "24x64x64,warps=8,stages=2,cluster=2", "kn", gemm.FP16, gemm.BF16),

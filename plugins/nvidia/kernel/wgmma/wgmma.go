@@ -127,7 +127,8 @@ func (f Family) Sums(*gpu.SM) arch.SumOrder { return f.Family.Sums() }
 // Resident implements kernel.Resident.
 func (Family) Resident() {}
 
-// Loop implements kernel.Family.
+// Loop implements kernel.Family. While a warpgroup adds the products of its last tile of a block to its sums, an addition
+// for each two columns and row, the tensor cores are taken to wait: assumed, not measured. Other warpgroups may have them.
 func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
 	store := o.Out.Bytes()
 	switch s := spec(o, c); {
@@ -137,7 +138,12 @@ func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 		store *= 2
 	}
 	alongM, alongN := generator.Cluster(c)
+	wait := 0.
+	if generator.Promotes(c) {
+		wait = float64(generator.Columns(c)) / 2
+	}
 	return kernel.Loop{
+		Latency:    wait,
 		StoreBytes: store,
 		WGMMA:      true, Columns: generator.Columns(c), Multiplies: o.DType, WarpsM: 1, WarpsN: 1, WarpsK: 1,
 		Sharers: alongM, SharersA: alongN, Streams: generator.Streams(c),

@@ -31,7 +31,7 @@ static CUresult describe(CUtensorMap *map, CUtensorMapDataType type, CUdeviceptr
                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 {{end}}
-CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,{{if .Bias}} CUdeviceptr bias,{{end}}{{if .Residual}} CUdeviceptr r,{{end}}
+CUresult {{.Name}}_launch(const {{.Name}}_kernel *k, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,{{if .Scales}} CUdeviceptr scale_a, unsigned step_a, CUdeviceptr scale_b, unsigned step_b,{{end}}{{if .Bias}} CUdeviceptr bias,{{end}}{{if .Residual}} CUdeviceptr r,{{end}}
                           {{if .Integer}}int alpha, int beta{{else}}float alpha, float beta{{end}}, CUdeviceptr workspace, CUstream stream) {
 {{- if not .Adds}}
   if (beta != 0) return CUDA_ERROR_INVALID_VALUE;

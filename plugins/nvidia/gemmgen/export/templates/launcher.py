@@ -5,7 +5,7 @@ data_ptr(), as tensors of PyTorch, or addresses in device memory. A context must
 
     import torch, {{.Name}} as gemm
     kernel = gemm.Kernel()
-    kernel(a, b, c, {{if .Bias}}bias, {{end}}{{if .Residual}}r, {{end}}stream=torch.cuda.current_stream().cuda_stream)
+    kernel(a, b, c, {{if .Scales}}scale_a, scale_b, {{end}}{{if .Bias}}bias, {{end}}{{if .Residual}}r, {{end}}stream=torch.cuda.current_stream().cuda_stream)
 """
 
 import ctypes
@@ -54,8 +54,9 @@ class Kernel:
             _check(_driver.cuMemAlloc_v2(ctypes.byref(self._workspace), ctypes.c_size_t(WORKSPACE)), "allocating")
             _check(_driver.cuMemsetD8_v2(self._workspace, 0, ctypes.c_size_t({{.Counters}})), "clearing")
 
-    def __call__(self, a, b, c, {{if .Bias}}bias, {{end}}{{if .Residual}}r, {{end}}alpha=1, beta=0, stream=0):
-        """Enqueues {{.Formula}}{{if not .Adds}}; beta has to be 0{{end}}. Launches that overlap need a Kernel each."""
+    def __call__(self, a, b, c, {{if .Scales}}scale_a, scale_b, {{end}}{{if .Bias}}bias, {{end}}{{if .Residual}}r, {{end}}alpha=1, beta=0, stream=0):
+        """Enqueues {{.Formula}}{{if not .Adds}}; beta has to be 0{{end}}. Launches that overlap need a Kernel each.{{if .Scales}} Scales are
+        tensors of fp32, of one element or one for each row of A, or column of B.{{end}}"""
 {{- if not .Adds}}
         if beta != 0:
             raise ValueError("this kernel does not read C; export one with --add")
@@ -63,6 +64,9 @@ class Kernel:
         address = lambda m: m.data_ptr() if hasattr(m, "data_ptr") else int(m)
         values = {
             "a": address(a), "b": address(b), "c": address(c), {{if .Bias}}"bias": address(bias), {{end}}"r": address({{if .Residual}}r{{else}}c{{end}}), "alpha": alpha, "beta": beta,
+{{- if .Scales}}
+            "scale_a": address(scale_a), "step_a": int(scale_a.numel() > 1), "scale_b": address(scale_b), "step_b": int(scale_b.numel() > 1),
+{{- end}}
             "counters": self._workspace.value, "partials": self._workspace.value + {{.Counters}},
         }
         arguments = []

@@ -1,0 +1,117 @@
+"""A pass on the graphs of torch.compile: torch._scaled_mm becomes scaled_mm() where our kernel is predicted to be faster."""
+
+from __future__ import annotations
+
+import weakref
+
+import torch
+
+from origami_gemm._layers import registry
+from origami_gemm.torch import _ops
+
+aten = torch.ops.aten
+# Where the operator is replaced.
+DEVICE = "cuda"
+NAMES = ("self", "mat2", "scale_a", "scale_b", "bias", "scale_result", "out_dtype", "use_fast_accum")
+# The modules that need the pass, and the sizes M of each, or None.
+_modules: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+# The layers whose kernels were compiled, and for which sizes.
+_prepared: set[tuple] = set()
+
+
+def replace(node, spans):
+    """Makes a node ours. spans are the sizes M that a graph may have that is compiled for any."""
+    given = dict(zip(NAMES, node.args)) | node.kwargs
+    operands = [given[name] for name in NAMES[:4]] + [given.get("bias")]
+    values = [None if x is None else x.meta.get("val") for x in operands]
+    out, fast = given.get("out_dtype") or values[0].dtype, bool(given.get("use_fast_accum"))
+    if values[0].device.type != DEVICE or given.get("scale_result") is not None:
+        return
+    m = values[0].shape[0]
+    spans = [(m, m)] if isinstance(m, int) else spans
+    if any(runs(*values, out, fast, *span) for span in spans):
+        node.target, node.args, node.kwargs = _ops._ops.scaled_mm.default, (*operands, out, fast), {}
+
+
+def runs(a, b, scale_a, scale_b, bias, out, fast, low, high):
+    """Whether our kernel runs at some M."""
+    with torch.utils._python_dispatch._disable_current_modes():
+        a, b, scale_a, scale_b, bias = (x if x is None else shape_of(x, a.shape[0], high) for x in (a, b, scale_a, scale_b, bias))
+        if _ops._step(scale_a, high, a) is None or _ops._step(scale_b, b.shape[1], a) is None:
+            return False
+        key = _ops.key_of(a, b, bias, "", False, out, scaled=True, promote=not fast)
+        if isinstance(key, str):
+            _ops._refuse(key)
+            return False
+        layer = registry.layer(key[0])
+        if (key[0], low, high) not in _prepared:
+            _prepared.add((key[0], low, high))
+            layer.prepare(low, high)
+            _ops._calls.clear()
+        return any(s.why is None and s.band.m_low <= high and s.band.m_high >= low for s in layer.spans)
+
+
+class Described(torch.Tensor):
+    """A tensor of a graph, without elements, that says on which GPU it is."""
+
+    def get_device(self):
+        return self.index
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        with torch._C.DisableTorchFunctionSubclass():
+            return function(*args, **(kwargs or {}))
+
+
+def shape_of(x, m, size):
+    """A tensor of a graph, with a size in place of the symbol M."""
+    whole = lambda n: n if isinstance(n, int) else size if str(n) == str(m) else size * (n.node.hint // m.node.hint)
+    one = torch.empty_strided([whole(n) for n in x.shape], [whole(n) for n in x.stride()], dtype=x.dtype,
+                              device="meta").as_subclass(Described)
+    one.index = x.device.index or 0
+    return one
+
+
+def install(module, span):
+    """Puts the pass behind the one that is there. It stays as long as a module needs it."""
+    from torch._inductor import config
+    _modules[module] = span
+    if not isinstance(config.post_grad_custom_pre_pass, _pass_class()):
+        config.post_grad_custom_pre_pass = _pass_class()(config.post_grad_custom_pre_pass)
+
+
+def remove(module):
+    from torch._inductor import config
+    _modules.pop(module, None)
+    ours = config.post_grad_custom_pre_pass
+    if not _modules and isinstance(ours, _pass_class()):
+        config.post_grad_custom_pre_pass = ours.before
+
+
+_class = None
+
+
+def _pass_class():
+    """The class, which needs a part of PyTorch that takes long to import."""
+    global _class
+    if _class is not None:
+        return _class
+    from torch._inductor.custom_graph_pass import CustomGraphPass
+
+    class Pass(CustomGraphPass):
+        def __init__(self, before):
+            self.before = before
+
+        def __call__(self, graph):
+            if self.before is not None:
+                self.before(graph)
+            spans = sorted({span for span in _modules.values() if span is not None})
+            for node in graph.nodes:
+                if node.op == "call_function" and node.target is aten._scaled_mm.default:
+                    replace(node, spans)
+
+        def uuid(self):
+            return None  # graphs are not kept: the kernels that the pass compiles would not be there with them
+
+    _class = Pass
+    return _class

@@ -131,8 +131,9 @@ func (Family) Resident() {}
 // cycles for each block. It is one observation: with 16 rows and more else to copy, a block took 500.
 const hotLine = 800. / 132
 
-// Loop implements kernel.Family. While a warpgroup adds the products of its last tile of a block to its sums, an addition
-// for each two columns and row, the tensor cores are taken to wait: assumed, not measured. Other warpgroups may have them.
+// Loop implements kernel.Family. While a warpgroup adds the products of its last tile of a block to its sums, an
+// addition in each thread for each two columns, the tensor cores are taken to wait: assumed, not measured. Other
+// warpgroups may have them.
 func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
 	store := o.Out.Bytes()
 	switch s := spec(o, c); {

@@ -68,6 +68,13 @@ func TestWhole(t *testing.T) {
 		t.Errorf("the model is asked about %s", model.asked)
 	}
 
+	// Scales: a number of 4 bytes for each row and column, and 2 instructions for each element of 4 tiles on 4 SMs.
+	p.Beta, p.Epilogue.Scales = 0, true
+	if got, err := estimate(p, config); err != nil || got != 1000+(64+32)*4/10.+32*16/32*2*0.25 {
+		t.Error(got, err)
+	}
+	p.Epilogue.Scales = false
+
 	// Rows side by side: only finding the elements costs. 4 tiles of 2 blocks of 48·16 elements on 4 SMs, 3 cycles for 32.
 	var err error
 	p.Beta = 0

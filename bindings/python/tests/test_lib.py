@@ -601,7 +601,9 @@ model.select(65, 64, 64)
     def test_bands(self):
         model, library = Model("sm90", "h200", kernel="wgmma"), Model("sm90", "h200", kernel="library")
         for arguments, options in (({"dtype": "bf16", "trans_b": True}, ("--dtype", "bf16", "--trans-b")),
-                                   ({"epilogue": "bias+gelu"}, ("--epilogue", "bias+gelu"))):
+                                   ({"epilogue": "bias+gelu"}, ("--epilogue", "bias+gelu")),
+                                   ({"dtype": "fp8", "trans_b": True, "out_dtype": "bf16", "epilogue": "scales+bias_fp32+silu"},
+                                    ("--dtype", "fp8", "--trans-b", "--out-dtype", "bf16", "--epilogue", "scales+bias_fp32+silu"))):
             want, = cli("select", "--arch", "sm90@h200", "--kernel", "wgmma", "-m", "3:200", "-n", 4096, "-k", 1024, *options)
             got = model.bands((3, 200), 4096, 1024, library=library, **arguments)
             self.assertEqual(

@@ -67,6 +67,8 @@ var parameters = []parameter{
 	{0, "MaxOccupancy", nil, [...]status{no, f, no, un, un, no, un}},
 	{0, "PersistentKernel", nil, [...]status{no, f, no, un, un, no, no}},
 	{0, "StreamK", []string{"stream_k"}, [...]status{no, c, no, un, c, no, no}},
+	{0, "sums of fp8 promoted to fp32, not in Tensile", []string{"promote"},
+		[...]status{no, r, un, un, no, un, no}},
 	{0, "cluster of CTAs, not in Tensile", []string{"cluster", "cluster_n"}, [...]status{no, c, no, no, no, no, no}},
 }
 

@@ -40,8 +40,9 @@ func kernels(t *testing.T) map[string]export.Kernel {
 			}
 		}
 	}
-	for name, e := range map[string]gemm.Epilogue{
-		"mma": {Bias: true, Activation: gemm.GELU}, "wgmma": {Bias: true}, "wgmma ": {Activation: gemm.SiLU, Residual: true},
+	for e, name := range map[gemm.Epilogue]string{
+		{Bias: true, Activation: gemm.GELU}: "mma", {Bias: true}: "wgmma", {Activation: gemm.SiLU, Residual: true}: "wgmma ",
+		{Scales: true}: "wgmma", {Scales: true, Bias: true, BiasType: gemm.FP32, Residual: true}: "wgmma ",
 	} {
 		k := all[name]
 		k.Problem.Epilogue = e
@@ -79,7 +80,10 @@ func TestFiles(t *testing.T) {
 				if bias := k.Problem.Epilogue.Bias; bias != strings.Contains(texts[kind], "bias") {
 					t.Errorf("a bias is an argument of kernels that add one alone: %s", texts[kind])
 				}
-				argument := map[string]string{".h": "CUdeviceptr r,", ".c": "CUdeviceptr r,", ".py": "c, r, alpha=1"}[kind]
+				if scales := k.Problem.Epilogue.Scales; scales != strings.Contains(texts[kind], "scale_a, ") {
+					t.Errorf("scales are arguments of kernels that have them alone: %s", texts[kind])
+				}
+				argument := map[string]string{".h": "CUdeviceptr r,", ".c": "CUdeviceptr r,", ".py": " r, alpha=1"}[kind]
 				if residual := k.Problem.Epilogue.Residual; residual != strings.Contains(texts[kind], argument) {
 					t.Errorf("R is an argument of kernels that add it last alone: %s", texts[kind])
 				}

@@ -43,9 +43,9 @@
 // contiguous along K in both.
 //
 // Tensor cores add fp8 with about 13 bits below the largest summand of a step of 32 along K, towards zero. On standard
-// normal inputs an element is off by up to √(K/32)·2^−9 of √K. With promote=1, the products of a block along K are added
-// to the sums in fp32, so that the tensor cores add no more than 128 of them: four multiplications, as cuBLAS and CUTLASS
-// do by default. It takes as many registers again as the sums have.
+// normal inputs an element is off by up to √(K/32)·2^−9 of √K. With promote=1, the products of a block along K are
+// added to the sums in fp32, so that the tensor cores add no more than 128 of them: four multiplications, as cuBLAS and
+// CUTLASS do by default. It takes as many registers again as the sums have.
 //
 // The copy engine stores C too, if a tensor map can describe it, its rows end at multiples of 16 bytes, its elements
 // have 16 bits and a tile has at least 64 columns of it. A warp stores 16 rows at a time, a warpgroup that has multiplied Cᵀ 32

@@ -67,8 +67,8 @@ const AxisStreamK = "stream_k"
 // alone.
 const AxisSkew = "skew"
 
-// AxisPromote is the name of the axis for who adds the products of fp8 up: the tensor cores alone, whose sums have about
-// 13 bits, or, after each block along K, an addition in fp32. cuBLAS does the latter unless it is asked for fast
+// AxisPromote is the name of the axis for who adds the products of fp8 up: the tensor cores alone, whose sums have
+// about 13 bits, or, after each block along K, an addition in fp32. cuBLAS does the latter unless it is asked for fast
 // accumulation.
 const AxisPromote = "promote"
 

@@ -127,8 +127,9 @@ func (f Family) Sums(*gpu.SM) arch.SumOrder { return f.Family.Sums() }
 // Resident implements kernel.Resident.
 func (Family) Resident() {}
 
-// Loop implements kernel.Family. While a warpgroup adds the products of its last tile of a block to its sums, an addition
-// for each two columns and row, the tensor cores are taken to wait: assumed, not measured. Other warpgroups may have them.
+// Loop implements kernel.Family. While a warpgroup adds the products of its last tile of a block to its sums, an
+// addition in each thread for each two columns, the tensor cores are taken to wait: assumed, not measured. Other
+// warpgroups may have them.
 func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
 	store := o.Out.Bytes()
 	switch s := spec(o, c); {

@@ -44,8 +44,8 @@ func replayed(d *dataset.Dataset) *exectest.Executor {
 	}
 }
 
-// Made-up times of a GPU for what is done once: to compile a configuration, as ptxas takes for small ones of mma, and to
-// prepare the operands of a problem and its right values.
+// Made-up times for what is done once: to compile a configuration, as ptxas takes for small ones of mma, and to prepare
+// the operands of a problem and its right values.
 const (
 	compiling = 300 * time.Millisecond
 	preparing = 15 * time.Millisecond

@@ -80,7 +80,8 @@ type Outcome struct {
 	Err error
 }
 
-// taken is how many configurations a GPU takes at once: enough to compile ahead, few enough to leave some to others.
+// taken is how many configurations of problems that no GPU has begun a GPU takes at once: enough to compile ahead, few
+// enough to leave some to others. Of its own problems it takes all, since no other GPU may.
 const taken = 8
 
 // keepError is a failure to store measurements, which is no fault of a GPU.
@@ -233,7 +234,9 @@ func (f *Fleet) choose(g *GPU) (jobs []Job) {
 		f.queue = slices.DeleteFunc(f.queue, func(j Job) bool {
 			owner := f.owners[j.Problem]
 			switch {
-			case len(jobs) == taken || len(jobs) > 0 && (j.Whole || jobs[0].Whole):
+			case len(jobs) > 0 && (j.Whole || jobs[0].Whole):
+				return false
+			case owner != g && len(jobs) >= taken:
 				return false
 			case owner != g && (own || owner != nil || share == 0):
 				return false

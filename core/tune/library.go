@@ -24,12 +24,19 @@ func (t *Tuner) Everything(ctx context.Context) error {
 	})
 }
 
-// everything lists all candidates, one size after the other. A team, whose members keep to a size, gets parts of
-// several sizes in turns, so that each member has a size.
+// stretch is how many candidates of a size are measured before those of another one: enough that what is prepared for a
+// size, as its operands and its right values, is used often, and few enough that a budget ends soon.
+const stretch = 128
+
+// together is how many sizes a team has begun at once: two for each of its members, which keep to a size.
+func (t *Tuner) together() int { return max(2, t.Batch/4) }
+
+// everything lists all candidates, one size after the other. A team gets stretches of several sizes in turns, so that
+// each member has a size.
 func (t *Tuner) everything() (batch []Measured) {
 	together, part := 1, math.MaxInt
 	if t.Team != nil {
-		together, part = max(2, t.Batch/4), 8
+		together, part = t.together(), stretch
 	}
 	for first := 0; first < len(t.Sizes); first += together {
 		for from, more := 0, true; more; from += part {
@@ -49,9 +56,9 @@ func (t *Tuner) everything() (batch []Measured) {
 // measureAll makes measurements that do not depend on each other. open is how many sizes are still open.
 func (t *Tuner) measureAll(ctx context.Context, batch []Measured, open func() int) error {
 	for len(batch) > 0 && !t.over {
-		n := min(t.Batch, len(batch))
-		if t.Team != nil { // nothing is learnt, so that twice as much can wait
-			n = min(2*t.Batch-len(t.flying), len(batch))
+		n := min(stretch, len(batch))
+		if t.Team != nil {
+			n = min(t.together()*stretch-len(t.flying), len(batch))
 		}
 		if err := t.measure(ctx, batch[:n]); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,56 @@ func replayed(d *dataset.Dataset) *exectest.Executor {
 		},
 		Takes: func(t unit.Seconds) { time.Sleep(time.Duration(float64(t) * float64(time.Second))) },
 	}
+}
+
+// Made-up times for what is done once: to compile a configuration, as ptxas takes for small ones of mma, and to prepare
+// the operands of a problem and its right values.
+const (
+	compiling = 300 * time.Millisecond
+	preparing = 15 * time.Millisecond
+)
+
+// once is an executor that compiles each configuration once, several at a time, and prepares each problem that follows
+// another one. prepared counts these.
+type once struct {
+	exec.Executor
+	mu       sync.Mutex
+	compiled map[gemm.Config]*sync.Once
+	last     gemm.Problem
+	prepared int
+}
+
+func (x *once) Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
+	key := c
+	key.GroupM = 0 // is no part of a kernel
+	x.mu.Lock()
+	if x.compiled[key] == nil {
+		x.compiled[key] = &sync.Once{}
+	}
+	first := x.compiled[key]
+	x.mu.Unlock()
+	first.Do(func() { time.Sleep(compiling) })
+	k, err := x.Executor.Compile(ctx, device, p, c)
+	if err != nil {
+		return nil, err
+	}
+	return preparedKernel{k, x, p}, nil
+}
+
+type preparedKernel struct {
+	exec.Kernel
+	x *once
+	p gemm.Problem
+}
+
+// Check is the first thing that needs the operands.
+func (k preparedKernel) Check(ctx context.Context) (exec.Numerics, error) {
+	if k.x.last != k.p {
+		k.x.last = k.p
+		k.x.prepared++
+		time.Sleep(preparing)
+	}
+	return k.Kernel.Check(ctx)
 }
 
 // crew lets a fleet measure for a tuner.
@@ -201,6 +252,61 @@ func TestTuneWithSeveral(t *testing.T) {
 				100*regret)
 			if share < map[int]float64{1: 1, 2: 0.84, 4: 0.72}[gpus] || regret > 1.25*regretAlone {
 				t.Errorf("%d GPUs: %.3f of ideal, regret %v, and %v alone", gpus, share, regret, regretAlone)
+			}
+		})
+	}
+}
+
+// Brute force on several GPUs takes the share of each that it should, although each compiles all kernels: they compile
+// beside measurements, and what is prepared for a size serves all its kernels.
+func TestEverythingWithSeveral(t *testing.T) {
+	d, err := dataset.Read("slides", os.DirFS("data/grids/slides/h200"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
+	var sizes []gemm.Problem
+	for i, p := range d.Problems() {
+		if i%3 == 0 {
+			sizes = append(sizes, p)
+		}
+	}
+	plan := replayedPlan(t, a, d, sizes)
+	known := []dataset.Measurement{{Problem: plan[0].Problem, Config: plan[0].Candidates[0].Config}}
+	var alone time.Duration
+	for _, gpus := range []int{1, 2, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &measure.Fleet{Data: dataset.New("", d.Conditions), Interval: 10 * time.Second, Known: known,
+				Keep: func(...dataset.Measurement) error { return nil }}
+			var each []*once
+			for i := range gpus {
+				each = append(each, &once{Executor: replayed(d), compiled: map[gemm.Config]*sync.Once{}})
+				f.GPUs = append(f.GPUs, &measure.GPU{Name: strconv.Itoa(i), Sweep: &measure.Sweep{Arch: a, Executor: each[i],
+					Ahead: 16}})
+			}
+			begun := time.Now()
+			if err := f.Begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			x := &tune.Tuner{Sizes: plan, Batch: 8 * gpus}
+			x.Team = crew{f, x, map[measure.Job]tune.Task{}}
+			if err := x.Everything(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(begun)
+			f.Close()
+			prepared := 0
+			for _, one := range each {
+				prepared += one.prepared
+			}
+			if gpus == 1 {
+				alone = took
+			}
+			share := alone.Seconds() / float64(gpus) / took.Seconds()
+			t.Logf("%d GPUs: %d measurements of %d sizes in %v, %.3f of ideal, %d times prepared", gpus, len(x.Log),
+				len(plan), took, share, prepared)
+			if share < 0.9 {
+				t.Errorf("%d GPUs: %v, and %v alone", gpus, took, alone)
 			}
 		})
 	}

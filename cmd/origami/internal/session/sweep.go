@@ -21,7 +21,7 @@ import (
 
 // maxAhead bounds the kernels that are compiled during a measurement: each may hold memory of the device, and its
 // compiler memory of the host.
-const maxAhead = 8
+const maxAhead = 16
 
 // Sweep opens the executor of the plugin of that name and prepares a sweep on it, with an empty data set. It finds the
 // device, with its memory, and the kernel family. The caller closes the sweep's executor.

@@ -476,6 +476,7 @@ class _Problem(ctypes.Structure):
         ("groups", ctypes.POINTER(ctypes.c_int64)),
         ("group_count", ctypes.c_uint64),
         ("scales", ctypes.c_uint8),
+        ("reserved", ctypes.c_uint8 * 7),
     ]
 
 

@@ -26,6 +26,8 @@ ARCH = "sm90"
 MOST_M = 1 << 24
 # The sizes M that the order of sums of an invariant layer is chosen for, all of the same weight.
 ORDERED = [1 << i for i in range(14)]
+# The alternatives of a kernel are looked for among so many.
+ALTERNATIVES = 32
 # The most launches that a layer keeps, of some kilobytes each.
 PLANS = 4096
 
@@ -237,6 +239,24 @@ class Layer:
             log.warning("%s, m=%d to %d: %s; PyTorch's own operator runs", self.key, band.m_low, band.m_high, e)
             return str(e)
         return None
+
+    def alternative(self, m, pick):
+        """The best kernel that has another cluster or split of K, or None. These are what the model errs most on."""
+        def shared(p):
+            return p.split_k, {axis for axis in p.axes.split(",") if axis.startswith("cluster")}
+        ranked = self.device.own._ranked(self.key.problem(m), ALTERNATIVES)
+        return next((p for p in ranked if shared(p) != shared(pick)), None)
+
+    def choose(self, band, pick):
+        """Gives a band another kernel, and returns the band with it. Raises Error if the kernel cannot be compiled."""
+        self._load(band.m_high, pick)
+        new = dataclasses.replace(band, pick=pick)
+        with self._lock:
+            for span in self.spans:
+                if span.band == band:
+                    span.band = new
+            self.plans.clear()
+        return new
 
     def refuse(self, band, why):
         """Leaves a band to PyTorch."""

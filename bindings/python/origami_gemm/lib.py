@@ -298,6 +298,10 @@ class Model:
         top = whole("top", top, 0, 0, (1 << 63) - 1)
         if candidates is not None:
             return [self._value(problem, p) for p in self._among(problem, _candidates(candidates), top)]
+        return self._ranked(problem, top)
+
+    def _ranked(self, problem, top):
+        """The best configurations for a problem, a struct."""
         room = min(top, 1 << 10)
         while True:
             picks, count = (_Pick * room)(), ctypes.c_size_t(room)

@@ -67,6 +67,22 @@ print(spans[0][0], spans[-1][1], all(a[1] + 1 == b[0] for a, b in zip(spans, spa
 """)
         self.assertEqual(out, ["1 128 True (True, True)"])
 
+    def test_an_alternative_differs_in_what_ctas_share(self):
+        """A band takes another kernel, and only that band."""
+        out, _ = printed(self, """
+layer.prepare(1, 600)
+span = next(s for s in layer.spans if s.why is None and "cluster" in s.band.pick.axes)
+m, pick = span.band.m_high, span.band.pick
+other = layer.alternative(m, pick)
+print("cluster" in other.axes or other.split_k != pick.split_k, str(other) != str(pick))
+before = {s.band.m_low: str(s.band.pick) for s in layer.spans}
+band = layer.choose(span.band, other)
+print(str(layer.plan(m).pick) == str(other), band.m_high == m)
+print({low for low, old in before.items() if old != {s.band.m_low: str(s.band.pick) for s in layer.spans}[low]} == {band.m_low})
+""")
+        self.assertEqual(out[1:], ["True True", "True"], out)
+        self.assertTrue(out[0].endswith("True"), out)
+
     def test_an_invariant_layer_waits_and_has_one_order(self):
         """The first call has its kernel, of one order for all M, and never cuBLAS's. Where a kernel cannot be compiled, another
         of that order runs."""

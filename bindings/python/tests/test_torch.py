@@ -2,6 +2,7 @@
 what they launch. Without torch or liborigami the tests skip."""
 
 import copy
+import dataclasses
 import os
 import unittest
 from unittest import mock
@@ -12,6 +13,7 @@ try:
     import torch
 
     import origami_gemm.torch as og
+    from origami_gemm.errors import Error
     from origami_gemm.lib import load
     from origami_gemm.torch import _ops
 
@@ -254,6 +256,39 @@ class Graphs(unittest.TestCase):
         torch.testing.assert_close(got, want, rtol=0, atol=0)
         og.restore(model)
         self.assertIsNone(config.pre_grad_custom_pass)
+
+    def test_verify_takes_the_fastest(self):
+        """Of the pick, the alternative and PyTorch's own operator, at each band; the kernel that stays is the last chosen."""
+        from origami_gemm import lib
+        from origami_gemm._layers import Span
+        from origami_gemm.torch import _verify
+
+        class Layer:
+            key = "key"
+
+            def __init__(self):
+                self.spans = [Span(lib.Band(m, m, f"pick {m}", 0.0, 0.0, m, 0.0, 0.0), None) for m in (1, 2, 3, 4)]
+                self.refused = {}
+
+            def alternative(self, m, pick):
+                return None if m == 4 else f"other {m}"
+
+            def choose(self, band, pick):
+                if pick == "other 3":
+                    raise Error("does not compile")
+                span = next(s for s in self.spans if s.band == band)
+                span.band = dataclasses.replace(band, pick=pick)
+                return span.band
+
+            def refuse(self, band, why):
+                self.refused[band.m_low] = band.pick
+        ratios = {"pick 1": 0.9, "other 1": 0.8, "pick 2": 1.1, "other 2": 1.2, "pick 3": 0.9, "pick 4": 1.01}
+        layer = Layer()
+        with mock.patch.object(_verify, "_ratio", lambda kept, device, layer, weight, m, pick: ratios[pick]), \
+                mock.patch.object(_verify, "_device", lambda weight: "GPU"):
+            _verify.verify(layer, torch.empty(8, 8), 1, 4)
+        self.assertEqual([s.band.pick for s in layer.spans], ["other 1", "pick 2", "pick 3", "pick 4"])
+        self.assertEqual(layer.refused, {2: "pick 2", 4: "pick 4"})
 
     def test_prepared_layers(self):
         """A layer whose kernels are known is decided at its M: with the activation, alone, or by PyTorch."""

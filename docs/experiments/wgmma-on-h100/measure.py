@@ -1,0 +1,162 @@
+"""Kernels of the family wgmma beside cuBLAS, in CUDA graphs with cold weights. OUT=folder python3 measure.py [section=seconds ...]"""
+
+import ctypes
+import dataclasses
+import json
+import math
+import os
+import random
+import statistics
+import sys
+import time
+
+import torch
+
+import origami_gemm.torch as og
+from origami_gemm import _layers as L, lib
+from origami_gemm.torch import _verify
+
+OUT, F, BF16 = os.environ.get("OUT", "."), torch.nn.functional, torch.bfloat16
+# N and K of layers of Qwen2-7B, Llama 3 8B, BERT-large, gpt-oss and others; and of others that nothing was chosen on.
+LAYERS = [(4608, 3584), (3584, 3584), (37888, 3584), (3584, 18944), (6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336),
+          (3072, 1024), (1024, 4096), (2880, 2880), (1536, 8960), (4096, 1536)]
+KEPT = [(8192, 3584), (3584, 4096), (28672, 3584), (3584, 14336), (7680, 5120), (5120, 5120), (35840, 5120), (5120, 17920),
+        (5120, 2880)]
+held = []  # what graphs read and write, until they end
+
+
+def dump(name, what):
+    with open(os.path.join(OUT, name + ".json"), "w") as file:
+        json.dump(what, file)
+
+
+def geomean(x):
+    return math.exp(statistics.fmean(map(math.log, x)))
+
+
+def operands(m, n, k):
+    w = torch.randn(n, k, device="cuda", dtype=BF16)
+    copies = max(2, min(-(-100 * 2**20 // w.nbytes), (1 << 30) // w.nbytes))
+    x, out = torch.randn(m, k, device="cuda", dtype=BF16), torch.empty(m, n, device="cuda", dtype=BF16)
+    return x, out, [w] + [torch.randn_like(w) for _ in range(copies - 1)]
+
+
+def launcher(layer, m, pick, x, out):
+    library, plan, kernel = layer.device.own._library, ctypes.c_void_p(), lib._Kernel()
+    config = L.config(pick)
+    config.group_m = pick.group_m
+    library.call("origami_load", layer.device.own._handle, ctypes.byref(layer.key.problem(m)), ctypes.byref(config),
+                 ctypes.c_int32(0), ctypes.byref(plan), ctypes.byref(kernel))
+    plan = L.Plan(library, plan, kernel, pick)
+    zeros = torch.zeros(max(16, plan.counters), device="cuda", dtype=torch.uint8)
+    room = torch.empty(max(16, plan.partials), device="cuda", dtype=torch.uint8)
+    held.append((zeros, room))
+    return lambda w: plan.launch(x.data_ptr(), w.data_ptr(), out.data_ptr(), torch.cuda.current_stream().cuda_stream, 0,
+                                 zeros.data_ptr(), room.data_ptr())
+
+
+def times(layer, m, n, k, picks, rounds=7):
+    """Microseconds of cuBLAS and of picks by name, in turns; every result is compared with cuBLAS's."""
+    x, out, ws = operands(m, n, k)
+    runs, why = {"cublas": lambda w: F.linear(x, w)}, {}
+    for name, pick in picks.items():
+        try:
+            runs[name] = launcher(layer, m, pick, x, out)
+        except Exception as e:
+            why[name] = str(e)[:200]
+    with torch.no_grad():
+        want = F.linear(x, ws[0]).float()
+        for name, run in list(runs.items())[1:]:
+            out.fill_(float("nan"))
+            run(ws[0])
+            off = float((out.float() - want).abs().max() / want.abs().max())
+            if not off < 8e-3:
+                print("WRONG", m, n, k, name, off, flush=True)
+        graphs = {name: _verify._graph(run, ws) for name, run in runs.items()}
+        found = {name: [] for name in graphs}
+        for _ in range(rounds):
+            for name, graph in graphs.items():
+                found[name].append(_verify._time(graph) / _verify.LAUNCHES * 1e3)
+    del graphs, ws
+    held.clear()
+    torch.cuda.empty_cache()
+    return {name: statistics.median(t) for name, t in found.items()} | why
+
+
+def layer_of(n, k, device):
+    return L.Layer(L.Key(0, n, k, "bf16", "bf16", False, True), device)
+
+
+def picks(seconds, top=30):
+    """The model's first picks, and the best pick of each further tile."""
+    end, rows, device = time.time() + seconds, [], L.Device(0)
+    for m in (256, 512, 1000, 128, 2048):
+        for n, k in LAYERS:
+            if time.time() > end:
+                return
+            tiles, chosen = set(), {}
+            for pick in device.own.rank(m, n, k, dtype="bf16", trans_b=True, top=400):
+                tile = pick.block_m, pick.block_n, pick.split_k
+                if len(chosen) < top and (len(chosen) < top // 2 or tile not in tiles):
+                    tiles.add(tile)
+                    chosen.setdefault(str(pick), pick)
+            got = times(layer_of(n, k, device), m, n, k, chosen, 5)
+            ours = {name: t for name, t in got.items() if name != "cublas" and not isinstance(t, str)}
+            first = next(name for name in chosen if name in ours)
+            best = min(ours, key=ours.get)
+            rows.append(dict(m=m, n=n, k=k, cublas=got["cublas"], first=first, best=best, us=ours,
+                             predicted={name: p.seconds * 1e6 for name, p in chosen.items()}))
+            dump("picks", rows)
+            print(f"{m}x{n}x{k} cublas {got['cublas']:.1f} first {ours[first]:.1f} {first} best {ours[best]:.1f} {best}", flush=True)
+
+
+def invariant(seconds):
+    """One order of sums for all M, beside cuBLAS and the pick without that."""
+    end, rows, device = time.time() + seconds, [], L.Device(0)
+    for n, k in KEPT:
+        layer = layer_of(n, k, device)
+        ordered = device.ordered(dataclasses.replace(layer.key, invariant=True))
+        for m in (1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096):
+            if time.time() > end:
+                return
+            pick, free = (one.select(m, n, k, dtype="bf16", trans_b=True) for one in (ordered, device.own))
+            rows.append(dict(m=m, n=n, k=k, pick=str(pick), free_pick=str(free),
+                             **times(layer, m, n, k, {"invariant": pick, "free": free})))
+            dump("invariant", rows)
+    ratio = [r["cublas"] / r["invariant"] for r in rows]
+    print(f"cuBLAS's time ÷ ours: {geomean(ratio):.4f}, worst {min(ratio):.3f}, of {len(ratio)}")
+
+
+def bits(seconds):
+    """Rows of products of any M against those of the whole, eager and compiled, in two processes: PHASE=write, then read."""
+    end, bad, tried = time.time() + seconds, 0, 0
+    phase, folder = os.environ.get("PHASE", "write"), "/tmp/bits"
+    os.makedirs(folder, exist_ok=True)
+    og.enable_batch_invariant()
+    for n, k in KEPT:
+        if time.time() > end:
+            break
+        seeded = torch.Generator(device="cuda").manual_seed(n * k)
+        x, w = (torch.randn(s, k, device="cuda", dtype=BF16, generator=seeded) for s in (4096, n))
+        og.prepare(w, m=(1, 4096), invariant=True)
+        whole, path = F.linear(x, w), f"{folder}/{n}-{k}.pt"
+        if phase == "write":
+            torch.save(whole[::64].cpu(), path)
+        else:
+            tried, bad = tried + 1, bad + (not torch.equal(torch.load(path).cuda(), whole[::64]))
+        draw, compiled = random.Random(n + len(phase)), torch.compile(lambda x, w: F.linear(x, w), dynamic=True)
+        for i in range(1000):
+            m = int(2 ** draw.uniform(0, 12))
+            row, first = draw.randrange(m), draw.randrange(4096 - m + 1)
+            index = torch.arange(first, first + m, device="cuda") if i % 2 else torch.randperm(4096, device="cuda")[:m]
+            y = (compiled if i % 5 == 0 and m > 1 else F.linear)(x[index], w)
+            tried, bad = tried + 1, bad + (not torch.equal(y[row], whole[index[row]]))
+        torch._dynamo.reset()
+    print(f"bits, {phase}: {tried} rows, {bad} differ", flush=True)
+
+
+for one in sys.argv[1:] or ["picks=100", "invariant=60", "bits=60"]:
+    name, _, seconds = one.partition("=")
+    begin = time.time()
+    globals()[name](float(seconds))
+    print(f"{name}: {time.time() - begin:.0f} s", flush=True)

@@ -358,24 +358,24 @@ from origami_gemm.torch import _scaled
 from torch._inductor import config
 from torch._inductor.utils import run_and_get_code
 _scaled.DEVICE = "cpu"
-def f(x, w, columns):
+def f(x, w, columns, fast=False):
     rows = x.abs().amax(1, keepdim=True).float() / 448
     q = (x.float() / rows).clamp(-448, 448).to(torch.float8_e4m3fn)
-    return torch.relu(torch._scaled_mm(q, w.t(), rows, columns, out_dtype=torch.bfloat16))
-def check(dynamic):
+    return torch.relu(torch._scaled_mm(q, w.t(), rows, columns, out_dtype=torch.bfloat16, use_fast_accum=fast))
+def check(dynamic, fast=False):
     torch._dynamo.reset()
-    got, code = run_and_get_code(torch.compile(f, dynamic=dynamic), x, w, columns)
+    got, code = run_and_get_code(torch.compile(f, dynamic=dynamic), x, w, columns, fast)
     print("torch.ops.origami_gemm.scaled_mm" in code[0], torch.allclose(got, want, rtol=2e-2, atol=1e-3))
 module = torch.nn.Module()
 og.use(module, m=(1, 64))
 x, w, columns = torch.randn(16, 512).bfloat16(), torch.randn(512, 512).to(torch.float8_e4m3fn), torch.rand(1, 512)
 want = f(x, w, columns)
-check(False), check(True)
+check(False), check(True), check(False, True), check(True, True)
 og.restore(module)
 check(False)
 print(config.post_grad_custom_pre_pass)
 """)
-        self.assertEqual(out.split(), ["True", "True"] * 2 + ["False", "True", "None"], out)
+        self.assertEqual(out.split(), ["True", "True"] * 4 + ["False", "True", "None"], out)
 
     def test_scaled(self):
         out, calls = fakecuda.run(self, """

@@ -22,7 +22,7 @@ _prepared: set[tuple] = set()
 def replace(node, spans):
     """Makes a node ours. spans are the sizes M that a graph may have that is compiled for any."""
     given = dict(zip(NAMES, node.args)) | node.kwargs
-    operands = [given[name] for name in NAMES[:4]] + [given.get("bias")]
+    operands = [given.get(name) for name in NAMES[:5]]
     values = [None if x is None else x.meta.get("val") for x in operands]
     out, fast = given.get("out_dtype") or values[0].dtype, bool(given.get("use_fast_accum"))
     if values[0].device.type != DEVICE or given.get("scale_result") is not None:
@@ -31,6 +31,10 @@ def replace(node, spans):
     spans = [(m, m)] if isinstance(m, int) else spans
     if any(runs(*values, out, fast, *span) for span in spans):
         node.target, node.args, node.kwargs = _ops._ops.scaled_mm.default, (*operands, out, fast), {}
+        if "eager_input_vals" in node.meta:  # Inductor reads the strides of operands there, by the operator's arguments
+            args, kwargs = node.meta["eager_input_vals"]
+            given = dict(zip(NAMES, args)) | kwargs
+            node.meta["eager_input_vals"] = (*(given.get(name) for name in NAMES[:5]), out, fast), {}
 
 
 def runs(a, b, scale_a, scale_b, bias, out, fast, low, high):

@@ -71,6 +71,14 @@ class Operators(unittest.TestCase):
         self.assertEqual(og.scaled_mm(a, b, one, one).dtype, torch.bfloat16)
         with self.assertRaisesRegex(RuntimeError, "scale_a has 5 elements and scale_b 1; give fp32"):
             og.scaled_mm(a, b, each[:5], one)
+        def cuda(a, b, *scales, bias=None, out_dtype=None, use_fast_accum=False):  # what PyTorch refuses on a GPU
+            self.assertFalse(b.shape[0] % 16 or b.shape[1] % 16 or bias is not None and out_dtype is torch.float32)
+            return og.scaled_mm(a, b, *scales, bias, out_dtype)
+        with mock.patch.object(torch, "_scaled_mm", cuda):
+            for n, k in ((24, 32), (32, 24), (32, 32)):
+                x, y, add = fp8(6, k), fp8(n, k).t(), torch.randn(n)
+                got = _ops._scaled_mm_torch(x, y, one, one, add, torch.float32, True)
+                torch.testing.assert_close(got, x.float() @ y.float() * one * one + add)
         arguments = each, column, bias, torch.float32, True
         torch.library.opcheck(OPS.scaled_mm.default, (a.float(), b.float(), *arguments))
         torch.library.opcheck(OPS.scaled_mm.default, (a, b, *arguments),  # the schema's test has no fp8
@@ -393,24 +401,24 @@ from origami_gemm.torch import _scaled
 from torch._inductor import config
 from torch._inductor.utils import run_and_get_code
 _scaled.DEVICE = "cpu"
-def f(x, w, columns):
+def f(x, w, columns, fast=False):
     rows = x.abs().amax(1, keepdim=True).float() / 448
     q = (x.float() / rows).clamp(-448, 448).to(torch.float8_e4m3fn)
-    return torch.relu(torch._scaled_mm(q, w.t(), rows, columns, out_dtype=torch.bfloat16))
-def check(dynamic):
+    return torch.relu(torch._scaled_mm(q, w.t(), rows, columns, out_dtype=torch.bfloat16, use_fast_accum=fast))
+def check(dynamic, fast=False):
     torch._dynamo.reset()
-    got, code = run_and_get_code(torch.compile(f, dynamic=dynamic), x, w, columns)
+    got, code = run_and_get_code(torch.compile(f, dynamic=dynamic), x, w, columns, fast)
     print("torch.ops.origami_gemm.scaled_mm" in code[0], torch.allclose(got, want, rtol=2e-2, atol=1e-3))
 module = torch.nn.Module()
 og.use(module, m=(1, 64))
 x, w, columns = torch.randn(16, 512).bfloat16(), torch.randn(512, 512).to(torch.float8_e4m3fn), torch.rand(1, 512)
 want = f(x, w, columns)
-check(False), check(True)
+check(False), check(True), check(False, True), check(True, True)
 og.restore(module)
 check(False)
 print(config.post_grad_custom_pre_pass)
 """)
-        self.assertEqual(out.split(), ["True", "True"] * 2 + ["False", "True", "None"], out)
+        self.assertEqual(out.split(), ["True", "True"] * 4 + ["False", "True", "None"], out)
 
     def test_scaled(self):
         out, calls = fakecuda.run(self, """
@@ -440,15 +448,17 @@ class Model(torch.nn.Module):
     def forward(self, a, b, scale_a, scale_b):
         return torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16)
 
-def graph(m, spans=(), dynamic=False):
+def graph(m, spans=(), dynamic=False, one=False):
     sizes = {0: torch.export.Dim("m", min=2, max=4096)} if dynamic else {}
-    program = torch.export.export(Model(), (fp8(m, 4096), fp8(4096, 4096).t(), torch.ones(m, 1), torch.ones(1, 4096)),
-                                  dynamic_shapes=dict(a=sizes, b={}, scale_a=sizes, scale_b={}))
+    scales = (torch.ones(()), torch.ones(())) if one else (torch.ones(m, 1), torch.ones(1, 4096))
+    program = torch.export.export(Model(), (fp8(m, 4096), fp8(4096, 4096).t(), *scales),
+                                  dynamic_shapes=dict(a=sizes, b={}, scale_a={} if one else sizes, scale_b={}))
     node, = (node for node in program.graph.nodes if node.op == "call_function" and "scaled" in str(node.target))
     _scaled.replace(node, spans)
     program.graph.lint()
     print(node.target, len(node.args))
 graph(16), graph(1), graph(16, (), True), graph(16, [(1, 64)], True)
+graph(64, one=True), graph(65, one=True), graph(16, [(1, 512)], True, True), graph(16, [(65, 512)], True, True)
 """)
         lines = out.splitlines()
         one, ours = "(%d, 4096) torch.bfloat16", "origami_gemm.scaled_mm.default 7"
@@ -459,7 +469,7 @@ graph(16), graph(1), graph(16, (), True), graph(16, [(1, 64)], True)
         self.assertTrue(any(line.startswith(" | the scales are others than fp32") for line in lines), out)
         self.assertEqual(sum(c.startswith("launch ") for c in calls), 12, out)
         theirs = "aten._scaled_mm.default 7"
-        self.assertEqual(lines[-4:], [ours, ours, theirs, ours], out)
+        self.assertEqual(lines[-8:], [ours, ours, theirs, ours] + [ours, theirs, ours, theirs], out)
 
     def test_calls(self):
         out, calls = fakecuda.run(self, """

@@ -1,5 +1,6 @@
 """fp8 with scales per row and column on a Hopper GPU: products alone, kernels beside their predictions, and a decoder under
-torch.compile. OUT=folder python3 measure.py [decoders products kernels small]. small is for compute-sanitizer."""
+torch.compile. OUT=folder python3 measure.py [decoders products kernels small]. TOKENS=1,64 are those of the decoder.
+small is for compute-sanitizer."""
 import copy, json, math, os, statistics, sys, time
 import torch
 import torch.nn.functional as F
@@ -12,6 +13,7 @@ FP8 = torch.float8_e4m3fn
 torch.manual_seed(1)
 LAYERS = {"qkv": (6144, 4096), "out": (4096, 4096), "up": (28672, 4096), "down": (4096, 14336)}  # N, K of Llama 3 8B
 SIZES = (1, 16, 64, 128, 512, 3000)
+TOKENS = [int(t) for t in os.environ.get("TOKENS", "1,16,64,3000").split(",")]
 PARTS = sys.argv[1:] or ["decoders", "products", "kernels"]
 rows = []
 
@@ -178,13 +180,13 @@ def decoders(_, rounds=15):
     os.environ.setdefault("ORIGAMI_LIB", "")
     exec(compile(source, "measure.py", "exec"), parts)
     Stack, Decoder = parts["Stack"], parts["Decoder"]
-    for t in (1, 16, 64, 3000):
+    for t in TOKENS:
         exact = Stack(Decoder(4096, 14336, 32, 8, False) for _ in range(6)).to("cuda", torch.bfloat16)
         x = torch.randn(t, 4096, device="cuda", dtype=torch.bfloat16)
         cache = None if t == 3000 else torch.randn(t, 8, 256, 128, device="cuda", dtype=torch.bfloat16)
         with torch.no_grad():
             want = copy.deepcopy(exact).double()(x.double(), cache if cache is None else cache.double())
-            for fast in (False, True):
+            for fast in (True, False):
                 row, graphs = {"decoder": "Llama 3 8B, 6 layers", "tokens": t, "fast": fast}, {}
                 try:
                     model = quantized(copy.deepcopy(exact), fast)

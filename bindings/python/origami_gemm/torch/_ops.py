@@ -283,7 +283,7 @@ def _step(scale, size, like):
 
 
 def _scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=False):
-    """In fp32, as PyTorch has no operator on every CPU."""
+    """In fp32: PyTorch has no operator on every CPU, nor for every size."""
     _check_scales(a, b, scale_a, scale_b)
     y = a.float() @ b.float() * scale_a.reshape(-1, 1) * scale_b.reshape(1, -1)
     return (y if bias is None else y + bias).to(out_dtype or torch.bfloat16)
@@ -307,11 +307,14 @@ def _scaled_mm_cuda(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_
 
 
 def _scaled_mm_torch(a, b, scale_a, scale_b, bias, out, use_fast_accum):
-    """PyTorch's own operator. It has both scales of one element or none, and a bias of the output's type."""
+    """PyTorch's own operator. It has sizes N and K that 16 divides, both scales of one element or none, and a bias of the
+    output's type unless that is fp32."""
+    if b.shape[0] % 16 or b.shape[1] % 16:
+        return _scaled_mm(a, b, scale_a, scale_b, bias, out)
     if (scale_a.numel() == 1) != (scale_b.numel() == 1):
         scale_a, scale_b = (scale.reshape(shape).expand(full).contiguous() for scale, shape, full in (
             (scale_a, (-1, 1), (a.shape[0], 1)), (scale_b, (1, -1), (1, b.shape[1]))))
-    inside = bias if bias is not None and bias.dtype == out else None
+    inside = bias if bias is not None and bias.dtype == out != torch.float32 else None
     y = torch._scaled_mm(a, b, scale_a, scale_b, bias=inside, out_dtype=out, use_fast_accum=use_fast_accum)
     return y if inside is bias else (y + bias).to(out)
 

@@ -1,5 +1,5 @@
-"""A tile of a product in Triton, and the persistent kernel of the family `triton_persistent`. The file needs nothing but
-Triton: `origami table invariant` writes it for programs that multiply with it."""
+"""A tile of a product in Triton, and the persistent kernel of the family `triton_persistent`. It needs nothing else of the
+plugin."""
 
 import triton
 import triton.language as tl

@@ -175,9 +175,6 @@ type Loop struct {
 	// HotLine are the cycles in which the L2 delivers a line to one SM, where a single row or column of tiles begins at
 	// the same place along K, so that all SMs ask for the same lines at the same time. It is 0 for other kernels.
 	HotLine float64
-	// Persistent: the launch has at most a CTA for each SM, which computes one tile after the other, without copying
-	// ahead from one to the next.
-	Persistent bool
 	// Streams: all CTAs share the tiles that fill no wave, along K.
 	Streams bool
 	// StoreBytes is what a thread stores of the output at a time, 0 if it is as wide as Operands.WidthC.

@@ -149,7 +149,6 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.repeatM, in.repeatN = tabled.One(loop.RepeatM), tabled.One(loop.RepeatN)
 	in.hotLine = loop.HotLine
 	in.sharers, in.sharersA = float64(max(loop.Sharers, 1)), float64(max(loop.SharersA, 1))
-	in.persistent = tabled.One(loop.Persistent)
 	in.streams = tabled.One(loop.Streams)
 }
 

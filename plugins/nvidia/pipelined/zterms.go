@@ -16,7 +16,6 @@ type kernelInputs struct {
 	numWarps         float64 // num_warps
 	numStages        float64 // num_stages
 	resident         float64 // resident
-	persistent       float64 // persistent
 	sharers          float64 // sharers
 	sharersA         float64 // sharers_a
 	hotLine          float64 // hot_line
@@ -314,7 +313,6 @@ type kernelTerms struct {
 	sharersA         float64 // sharers_a
 	hotLine          float64 // hot_line
 	streams          float64 // streams
-	part2            float64 // resident + persistent
 	part1            float64 // floor(threads_per_sm / threads)
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
@@ -323,53 +321,53 @@ type kernelTerms struct {
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
 	tileBytes        float64 // tile_bytes
-	part14           float64 // block_n * element_bytes / line_bytes
-	part15           float64 // ceil(block_n * element_bytes / line_bytes)
+	part13           float64 // block_n * element_bytes / line_bytes
+	part14           float64 // ceil(block_n * element_bytes / line_bytes)
 	outputCost       float64 // output_cost
-	part3            float64 // when(0 < reduce_launches, 0, 1)
-	part10           float64 // block_m * element_bytes / line_bytes
-	part11           float64 // ceil(block_m * element_bytes / line_bytes)
-	part12           float64 // block_k * element_bytes / line_bytes
-	part13           float64 // ceil(block_k * element_bytes / line_bytes)
-	part16           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
-	part17           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
+	part2            float64 // when(0 < reduce_launches, 0, 1)
+	part9            float64 // block_m * element_bytes / line_bytes
+	part10           float64 // ceil(block_m * element_bytes / line_bytes)
+	part11           float64 // block_k * element_bytes / line_bytes
+	part12           float64 // ceil(block_k * element_bytes / line_bytes)
+	part15           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part16           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
-	part4            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
-	part5            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+	part3            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
+	part4            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
-	part6            float64 // columns / block_n
-	part7            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
-	part18           float64 // 1 - trans_b
-	part8            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
-	part9            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
+	part5            float64 // columns / block_n
+	part6            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
+	part17           float64 // 1 - trans_b
+	part7            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
+	part8            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
 	engineB          float64 // engine_b
-	part19           float64 // engine_latency + (sharers * sharers_a - 1) * sharing_latency
-	part20           float64 // when(0 < late_copies, instruction_step, 0)
-	part21           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
-	part22           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
+	part18           float64 // engine_latency + (sharers * sharers_a - 1) * sharing_latency
+	part19           float64 // when(0 < late_copies, instruction_step, 0)
+	part20           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
+	part21           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part23           float64 // 2048 / block_k
+	part22           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part24           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part25           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part26           float64 // repeat_m + repeat_n
-	part27           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
-	part28           float64 // when(0 < resident, resident_arrival, arrival_latency)
-	part29           float64 // resident * resident_turn
-	part30           float64 // max(timed_ctas - 1, 1)
+	part23           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part24           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part25           float64 // repeat_m + repeat_n
+	part26           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
+	part27           float64 // when(0 < resident, resident_arrival, arrival_latency)
+	part28           float64 // resident * resident_turn
+	part29           float64 // max(timed_ctas - 1, 1)
 	launch           float64 // launch
-	part31           float64 // 16 / instruction_k
-	part32           float64 // tdp * (1 - fma)
-	part33           float64 // clock / peak
-	part34           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part35           float64 // reduce_launches * relaunch_seconds * clock
-	part36           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part30           float64 // 16 / instruction_k
+	part31           float64 // tdp * (1 - fma)
+	part32           float64 // clock / peak
+	part33           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part34           float64 // reduce_launches * relaunch_seconds * clock
+	part35           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	tensorStep       float64 // tensor_step
 }
 
@@ -553,8 +551,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.sharersA = in.sharersA
 	k.hotLine = in.hotLine
 	k.streams = in.streams
-	x53 := in.resident + in.persistent
-	k.part2 = x53
 	k.part1 = math.Floor(d.threadsPerSm / threads)
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
@@ -564,115 +560,115 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x54 := in.blockN * in.elementBytes / d.lineBytes
+	x53 := in.blockN * in.elementBytes / d.lineBytes
+	k.part13 = x53
+	x54 := math.Ceil(x53)
 	k.part14 = x54
-	x55 := math.Ceil(x54)
-	k.part15 = x55
 	k.outputCost = outputCost
-	var x56 float64
+	var x55 float64
 	if in.reduceLaunches > 0 {
-		x56 = 0
+		x55 = 0
 	} else {
-		x56 = 1
+		x55 = 1
 	}
-	k.part3 = x56
-	x57 := in.blockM * in.elementBytes / d.lineBytes
+	k.part2 = x55
+	x56 := in.blockM * in.elementBytes / d.lineBytes
+	k.part9 = x56
+	x57 := math.Ceil(x56)
 	k.part10 = x57
-	x58 := math.Ceil(x57)
+	x59 := float64(in.blockK * in.elementBytes)
+	x58 := x59 / d.lineBytes
 	k.part11 = x58
-	x60 := float64(in.blockK * in.elementBytes)
-	x59 := x60 / d.lineBytes
-	k.part12 = x59
-	x61 := math.Ceil(x59)
-	k.part13 = x61
-	k.part16 = x28
-	k.part17 = x34
+	x60 := math.Ceil(x58)
+	k.part12 = x60
+	k.part15 = x28
+	k.part16 = x34
 	k.tileLines = tileLines
-	var x62 float64
+	var x61 float64
 	if in.loadWaits > 0 {
-		x62 = d.narrowSpillShare
+		x61 = d.narrowSpillShare
 	} else {
-		x62 = 1
+		x61 = 1
 	}
-	k.part4 = float64(d.spillBandwidth * x62)
-	k.part5 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
+	k.part3 = float64(d.spillBandwidth * x61)
+	k.part4 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.chainStep = chainStep
-	k.part6 = columns / in.blockN
-	x63 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part7 = float64(in.transA * (x63 - math.Floor(x63)))
-	x64 := 1 - in.transB
-	k.part18 = x64
-	x65 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part8 = float64(x64 * (x65 - math.Floor(x65)))
-	x66 := float64(in.blockK * x58)
-	k.part9 = float64(x66 * d.lineBytes)
+	k.part5 = columns / in.blockN
+	x62 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part6 = float64(in.transA * (x62 - math.Floor(x62)))
+	x63 := 1 - in.transB
+	k.part17 = x63
+	x64 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part7 = float64(x63 * (x64 - math.Floor(x64)))
+	x65 := float64(in.blockK * x57)
+	k.part8 = float64(x65 * d.lineBytes)
 	k.engineB = engineB
-	x67 := float64(in.sharers*in.sharersA) - 1
-	k.part19 = d.engineLatency + float64(x67*d.sharingLatency)
-	var x68 float64
+	x66 := float64(in.sharers*in.sharersA) - 1
+	k.part18 = d.engineLatency + float64(x66*d.sharingLatency)
+	var x67 float64
 	if in.lateCopies > 0 {
-		x68 = instructionStep
+		x67 = instructionStep
 	}
-	k.part20 = x68
-	k.part21 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x64)
-	k.part22 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
+	k.part19 = x67
+	k.part20 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x63)
+	k.part21 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x69 := 2048 / in.blockK
-	k.part23 = x69
+	x68 := 2048 / in.blockK
+	k.part22 = x68
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x70 float64
+	var x69 float64
 	if in.transA > 0 {
-		x70 = x60
+		x69 = x59
 	} else {
-		x70 = float64(x61 * d.lineBytes)
+		x69 = float64(x60 * d.lineBytes)
+	}
+	k.part23 = x69
+	var x70 float64
+	if in.transB > 0 {
+		x70 = float64(x60 * d.lineBytes)
+	} else {
+		x70 = x59
 	}
 	k.part24 = x70
-	var x71 float64
-	if in.transB > 0 {
-		x71 = float64(x61 * d.lineBytes)
-	} else {
-		x71 = x60
-	}
+	x71 := in.repeatM + in.repeatN
 	k.part25 = x71
-	x72 := in.repeatM + in.repeatN
-	k.part26 = x72
+	var x72 float64
+	if in.resident > 0 {
+		x72 = d.partialBandwidth
+	} else {
+		x72 = d.epilogueBandwidth
+	}
+	k.part26 = d.part13 / x72
 	var x73 float64
 	if in.resident > 0 {
-		x73 = d.partialBandwidth
+		x73 = d.residentArrival
 	} else {
-		x73 = d.epilogueBandwidth
+		x73 = d.arrivalLatency
 	}
-	k.part27 = d.part13 / x73
-	var x74 float64
-	if in.resident > 0 {
-		x74 = d.residentArrival
-	} else {
-		x74 = d.arrivalLatency
-	}
-	k.part28 = x74
-	k.part29 = float64(in.resident * d.residentTurn)
-	k.part30 = max(in.timedCtas-1, 1)
+	k.part27 = x73
+	k.part28 = float64(in.resident * d.residentTurn)
+	k.part29 = max(in.timedCtas-1, 1)
 	k.launch = launch
-	k.part31 = 16 / in.instructionK
-	x75 := float64(d.tdp * (1 - in.fma))
-	k.part32 = x75
-	k.part33 = d.clock / in.peak
-	var x76 float64
+	k.part30 = 16 / in.instructionK
+	x74 := float64(d.tdp * (1 - in.fma))
+	k.part31 = x74
+	k.part32 = d.clock / in.peak
+	var x75 float64
 	if in.resident > 0 {
-		x76 = d.residentAdd
+		x75 = d.residentAdd
 	} else {
-		x76 = d.addLatency
+		x75 = d.addLatency
 	}
-	x77 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
-	k.part34 = x76 + x77
-	k.part35 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part36 = d.residentAdd + x77
+	x76 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
+	k.part33 = x75 + x76
+	k.part34 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part35 = d.residentAdd + x76
 }
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
@@ -693,14 +689,14 @@ type variantTerms struct {
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	var ctasPerSm float64
-	if k.part2 > 0 {
+	if k.resident > 0 {
 		ctasPerSm = 1
 	} else {
 		ctasPerSm = max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
 	}
 	spillTraffic := float64(2 * in.spillBytes * k.threads)
-	spillStep := spillTraffic / k.part4
-	onChip := k.part5 + fourth(spillStep)
+	spillStep := spillTraffic / k.part3
+	onChip := k.part4 + fourth(spillStep)
 	var hidden float64
 	if k.resident > 0 {
 		hidden = 1
@@ -715,7 +711,7 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = float64(ctasPerSm * k.blockM * k.blockN)
-	v.part4 = min(1, (ctasPerSm-1)/k.part30)
+	v.part4 = min(1, (ctasPerSm-1)/k.part29)
 	v.part5 = 1 - hidden
 	v.part6 = math.Sqrt(math.Sqrt(onChip))
 	v.part7 = k.chainStep + spillStep
@@ -735,24 +731,24 @@ type splitTerms struct {
 func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTerms) {
 	var handover float64
 	if in.splitK > 1 {
-		handover = k.part3
+		handover = k.part2
 	}
 	c.splitK = in.splitK
 	c.handover = handover
 	var x1 float64
 	if handover > 0 {
-		x1 = k.part27 + k.outputCost/in.splitK
+		x1 = k.part26 + k.outputCost/in.splitK
 	} else {
 		x1 = k.outputCost
 	}
 	c.part2 = x1
 	var x2 float64
 	if handover > 0 {
-		x2 = k.part28
+		x2 = k.part27
 	}
 	c.part3 = x2
-	c.part1 = float64(v.part3*x1) + x2 + k.part29
-	c.part5 = float64(in.splitK * k.part34)
+	c.part1 = float64(v.part3*x1) + x2 + k.part28
+	c.part5 = float64(in.splitK * k.part33)
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
@@ -797,7 +793,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		x3 := s.m / gridM
 		sharedA = float64(x3 / k.sharersA * k.blockK * k.elementBytes)
 		x4 := s.n / gridN
-		sharedB = float64(x4 * k.part6 / k.sharers * k.blockK * k.elementBytes)
+		sharedB = float64(x4 * k.part5 / k.sharers * k.blockK * k.elementBytes)
 	}
 	var stepBytes float64
 	if k.resident > 0 {
@@ -807,11 +803,11 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	var offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
-		offsetA = max(s.part1, k.part7)
-		offsetB = max(s.part2, k.part8)
+		offsetA = max(s.part1, k.part6)
+		offsetB = max(s.part2, k.part7)
 		var x5 float64
 		if k.transA > 0 {
-			x5 = k.part9
+			x5 = k.part8
 		} else {
 			x5 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
@@ -822,25 +818,25 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if s.part3 > 0 {
 		var x6 float64
 		if k.transA > 0 {
-			x6 = float64(k.blockK * max(0, k.part10+s.misalignedA-k.part11))
+			x6 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
 		} else {
-			x6 = float64(k.blockM * max(0, k.part12+s.misalignedA-k.part13))
+			x6 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
 		}
 		var x7 float64
 		if k.transB > 0 {
-			x7 = float64(k.blockN * max(0, k.part12+s.misalignedB-k.part13))
+			x7 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
 		} else {
-			x7 = float64(k.blockK * max(0, k.part14+s.misalignedB-k.part15))
+			x7 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
 		}
 		splitLines = x6 + x7
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part16) + float64(k.asyncB*s.part2*k.part17)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
 	}
 	var x8 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part18*(k.blockN-s.n)) > 0 {
-		x8 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part11)) + float64(k.part18*max(0, math.Floor(k.blockN/s.n)-k.part15))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
+		x8 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x8
 	var lineStep float64
@@ -852,13 +848,13 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	var copyLatency float64
 	if k.resident > 0 {
 		x9 := engineBytes / d.engineBandwidth
-		copyLatency = k.part19 + x9
+		copyLatency = k.part18 + x9
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part20
+		copyLatency = float64(lines*d.lineLatency) + k.part19
 	}
 	var turnStep float64
-	if k.part21*s.part4 > 0 {
-		turnStep = k.part22
+	if k.part20*s.part4 > 0 {
+		turnStep = k.part21
 	}
 	var x10 float64
 	if k.groupM > 0 {
@@ -871,7 +867,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part26 > 0 {
+	if k.part25 > 0 {
 		x11 := s.m / gridM
 		var x12 float64
 		if k.wraps > 0 {
@@ -886,10 +882,10 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		} else {
 			x14 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-x11)/x12*k.part24) + float64(k.repeatN*(k.blockN-x13)/x14*k.part25)
+		repeated = float64(k.repeatM*(k.blockM-x11)/x12*k.part23) + float64(k.repeatN*(k.blockN-x13)/x14*k.part24)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part8 * k.part33)
+	computeFloor := float64(s.part8 * k.part32)
 	var x15 float64
 	if s.groupTiles > 0 {
 		x15 = s.groupTiles
@@ -989,7 +985,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part23)
+		x7 := min(steps, k.part22)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1077,13 +1073,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x23 := min(steps, k.stepsAhead)
 		x24 := max(steps-k.stepsAhead, 0)
 		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part29
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x25 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part30))
+			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part29))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1102,8 +1098,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part32 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part31*d.part14)-d.part15, 0)
+	if k.part31 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part14)-d.part15, 0)
 	}
 	dramFloor := (dramBytes + g.part13) / d.part8
 	var reduction float64
@@ -1111,13 +1107,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part35 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part36)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
 		}
 	}
 	var unbeaten float64
@@ -1193,7 +1189,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part23)
+		x7 := min(steps, k.part22)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1228,21 +1224,21 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	}
 	var tailEpilogue float64
 	if tailCtas > 0 {
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part29
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x11 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part30))
+			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part29))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part32 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part31*d.part14)-d.part15, 0)
+	if k.part31 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part14)-d.part15, 0)
 	}
 	dramFloor := (dramBytes + g.part13) / d.part8
 	var reduction float64
@@ -1250,7 +1246,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part35 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var x12 float64
@@ -1287,7 +1283,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.transB > 0 {
 			columns = k.blockN
 		} else {
-			columns = k.part15 * d.lineBytes / k.elementBytes
+			columns = k.part14 * d.lineBytes / k.elementBytes
 		}
 	}
 	var fmaLoads float64
@@ -1349,12 +1345,12 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var sharedA, sharedB, offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
 		sharedA = float64(s.m / gridM / k.sharersA * k.blockK * k.elementBytes)
-		sharedB = float64(s.n / gridN * k.part6 / k.sharers * k.blockK * k.elementBytes)
-		offsetA = max(s.part1, k.part7)
-		offsetB = max(s.part2, k.part8)
+		sharedB = float64(s.n / gridN * k.part5 / k.sharers * k.blockK * k.elementBytes)
+		offsetA = max(s.part1, k.part6)
+		offsetB = max(s.part2, k.part7)
 		var x17 float64
 		if k.transA > 0 {
-			x17 = k.part9
+			x17 = k.part8
 		} else {
 			x17 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
@@ -1365,25 +1361,25 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	if s.part3 > 0 {
 		var x18 float64
 		if k.transA > 0 {
-			x18 = float64(k.blockK * max(0, k.part10+s.misalignedA-k.part11))
+			x18 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
 		} else {
-			x18 = float64(k.blockM * max(0, k.part12+s.misalignedA-k.part13))
+			x18 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
 		}
 		var x19 float64
 		if k.transB > 0 {
-			x19 = float64(k.blockN * max(0, k.part12+s.misalignedB-k.part13))
+			x19 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
 		} else {
-			x19 = float64(k.blockK * max(0, k.part14+s.misalignedB-k.part15))
+			x19 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
 		}
 		splitLines = x18 + x19
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part16) + float64(k.asyncB*s.part2*k.part17)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
 	}
 	var x20 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part18*(k.blockN-s.n)) > 0 {
-		x20 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part11)) + float64(k.part18*max(0, math.Floor(k.blockN/s.n)-k.part15))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
+		x20 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x20
 	var lineStep float64
@@ -1395,13 +1391,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var copyLatency float64
 	if k.resident > 0 {
 		x21 := engineBytes / d.engineBandwidth
-		copyLatency = k.part19 + x21
+		copyLatency = k.part18 + x21
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part20
+		copyLatency = float64(lines*d.lineLatency) + k.part19
 	}
 	var turnStep float64
-	if k.part21*s.part4 > 0 {
-		turnStep = k.part22
+	if k.part20*s.part4 > 0 {
+		turnStep = k.part21
 	}
 	var x22 float64
 	if k.groupM > 0 {
@@ -1432,7 +1428,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x28 := min(t.steps, k.part23)
+		x28 := min(t.steps, k.part22)
 		x29 := t.steps - x28
 		oneLoop = float64(x28*k.onePace) + float64(x29*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x28*k.chipPace)+float64(x29*k.chipLongPace))
@@ -1516,13 +1512,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x43 := min(t.steps, k.stepsAhead)
 		x44 := max(t.steps-k.stepsAhead, 0)
 		tailLoop = float64(x43*tailFirstStep) + float64(x44*tailStep)
-		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part29
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
 			x45 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x45*min(1, (t.tailCtas-1)/k.part30))
+			tailPaced = chipLoop + float64(x45*min(1, (t.tailCtas-1)/k.part29))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1542,13 +1538,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part35 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part36)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
 		}
 	}
 	dramTotal := dramBytes + g.part13 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
@@ -1601,171 +1597,170 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	dst[0] = k.threads
 	dst[1] = k.resident
-	dst[2] = in.persistent
-	dst[3] = k.sharers
-	dst[4] = k.sharersA
-	dst[5] = k.hotLine
-	dst[6] = k.streams
-	dst[7] = in.registers
-	dst[8] = in.spillBytes
-	dst[9] = in.sharedBytes
-	dst[10] = v.ctasPerSm
-	dst[11] = in.wgmma
-	dst[12] = in.fma
-	dst[13] = in.serial
-	dst[14] = in.interleaved
-	dst[15] = in.wgmmaN
-	dst[16] = in.rate
-	dst[17] = in.peak
-	dst[18] = in.instructionK
-	dst[19] = in.warpsM
-	dst[20] = in.warpsN
-	dst[21] = in.warpsK
-	dst[22] = k.stepsAhead
-	dst[23] = in.loadWaits
-	dst[24] = in.conversions
-	dst[25] = in.lateCopies
-	dst[26] = k.repeatM
-	dst[27] = k.repeatN
-	dst[28] = k.wraps
-	dst[29] = in.syncCopies
-	dst[30] = in.crossCopies
-	dst[31] = k.asyncA
-	dst[32] = k.asyncB
-	dst[33] = in.transposedCopies
-	dst[34] = in.storeBytes
-	dst[35] = in.reduceLaunches
-	dst[36] = in.familySlots
-	dst[37] = in.familyLatency
-	dst[38] = k.tensorStep
-	dst[39] = k.tileBytes
-	dst[40] = columns
-	dst[41] = fmaLoads
-	dst[42] = sharedStep
-	dst[43] = convertStep
-	dst[44] = k.outputCost
-	dst[45] = c.handover
-	dst[46] = issueStep
-	dst[47] = k.tileLines
-	dst[48] = copyStep
-	dst[49] = v.spillTraffic
-	dst[50] = v.spillStep
-	dst[51] = v.onChip
-	dst[52] = instructionStep
-	dst[53] = k.chainStep
-	dst[54] = s.groupTiles
-	dst[55] = gridM
-	dst[56] = gridN
-	dst[57] = ctas
-	dst[58] = sharedA
-	dst[59] = sharedB
-	dst[60] = g.stepBytes
-	dst[61] = s.misalignedA
-	dst[62] = s.misalignedB
-	dst[63] = offsetA
-	dst[64] = offsetB
-	dst[65] = engineA
-	dst[66] = k.engineB
-	dst[67] = engineBytes
-	dst[68] = t.steps
-	dst[69] = splitLines
-	dst[70] = brokenLines
-	dst[71] = lines
-	dst[72] = lineStep
-	dst[73] = copyLatency
-	dst[74] = turnStep
-	dst[75] = group
-	dst[76] = waves
-	dst[77] = sharedTiles
-	dst[78] = part
-	dst[79] = t.ctasOfSm
-	dst[80] = active
-	dst[81] = t.fullWaves
-	dst[82] = t.tailCtas
-	dst[83] = k.timed
-	dst[84] = g.passCounts
-	dst[85] = in.timedCtas
-	dst[86] = in.one2048
-	dst[87] = in.one6144
-	dst[88] = in.chip2048
-	dst[89] = in.chip6144
-	dst[90] = in.fullChip2048
-	dst[91] = in.fullChip6144
-	dst[92] = k.timedFixed
-	dst[93] = k.onePace
-	dst[94] = k.oneLongPace
-	dst[95] = oneLoop
-	dst[96] = k.chipPace
-	dst[97] = k.chipLongPace
-	dst[98] = chipLoop
-	dst[99] = k.fullChipPace
-	dst[100] = k.fullChipLongPace
-	dst[101] = fullChipLoop
-	dst[102] = sweeps
-	dst[103] = rowGroups
-	dst[104] = g.missA
-	dst[105] = g.missB
-	dst[106] = dramBytes
-	dst[107] = dramShare
-	dst[108] = l2Hit
-	dst[109] = g.repeated
-	dst[110] = v.hidden
-	dst[111] = d.dramLatency
-	dst[112] = g.idleLatency
-	dst[113] = dramQueue
-	dst[114] = coalescing
-	dst[115] = t.l2Step
-	dst[116] = dramStep
-	dst[117] = t.repeatStep
-	dst[118] = hotStep
-	dst[119] = t.spillL2Step
-	dst[120] = busy
-	dst[121] = fullSpillMiss
-	dst[122] = t.fullSpillDramStep
-	dst[123] = fullBusy
-	dst[124] = fullThroughput
-	dst[125] = fullLatency
-	dst[126] = fullAlone
-	dst[127] = fullStep
-	dst[128] = fullFirstStep
-	dst[129] = fullFill
-	dst[130] = fullLoop
-	dst[131] = fullEpilogue
-	dst[132] = fullPaced
-	dst[133] = fullTimed
-	dst[134] = tailSpillMiss
-	dst[135] = t.tailSpillDramStep
-	dst[136] = tailBusy
-	dst[137] = tailThroughput
-	dst[138] = tailLatency
-	dst[139] = tailAlone
-	dst[140] = tailStep
-	dst[141] = tailFirstStep
-	dst[142] = tailFill
-	dst[143] = tailLoop
-	dst[144] = tailEpilogue
-	dst[145] = tailPaced
-	dst[146] = tailTimed
-	dst[147] = k.launch
-	dst[148] = fill
-	dst[149] = loop
-	dst[150] = epilogue
-	dst[151] = t.allWaves
-	dst[152] = pass
-	dst[153] = t.power
-	dst[154] = t.dramFloor
-	dst[155] = g.computeFloor
-	dst[156] = reduction
-	dst[157] = handed
-	dst[158] = dramTotal
-	dst[159] = partialBytes
-	dst[160] = requested
-	dst[161] = l2Total
-	dst[162] = sharedTotal
-	dst[163] = limits
-	dst[164] = s.vendor
-	dst[165] = unbeaten
-	dst[166] = t.total
+	dst[2] = k.sharers
+	dst[3] = k.sharersA
+	dst[4] = k.hotLine
+	dst[5] = k.streams
+	dst[6] = in.registers
+	dst[7] = in.spillBytes
+	dst[8] = in.sharedBytes
+	dst[9] = v.ctasPerSm
+	dst[10] = in.wgmma
+	dst[11] = in.fma
+	dst[12] = in.serial
+	dst[13] = in.interleaved
+	dst[14] = in.wgmmaN
+	dst[15] = in.rate
+	dst[16] = in.peak
+	dst[17] = in.instructionK
+	dst[18] = in.warpsM
+	dst[19] = in.warpsN
+	dst[20] = in.warpsK
+	dst[21] = k.stepsAhead
+	dst[22] = in.loadWaits
+	dst[23] = in.conversions
+	dst[24] = in.lateCopies
+	dst[25] = k.repeatM
+	dst[26] = k.repeatN
+	dst[27] = k.wraps
+	dst[28] = in.syncCopies
+	dst[29] = in.crossCopies
+	dst[30] = k.asyncA
+	dst[31] = k.asyncB
+	dst[32] = in.transposedCopies
+	dst[33] = in.storeBytes
+	dst[34] = in.reduceLaunches
+	dst[35] = in.familySlots
+	dst[36] = in.familyLatency
+	dst[37] = k.tensorStep
+	dst[38] = k.tileBytes
+	dst[39] = columns
+	dst[40] = fmaLoads
+	dst[41] = sharedStep
+	dst[42] = convertStep
+	dst[43] = k.outputCost
+	dst[44] = c.handover
+	dst[45] = issueStep
+	dst[46] = k.tileLines
+	dst[47] = copyStep
+	dst[48] = v.spillTraffic
+	dst[49] = v.spillStep
+	dst[50] = v.onChip
+	dst[51] = instructionStep
+	dst[52] = k.chainStep
+	dst[53] = s.groupTiles
+	dst[54] = gridM
+	dst[55] = gridN
+	dst[56] = ctas
+	dst[57] = sharedA
+	dst[58] = sharedB
+	dst[59] = g.stepBytes
+	dst[60] = s.misalignedA
+	dst[61] = s.misalignedB
+	dst[62] = offsetA
+	dst[63] = offsetB
+	dst[64] = engineA
+	dst[65] = k.engineB
+	dst[66] = engineBytes
+	dst[67] = t.steps
+	dst[68] = splitLines
+	dst[69] = brokenLines
+	dst[70] = lines
+	dst[71] = lineStep
+	dst[72] = copyLatency
+	dst[73] = turnStep
+	dst[74] = group
+	dst[75] = waves
+	dst[76] = sharedTiles
+	dst[77] = part
+	dst[78] = t.ctasOfSm
+	dst[79] = active
+	dst[80] = t.fullWaves
+	dst[81] = t.tailCtas
+	dst[82] = k.timed
+	dst[83] = g.passCounts
+	dst[84] = in.timedCtas
+	dst[85] = in.one2048
+	dst[86] = in.one6144
+	dst[87] = in.chip2048
+	dst[88] = in.chip6144
+	dst[89] = in.fullChip2048
+	dst[90] = in.fullChip6144
+	dst[91] = k.timedFixed
+	dst[92] = k.onePace
+	dst[93] = k.oneLongPace
+	dst[94] = oneLoop
+	dst[95] = k.chipPace
+	dst[96] = k.chipLongPace
+	dst[97] = chipLoop
+	dst[98] = k.fullChipPace
+	dst[99] = k.fullChipLongPace
+	dst[100] = fullChipLoop
+	dst[101] = sweeps
+	dst[102] = rowGroups
+	dst[103] = g.missA
+	dst[104] = g.missB
+	dst[105] = dramBytes
+	dst[106] = dramShare
+	dst[107] = l2Hit
+	dst[108] = g.repeated
+	dst[109] = v.hidden
+	dst[110] = d.dramLatency
+	dst[111] = g.idleLatency
+	dst[112] = dramQueue
+	dst[113] = coalescing
+	dst[114] = t.l2Step
+	dst[115] = dramStep
+	dst[116] = t.repeatStep
+	dst[117] = hotStep
+	dst[118] = t.spillL2Step
+	dst[119] = busy
+	dst[120] = fullSpillMiss
+	dst[121] = t.fullSpillDramStep
+	dst[122] = fullBusy
+	dst[123] = fullThroughput
+	dst[124] = fullLatency
+	dst[125] = fullAlone
+	dst[126] = fullStep
+	dst[127] = fullFirstStep
+	dst[128] = fullFill
+	dst[129] = fullLoop
+	dst[130] = fullEpilogue
+	dst[131] = fullPaced
+	dst[132] = fullTimed
+	dst[133] = tailSpillMiss
+	dst[134] = t.tailSpillDramStep
+	dst[135] = tailBusy
+	dst[136] = tailThroughput
+	dst[137] = tailLatency
+	dst[138] = tailAlone
+	dst[139] = tailStep
+	dst[140] = tailFirstStep
+	dst[141] = tailFill
+	dst[142] = tailLoop
+	dst[143] = tailEpilogue
+	dst[144] = tailPaced
+	dst[145] = tailTimed
+	dst[146] = k.launch
+	dst[147] = fill
+	dst[148] = loop
+	dst[149] = epilogue
+	dst[150] = t.allWaves
+	dst[151] = pass
+	dst[152] = t.power
+	dst[153] = t.dramFloor
+	dst[154] = g.computeFloor
+	dst[155] = reduction
+	dst[156] = handed
+	dst[157] = dramTotal
+	dst[158] = partialBytes
+	dst[159] = requested
+	dst[160] = l2Total
+	dst[161] = sharedTotal
+	dst[162] = limits
+	dst[163] = s.vendor
+	dst[164] = unbeaten
+	dst[165] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -67,9 +67,10 @@ class Executor:
         check_problem(problem)
         if config.kernel == LIBRARY:
             return Library(self._gpu(device), problem, config)
-        if config.kernel != kernel.FAMILY:
+        if config.kernel not in kernel.FAMILIES:
             raise InputError(
-                f'there is no kernel family "{config.kernel}"', where="triton", fix=f"use {kernel.FAMILY} or {LIBRARY}"
+                f'there is no kernel family "{config.kernel}"', where="triton",
+                fix=f"use {', '.join(kernel.FAMILIES)} or {LIBRARY}"
             )
         check_config(config, problem)
         return Kernel(self._gpu(device), problem, config)
@@ -129,6 +130,10 @@ def check_config(c: Config, p: Problem) -> None:
         )
     if not 1 <= c.split_k <= MOST_PARTS:
         raise InputError(f"{c} splits K into {c.split_k} parts", where="triton", fix=f"use split 1 to {MOST_PARTS}")
+    if c.kernel == kernel.PERSISTENT and c.split_k > 1:
+        raise InputError(f"{c} splits K, which {c.kernel} does not", where="triton", fix="use split 1")
+    if c.kernel == kernel.PERSISTENT and p.groups:
+        raise InputError(f"{c.kernel} multiplies no groups", where="triton", fix=f"use {kernel.FAMILY}")
 
 
 class _Gpu(gpu.Gpu):
@@ -148,7 +153,7 @@ class _Gpu(gpu.Gpu):
 
     def describe(self) -> Device:
         # The smallest that Triton compiles for.
-        kernels = [kernel.FAMILY] if self.capability >= 80 else []
+        kernels = list(kernel.FAMILIES) if self.capability >= 80 else []
         return Device(self.name, f"sm{self.capability}", self.attributes, kernels, [LIBRARY])
 
     def built(self, problem: Problem, config: Config) -> Built:
@@ -234,7 +239,7 @@ class Kernel(_Program):
 
 def launcher(p: Problem, c: Config, operands: gpu.Operands, multiply, add_parts=None):
     """A function that launches a compiled configuration on the operands."""
-    launch, out = multiply[kernel.tiles(p, c), c.split_k, 1], operands.c
+    launch, out = multiply[kernel.programs(p, c, operands.processors), c.split_k, 1], operands.c
     if c.split_k > 1:
         out = operands.parts(c.split_k, gpu.DTYPES[kernel.sums(p)])
     table = (operands.table(c),) if p.groups else ()

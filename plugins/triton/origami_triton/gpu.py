@@ -69,6 +69,9 @@ class Operands:
 
     def __init__(self, p: Problem, device: torch.device):
         self.problem, self.device = p, device
+        self.processors = 1  # without a GPU
+        if device.type == "cuda":
+            self.processors = torch.cuda.get_device_properties(device).multi_processor_count
         random = torch.Generator(device).manual_seed(SEED)
         self.a = self._random(p, "a", p.a_major == "m", random)
         self.b = self._random(p, "b", p.b_major == "k", random)

@@ -1,4 +1,4 @@
-"""The kernels of the family `triton`, and the properties of a problem and a configuration that determine their code. It
+"""The kernels of the families, and the properties of a problem and a configuration that determine their code. It
 needs no GPU."""
 
 import itertools
@@ -8,7 +8,11 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from .product import multiply_persistent, place, tile
+
 FAMILY = "triton"
+PERSISTENT = "triton_persistent"
+FAMILIES = (FAMILY, PERSISTENT)
 
 # The names of element types in Triton. tf32 is how 32-bit floats are multiplied.
 POINTERS = {"fp16": "fp16", "bf16": "bf16", "fp32": "fp32", "tf32": "fp32", "fp8": "fp8e4nv", "fp8_e5m2": "fp8e5",
@@ -55,46 +59,6 @@ def multiply_groups(a, b, c, table, m, n, k, stride_am, stride_ak, stride_bg, st
 
 
 @triton.jit
-def place(pid, tiles_m, tiles_n, GROUP: tl.constexpr):
-    # The tile of a program: GROUP rows of tiles before the next column.
-    first = pid // (GROUP * tiles_n) * GROUP
-    height = min(tiles_m - first, GROUP)
-    inside = pid % (GROUP * tiles_n)
-    return first + inside % height, inside // height
-
-
-@triton.jit
-def tile(a, b, c, row, column, m, n, k, stride_am, stride_ak, stride_bk, stride_bn, stride_cm,
-         BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, EVEN_K: tl.constexpr, SPLIT: tl.constexpr,
-         PRECISION: tl.constexpr):
-    # One tile of C. SPLIT programs take turns along K. Each stores its sums in a matrix of its own, which add_parts adds
-    # up.
-    rows = (row * BM + tl.arange(0, BM)) % m
-    columns = (column * BN + tl.arange(0, BN)) % n
-    depth = tl.arange(0, BK)
-    if SPLIT > 1:
-        depth += tl.program_id(1) * BK
-    at_a = a + rows[:, None] * stride_am + depth[None, :] * stride_ak
-    at_b = b + depth[:, None] * stride_bk + columns[None, :] * stride_bn
-    total = tl.zeros((BM, BN), dtype=tl.int32 if a.dtype.element_ty == tl.int8 else tl.float32)
-    for step in range(0, tl.cdiv(k, BK * SPLIT)):
-        if EVEN_K:
-            x = tl.load(at_a)
-            y = tl.load(at_b)
-        else:
-            left = k - step * (BK * SPLIT)
-            x = tl.load(at_a, mask=depth[None, :] < left, other=0.0)
-            y = tl.load(at_b, mask=depth[:, None] < left, other=0.0)
-        total = tl.dot(x, y, total, input_precision=PRECISION, out_dtype=total.dtype)
-        at_a += BK * SPLIT * stride_ak
-        at_b += BK * SPLIT * stride_bk
-    rows = row * BM + tl.arange(0, BM)
-    columns = column * BN + tl.arange(0, BN)
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(c + rows[:, None].to(tl.int64) * stride_cm + columns[None, :], total.to(c.dtype.element_ty), mask=inside)
-
-
-@triton.jit
 def add_parts(parts, c, m, n, stride_cm, SPLIT: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     # The sum of SPLIT matrices m×n, always in the same order.
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -131,7 +95,15 @@ def constants(problem, config) -> dict:
         "SPLIT": config.split_k,
         "PRECISION": "ieee" if problem.dtype == "fp32" else "tf32",
         **({"GROUPS": triton.next_power_of_2(len(problem.groups))} if problem.groups else {}),
+        **({"bias": None} if config.kernel == PERSISTENT else {}),
     }
+
+
+def product(problem, config):
+    """The kernel that multiplies."""
+    if config.kernel == PERSISTENT:
+        return multiply_persistent
+    return multiply_groups if problem.groups else multiply
 
 
 def table(problem, config) -> list[int]:
@@ -149,6 +121,12 @@ def tiles(problem, config) -> int:
     return sum(triton.cdiv(height, config.block_m) for height in heights) * triton.cdiv(problem.n, config.block_n)
 
 
+def programs(problem, config, processors: int) -> int:
+    """The number of programs that multiply, or of those that share a tile if K is split."""
+    count = tiles(problem, config)
+    return min(count, processors) if config.kernel == PERSISTENT else count
+
+
 def sums(problem) -> str:
     """The type of the sums over K."""
     return "int32" if problem.dtype == "int8" else "fp32"
@@ -161,10 +139,9 @@ def specialised(problem, config) -> tuple[dict, dict, dict]:
     types = {"a": problem.dtype, "b": problem.dtype, "c": problem.output}
     if config.split_k > 1:
         types["c"], aligned["c"] = sums(problem), True
-    function = multiply
     if problem.groups:
-        function, types["table"], aligned["table"] = multiply_groups, "int32", True
-    return _specialised(function, constants(problem, config), integers(problem, config), types, aligned)
+        types["table"], aligned["table"] = "int32", True
+    return _specialised(product(problem, config), constants(problem, config), integers(problem, config), types, aligned)
 
 
 def _specialised(function, fixed, sizes, types, aligned):
@@ -217,8 +194,7 @@ def key_of_sum(problem, config) -> str:
 def build(problem, config, capability: int):
     """Compiles for a compute capability (90 for sm_90), or takes the result from Triton's cache on disk."""
     options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
-    function = multiply_groups if problem.groups else multiply
-    return _compile(function, specialised(problem, config), capability, options)
+    return _compile(product(problem, config), specialised(problem, config), capability, options)
 
 
 def build_sum(problem, config, capability: int):

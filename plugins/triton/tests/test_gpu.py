@@ -14,7 +14,7 @@ def config(m=128, n=128, k=64, group=8, warps=8, stages=3, split=1):
     return Config("triton", m, n, k, group, warps, stages, split)
 
 
-class OnGPU(unittest.TestCase):
+class WithGPU(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         from origami_triton import Provider
@@ -27,6 +27,66 @@ class OnGPU(unittest.TestCase):
             raise unittest.SkipTest(str(error))
         cls.addClassCleanup(cls.executor.close)
 
+
+class Persistent(WithGPU):
+    def config(self, m, n, k, warps, stages):
+        return Config("triton_persistent", m, n, k, 8, warps, stages, 1)
+
+    def test_results_are_right(self):
+        for p in (
+            Problem(256, 512, 1024, b_major="k", dtype="bf16"),
+            Problem(1, 4096, 1000, b_major="k", dtype="bf16"),
+            Problem(3000, 2500, 328, b_major="k"),  # more tiles than SMs
+            Problem(100, 50, 130, dtype="tf32", b_major="k", lda=133, align_b=4),
+            Problem(512, 256, 320, a_major="m"),
+        ):
+            for c in (self.config(128, 128, 64, 8, 3), self.config(16, 32, 128, 4, 2), self.config(64, 128, 32, 4, 4)):
+                n = self.executor.compile(0, p, c).check()
+                self.assertTrue(n.max_error <= n.tolerance and n.wrong == 0 and n.out_of_bounds == 0, (p, c, n))
+
+    def test_no_split_and_no_groups(self):
+        split = Config("triton_persistent", 64, 64, 64, 8, 4, 3, 2)
+        groups = Problem(64, 64, 64, groups=(32, 32))
+        for p, c in ((Problem(64, 64, 64), split), (groups, self.config(64, 64, 64, 4, 3))):
+            with self.assertRaisesRegex(InputError, "triton_persistent"):
+                self.executor.compile(0, p, c)
+
+    def test_bits_do_not_depend_on_m(self):
+        """A row has the same bits for every M, tile, number of warps, stages and programs, where block_k and the matrix
+        instruction are the same."""
+        import torch
+        from origami_triton import kernel
+
+        n, k = 768, 1088
+        a = torch.randn(1024, k, device="cuda", dtype=torch.bfloat16)
+        b = torch.randn(n, k, device="cuda", dtype=torch.bfloat16)
+        bias = torch.randn(n, device="cuda", dtype=torch.bfloat16)
+        want, tried = {}, 0
+        for block_k in (64, 128):
+            for m, n_, warps, stages in ((64, 64, 4, 3), (64, 128, 4, 2), (128, 64, 4, 3), (128, 128, 8, 3)):
+                for rows in (1, 5, 64, 200, 1024):
+                    for first in (0, 1024 - rows):
+                        for programs in (7, 10_000):
+                            c = self.config(m, n_, block_k, warps, stages)
+                            p = Problem(rows, n, k, b_major="k", dtype="bf16")
+                            out = torch.empty(rows, n, device="cuda", dtype=torch.bfloat16)
+                            part = a[first : first + rows]
+                            kernel.multiply_persistent[min(programs, kernel.tiles(p, c)),](
+                                part, b, out, *kernel.integers(p, c).values(),
+                                **kernel.constants(p, c) | {"bias": bias}, num_warps=warps, num_stages=stages)
+                            all_rows = want.setdefault(block_k, torch.full_like(a[:, :n], float("nan")))
+                            old = all_rows[first : first + rows]
+                            new = torch.isnan(old)
+                            self.assertTrue(torch.equal(old[~new], out[~new]), (c, rows, first, programs))
+                            old[new] = out[new]
+                            tried += 1
+        exact = a.double() @ b.double().T + bias.double()
+        for all_rows in want.values():
+            self.assertLess((all_rows.double() - exact).abs().max().item(), 1)
+        self.assertEqual(tried, 2 * 4 * 5 * 2 * 2)
+
+
+class OnGPU(WithGPU):
     def test_devices(self):
         d = self.executor.devices()[0]
         self.assertRegex(d.arch, r"^sm\d+$")
@@ -40,7 +100,7 @@ class OnGPU(unittest.TestCase):
             "register_file",
         ):
             self.assertGreater(d.attributes[name], 0, name)
-        self.assertEqual((list(d.kernels), list(d.libraries)), (["triton"], ["torch.matmul"]))
+        self.assertEqual((list(d.kernels), list(d.libraries)), (["triton", "triton_persistent"], ["torch.matmul"]))
         print(d)
 
     def test_environment(self):

@@ -333,7 +333,7 @@ class Checks(unittest.TestCase):
 class Interpreted(unittest.TestCase):
     def test_the_kernel_multiplies(self):
         """Under Triton's interpreter, on the CPU: every layout and type but bf16, which it cannot multiply, sizes that
-        no block divides, splits of K, and groups."""
+        no block divides, splits of K, groups, and one program for all tiles."""
         code = """
 import numpy, torch, triton
 from origami_gemm_plugin import Config, Problem
@@ -344,12 +344,12 @@ class Launch:  # the interpreter's, like that of a compiled kernel
     def __init__(self, function): self.function = function
     def __getitem__(self, grid): return self.function[grid]
 
-for split in (1, 3):
-    c = Config("triton", 32, 16, 32, 2, 4, 2, split)
+for family, split in (("triton", 1), ("triton", 3), ("triton_persistent", 1)):
+    c = Config(family, 32, 16, 32, 2, 4, 2, split)
     for p in test_triton.SIZES + test_triton.GROUPED:
-        if p.dtype == "bf16" or p.output == "bf16":
+        if p.dtype == "bf16" or p.output == "bf16" or p.groups and family == "triton_persistent":
             continue
-        multiply = kernel.multiply_groups if p.groups else kernel.multiply
+        multiply = kernel.product(p, c)
         o = gpu.Operands(p, torch.device("cpu"))
         run = executor.launcher(p, c, o, Launch(multiply), Launch(kernel.add_parts))
         try:
@@ -367,8 +367,8 @@ for split in (1, 3):
         )
         if "cannot interpret" in out.stderr:
             self.skipTest(out.stderr)
-        some = sum(p.dtype != "bf16" and p.output != "bf16" for p in SIZES + GROUPED)
-        self.assertEqual(out.stdout, "right\n" * (2 * some), out.stderr)
+        some = [p for p in SIZES + GROUPED if p.dtype != "bf16" and p.output != "bf16"]
+        self.assertEqual(out.stdout, "right\n" * (2 * len(some) + sum(not p.groups for p in some)), out.stderr)
 
 
 @unittest.skipUnless(HAS_TORCH, "needs torch and triton")

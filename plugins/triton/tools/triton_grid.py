@@ -1,7 +1,7 @@
 """Measures every listed configuration of the Triton family on every listed problem, on the GPU of this machine: brute
 force, for thousands of problems.
 
-    python3 triton_grid.py OUT SET… [--budget SECONDS] [--prune]
+    python3 triton_grid.py OUT SET… [--budget SECONDS] [--prune] [--kernel FAMILY]
 
 A SET is a folder with configs.csv and problems.csv (plugins/nvidia/data/grids has some). For each type and layout the
 data set OUT/<set>-<layout> is written, in CSV. The problems are measured in the order given, until the budget is used
@@ -125,11 +125,11 @@ class Table:
 class Grid(Sweep):
     """device has code, check_all, batch, state and late besides, as class Batches of gpu_of_tools has them."""
 
-    prune = False
+    prune, family = False, kernel.FAMILY
 
     def run(self, folder):
         """Measures a set. Returns whether it is complete."""
-        began, all_configs = self.clock(), list(read_configs(folder / "configs.csv"))
+        began, all_configs = self.clock(), list(read_configs(folder / "configs.csv", self.family))
 
         def configs(p):
             return [c for c in all_configs if not (self.prune and prunes(p, c))]
@@ -156,7 +156,7 @@ class Grid(Sweep):
     def table(self, name, p):
         description = {
             "arch": self.device.arch, "device": self.device_id, "device_name": self.device.name,
-            "driver_device_name": self.device.name, "kernel": kernel.FAMILY, "warm_l2": False, "input": "normal",
+            "driver_device_name": self.device.name, "kernel": self.family, "warm_l2": False, "input": "normal",
             "software": self.device.software, "source": "plugins/triton/tools/triton_grid.py on one " + self.device.name,
             "dtype": p.dtype, "trans_a": p.a_major == "m", "trans_b": p.b_major == "k", "group_m": 8, "library": LIBRARY,
         }
@@ -200,13 +200,14 @@ def main():
     parser.add_argument("sets", type=pathlib.Path, nargs="+")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds after which nothing new is begun")
     parser.add_argument("--prune", action="store_true", help="leave out configurations with too many CTAs")
+    parser.add_argument("--kernel", default=kernel.FAMILY, choices=kernel.FAMILIES, help="the kernel family")
     parser.add_argument("--device", default="h200", help="the device's id in the catalogue")
     options = parser.parse_args()
     began = time.monotonic()
     from gpu_of_tools import Batches
 
     sweep = Grid(Batches(), options.out, options.budget - (time.monotonic() - began), options.device)
-    sweep.prune = options.prune
+    sweep.prune, sweep.family = options.prune, options.kernel
     complete = [sweep.run(folder) for folder in options.sets]
     sweep.device.close()
     print("complete" if all(complete) else "incomplete: the same command continues", flush=True)

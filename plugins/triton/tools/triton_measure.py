@@ -53,9 +53,9 @@ def read_problems(path):
         )
 
 
-def read_configs(path):
+def read_configs(path, family=kernel.FAMILY):
     for row in csv.DictReader(path.read_text().splitlines()):
-        yield Config(kernel.FAMILY, **{name: int(value) for name, value in row.items()})
+        yield Config(family, **{name: int(value) for name, value in row.items()})
 
 
 def record(problem):

@@ -94,14 +94,13 @@ func (c *cubins) reserve(size int64) {
 	var all []entry
 	total := int64(0)
 	_ = filepath.WalkDir(c.root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return nil
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				all = append(all, entry{path, info.Size(), info.ModTime()})
+				total += info.Size()
+			}
 		}
-		if info, err := d.Info(); err == nil { // another process may have deleted it
-			all = append(all, entry{path, info.Size(), info.ModTime()})
-			total += info.Size()
-		}
-		return nil
+		return nil // another process may have deleted it
 	})
 	slices.SortFunc(all, func(a, b entry) int {
 		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.path, b.path))

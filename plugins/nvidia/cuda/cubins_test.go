@@ -76,8 +76,8 @@ func TestDamagedCubins(t *testing.T) {
 	}
 }
 
-// However much is written, by however many processes in turn, what is kept stays below the limit, and what was used last
-// stays.
+// However much is written, by however many processes in turn, what is kept stays below the limit, and what was used
+// last stays.
 func TestCubinsAreBounded(t *testing.T) {
 	const limit = 1 << 16
 	root := t.TempDir()

@@ -267,7 +267,7 @@ func TestEverythingWithSeveral(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	var sizes []gemm.Problem
 	for i, p := range d.Problems() {
-		if i%3 == 0 {
+		if i%15 == 0 { // for time
 			sizes = append(sizes, p)
 		}
 	}

@@ -3,8 +3,6 @@
 package cuda
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,16 +12,19 @@ import (
 	"gorgonia.org/cu"
 
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
-	"github.com/origami-gemm/origami/sdk/durable"
 )
 
 // assembler is ptxas of the toolkit, if it is of the same version as the compiler in the driver. It runs on every core
-// and beside measurements, while the driver's compiler holds the driver's locks. What it has made is kept in a folder,
-// by content. The driver compiles what it does not, and keeps that in ~/.nv/ComputeCache.
+// and beside measurements, while the driver's compiler holds the driver's locks. What it has made is kept in the user's
+// cache. The driver compiles what it does not, and keeps that in ~/.nv/ComputeCache.
 type assembler struct {
-	ptxas  string // "" if there is none
-	folder string // "" keeps nothing
+	ptxas string  // "" if there is none
+	kept  *cubins // nil keeps nothing
 }
+
+// keptBytes bounds the kept code: ptxas 13.0 makes 9 to 32 kB of a kernel of mma, so that it is that of some
+// 10,000 kernels.
+const keptBytes = 256 << 20
 
 // newAssembler finds ptxas: the one on the path, or the toolkit's in its usual place.
 func newAssembler() assembler {
@@ -40,11 +41,7 @@ func newAssembler() assembler {
 	}
 	a := assembler{ptxas: path}
 	if cache, err := os.UserCacheDir(); err == nil {
-		sum := sha256.Sum256(version)
-		folder := filepath.Join(cache, "origami", "kernels", hex.EncodeToString(sum[:8]))
-		if os.MkdirAll(folder, 0o700) == nil {
-			a.folder = folder
-		}
+		a.kept, _ = newCubins(filepath.Join(cache, "origami", "kernels"), version, keptBytes) // none only costs time
 	}
 	return a
 }
@@ -54,10 +51,8 @@ func (a assembler) assemble(text string, t target.Target) []byte {
 	if a.ptxas == "" {
 		return nil
 	}
-	sum := sha256.Sum256([]byte(text))
-	cached := filepath.Join(a.folder, hex.EncodeToString(sum[:])+".cubin")
-	if a.folder != "" {
-		if image, err := os.ReadFile(cached); err == nil {
+	if a.kept != nil {
+		if image := a.kept.get(text); image != nil {
 			return image
 		}
 	}
@@ -77,8 +72,8 @@ func (a assembler) assemble(text string, t target.Target) []byte {
 	if err != nil {
 		return nil
 	}
-	if a.folder != "" {
-		_ = durable.Write(cached, 0o600, image) // a cache that cannot be written only costs time
+	if a.kept != nil {
+		a.kept.put(text, image)
 	}
 	return image
 }

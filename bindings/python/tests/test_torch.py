@@ -387,7 +387,7 @@ class Keys(unittest.TestCase):
         self.assertIn("output's type or fp32", _ops.key_of(a, b, torch.empty(96, dtype=half), "", False, torch.float32, scaled=True))
         one = torch.ones(())
         for scale, size, want in ((one, 64, 0), (torch.ones(64, 1), 64, 1), (torch.ones(1, 1), 1, 0), (torch.ones(1, 96), 96, 1),
-                                  (torch.ones(2, 64).t()[:, :1], 64, None), (torch.ones(63), 64, None), (one.double(), 64, None)):
+                                  (torch.ones(64, 2)[:, :1], 64, None), (torch.ones(63), 64, None), (one.double(), 64, None)):
             self.assertEqual(_ops._step(scale, size, a), want)
 
 

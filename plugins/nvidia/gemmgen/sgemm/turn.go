@@ -168,6 +168,9 @@ func (a *Access) Wavefronts() (least, most int) {
 	for first := 0; first < a.Lanes; first += together {
 		most += deepest(a.Shared[first:first+together], a.Bytes)
 	}
+	if together == a.Lanes {
+		return most, most
+	}
 	return deepest(a.Shared[:a.Lanes], a.Bytes), most
 }
 

@@ -474,27 +474,37 @@ func (t *Tuner) weigh(s int) weighed {
 	incumbent := math.Log(float64(p.Time))
 	regret := 0.0
 	wins, gains := make([]float64, len(left)), make([]float64, len(left))
-	for _, z := range standardNormal() {
-		fastest, least, first := 0, math.Inf(1), 0.0
-		for i, row := range root {
-			v := means[i]
-			for j, r := range row {
-				v += float64(r * z[j])
-			}
-			if i == 0 {
-				first = v
-			}
-			if v < least {
-				fastest, least = i, v
+	normal := standardNormal()
+	// All draws side by side: sums that wait for each other take several times as long.
+	var times, first, least [draws]float64
+	var fastest [draws]int
+	for i, row := range root {
+		for d := range times {
+			times[d] = means[i]
+		}
+		for j, r := range row {
+			for d, z := range &normal[j] {
+				times[d] += float64(r * z)
 			}
 		}
+		if i == 0 {
+			first, least = times, times
+			continue
+		}
+		for d, v := range times {
+			if v < least[d] {
+				fastest[d], least[d] = i, v
+			}
+		}
+	}
+	for d := range draws {
 		if p.Time == 0 {
-			incumbent = first
+			incumbent = first[d]
 		}
-		if gain := math.Expm1(incumbent - least); gain > 0 {
+		if gain := math.Expm1(incumbent - least[d]); gain > 0 {
 			regret += gain / draws
-			gains[fastest] += gain / draws
-			wins[fastest] += 1.0 / draws
+			gains[fastest[d]] += gain / draws
+			wins[fastest[d]] += 1.0 / draws
 		}
 	}
 	w := weighed{regret: regret, next: left[0]}
@@ -561,14 +571,14 @@ func (t *Tuner) finish() {
 	}
 }
 
-// standardNormal are the draws of every decision, so that decisions differ by what is known alone.
-var standardNormal = sync.OnceValue(func() [][]float64 {
+// standardNormal are the draws of every decision, so that decisions differ by what is known alone: a row for each
+// candidate.
+var standardNormal = sync.OnceValue(func() *[leaders][draws]float64 {
 	random := rand.New(rand.NewPCG(3, 4))
-	out := make([][]float64, draws)
-	for i := range out {
-		out[i] = make([]float64, leaders)
-		for j := range out[i] {
-			out[i][j] = random.NormFloat64()
+	out := new([leaders][draws]float64)
+	for d := range draws {
+		for i := range out {
+			out[i][d] = random.NormFloat64()
 		}
 	}
 	return out

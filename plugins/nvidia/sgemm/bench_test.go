@@ -26,3 +26,19 @@ func BenchmarkEstimate(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCount is the addresses of all candidates, which the first question of an operand's layout walks.
+func BenchmarkCount(b *testing.B) {
+	m, p := open(b, "sm86@a6000"), square(2048)
+	c, err := m.Candidates(b.Context(), p, arch.Space{Kernel: Family})
+	if err != nil {
+		b.Fatal(err)
+	}
+	operands := operandsOf(&p)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range c.Configs {
+			m.countAnew(operands, c.Configs[i])
+		}
+	}
+}

@@ -2,6 +2,7 @@ package sgemm
 
 import (
 	"math"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -134,10 +135,14 @@ const linesPerPass = 4
 
 // lines returns how many cache lines a warp's access to global memory touches.
 func lines(a *generator.Access) int {
-	seen := map[int]bool{}
+	seen := make([]int, 0, 2*len(a.Global))
 	for _, p := range a.Global[:a.Lanes] {
-		seen[(p.Line*farApart+p.Byte)/gpu.LineBytes] = true
-		seen[(p.Line*farApart+p.Byte+a.Bytes-1)/gpu.LineBytes] = true
+		first := p.Line*farApart + p.Byte
+		for _, line := range [...]int{first / gpu.LineBytes, (first + a.Bytes - 1) / gpu.LineBytes} {
+			if !slices.Contains(seen, line) {
+				seen = append(seen, line)
+			}
+		}
 	}
 	return len(seen)
 }

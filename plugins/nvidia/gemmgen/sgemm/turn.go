@@ -168,6 +168,9 @@ func (a *Access) Wavefronts() (least, most int) {
 	for first := 0; first < a.Lanes; first += together {
 		most += deepest(a.Shared[first:first+together], a.Bytes)
 	}
+	if together == a.Lanes {
+		return most, most
+	}
 	return deepest(a.Shared[:a.Lanes], a.Bytes), most
 }
 
@@ -181,34 +184,38 @@ func (a *Access) Conflicts() float64 {
 // L1Conflicts returns the most different words of one bank of the L1 that lanes of an access to global memory touch,
 // for lines that begin so many bytes apart. The L1 has the banks of shared memory, which is the same memory.
 func (a *Access) L1Conflicts(lineBytes int) int {
-	var words [banks][]Place
-	most := 0
+	var words perBank[Place]
 	for _, p := range a.Global[:a.Lanes] {
 		for at := p.Byte; at < p.Byte+max(a.Bytes, wordBytes); at += wordBytes {
-			bank := &words[(p.Line*lineBytes+at)/wordBytes%banks]
-			if word := (Place{p.Line, at / wordBytes}); !slices.Contains(*bank, word) {
-				*bank = append(*bank, word)
-				most = max(most, len(*bank))
-			}
+			words.add((p.Line*lineBytes+at)/wordBytes%banks, Place{p.Line, at / wordBytes})
 		}
 	}
-	return most
+	return slices.Max(words.count[:])
 }
 
 // deepest returns the most different words that lanes access in one bank.
 func deepest(offsets []int, bytes int) int {
-	var words [banks][]int
-	most := 0
+	var words perBank[int]
 	for _, offset := range offsets {
 		for w := offset / wordBytes; w < (offset+bytes)/wordBytes; w++ {
-			bank := &words[w%banks]
-			if !slices.Contains(*bank, w) {
-				*bank = append(*bank, w)
-				most = max(most, len(*bank))
-			}
+			words.add(w%banks, w)
 		}
 	}
-	return most
+	return slices.Max(words.count[:])
+}
+
+// perBank are the different words of each bank that lanes of a warp access. A lane accesses one word of a bank at most:
+// it accesses 16 bytes at most. Arrays take less time than slices, and a ranking walks thousands of accesses.
+type perBank[W comparable] struct {
+	words [banks][warpSize]W
+	count [banks]int
+}
+
+func (b *perBank[W]) add(bank int, word W) {
+	if n := b.count[bank]; !slices.Contains(b.words[bank][:n], word) {
+		b.words[bank][n] = word
+		b.count[bank]++
+	}
 }
 
 // sectorBytes is what the L1 and the L2 exchange at least. Source: CUDA C++ Best Practices Guide, "Coalesced Access to

@@ -48,7 +48,7 @@
 // CUTLASS do by default. It takes as many registers again as the sums have.
 //
 // The copy engine stores C too, if a tensor map can describe it, its rows end at multiples of 16 bytes, its elements
-// have 16 bits and a tile has at least 64 columns of it. A warp stores 16 rows at a time, a warpgroup that has multiplied Cᵀ 32
-// rows together. Other C are written by the threads that have the sums, two neighbours at a time if C is aligned to
-// pairs. So is every C to which beta times its old value is added, and Cᵀ whose K is split.
+// have 16 bits and a tile has at least 64 columns of it. A warp stores 16 rows at a time, a warpgroup that has
+// multiplied Cᵀ 32 rows together. Other C are written by the threads that have the sums, two neighbours at a time if C
+// is aligned to pairs. So is every C to which beta times its old value is added, and Cᵀ whose K is split.
 package wgmma

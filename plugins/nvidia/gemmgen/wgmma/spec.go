@@ -55,7 +55,8 @@ func SpecFor(call gemmgen.Call, out gemm.DType, c gemm.Config) Spec {
 
 // Tiles reports whether the copy engine can store C, whose rows begin and end at multiples of so many bytes: where a
 // row ends within 16 bytes, the engine overwrites what follows (observed on an H200). The four warps that have
-// multiplied Cᵀ store together, in boxes that share nothing, which they cannot where each adds up the parts of K by itself.
+// multiplied Cᵀ store together, in boxes that share nothing, which they cannot where each adds up the parts of K by
+// itself.
 func Tiles(alignC int, out gemm.DType, e gemm.Epilogue, c gemm.Config) bool {
 	columns := columnsOfC(e, c)
 	fits := columns >= storeN && columns%(mapAlign/out.Bytes()) == 0

@@ -51,9 +51,9 @@ func (e *emitter) newTileWriter(thread, consumer ptx.Operand) *tileWriter {
 	return w
 }
 
-// boxes returns the first columns of the boxes that cover a tile's columns of C. Where 64 does not divide these, the last
-// box ends with the tile and begins in the box before it: what both have is stored twice, to the same bits. A box of
-// another width would need a tensor map of its own.
+// boxes returns the first columns of the boxes that cover a tile's columns of C. Where 64 does not divide these, the
+// last box ends with the tile and begins in the box before it: what both have is stored twice, to the same bits. A box
+// of another width would need a tensor map of its own.
 func boxes(columns int) (first []int) {
 	for column := 0; column < columns; column += storeN {
 		first = append(first, min(column, columns-storeN))

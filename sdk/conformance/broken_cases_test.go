@@ -288,7 +288,7 @@ var brokenCases = []brokenCase{
 				if brokenInside.Add(1) > 1 {
 					nudge(&est[0])
 				}
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(25 * time.Millisecond) // long enough for another to come, also under the race detector
 				brokenInside.Add(-1)
 			}
 		}}},

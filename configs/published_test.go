@@ -176,8 +176,8 @@ func hopperNumbers(t *testing.T, p published) []computed {
 	}{
 		{h200, l2Ratio, dramOf(h200), clock, perSM},
 		{gh200, l2Ratio, dramOf(gh200), clock, perSM},
-		{h100, l2Ratio * 50 / 60, h100DRAM, h100Clock, perSM},
-		{h800, l2Ratio * 50 / 60, h100DRAM, h100Clock, perSM},
+		{h100, l2Ratio, h100DRAM, h100Clock, perSM},
+		{h800, l2Ratio, h100DRAM, h100Clock, perSM},
 		{nvl, l2Ratio, nvlDRAM, nvlClock, perSM},
 		{pcie, pcieRatio, pcieDRAM, pcieClock, pciePerSM},
 		{h20, l2Ratio * 78 / 132, dramOf(h20), base(t, h20, "clock"), perSM},

@@ -345,9 +345,10 @@ int32_t origami_bands(origami_model model, origami_model library, const origami_
 int32_t origami_load(origami_model model, const origami_problem *problem, const origami_pick *config, int32_t device,
                      origami_plan **plan, origami_kernel *kernel, char *error, size_t error_size);
 
-/* Enqueues a launch: C = activation(alpha A B + beta R + bias) or activation(alpha A B + bias) + R, with the scales in
- * place of A B if the problem has them. It runs no Go and does not wait. Tensor maps are encoded once for an address. A graph that is captured keeps the launch. The addresses are not checked; they have to be as
- * aligned as the problem says. */
+/* Enqueues a launch: C = activation(alpha A B + beta R + bias) or activation(alpha A B + bias) + R. If the problem has
+ * scales, each element of A B is multiplied by those of its row and column. It runs no Go and does not wait. Tensor maps
+ * are encoded once for an address. A graph that is captured keeps the launch. The addresses are not checked; they have to
+ * be as aligned as the problem says. */
 int32_t origami_launch(const origami_plan *plan, const origami_call *call, char *error, size_t error_size);
 
 /* Frees a plan. Launches in progress end normally; the kernel stays loaded for other plans. */

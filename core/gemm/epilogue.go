@@ -18,7 +18,7 @@ type Epilogue struct {
 	Scales bool
 	// Bias is a vector of N elements, one for each column of A·B. All matrices of a batch have the same.
 	Bias bool
-	// BiasType is the type of the bias, FP32 or zero for that of C.
+	// BiasType is the type of the bias: FP32, or zero for the type of C.
 	BiasType   DType
 	Activation Activation
 	// Residual says that R is added last. It has the shape, the type and the leading dimension of C.

@@ -24,8 +24,8 @@ func (t *Tuner) Everything(ctx context.Context) error {
 	})
 }
 
-// stretch is how many candidates of a size are measured before those of another one: enough that what is prepared for a
-// size, as its operands and its right values, is used often, and few enough that a budget ends soon.
+// stretch is the number of candidates that are measured in a row at one size. It is large, so that the operands and
+// expected results of a size are used often, and small enough that a budget is not overrun for long.
 const stretch = 128
 
 // together is how many sizes a team has begun at once: two for each of its members, which keep to a size.

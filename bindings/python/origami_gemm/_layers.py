@@ -209,13 +209,10 @@ class Layer:
         """Divides the sizes and compiles the kernels. What cannot be compiled is left to PyTorch."""
         if self.device.why:
             return
-        key, own, library = self.key, self.device.own, self.device.library
+        key = self.key
         try:
-            if key.invariant:
-                own, library = self.device.ordered(key), None
-            elif key.promote:
-                own = self.device.promoting()
-            bands = own.bands((low, min(high, MOST_M)), key.n, key.k, dtype=key.dtype, trans_a=key.trans_a,
+            library = None if key.invariant else self.device.library
+            bands = self._model().bands((low, min(high, MOST_M)), key.n, key.k, dtype=key.dtype, trans_a=key.trans_a,
                               trans_b=key.trans_b, batch=key.batch, out_dtype=key.out_dtype, lda=key.lda, ldb=key.ldb,
                               align=key.align, epilogue=key.epilogue, library=library)
         except Error as e:
@@ -232,6 +229,12 @@ class Layer:
             self.spans = sorted(old + cut + new, key=lambda s: s.band.m_low)
             self.plans.clear()
 
+    def _model(self):
+        """The model of the kernels that the layer may run on."""
+        if self.key.invariant:
+            return self.device.ordered(self.key)
+        return self.device.promoting() if self.key.promote else self.device.own
+
     def _compile(self, band):
         try:
             self._load(band.m_high, band.pick)
@@ -244,7 +247,7 @@ class Layer:
         """The best kernel that has another cluster or split of K, or None. These are what the model errs most on."""
         def shared(p):
             return p.split_k, {axis for axis in p.axes.split(",") if axis.startswith("cluster")}
-        ranked = self.device.own._ranked(self.key.problem(m), ALTERNATIVES)
+        ranked = self._model()._ranked(self.key.problem(m), ALTERNATIVES)
         return next((p for p in ranked if shared(p) != shared(pick)), None)
 
     def choose(self, band, pick):

@@ -22,8 +22,7 @@ type assembler struct {
 	kept  *cubins // nil keeps nothing
 }
 
-// keptBytes bounds the kept code: ptxas 13.0 makes 9 to 32 kB of a kernel of mma, so that it is that of some
-// 10,000 kernels.
+// keptBytes bounds the kept code. With ptxas 13.0 a kernel of mma has 9 to 32 kB, so there is room for some 10,000.
 const keptBytes = 256 << 20
 
 // newAssembler finds ptxas: the one on the path, or the toolkit's in its usual place.

@@ -30,7 +30,7 @@ type cubins struct {
 	room int64
 }
 
-// newCubins keeps up to limit bytes below a folder, and those of one maker in a folder of its own.
+// newCubins keeps up to limit bytes below a folder. Each maker has a folder of its own there.
 func newCubins(root string, maker []byte, limit int64) (*cubins, error) {
 	sum := sha256.Sum256(maker)
 	folder := filepath.Join(root, hex.EncodeToString(sum[:8]))

@@ -174,7 +174,7 @@ type Loop struct {
 	Sharers, SharersA int
 	// Streams: all CTAs share the tiles that fill no wave, along K.
 	Streams bool
-	// Latency are the cycles of a K step for which the tensor cores wait, besides those of Overhead.
+	// Latency is the number of cycles of a K step in which the tensor cores wait. It comes on top of Overhead.Latency.
 	Latency float64
 	// StoreBytes is what a thread stores of the output at a time, 0 if it is as wide as Operands.WidthC.
 	StoreBytes int

@@ -42,9 +42,9 @@ def verify(layer, weight, low, high):
             except Error:  # it stays with the pick
                 pass
             else:
-                theirs = _ratio(kept, device, layer, weight, m, other)
-                if theirs < ratio:
-                    ratio = theirs
+                with_other = _ratio(kept, device, layer, weight, m, other)
+                if with_other < ratio:
+                    ratio = with_other
                 else:
                     band = layer.choose(band, pick)
         if ratio > 1:

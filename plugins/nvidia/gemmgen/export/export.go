@@ -112,7 +112,7 @@ type Launch struct {
 	Adds, Integer, Bias bool
 	// Scales says that both scales and their steps are arguments.
 	Scales bool
-	// BiasType is that of the epilogue.
+	// BiasType is the type of the bias (gemm.Epilogue).
 	BiasType gemm.DType
 	// Residual says that R is an argument.
 	Residual bool

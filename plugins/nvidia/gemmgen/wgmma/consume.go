@@ -181,7 +181,7 @@ func (e *emitter) zero(sums [][]ptx.Operand) {
 }
 
 // promote multiplies a block into parts, and adds these to the sums. While the parts of a tile are added, the tensor
-// cores have those of the next, or of another warpgroup. The stage is free when the last tile is multiplied.
+// cores multiply the next tile, or another warpgroup's. The stage is free when the last tile is multiplied.
 func (e *emitter) promote(sums, parts [][]ptx.Operand, multiply func(tile int), free func()) {
 	for i := range parts {
 		multiply(i)

@@ -271,9 +271,10 @@ func (e *emitter) eachColumn(sums [][]ptx.Operand, f func(second, behind int, of
 	}
 }
 
-// vector returns what loads the element that is so many behind the given one, of so many in all, zero outside of them.
-// The elements of columns that gates are multiplied with lie behind those of the gates. Where a step is given and zero,
-// there is one element for all.
+// vector returns a function that loads an element of a vector of size elements: the one that lies behind elements after
+// at, or zero outside of the vector. With a gated activation the vector has two halves, for the gates and for the
+// columns that they are multiplied with; second chooses the half. If a step is given and zero, there is one element for
+// all.
 func (e *emitter) vector(
 	base ptx.Operand, d gemm.DType, at, size, step ptx.Operand,
 ) func(second, behind int) ptx.Operand {

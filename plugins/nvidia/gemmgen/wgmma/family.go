@@ -32,7 +32,7 @@ var (
 	warps    = []int{8, 12, 16}
 	stages   = []int{2, 3, 4, 5, 6, 7, 8, 10, 12, 16}
 	clusters = []string{"1", "2"}
-	// streams are the values of AxisStreamK, skews those of AxisSkew, promotions those of AxisPromote.
+	// The values of AxisStreamK, AxisSkew and AxisPromote.
 	streams    = []string{"0", "1"}
 	skews      = []string{"0", "1"}
 	promotions = []string{"0", "1"}

@@ -21,8 +21,10 @@ from origami_gemm.errors import Error
 
 log = logging.getLogger("origami_gemm.torch")
 
-FAMILY = "wgmma"
-ARCH = "sm90"
+# The kernel family of an architecture. Others, and others than this one, run if the environment variable KERNEL names the
+# family: "mma" is for Ampere, Ada and everything after, and was measured on Hopper only.
+FAMILIES = {"sm90": "wgmma"}
+KERNEL = "ORIGAMI_TORCH_KERNEL"
 MOST_M = 1 << 24
 # The sizes M that the order of sums of an invariant layer is chosen for, all of the same weight.
 ORDERED = [1 << i for i in range(14)]
@@ -108,12 +110,15 @@ class Device:
                 driver = _cuda.Driver()
                 attributes = driver.attributes(ordinal)
                 arch = f"sm{attributes.pop('compute_capability_major')}{attributes.pop('compute_capability_minor')}"
-                if arch != ARCH:
-                    self.why = f"the GPU is an {arch}, and the kernels are for {ARCH}"
+                family = os.environ.get(KERNEL) or FAMILIES.get(arch)
+                if family is None:
+                    self.why = (f"the GPU is an {arch}, and kernels were measured on {', '.join(FAMILIES)} only; "
+                                f"{KERNEL}=mma runs unmeasured ones")
                     return
                 gpu = {"arch": arch, "live": {"name": driver.name(ordinal), "attributes": attributes}}
-                models = tuple(lib.Model(**gpu, kernel=kernel) for kernel in (FAMILY, "library"))
+                models = tuple(lib.Model(**gpu, kernel=kernel) for kernel in (family, "library"))
             self.own, self.library = models
+            self._family = self.own.description["kernel"]
         except (Error, OSError, RuntimeError) as e:
             self.why = str(e)
 
@@ -121,7 +126,7 @@ class Device:
         """The model of the kernels whose sums of fp8 are added in fp32, as cuBLAS's are by default."""
         with self._lock:
             if self._promoting is None:
-                self._promoting = self.own.sibling(FAMILY, space={"promote": ["1"]})
+                self._promoting = self.own.sibling(self._family, space={"promote": ["1"]})
             return self._promoting
 
     def ordered(self, key):
@@ -130,14 +135,14 @@ class Device:
             name = key.n, key.k, key.dtype
             if name not in self._orders:
                 if () not in self._ordered:
-                    self._ordered[()] = self.own.sibling(FAMILY, invariant=True)
+                    self._ordered[()] = self.own.sibling(self._family, invariant=True)
                 model = self._ordered[()]
                 self._orders[name] = model.bands(ORDERED, key.n, key.k, dtype=key.dtype, trans_b=True).same.values
             values = self._orders[name]
             order = tuple(sorted(values.items()))
             if order not in self._ordered:
                 space = {axis: [int(v)] if v.isdigit() and axis in NUMBERS else [v] for axis, v in order}
-                self._ordered[order] = self.own.sibling(FAMILY, invariant=True, space=space)
+                self._ordered[order] = self.own.sibling(self._family, invariant=True, space=space)
             return self._ordered[order]
 
 

@@ -108,8 +108,8 @@ type device struct {
 	addLatency         float64 // add_latency
 	engineBandwidth    float64 // engine_bandwidth
 	residentCoalescing float64 // resident_coalescing
-	crossing           float64 // crossing
-	l2Crossing         float64 // l2_crossing
+	breaking           float64 // breaking
+	l2Breaking         float64 // l2_breaking
 	sharingStep        float64 // sharing_step
 	engineLatency      float64 // engine_latency
 	sharingLatency     float64 // sharing_latency
@@ -121,6 +121,7 @@ type device struct {
 	partialBandwidth   float64 // partial_bandwidth
 	residentArrival    float64 // resident_arrival
 	residentAdd        float64 // resident_add
+	largeSharing       float64 // large_sharing
 	interleavedShare   float64 // interleaved_share
 	copyRate           float64 // copy_rate
 	crossCopyRate      float64 // cross_copy_rate
@@ -134,20 +135,21 @@ type device struct {
 	part2              float64 // 2 * wgmma_m
 	part3              float64 // mma_latency + ldmatrix_latency
 	part4              float64 // load_latency / 2
-	part5              float64 // timed_launch_seconds * clock
-	part6              float64 // timed_least_seconds * clock
-	part7              float64 // l2_bytes * l2_usable_share
+	part5              float64 // num_sms - ceil(num_sms / 11)
+	part6              float64 // timed_launch_seconds * clock
+	part7              float64 // timed_least_seconds * clock
+	part8              float64 // l2_bytes * l2_usable_share
 	dramLatency        float64 // dram_latency
-	part8              float64 // dram_perf_ratio * dram_efficiency
-	part9              float64 // l2_perf_ratio * spill_share
-	part10             float64 // 2 * l2_bytes * l2_usable_share
-	part11             float64 // dram_perf_ratio * spill_share
-	part12             float64 // 4 * dram_queue
-	part13             float64 // 2 * accumulator_bytes
-	part14             float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part15             float64 // power_window * clock
-	part16             float64 // line_rate * line_bytes
-	part17             float64 // 1 / (dram_perf_ratio * dram_efficiency)
+	part9              float64 // dram_perf_ratio * dram_efficiency
+	part10             float64 // l2_perf_ratio * spill_share
+	part11             float64 // 2 * l2_bytes * l2_usable_share
+	part12             float64 // dram_perf_ratio * spill_share
+	part13             float64 // 4 * dram_queue
+	part14             float64 // 2 * accumulator_bytes
+	part15             float64 // energy_per_flop / (tdp * dynamic_share) * clock
+	part16             float64 // power_window * clock
+	part17             float64 // line_rate * line_bytes
+	part18             float64 // 1 / (dram_perf_ratio * dram_efficiency)
 	hbmLatencyPenalty  float64 // hbm_latency_penalty
 	sharedWidth        float64 // shared_width
 	dramQueueLoad      float64 // dram_queue_load
@@ -158,7 +160,8 @@ func (d *device) compute(value func(name string) float64) {
 	dramLatency := float64(hbmLatencyPenalty * value("dram_latency_load"))
 	dramQueueLoad := value("dram_queue_load")
 	dramQueue := float64(hbmLatencyPenalty * dramQueueLoad)
-	d.numSms = value("num_sms")
+	numSms := value("num_sms")
+	d.numSms = numSms
 	clock := value("clock")
 	d.clock = clock
 	d.registerFile = value("register_file")
@@ -209,8 +212,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.addLatency = value("add_latency")
 	d.engineBandwidth = value("engine_bandwidth")
 	d.residentCoalescing = value("resident_coalescing")
-	d.crossing = value("crossing")
-	d.l2Crossing = value("l2_crossing")
+	d.breaking = value("breaking")
+	d.l2Breaking = value("l2_breaking")
 	d.sharingStep = value("sharing_step")
 	d.engineLatency = value("engine_latency")
 	d.sharingLatency = value("sharing_latency")
@@ -222,6 +225,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.partialBandwidth = value("partial_bandwidth")
 	d.residentArrival = value("resident_arrival")
 	d.residentAdd = value("resident_add")
+	d.largeSharing = value("large_sharing")
 	d.interleavedShare = value("interleaved_share")
 	d.copyRate = value("copy_rate")
 	d.crossCopyRate = value("cross_copy_rate")
@@ -235,25 +239,26 @@ func (d *device) compute(value func(name string) float64) {
 	d.part2 = float64(2 * wgmmaM)
 	d.part3 = value("mma_latency") + value("ldmatrix_latency")
 	d.part4 = loadLatency / 2
-	d.part5 = float64(value("timed_launch_seconds") * clock)
-	d.part6 = float64(value("timed_least_seconds") * clock)
+	d.part5 = numSms - math.Ceil(numSms/11)
+	d.part6 = float64(value("timed_launch_seconds") * clock)
+	d.part7 = float64(value("timed_least_seconds") * clock)
 	l2Bytes := value("l2_bytes")
 	l2UsableShare := value("l2_usable_share")
-	d.part7 = float64(l2Bytes * l2UsableShare)
+	d.part8 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
 	dramPerfRatio := value("dram_perf_ratio")
-	x14 := float64(dramPerfRatio * value("dram_efficiency"))
-	d.part8 = x14
+	x15 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part9 = x15
 	spillShare := value("spill_share")
-	d.part9 = float64(l2PerfRatio * spillShare)
-	d.part10 = float64(2 * l2Bytes * l2UsableShare)
-	d.part11 = float64(dramPerfRatio * spillShare)
-	d.part12 = float64(4 * dramQueue)
-	d.part13 = float64(2 * accumulatorBytes)
-	d.part14 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part15 = float64(value("power_window") * clock)
-	d.part16 = float64(lineRate * lineBytes)
-	d.part17 = 1 / x14
+	d.part10 = float64(l2PerfRatio * spillShare)
+	d.part11 = float64(2 * l2Bytes * l2UsableShare)
+	d.part12 = float64(dramPerfRatio * spillShare)
+	d.part13 = float64(4 * dramQueue)
+	d.part14 = float64(2 * accumulatorBytes)
+	d.part15 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part16 = float64(value("power_window") * clock)
+	d.part17 = float64(lineRate * lineBytes)
+	d.part18 = 1 / x15
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -266,9 +271,9 @@ type sizes struct {
 	misalignedA float64 // misaligned_a, set by hand
 	misalignedB float64 // misaligned_b, set by hand
 	vendor      float64 // vendor, set by hand
-	part1       float64 // max(0, 4 * misaligned_a - 3)
-	part2       float64 // max(0, 4 * misaligned_b - 3)
-	part3       float64 // misaligned_a + misaligned_b
+	part1       float64 // misaligned_a + misaligned_b
+	part2       float64 // max(0, 4 * misaligned_a - 3)
+	part3       float64 // max(0, 4 * misaligned_b - 3)
 	part4       float64 // n - 16 * floor(n / 16)
 	part5       float64 // when(0 < misaligned_a + misaligned_b, 0, 1)
 	part6       float64 // batch * k
@@ -278,10 +283,10 @@ type sizes struct {
 }
 
 func (s *sizes) compute() {
-	s.part1 = max(0, float64(4*s.misalignedA)-3)
-	s.part2 = max(0, float64(4*s.misalignedB)-3)
 	x1 := s.misalignedA + s.misalignedB
-	s.part3 = x1
+	s.part1 = x1
+	s.part2 = max(0, float64(4*s.misalignedA)-3)
+	s.part3 = max(0, float64(4*s.misalignedB)-3)
 	s.part4 = s.n - float64(16*math.Floor(s.n/16))
 	var x2 float64
 	if x1 > 0 {
@@ -319,53 +324,52 @@ type kernelTerms struct {
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
 	tileBytes        float64 // tile_bytes
-	part13           float64 // block_n * element_bytes / line_bytes
-	part14           float64 // ceil(block_n * element_bytes / line_bytes)
+	part11           float64 // block_n * element_bytes / line_bytes
+	part12           float64 // ceil(block_n * element_bytes / line_bytes)
 	outputCost       float64 // output_cost
 	part2            float64 // when(0 < reduce_launches, 0, 1)
-	part9            float64 // block_m * element_bytes / line_bytes
-	part10           float64 // ceil(block_m * element_bytes / line_bytes)
-	part11           float64 // block_k * element_bytes / line_bytes
-	part12           float64 // ceil(block_k * element_bytes / line_bytes)
-	part15           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
-	part16           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
+	part7            float64 // block_m * element_bytes / line_bytes
+	part8            float64 // ceil(block_m * element_bytes / line_bytes)
+	part9            float64 // block_k * element_bytes / line_bytes
+	part10           float64 // ceil(block_k * element_bytes / line_bytes)
+	part13           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part14           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
 	part3            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
 	part4            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
 	part5            float64 // columns / block_n
-	part6            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
-	part17           float64 // 1 - trans_b
-	part7            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
-	part8            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
+	part6            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
 	engineB          float64 // engine_b
-	part18           float64 // engine_latency + (sharers * sharers_a - 1) * sharing_latency
-	part19           float64 // when(0 < late_copies, instruction_step, 0)
-	part20           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
-	part21           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
+	part15           float64 // 1 - trans_b
+	part16           float64 // engine_latency + sharing * sharing_latency
+	part17           float64 // when(0 < late_copies, instruction_step, 0)
+	part18           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
+	part19           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
+	sms              float64 // sms
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part22           float64 // 2048 / block_k
+	part20           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part23           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part24           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part25           float64 // repeat_m + repeat_n
-	part26           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
-	part27           float64 // when(0 < resident, resident_arrival, arrival_latency)
-	part28           float64 // resident * resident_turn
-	part29           float64 // max(timed_ctas - 1, 1)
+	part21           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part22           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part23           float64 // repeat_m + repeat_n
+	part24           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
+	part25           float64 // when(0 < resident, resident_arrival, arrival_latency)
+	part26           float64 // resident * resident_turn
+	part27           float64 // max(timed_ctas - 1, 1)
 	launch           float64 // launch
-	part30           float64 // 16 / instruction_k
-	part31           float64 // tdp * (1 - fma)
-	part32           float64 // clock / peak
-	part33           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part34           float64 // reduce_launches * relaunch_seconds * clock
-	part35           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part28           float64 // 16 / instruction_k
+	part29           float64 // tdp * (1 - fma)
+	part30           float64 // clock / peak
+	part31           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part32           float64 // reduce_launches * relaunch_seconds * clock
+	part33           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	tensorStep       float64 // tensor_step
 }
 
@@ -491,18 +495,24 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x41 := in.blockK / in.instructionK
 		instructionStep = max(x41/in.warpsK*d.part3, tensorStep)
 	}
-	var x42 float64
-	if in.wgmma+in.fma > 0 {
-		x43 := float64(in.sharers*in.sharersA) - 1
-		x42 = float64((in.serial+float64(in.interleaved*d.interleavedShare))*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+x43*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
+	var sharing float64
+	x42 := float64(in.sharers * in.sharersA)
+	if x42 > 2 {
+		sharing = d.largeSharing
 	} else {
-		x42 = in.familyLatency
+		sharing = x42 - 1
+	}
+	var x43 float64
+	if in.wgmma+in.fma > 0 {
+		x43 = float64((in.serial+float64(in.interleaved*d.interleavedShare))*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
+	} else {
+		x43 = in.familyLatency
 	}
 	var x44 float64
 	if in.loadWaits > 0 {
 		x44 = float64(in.loadWaits*d.loadLatency) + copyStep
 	}
-	chainStep := instructionStep + x42 + convertStep + issueStep + x44
+	chainStep := instructionStep + x43 + convertStep + issueStep + x44
 	var engineB float64
 	if in.resident > 0 {
 		var x45 float64
@@ -513,21 +523,27 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		}
 		engineB = x45 / in.sharers
 	}
+	var sms float64
+	if x42 > 2 {
+		sms = float64(max(1, math.Floor(d.part5/x42)) * in.sharers * in.sharersA)
+	} else {
+		sms = d.numSms
+	}
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x46 := float64(in.one2048*d.clock) - d.part5
-		x47 := float64(in.one6144*d.clock) - d.part5 - x46
-		timedFixed = max(x46-float64(x47/4096*2048), d.part6)
+		x46 := float64(in.one2048*d.clock) - d.part6
+		x47 := float64(in.one6144*d.clock) - d.part6 - x46
+		timedFixed = max(x46-float64(x47/4096*2048), d.part7)
 		x48 := 2048 / in.blockK
 		onePace = max(0, x46-timedFixed) / x48
 		x49 := 4096 / in.blockK
 		oneLongPace = max(0, x47) / x49
-		x50 := float64(in.chip2048*d.clock) - d.part5
+		x50 := float64(in.chip2048*d.clock) - d.part6
 		chipPace = max(0, x50-timedFixed) / x48
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x50) / x49
-		x51 := float64(in.fullChip2048*d.clock) - d.part5
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part6-x50) / x49
+		x51 := float64(in.fullChip2048*d.clock) - d.part6
 		fullChipPace = max(0, x51-timedFixed) / x48
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x51) / x49
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part6-x51) / x49
 	}
 	var x52 float64
 	if in.resident > 0 {
@@ -558,9 +574,9 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
 	x53 := in.blockN * in.elementBytes / d.lineBytes
-	k.part13 = x53
+	k.part11 = x53
 	x54 := math.Ceil(x53)
-	k.part14 = x54
+	k.part12 = x54
 	k.outputCost = outputCost
 	var x55 float64
 	if in.reduceLaunches > 0 {
@@ -570,16 +586,16 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	}
 	k.part2 = x55
 	x56 := in.blockM * in.elementBytes / d.lineBytes
-	k.part9 = x56
+	k.part7 = x56
 	x57 := math.Ceil(x56)
-	k.part10 = x57
+	k.part8 = x57
 	x59 := float64(in.blockK * in.elementBytes)
 	x58 := x59 / d.lineBytes
-	k.part11 = x58
+	k.part9 = x58
 	x60 := math.Ceil(x58)
-	k.part12 = x60
-	k.part15 = x28
-	k.part16 = x34
+	k.part10 = x60
+	k.part13 = x28
+	k.part14 = x34
 	k.tileLines = tileLines
 	var x61 float64
 	if in.loadWaits > 0 {
@@ -591,81 +607,77 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.part4 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.chainStep = chainStep
 	k.part5 = columns / in.blockN
-	x62 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part6 = float64(in.transA * (x62 - math.Floor(x62)))
-	x63 := 1 - in.transB
-	k.part17 = x63
-	x64 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part7 = float64(x63 * (x64 - math.Floor(x64)))
-	x65 := float64(in.blockK * x57)
-	k.part8 = float64(x65 * d.lineBytes)
+	x62 := float64(in.blockK * x57)
+	k.part6 = float64(x62 * d.lineBytes)
 	k.engineB = engineB
-	x66 := float64(in.sharers*in.sharersA) - 1
-	k.part18 = d.engineLatency + float64(x66*d.sharingLatency)
-	var x67 float64
+	x63 := 1 - in.transB
+	k.part15 = x63
+	k.part16 = d.engineLatency + float64(sharing*d.sharingLatency)
+	var x64 float64
 	if in.lateCopies > 0 {
-		x67 = instructionStep
+		x64 = instructionStep
 	}
-	k.part19 = x67
-	k.part20 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x63)
-	k.part21 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
+	k.part17 = x64
+	k.part18 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x63)
+	k.part19 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
+	k.sms = sms
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x68 := 2048 / in.blockK
-	k.part22 = x68
+	x65 := 2048 / in.blockK
+	k.part20 = x65
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x69 float64
+	var x66 float64
 	if in.transA > 0 {
-		x69 = x59
+		x66 = x59
 	} else {
-		x69 = float64(x60 * d.lineBytes)
+		x66 = float64(x60 * d.lineBytes)
 	}
-	k.part23 = x69
-	var x70 float64
+	k.part21 = x66
+	var x67 float64
 	if in.transB > 0 {
-		x70 = float64(x60 * d.lineBytes)
+		x67 = float64(x60 * d.lineBytes)
 	} else {
-		x70 = x59
+		x67 = x59
 	}
-	k.part24 = x70
-	x71 := in.repeatM + in.repeatN
-	k.part25 = x71
+	k.part22 = x67
+	x68 := in.repeatM + in.repeatN
+	k.part23 = x68
+	var x69 float64
+	if in.resident > 0 {
+		x69 = d.partialBandwidth
+	} else {
+		x69 = d.epilogueBandwidth
+	}
+	k.part24 = d.part14 / x69
+	var x70 float64
+	if in.resident > 0 {
+		x70 = d.residentArrival
+	} else {
+		x70 = d.arrivalLatency
+	}
+	k.part25 = x70
+	k.part26 = float64(in.resident * d.residentTurn)
+	k.part27 = max(in.timedCtas-1, 1)
+	k.launch = launch
+	k.part28 = 16 / in.instructionK
+	x71 := float64(d.tdp * (1 - in.fma))
+	k.part29 = x71
+	k.part30 = d.clock / in.peak
 	var x72 float64
 	if in.resident > 0 {
-		x72 = d.partialBandwidth
+		x72 = d.residentAdd
 	} else {
-		x72 = d.epilogueBandwidth
+		x72 = d.addLatency
 	}
-	k.part26 = d.part13 / x72
-	var x73 float64
-	if in.resident > 0 {
-		x73 = d.residentArrival
-	} else {
-		x73 = d.arrivalLatency
-	}
-	k.part27 = x73
-	k.part28 = float64(in.resident * d.residentTurn)
-	k.part29 = max(in.timedCtas-1, 1)
-	k.launch = launch
-	k.part30 = 16 / in.instructionK
-	x74 := float64(d.tdp * (1 - in.fma))
-	k.part31 = x74
-	k.part32 = d.clock / in.peak
-	var x75 float64
-	if in.resident > 0 {
-		x75 = d.residentAdd
-	} else {
-		x75 = d.addLatency
-	}
-	x76 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
-	k.part33 = x75 + x76
-	k.part34 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part35 = d.residentAdd + x76
+	x73 := in.blockM * in.blockN * d.accumulatorBytes / d.part17
+	k.part31 = x72 + x73
+	k.part32 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part33 = d.residentAdd + x73
 }
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
@@ -674,7 +686,7 @@ type variantTerms struct {
 	spillTraffic float64 // spill_traffic
 	spillStep    float64 // spill_step
 	onChip       float64 // on_chip
-	part1        float64 // num_sms * ctas_per_sm
+	part1        float64 // sms * ctas_per_sm
 	hidden       float64 // hidden
 	part2        float64 // pow(ctas_per_sm, 4)
 	part3        float64 // ctas_per_sm * block_m * block_n
@@ -704,11 +716,11 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.spillTraffic = spillTraffic
 	v.spillStep = spillStep
 	v.onChip = onChip
-	v.part1 = float64(d.numSms * ctasPerSm)
+	v.part1 = float64(k.sms * ctasPerSm)
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = float64(ctasPerSm * k.blockM * k.blockN)
-	v.part4 = min(1, (ctasPerSm-1)/k.part29)
+	v.part4 = min(1, (ctasPerSm-1)/k.part27)
 	v.part5 = 1 - hidden
 	v.part6 = math.Sqrt(math.Sqrt(onChip))
 	v.part7 = k.chainStep + spillStep
@@ -734,18 +746,18 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	c.handover = handover
 	var x1 float64
 	if handover > 0 {
-		x1 = k.part26 + k.outputCost/in.splitK
+		x1 = k.part24 + k.outputCost/in.splitK
 	} else {
 		x1 = k.outputCost
 	}
 	c.part2 = x1
 	var x2 float64
 	if handover > 0 {
-		x2 = k.part27
+		x2 = k.part25
 	}
 	c.part3 = x2
-	c.part1 = float64(v.part3*x1) + x2 + k.part28
-	c.part5 = float64(in.splitK * k.part33)
+	c.part1 = float64(v.part3*x1) + x2 + k.part26
+	c.part5 = float64(in.splitK * k.part31)
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
@@ -762,7 +774,7 @@ type gridTerms struct {
 	part5        float64 // batch * k * element_bytes
 	repeated     float64 // repeated
 	idleLatency  float64 // idle_latency
-	part6        float64 // when(0 < resident, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b), step_bytes * (1 + broken_lines / tile_lines))
+	part6        float64 // when(0 < resident, step_bytes + l2_breaking * (misaligned_a * shared_a + misaligned_b * shared_b), step_bytes * (1 + broken_lines / tile_lines))
 	part7        float64 // pow(line_step, 4)
 	part8        float64 // idle_latency * idle_latency
 	part9        float64 // chain_step + turn_step
@@ -793,42 +805,40 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	} else {
 		stepBytes = k.tileBytes
 	}
-	var offsetA, offsetB, engineA, engineBytes float64
+	var engineA, engineBytes float64
 	if k.resident > 0 {
-		offsetA = max(s.part1, k.part6)
-		offsetB = max(s.part2, k.part7)
 		var x3 float64
 		if k.transA > 0 {
-			x3 = k.part8
+			x3 = k.part6
 		} else {
 			x3 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
 		engineA = x3 / k.sharersA
-		engineBytes = float64(engineA*(1+float64(d.crossing*offsetA))) + float64(k.engineB*(1+float64(d.crossing*offsetB)))
+		engineBytes = engineA + k.engineB + float64(d.breaking*(float64(engineA*s.misalignedA)+float64(k.engineB*s.misalignedB)))
 	}
 	var splitLines float64
-	if s.part3 > 0 {
+	if s.part1 > 0 {
 		var x4 float64
 		if k.transA > 0 {
-			x4 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
+			x4 = float64(k.blockK * max(0, k.part7+s.misalignedA-k.part8))
 		} else {
-			x4 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
+			x4 = float64(k.blockM * max(0, k.part9+s.misalignedA-k.part10))
 		}
 		var x5 float64
 		if k.transB > 0 {
-			x5 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
+			x5 = float64(k.blockN * max(0, k.part9+s.misalignedB-k.part10))
 		} else {
-			x5 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
+			x5 = float64(k.blockK * max(0, k.part11+s.misalignedB-k.part12))
 		}
 		splitLines = x4 + x5
 	}
 	var brokenLines float64
-	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
+	if s.part1 > 0 {
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part13) + float64(k.asyncB*s.part3*k.part14)))
 	}
 	var x6 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
-		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part15*(k.blockN-s.n)) > 0 {
+		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part8)) + float64(k.part15*max(0, math.Floor(k.blockN/s.n)-k.part12))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x6
 	var lineStep float64
@@ -840,13 +850,13 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	var copyLatency float64
 	if k.resident > 0 {
 		x7 := engineBytes / d.engineBandwidth
-		copyLatency = k.part18 + x7
+		copyLatency = k.part16 + x7
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part19
+		copyLatency = float64(lines*d.lineLatency) + k.part17
 	}
 	var turnStep float64
-	if k.part20*s.part4 > 0 {
-		turnStep = k.part21
+	if k.part18*s.part4 > 0 {
+		turnStep = k.part19
 	}
 	var x8 float64
 	if k.groupM > 0 {
@@ -856,10 +866,10 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	group := min(x8, gridM)
 	passCounts := float64(k.timed * s.part5)
-	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part25 > 0 {
+	if k.part23 > 0 {
 		x9 := s.m / gridM
 		var x10 float64
 		if k.wraps > 0 {
@@ -874,10 +884,10 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		} else {
 			x12 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part23) + float64(k.repeatN*(k.blockN-x11)/x12*k.part24)
+		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part21) + float64(k.repeatN*(k.blockN-x11)/x12*k.part22)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part8 * k.part32)
+	computeFloor := float64(s.part8 * k.part30)
 	var x13 float64
 	if s.groupTiles > 0 {
 		x13 = s.groupTiles
@@ -897,7 +907,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.idleLatency = idleLatency
 	var x14 float64
 	if k.resident > 0 {
-		x14 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
+		x14 = stepBytes + float64(d.l2Breaking*(float64(s.misalignedA*sharedA)+float64(s.misalignedB*sharedB)))
 	} else {
 		x14 = float64(stepBytes * (1 + brokenLines/k.tileLines))
 	}
@@ -933,11 +943,11 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	steps := math.Ceil(g.part2 / c.splitK)
 	var sharedTiles float64
 	if k.streams > 0 {
-		x1 := ctas / d.numSms
+		x1 := ctas / k.sms
 		x2 := math.Floor(x1)
 		var x3 float64
-		x4 := ctas - float64(d.numSms*x2)
-		if 2*x4 < d.numSms {
+		x4 := ctas - float64(k.sms*x2)
+		if 2*x4 < k.sms {
 			if x4 > 0 {
 				x3 = 1
 			}
@@ -951,10 +961,10 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	}
 	var ctasOfSm float64
 	if k.streams > 0 {
-		x6 := ctas / d.numSms
+		x6 := ctas / k.sms
 		ctasOfSm = x6 - sharedTiles + part
 	} else {
-		ctasOfSm = math.Ceil(ctas / d.numSms)
+		ctasOfSm = math.Ceil(ctas / k.sms)
 	}
 	active := ctas / ctasOfSm
 	var fullWaves float64
@@ -966,7 +976,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part22)
+		x7 := min(steps, k.part20)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -989,20 +999,20 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		coalescing = d.l2Coalescing
 	}
 	l2Step := active * g.part6 / (d.l2PerfRatio * coalescing)
-	dramStep := active * g.stepBytes * dramShare / d.part8
+	dramStep := active * g.stepBytes * dramShare / d.part9
 	repeatStep := active * g.repeated / d.hotLineBandwidth
 	x11 := float64(active * v.spillTraffic)
-	spillL2Step := x11 / d.part9
+	spillL2Step := x11 / d.part10
 	busy := v.onChip + g.part7 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part11, 2))
 		}
-		fullSpillDramStep = x11 * fullSpillMiss / d.part11
+		fullSpillDramStep = x11 * fullSpillMiss / d.part12
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part13*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x12 := fullLatency / k.stepsAhead
 		fullAlone = max(g.part9, x12) + v.spillStep
 		x13 := fourth(fullAlone)
@@ -1030,12 +1040,12 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part11, 2))
 		}
-		tailSpillDramStep = x11 * tailSpillMiss / d.part11
+		tailSpillDramStep = x11 * tailSpillMiss / d.part12
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part13*(tailCtas*dramStep*k.stepsAhead)))) / 2
 		x20 := tailLatency / k.stepsAhead
 		tailAlone = max(g.part9, x20) + v.spillStep
 		x21 := fourth(tailAlone)
@@ -1046,13 +1056,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x23 := min(steps, k.stepsAhead)
 		x24 := max(steps-k.stepsAhead, 0)
 		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part26
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x25 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part29))
+			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part27))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1071,22 +1081,22 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part31 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part14)-d.part15, 0)
+	if k.part29 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part28*d.part15)-d.part16, 0)
 	}
-	dramFloor := (dramBytes + g.part10) / d.part8
+	dramFloor := (dramBytes + g.part10) / d.part9
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part32 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part33)))
 		}
 	}
 	var unbeaten float64
@@ -1129,11 +1139,11 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	steps := math.Ceil(g.part2 / c.splitK)
 	var sharedTiles float64
 	if k.streams > 0 {
-		x1 := ctas / d.numSms
+		x1 := ctas / k.sms
 		x2 := math.Floor(x1)
 		var x3 float64
-		x4 := ctas - float64(d.numSms*x2)
-		if 2*x4 < d.numSms {
+		x4 := ctas - float64(k.sms*x2)
+		if 2*x4 < k.sms {
 			if x4 > 0 {
 				x3 = 1
 			}
@@ -1147,10 +1157,10 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	}
 	var ctasOfSm float64
 	if k.streams > 0 {
-		x6 := ctas / d.numSms
+		x6 := ctas / k.sms
 		ctasOfSm = x6 - sharedTiles + part
 	} else {
-		ctasOfSm = math.Ceil(ctas / d.numSms)
+		ctasOfSm = math.Ceil(ctas / k.sms)
 	}
 	active := ctas / ctasOfSm
 	var fullWaves float64
@@ -1162,7 +1172,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part22)
+		x7 := min(steps, k.part20)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1197,29 +1207,29 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	}
 	var tailEpilogue float64
 	if tailCtas > 0 {
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part26
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x11 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part29))
+			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part27))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part31 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part14)-d.part15, 0)
+	if k.part29 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part28*d.part15)-d.part16, 0)
 	}
-	dramFloor := (dramBytes + g.part10) / d.part8
+	dramFloor := (dramBytes + g.part10) / d.part9
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part32 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var x12 float64
@@ -1230,7 +1240,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x14 := fullWaves + x15
 		x16 := float64(ctas * steps)
-		x13 := g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x14*v.part7), max(steps-k.stepsAhead, 0)*(x14*g.part12)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part17))
+		x13 := g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x14*v.part7), max(steps-k.stepsAhead, 0)*(x14*g.part12)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part18))
 		var x17 float64
 		if tailCtas > 0 {
 			x17 = k.timedFixed + tailPaced
@@ -1243,7 +1253,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x18 := fullWaves + x19
 		x20 := float64(ctas * steps)
-		x12 = g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x18*v.part7), max(steps-k.stepsAhead, 0)*(x18*g.part12)), max(x20*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x20*g.stepBytes, dramBytes)*d.part17))
+		x12 = g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x18*v.part7), max(steps-k.stepsAhead, 0)*(x18*g.part12)), max(x20*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x20*g.stepBytes, dramBytes)*d.part18))
 	}
 	return k.launch + max(max(x12, power), dramFloor) + reduction
 }
@@ -1256,7 +1266,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.transB > 0 {
 			columns = k.blockN
 		} else {
-			columns = k.part14 * d.lineBytes / k.elementBytes
+			columns = k.part12 * d.lineBytes / k.elementBytes
 		}
 	}
 	var fmaLoads float64
@@ -1307,6 +1317,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x16 := k.blockK / in.instructionK
 		instructionStep = max(x16/in.warpsK*d.part3, k.tensorStep)
 	}
+	var sharing float64
+	x17 := float64(k.sharers * k.sharersA)
+	if x17 > 2 {
+		sharing = d.largeSharing
+	} else {
+		sharing = x17 - 1
+	}
 	var gridM float64
 	if s.groupTiles > 0 {
 		gridM = s.groupTiles / s.batch
@@ -1315,46 +1332,44 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	gridN := float64(math.Ceil(math.Ceil(s.n/k.blockN)/k.sharersA) * k.sharersA)
 	ctas := float64(g.part1 * c.splitK)
-	var sharedA, sharedB, offsetA, offsetB, engineA, engineBytes float64
+	var sharedA, sharedB, engineA, engineBytes float64
 	if k.resident > 0 {
 		sharedA = float64(s.m / gridM / k.sharersA * k.blockK * k.elementBytes)
 		sharedB = float64(s.n / gridN * k.part5 / k.sharers * k.blockK * k.elementBytes)
-		offsetA = max(s.part1, k.part6)
-		offsetB = max(s.part2, k.part7)
-		var x17 float64
-		if k.transA > 0 {
-			x17 = k.part8
-		} else {
-			x17 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
-		}
-		engineA = x17 / k.sharersA
-		engineBytes = float64(engineA*(1+float64(d.crossing*offsetA))) + float64(k.engineB*(1+float64(d.crossing*offsetB)))
-	}
-	var splitLines float64
-	if s.part3 > 0 {
 		var x18 float64
 		if k.transA > 0 {
-			x18 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
+			x18 = k.part6
 		} else {
-			x18 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
+			x18 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
+		engineA = x18 / k.sharersA
+		engineBytes = engineA + k.engineB + float64(d.breaking*(float64(engineA*s.misalignedA)+float64(k.engineB*s.misalignedB)))
+	}
+	var splitLines float64
+	if s.part1 > 0 {
 		var x19 float64
-		if k.transB > 0 {
-			x19 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
+		if k.transA > 0 {
+			x19 = float64(k.blockK * max(0, k.part7+s.misalignedA-k.part8))
 		} else {
-			x19 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
+			x19 = float64(k.blockM * max(0, k.part9+s.misalignedA-k.part10))
 		}
-		splitLines = x18 + x19
+		var x20 float64
+		if k.transB > 0 {
+			x20 = float64(k.blockN * max(0, k.part9+s.misalignedB-k.part10))
+		} else {
+			x20 = float64(k.blockK * max(0, k.part11+s.misalignedB-k.part12))
+		}
+		splitLines = x19 + x20
 	}
 	var brokenLines float64
-	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
+	if s.part1 > 0 {
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part13) + float64(k.asyncB*s.part3*k.part14)))
 	}
-	var x20 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
-		x20 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
+	var x21 float64
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part15*(k.blockN-s.n)) > 0 {
+		x21 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part8)) + float64(k.part15*max(0, math.Floor(k.blockN/s.n)-k.part12))))
 	}
-	lines := k.tileLines + max(splitLines, brokenLines) + x20
+	lines := k.tileLines + max(splitLines, brokenLines) + x21
 	var lineStep float64
 	if k.resident > 0 {
 		lineStep = engineBytes / d.engineBandwidth
@@ -1363,56 +1378,56 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	var copyLatency float64
 	if k.resident > 0 {
-		x21 := engineBytes / d.engineBandwidth
-		copyLatency = k.part18 + x21
+		x22 := engineBytes / d.engineBandwidth
+		copyLatency = k.part16 + x22
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part19
+		copyLatency = float64(lines*d.lineLatency) + k.part17
 	}
 	var turnStep float64
-	if k.part20*s.part4 > 0 {
-		turnStep = k.part21
+	if k.part18*s.part4 > 0 {
+		turnStep = k.part19
 	}
-	var x22 float64
+	var x23 float64
 	if k.groupM > 0 {
-		x22 = k.groupM
+		x23 = k.groupM
 	} else {
-		x22 = d.defaultGroup
+		x23 = d.defaultGroup
 	}
-	group := min(x22, gridM)
+	group := min(x23, gridM)
 	waves := ctas / v.part1
 	var sharedTiles float64
 	if k.streams > 0 {
-		x23 := ctas / d.numSms
-		x24 := math.Floor(x23)
-		var x25 float64
-		x26 := ctas - float64(d.numSms*x24)
-		if 2*x26 < d.numSms {
-			if x26 > 0 {
-				x25 = 1
+		x24 := ctas / k.sms
+		x25 := math.Floor(x24)
+		var x26 float64
+		x27 := ctas - float64(k.sms*x25)
+		if 2*x27 < k.sms {
+			if x27 > 0 {
+				x26 = 1
 			}
 		}
-		sharedTiles = x23 - max(0, x24-x25)
+		sharedTiles = x24 - max(0, x25-x26)
 	}
 	var part float64
 	if sharedTiles > 0 {
-		x27 := float64(ctas * t.steps)
-		part = min(x27, max(4, math.Ceil(sharedTiles*t.steps))) / t.steps
+		x28 := float64(ctas * t.steps)
+		part = min(x28, max(4, math.Ceil(sharedTiles*t.steps))) / t.steps
 	}
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x28 := min(t.steps, k.part22)
-		x29 := t.steps - x28
-		oneLoop = float64(x28*k.onePace) + float64(x29*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x28*k.chipPace)+float64(x29*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x28*k.fullChipPace)+float64(x29*k.fullChipLongPace))
+		x29 := min(t.steps, k.part20)
+		x30 := t.steps - x29
+		oneLoop = float64(x29*k.onePace) + float64(x30*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x29*k.chipPace)+float64(x30*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x29*k.fullChipPace)+float64(x30*k.fullChipLongPace))
 	}
-	x30 := g.part3 / min(ctas, v.part1)
-	sweeps := max(1, x30)
-	rowGroups := max(1, g.part4*min(1, x30))
+	x31 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x31)
+	rowGroups := max(1, g.part4*min(1, x31))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
-	x31 := float64(ctas * t.steps)
-	dramShare := min(1, dramBytes/(x31*g.stepBytes))
+	x32 := float64(ctas * t.steps)
+	dramShare := min(1, dramBytes/(x32*g.stepBytes))
 	l2Hit := 1 - dramShare
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
 	var coalescing float64
@@ -1425,71 +1440,71 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	} else {
 		coalescing = d.l2Coalescing
 	}
-	dramStep := active * g.stepBytes * dramShare / d.part8
+	dramStep := active * g.stepBytes * dramShare / d.part9
 	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part11, 2))
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x32 := fullLatency / k.stepsAhead
-		fullAlone = max(g.part9, x32) + v.spillStep
-		x33 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x33*x33))))
-		x34 := g.part9 + v.spillStep
-		fullFirstStep = max(fullThroughput, x34)
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part13*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		x33 := fullLatency / k.stepsAhead
+		fullAlone = max(g.part9, x33) + v.spillStep
+		x34 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x34*x34))))
+		x35 := g.part9 + v.spillStep
+		fullFirstStep = max(fullThroughput, x35)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x35 := min(t.steps, k.stepsAhead)
-		x36 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x35*fullFirstStep) + float64(x36*fullStep)
+		x36 := min(t.steps, k.stepsAhead)
+		x37 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x36*fullFirstStep) + float64(x37*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x37 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x37*v.part4)
+			x38 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x38*v.part4)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x38 := max(t.steps-k.stepsAhead, 0)
-		x39 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x38*x39, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x39 := max(t.steps-k.stepsAhead, 0)
+		x40 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x39*x40, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part10, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part11, 2))
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x40 := tailLatency / k.stepsAhead
-		tailAlone = max(g.part9, x40) + v.spillStep
-		x41 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x41*x41))))
-		x42 := g.part9 + v.spillStep
-		tailFirstStep = max(tailThroughput, x42)
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part13*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		x41 := tailLatency / k.stepsAhead
+		tailAlone = max(g.part9, x41) + v.spillStep
+		x42 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x42*x42))))
+		x43 := g.part9 + v.spillStep
+		tailFirstStep = max(tailThroughput, x43)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x43 := min(t.steps, k.stepsAhead)
-		x44 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x43*tailFirstStep) + float64(x44*tailStep)
-		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
+		x44 := min(t.steps, k.stepsAhead)
+		x45 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x44*tailFirstStep) + float64(x45*tailStep)
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part26
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x45 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x45*min(1, (t.tailCtas-1)/k.part29))
+			x46 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x46*min(1, (t.tailCtas-1)/k.part27))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x46 := max(t.steps-k.stepsAhead, 0)
-		x47 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x46*x47, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x47 := max(t.steps-k.stepsAhead, 0)
+		x48 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x47*x48, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part5*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -1503,62 +1518,62 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part32 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part33)))
 		}
 	}
-	dramTotal := dramBytes + g.part10 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	dramTotal := dramBytes + g.part10 + float64(t.steps*d.part12*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
-		var x48 float64
+		var x49 float64
 		if c.handover > 0 {
-			x48 = float64(ctas / c.splitK * k.blockM * k.blockN)
+			x49 = float64(ctas / c.splitK * k.blockM * k.blockN)
 		} else {
-			x48 = s.part7
+			x49 = s.part7
 		}
-		partialBytes = float64(d.part13 * c.splitK * x48)
+		partialBytes = float64(d.part14 * c.splitK * x49)
 	}
-	var x49 float64
-	if k.resident > 0 {
-		x49 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
-	} else {
-		x49 = k.tileBytes
-	}
-	requested := float64(x31*(x49+v.spillTraffic)) + partialBytes + g.part10
-	l2Total := float64(x31*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part10
 	var x50 float64
+	if k.resident > 0 {
+		x50 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
+	} else {
+		x50 = k.tileBytes
+	}
+	requested := float64(x32*(x50+v.spillTraffic)) + partialBytes + g.part10
+	l2Total := float64(x32*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part10
+	var x51 float64
 	if in.fma > 0 {
-		x50 = float64(fmaLoads * d.sharedWidth)
+		x51 = float64(fmaLoads * d.sharedWidth)
 	} else {
 		if in.wgmma > 0 {
-			x51 := k.blockK / in.instructionK
-			x50 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x51 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+			x52 := k.blockK / in.instructionK
+			x51 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x52 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 		} else {
-			x53 := max(k.blockM/in.warpsM, d.mmaM)
-			x54 := max(k.blockN/in.warpsN, d.mmaN)
-			x52 := x53 + x54
-			x55 := k.blockK / in.warpsK
-			x50 = float64(in.numWarps * x52 * x55 * k.elementBytes)
+			x54 := max(k.blockM/in.warpsM, d.mmaM)
+			x55 := max(k.blockN/in.warpsN, d.mmaN)
+			x53 := x54 + x55
+			x56 := k.blockK / in.warpsK
+			x51 = float64(in.numWarps * x53 * x56 * k.elementBytes)
 		}
 	}
-	sharedTotal := float64(x31 * x50)
-	var x57 float64
+	sharedTotal := float64(x32 * x51)
+	var x58 float64
 	if t.power > 0 {
-		x57 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x58 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x57 = t.allWaves
+		x58 = t.allWaves
 	}
-	x56 := max(max(x57, t.dramFloor), g.computeFloor)
-	limits := x56 - t.allWaves
+	x57 := max(max(x58, t.dramFloor), g.computeFloor)
+	limits := x57 - t.allWaves
 	var unbeaten float64
 	if s.vendor > 0 {
-		x58 := k.launch + x56 + reduction + handed
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x58), 2)+s.part9))) - x58
+		x59 := k.launch + x57 + reduction + handed
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x59), 2)+s.part9))) - x59
 	}
 	dst[0] = k.threads
 	dst[1] = k.resident
@@ -1611,29 +1626,29 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[48] = v.spillStep
 	dst[49] = v.onChip
 	dst[50] = instructionStep
-	dst[51] = k.chainStep
-	dst[52] = s.groupTiles
-	dst[53] = gridM
-	dst[54] = gridN
-	dst[55] = ctas
-	dst[56] = sharedA
-	dst[57] = sharedB
-	dst[58] = g.stepBytes
-	dst[59] = s.misalignedA
-	dst[60] = s.misalignedB
-	dst[61] = offsetA
-	dst[62] = offsetB
-	dst[63] = engineA
-	dst[64] = k.engineB
-	dst[65] = engineBytes
-	dst[66] = t.steps
-	dst[67] = splitLines
-	dst[68] = brokenLines
-	dst[69] = lines
-	dst[70] = lineStep
-	dst[71] = copyLatency
-	dst[72] = turnStep
-	dst[73] = group
+	dst[51] = sharing
+	dst[52] = k.chainStep
+	dst[53] = s.groupTiles
+	dst[54] = gridM
+	dst[55] = gridN
+	dst[56] = ctas
+	dst[57] = sharedA
+	dst[58] = sharedB
+	dst[59] = g.stepBytes
+	dst[60] = s.misalignedA
+	dst[61] = s.misalignedB
+	dst[62] = engineA
+	dst[63] = k.engineB
+	dst[64] = engineBytes
+	dst[65] = t.steps
+	dst[66] = splitLines
+	dst[67] = brokenLines
+	dst[68] = lines
+	dst[69] = lineStep
+	dst[70] = copyLatency
+	dst[71] = turnStep
+	dst[72] = group
+	dst[73] = k.sms
 	dst[74] = waves
 	dst[75] = sharedTiles
 	dst[76] = part

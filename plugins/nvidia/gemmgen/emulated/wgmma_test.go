@@ -107,6 +107,7 @@ func TestReduce(t *testing.T) {
 		{"128x16x64,warps=8,stages=2,split=4,cluster=2", 128 * 3, 16, 64 * 8, 1, 4},
 		{"64x16x64,warps=8,stages=2,split=3,cluster_n=2", 64 * 2, 16 * 3, 64 * 7, 2, 6},
 		{"64x16x64,warps=8,stages=2,stream_k=1,cluster_n=2", 64 * 3, 16 * 3, 64 * 7, 1, 6},
+		{"64x16x64,warps=8,stages=4,split=2,cluster=2x2", 64 * 3, 16 * 3, 64 * 7, 1, 8},
 		{"16x64x64,warps=8,stages=2,split=2,cluster_n=2", 16 * 3, 64 * 3, 64 * 7, 1, 8},
 	} {
 		t.Run(fmt.Sprintf("%s of %dx%dx%d", c.config, c.m, c.n, c.k), func(t *testing.T) {

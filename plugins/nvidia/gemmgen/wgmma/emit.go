@@ -123,7 +123,7 @@ func (e *emitter) kernel() {
 	e.consume()
 	e.Place(done)
 	if e.g.cluster > 1 {
-		e.Comment("the other CTA may still arrive at this one's barriers")
+		e.Comment("others of the cluster may still arrive at this CTA's barriers")
 		e.BarrierClusterArriveRelaxed()
 		e.BarrierClusterWait()
 	}
@@ -179,6 +179,30 @@ func (e *emitter) makeBarriers() {
 func (e *emitter) ranks() {
 	e.rank = e.And(e.Special(ptx.CtaidX), e.g.cluster-1)
 	e.rankM, e.rankN = e.And(e.rank, e.g.clusterM-1), e.Shr(e.rank, asm.Log2(e.g.clusterM))
+}
+
+// sharers returns the masks of the CTAs that share a block of A with this one, those of its row of the cluster, and a
+// block of B. CTAs are numbered along M first.
+func (e *emitter) sharers() (ofA, ofB ptx.Operand) {
+	mask := func(step, count int, shift ptx.Operand) ptx.Operand {
+		if count == 1 {
+			return ptx.Operand{} // it has them alone
+		}
+		bits, d := 0, e.B16()
+		for i := range count {
+			bits |= 1 << (step * i)
+		}
+		if count == e.g.cluster {
+			e.MovB16(d, ptx.Int(bits))
+			return d
+		}
+		all := e.B32()
+		e.MovB32(all, ptx.Int(bits))
+		e.ShlB32(all, all, shift)
+		e.MovB32Unpack(e.Vec(d, e.B16()), all)
+		return d
+	}
+	return mask(e.g.clusterM, e.g.clusterN, e.rankM), mask(1, e.g.clusterM, e.Shl(e.rankN, asm.Log2(e.g.clusterM)))
 }
 
 // maps returns the tensor maps among the parameters.
@@ -324,8 +348,7 @@ func (e *emitter) produce() {
 	e.If(others).Bra(idle)
 	mapA, mapB := e.mapAddress(e.p.a), e.mapAddress(e.p.b)
 	r := e.newRing(1)
-	all := e.B16()
-	e.MovB16(all, ptx.Int(1<<e.g.cluster-1))
+	allA, allB := e.sharers()
 	copied := e.Param32(e.p.copied)
 	e.eachTile("produce", func(t tile) {
 		e.alongK(t, func(k ptx.Operand) {
@@ -333,8 +356,8 @@ func (e *emitter) produce() {
 			e.wait(e.Mad(r.stage, barrierBytes, e.empty), r.parity)
 			e.MbarrierArriveExpectTxB64(ptx.Shared(barrier, 0), copied)
 			to := e.Mad(r.stage, e.g.stageBytes, e.smem)
-			e.copyA(mapA, to, barrier, k, t, all)
-			e.copyB(mapB, to, barrier, k, t, all)
+			e.copyA(mapA, to, barrier, k, t, allA)
+			e.copyB(mapB, to, barrier, k, t, allB)
 			e.next(r)
 		})
 	})

@@ -26,12 +26,13 @@ func (Family) Target() target.Target { return target.Target{CC: 90, Suffix: targ
 // The numbers and the axes of the family's space. Kernels can have all multiples of blockStep, and all numbers of
 // stages up to mostStages.
 var (
-	blocksM  = slices.Concat(multiples(8, 120), multiples(16, 256)[7:])
-	blocksN  = multiples(16, 256)
-	blocksK  = []int{64, 128}
-	warps    = []int{8, 12, 16}
-	stages   = []int{2, 3, 4, 5, 6, 7, 8, 10, 12, 16}
-	clusters = []string{"1", "2"}
+	blocksM   = slices.Concat(multiples(8, 120), multiples(16, 256)[7:])
+	blocksN   = multiples(16, 256)
+	blocksK   = []int{64, 128}
+	warps     = []int{8, 12, 16}
+	stages    = []int{2, 3, 4, 5, 6, 7, 8, 10, 12, 16}
+	clusters  = []string{"1", "2", "4", "2x2", "2x4", "4x2"}
+	clustersN = []string{"1", "2", "4"}
 	// The values of AxisStreamK, AxisSkew and AxisPromote.
 	streams    = []string{"0", "1"}
 	skews      = []string{"0", "1"}
@@ -41,6 +42,9 @@ var (
 const (
 	blockStep, mostBlock    = 8, 256
 	leastStages, mostStages = 2, 16
+	// The CTAs of a cluster wait for each other at each stage. With two of them, a cluster of eight took twice as long as
+	// one CTA (160x256x128, an H100, 2026-11-27); with four, clusters of four and eight are as predicted.
+	leastStagesOfCluster = 4
 )
 
 // multiples returns the multiples of a step up to a number.
@@ -51,11 +55,11 @@ func multiples(step, most int) (list []int) {
 	return list
 }
 
-// AxisCluster is the name of the axis for the CTAs of a cluster along M. They need the same B, of which each copies a
-// part for all of them.
+// AxisCluster is the name of the axis for the CTAs of a cluster along M, or along M and along N. Those along M need the
+// same B, of which each copies a part for all of them, and those along N the same A.
 const AxisCluster = "cluster"
 
-// AxisClusterN is that for the CTAs along N, which need the same A.
+// AxisClusterN is that for the CTAs of a cluster along N alone.
 const AxisClusterN = "cluster_n"
 
 // AxisStreamK is the name of the axis for how the CTAs share the tiles behind the last full wave: each is one CTA's, or
@@ -75,11 +79,11 @@ const AxisPromote = "promote"
 // Axes implements gemmgen.Family.
 func (Family) Axes() []gemm.Axis {
 	return []gemm.Axis{{
-		Name: AxisCluster, Type: gemm.Integer, Values: clusters, Default: "1", Unit: "CTA",
-		Doc: "CTAs of a cluster along M, which share the copies of B",
+		Name: AxisCluster, Type: gemm.Enumeration, Values: clusters, Default: "1",
+		Doc: "CTAs of a cluster along M, which share the copies of B, or along M x along N, which share those of A too",
 	}, {
-		Name: AxisClusterN, Type: gemm.Integer, Values: clusters, Default: "1", Unit: "CTA",
-		Doc: "CTAs of a cluster along N, which share the copies of A",
+		Name: AxisClusterN, Type: gemm.Integer, Values: clustersN, Default: "1", Unit: "CTA",
+		Doc: "CTAs of a cluster along N alone, which share the copies of A",
 	}, {
 		Name: AxisStreamK, Type: gemm.Integer, Values: streams, Default: "0",
 		Doc: "1: all CTAs share the tiles that fill no wave, along K",
@@ -98,7 +102,7 @@ func (Family) Space() arch.Space {
 		Kernel: Name, BlockM: blocksM, BlockN: blocksN, BlockK: blocksK,
 		NumWarps: warps, NumStages: stages, SplitK: []int{1},
 		Axes: []arch.AxisValues{
-			{Name: AxisCluster, Values: clusters}, {Name: AxisClusterN, Values: clusters},
+			{Name: AxisCluster, Values: clusters}, {Name: AxisClusterN, Values: clustersN},
 			{Name: AxisStreamK, Values: streams},
 		},
 	}

@@ -40,7 +40,7 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	}
 	resident := tiles
 	if s.Processors > 0 {
-		resident = max(1, min(tiles, s.Processors/g.cluster))
+		resident = max(1, min(tiles, Resident(s.Processors, g.cluster)))
 	}
 	streams := Streams(s.Config)
 	var shared shares
@@ -50,7 +50,7 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 		}
 		resident = mostCTAs / g.cluster
 		if s.Processors > 0 {
-			resident = max(1, min(resident, s.Processors/g.cluster))
+			resident = max(1, min(resident, Resident(s.Processors, g.cluster)))
 		}
 		shared = newShares(tiles, blocks, resident)
 		if shared.shared > math.MaxInt32 {
@@ -81,6 +81,16 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 		l.Offsets = append(l.Offsets, uintptr(param.Offset))
 	}
 	return l, nil
+}
+
+// Resident returns how many clusters run at the same time. The CTAs of a cluster are on one GPC, whose SMs larger clusters do not
+// fill: of an H100's 132 SMs, clusters of four and of eight have 120 (cudaOccupancyMaxActiveClusters, 2026-11-27). A cluster more
+// than that would begin when another has ended.
+func Resident(processors, cluster int) int {
+	if cluster > 2 {
+		processors -= (processors + 10) / 11
+	}
+	return processors / cluster
 }
 
 // lastTile returns the first row and column of the last tiles. Where a tile would reach beyond C it begins earlier,

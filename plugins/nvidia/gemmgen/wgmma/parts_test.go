@@ -15,7 +15,7 @@ func TestParts(t *testing.T) {
 	golden(t, "part-walk", walker(t).Text)
 	for _, config := range []string{
 		"64x16x64,warps=8,stages=2", "8x64x128,warps=8,stages=2", "128x32x64,warps=12,stages=2,cluster=2",
-		"64x16x64,warps=8,stages=2,cluster_n=2",
+		"64x16x64,warps=8,stages=2,cluster_n=2", "64x32x64,warps=8,stages=4,cluster=4x2",
 	} {
 		golden(t, "part-order-"+config, orderer(t, spec(t, config, "kk", gemm.FP16, gemm.FP32)).Text)
 	}
@@ -24,6 +24,7 @@ func TestParts(t *testing.T) {
 		"192x32x64,warps=16,stages=2,stream_k=1", "64x16x64,warps=8,stages=2,split=3",
 		"128x16x64,warps=8,stages=2,split=4,cluster=2", "64x16x64,warps=8,stages=2,split=3,cluster_n=2",
 		"64x16x64,warps=8,stages=2,stream_k=1,cluster_n=2", "16x64x64,warps=8,stages=2,split=2,cluster_n=2",
+		"64x16x64,warps=8,stages=4,split=2,cluster=2x2",
 	} {
 		s := spec(t, config, "kk", gemm.FP16, gemm.FP32)
 		s.TilesC = false

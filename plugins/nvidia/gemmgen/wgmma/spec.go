@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -185,16 +186,22 @@ const (
 // Consumers is how many warpgroups multiply; another one copies.
 func Consumers(numWarps int) int { return numWarps/4 - 1 }
 
-// Cluster returns the CTAs of a cluster of a configuration along M and along N, zeros if it has another value or an
-// axis of another family.
+// Cluster returns the CTAs of a cluster of a configuration along M and along N, zeros if it has another value, both
+// axes, or an axis of another family.
 func Cluster(c gemm.Config) (alongM, alongN int) {
 	alongM, alongN = 1, 1
 	for name, value := range c.Axes.All() {
 		switch {
 		case name == AxisCluster && slices.Contains(clusters, value):
-			alongM, _ = strconv.Atoi(value)
-		case name == AxisClusterN && slices.Contains(clusters, value):
-			alongN, _ = strconv.Atoi(value)
+			m, n, both := strings.Cut(value, "x")
+			alongM, _ = strconv.Atoi(m)
+			if both {
+				alongN, _ = strconv.Atoi(n)
+			}
+		case name == AxisClusterN && slices.Contains(clustersN, value) && (value == "1" || alongM == 1):
+			if value != "1" {
+				alongN, _ = strconv.Atoi(value)
+			}
 		case name == AxisStreamK && slices.Contains(streams, value), name == AxisSkew && slices.Contains(skews, value),
 			name == AxisPromote && slices.Contains(promotions, value):
 		default:
@@ -299,6 +306,9 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 	case rows(*c)/tileM%Consumers(c.NumWarps) != 0:
 		return arch.ReasonWarps, fmt.Sprintf("%d warps that multiply cannot share %d rows: each 4 have a multiple of %d",
 			c.NumWarps-4, rows(*c), tileM)
+	case s.Epilogue.Activation.Gated() && alongM > 2:
+		return arch.ReasonModelRule, fmt.Sprintf("with %s, one or two CTAs along M copy the two halves of B, not %d",
+			s.Epilogue, alongM)
 	case s.Epilogue.Activation.Gated() && s.BMajor != gemm.MajorK:
 		return arch.ReasonModelRule, fmt.Sprintf("%s needs a B that is contiguous along K", s.Epilogue)
 	case s.Epilogue.Activation.Gated() && c.BlockN%s.gateStep() != 0:
@@ -306,11 +316,12 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 			"these warps", c.BlockN, s.gateStep(), s.Epilogue)
 	case c.NumStages < leastStages || c.NumStages > mostStages:
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has %d to %d", c.NumStages, leastStages, mostStages)
-	case alongM*alongN > 2:
-		return arch.ReasonModelRule, fmt.Sprintf("a cluster of %dx%d CTAs: it has two, along M or along N", alongM, alongN)
 	case alongM == 0:
-		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s and %s, of 1 or 2, and %s, %s and %s, of 0 or "+
-			"1: not %s", AxisCluster, AxisClusterN, AxisStreamK, AxisSkew, AxisPromote, c.Axes)
+		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s, of %s, or %s, of 1, 2 or 4, and %s, %s and "+
+			"%s, of 0 or 1: not %s", AxisCluster, strings.Join(clusters, ", "), AxisClusterN, AxisStreamK, AxisSkew, AxisPromote, c.Axes)
+	case alongM*alongN > 2 && c.NumStages < leastStagesOfCluster:
+		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: a cluster of %dx%d CTAs has at least %d", c.NumStages, alongM,
+			alongN, leastStagesOfCluster)
 	case Streams(s.Config) && c.SplitK > 1:
 		return arch.ReasonModelRule, "stream_k splits K by itself: split_k has to be 1"
 	case s.BMajor == gemm.MajorK && c.BlockN%(alongM*swizzleRows) != 0:

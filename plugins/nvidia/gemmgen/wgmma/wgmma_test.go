@@ -36,6 +36,7 @@ func TestGolden(t *testing.T) {
 		"pairs":       spec(t, "64x16x64,warps=8,stages=3", "kk", gemm.FP16, gemm.FP16),
 		"tiles":       spec(t, "64x64x64,warps=8,stages=2", "kn", gemm.FP16, gemm.BF16),
 		"cluster":     spec(t, "128x32x64,warps=12,stages=4,cluster=2", "mn", gemm.BF16, gemm.FP32),
+		"cluster-4x2": spec(t, "128x32x64,warps=12,stages=4,cluster=4x2", "mk", gemm.BF16, gemm.FP16),
 		"cluster-n":   spec(t, "16x64x64,warps=8,stages=4,cluster_n=2", "kn", gemm.BF16, gemm.FP16),
 		"add":         adding,
 		"split":       spec(t, "64x16x64,warps=8,stages=2,cluster=2,split=2", "kk", gemm.FP16, gemm.FP32),
@@ -297,7 +298,10 @@ func TestRefuses(t *testing.T) {
 		{"104x128x64,warps=12,stages=4,stream_k=1", transB, gemm.FP16, ""},
 		{"104x128x64,warps=12,stages=4,cluster_n=2", transB, gemm.FP16, arch.ReasonModelRule},
 		{"112x128x64,warps=12,stages=4,cluster_n=2", transB, gemm.FP16, ""},
-		{"112x128x64,warps=12,stages=4,cluster=2,cluster_n=2", transB, gemm.FP16, arch.ReasonModelRule},
+		{"112x128x64,warps=12,stages=4,cluster=2x2", transB, gemm.FP16, ""},
+		{"112x128x64,warps=12,stages=4,cluster=4x2", transB, gemm.FP16, ""},
+		{"128x128x64,warps=12,stages=3,cluster=4x2", transB, gemm.FP16, gemmgen.ReasonStages},
+		{"112x128x64,warps=12,stages=4,cluster_n=4", transB, gemm.FP16, arch.ReasonModelRule},
 		{"128x104x64,warps=12,stages=4,cluster_n=2", transB, gemm.FP16, ""},
 		{"64x128x64,warps=12,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
 		{"128x128x64,warps=4,stages=4", gemm.New(512, 512, 512), gemm.FP16, arch.ReasonWarps},
@@ -318,9 +322,9 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	other := spec(t, "128x128x64,warps=12,stages=4", "kn", gemm.FP16, gemm.FP16)
-	other.Config.Axes, _ = gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "4"})
+	other.Config.Axes, _ = gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "3"})
 	if reason, _ := other.Check(hopper); reason != arch.ReasonModelRule {
-		t.Errorf("a cluster of 4: %q", reason)
+		t.Errorf("a cluster of 3: %q", reason)
 	}
 }
 

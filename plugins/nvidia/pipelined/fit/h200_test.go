@@ -62,16 +62,16 @@ func open(t *testing.T) *experiment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newExperiment(t, dataSet)
+	e := newExperiment(t, dataSet, "h200")
 	e.subset = score.SubsetOf(set)
 	e.add(t, set, e.subset.Problems, func(c gemm.Config) bool { return c.GroupM == e.subset.Group })
 	return e
 }
 
 // newExperiment is without measurements.
-func newExperiment(t *testing.T, dataSet string) *experiment {
+func newExperiment(t *testing.T, dataSet, device string) *experiment {
 	t.Helper()
-	request := arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: arch.RungCompiled}
+	request := arch.OpenRequest{Arch: "sm90", Device: device, Rung: arch.RungCompiled}
 	return &experiment{
 		dataSet: dataSet, model: nvtest.Open(t, request).(*pipelined.Model), sample: &fit.Sample{},
 	}
@@ -197,7 +197,7 @@ func (e *experiment) checkShipped(t *testing.T) {
 	t.Helper()
 	found := e.fit(t, e.fitted(), fit.Options{})
 	for _, q := range e.fitted() {
-		t.Logf("%-20s shipped %.4g, fitted %.4g", q.Name, q.Value, found[q.Name])
+		t.Logf("%-20s shipped %.7g, fitted %.7g", q.Name, q.Value, found[q.Name])
 	}
 	loss := func(values map[string]float64) float64 {
 		l, err := e.sample.Loss(context.Background(), e.model.With(values), nil)

@@ -36,6 +36,23 @@ func TestWGMMAShippedIsTheFit(t *testing.T) {
 	e.checkShipped(t)
 }
 
+// clusterDataSets is how the quantities of larger clusters, and of rows that begin within a line, name theirs: an H100's.
+const clusterDataSets = "sweeps/clusters"
+
+// What is shipped of clusters is what the fit finds, with all else as it is.
+func TestClustersShippedAreTheFit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("refits the model")
+	}
+	openClusters(t).checkShipped(t)
+}
+
+func openClusters(t *testing.T) *experiment {
+	t.Helper()
+	e, _ := openSets(t, clusterDataSets, []string{"sweeps/clusters/wgmma-fit"})
+	return e
+}
+
 // Quantities that are fitted without a fifth of the problems predict that fifth as well.
 func TestWGMMACrossValidated(t *testing.T) {
 	if os.Getenv("ORIGAMI_TEST_ALL") != "1" {

@@ -113,6 +113,8 @@ var Quantities = slices.Concat(
 		"with the other quantities as they are, 2026-11-22", fittedMMA),
 	ofResident(from("h200-wgmma", "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, "+
 		"2026-11-26", fittedResident)),
+	ofResident(from("sweeps/clusters", "fitted on the set wgmma-fit of sweeps/clusters, an H100's, with the other "+
+		"quantities as they are, 2026-11-27", fittedClusters)),
 	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),
 	from("sweeps", "fitted on the set unaligned of sweeps, and on the first draw of random sizes (2,060 times), with the "+
 		"other quantities as they are, 2026-11-26", fittedUnaligned),
@@ -201,37 +203,43 @@ var fittedMMA = []tabled.Quantity{
 		"what the last CTA of a tile waits for the sums of each of the others").Over(305, 326),
 }
 
+// fittedClusters are the quantities of clusters of more than two CTAs.
+var fittedClusters = []tabled.Quantity{
+	bounded("large_sharing", one, 0.4679399, 0.1, 7,
+		"what the CTAs of a cluster of four or eight wait for each other ÷ what those of a cluster of two do").Over(0.5, 3),
+}
+
 // fittedResident are the quantities of CTAs that stay resident.
 var fittedResident = []tabled.Quantity{
-	bounded("engine_bandwidth", perCycle, 127.1, 16, 128,
+	bounded("engine_bandwidth", perCycle, 125.8382, 16, 128,
 		"what the copy engine of an SM brings of the L2").Over(114, 128).Off(unlimited),
-	bounded("resident_coalescing", one, 1.5251, 0.8, 4,
+	bounded("resident_coalescing", one, 1.479701, 0.8, 4,
 		"l2_coalescing of resident CTAs that start together").Over(1.46, 1.54).Off(1),
-	bounded("crossing", one, 3.293, 0.01, 6,
-		"what a byte of rows that begin within a sector costs the copy engine besides").Over(2.85, 3.83),
-	bounded("l2_crossing", one, 1.627, 0.01, 6,
-		"what a byte of rows that begin within a sector costs the L2 besides").Over(1.53, 1.74),
-	bounded("sharing_step", cycles, 50.81, 0.1, 200,
+	bounded("breaking", one, 1.794998, 0.01, 3,
+		"what a byte of rows that begin within a cache line costs the copy engine besides").Over(0, 1),
+	bounded("l2_breaking", one, 0.7607236, 0.01, 3,
+		"what a byte of rows that begin within a cache line costs the L2 besides").Over(0, 1),
+	bounded("sharing_step", cycles, 55.79461, 0.1, 200,
 		"what CTAs of a cluster wait for each other in a K step, for each cache line of its depth").Over(44.6, 99.9),
-	bounded("engine_latency", cycles, 676.6, 1, 2000,
+	bounded("engine_latency", cycles, 656.6386, 1, 2000,
 		"what a copy of the copy engine takes longer than a load").Over(600, 708),
-	bounded("sharing_latency", cycles, 361, 1, 3000,
+	bounded("sharing_latency", cycles, 388.1872, 1, 3000,
 		"what a copy waits for another CTA of a cluster").Over(292, 428),
-	bounded("resident_shared", perCycle, 108.36, 105, 256,
+	bounded("resident_shared", perCycle, 106.6791, 105, 256,
 		"shared_bandwidth of a resident CTA, whose copies do not pass through registers").Over(105, 112).Off(unlimited),
-	bounded("resident_launch", "s", 3.7484e-06, 2e-6, 4.2e-6,
+	bounded("resident_launch", "s", 3.749767e-06, 2e-6, 4.2e-6,
 		"launch_seconds of a resident grid").Over(3.54e-06, 3.88e-06),
-	bounded("resident_bandwidth", perCycle, 19.23, 5, 512,
+	bounded("resident_bandwidth", perCycle, 21.88102, 5, 512,
 		"output of a resident CTA: what it keeps its sums for").Over(17.6, 23.3).Off(unlimited),
-	bounded("scattered_bandwidth", perCycle, 8.715, 1, 256,
+	bounded("scattered_bandwidth", perCycle, 8.221745, 1, 256,
 		"output of a resident CTA whose threads store their own sums").Over(8.04, 9.79).Off(unlimited),
-	bounded("resident_turn", cycles, 89.5, 1, 5000,
+	bounded("resident_turn", cycles, 126.4337, 1, 5000,
 		"from the last multiplication of a tile to the first of the next, besides the output").Over(15.5, 134),
-	bounded("partial_bandwidth", perCycle, 23.09, 5, 512,
+	bounded("partial_bandwidth", perCycle, 22.81662, 5, 512,
 		"sums of a split of K that a resident CTA writes and reads").Over(22.7, 24.1).Off(unlimited),
-	bounded("resident_arrival", cycles, 3208, 10, 10000,
+	bounded("resident_arrival", cycles, 3165.596, 10, 10000,
 		"from the sums of a warp to when the last warp knows of them: fence, counter").Over(3140, 3330),
-	bounded("resident_add", cycles, 105.9, 10, 5000,
+	bounded("resident_add", cycles, 88.01454, 10, 5000,
 		"what the last warp waits for the sums of each of the others").Over(73.8, 320),
 }
 

@@ -162,9 +162,11 @@ var stepTerms = []tabled.Term{
 	row("instruction_step", cycles, `when(wgmma + fma > 0, tensor_step + fma * (block_k / warps_k * fma_latency),
 			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step))`,
 		"matrix instructions of one CTA"),
+	row("sharing", one, "when(sharers * sharers_a > 2, large_sharing, sharers * sharers_a - 1)",
+		"what the CTAs of a cluster wait for each other ÷ what those of a cluster of two do"),
 	row("chain_step", cycles, `instruction_step + when(wgmma + fma > 0,
 				(serial + interleaved * interleaved_share) * (tile_lines * line_latency)
-				+ resident * (family_latency + (sharers * sharers_a - 1) * sharing_step * block_k * element_bytes / line_bytes),
+				+ resident * (family_latency + sharing * sharing_step * block_k * element_bytes / line_bytes),
 				family_latency)
 			+ convert_step + issue_step + when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
 		"dependent instructions of one CTA"),
@@ -206,10 +208,6 @@ var gridTerms = []tabled.Term{
 		"largest offset at which a row of A begins in a cache line ÷ the line"),
 	input("misaligned_b", one, OfProblem, "the same for B",
 		"largest offset at which a row of B begins in a cache line ÷ the line"),
-	row("offset_a", one, "max("+sector("a")+", trans_a * "+sectorPart("m")+")",
-		"largest offset at which a row of a tile of A begins in a sector ÷ the sector").If("resident > 0"),
-	row("offset_b", one, "max("+sector("b")+", (1 - trans_b) * "+sectorPart("n")+")",
-		"largest offset at which a row of a tile of B begins in a sector ÷ the sector").If("resident > 0"),
 	row("engine_a", bytes, `when(trans_a > 0, block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes,
 			min(block_m, m) * block_k * element_bytes) / sharers_a`,
 		"what the copy engine of a CTA copies of A in a K step, also outside of the matrix, without what others of "+
@@ -217,8 +215,9 @@ var gridTerms = []tabled.Term{
 	row("engine_b", bytes, `when(trans_b > 0, columns * block_k * element_bytes,
 			block_k * ceil(columns * element_bytes / line_bytes) * line_bytes) / sharers`,
 		"the same of B").If("resident > 0"),
-	row("engine_bytes", bytes, "engine_a * (1 + crossing * offset_a) + engine_b * (1 + crossing * offset_b)",
-		"both, with what rows that begin within a sector cost the engine besides").If("resident > 0"),
+	row("engine_bytes", bytes, `engine_a + engine_b
+			+ breaking * (engine_a * misaligned_a + engine_b * misaligned_b)`,
+		"both, with what rows that begin within a line, and so touch two for one, cost the engine besides").If("resident > 0"),
 	row("steps", one, "ceil(cdiv(k, block_k) / split_k)", "K steps of a CTA"),
 	row("split_lines", one, `when(misaligned_a + misaligned_b > 0,
 			when(trans_a > 0, block_k * `+split("a", "m")+`, block_m * `+split("a", "k")+`)
@@ -236,7 +235,7 @@ var gridTerms = []tabled.Term{
 	row("line_step", cycles, "when(resident > 0, engine_bytes / engine_bandwidth, lines / line_rate)",
 		"copies: cache lines through the load path, or bytes through the copy engine"),
 	row("copy_latency", cycles, `when(resident > 0,
-			engine_latency + (sharers * sharers_a - 1) * sharing_latency + engine_bytes / engine_bandwidth,
+			engine_latency + sharing * sharing_latency + engine_bytes / engine_bandwidth,
 			lines * line_latency + when(late_copies > 0, instruction_step, 0))`,
 		"from the start of a K step to its last copy"),
 	row("turn_step", cycles, `when(wraps * async_a * (1 - async_b) * (1 - trans_b) * (n - 16 * floor(n / 16)) > 0,
@@ -245,16 +244,19 @@ var gridTerms = []tabled.Term{
 			"copied asynchronously: for B, and then for A"),
 	row("group", one, "min(when(group_m > 0, group_m, default_group), grid_m)",
 		"rows of tiles that are walked together"),
-	row("waves", one, "ctas / (num_sms * ctas_per_sm)",
+	row("sms", one, `when(sharers * sharers_a > 2,
+			max(1, floor((num_sms - ceil(num_sms / 11)) / (sharers * sharers_a))) * sharers * sharers_a, num_sms)`,
+		"SMs that CTAs of the kernel can have: of an H100's 132, clusters of four and eight get 120"),
+	row("waves", one, "ctas / (sms * ctas_per_sm)",
 		"CTAs of the launch ÷ CTAs that fit on the device").As(arch.CommonWaves),
 	row("shared_tiles", one,
-		`ctas / num_sms - max(0, floor(ctas / num_sms) - when(2 * (ctas - num_sms * floor(ctas / num_sms)) < num_sms,
-			when(ctas - num_sms * floor(ctas / num_sms) > 0, 1, 0), 0))`,
+		`ctas / sms - max(0, floor(ctas / sms) - when(2 * (ctas - sms * floor(ctas / sms)) < sms,
+			when(ctas - sms * floor(ctas / sms) > 0, 1, 0), 0))`,
 		"tiles that are shared, ÷ CTAs: the last wave, and the one before it if the last is less than half full").
 		If("streams > 0"),
 	row("part", one, "min(ctas * steps, max(4, ceil(shared_tiles * steps))) / steps",
 		"what a CTA has of the shared tiles, at least 4 K steps").If("shared_tiles > 0"),
-	row("ctas_of_sm", one, "when(streams > 0, ctas / num_sms - shared_tiles + part, cdiv(ctas, num_sms))",
+	row("ctas_of_sm", one, "when(streams > 0, ctas / sms - shared_tiles + part, cdiv(ctas, sms))",
 		"CTAs of the busiest SM, and its part of the shared tiles"),
 	row("active", one, "ctas / ctas_of_sm", "SMs at work, on average over the launch").As(arch.CommonActiveUnits),
 	row("full_waves", one, "when(streams > 0, ctas_of_sm, floor(ctas_of_sm / ctas_per_sm))",
@@ -265,12 +267,6 @@ var gridTerms = []tabled.Term{
 // sector is where in a sector rows of an operand begin, at most. A line has four.
 func sector(operand string) string {
 	return "max(0, 4 * misaligned_" + operand + " - 3)"
-}
-
-// sectorPart is what of a sector is left behind the last whole one of a tile's block_m or block_n elements.
-func sectorPart(of string) string {
-	sectors := "4 * block_" + of + " * element_bytes / line_bytes"
-	return "(" + sectors + " - floor(" + sectors + "))"
 }
 
 // split is how many lines a row of a tile touches more if it begins anywhere in a line where rows of an operand begin.

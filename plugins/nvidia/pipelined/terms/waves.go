@@ -11,9 +11,9 @@ import (
 // DRAM delivers every operand once, and again what the L2 could not keep until it was needed again. A group of rows of
 // tiles sweeps over all columns. It reads its part of A once per sweep of what runs at a time, and all of B.
 var trafficTerms = []tabled.Term{
-	row("sweeps", one, "max(1, grid_n * group / min(ctas, num_sms * ctas_per_sm))",
+	row("sweeps", one, "max(1, grid_n * group / min(ctas, sms * ctas_per_sm))",
 		"rounds that a group of rows takes to sweep over all columns"),
-	row("row_groups", one, "max(1, ceil(grid_m / group) * min(1, grid_n * group / min(ctas, num_sms * ctas_per_sm)))",
+	row("row_groups", one, "max(1, ceil(grid_m / group) * min(1, grid_n * group / min(ctas, sms * ctas_per_sm)))",
 		"times that all columns are swept over; groups that run at the same time share a sweep"),
 	row("miss_a", one, "1 - min(1, l2_bytes * l2_usable_share / (group * block_m * k * element_bytes))",
 		"share of a group's rows of A that the L2 does not keep"),
@@ -43,14 +43,14 @@ var trafficTerms = []tabled.Term{
 // wholeLines are the bytes of the cache lines that a row along K touches.
 const wholeLines = "ceil(block_k * element_bytes / line_bytes) * line_bytes"
 
-// askedOfL2 are the bytes that one CTA asks the L2 for in a K step, with what rows that begin within a sector cost.
-const askedOfL2 = `when(resident > 0, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b),
+// askedOfL2 are the bytes that one CTA asks the L2 for in a K step, with what rows that begin within a line or a sector cost.
+const askedOfL2 = `when(resident > 0, step_bytes + l2_breaking * (misaligned_a * shared_a + misaligned_b * shared_b),
 			step_bytes * (1 + broken_lines / tile_lines))`
 
 // deviceTerms are the times of a K step at what all SMs share, and all resources together.
 var deviceTerms = []tabled.Term{
 	row("coalescing", one,
-		"when(resident > 0, when(ctas > num_sms * ctas_per_sm, l2_coalescing, resident_coalescing), l2_coalescing)",
+		"when(resident > 0, when(ctas > sms * ctas_per_sm, l2_coalescing, resident_coalescing), l2_coalescing)",
 		"requests of SMs ÷ deliveries of the L2: more where the CTAs of a single wave stay resident, as they start "+
 			"together"),
 	row("l2_step", cycles, "active * "+askedOfL2+" / (l2_perf_ratio * coalescing)",

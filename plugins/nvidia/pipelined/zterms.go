@@ -108,8 +108,8 @@ type device struct {
 	addLatency         float64 // add_latency
 	engineBandwidth    float64 // engine_bandwidth
 	residentCoalescing float64 // resident_coalescing
-	breaking           float64 // breaking
-	l2Breaking         float64 // l2_breaking
+	crossing           float64 // crossing
+	l2Crossing         float64 // l2_crossing
 	sharingStep        float64 // sharing_step
 	engineLatency      float64 // engine_latency
 	sharingLatency     float64 // sharing_latency
@@ -212,8 +212,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.addLatency = value("add_latency")
 	d.engineBandwidth = value("engine_bandwidth")
 	d.residentCoalescing = value("resident_coalescing")
-	d.breaking = value("breaking")
-	d.l2Breaking = value("l2_breaking")
+	d.crossing = value("crossing")
+	d.l2Crossing = value("l2_crossing")
 	d.sharingStep = value("sharing_step")
 	d.engineLatency = value("engine_latency")
 	d.sharingLatency = value("sharing_latency")
@@ -271,9 +271,9 @@ type sizes struct {
 	misalignedA float64 // misaligned_a, set by hand
 	misalignedB float64 // misaligned_b, set by hand
 	vendor      float64 // vendor, set by hand
-	part1       float64 // misaligned_a + misaligned_b
-	part2       float64 // max(0, 4 * misaligned_a - 3)
-	part3       float64 // max(0, 4 * misaligned_b - 3)
+	part1       float64 // max(0, 4 * misaligned_a - 3)
+	part2       float64 // max(0, 4 * misaligned_b - 3)
+	part3       float64 // misaligned_a + misaligned_b
 	part4       float64 // n - 16 * floor(n / 16)
 	part5       float64 // when(0 < misaligned_a + misaligned_b, 0, 1)
 	part6       float64 // batch * k
@@ -283,10 +283,10 @@ type sizes struct {
 }
 
 func (s *sizes) compute() {
+	s.part1 = max(0, float64(4*s.misalignedA)-3)
+	s.part2 = max(0, float64(4*s.misalignedB)-3)
 	x1 := s.misalignedA + s.misalignedB
-	s.part1 = x1
-	s.part2 = max(0, float64(4*s.misalignedA)-3)
-	s.part3 = max(0, float64(4*s.misalignedB)-3)
+	s.part3 = x1
 	s.part4 = s.n - float64(16*math.Floor(s.n/16))
 	var x2 float64
 	if x1 > 0 {
@@ -324,52 +324,54 @@ type kernelTerms struct {
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
 	tileBytes        float64 // tile_bytes
-	part11           float64 // block_n * element_bytes / line_bytes
-	part12           float64 // ceil(block_n * element_bytes / line_bytes)
+	part13           float64 // block_n * element_bytes / line_bytes
+	part14           float64 // ceil(block_n * element_bytes / line_bytes)
 	outputCost       float64 // output_cost
 	part2            float64 // when(0 < reduce_launches, 0, 1)
-	part7            float64 // block_m * element_bytes / line_bytes
-	part8            float64 // ceil(block_m * element_bytes / line_bytes)
-	part9            float64 // block_k * element_bytes / line_bytes
-	part10           float64 // ceil(block_k * element_bytes / line_bytes)
-	part13           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
-	part14           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
+	part9            float64 // block_m * element_bytes / line_bytes
+	part10           float64 // ceil(block_m * element_bytes / line_bytes)
+	part11           float64 // block_k * element_bytes / line_bytes
+	part12           float64 // ceil(block_k * element_bytes / line_bytes)
+	part15           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part16           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
 	part3            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
 	part4            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
 	part5            float64 // columns / block_n
-	part6            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
+	part6            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
+	part17           float64 // 1 - trans_b
+	part7            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
+	part8            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
 	engineB          float64 // engine_b
-	part15           float64 // 1 - trans_b
-	part16           float64 // engine_latency + sharing * sharing_latency
-	part17           float64 // when(0 < late_copies, instruction_step, 0)
-	part18           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
-	part19           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
+	part18           float64 // engine_latency + sharing * sharing_latency
+	part19           float64 // when(0 < late_copies, instruction_step, 0)
+	part20           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
+	part21           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
 	sms              float64 // sms
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part20           float64 // 2048 / block_k
+	part22           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part21           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part22           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part23           float64 // repeat_m + repeat_n
-	part24           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
-	part25           float64 // when(0 < resident, resident_arrival, arrival_latency)
-	part26           float64 // resident * resident_turn
-	part27           float64 // max(timed_ctas - 1, 1)
+	part23           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part24           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part25           float64 // repeat_m + repeat_n
+	part26           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
+	part27           float64 // when(0 < resident, resident_arrival, arrival_latency)
+	part28           float64 // resident * resident_turn
+	part29           float64 // max(timed_ctas - 1, 1)
 	launch           float64 // launch
-	part28           float64 // 16 / instruction_k
-	part29           float64 // tdp * (1 - fma)
-	part30           float64 // clock / peak
-	part31           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part32           float64 // reduce_launches * relaunch_seconds * clock
-	part33           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part30           float64 // 16 / instruction_k
+	part31           float64 // tdp * (1 - fma)
+	part32           float64 // clock / peak
+	part33           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part34           float64 // reduce_launches * relaunch_seconds * clock
+	part35           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	tensorStep       float64 // tensor_step
 }
 
@@ -574,9 +576,9 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
 	x53 := in.blockN * in.elementBytes / d.lineBytes
-	k.part11 = x53
+	k.part13 = x53
 	x54 := math.Ceil(x53)
-	k.part12 = x54
+	k.part14 = x54
 	k.outputCost = outputCost
 	var x55 float64
 	if in.reduceLaunches > 0 {
@@ -586,16 +588,16 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	}
 	k.part2 = x55
 	x56 := in.blockM * in.elementBytes / d.lineBytes
-	k.part7 = x56
+	k.part9 = x56
 	x57 := math.Ceil(x56)
-	k.part8 = x57
+	k.part10 = x57
 	x59 := float64(in.blockK * in.elementBytes)
 	x58 := x59 / d.lineBytes
-	k.part9 = x58
+	k.part11 = x58
 	x60 := math.Ceil(x58)
-	k.part10 = x60
-	k.part13 = x28
-	k.part14 = x34
+	k.part12 = x60
+	k.part15 = x28
+	k.part16 = x34
 	k.tileLines = tileLines
 	var x61 float64
 	if in.loadWaits > 0 {
@@ -607,77 +609,81 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.part4 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.chainStep = chainStep
 	k.part5 = columns / in.blockN
-	x62 := float64(in.blockK * x57)
-	k.part6 = float64(x62 * d.lineBytes)
-	k.engineB = engineB
+	x62 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part6 = float64(in.transA * (x62 - math.Floor(x62)))
 	x63 := 1 - in.transB
-	k.part15 = x63
-	k.part16 = d.engineLatency + float64(sharing*d.sharingLatency)
-	var x64 float64
+	k.part17 = x63
+	x64 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part7 = float64(x63 * (x64 - math.Floor(x64)))
+	x65 := float64(in.blockK * x57)
+	k.part8 = float64(x65 * d.lineBytes)
+	k.engineB = engineB
+	k.part18 = d.engineLatency + float64(sharing*d.sharingLatency)
+	var x66 float64
 	if in.lateCopies > 0 {
-		x64 = instructionStep
+		x66 = instructionStep
 	}
-	k.part17 = x64
-	k.part18 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x63)
-	k.part19 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
+	k.part19 = x66
+	k.part20 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x63)
+	k.part21 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
 	k.sms = sms
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x65 := 2048 / in.blockK
-	k.part20 = x65
+	x67 := 2048 / in.blockK
+	k.part22 = x67
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x66 float64
+	var x68 float64
 	if in.transA > 0 {
-		x66 = x59
+		x68 = x59
 	} else {
-		x66 = float64(x60 * d.lineBytes)
+		x68 = float64(x60 * d.lineBytes)
 	}
-	k.part21 = x66
-	var x67 float64
-	if in.transB > 0 {
-		x67 = float64(x60 * d.lineBytes)
-	} else {
-		x67 = x59
-	}
-	k.part22 = x67
-	x68 := in.repeatM + in.repeatN
 	k.part23 = x68
 	var x69 float64
-	if in.resident > 0 {
-		x69 = d.partialBandwidth
+	if in.transB > 0 {
+		x69 = float64(x60 * d.lineBytes)
 	} else {
-		x69 = d.epilogueBandwidth
+		x69 = x59
 	}
-	k.part24 = d.part14 / x69
-	var x70 float64
-	if in.resident > 0 {
-		x70 = d.residentArrival
-	} else {
-		x70 = d.arrivalLatency
-	}
+	k.part24 = x69
+	x70 := in.repeatM + in.repeatN
 	k.part25 = x70
-	k.part26 = float64(in.resident * d.residentTurn)
-	k.part27 = max(in.timedCtas-1, 1)
-	k.launch = launch
-	k.part28 = 16 / in.instructionK
-	x71 := float64(d.tdp * (1 - in.fma))
-	k.part29 = x71
-	k.part30 = d.clock / in.peak
+	var x71 float64
+	if in.resident > 0 {
+		x71 = d.partialBandwidth
+	} else {
+		x71 = d.epilogueBandwidth
+	}
+	k.part26 = d.part14 / x71
 	var x72 float64
 	if in.resident > 0 {
-		x72 = d.residentAdd
+		x72 = d.residentArrival
 	} else {
-		x72 = d.addLatency
+		x72 = d.arrivalLatency
 	}
-	x73 := in.blockM * in.blockN * d.accumulatorBytes / d.part17
-	k.part31 = x72 + x73
-	k.part32 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part33 = d.residentAdd + x73
+	k.part27 = x72
+	k.part28 = float64(in.resident * d.residentTurn)
+	k.part29 = max(in.timedCtas-1, 1)
+	k.launch = launch
+	k.part30 = 16 / in.instructionK
+	x73 := float64(d.tdp * (1 - in.fma))
+	k.part31 = x73
+	k.part32 = d.clock / in.peak
+	var x74 float64
+	if in.resident > 0 {
+		x74 = d.residentAdd
+	} else {
+		x74 = d.addLatency
+	}
+	x75 := in.blockM * in.blockN * d.accumulatorBytes / d.part17
+	k.part33 = x74 + x75
+	k.part34 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part35 = d.residentAdd + x75
 }
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
@@ -720,7 +726,7 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = float64(ctasPerSm * k.blockM * k.blockN)
-	v.part4 = min(1, (ctasPerSm-1)/k.part27)
+	v.part4 = min(1, (ctasPerSm-1)/k.part29)
 	v.part5 = 1 - hidden
 	v.part6 = math.Sqrt(math.Sqrt(onChip))
 	v.part7 = k.chainStep + spillStep
@@ -746,18 +752,18 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	c.handover = handover
 	var x1 float64
 	if handover > 0 {
-		x1 = k.part24 + k.outputCost/in.splitK
+		x1 = k.part26 + k.outputCost/in.splitK
 	} else {
 		x1 = k.outputCost
 	}
 	c.part2 = x1
 	var x2 float64
 	if handover > 0 {
-		x2 = k.part25
+		x2 = k.part27
 	}
 	c.part3 = x2
-	c.part1 = float64(v.part3*x1) + x2 + k.part26
-	c.part5 = float64(in.splitK * k.part31)
+	c.part1 = float64(v.part3*x1) + x2 + k.part28
+	c.part5 = float64(in.splitK * k.part33)
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
@@ -774,7 +780,7 @@ type gridTerms struct {
 	part5        float64 // batch * k * element_bytes
 	repeated     float64 // repeated
 	idleLatency  float64 // idle_latency
-	part6        float64 // when(0 < resident, step_bytes + l2_breaking * (misaligned_a * shared_a + misaligned_b * shared_b), step_bytes * (1 + broken_lines / tile_lines))
+	part6        float64 // when(0 < resident, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b), step_bytes * (1 + broken_lines / tile_lines))
 	part7        float64 // pow(line_step, 4)
 	part8        float64 // idle_latency * idle_latency
 	part9        float64 // chain_step + turn_step
@@ -805,40 +811,42 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	} else {
 		stepBytes = k.tileBytes
 	}
-	var engineA, engineBytes float64
+	var offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
+		offsetA = max(s.part1, k.part6)
+		offsetB = max(s.part2, k.part7)
 		var x3 float64
 		if k.transA > 0 {
-			x3 = k.part6
+			x3 = k.part8
 		} else {
 			x3 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
 		engineA = x3 / k.sharersA
-		engineBytes = engineA + k.engineB + float64(d.breaking*(float64(engineA*s.misalignedA)+float64(k.engineB*s.misalignedB)))
+		engineBytes = engineA + k.engineB + float64(d.crossing*(float64(engineA*s.misalignedA)+float64(k.engineB*s.misalignedB)))
 	}
 	var splitLines float64
-	if s.part1 > 0 {
+	if s.part3 > 0 {
 		var x4 float64
 		if k.transA > 0 {
-			x4 = float64(k.blockK * max(0, k.part7+s.misalignedA-k.part8))
+			x4 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
 		} else {
-			x4 = float64(k.blockM * max(0, k.part9+s.misalignedA-k.part10))
+			x4 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
 		}
 		var x5 float64
 		if k.transB > 0 {
-			x5 = float64(k.blockN * max(0, k.part9+s.misalignedB-k.part10))
+			x5 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
 		} else {
-			x5 = float64(k.blockK * max(0, k.part11+s.misalignedB-k.part12))
+			x5 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
 		}
 		splitLines = x4 + x5
 	}
 	var brokenLines float64
-	if s.part1 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part13) + float64(k.asyncB*s.part3*k.part14)))
+	if s.part3 > 0 {
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
 	}
 	var x6 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part15*(k.blockN-s.n)) > 0 {
-		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part8)) + float64(k.part15*max(0, math.Floor(k.blockN/s.n)-k.part12))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
+		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x6
 	var lineStep float64
@@ -850,13 +858,13 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	var copyLatency float64
 	if k.resident > 0 {
 		x7 := engineBytes / d.engineBandwidth
-		copyLatency = k.part16 + x7
+		copyLatency = k.part18 + x7
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part17
+		copyLatency = float64(lines*d.lineLatency) + k.part19
 	}
 	var turnStep float64
-	if k.part18*s.part4 > 0 {
-		turnStep = k.part19
+	if k.part20*s.part4 > 0 {
+		turnStep = k.part21
 	}
 	var x8 float64
 	if k.groupM > 0 {
@@ -869,7 +877,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part23 > 0 {
+	if k.part25 > 0 {
 		x9 := s.m / gridM
 		var x10 float64
 		if k.wraps > 0 {
@@ -884,10 +892,10 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		} else {
 			x12 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part21) + float64(k.repeatN*(k.blockN-x11)/x12*k.part22)
+		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part23) + float64(k.repeatN*(k.blockN-x11)/x12*k.part24)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part8 * k.part30)
+	computeFloor := float64(s.part8 * k.part32)
 	var x13 float64
 	if s.groupTiles > 0 {
 		x13 = s.groupTiles
@@ -907,7 +915,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.idleLatency = idleLatency
 	var x14 float64
 	if k.resident > 0 {
-		x14 = stepBytes + float64(d.l2Breaking*(float64(s.misalignedA*sharedA)+float64(s.misalignedB*sharedB)))
+		x14 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
 	} else {
 		x14 = float64(stepBytes * (1 + brokenLines/k.tileLines))
 	}
@@ -976,7 +984,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part20)
+		x7 := min(steps, k.part22)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1056,13 +1064,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x23 := min(steps, k.stepsAhead)
 		x24 := max(steps-k.stepsAhead, 0)
 		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part26
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x25 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part27))
+			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part29))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1081,8 +1089,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part29 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part28*d.part15)-d.part16, 0)
+	if k.part31 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part15)-d.part16, 0)
 	}
 	dramFloor := (dramBytes + g.part10) / d.part9
 	var reduction float64
@@ -1090,13 +1098,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part32 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part33)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
 		}
 	}
 	var unbeaten float64
@@ -1172,7 +1180,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part20)
+		x7 := min(steps, k.part22)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1207,21 +1215,21 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	}
 	var tailEpilogue float64
 	if tailCtas > 0 {
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part26
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x11 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part27))
+			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part29))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part29 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part28*d.part15)-d.part16, 0)
+	if k.part31 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part15)-d.part16, 0)
 	}
 	dramFloor := (dramBytes + g.part10) / d.part9
 	var reduction float64
@@ -1229,7 +1237,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part32 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var x12 float64
@@ -1266,7 +1274,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.transB > 0 {
 			columns = k.blockN
 		} else {
-			columns = k.part12 * d.lineBytes / k.elementBytes
+			columns = k.part14 * d.lineBytes / k.elementBytes
 		}
 	}
 	var fmaLoads float64
@@ -1332,42 +1340,44 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	gridN := float64(math.Ceil(math.Ceil(s.n/k.blockN)/k.sharersA) * k.sharersA)
 	ctas := float64(g.part1 * c.splitK)
-	var sharedA, sharedB, engineA, engineBytes float64
+	var sharedA, sharedB, offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
 		sharedA = float64(s.m / gridM / k.sharersA * k.blockK * k.elementBytes)
 		sharedB = float64(s.n / gridN * k.part5 / k.sharers * k.blockK * k.elementBytes)
+		offsetA = max(s.part1, k.part6)
+		offsetB = max(s.part2, k.part7)
 		var x18 float64
 		if k.transA > 0 {
-			x18 = k.part6
+			x18 = k.part8
 		} else {
 			x18 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
 		engineA = x18 / k.sharersA
-		engineBytes = engineA + k.engineB + float64(d.breaking*(float64(engineA*s.misalignedA)+float64(k.engineB*s.misalignedB)))
+		engineBytes = engineA + k.engineB + float64(d.crossing*(float64(engineA*s.misalignedA)+float64(k.engineB*s.misalignedB)))
 	}
 	var splitLines float64
-	if s.part1 > 0 {
+	if s.part3 > 0 {
 		var x19 float64
 		if k.transA > 0 {
-			x19 = float64(k.blockK * max(0, k.part7+s.misalignedA-k.part8))
+			x19 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
 		} else {
-			x19 = float64(k.blockM * max(0, k.part9+s.misalignedA-k.part10))
+			x19 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
 		}
 		var x20 float64
 		if k.transB > 0 {
-			x20 = float64(k.blockN * max(0, k.part9+s.misalignedB-k.part10))
+			x20 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
 		} else {
-			x20 = float64(k.blockK * max(0, k.part11+s.misalignedB-k.part12))
+			x20 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
 		}
 		splitLines = x19 + x20
 	}
 	var brokenLines float64
-	if s.part1 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part2*k.part13) + float64(k.asyncB*s.part3*k.part14)))
+	if s.part3 > 0 {
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
 	}
 	var x21 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part15*(k.blockN-s.n)) > 0 {
-		x21 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part8)) + float64(k.part15*max(0, math.Floor(k.blockN/s.n)-k.part12))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
+		x21 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x21
 	var lineStep float64
@@ -1379,13 +1389,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var copyLatency float64
 	if k.resident > 0 {
 		x22 := engineBytes / d.engineBandwidth
-		copyLatency = k.part16 + x22
+		copyLatency = k.part18 + x22
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part17
+		copyLatency = float64(lines*d.lineLatency) + k.part19
 	}
 	var turnStep float64
-	if k.part18*s.part4 > 0 {
-		turnStep = k.part19
+	if k.part20*s.part4 > 0 {
+		turnStep = k.part21
 	}
 	var x23 float64
 	if k.groupM > 0 {
@@ -1416,7 +1426,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x29 := min(t.steps, k.part20)
+		x29 := min(t.steps, k.part22)
 		x30 := t.steps - x29
 		oneLoop = float64(x29*k.onePace) + float64(x30*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x29*k.chipPace)+float64(x30*k.chipLongPace))
@@ -1492,13 +1502,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x44 := min(t.steps, k.stepsAhead)
 		x45 := max(t.steps-k.stepsAhead, 0)
 		tailLoop = float64(x44*tailFirstStep) + float64(x45*tailStep)
-		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part26
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
 			x46 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x46*min(1, (t.tailCtas-1)/k.part27))
+			tailPaced = chipLoop + float64(x46*min(1, (t.tailCtas-1)/k.part29))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1518,13 +1528,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part32 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part33)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
 		}
 	}
 	dramTotal := dramBytes + g.part10 + float64(t.steps*d.part12*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
@@ -1637,108 +1647,110 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[59] = g.stepBytes
 	dst[60] = s.misalignedA
 	dst[61] = s.misalignedB
-	dst[62] = engineA
-	dst[63] = k.engineB
-	dst[64] = engineBytes
-	dst[65] = t.steps
-	dst[66] = splitLines
-	dst[67] = brokenLines
-	dst[68] = lines
-	dst[69] = lineStep
-	dst[70] = copyLatency
-	dst[71] = turnStep
-	dst[72] = group
-	dst[73] = k.sms
-	dst[74] = waves
-	dst[75] = sharedTiles
-	dst[76] = part
-	dst[77] = t.ctasOfSm
-	dst[78] = active
-	dst[79] = t.fullWaves
-	dst[80] = t.tailCtas
-	dst[81] = k.timed
-	dst[82] = g.passCounts
-	dst[83] = in.timedCtas
-	dst[84] = in.one2048
-	dst[85] = in.one6144
-	dst[86] = in.chip2048
-	dst[87] = in.chip6144
-	dst[88] = in.fullChip2048
-	dst[89] = in.fullChip6144
-	dst[90] = k.timedFixed
-	dst[91] = k.onePace
-	dst[92] = k.oneLongPace
-	dst[93] = oneLoop
-	dst[94] = k.chipPace
-	dst[95] = k.chipLongPace
-	dst[96] = chipLoop
-	dst[97] = k.fullChipPace
-	dst[98] = k.fullChipLongPace
-	dst[99] = fullChipLoop
-	dst[100] = sweeps
-	dst[101] = rowGroups
-	dst[102] = g.missA
-	dst[103] = g.missB
-	dst[104] = dramBytes
-	dst[105] = dramShare
-	dst[106] = l2Hit
-	dst[107] = g.repeated
-	dst[108] = v.hidden
-	dst[109] = d.dramLatency
-	dst[110] = g.idleLatency
-	dst[111] = dramQueue
-	dst[112] = coalescing
-	dst[113] = t.l2Step
-	dst[114] = dramStep
-	dst[115] = t.repeatStep
-	dst[116] = t.spillL2Step
-	dst[117] = busy
-	dst[118] = fullSpillMiss
-	dst[119] = t.fullSpillDramStep
-	dst[120] = fullBusy
-	dst[121] = fullThroughput
-	dst[122] = fullLatency
-	dst[123] = fullAlone
-	dst[124] = fullStep
-	dst[125] = fullFirstStep
-	dst[126] = fullFill
-	dst[127] = fullLoop
-	dst[128] = fullEpilogue
-	dst[129] = fullPaced
-	dst[130] = fullTimed
-	dst[131] = tailSpillMiss
-	dst[132] = t.tailSpillDramStep
-	dst[133] = tailBusy
-	dst[134] = tailThroughput
-	dst[135] = tailLatency
-	dst[136] = tailAlone
-	dst[137] = tailStep
-	dst[138] = tailFirstStep
-	dst[139] = tailFill
-	dst[140] = tailLoop
-	dst[141] = tailEpilogue
-	dst[142] = tailPaced
-	dst[143] = tailTimed
-	dst[144] = k.launch
-	dst[145] = fill
-	dst[146] = loop
-	dst[147] = epilogue
-	dst[148] = t.allWaves
-	dst[149] = pass
-	dst[150] = t.power
-	dst[151] = t.dramFloor
-	dst[152] = g.computeFloor
-	dst[153] = reduction
-	dst[154] = handed
-	dst[155] = dramTotal
-	dst[156] = partialBytes
-	dst[157] = requested
-	dst[158] = l2Total
-	dst[159] = sharedTotal
-	dst[160] = limits
-	dst[161] = s.vendor
-	dst[162] = unbeaten
-	dst[163] = t.total
+	dst[62] = offsetA
+	dst[63] = offsetB
+	dst[64] = engineA
+	dst[65] = k.engineB
+	dst[66] = engineBytes
+	dst[67] = t.steps
+	dst[68] = splitLines
+	dst[69] = brokenLines
+	dst[70] = lines
+	dst[71] = lineStep
+	dst[72] = copyLatency
+	dst[73] = turnStep
+	dst[74] = group
+	dst[75] = k.sms
+	dst[76] = waves
+	dst[77] = sharedTiles
+	dst[78] = part
+	dst[79] = t.ctasOfSm
+	dst[80] = active
+	dst[81] = t.fullWaves
+	dst[82] = t.tailCtas
+	dst[83] = k.timed
+	dst[84] = g.passCounts
+	dst[85] = in.timedCtas
+	dst[86] = in.one2048
+	dst[87] = in.one6144
+	dst[88] = in.chip2048
+	dst[89] = in.chip6144
+	dst[90] = in.fullChip2048
+	dst[91] = in.fullChip6144
+	dst[92] = k.timedFixed
+	dst[93] = k.onePace
+	dst[94] = k.oneLongPace
+	dst[95] = oneLoop
+	dst[96] = k.chipPace
+	dst[97] = k.chipLongPace
+	dst[98] = chipLoop
+	dst[99] = k.fullChipPace
+	dst[100] = k.fullChipLongPace
+	dst[101] = fullChipLoop
+	dst[102] = sweeps
+	dst[103] = rowGroups
+	dst[104] = g.missA
+	dst[105] = g.missB
+	dst[106] = dramBytes
+	dst[107] = dramShare
+	dst[108] = l2Hit
+	dst[109] = g.repeated
+	dst[110] = v.hidden
+	dst[111] = d.dramLatency
+	dst[112] = g.idleLatency
+	dst[113] = dramQueue
+	dst[114] = coalescing
+	dst[115] = t.l2Step
+	dst[116] = dramStep
+	dst[117] = t.repeatStep
+	dst[118] = t.spillL2Step
+	dst[119] = busy
+	dst[120] = fullSpillMiss
+	dst[121] = t.fullSpillDramStep
+	dst[122] = fullBusy
+	dst[123] = fullThroughput
+	dst[124] = fullLatency
+	dst[125] = fullAlone
+	dst[126] = fullStep
+	dst[127] = fullFirstStep
+	dst[128] = fullFill
+	dst[129] = fullLoop
+	dst[130] = fullEpilogue
+	dst[131] = fullPaced
+	dst[132] = fullTimed
+	dst[133] = tailSpillMiss
+	dst[134] = t.tailSpillDramStep
+	dst[135] = tailBusy
+	dst[136] = tailThroughput
+	dst[137] = tailLatency
+	dst[138] = tailAlone
+	dst[139] = tailStep
+	dst[140] = tailFirstStep
+	dst[141] = tailFill
+	dst[142] = tailLoop
+	dst[143] = tailEpilogue
+	dst[144] = tailPaced
+	dst[145] = tailTimed
+	dst[146] = k.launch
+	dst[147] = fill
+	dst[148] = loop
+	dst[149] = epilogue
+	dst[150] = t.allWaves
+	dst[151] = pass
+	dst[152] = t.power
+	dst[153] = t.dramFloor
+	dst[154] = g.computeFloor
+	dst[155] = reduction
+	dst[156] = handed
+	dst[157] = dramTotal
+	dst[158] = partialBytes
+	dst[159] = requested
+	dst[160] = l2Total
+	dst[161] = sharedTotal
+	dst[162] = limits
+	dst[163] = s.vendor
+	dst[164] = unbeaten
+	dst[165] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -37,7 +37,7 @@ func (Family) Groups() bool { return false }
 func (f Family) Space() arch.Space {
 	s := f.Family.Space()
 	s.SplitK = splits
-	s.Axes = []arch.AxisValues{{Name: generator.AxisCluster, Values: []string{"1", "2x2"}}}
+	s.Axes = []arch.AxisValues{{Name: generator.AxisCluster, Values: []string{"1", "2", "2x2"}}}
 	return s
 }
 
@@ -160,7 +160,7 @@ func (Family) Overhead() kernel.Overhead {
 	return kernel.Overhead{
 		Slots: tabled.Bounded("wgmma_loop_slots", "1", 1, 1, 20, "loop_slots of the family wgmma").
 			Over(1, 3.08).From(dataSet, fit),
-		Latency: tabled.Bounded("wgmma_step_latency", "cycles", 118.7496, 10, 300, "step_latency of the family wgmma").
+		Latency: tabled.Bounded("wgmma_step_latency", "cycles", 124.4732, 10, 300, "step_latency of the family wgmma").
 			Over(61.1, 137).From(dataSet, fit),
 	}
 }

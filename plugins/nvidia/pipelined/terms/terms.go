@@ -208,6 +208,10 @@ var gridTerms = []tabled.Term{
 		"largest offset at which a row of A begins in a cache line ÷ the line"),
 	input("misaligned_b", one, OfProblem, "the same for B",
 		"largest offset at which a row of B begins in a cache line ÷ the line"),
+	row("offset_a", one, "max("+sector("a")+", trans_a * "+sectorPart("m")+")",
+		"largest offset at which a row of a tile of A begins in a sector ÷ the sector").If("resident > 0"),
+	row("offset_b", one, "max("+sector("b")+", (1 - trans_b) * "+sectorPart("n")+")",
+		"largest offset at which a row of a tile of B begins in a sector ÷ the sector").If("resident > 0"),
 	row("engine_a", bytes, `when(trans_a > 0, block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes,
 			min(block_m, m) * block_k * element_bytes) / sharers_a`,
 		"what the copy engine of a CTA copies of A in a K step, also outside of the matrix, without what others of "+
@@ -215,8 +219,7 @@ var gridTerms = []tabled.Term{
 	row("engine_b", bytes, `when(trans_b > 0, columns * block_k * element_bytes,
 			block_k * ceil(columns * element_bytes / line_bytes) * line_bytes) / sharers`,
 		"the same of B").If("resident > 0"),
-	row("engine_bytes", bytes, `engine_a + engine_b
-			+ breaking * (engine_a * misaligned_a + engine_b * misaligned_b)`,
+	row("engine_bytes", bytes, "engine_a + engine_b + crossing * (engine_a * misaligned_a + engine_b * misaligned_b)",
 		"both, with what rows that begin within a line, and so touch two for one, cost the engine besides").If("resident > 0"),
 	row("steps", one, "ceil(cdiv(k, block_k) / split_k)", "K steps of a CTA"),
 	row("split_lines", one, `when(misaligned_a + misaligned_b > 0,
@@ -267,6 +270,12 @@ var gridTerms = []tabled.Term{
 // sector is where in a sector rows of an operand begin, at most. A line has four.
 func sector(operand string) string {
 	return "max(0, 4 * misaligned_" + operand + " - 3)"
+}
+
+// sectorPart is what of a sector is left behind the last whole one of a tile's block_m or block_n elements.
+func sectorPart(of string) string {
+	sectors := "4 * block_" + of + " * element_bytes / line_bytes"
+	return "(" + sectors + " - floor(" + sectors + "))"
 }
 
 // split is how many lines a row of a tile touches more if it begins anywhere in a line where rows of an operand begin.

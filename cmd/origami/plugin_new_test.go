@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// walk runs commands as a user who has only Go and origami: an empty home, no network, and the module cache from
-// building origami.
+// walk runs commands as a user who has only Go and origami: an empty home, no network, and the caches and flags from
+// building origami, so that it is not compiled again.
 type walk struct {
 	t   *testing.T
 	dir string // the working directory
@@ -35,7 +35,7 @@ func newWalk(t *testing.T) *walk {
 		"bin") + string(os.PathListSeparator) + os.Getenv("PATH")
 	return &walk{t: t, dir: home, env: []string{
 		"HOME=" + home, "PATH=" + path, "TMPDIR=" + t.TempDir(), "GOMODCACHE=" + known[0], "GOCACHE=" + known[1],
-		"GOPROXY=off", "GOFLAGS=", "GOTOOLCHAIN=local", "GORACE=atexit_sleep_ms=0",
+		"GOPROXY=off", "GOFLAGS=" + os.Getenv("GOFLAGS"), "GOTOOLCHAIN=local", "GORACE=atexit_sleep_ms=0",
 	}}
 }
 
@@ -67,6 +67,10 @@ func checkoutRoot(t *testing.T) string {
 	}
 	return root
 }
+
+// tidy says what is wrong with a plugin's Go, tests and all. The checks are those of go vet that read the plugin alone;
+// the others would read all that it imports. Lint runs them on the example that plugins are made from.
+const tidy = "gofmt -l . && go vet -composites -copylocks -unmarshal -unusedresult ./..."
 
 // From nothing to an answer: `plugin new` names every command as the next step.
 func TestNewPlugin(t *testing.T) {
@@ -113,7 +117,7 @@ func TestNewPlugin(t *testing.T) {
 	if !strings.Contains(last, "gfx-new\tabstract\troofline\ttiled\tspec\t\t8388608\t") {
 		t.Errorf("the answer is %s", last)
 	}
-	if out := w.run("gofmt -l . && go vet ./..."); out != "" {
+	if out := w.run(tidy); out != "" {
 		t.Errorf("%s", out)
 	}
 
@@ -208,7 +212,7 @@ func TestNewPluginElsewhere(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	w.dir = dir
-	if out := w.run("gofmt -l . && go build ./... && go vet ./..."); out != "" {
+	if out := w.run(tidy); out != "" {
 		t.Errorf("%s", out)
 	}
 	if out, err := w.try("origami plugin new go --dir ."); err == nil ||

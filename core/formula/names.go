@@ -1,16 +1,23 @@
 package formula
 
 import (
-	"regexp"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-var identifier = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
-
-// Named returns the names in a formula, functions included.
-func Named(f string) []string { return identifier.FindAllString(f, -1) }
+// Named returns the names in a formula, functions included: letters, digits and underscores that begin with no digit.
+func Named(f string) (names []string) {
+	for part := range strings.FieldsFuncSeq(f, func(c rune) bool {
+		return c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+	}) {
+		if name := strings.TrimLeft(part, "0123456789"); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // Unused returns the parameters that none of the formulas names. A parameter that prose names is used, too.
 func Unused(params hw.Set, formulas []string) []string {

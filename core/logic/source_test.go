@@ -123,7 +123,7 @@ func run(t *testing.T, in, want string, files map[string]string, command ...stri
 	}
 	compile := exec.Command(command[0], command[1:]...)
 	compile.Dir = folder
-	compile.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off")
+	compile.Env = append(os.Environ(), "GOFLAGS=-mod=mod "+os.Getenv("GOFLAGS"), "GOWORK=off", "GOPROXY=off")
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -350,7 +350,7 @@ func build(t *testing.T, tree, program, name string) string {
 	cmd := osexec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-modfile="+filepath.Join(repository(t),
 		"go.mod"), "-o", path, program)
 	cmd.Dir = tree
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s in %s: %v\n%s", program, tree, err, out)
 	}

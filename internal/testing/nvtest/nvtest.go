@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -14,10 +15,12 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
+var provider = sync.OnceValues(nvidia.Provider)
+
 // Provider returns the plugin.
 func Provider(t testing.TB) arch.Provider {
 	t.Helper()
-	p, err := nvidia.Provider()
+	p, err := provider()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,19 +47,20 @@ type Family interface {
 	Overhead() Overhead
 }
 
-// OneForSplits is a Family whose kernels do not depend on the split of K: what Check, Resources, Loop and Copies return
-// for a configuration holds for those that differ from it in the split alone.
+// OneForSplits is a Family whose kernels are launched with several splits of K.
 type OneForSplits interface {
 	Family
-	OneForSplits()
+	// Kernel returns the configuration with the least split of K that has the same kernel: what Check, Resources, Loop
+	// and Copies return for the one holds for the other.
+	Kernel(c gemm.Config) gemm.Config
 }
 
-// IsOneForSplits reports whether two configurations are one kernel of a family, with the same or another split of K.
-func IsOneForSplits(f Family, a, b *gemm.Config) bool {
-	c := *a
-	c.SplitK = b.SplitK
-	_, one := f.(OneForSplits)
-	return one && c == *b
+// KernelOf returns the configuration by which a family knows the kernel of c.
+func KernelOf(f Family, c gemm.Config) gemm.Config {
+	if one, ok := f.(OneForSplits); ok {
+		return one.Kernel(c)
+	}
+	return c
 }
 
 // Uneven is a Family whose list of candidates depends on block_m: the product of all values of Space has many

@@ -301,12 +301,12 @@ func TestPublishedRegisters(t *testing.T) {
 func TestResourcesBearAnyConfiguration(t *testing.T) {
 	p, devices := gemm.New(100, 100, 100), devices(t)
 	devices[0] = gputest.Device(t, gpu.SM90, "sm90-h200", map[string]hw.OverrideValue{"register_file": {Value: 1}})
-	numbers := []int{1, 3, 7, 16, 100, 256, gemm.MaxConfigNumber}
+	numbers := []int{1, 3, 8, 64, 100, 256, gemm.MaxConfigNumber} // 8 warps with 8x64x64 are a kernel of each family
 	for _, m := range numbers {
 		for _, n := range numbers {
 			for _, k := range numbers {
 				for _, w := range numbers {
-					c := gemm.Config{BlockM: m, BlockN: n, BlockK: k, NumWarps: w, NumStages: 1, SplitK: 1}
+					c := gemm.Config{BlockM: m, BlockN: n, BlockK: k, NumWarps: w, NumStages: 2, SplitK: 1}
 					for _, f := range []kernel.Family{triton.Family{}, mma.Family{}, wgmma.Family{}} {
 						for _, d := range devices {
 							bears(t, f, d, kernel.OperandsOf(&p), c)
@@ -329,8 +329,11 @@ func TestResourcesBearAnyConfiguration(t *testing.T) {
 func bears(t *testing.T, f kernel.Family, d *gpu.Device, o kernel.Operands, c gemm.Config) {
 	t.Helper()
 	split := c
-	if _, one := f.(kernel.OneForSplits); one {
-		split.SplitK = 3
+	if split.SplitK = 3; kernel.KernelOf(f, c) != kernel.KernelOf(f, split) {
+		c.SplitK = 2
+	}
+	if kernel.KernelOf(f, c) != kernel.KernelOf(f, split) {
+		split = c
 	}
 	if f.Loop(d, o, c) != f.Loop(d, o, split) || f.Copies(d, o, c) != f.Copies(d, o, split) {
 		t.Errorf("%s: the kernel depends on the split of K", c)

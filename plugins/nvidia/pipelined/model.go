@@ -168,24 +168,38 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	out := &arch.Candidates{Configs: all[:0], Rejected: make([]arch.Rejection, 0, len(all)/2)}
 	p = tabled.Aligned(p)
 	operands := kernel.OperandsOf(&p).WithWidths(f, &p)
-	var (
-		checked gemm.Config // of which reason and detail are
-		reason  arch.Reason
-		detail  string
-	)
+	var kernels recent[arch.Rejection]
 	for position, c := range all {
-		if position == 0 || !kernel.IsOneForSplits(f.Family, &c, &checked) {
-			checked = c
-			reason, detail = f.reject(m.gpu, operands, &c, f.needs(m.gpu, operands, &c))
+		r, known := kernels.of(kernel.KernelOf(f.Family, c))
+		if !known {
+			r.Reason, r.Detail = f.reject(m.gpu, operands, &c, f.needs(m.gpu, operands, &c))
 		}
-		if reason == "" {
+		if r.Config, r.Position = c, position; r.Reason == "" {
 			out.Configs = append(out.Configs, c)
 		} else {
-			r := arch.Rejection{Config: c, Position: position, Reason: reason, Detail: detail}
-			out.Rejected = append(out.Rejected, r)
+			out.Rejected = append(out.Rejected, *r)
 		}
 	}
 	return out, nil
+}
+
+// recent has something of each of the last few kernels of a list, which has them once for each split of K. Between two
+// splits lie the values of named axes.
+type recent[T any] struct {
+	kernels [4]gemm.Config
+	values  [4]T
+	count   int // of all that there were
+}
+
+// of returns what there is of a kernel, and whether it was known. It takes the place of the oldest if not.
+func (r *recent[T]) of(k gemm.Config) (value *T, known bool) {
+	if i := slices.Index(r.kernels[:min(r.count, len(r.kernels))], k); i >= 0 {
+		return &r.values[i], true
+	}
+	i := r.count % len(r.kernels)
+	r.kernels[i] = k
+	r.count++
+	return &r.values[i], false
 }
 
 // enumerate lists the configurations of a space, with the axes that it leaves empty taken from the family's.
@@ -248,33 +262,35 @@ func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error)
 		return nil, m.Supports(p, cfgs...)
 	}
 	list := &preparedList{operands, slices.Clone(cfgs), make([]preparedConfig, len(cfgs))}
-	m.prepareAll(list, p)
+	m.prepareAll(f, list, p)
 	f.prepared[slot].Store(list)
 	return list, nil
 }
 
-// prepareAll prepares the configurations of a list. Those that follow each other and differ in the split of K alone
-// share a kernel, if their sums are added up in the same way.
-func (m *Model) prepareAll(list *preparedList, p *gemm.Problem) {
+// prepareAll prepares the configurations of a list. Those of a kernel share it, if their sums are added up in the same
+// way.
+func (m *Model) prepareAll(f *family, list *preparedList, p *gemm.Problem) {
 	var (
-		in, last [2]inputs
-		shared   = &preparedKernel{}
-		next     = &preparedKernel{}
+		kernels recent[preparedSplit]
+		last    [2]inputs
+		shared  = &preparedKernel{}
+		next    = &preparedKernel{}
 	)
 	for i := range list.configs {
-		c := &list.prepared[i]
-		if i > 0 && m.prepareSplit(c, &list.prepared[i-1], &in, p, &list.configs[i], &list.configs[i-1]) {
-			in[0].splitInputs, in[1].splitInputs = splitInputs{}, splitInputs{}
+		c, config := &list.prepared[i], &list.configs[i]
+		one, known := kernels.of(kernel.KernelOf(f.Family, *config))
+		if known && m.prepareSplit(c, one, p, config) {
 			continue
 		}
 		c.kernel = next
-		m.prepare(c, next, &in, p, &list.configs[i])
-		in[0].splitInputs, in[1].splitInputs = splitInputs{}, splitInputs{}
-		if i > 0 && in == last && next.groupM == shared.groupM {
+		m.prepare(c, next, &one.in, p, config)
+		one.in[0].splitInputs, one.in[1].splitInputs = splitInputs{}, splitInputs{}
+		if i > 0 && one.in == last && next.groupM == shared.groupM {
 			c.kernel = shared
-			continue
+		} else {
+			last, shared, next = one.in, next, &preparedKernel{}
 		}
-		last, shared, next = in, next, &preparedKernel{}
+		one.preparedConfig, one.splitK = *c, config.SplitK
 	}
 }
 

@@ -85,20 +85,25 @@ func (m *Model) prepare(
 	return detail
 }
 
-// prepareSplit prepares a configuration that differs from the one before it in the split of K alone, and shares its
-// kernel. in has the inputs of the one before. It reports false if they differ in more: the sums of a split are added
-// up by launches that a kernel without one does not need, and only kernels without one were timed.
-func (m *Model) prepareSplit(
-	pc, other *preparedConfig, in *[2]inputs, p *gemm.Problem, c, before *gemm.Config,
-) bool {
+// preparedSplit is a prepared configuration with its split of K and its other inputs.
+type preparedSplit struct {
+	preparedConfig
+	splitK int
+	in     [2]inputs
+}
+
+// prepareSplit prepares a configuration that differs from another in the split of K alone, and shares its kernel. It
+// reports false if they differ in more: the sums of a split are added up by launches that a kernel without one does not
+// need, and only kernels without one were timed.
+func (m *Model) prepareSplit(pc *preparedConfig, other *preparedSplit, p *gemm.Problem, c *gemm.Config) bool {
 	f, err := m.family(c)
-	if err != nil || other.reject != "" || min(c.SplitK, before.SplitK) <= 1 ||
-		!kernel.IsOneForSplits(f.Family, c, before) ||
-		float64(f.Reduction(*p, *c).Launches) != in[0].reduceLaunches {
+	if err != nil || other.reject != "" || min(c.SplitK, other.splitK) <= 1 ||
+		float64(f.Reduction(*p, *c).Launches) != other.in[0].reduceLaunches {
 		return false
 	}
+	in := other.in
 	pc.kernel, pc.depth = other.kernel, float64(c.BlockK*c.SplitK)
-	pc.compute(&m.device, pc.kernel, in, c.SplitK)
+	pc.compute(&m.device, pc.kernel, &in, c.SplitK)
 	return true
 }
 

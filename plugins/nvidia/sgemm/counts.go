@@ -3,6 +3,7 @@ package sgemm
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -37,8 +38,35 @@ type operands struct {
 // periodElements are so many elements, of 2 bytes at least, that the L1 has all of them in the same bank.
 const periodElements = 64
 
-// mostKept is how many configurations have their counts kept.
+// kept are values of countings that were needed once.
+type kept[T any] struct {
+	mu     sync.RWMutex
+	values map[counting]T
+}
+
+// mostKept bounds how many are kept.
 const mostKept = 1 << 16
+
+// get returns the value of a counting, from compute if it is not there.
+func (k *kept[T]) get(of *counting, compute func(o operands, c gemm.Config) T) T {
+	k.mu.RLock()
+	value, ok := k.values[*of]
+	k.mu.RUnlock()
+	if ok {
+		return value
+	}
+	value = compute(of.operands, of.config)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.values == nil || len(k.values) >= mostKept {
+		k.values = map[counting]T{}
+	}
+	k.values[*of] = value
+	return value
+}
+
+// walked has what the kernels do, which is the same on all devices: walking the addresses takes longer than all else.
+var walked kept[inputs]
 
 // operandsOf returns what a problem's kernels are compiled for.
 func operandsOf(p *gemm.Problem) operands {
@@ -46,25 +74,11 @@ func operandsOf(p *gemm.Problem) operands {
 		[2]int{p.LD(gemm.A) % periodElements, p.LD(gemm.B) % periodElements}}
 }
 
-// count returns the counts of a configuration for the operands of a problem. They are kept: walking the addresses takes
-// longer than all formulas.
+// count returns the counts of a configuration for the operands of a problem.
 func (m *Model) count(o *operands, c *gemm.Config) *counts {
 	key := counting{*o, *c}
 	key.config.GroupM = 0
-	m.mu.RLock()
-	kept := m.counts[key]
-	m.mu.RUnlock()
-	if kept != nil {
-		return kept
-	}
-	kept = m.countAnew(key.operands, key.config)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.counts) >= mostKept {
-		clear(m.counts)
-	}
-	m.counts[key] = kept
-	return kept
+	return m.counts.get(&key, m.countAnew)
 }
 
 func (m *Model) countAnew(o operands, c gemm.Config) *counts {
@@ -74,9 +88,15 @@ func (m *Model) countAnew(o operands, c gemm.Config) *counts {
 	if out.reason, out.detail = f.Check(m.gpu, o.Operands, c, need); out.reason != "" {
 		return out
 	}
-	spec := family.Spec(o.Operands, c)
-	turn, _, _ := spec.Turn() // Check has accepted it
+	out.inputs = walked.get(&counting{o, c}, walk)
 	out.registers, out.sharedBytes = float64(need.Registers), float64(need.SharedMemory)
+	return out
+}
+
+// walk counts what a kernel of the family does.
+func walk(o operands, c gemm.Config) (out inputs) {
+	spec := family.Spec(o.Operands, c)
+	turn, _, _ := spec.Turn()
 	out.operandBytes = 4
 	if turn.WMMAs > 0 {
 		out.operandBytes = 2
@@ -103,7 +123,7 @@ func (m *Model) countAnew(o operands, c gemm.Config) *counts {
 const wideBytes = 16
 
 // add counts an access. Lines of its matrix are so many bytes apart, modulo those of all banks.
-func (c *counts) add(a *generator.Access, apart int) {
+func (c *inputs) add(a *generator.Access, apart int) {
 	instructions := float64(a.Count * a.Warps)
 	if a.Bytes >= wideBytes {
 		c.wideInstructions += instructions

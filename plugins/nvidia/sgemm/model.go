@@ -12,7 +12,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
@@ -34,9 +33,7 @@ type Model struct {
 	tabled.Model
 	gpu    *gpu.Device
 	device device
-
-	mu     sync.RWMutex
-	counts map[counting]*counts
+	counts kept[*counts]
 }
 
 // Family is the kernel family that the model predicts, and the model's name in requests and descriptions.
@@ -47,7 +44,7 @@ func Needs() []string { return slices.Concat(terms.Parameters, gpu.Limits) }
 
 // New opens the model for a device.
 func New(g *gpu.Device) *Model {
-	m := &Model{gpu: g, counts: map[counting]*counts{}}
+	m := &Model{gpu: g}
 	m.Description, m.AnyAccess, m.Exact = g.Description(), true, true
 	m.Space = func(string, gemm.DType) arch.Space { return family.Family{}.Space() }
 	m.New = func() tabled.Evaluation { return &evaluation{model: m} }

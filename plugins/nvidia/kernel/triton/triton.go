@@ -51,8 +51,11 @@ func (f Family) Space() arch.Space {
 	}
 }
 
-// OneForSplits implements kernel.OneForSplits.
-func (Family) OneForSplits() {}
+// Kernel implements kernel.OneForSplits.
+func (Family) Kernel(c gemm.Config) gemm.Config {
+	c.SplitK = 1
+	return c
+}
 
 // Check implements kernel.Family.
 func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {

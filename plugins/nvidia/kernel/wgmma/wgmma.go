@@ -74,6 +74,12 @@ func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 	}
 }
 
+// Kernel implements kernel.OneForSplits. Whether there is a split decides how C is stored.
+func (Family) Kernel(c gemm.Config) gemm.Config {
+	c.SplitK = min(c.SplitK, 2)
+	return c
+}
+
 // Check implements kernel.Family.
 func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
 	s := spec(o, c)

@@ -68,10 +68,8 @@ type Band struct {
 type Range struct {
 	// Low is the first M of a range, and the problem's M the last.
 	Low int
-	// List are single sizes in place of a range. Each has a band, and all count the same. Few keeps those kernels that
-	// are worth compiling, as a range does, in place of the fastest for each size.
+	// List are single sizes in place of a range. Each has a band, and all count the same.
 	List []int
-	Few  bool
 	// Same names axes that have one value for all M. It is chosen for the lowest mean price (see Same).
 	Same []string
 	// Free are the kernels that regrets and prices are measured against (Contender.Free). Without a model, the bands' own
@@ -160,7 +158,6 @@ func BandsOf(ctx context.Context, a arch.Architecture, space arch.Space, p gemm.
 			library.Describe().Timing).Do("open both models in one timing")
 	}
 	b := newBanding(p, sizes, len(r.List) > 0)
-	b.few = r.Few
 	if r.Free.Model != nil {
 		r.Free.Model = arch.Whole(r.Free.Model, p)
 	}
@@ -279,8 +276,8 @@ type banding struct {
 	configs []gemm.Config
 	times   [][]unit.Seconds
 	best    []unit.Seconds
-	// listed says that each size is a band of its own, and that all weigh the same. few is Range.Few.
-	listed, few bool
+	// listed says that each size is a band of its own, and that all weigh the same.
+	listed bool
 	// With axes that have one value for all sizes: same says which and what it costs, conforms which of configs have it.
 	// one is the place in configs of the single kernel for all sizes, or -1. prices has the price of the values and of
 	// that kernel for each size. cycles has the time of the free pick for each searched size.
@@ -440,10 +437,8 @@ func (b *banding) regret(s span) (mean, worst float64, at int) {
 
 // spans returns the bands.
 func (b *banding) spans() []span {
-	if !b.listed || b.few {
-		b.choose()
-	}
 	if !b.listed {
+		b.choose()
 		return b.divide()
 	}
 	spans := make([]span, len(b.sizes))

@@ -246,7 +246,7 @@ func (l *tableLayer) choose(ctx context.Context, side *ask.Contender) error {
 	p := gemm.New(sizes[len(sizes)-1], l.N, l.K)
 	p.DType = gemm.BF16
 	p.SetTrans(false, true) // a linear layer has its weight as N×K
-	bands, err := side.Bands(ctx, p, ask.Range{List: sizes, Few: true, Same: []string{"block_k"}})
+	bands, err := side.Bands(ctx, p, ask.Range{List: sizes, Same: []string{"block_k"}})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package tablecmd
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,8 +10,8 @@ import (
 	"testing"
 )
 
-// vLLM finds the table in a folder of PYTHONPATH and reads it, as far as testdata has the names and rules of its source.
-// On another device, and in a vLLM without these names, it runs as without a table, and a warning says so.
+// vLLM finds the table in a folder of PYTHONPATH and reads it, as far as testdata has the names and rules of its
+// source. On another device, and in a vLLM without these names, it runs as without a table, and a warning says so.
 func TestVLLMReadsTable(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
@@ -26,11 +27,12 @@ func TestVLLMReadsTable(t *testing.T) {
 	if err := made.install(folder); err != nil {
 		t.Fatal(err)
 	}
-	small := `{"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 8, "num_warps": 4, "num_stages": 5}`
-	large := `{"BLOCK_SIZE_M": 128, "BLOCK_SIZE_N": 256, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 8, "num_warps": 8, "num_stages": 3}`
+	const form = `{"BLOCK_SIZE_M": %d, "BLOCK_SIZE_N": %d, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 8, "num_warps": %d, ` +
+		`"num_stages": %d}`
+	small, large := fmt.Sprintf(form, 16, 64, 4, 5), fmt.Sprintf(form, 128, 256, 8, 3)
 	for _, c := range []struct {
 		name, device, capability, rename string
-		want                             []string // for M of 1, 16, 17 and 9000 of the layer, and for a layer that only vLLM has
+		want                             []string // for M of 1, 16, 17 and 9000, and for a layer that only vLLM has
 		warning                          string
 	}{
 		{"device", "NVIDIA H100 80GB HBM3", "9.0", "", []string{small, small, large, large, small}, ""},

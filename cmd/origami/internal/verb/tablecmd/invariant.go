@@ -18,8 +18,15 @@ import (
 	"github.com/origami-gemm/origami/core/limit"
 )
 
-// families are the kernel families that compute as vLLM's batch-invariant matmul does, the nearest first.
-var families = []string{"triton_persistent", "triton"}
+// familyOf returns the kernel family of a device that is nearest to vLLM's batch-invariant matmul, empty without one.
+func familyOf(kernels []string) string {
+	for _, family := range []string{"triton_persistent", "triton"} {
+		if slices.Contains(kernels, family) {
+			return family
+		}
+	}
+	return ""
+}
 
 // sizes are the numbers of rows that kernels are chosen for: those of decoding finer than those of prefill. vLLM takes
 // the kernel of the next size for the numbers between them, and that of the last for more.
@@ -120,15 +127,12 @@ func (o *invariantOptions) side(ctx context.Context) (*ask.Contender, error) {
 		return nil, diag.Inputf("vLLM reads such a table on GPUs of NVIDIA only").At("--arch %s", t.Arch.ID).
 			Do("choose another device; `origami arch ls` lists them")
 	}
-	for _, family := range families {
-		if slices.Contains(t.Arch.Kernels, family) {
-			t.OpenRequest.Kernel = family
-			side, err := f.OpenSide(ctx, t, &session.SearchFlags{Space: []string{"split_k=1"}})
-			return &side, err
-		}
+	if t.OpenRequest.Kernel = familyOf(t.Arch.Kernels); t.OpenRequest.Kernel == "" {
+		return nil, diag.Inputf("no model of %s predicts Triton kernels", t.Arch.ID).At("--arch").
+			Do("choose another device; `origami arch ls` lists their kernels")
 	}
-	return nil, diag.Inputf("no model of %s predicts Triton kernels", t.Arch.ID).At("--arch").
-		Do("choose another device; `origami arch ls` lists their kernels")
+	side, err := f.OpenSide(ctx, t, &session.SearchFlags{Space: []string{"split_k=1"}})
+	return &side, err
 }
 
 // invariantTable is a table of kernels for vLLM's batch-invariant matmul.

@@ -132,7 +132,19 @@ func (o *invariantOptions) side(ctx context.Context) (*ask.Contender, error) {
 			Do("choose another device; `origami arch ls` lists their kernels")
 	}
 	side, err := f.OpenSide(ctx, t, &session.SearchFlags{Space: []string{"split_k=1"}})
+	if err != nil {
+		return nil, err
+	}
+	side.Model, err = fitting(ctx, side.Model, side.Kernel)
 	return &side, err
+}
+
+// linear is the product of a linear layer for m rows, whose weight is stored as N×K.
+func linear(m, n, k int) gemm.Problem {
+	p := gemm.New(m, n, k)
+	p.DType = gemm.BF16
+	p.SetTrans(false, true)
+	return p.Canonical()
 }
 
 // invariantTable is a table of kernels for vLLM's batch-invariant matmul.
@@ -247,9 +259,7 @@ func mean[T any](list []T, ratio func(T) float64) float64 {
 
 // choose fills in the kernels.
 func (l *tableLayer) choose(ctx context.Context, side *ask.Contender) error {
-	p := gemm.New(sizes[len(sizes)-1], l.N, l.K)
-	p.DType = gemm.BF16
-	p.SetTrans(false, true) // a linear layer has its weight as N×K
+	p := linear(sizes[len(sizes)-1], l.N, l.K)
 	bands, err := side.Bands(ctx, p, ask.Range{List: sizes, Same: []string{"block_k"}})
 	if err != nil {
 		return err

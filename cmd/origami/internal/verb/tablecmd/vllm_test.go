@@ -1,13 +1,17 @@
 package tablecmd
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // vLLM finds the table in a folder of PYTHONPATH and reads it, as far as testdata has the names and rules of its
@@ -90,5 +94,34 @@ func rename(t *testing.T, file, name string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The shared memory of vLLM's kernel is what the compiler says.
+func TestSharedBytes(t *testing.T) {
+	t.Parallel()
+	file, err := os.Open("testdata/vllm-0.33.0/shared.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows[1:] {
+		v := make([]int, 6)
+		for i := range v {
+			if v[i], err = strconv.Atoi(row[2+i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := gemm.Config{BlockM: v[0], BlockN: v[1], BlockK: v[2], NumWarps: v[3], NumStages: v[4]}
+		if got := sharedBytes(&c, row[1]); got != v[5] {
+			t.Errorf("%s, Triton %s: %s needs %d bytes, not %d", row[1], row[0], &c, v[5], got)
+		}
+	}
+	if len(rows) < 150 {
+		t.Errorf("%d kernels", len(rows))
 	}
 }

@@ -149,66 +149,64 @@ func linear(m, n, k int) gemm.Problem {
 
 // invariantTable is a table of kernels for vLLM's batch-invariant matmul.
 type invariantTable struct {
-	Format string `json:"format"`
-	VLLM   string `json:"vllm"` // the version whose reader was checked
-	// the device, and its name in vLLM
-	Arch       string `json:"arch"`
-	Device     string `json:"device"`
-	DeviceName string `json:"device_name"`
-	Model      string `json:"model"`
-	Kernel     string `json:"kernel"`
-	Timing     string `json:"timing,omitempty"`
-	DType      string `json:"dtype"`
-	// what the table is for: type, layers and hidden size of the model, and the GPUs that divide each layer
-	For    string       `json:"for"`
-	TP     int          `json:"tp"`
-	GroupM int          `json:"group_m"`
-	Layers []tableLayer `json:"layers"`
-	// a forward pass for each M: all layers, but not what is between them
-	Passes []pass `json:"passes"`
-	// the geometric mean of the gains
-	Gain float64 `json:"gain"`
+	Format string `json:"format"` // the form of this object
+	VLLM   string `json:"vllm"`   // the version of vLLM whose source was read
+	Arch   string `json:"arch"`   // the device
+	Device string `json:"device"`
+	// the device's name in vLLM, which is the driver's
+	DeviceName string       `json:"device_name"`
+	Model      string       `json:"model"` // the model, the kernel family, and what its times are of
+	Kernel     string       `json:"kernel"`
+	Timing     string       `json:"timing,omitempty"`
+	DType      string       `json:"dtype"`   // the type of the weights
+	For        string       `json:"for"`     // type, layers and hidden size of the language model, and tp
+	TP         int          `json:"tp"`      // the GPUs that divide each layer among them
+	GroupM     int          `json:"group_m"` // the group of every kernel
+	Layers     []tableLayer `json:"layers"`  // the layers, once for each N and K
+	Passes     []pass       `json:"passes"`  // all layers of a forward pass by M, without what is between them
+	Gain       float64      `json:"gain"`    // the geometric mean of the gains of the passes
 }
 
 // tableLayer has the kernels of the layers with one N and K.
 type tableLayer struct {
-	Names  []string `json:"names"`
-	Count  int      `json:"count"` // how many of them a pass computes
-	N      int      `json:"n"`
+	Names  []string `json:"names"` // the layers
+	Count  int      `json:"count"` // how many of them a forward pass computes
+	N      int      `json:"n"`     // columns and rows of B
 	K      int      `json:"k"`
-	BlockK int      `json:"block_k"`
-	// what one block_k for all M costs: the time of the fastest kernels with it ÷ the time of the fastest of all − 1
+	BlockK int      `json:"block_k"` // the one of all kernels
+	// what that costs: the time of the fastest kernels with it ÷ the time of the fastest of all − 1
 	MeanPrice  float64  `json:"mean_price"`
 	WorstPrice float64  `json:"worst_price"`
 	WorstM     int      `json:"worst_m"`
-	Kernels    []kernel `json:"kernels"`
-	Gain       float64  `json:"gain"` // the geometric mean over all M
+	Kernels    []kernel `json:"kernels"` // the kernels, in the order of M
+	Gain       float64  `json:"gain"`    // the geometric mean of the gains for all M
 
 	seconds, fixedSeconds []float64 // by size
 }
 
-// kernel is what runs from the M behind the one of the kernel before it up to M. Times are at that M.
+// kernel is what runs from the M behind the one of the kernel before it up to M.
 type kernel struct {
-	M         int           `json:"m"`
-	BlockM    int           `json:"block_m"`
+	M         int           `json:"m"`       // the largest M of the kernel, of which the times are
+	BlockM    int           `json:"block_m"` // the configuration, without block_k and group_m
 	BlockN    int           `json:"block_n"`
 	NumWarps  int           `json:"num_warps"`
 	NumStages int           `json:"num_stages"`
-	Seconds   float64       `json:"seconds"`
-	Interval  *[2]float64   `json:"interval"` // of 90 %, null without one
-	Evidence  arch.Evidence `json:"evidence"`
-	Bound     string        `json:"bound"`
+	Seconds   float64       `json:"seconds"`  // the predicted time
+	Interval  *[2]float64   `json:"interval"` // of 90 %, `null` without one
+	Evidence  arch.Evidence `json:"evidence"` // what the interval rests on
+	Bound     string        `json:"bound"`    // what limits the kernel
 	// what the table costs here: the time ÷ the time of the fastest kernel of all − 1
 	Price        float64 `json:"price"`
-	FixedSeconds float64 `json:"fixed_seconds"` // of vLLM's fixed tile
+	FixedSeconds float64 `json:"fixed_seconds"` // the predicted time of vLLM's fixed tile
 	Gain         float64 `json:"gain"`          // fixed_seconds ÷ seconds
 }
 
+// pass is a forward pass of M rows.
 type pass struct {
-	M            int     `json:"m"`
-	Seconds      float64 `json:"seconds"`
-	FixedSeconds float64 `json:"fixed_seconds"`
-	Gain         float64 `json:"gain"`
+	M            int     `json:"m"`             // the rows
+	Seconds      float64 `json:"seconds"`       // the predicted time with the table
+	FixedSeconds float64 `json:"fixed_seconds"` // with vLLM's fixed tile
+	Gain         float64 `json:"gain"`          // fixed_seconds ÷ seconds
 }
 
 // newInvariantTable chooses the kernels of all layers.

@@ -30,7 +30,7 @@ func fitting(ctx context.Context, a arch.Architecture, kernel string) (arch.Arch
 // sharedBytes is the shared memory of vLLM's kernel for bf16: that of the copies in flight, and of the tile on its way
 // out. Triton runs the kernel's loops over tiles and over K as one, so that both have memory of their own. In the
 // kernels that models know they share it, which is why this is not the models' rule.
-// testdata/vllm-0.33.0/shared.csv has what the compiler says, exactly this for all of 3 architectures.
+// testdata/vllm-0.33.0/shared.csv has what the compiler says: this, for each tile.
 func sharedBytes(c *gemm.Config, id string) int {
 	wgmma := id == "sm90" && c.BlockM >= 64
 	copies := max(c.NumStages-1, 1)

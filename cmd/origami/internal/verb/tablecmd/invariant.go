@@ -181,7 +181,8 @@ type tableLayer struct {
 	Kernels    []kernel `json:"kernels"` // the kernels, in the order of M
 	Gain       float64  `json:"gain"`    // the geometric mean of the gains for all M
 
-	seconds, fixedSeconds []float64 // by size
+	seconds, fixedSeconds []float64 // by size, without those of more than the most rows
+	most                  int
 }
 
 // kernel is what runs from the M behind the one of the kernel before it up to M.
@@ -194,7 +195,8 @@ type kernel struct {
 	Seconds   float64       `json:"seconds"`  // the predicted time
 	Interval  *[2]float64   `json:"interval"` // of 90 %, `null` without one
 	Evidence  arch.Evidence `json:"evidence"` // what the interval rests on
-	Bound     string        `json:"bound"`    // what limits the kernel
+	Bound     string        `json:"bound"`    // what limits the kernel, and the same in a sentence
+	Why       string        `json:"why"`
 	// what the table costs here: the time ÷ the time of the fastest kernel of all − 1
 	Price        float64 `json:"price"`
 	FixedSeconds float64 `json:"fixed_seconds"` // the predicted time of vLLM's fixed tile
@@ -217,10 +219,11 @@ func newInvariantTable(ctx context.Context, side *ask.Contender, list []layer) (
 	for _, l := range list {
 		same := func(one tableLayer) bool { return one.N == l.n && one.K == l.k }
 		if i := slices.IndexFunc(t.Layers, same); i >= 0 {
-			t.Layers[i].Names, t.Layers[i].Count = append(t.Layers[i].Names, l.name), t.Layers[i].Count+l.count
+			known := &t.Layers[i]
+			known.Names, known.Count, known.most = append(known.Names, l.name), known.Count+l.count, max(known.most, l.most)
 			continue
 		}
-		t.Layers = append(t.Layers, tableLayer{Names: []string{l.name}, Count: l.count, N: l.n, K: l.k})
+		t.Layers = append(t.Layers, tableLayer{Names: []string{l.name}, Count: l.count, N: l.n, K: l.k, most: l.most})
 	}
 	var g ask.Group
 	errs := make([]error, len(t.Layers))
@@ -237,8 +240,9 @@ func newInvariantTable(ctx context.Context, side *ask.Contender, list []layer) (
 		p.M = m
 		for j := range t.Layers {
 			l := &t.Layers[j]
-			p.Seconds += float64(l.Count) * l.seconds[i]
-			p.FixedSeconds += float64(l.Count) * l.fixedSeconds[i]
+			at := min(i, len(l.seconds)-1)
+			p.Seconds += float64(l.Count) * l.seconds[at]
+			p.FixedSeconds += float64(l.Count) * l.fixedSeconds[at]
 		}
 		p.Gain = p.FixedSeconds / p.Seconds
 	}
@@ -257,13 +261,17 @@ func mean[T any](list []T, ratio func(T) float64) float64 {
 
 // choose fills in the kernels.
 func (l *tableLayer) choose(ctx context.Context, side *ask.Contender) error {
-	p := linear(sizes[len(sizes)-1], l.N, l.K)
-	bands, err := side.Bands(ctx, p, ask.Range{List: sizes, Same: []string{"block_k"}})
+	rows := slices.DeleteFunc(slices.Clone(sizes), func(m int) bool { return m > l.most })
+	p := linear(rows[len(rows)-1], l.N, l.K)
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	bands, err := side.Bands(ctx, p, ask.Range{List: rows, Same: []string{"block_k"}})
 	if err != nil {
 		return err
 	}
 	l.MeanPrice, l.WorstPrice, l.WorstM = bands.Same.MeanPrice, bands.Same.WorstPrice, bands.Same.WorstM
-	estimates, gains := make([]arch.Estimate, 2), make([]float64, len(sizes))
+	estimates, gains := make([]arch.Estimate, 2), make([]float64, len(rows))
 	for i := range bands.Bands {
 		band := &bands.Bands[i]
 		picked := *band.Config
@@ -278,7 +286,10 @@ func (l *tableLayer) choose(ctx context.Context, side *ask.Contender) error {
 			return diag.Inputf("vLLM's fixed tile %s does not run (%s)", &fixed, reason).At("%s", side.Describe().ID()).
 				Do("choose another device")
 		}
-		one := kernelOf(side, &p, &picked, estimates)
+		one, err := kernelOf(ctx, side, &p, &picked, estimates)
+		if err != nil {
+			return err
+		}
 		one.Price = band.MeanRegret
 		l.seconds, l.fixedSeconds = append(l.seconds, one.Seconds), append(l.fixedSeconds, one.FixedSeconds)
 		l.BlockK, gains[i] = picked.BlockK, one.Gain
@@ -293,19 +304,23 @@ func (l *tableLayer) choose(ctx context.Context, side *ask.Contender) error {
 }
 
 // kernelOf describes a configuration, from the estimates of vLLM's fixed tile and of itself.
-func kernelOf(side *ask.Contender, p *gemm.Problem, c *gemm.Config, estimates []arch.Estimate) kernel {
+func kernelOf(
+	ctx context.Context, side *ask.Contender, p *gemm.Problem, c *gemm.Config, estimates []arch.Estimate,
+) (kernel, error) {
 	d := side.Describe()
-	e := estimates[1]
-	seconds := e.Cycles.At(d.Clock)
-	scope := d.Scope(side.Kernel, p, c.SplitK)
+	r := ask.Ranking{Arch: d, Kernel: side.Kernel, Problem: *p, DRAMPeak: ask.PeakBandwidth(side.Model)}
+	e := ask.Entry{Config: *c, Estimate: estimates[1], Terms: make([]float64, len(d.Terms))}
+	if err := side.Model.Terms(ctx, e.Terms, *p, []gemm.Config{*c}); err != nil {
+		return kernel{}, err
+	}
 	k := kernel{M: p.M, BlockM: c.BlockM, BlockN: c.BlockN, NumWarps: c.NumWarps, NumStages: c.NumStages,
-		Seconds: float64(seconds), Evidence: scope.Evidence, Bound: e.Bound.String(),
+		Seconds: float64(r.Seconds(&e)), Evidence: r.Scope(&e).Evidence, Bound: e.Estimate.Bound.String(), Why: r.Why(&e),
 		FixedSeconds: float64(estimates[0].Cycles.At(d.Clock))}
-	if low, high, ok := scope.Interval(e.Bound, seconds); ok {
+	if low, high, ok := r.Interval(&e); ok {
 		k.Interval = &[2]float64{float64(low), float64(high)}
 	}
 	k.Gain = k.FixedSeconds / k.Seconds
-	return k
+	return k, nil
 }
 
 // config is the kernel without its block_k.

@@ -13,9 +13,13 @@ import (
 type layer struct {
 	name string
 	n, k int
-	// count is how many of them a pass computes.
-	count int
+	// count is how many of them a pass computes, most the most rows.
+	count, most int
 }
+
+// mostRows are those of the largest size. mostLogits are those of lm_head, which has a row for each sequence: vLLM
+// 0.33.0 runs at most 1,024 at once unless told otherwise (max_num_seqs), and 256 on smaller GPUs.
+const mostRows, mostLogits = 8192, 1024
 
 // modelConfig is what a config.json of Hugging Face says about the sizes of a decoder's layers.
 type modelConfig struct {
@@ -124,13 +128,14 @@ func (c *modelConfig) layers(tp int) ([]layer, error) {
 	}
 	heads, kv := c.Heads/tp, max(1, c.KVHeads/tp)
 	list := []layer{
-		{"qkv_proj", (heads + 2*kv) * c.HeadDim, c.Hidden, c.Layers}, {"o_proj", c.Hidden, heads * c.HeadDim, c.Layers},
+		{"qkv_proj", (heads + 2*kv) * c.HeadDim, c.Hidden, c.Layers, mostRows},
+		{"o_proj", c.Hidden, heads * c.HeadDim, c.Layers, mostRows},
 	}
 	if slices.Contains(dense, c.ModelType) {
-		list = append(list, layer{"gate_up_proj", 2 * c.Intermediate / tp, c.Hidden, c.Layers},
-			layer{"down_proj", c.Hidden, c.Intermediate / tp, c.Layers})
+		list = append(list, layer{"gate_up_proj", 2 * c.Intermediate / tp, c.Hidden, c.Layers, mostRows},
+			layer{"down_proj", c.Hidden, c.Intermediate / tp, c.Layers, mostRows})
 	}
-	return append(list, layer{"lm_head", vocab / tp, c.Hidden, 1}), nil
+	return append(list, layer{"lm_head", vocab / tp, c.Hidden, 1, mostLogits}), nil
 }
 
 // label names the model in a file name.

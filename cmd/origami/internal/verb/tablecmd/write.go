@@ -97,10 +97,11 @@ var kernelColumns = table.Columns[row]{
 		return digits.Span(unit.Seconds(r.kernel.Interval[0]), unit.Seconds(r.kernel.Interval[1]))
 	}),
 	table.Col("evidence", func(r *row) string { return string(r.kernel.Evidence) }),
-	table.Col("bound", func(r *row) string { return r.kernel.Bound }),
+	table.Col("bound", func(r *row) string { return r.kernel.Bound }).In(table.CSV),
 	table.Col("price", func(r *row) float64 { return r.kernel.Price }, digits.Percent),
 	table.Col("fixed_seconds||fixed tile", func(r *row) float64 { return r.kernel.FixedSeconds }, seconds),
 	table.Col("gain", func(r *row) float64 { return r.kernel.Gain }, digits.ThreeDigits),
+	table.Text("why", func(r *row) string { return r.kernel.Why }),
 }
 
 var layerColumns = table.Columns[tableLayer]{

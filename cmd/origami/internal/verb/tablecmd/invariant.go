@@ -1,12 +1,12 @@
 package tablecmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -94,7 +94,7 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	t.For, t.TP = c.label(o.tp), o.tp
-	if dtype := c.DType + c.TorchDType; strings.HasSuffix(dtype, "float16") && dtype != "bfloat16" {
+	if cmp.Or(c.DType, c.TorchDType) == "float16" {
 		o.factory.Streams.Warn("the model is in float16, for which vLLM " + vllmVersion +
 			" reads no table: serve it with --dtype bfloat16")
 	}

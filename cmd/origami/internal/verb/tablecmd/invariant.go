@@ -63,8 +63,8 @@ func newInvariant(f *session.Factory) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().IntVar(&o.tp, "tp", 1, "number of GPUs that divide each layer among them (tensor parallel)")
-	cmd.Flags().BoolVar(&o.explain, "explain", false, "list every kernel with its time, evidence and price")
+	cmd.Flags().IntVar(&o.tp, "tp", 1, "`N` GPUs divide each layer among them (tensor parallel)")
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "list every kernel: its time, evidence and price, and why")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the table for vLLM to this `FOLDER`")
 	return cmd
 }

@@ -45,6 +45,8 @@ func TestVLLMReadsTable(t *testing.T) {
 			"No table of origami is for NVIDIA H20; there are some for: NVIDIA H100 80GB HBM3"},
 		{"other vLLM", "NVIDIA H100 80GB HBM3", "9.0", "_MatmulShapeConfig", []string{"null", "null", "null", "null", small},
 			"does not fit this vLLM: AttributeError"},
+		{"no driver", "", "9.0", "", []string{"null", "null", "null", "null", small},
+			"does not fit this vLLM: RuntimeError"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,7 @@ def register():
 
         if current_platform.is_cuda():
             put(configs, current_platform.get_device_name(), current_platform.get_device_capability())
-    except (ImportError, AttributeError, TypeError, KeyError, ValueError) as error:
+    except Exception as error:  # whatever it is, a server without the table is better than none
         log.warning("The table of origami is not used, as it does not fit this vLLM: %r", error)
 
 

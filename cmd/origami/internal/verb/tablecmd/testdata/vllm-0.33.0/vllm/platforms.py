@@ -10,6 +10,8 @@ class current_platform:
 
     @staticmethod
     def get_device_name():
+        if not os.environ["DEVICE_NAME"]:
+            raise RuntimeError("no driver")
         return os.environ["DEVICE_NAME"]
 
     @staticmethod

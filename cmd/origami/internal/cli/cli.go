@@ -28,6 +28,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/recordscmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/tablecmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -166,6 +167,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		picturecmd.NewRoofline(f), laddercmd.New(f), reportcmd.New(f), server.Command(f, served.Content()),
 		measurecmd.NewBench(f),
 		measurecmd.NewTune(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),
+		tablecmd.New(f),
 	}
 	look := []*cobra.Command{
 		catalogcmd.NewArch(f), catalogcmd.NewTrust(f), calibratecmd.NewCalibrate(f), calibratecmd.NewFit(f),

@@ -243,7 +243,8 @@ func unpadded(page string) string {
 
 // asksModel reports whether a command opens a model.
 func asksModel(cmd *cobra.Command) bool {
-	return cmd.GroupID == groupAsk || cmd.Name() == "show" && cmd.Parent().Name() == "arch"
+	over := cmd.Parent()
+	return cmd.GroupID == groupAsk || over.GroupID == groupAsk || cmd.Name() == "show" && over.Name() == "arch"
 }
 
 func writeCommands(w io.Writer, title string, cmd *cobra.Command, show func(*cobra.Command) bool) {

@@ -1,0 +1,144 @@
+package tablecmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// layer is a product that a forward pass computes: C (M×N) = A (M×K) · B, with a weight stored N×K.
+type layer struct {
+	name string
+	n, k int
+	// count is how many of them a pass computes, most the most rows.
+	count, most int
+}
+
+// mostRows are those of the largest size. mostLogits are those of lm_head, which has a row for each sequence: vLLM
+// 0.33.0 runs at most 1,024 at once unless told otherwise (max_num_seqs), and 256 on smaller GPUs.
+const mostRows, mostLogits = 8192, 1024
+
+// modelConfig is what a config.json of Hugging Face says about the sizes of a decoder's layers.
+type modelConfig struct {
+	ModelType    string `json:"model_type"`
+	Hidden       int    `json:"hidden_size"`
+	Intermediate int    `json:"intermediate_size"`
+	Heads        int    `json:"num_attention_heads"`
+	KVHeads      int    `json:"num_key_value_heads"` // Heads without it
+	HeadDim      int    `json:"head_dim"`            // Hidden ÷ Heads without it
+	Vocab        int    `json:"vocab_size"`
+	Layers       int    `json:"num_hidden_layers"`
+	DType        string `json:"dtype"`
+	TorchDType   string `json:"torch_dtype"` // its name until transformers 4.56
+	// Quantization is not of interest in detail: no quantized layer has a bf16 weight.
+	Quantization json.RawMessage `json:"quantization_config"`
+	// Text is the language model of a model that also sees or hears.
+	Text json.RawMessage `json:"text_config"`
+}
+
+// dense and experts are the model types whose layers are those of modelConfig.layers, as vLLM 0.33.0 builds them
+// (vllm/model_executor/models): one product for Q, K and V, and one for both halves of a gated feed-forward layer.
+// Experts run in another kernel.
+var (
+	dense = []string{"ernie4_5", "exaone4", "gemma", "gemma2", "gemma3_text", "granite", "llama", "mistral", "phi3",
+		"qwen2", "qwen3"}
+	experts = []string{"mixtral", "qwen3_moe"}
+)
+
+// readModel reads a config.json.
+func readModel(name string, text []byte) (*modelConfig, error) {
+	var c modelConfig
+	read := func(text []byte) error {
+		if err := json.Unmarshal(text, &c); err != nil {
+			return diag.Inputf("it is no config.json of a model: %v", err).At("%s", name).
+				Do("give the config.json that a model of Hugging Face has beside its weights")
+		}
+		return nil
+	}
+	if err := read(text); err != nil {
+		return nil, err
+	}
+	if len(c.Text) > 0 {
+		if err := read(c.Text); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.Quantization) > 0 && string(c.Quantization) != "null" {
+		return nil, diag.Inputf("the model is quantized, and vLLM's table is for bf16 weights").At("%s", name).
+			Do("give a model without a quantization_config")
+	}
+	if known := slices.Concat(dense, experts); !slices.Contains(known, c.ModelType) {
+		slices.Sort(known)
+		return nil, diag.Inputf("the layers of the model_type %q are not known", c.ModelType).At("%s", name).
+			Do("use one of %s; or take `origami select -m 1,16,256 -n N -k K --same block_k` for each layer",
+				strings.Join(known, ", "))
+	}
+	for _, one := range []struct {
+		key    string
+		value  *int
+		absent int // what a missing value stands for, 0 if it must be there
+	}{
+		{"hidden_size", &c.Hidden, 0}, {"intermediate_size", &c.Intermediate, 0}, {"vocab_size", &c.Vocab, 0},
+		{"num_attention_heads", &c.Heads, 0}, {"num_hidden_layers", &c.Layers, 0},
+		{"num_key_value_heads", &c.KVHeads, c.Heads}, {"head_dim", &c.HeadDim, c.Hidden / max(c.Heads, 1)},
+	} {
+		if *one.value == 0 {
+			*one.value = one.absent
+		}
+		if *one.value < 1 || *one.value > mostSize {
+			return nil, diag.Inputf("%s is %d", one.key, *one.value).At("%s", name).
+				Do("give a config.json with %s from 1 to %d", one.key, mostSize)
+		}
+	}
+	return &c, nil
+}
+
+// mostSize bounds the sizes of a config.json, so that products of two of them fit.
+const mostSize = 1 << 24
+
+// paddedVocab is what vLLM pads the vocabulary to a multiple of (DEFAULT_VOCAB_PADDING_SIZE).
+const paddedVocab = 64
+
+// layers returns the products of a forward pass on one of tp GPUs: heads, the inner size of the feed-forward layer and
+// the vocabulary are divided among them. Heads of K and V that are fewer than the GPUs are repeated.
+func (c *modelConfig) layers(tp int) ([]layer, error) {
+	whole := func(what string, size int) error {
+		if size%tp == 0 {
+			return nil
+		}
+		return diag.Inputf("%d GPUs do not divide the %d %s", tp, size, what).At("--tp").
+			Do("give a number that divides them, as vLLM asks for")
+	}
+	vocab := (c.Vocab + paddedVocab - 1) / paddedVocab * paddedVocab
+	err := whole("heads", c.Heads)
+	if err == nil && tp%c.KVHeads != 0 {
+		err = whole("heads of K and V", c.KVHeads)
+	}
+	if err == nil {
+		err = whole("columns of the feed-forward layer", c.Intermediate)
+	}
+	if err == nil {
+		err = whole("words of the vocabulary", vocab)
+	}
+	if err != nil {
+		return nil, err
+	}
+	heads, kv := c.Heads/tp, max(1, c.KVHeads/tp)
+	list := []layer{
+		{"qkv_proj", (heads + 2*kv) * c.HeadDim, c.Hidden, c.Layers, mostRows},
+		{"o_proj", c.Hidden, heads * c.HeadDim, c.Layers, mostRows},
+	}
+	if slices.Contains(dense, c.ModelType) {
+		list = append(list, layer{"gate_up_proj", 2 * c.Intermediate / tp, c.Hidden, c.Layers, mostRows},
+			layer{"down_proj", c.Hidden, c.Intermediate / tp, c.Layers, mostRows})
+	}
+	return append(list, layer{"lm_head", vocab / tp, c.Hidden, 1, mostLogits}), nil
+}
+
+// label names the model in a file name.
+func (c *modelConfig) label(tp int) string {
+	return fmt.Sprintf("%s-%dx%d-tp%d", c.ModelType, c.Layers, c.Hidden, tp)
+}

@@ -1,0 +1,51 @@
+package tablecmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The layers are those that vLLM's tables name: Qwen3-1.7B on one GPU, and on 2, 4 and 8
+// (vLLM 0.33.0, batch_invariant_configs.py). Heads of K and V that are fewer than the GPUs are repeated.
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	const qwen = `{"model_type":"qwen3","hidden_size":2048,"intermediate_size":6144,"num_attention_heads":16,
+		"num_key_value_heads":8,"head_dim":128,"num_hidden_layers":28,"vocab_size":151936,"torch_dtype":"bfloat16"}`
+	for _, c := range []struct {
+		name, config string
+		tp           int
+		want         string
+	}{
+		{"qwen3", qwen, 1, "4096x2048 2048x2048 12288x2048 2048x6144 151936x2048"},
+		{"qwen3", qwen, 2, "2048x2048 2048x1024 6144x2048 2048x3072 75968x2048"},
+		{"qwen3", qwen, 4, "1024x2048 2048x512 3072x2048 2048x1536 37984x2048"},
+		{"qwen3", qwen, 8, "512x2048 2048x256 1536x2048 2048x768 18992x2048"},
+		{"repeated", strings.Replace(qwen, `_value_heads":8`, `_value_heads":2`, 1), 8,
+			"512x2048 2048x256 1536x2048 2048x768 18992x2048"},
+		{"padded", strings.Replace(qwen, "151936", "151900", 1), 1, "4096x2048 2048x2048 12288x2048 2048x6144 151936x2048"},
+		{"experts", strings.Replace(qwen, `"qwen3"`, `"qwen3_moe"`, 1), 1, "4096x2048 2048x2048 151936x2048"},
+		{"sees", `{"model_type":"gemma3","text_config":` + strings.Replace(qwen, `"qwen3"`, `"gemma3_text"`, 1) + `}`, 1,
+			"4096x2048 2048x2048 12288x2048 2048x6144 151936x2048"},
+		{"llama", `{"model_type":"llama","hidden_size":4096,"intermediate_size":11008,"num_attention_heads":32,
+			"num_hidden_layers":32,"vocab_size":32000}`, 1, "12288x4096 4096x4096 22016x4096 4096x11008 32000x4096"},
+	} {
+		m, err := readModel("config.json", []byte(c.config))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		list, err := m.layers(c.tp)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		var got []string
+		for _, l := range list {
+			got = append(got, fmt.Sprintf("%dx%d", l.n, l.k))
+		}
+		if !slices.Equal(got, strings.Fields(c.want)) {
+			t.Errorf("%s on %d: %v, want %s", c.name, c.tp, got, c.want)
+		}
+	}
+}

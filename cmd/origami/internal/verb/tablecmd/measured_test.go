@@ -1,0 +1,140 @@
+//go:build !race
+
+package tablecmd
+
+import (
+	"compress/gzip"
+	"encoding/csv"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/timing"
+)
+
+// product is M×N×K.
+type product struct{ m, n, k int }
+
+// The kernels that the table has for nine layers are faster than vLLM's fixed tile on an H100, and near the best ones
+// with one BLOCK_K for all M, where 384 configurations were measured at six M. docs/serving.md has the figures.
+func TestMeasured(t *testing.T) {
+	t.Parallel()
+	times := measured(t)
+	a := open(t, "sm90", "h100", timing.Model)
+	kernel := familyOf(a.Describe().Kernels)
+	a, err := fitting(t.Context(), a, kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit, err := a.Candidates(t.Context(), linear(1, 4096, 4096), arch.Space{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := []int{1, 16, 64, 256, 1024, 4096}
+	var shapes []product
+	for p := range times {
+		if p.m == 1 {
+			shapes = append(shapes, p)
+		}
+	}
+	agree, itself := 0, func(v float64) float64 { return v }
+	var gains, shares []float64
+	byRows := map[int][]float64{}
+	for _, p := range shapes {
+		configs := slices.DeleteFunc(slices.Clone(fit.Configs), func(c gemm.Config) bool {
+			c.Kernel, c.GroupM = "", group
+			return times[p][c] == 0
+		})
+		bands, err := ask.BandsOf(t.Context(), arch.WithCandidates(a, configs), arch.Space{Kernel: kernel},
+			linear(1, p.n, p.k), ask.Range{List: rows, Same: []string{"block_k"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		best, depth := bestOf(times, p, rows)
+		for i, m := range rows {
+			p.m = m
+			c := *bands.Bands[i].Config
+			c.Kernel, c.GroupM = "", group
+			gain := times[p][fixed] / times[p][c]
+			gains, byRows[m] = append(gains, gain), append(byRows[m], gain)
+			shares = append(shares, best[i]/times[p][c])
+			if i == 0 && c.BlockK == depth {
+				agree++
+			}
+		}
+	}
+	gain, share := mean(gains, itself), mean(shares, itself)
+	t.Logf("%s: gain %.3f, at worst %.3f; share of the best %.3f, at worst %.3f; BLOCK_K of %d of %d", kernel, gain,
+		slices.Min(gains), share, slices.Min(shares), agree, len(shapes))
+	for _, m := range rows {
+		t.Logf("M = %d: gain %.3f", m, mean(byRows[m], itself))
+	}
+	if len(gains) != 54 || gain < 1.40 || slices.Min(gains) < 0.8 || share < 0.90 || slices.Min(shares) < 0.54 ||
+		agree < 7 {
+		t.Error("the table is worth less than docs/serving.md says")
+	}
+}
+
+// bestOf returns the times of the fastest kernels that have one BLOCK_K for all numbers of rows, and that BLOCK_K.
+func bestOf(times map[product]map[gemm.Config]float64, p product, rows []int) (best []float64, depth int) {
+	least := math.Inf(1)
+	for _, k := range []int{64, 128, 256} {
+		list, sum := make([]float64, len(rows)), 0.0
+		for i, m := range rows {
+			p.m, list[i] = m, math.Inf(1)
+			for c, seconds := range times[p] {
+				if c.BlockK == k {
+					list[i] = min(list[i], seconds)
+				}
+			}
+			sum += math.Log(list[i])
+		}
+		if sum < least {
+			least, best, depth = sum, list, k
+		}
+	}
+	return best, depth
+}
+
+// measured reads the times of the kernel of vLLM's order of sums.
+func measured(t *testing.T) map[product]map[gemm.Config]float64 {
+	t.Helper()
+	file, err := os.Open("../../../../../docs/experiments/persistent-on-h100/test-times.csv.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	plain, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(plain).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := map[product]map[gemm.Config]float64{}
+	for _, row := range rows[1:] {
+		v := make([]int, 8) // m,n,k,bm,bn,bk,stages,warps
+		for i := range v {
+			if v[i], err = strconv.Atoi(row[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ms, err := strconv.ParseFloat(row[10], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := product{v[0], v[1], v[2]}
+		if times[p] == nil {
+			times[p] = map[gemm.Config]float64{}
+		}
+		times[p][gemm.Config{BlockM: v[3], BlockN: v[4], BlockK: v[5], NumStages: v[6], NumWarps: v[7], GroupM: group,
+			SplitK: 1}] = ms
+	}
+	return times
+}

@@ -172,6 +172,9 @@ type Loop struct {
 	// Sharers are the CTAs of a cluster that share the copies of B, SharersA those that share the copies of A, 0 or 1 if
 	// there is no cluster.
 	Sharers, SharersA int
+	// Persistent: the launch has at most a CTA for each SM, which computes one tile after the other, without copying
+	// ahead from one to the next.
+	Persistent bool
 	// Streams: all CTAs share the tiles that fill no wave, along K.
 	Streams bool
 	// Latency is the number of cycles of a K step in which the tensor cores wait. It comes on top of Overhead.Latency.

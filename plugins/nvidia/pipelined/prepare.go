@@ -148,6 +148,7 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.lateCopies, in.wraps = tabled.One(loop.LateCopies), tabled.One(loop.Wraps)
 	in.repeatM, in.repeatN = tabled.One(loop.RepeatM), tabled.One(loop.RepeatN)
 	in.sharers, in.sharersA = float64(max(loop.Sharers, 1)), float64(max(loop.SharersA, 1))
+	in.persistent = tabled.One(loop.Persistent)
 	in.streams = tabled.One(loop.Streams)
 }
 

@@ -24,6 +24,9 @@ func quantities(families []*family) []tabled.Quantity {
 		}
 		o := f.Overhead()
 		for _, q := range []tabled.Quantity{o.Slots, o.Latency} {
+			if slices.ContainsFunc(all, func(other tabled.Quantity) bool { return other.Name == q.Name }) {
+				continue // families of one loop share it
+			}
 			q.Kernel = f.Name()
 			all = append(all, q)
 		}

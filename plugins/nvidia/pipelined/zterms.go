@@ -16,6 +16,7 @@ type kernelInputs struct {
 	numWarps         float64 // num_warps
 	numStages        float64 // num_stages
 	resident         float64 // resident
+	persistent       float64 // persistent
 	sharers          float64 // sharers
 	sharersA         float64 // sharers_a
 	streams          float64 // streams
@@ -311,6 +312,7 @@ type kernelTerms struct {
 	sharers          float64 // sharers
 	sharersA         float64 // sharers_a
 	streams          float64 // streams
+	part2            float64 // resident + persistent
 	part1            float64 // floor(threads_per_sm / threads)
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
@@ -319,53 +321,53 @@ type kernelTerms struct {
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
 	tileBytes        float64 // tile_bytes
-	part13           float64 // block_n * element_bytes / line_bytes
-	part14           float64 // ceil(block_n * element_bytes / line_bytes)
+	part14           float64 // block_n * element_bytes / line_bytes
+	part15           float64 // ceil(block_n * element_bytes / line_bytes)
 	outputCost       float64 // output_cost
-	part2            float64 // when(0 < reduce_launches, 0, 1)
-	part9            float64 // block_m * element_bytes / line_bytes
-	part10           float64 // ceil(block_m * element_bytes / line_bytes)
-	part11           float64 // block_k * element_bytes / line_bytes
-	part12           float64 // ceil(block_k * element_bytes / line_bytes)
-	part15           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
-	part16           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
+	part3            float64 // when(0 < reduce_launches, 0, 1)
+	part10           float64 // block_m * element_bytes / line_bytes
+	part11           float64 // ceil(block_m * element_bytes / line_bytes)
+	part12           float64 // block_k * element_bytes / line_bytes
+	part13           float64 // ceil(block_k * element_bytes / line_bytes)
+	part16           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part17           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
-	part3            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
-	part4            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+	part4            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
+	part5            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	chainStep        float64 // chain_step
-	part5            float64 // columns / block_n
-	part6            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
-	part17           float64 // 1 - trans_b
-	part7            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
-	part8            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
+	part6            float64 // columns / block_n
+	part7            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
+	part18           float64 // 1 - trans_b
+	part8            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
+	part9            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
 	engineB          float64 // engine_b
-	part18           float64 // engine_latency + (sharers * sharers_a - 1) * sharing_latency
-	part19           float64 // when(0 < late_copies, instruction_step, 0)
-	part20           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
-	part21           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
+	part19           float64 // engine_latency + (sharers * sharers_a - 1) * sharing_latency
+	part20           float64 // when(0 < late_copies, instruction_step, 0)
+	part21           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
+	part22           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part22           float64 // 2048 / block_k
+	part23           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part23           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part24           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part25           float64 // repeat_m + repeat_n
-	part26           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
-	part27           float64 // when(0 < resident, resident_arrival, arrival_latency)
-	part28           float64 // resident * resident_turn
-	part29           float64 // max(timed_ctas - 1, 1)
+	part24           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part25           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part26           float64 // repeat_m + repeat_n
+	part27           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
+	part28           float64 // when(0 < resident, resident_arrival, arrival_latency)
+	part29           float64 // resident * resident_turn
+	part30           float64 // max(timed_ctas - 1, 1)
 	launch           float64 // launch
-	part30           float64 // 16 / instruction_k
-	part31           float64 // tdp * (1 - fma)
-	part32           float64 // clock / peak
-	part33           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part34           float64 // reduce_launches * relaunch_seconds * clock
-	part35           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part31           float64 // 16 / instruction_k
+	part32           float64 // tdp * (1 - fma)
+	part33           float64 // clock / peak
+	part34           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part35           float64 // reduce_launches * relaunch_seconds * clock
+	part36           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	tensorStep       float64 // tensor_step
 }
 
@@ -548,6 +550,8 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.sharers = in.sharers
 	k.sharersA = in.sharersA
 	k.streams = in.streams
+	x53 := in.resident + in.persistent
+	k.part2 = x53
 	k.part1 = math.Floor(d.threadsPerSm / threads)
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
@@ -557,115 +561,115 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x53 := in.blockN * in.elementBytes / d.lineBytes
-	k.part13 = x53
-	x54 := math.Ceil(x53)
+	x54 := in.blockN * in.elementBytes / d.lineBytes
 	k.part14 = x54
+	x55 := math.Ceil(x54)
+	k.part15 = x55
 	k.outputCost = outputCost
-	var x55 float64
+	var x56 float64
 	if in.reduceLaunches > 0 {
-		x55 = 0
+		x56 = 0
 	} else {
-		x55 = 1
+		x56 = 1
 	}
-	k.part2 = x55
-	x56 := in.blockM * in.elementBytes / d.lineBytes
-	k.part9 = x56
-	x57 := math.Ceil(x56)
+	k.part3 = x56
+	x57 := in.blockM * in.elementBytes / d.lineBytes
 	k.part10 = x57
-	x59 := float64(in.blockK * in.elementBytes)
-	x58 := x59 / d.lineBytes
+	x58 := math.Ceil(x57)
 	k.part11 = x58
-	x60 := math.Ceil(x58)
-	k.part12 = x60
-	k.part15 = x28
-	k.part16 = x34
+	x60 := float64(in.blockK * in.elementBytes)
+	x59 := x60 / d.lineBytes
+	k.part12 = x59
+	x61 := math.Ceil(x59)
+	k.part13 = x61
+	k.part16 = x28
+	k.part17 = x34
 	k.tileLines = tileLines
-	var x61 float64
+	var x62 float64
 	if in.loadWaits > 0 {
-		x61 = d.narrowSpillShare
+		x62 = d.narrowSpillShare
 	} else {
-		x61 = 1
+		x62 = 1
 	}
-	k.part3 = float64(d.spillBandwidth * x61)
-	k.part4 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
+	k.part4 = float64(d.spillBandwidth * x62)
+	k.part5 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.chainStep = chainStep
-	k.part5 = columns / in.blockN
-	x62 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part6 = float64(in.transA * (x62 - math.Floor(x62)))
-	x63 := 1 - in.transB
-	k.part17 = x63
-	x64 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part7 = float64(x63 * (x64 - math.Floor(x64)))
-	x65 := float64(in.blockK * x57)
-	k.part8 = float64(x65 * d.lineBytes)
+	k.part6 = columns / in.blockN
+	x63 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part7 = float64(in.transA * (x63 - math.Floor(x63)))
+	x64 := 1 - in.transB
+	k.part18 = x64
+	x65 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part8 = float64(x64 * (x65 - math.Floor(x65)))
+	x66 := float64(in.blockK * x58)
+	k.part9 = float64(x66 * d.lineBytes)
 	k.engineB = engineB
-	x66 := float64(in.sharers*in.sharersA) - 1
-	k.part18 = d.engineLatency + float64(x66*d.sharingLatency)
-	var x67 float64
+	x67 := float64(in.sharers*in.sharersA) - 1
+	k.part19 = d.engineLatency + float64(x67*d.sharingLatency)
+	var x68 float64
 	if in.lateCopies > 0 {
-		x67 = instructionStep
+		x68 = instructionStep
 	}
-	k.part19 = x67
-	k.part20 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x63)
-	k.part21 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
+	k.part20 = x68
+	k.part21 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x64)
+	k.part22 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x68 := 2048 / in.blockK
-	k.part22 = x68
+	x69 := 2048 / in.blockK
+	k.part23 = x69
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x69 float64
-	if in.transA > 0 {
-		x69 = x59
-	} else {
-		x69 = float64(x60 * d.lineBytes)
-	}
-	k.part23 = x69
 	var x70 float64
-	if in.transB > 0 {
-		x70 = float64(x60 * d.lineBytes)
+	if in.transA > 0 {
+		x70 = x60
 	} else {
-		x70 = x59
+		x70 = float64(x61 * d.lineBytes)
 	}
 	k.part24 = x70
-	x71 := in.repeatM + in.repeatN
-	k.part25 = x71
-	var x72 float64
-	if in.resident > 0 {
-		x72 = d.partialBandwidth
+	var x71 float64
+	if in.transB > 0 {
+		x71 = float64(x61 * d.lineBytes)
 	} else {
-		x72 = d.epilogueBandwidth
+		x71 = x60
 	}
-	k.part26 = d.part13 / x72
+	k.part25 = x71
+	x72 := in.repeatM + in.repeatN
+	k.part26 = x72
 	var x73 float64
 	if in.resident > 0 {
-		x73 = d.residentArrival
+		x73 = d.partialBandwidth
 	} else {
-		x73 = d.arrivalLatency
+		x73 = d.epilogueBandwidth
 	}
-	k.part27 = x73
-	k.part28 = float64(in.resident * d.residentTurn)
-	k.part29 = max(in.timedCtas-1, 1)
-	k.launch = launch
-	k.part30 = 16 / in.instructionK
-	x74 := float64(d.tdp * (1 - in.fma))
-	k.part31 = x74
-	k.part32 = d.clock / in.peak
-	var x75 float64
+	k.part27 = d.part13 / x73
+	var x74 float64
 	if in.resident > 0 {
-		x75 = d.residentAdd
+		x74 = d.residentArrival
 	} else {
-		x75 = d.addLatency
+		x74 = d.arrivalLatency
 	}
-	x76 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
-	k.part33 = x75 + x76
-	k.part34 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part35 = d.residentAdd + x76
+	k.part28 = x74
+	k.part29 = float64(in.resident * d.residentTurn)
+	k.part30 = max(in.timedCtas-1, 1)
+	k.launch = launch
+	k.part31 = 16 / in.instructionK
+	x75 := float64(d.tdp * (1 - in.fma))
+	k.part32 = x75
+	k.part33 = d.clock / in.peak
+	var x76 float64
+	if in.resident > 0 {
+		x76 = d.residentAdd
+	} else {
+		x76 = d.addLatency
+	}
+	x77 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
+	k.part34 = x76 + x77
+	k.part35 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part36 = d.residentAdd + x77
 }
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
@@ -686,14 +690,14 @@ type variantTerms struct {
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	var ctasPerSm float64
-	if k.resident > 0 {
+	if k.part2 > 0 {
 		ctasPerSm = 1
 	} else {
 		ctasPerSm = max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
 	}
 	spillTraffic := float64(2 * in.spillBytes * k.threads)
-	spillStep := spillTraffic / k.part3
-	onChip := k.part4 + fourth(spillStep)
+	spillStep := spillTraffic / k.part4
+	onChip := k.part5 + fourth(spillStep)
 	var hidden float64
 	if k.resident > 0 {
 		hidden = 1
@@ -708,7 +712,7 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = float64(ctasPerSm * k.blockM * k.blockN)
-	v.part4 = min(1, (ctasPerSm-1)/k.part29)
+	v.part4 = min(1, (ctasPerSm-1)/k.part30)
 	v.part5 = 1 - hidden
 	v.part6 = math.Sqrt(math.Sqrt(onChip))
 	v.part7 = k.chainStep + spillStep
@@ -728,24 +732,24 @@ type splitTerms struct {
 func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTerms) {
 	var handover float64
 	if in.splitK > 1 {
-		handover = k.part2
+		handover = k.part3
 	}
 	c.splitK = in.splitK
 	c.handover = handover
 	var x1 float64
 	if handover > 0 {
-		x1 = k.part26 + k.outputCost/in.splitK
+		x1 = k.part27 + k.outputCost/in.splitK
 	} else {
 		x1 = k.outputCost
 	}
 	c.part2 = x1
 	var x2 float64
 	if handover > 0 {
-		x2 = k.part27
+		x2 = k.part28
 	}
 	c.part3 = x2
-	c.part1 = float64(v.part3*x1) + x2 + k.part28
-	c.part5 = float64(in.splitK * k.part33)
+	c.part1 = float64(v.part3*x1) + x2 + k.part29
+	c.part5 = float64(in.splitK * k.part34)
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
@@ -785,7 +789,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		x1 := s.m / gridM
 		sharedA = float64(x1 / k.sharersA * k.blockK * k.elementBytes)
 		x2 := s.n / gridN
-		sharedB = float64(x2 * k.part5 / k.sharers * k.blockK * k.elementBytes)
+		sharedB = float64(x2 * k.part6 / k.sharers * k.blockK * k.elementBytes)
 	}
 	var stepBytes float64
 	if k.resident > 0 {
@@ -795,11 +799,11 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	var offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
-		offsetA = max(s.part1, k.part6)
-		offsetB = max(s.part2, k.part7)
+		offsetA = max(s.part1, k.part7)
+		offsetB = max(s.part2, k.part8)
 		var x3 float64
 		if k.transA > 0 {
-			x3 = k.part8
+			x3 = k.part9
 		} else {
 			x3 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
@@ -810,25 +814,25 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if s.part3 > 0 {
 		var x4 float64
 		if k.transA > 0 {
-			x4 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
+			x4 = float64(k.blockK * max(0, k.part10+s.misalignedA-k.part11))
 		} else {
-			x4 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
+			x4 = float64(k.blockM * max(0, k.part12+s.misalignedA-k.part13))
 		}
 		var x5 float64
 		if k.transB > 0 {
-			x5 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
+			x5 = float64(k.blockN * max(0, k.part12+s.misalignedB-k.part13))
 		} else {
-			x5 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
+			x5 = float64(k.blockK * max(0, k.part14+s.misalignedB-k.part15))
 		}
 		splitLines = x4 + x5
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part16) + float64(k.asyncB*s.part2*k.part17)))
 	}
 	var x6 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
-		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part18*(k.blockN-s.n)) > 0 {
+		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part11)) + float64(k.part18*max(0, math.Floor(k.blockN/s.n)-k.part15))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x6
 	var lineStep float64
@@ -840,13 +844,13 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	var copyLatency float64
 	if k.resident > 0 {
 		x7 := engineBytes / d.engineBandwidth
-		copyLatency = k.part18 + x7
+		copyLatency = k.part19 + x7
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part19
+		copyLatency = float64(lines*d.lineLatency) + k.part20
 	}
 	var turnStep float64
-	if k.part20*s.part4 > 0 {
-		turnStep = k.part21
+	if k.part21*s.part4 > 0 {
+		turnStep = k.part22
 	}
 	var x8 float64
 	if k.groupM > 0 {
@@ -859,7 +863,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part25 > 0 {
+	if k.part26 > 0 {
 		x9 := s.m / gridM
 		var x10 float64
 		if k.wraps > 0 {
@@ -874,10 +878,10 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		} else {
 			x12 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part23) + float64(k.repeatN*(k.blockN-x11)/x12*k.part24)
+		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part24) + float64(k.repeatN*(k.blockN-x11)/x12*k.part25)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part8 * k.part32)
+	computeFloor := float64(s.part8 * k.part33)
 	var x13 float64
 	if s.groupTiles > 0 {
 		x13 = s.groupTiles
@@ -966,7 +970,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part22)
+		x7 := min(steps, k.part23)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1046,13 +1050,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x23 := min(steps, k.stepsAhead)
 		x24 := max(steps-k.stepsAhead, 0)
 		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part29
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x25 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part29))
+			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part30))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1071,8 +1075,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part31 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part14)-d.part15, 0)
+	if k.part32 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part31*d.part14)-d.part15, 0)
 	}
 	dramFloor := (dramBytes + g.part10) / d.part8
 	var reduction float64
@@ -1080,13 +1084,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part35 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part36)))
 		}
 	}
 	var unbeaten float64
@@ -1162,7 +1166,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part22)
+		x7 := min(steps, k.part23)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1197,21 +1201,21 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	}
 	var tailEpilogue float64
 	if tailCtas > 0 {
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part29
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x11 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part29))
+			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part30))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part31 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part14)-d.part15, 0)
+	if k.part32 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part31*d.part14)-d.part15, 0)
 	}
 	dramFloor := (dramBytes + g.part10) / d.part8
 	var reduction float64
@@ -1219,7 +1223,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part35 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var x12 float64
@@ -1256,7 +1260,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.transB > 0 {
 			columns = k.blockN
 		} else {
-			columns = k.part14 * d.lineBytes / k.elementBytes
+			columns = k.part15 * d.lineBytes / k.elementBytes
 		}
 	}
 	var fmaLoads float64
@@ -1318,12 +1322,12 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var sharedA, sharedB, offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
 		sharedA = float64(s.m / gridM / k.sharersA * k.blockK * k.elementBytes)
-		sharedB = float64(s.n / gridN * k.part5 / k.sharers * k.blockK * k.elementBytes)
-		offsetA = max(s.part1, k.part6)
-		offsetB = max(s.part2, k.part7)
+		sharedB = float64(s.n / gridN * k.part6 / k.sharers * k.blockK * k.elementBytes)
+		offsetA = max(s.part1, k.part7)
+		offsetB = max(s.part2, k.part8)
 		var x17 float64
 		if k.transA > 0 {
-			x17 = k.part8
+			x17 = k.part9
 		} else {
 			x17 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
@@ -1334,25 +1338,25 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	if s.part3 > 0 {
 		var x18 float64
 		if k.transA > 0 {
-			x18 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
+			x18 = float64(k.blockK * max(0, k.part10+s.misalignedA-k.part11))
 		} else {
-			x18 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
+			x18 = float64(k.blockM * max(0, k.part12+s.misalignedA-k.part13))
 		}
 		var x19 float64
 		if k.transB > 0 {
-			x19 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
+			x19 = float64(k.blockN * max(0, k.part12+s.misalignedB-k.part13))
 		} else {
-			x19 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
+			x19 = float64(k.blockK * max(0, k.part14+s.misalignedB-k.part15))
 		}
 		splitLines = x18 + x19
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part16) + float64(k.asyncB*s.part2*k.part17)))
 	}
 	var x20 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
-		x20 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part18*(k.blockN-s.n)) > 0 {
+		x20 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part11)) + float64(k.part18*max(0, math.Floor(k.blockN/s.n)-k.part15))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x20
 	var lineStep float64
@@ -1364,13 +1368,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var copyLatency float64
 	if k.resident > 0 {
 		x21 := engineBytes / d.engineBandwidth
-		copyLatency = k.part18 + x21
+		copyLatency = k.part19 + x21
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part19
+		copyLatency = float64(lines*d.lineLatency) + k.part20
 	}
 	var turnStep float64
-	if k.part20*s.part4 > 0 {
-		turnStep = k.part21
+	if k.part21*s.part4 > 0 {
+		turnStep = k.part22
 	}
 	var x22 float64
 	if k.groupM > 0 {
@@ -1401,7 +1405,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x28 := min(t.steps, k.part22)
+		x28 := min(t.steps, k.part23)
 		x29 := t.steps - x28
 		oneLoop = float64(x28*k.onePace) + float64(x29*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x28*k.chipPace)+float64(x29*k.chipLongPace))
@@ -1477,13 +1481,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x43 := min(t.steps, k.stepsAhead)
 		x44 := max(t.steps-k.stepsAhead, 0)
 		tailLoop = float64(x43*tailFirstStep) + float64(x44*tailStep)
-		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part29
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
 			x45 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x45*min(1, (t.tailCtas-1)/k.part29))
+			tailPaced = chipLoop + float64(x45*min(1, (t.tailCtas-1)/k.part30))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1503,13 +1507,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part35 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part36)))
 		}
 	}
 	dramTotal := dramBytes + g.part10 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
@@ -1562,168 +1566,169 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	dst[0] = k.threads
 	dst[1] = k.resident
-	dst[2] = k.sharers
-	dst[3] = k.sharersA
-	dst[4] = k.streams
-	dst[5] = in.registers
-	dst[6] = in.spillBytes
-	dst[7] = in.sharedBytes
-	dst[8] = v.ctasPerSm
-	dst[9] = in.wgmma
-	dst[10] = in.fma
-	dst[11] = in.serial
-	dst[12] = in.interleaved
-	dst[13] = in.wgmmaN
-	dst[14] = in.rate
-	dst[15] = in.peak
-	dst[16] = in.instructionK
-	dst[17] = in.warpsM
-	dst[18] = in.warpsN
-	dst[19] = in.warpsK
-	dst[20] = k.stepsAhead
-	dst[21] = in.loadWaits
-	dst[22] = in.conversions
-	dst[23] = in.lateCopies
-	dst[24] = k.repeatM
-	dst[25] = k.repeatN
-	dst[26] = k.wraps
-	dst[27] = in.syncCopies
-	dst[28] = in.crossCopies
-	dst[29] = k.asyncA
-	dst[30] = k.asyncB
-	dst[31] = in.transposedCopies
-	dst[32] = in.storeBytes
-	dst[33] = in.reduceLaunches
-	dst[34] = in.familySlots
-	dst[35] = in.familyLatency
-	dst[36] = k.tensorStep
-	dst[37] = k.tileBytes
-	dst[38] = columns
-	dst[39] = fmaLoads
-	dst[40] = sharedStep
-	dst[41] = convertStep
-	dst[42] = k.outputCost
-	dst[43] = c.handover
-	dst[44] = issueStep
-	dst[45] = k.tileLines
-	dst[46] = copyStep
-	dst[47] = v.spillTraffic
-	dst[48] = v.spillStep
-	dst[49] = v.onChip
-	dst[50] = instructionStep
-	dst[51] = k.chainStep
-	dst[52] = s.groupTiles
-	dst[53] = gridM
-	dst[54] = gridN
-	dst[55] = ctas
-	dst[56] = sharedA
-	dst[57] = sharedB
-	dst[58] = g.stepBytes
-	dst[59] = s.misalignedA
-	dst[60] = s.misalignedB
-	dst[61] = offsetA
-	dst[62] = offsetB
-	dst[63] = engineA
-	dst[64] = k.engineB
-	dst[65] = engineBytes
-	dst[66] = t.steps
-	dst[67] = splitLines
-	dst[68] = brokenLines
-	dst[69] = lines
-	dst[70] = lineStep
-	dst[71] = copyLatency
-	dst[72] = turnStep
-	dst[73] = group
-	dst[74] = waves
-	dst[75] = sharedTiles
-	dst[76] = part
-	dst[77] = t.ctasOfSm
-	dst[78] = active
-	dst[79] = t.fullWaves
-	dst[80] = t.tailCtas
-	dst[81] = k.timed
-	dst[82] = g.passCounts
-	dst[83] = in.timedCtas
-	dst[84] = in.one2048
-	dst[85] = in.one6144
-	dst[86] = in.chip2048
-	dst[87] = in.chip6144
-	dst[88] = in.fullChip2048
-	dst[89] = in.fullChip6144
-	dst[90] = k.timedFixed
-	dst[91] = k.onePace
-	dst[92] = k.oneLongPace
-	dst[93] = oneLoop
-	dst[94] = k.chipPace
-	dst[95] = k.chipLongPace
-	dst[96] = chipLoop
-	dst[97] = k.fullChipPace
-	dst[98] = k.fullChipLongPace
-	dst[99] = fullChipLoop
-	dst[100] = sweeps
-	dst[101] = rowGroups
-	dst[102] = g.missA
-	dst[103] = g.missB
-	dst[104] = dramBytes
-	dst[105] = dramShare
-	dst[106] = l2Hit
-	dst[107] = g.repeated
-	dst[108] = v.hidden
-	dst[109] = d.dramLatency
-	dst[110] = g.idleLatency
-	dst[111] = dramQueue
-	dst[112] = coalescing
-	dst[113] = t.l2Step
-	dst[114] = dramStep
-	dst[115] = t.repeatStep
-	dst[116] = t.spillL2Step
-	dst[117] = busy
-	dst[118] = fullSpillMiss
-	dst[119] = t.fullSpillDramStep
-	dst[120] = fullBusy
-	dst[121] = fullThroughput
-	dst[122] = fullLatency
-	dst[123] = fullAlone
-	dst[124] = fullStep
-	dst[125] = fullFirstStep
-	dst[126] = fullFill
-	dst[127] = fullLoop
-	dst[128] = fullEpilogue
-	dst[129] = fullPaced
-	dst[130] = fullTimed
-	dst[131] = tailSpillMiss
-	dst[132] = t.tailSpillDramStep
-	dst[133] = tailBusy
-	dst[134] = tailThroughput
-	dst[135] = tailLatency
-	dst[136] = tailAlone
-	dst[137] = tailStep
-	dst[138] = tailFirstStep
-	dst[139] = tailFill
-	dst[140] = tailLoop
-	dst[141] = tailEpilogue
-	dst[142] = tailPaced
-	dst[143] = tailTimed
-	dst[144] = k.launch
-	dst[145] = fill
-	dst[146] = loop
-	dst[147] = epilogue
-	dst[148] = t.allWaves
-	dst[149] = pass
-	dst[150] = t.power
-	dst[151] = t.dramFloor
-	dst[152] = g.computeFloor
-	dst[153] = reduction
-	dst[154] = handed
-	dst[155] = dramTotal
-	dst[156] = partialBytes
-	dst[157] = requested
-	dst[158] = l2Total
-	dst[159] = sharedTotal
-	dst[160] = limits
-	dst[161] = s.vendor
-	dst[162] = unbeaten
-	dst[163] = t.total
+	dst[2] = in.persistent
+	dst[3] = k.sharers
+	dst[4] = k.sharersA
+	dst[5] = k.streams
+	dst[6] = in.registers
+	dst[7] = in.spillBytes
+	dst[8] = in.sharedBytes
+	dst[9] = v.ctasPerSm
+	dst[10] = in.wgmma
+	dst[11] = in.fma
+	dst[12] = in.serial
+	dst[13] = in.interleaved
+	dst[14] = in.wgmmaN
+	dst[15] = in.rate
+	dst[16] = in.peak
+	dst[17] = in.instructionK
+	dst[18] = in.warpsM
+	dst[19] = in.warpsN
+	dst[20] = in.warpsK
+	dst[21] = k.stepsAhead
+	dst[22] = in.loadWaits
+	dst[23] = in.conversions
+	dst[24] = in.lateCopies
+	dst[25] = k.repeatM
+	dst[26] = k.repeatN
+	dst[27] = k.wraps
+	dst[28] = in.syncCopies
+	dst[29] = in.crossCopies
+	dst[30] = k.asyncA
+	dst[31] = k.asyncB
+	dst[32] = in.transposedCopies
+	dst[33] = in.storeBytes
+	dst[34] = in.reduceLaunches
+	dst[35] = in.familySlots
+	dst[36] = in.familyLatency
+	dst[37] = k.tensorStep
+	dst[38] = k.tileBytes
+	dst[39] = columns
+	dst[40] = fmaLoads
+	dst[41] = sharedStep
+	dst[42] = convertStep
+	dst[43] = k.outputCost
+	dst[44] = c.handover
+	dst[45] = issueStep
+	dst[46] = k.tileLines
+	dst[47] = copyStep
+	dst[48] = v.spillTraffic
+	dst[49] = v.spillStep
+	dst[50] = v.onChip
+	dst[51] = instructionStep
+	dst[52] = k.chainStep
+	dst[53] = s.groupTiles
+	dst[54] = gridM
+	dst[55] = gridN
+	dst[56] = ctas
+	dst[57] = sharedA
+	dst[58] = sharedB
+	dst[59] = g.stepBytes
+	dst[60] = s.misalignedA
+	dst[61] = s.misalignedB
+	dst[62] = offsetA
+	dst[63] = offsetB
+	dst[64] = engineA
+	dst[65] = k.engineB
+	dst[66] = engineBytes
+	dst[67] = t.steps
+	dst[68] = splitLines
+	dst[69] = brokenLines
+	dst[70] = lines
+	dst[71] = lineStep
+	dst[72] = copyLatency
+	dst[73] = turnStep
+	dst[74] = group
+	dst[75] = waves
+	dst[76] = sharedTiles
+	dst[77] = part
+	dst[78] = t.ctasOfSm
+	dst[79] = active
+	dst[80] = t.fullWaves
+	dst[81] = t.tailCtas
+	dst[82] = k.timed
+	dst[83] = g.passCounts
+	dst[84] = in.timedCtas
+	dst[85] = in.one2048
+	dst[86] = in.one6144
+	dst[87] = in.chip2048
+	dst[88] = in.chip6144
+	dst[89] = in.fullChip2048
+	dst[90] = in.fullChip6144
+	dst[91] = k.timedFixed
+	dst[92] = k.onePace
+	dst[93] = k.oneLongPace
+	dst[94] = oneLoop
+	dst[95] = k.chipPace
+	dst[96] = k.chipLongPace
+	dst[97] = chipLoop
+	dst[98] = k.fullChipPace
+	dst[99] = k.fullChipLongPace
+	dst[100] = fullChipLoop
+	dst[101] = sweeps
+	dst[102] = rowGroups
+	dst[103] = g.missA
+	dst[104] = g.missB
+	dst[105] = dramBytes
+	dst[106] = dramShare
+	dst[107] = l2Hit
+	dst[108] = g.repeated
+	dst[109] = v.hidden
+	dst[110] = d.dramLatency
+	dst[111] = g.idleLatency
+	dst[112] = dramQueue
+	dst[113] = coalescing
+	dst[114] = t.l2Step
+	dst[115] = dramStep
+	dst[116] = t.repeatStep
+	dst[117] = t.spillL2Step
+	dst[118] = busy
+	dst[119] = fullSpillMiss
+	dst[120] = t.fullSpillDramStep
+	dst[121] = fullBusy
+	dst[122] = fullThroughput
+	dst[123] = fullLatency
+	dst[124] = fullAlone
+	dst[125] = fullStep
+	dst[126] = fullFirstStep
+	dst[127] = fullFill
+	dst[128] = fullLoop
+	dst[129] = fullEpilogue
+	dst[130] = fullPaced
+	dst[131] = fullTimed
+	dst[132] = tailSpillMiss
+	dst[133] = t.tailSpillDramStep
+	dst[134] = tailBusy
+	dst[135] = tailThroughput
+	dst[136] = tailLatency
+	dst[137] = tailAlone
+	dst[138] = tailStep
+	dst[139] = tailFirstStep
+	dst[140] = tailFill
+	dst[141] = tailLoop
+	dst[142] = tailEpilogue
+	dst[143] = tailPaced
+	dst[144] = tailTimed
+	dst[145] = k.launch
+	dst[146] = fill
+	dst[147] = loop
+	dst[148] = epilogue
+	dst[149] = t.allWaves
+	dst[150] = pass
+	dst[151] = t.power
+	dst[152] = t.dramFloor
+	dst[153] = g.computeFloor
+	dst[154] = reduction
+	dst[155] = handed
+	dst[156] = dramTotal
+	dst[157] = partialBytes
+	dst[158] = requested
+	dst[159] = l2Total
+	dst[160] = sharedTotal
+	dst[161] = limits
+	dst[162] = s.vendor
+	dst[163] = unbeaten
+	dst[164] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

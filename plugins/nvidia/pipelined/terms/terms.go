@@ -63,13 +63,16 @@ var kernelTerms = []tabled.Term{
 	input("resident", one, OfKernel, fromFamily,
 		"1 if the launch has a CTA for each SM, which computes one tile after the other and copies ahead from one "+
 			"to the next with the copy engine (TMA)"),
+	input("persistent", one, OfKernel, fromFamily,
+		"1 if the launch has at most a CTA for each SM, which computes one tile after the other, and does not copy ahead "+
+			"from one to the next"),
 	input("sharers", one, OfKernel, fromFamily, "CTAs of a cluster along M, which share the copies of B"),
 	input("sharers_a", one, OfKernel, fromFamily, "CTAs of a cluster along N, which share the copies of A"),
 	input("streams", one, OfKernel, fromFamily, "1 if all CTAs share the tiles that fill no wave, along K (stream-K)"),
 	input("registers", one, OfVariant, fromCompiler, "registers per thread"),
 	input("spill_bytes", bytes, OfVariant, fromCompiler, "local memory per thread for the registers that do not fit"),
 	input("shared_bytes", bytes, OfVariant, fromCompiler, "shared memory per CTA"),
-	row("ctas_per_sm", one, `when(resident > 0, 1, max(1, min(
+	row("ctas_per_sm", one, `when(resident + persistent > 0, 1, max(1, min(
 			floor(register_file / (ceil(max(registers, 1) / register_granule) * register_granule * threads)),
 			floor((shared_memory_bytes + shared_reserved) / (shared_bytes + shared_reserved)),
 			floor(threads_per_sm / threads), ctas_limit)))`, "CTAs that fit on an SM").As(arch.CommonCTAsPerUnit),

@@ -40,8 +40,8 @@ func (f Persistent) Check(
 }
 
 // Loop implements kernel.Family.
-func (f Persistent) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
-	loop := f.Family.Loop(d, o, c)
+func (Persistent) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
+	loop := loopOf(d, &o, &c, serial(&o, &c))
 	loop.Persistent = true
 	return loop
 }

@@ -114,12 +114,17 @@ func tile(t gemm.DType, c *gemm.Config) bool {
 
 // Loop implements kernel.Family.
 func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
-	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, o.DType, &c), WarpsK: 1, Multiplies: o.DType}
+	return loopOf(d, &o, &c, serial(&o, &c) || serialColumnsOf(&o, &c))
+}
+
+// loopOf describes the K loop of a kernel. serial: its wgmma instructions wait for one another.
+func loopOf(d *gpu.Device, o *kernel.Operands, c *gemm.Config, serial bool) kernel.Loop {
+	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, o.DType, c), WarpsK: 1, Multiplies: o.DType}
 	if !loop.WGMMA {
 		loop.Multiplies = d.SM.Multiplies(o.DType)
 	}
-	loop.WarpsM, loop.WarpsN = warpGrid(&c, loop.WGMMA)
-	k := copiesOf(d.SM, &o, &c, loop.WGMMA)
+	loop.WarpsM, loop.WarpsN = warpGrid(c, loop.WGMMA)
+	k := copiesOf(d.SM, o, c, loop.WGMMA)
 	if !k.AsyncA || !k.AsyncB {
 		loop.LoadWaits = 1 // both operands at once
 	}
@@ -128,7 +133,7 @@ func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 	loop.LateCopies = !loop.WGMMA
 	if loop.WGMMA {
 		loop.Columns = min(c.BlockN/loop.WarpsN, columnsOf(o.DType))
-		loop.Serial = serial(o, &c)
+		loop.Serial = serial
 		loop.Interleaved = !loop.Serial && o.DType.Bytes() == matrixBytes &&
 			o.AMajor == gemm.MajorK && o.BMajor == gemm.MajorK
 	}
@@ -143,10 +148,11 @@ func columnsOf(t gemm.DType) int {
 	return 256
 }
 
-// ptxas serialises the wgmma instructions of two kinds of kernels: those with at least serialAccumulators registers of
-// accumulators per thread, and those of serialWarps warps whose tile has serialColumns columns of a B that is
-// contiguous along K. Of 8-bit integers, Triton itself waits for the instructions of a K step before it copies. Found
-// in the assembled loops of 7,260 kernels of Triton 3.6 (testdata/loops.csv.gz).
+// ptxas serialises the wgmma instructions of kernels with at least serialAccumulators registers of accumulators per
+// thread. Of Family, it also serialises those of serialWarps warps whose tile has serialColumns columns of a B that is
+// contiguous along K. Of 8-bit integers, Triton itself waits for the instructions of a K step before it copies. Found in
+// the assembled loops of Triton 3.6: 7,260 of Family (testdata/loops.csv.gz) and of Persistent
+// (testdata/persistent-loops.csv).
 const (
 	serialAccumulators = 256
 	serialWarps        = 8
@@ -154,11 +160,13 @@ const (
 	serialColumnsTF32  = 128
 )
 
-// serial reports whether ptxas makes each wgmma of a kernel wait for the one before.
-func serial(o kernel.Operands, c *gemm.Config) bool {
-	if o.DType == gemm.INT8 || c.BlockM*c.BlockN >= 32*c.NumWarps*serialAccumulators {
-		return true
-	}
+// serial reports whether each wgmma of a kernel of either family waits for the one before.
+func serial(o *kernel.Operands, c *gemm.Config) bool {
+	return o.DType == gemm.INT8 || c.BlockM*c.BlockN >= 32*c.NumWarps*serialAccumulators
+}
+
+// serialColumnsOf reports whether ptxas serialises a kernel of Family for its columns.
+func serialColumnsOf(o *kernel.Operands, c *gemm.Config) bool {
 	columns := serialColumns
 	if o.DType == gemm.TF32 {
 		columns = serialColumnsTF32

@@ -131,6 +131,7 @@ type device struct {
 	reduceBandwidth    float64 // reduce_bandwidth
 	turnLatency        float64 // turn_latency
 	narrowSpillShare   float64 // narrow_spill_share
+	readShare          float64 // read_share
 	part1              float64 // shared_memory_bytes + shared_reserved
 	part2              float64 // 2 * wgmma_m
 	part3              float64 // mma_latency + ldmatrix_latency
@@ -232,6 +233,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.reduceBandwidth = value("reduce_bandwidth")
 	d.turnLatency = value("turn_latency")
 	d.narrowSpillShare = value("narrow_spill_share")
+	d.readShare = value("read_share")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.part2 = float64(2 * wgmmaM)
 	d.part3 = value("mma_latency") + value("ldmatrix_latency")
@@ -334,6 +336,7 @@ type kernelTerms struct {
 	tileLines        float64 // tile_lines
 	part4            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
 	part5            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+	readStep         float64 // read_step
 	chainStep        float64 // chain_step
 	part6            float64 // columns / block_n
 	part7            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
@@ -493,10 +496,14 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x41 := in.blockK / in.instructionK
 		instructionStep = max(x41/in.warpsK*d.part3, tensorStep)
 	}
+	var readStep float64
+	if in.persistent*in.wgmma*(2-stepsAhead) > 0 {
+		readStep = float64(d.readShare * sharedStep)
+	}
 	var x42 float64
 	if in.wgmma+in.fma > 0 {
 		x43 := float64(in.sharers*in.sharersA) - 1
-		x42 = float64((in.serial+float64(in.interleaved*d.interleavedShare))*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+x43*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
+		x42 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+x43*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
 	} else {
 		x42 = in.familyLatency
 	}
@@ -504,7 +511,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	if in.loadWaits > 0 {
 		x44 = float64(in.loadWaits*d.loadLatency) + copyStep
 	}
-	chainStep := instructionStep + x42 + convertStep + issueStep + x44
+	chainStep := instructionStep + x42 + convertStep + max(issueStep, in.serial*(tileLines/d.lineRate)) + x44
 	var engineB float64
 	if in.resident > 0 {
 		var x45 float64
@@ -593,6 +600,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	}
 	k.part4 = float64(d.spillBandwidth * x62)
 	k.part5 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
+	k.readStep = readStep
 	k.chainStep = chainStep
 	k.part6 = columns / in.blockN
 	x63 := 4 * in.blockM * in.elementBytes / d.lineBytes
@@ -1008,7 +1016,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x12 := fullLatency / k.stepsAhead
-		fullAlone = max(g.part9, x12) + v.spillStep
+		fullAlone = max(g.part9, x12+k.readStep) + v.spillStep
 		x13 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
 		x14 := g.part9 + v.spillStep
@@ -1041,7 +1049,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
 		x20 := tailLatency / k.stepsAhead
-		tailAlone = max(g.part9, x20) + v.spillStep
+		tailAlone = max(g.part9, x20+k.readStep) + v.spillStep
 		x21 := fourth(tailAlone)
 		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
 		x22 := g.part9 + v.spillStep
@@ -1440,7 +1448,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x32 := fullLatency / k.stepsAhead
-		fullAlone = max(g.part9, x32) + v.spillStep
+		fullAlone = max(g.part9, x32+k.readStep) + v.spillStep
 		x33 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x33*x33))))
 		x34 := g.part9 + v.spillStep
@@ -1472,7 +1480,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
 		x40 := tailLatency / k.stepsAhead
-		tailAlone = max(g.part9, x40) + v.spillStep
+		tailAlone = max(g.part9, x40+k.readStep) + v.spillStep
 		x41 := fourth(tailAlone)
 		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x41*x41))))
 		x42 := g.part9 + v.spillStep
@@ -1616,119 +1624,120 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[49] = v.spillStep
 	dst[50] = v.onChip
 	dst[51] = instructionStep
-	dst[52] = k.chainStep
-	dst[53] = s.groupTiles
-	dst[54] = gridM
-	dst[55] = gridN
-	dst[56] = ctas
-	dst[57] = sharedA
-	dst[58] = sharedB
-	dst[59] = g.stepBytes
-	dst[60] = s.misalignedA
-	dst[61] = s.misalignedB
-	dst[62] = offsetA
-	dst[63] = offsetB
-	dst[64] = engineA
-	dst[65] = k.engineB
-	dst[66] = engineBytes
-	dst[67] = t.steps
-	dst[68] = splitLines
-	dst[69] = brokenLines
-	dst[70] = lines
-	dst[71] = lineStep
-	dst[72] = copyLatency
-	dst[73] = turnStep
-	dst[74] = group
-	dst[75] = waves
-	dst[76] = sharedTiles
-	dst[77] = part
-	dst[78] = t.ctasOfSm
-	dst[79] = active
-	dst[80] = t.fullWaves
-	dst[81] = t.tailCtas
-	dst[82] = k.timed
-	dst[83] = g.passCounts
-	dst[84] = in.timedCtas
-	dst[85] = in.one2048
-	dst[86] = in.one6144
-	dst[87] = in.chip2048
-	dst[88] = in.chip6144
-	dst[89] = in.fullChip2048
-	dst[90] = in.fullChip6144
-	dst[91] = k.timedFixed
-	dst[92] = k.onePace
-	dst[93] = k.oneLongPace
-	dst[94] = oneLoop
-	dst[95] = k.chipPace
-	dst[96] = k.chipLongPace
-	dst[97] = chipLoop
-	dst[98] = k.fullChipPace
-	dst[99] = k.fullChipLongPace
-	dst[100] = fullChipLoop
-	dst[101] = sweeps
-	dst[102] = rowGroups
-	dst[103] = g.missA
-	dst[104] = g.missB
-	dst[105] = dramBytes
-	dst[106] = dramShare
-	dst[107] = l2Hit
-	dst[108] = g.repeated
-	dst[109] = v.hidden
-	dst[110] = d.dramLatency
-	dst[111] = g.idleLatency
-	dst[112] = dramQueue
-	dst[113] = coalescing
-	dst[114] = t.l2Step
-	dst[115] = dramStep
-	dst[116] = t.repeatStep
-	dst[117] = t.spillL2Step
-	dst[118] = busy
-	dst[119] = fullSpillMiss
-	dst[120] = t.fullSpillDramStep
-	dst[121] = fullBusy
-	dst[122] = fullThroughput
-	dst[123] = fullLatency
-	dst[124] = fullAlone
-	dst[125] = fullStep
-	dst[126] = fullFirstStep
-	dst[127] = fullFill
-	dst[128] = fullLoop
-	dst[129] = fullEpilogue
-	dst[130] = fullPaced
-	dst[131] = fullTimed
-	dst[132] = tailSpillMiss
-	dst[133] = t.tailSpillDramStep
-	dst[134] = tailBusy
-	dst[135] = tailThroughput
-	dst[136] = tailLatency
-	dst[137] = tailAlone
-	dst[138] = tailStep
-	dst[139] = tailFirstStep
-	dst[140] = tailFill
-	dst[141] = tailLoop
-	dst[142] = tailEpilogue
-	dst[143] = tailPaced
-	dst[144] = tailTimed
-	dst[145] = k.launch
-	dst[146] = fill
-	dst[147] = loop
-	dst[148] = epilogue
-	dst[149] = t.allWaves
-	dst[150] = pass
-	dst[151] = t.power
-	dst[152] = t.dramFloor
-	dst[153] = g.computeFloor
-	dst[154] = reduction
-	dst[155] = handed
-	dst[156] = dramTotal
-	dst[157] = partialBytes
-	dst[158] = requested
-	dst[159] = l2Total
-	dst[160] = sharedTotal
-	dst[161] = limits
-	dst[162] = s.vendor
-	dst[163] = unbeaten
-	dst[164] = t.total
+	dst[52] = k.readStep
+	dst[53] = k.chainStep
+	dst[54] = s.groupTiles
+	dst[55] = gridM
+	dst[56] = gridN
+	dst[57] = ctas
+	dst[58] = sharedA
+	dst[59] = sharedB
+	dst[60] = g.stepBytes
+	dst[61] = s.misalignedA
+	dst[62] = s.misalignedB
+	dst[63] = offsetA
+	dst[64] = offsetB
+	dst[65] = engineA
+	dst[66] = k.engineB
+	dst[67] = engineBytes
+	dst[68] = t.steps
+	dst[69] = splitLines
+	dst[70] = brokenLines
+	dst[71] = lines
+	dst[72] = lineStep
+	dst[73] = copyLatency
+	dst[74] = turnStep
+	dst[75] = group
+	dst[76] = waves
+	dst[77] = sharedTiles
+	dst[78] = part
+	dst[79] = t.ctasOfSm
+	dst[80] = active
+	dst[81] = t.fullWaves
+	dst[82] = t.tailCtas
+	dst[83] = k.timed
+	dst[84] = g.passCounts
+	dst[85] = in.timedCtas
+	dst[86] = in.one2048
+	dst[87] = in.one6144
+	dst[88] = in.chip2048
+	dst[89] = in.chip6144
+	dst[90] = in.fullChip2048
+	dst[91] = in.fullChip6144
+	dst[92] = k.timedFixed
+	dst[93] = k.onePace
+	dst[94] = k.oneLongPace
+	dst[95] = oneLoop
+	dst[96] = k.chipPace
+	dst[97] = k.chipLongPace
+	dst[98] = chipLoop
+	dst[99] = k.fullChipPace
+	dst[100] = k.fullChipLongPace
+	dst[101] = fullChipLoop
+	dst[102] = sweeps
+	dst[103] = rowGroups
+	dst[104] = g.missA
+	dst[105] = g.missB
+	dst[106] = dramBytes
+	dst[107] = dramShare
+	dst[108] = l2Hit
+	dst[109] = g.repeated
+	dst[110] = v.hidden
+	dst[111] = d.dramLatency
+	dst[112] = g.idleLatency
+	dst[113] = dramQueue
+	dst[114] = coalescing
+	dst[115] = t.l2Step
+	dst[116] = dramStep
+	dst[117] = t.repeatStep
+	dst[118] = t.spillL2Step
+	dst[119] = busy
+	dst[120] = fullSpillMiss
+	dst[121] = t.fullSpillDramStep
+	dst[122] = fullBusy
+	dst[123] = fullThroughput
+	dst[124] = fullLatency
+	dst[125] = fullAlone
+	dst[126] = fullStep
+	dst[127] = fullFirstStep
+	dst[128] = fullFill
+	dst[129] = fullLoop
+	dst[130] = fullEpilogue
+	dst[131] = fullPaced
+	dst[132] = fullTimed
+	dst[133] = tailSpillMiss
+	dst[134] = t.tailSpillDramStep
+	dst[135] = tailBusy
+	dst[136] = tailThroughput
+	dst[137] = tailLatency
+	dst[138] = tailAlone
+	dst[139] = tailStep
+	dst[140] = tailFirstStep
+	dst[141] = tailFill
+	dst[142] = tailLoop
+	dst[143] = tailEpilogue
+	dst[144] = tailPaced
+	dst[145] = tailTimed
+	dst[146] = k.launch
+	dst[147] = fill
+	dst[148] = loop
+	dst[149] = epilogue
+	dst[150] = t.allWaves
+	dst[151] = pass
+	dst[152] = t.power
+	dst[153] = t.dramFloor
+	dst[154] = g.computeFloor
+	dst[155] = reduction
+	dst[156] = handed
+	dst[157] = dramTotal
+	dst[158] = partialBytes
+	dst[159] = requested
+	dst[160] = l2Total
+	dst[161] = sharedTotal
+	dst[162] = limits
+	dst[163] = s.vendor
+	dst[164] = unbeaten
+	dst[165] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

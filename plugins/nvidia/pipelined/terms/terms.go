@@ -165,11 +165,14 @@ var stepTerms = []tabled.Term{
 	row("instruction_step", cycles, `when(wgmma + fma > 0, tensor_step + fma * (block_k / warps_k * fma_latency),
 			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step))`,
 		"matrix instructions of one CTA"),
+	row("read_step", cycles, "when(persistent * wgmma * (2 - steps_ahead) > 0, read_share * shared_step, 0)",
+		"what copies that run a single K step ahead wait for the matrix instructions, which read shared memory meanwhile"),
 	row("chain_step", cycles, `instruction_step + when(wgmma + fma > 0,
-				(serial + interleaved * interleaved_share) * (tile_lines * line_latency)
+				interleaved * interleaved_share * (tile_lines * line_latency)
 				+ resident * (family_latency + (sharers * sharers_a - 1) * sharing_step * block_k * element_bytes / line_bytes),
 				family_latency)
-			+ convert_step + issue_step + when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
+			+ convert_step + max(issue_step, serial * (tile_lines / line_rate))
+			+ when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
 		"dependent instructions of one CTA"),
 }
 

@@ -89,6 +89,13 @@ type Resident interface {
 	Resident()
 }
 
+// Persistent is a Family whose launch has at most a CTA for each SM, which computes one tile after the other, without
+// copying ahead from one to the next.
+type Persistent interface {
+	Family
+	Persistent()
+}
+
 // Operands are the properties of a problem that a kernel is compiled for.
 type Operands struct {
 	// DType is the type of A and B, Out the type of C.
@@ -172,9 +179,6 @@ type Loop struct {
 	// Sharers are the CTAs of a cluster that share the copies of B, SharersA those that share the copies of A, 0 or 1 if
 	// there is no cluster.
 	Sharers, SharersA int
-	// Persistent: the launch has at most a CTA for each SM, which computes one tile after the other, without copying
-	// ahead from one to the next.
-	Persistent bool
 	// Streams: all CTAs share the tiles that fill no wave, along K.
 	Streams bool
 	// Latency is the number of cycles of a K step in which the tensor cores wait. It comes on top of Overhead.Latency.

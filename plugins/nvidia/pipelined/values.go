@@ -17,10 +17,13 @@ import (
 func (m *Model) Quantities() []tabled.Quantity { return quantities(m.families) }
 
 func quantities(families []*family) []tabled.Quantity {
-	all, resident := slices.Clone(terms.Quantities), ""
+	all, of := slices.Clone(terms.Quantities), map[string]string{}
 	for _, f := range families {
 		if _, is := f.Family.(kernel.Resident); is {
-			resident = f.Name()
+			of[terms.Resident] = f.Name()
+		}
+		if _, is := f.Family.(kernel.Persistent); is {
+			of[terms.Persistent] = f.Name()
 		}
 		o := f.Overhead()
 		for _, q := range []tabled.Quantity{o.Slots, o.Latency} {
@@ -32,8 +35,8 @@ func quantities(families []*family) []tabled.Quantity {
 		}
 	}
 	for i := range all {
-		if all[i].Kernel == terms.Resident {
-			all[i].Kernel = resident
+		if k := all[i].Kernel; k == terms.Resident || k == terms.Persistent {
+			all[i].Kernel = of[k]
 		}
 	}
 	return all

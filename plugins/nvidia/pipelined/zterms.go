@@ -122,6 +122,7 @@ type device struct {
 	partialBandwidth   float64 // partial_bandwidth
 	residentArrival    float64 // resident_arrival
 	residentAdd        float64 // resident_add
+	readShare          float64 // read_share
 	interleavedShare   float64 // interleaved_share
 	copyRate           float64 // copy_rate
 	crossCopyRate      float64 // cross_copy_rate
@@ -131,7 +132,6 @@ type device struct {
 	reduceBandwidth    float64 // reduce_bandwidth
 	turnLatency        float64 // turn_latency
 	narrowSpillShare   float64 // narrow_spill_share
-	readShare          float64 // read_share
 	part1              float64 // shared_memory_bytes + shared_reserved
 	part2              float64 // 2 * wgmma_m
 	part3              float64 // mma_latency + ldmatrix_latency
@@ -224,6 +224,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.partialBandwidth = value("partial_bandwidth")
 	d.residentArrival = value("resident_arrival")
 	d.residentAdd = value("resident_add")
+	d.readShare = value("read_share")
 	d.interleavedShare = value("interleaved_share")
 	d.copyRate = value("copy_rate")
 	d.crossCopyRate = value("cross_copy_rate")
@@ -233,7 +234,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.reduceBandwidth = value("reduce_bandwidth")
 	d.turnLatency = value("turn_latency")
 	d.narrowSpillShare = value("narrow_spill_share")
-	d.readShare = value("read_share")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.part2 = float64(2 * wgmmaM)
 	d.part3 = value("mma_latency") + value("ldmatrix_latency")

@@ -9,12 +9,15 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// Persistent is the family of the same tiles in a persistent kernel: a CTA computes one tile after another, and the
-// launch has no more CTAs than SMs. A tile does not begin before the one before it is stored. It adds up as Family does.
-type Persistent struct{ Family }
+// Persistent is the family of a persistent kernel: the launch has no more CTAs than SMs, and a CTA computes one tile
+// after another. A tile begins when the one before it is stored. A tile is computed as in Family.
+type Persistent struct{ tiles }
 
 // Name implements kernel.Family.
 func (Persistent) Name() string { return "triton_persistent" }
+
+// Persistent implements kernel.Persistent.
+func (Persistent) Persistent() {}
 
 // Pastes implements kernel.Family.
 func (Persistent) Pastes() []string { return []string{"triton"} }
@@ -24,7 +27,7 @@ func (Persistent) Groups() bool { return false }
 
 // Space implements kernel.Family.
 func (f Persistent) Space() arch.Space {
-	s := f.Family.Space()
+	s := Family{}.Space()
 	s.Kernel, s.SplitK = f.Name(), []int{1}
 	return s
 }
@@ -36,12 +39,10 @@ func (f Persistent) Check(
 	if c.SplitK > 1 {
 		return arch.ReasonModelRule, fmt.Sprintf("split_k is %d, and the CTAs of %s share no tile", c.SplitK, f.Name())
 	}
-	return f.Family.Check(d, o, c, need)
+	return f.tiles.Check(d, o, c, need)
 }
 
 // Loop implements kernel.Family.
 func (Persistent) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
-	loop := loopOf(d, &o, &c, serial(&o, &c))
-	loop.Persistent = true
-	return loop
+	return loopOf(d, &o, &c, serial(&o, &c))
 }

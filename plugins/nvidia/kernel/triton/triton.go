@@ -1,6 +1,7 @@
-// Package triton is the kernel family of the GEMM in Triton's tutorial "Matrix Multiplication": a CTA computes a
+// Package triton has the kernel families of the GEMM in Triton's tutorial "Matrix Multiplication": a CTA computes a
 // block_m × block_n tile of the output, loads run num_stages − 1 blocks ahead, and group_m orders the launch. With
-// split_k, that many CTAs share a tile: they take turns along K, and a second kernel adds up their sums.
+// split_k, that many CTAs share a tile of Family: they take turns along K, and a second kernel adds up their sums. A CTA
+// of Persistent computes one tile after another.
 package triton
 
 import (
@@ -15,7 +16,10 @@ import (
 )
 
 // Family implements kernel.Family.
-type Family struct{}
+type Family struct{ tiles }
+
+// tiles is what the families have in common: how a tile is computed.
+type tiles struct{}
 
 // Name implements kernel.Family.
 func (Family) Name() string { return "triton" }
@@ -27,10 +31,10 @@ var (
 )
 
 // Axes implements kernel.Family.
-func (Family) Axes() []gemm.Axis { return nil }
+func (tiles) Axes() []gemm.Axis { return nil }
 
 // Types implements kernel.Family: what tl.dot multiplies.
-func (Family) Types() []gemm.Types {
+func (tiles) Types() []gemm.Types {
 	return gemm.Plain(gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8, gemm.FP8E5M2, gemm.INT8)
 }
 
@@ -55,7 +59,7 @@ func (f Family) Space() arch.Space {
 func (Family) OneForSplits() {}
 
 // Check implements kernel.Family.
-func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
+func (tiles) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
 	if reason, detail := checkShape(d.SM, o.DType, &c); reason != "" {
 		return reason, detail
 	}
@@ -175,7 +179,7 @@ func serialColumnsOf(o *kernel.Operands, c *gemm.Config) bool {
 }
 
 // Overhead implements kernel.Family.
-func (Family) Overhead() kernel.Overhead {
+func (tiles) Overhead() kernel.Overhead {
 	const dataSet = "h200-triton"
 	const fit = "fitted on " + dataSet + " (34,240 times of 856 kernels on 40 sizes), 2026-11-22"
 	return kernel.Overhead{

@@ -111,23 +111,26 @@ var Quantities = slices.Concat(
 	from("h200-triton", "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-22", fitted),
 	from("h200-mma, sweeps", "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) "+
 		"with the other quantities as they are, 2026-11-22", fittedMMA),
-	ofResident(from("h200-wgmma", "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, "+
+	of(Resident, from("h200-wgmma", "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, "+
 		"2026-11-26", fittedResident)),
+	of(Persistent, from("h100-persistent", "fitted on h100-persistent/h100-fit (13,956 times of 292 kernels on 54 "+
+		"sizes) with the other quantities as they are, 2026-11-27", fittedPersistent)),
 	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),
 	from("sweeps", "fitted on the set unaligned of sweeps, and on the first draw of random sizes (2,060 times), with the "+
 		"other quantities as they are, 2026-11-26", fittedUnaligned),
-	from("persistent-on-h100", "fitted on persistent-fit (16,000 times of 384 kernels on 54 sizes) with the other quantities as "+
-		"they are, 2026-11-27", fittedPersistent),
 	from("", "chosen on h200-triton, 2026-11-21, in round numbers; scores are flat within", chosen),
 )
 
-// Resident stands for the family whose CTAs stay resident.
-const Resident = "resident"
+// Resident and Persistent stand for the families that are kernel.Resident and kernel.Persistent.
+const (
+	Resident   = "resident"
+	Persistent = "persistent"
+)
 
-// ofResident says of quantities that they are of that family.
-func ofResident(list []tabled.Quantity) []tabled.Quantity {
+// of says of quantities that they are of a family.
+func of(family string, list []tabled.Quantity) []tabled.Quantity {
 	for i := range list {
-		list[i].Kernel = Resident
+		list[i].Kernel = family
 	}
 	return list
 }

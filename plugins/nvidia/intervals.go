@@ -41,8 +41,15 @@ func intervalsOf(id, device, model string, rung arch.Rung) []arch.UncertaintyRec
 	return found
 }
 
-// measured is the device whose measurements are shipped. Its sisters are the other devices of its architecture.
-const measured = "h200"
+// measured are the devices whose measurements are shipped, each of other kernel families. The sisters of a device are the
+// others of its architecture. An H100's are those of a model on rung spec: nothing more is known of it.
+var measured = []struct {
+	device string
+	rung   func(arch.Rung) arch.Rung
+}{
+	{"h200", func(asked arch.Rung) arch.Rung { return asked }},
+	{"h100", func(arch.Rung) arch.Rung { return arch.RungSpec }},
+}
 
 // sisterWidening is the factor by which ranges of the measured device grow at both ends for its sisters. It is assumed:
 // the times of an H100 need none, but they are of one device, one type and one layout (TestSisters).
@@ -52,21 +59,24 @@ const sisterWidening = 1.05
 // is empty if the model was compared with neither.
 func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 	var uncertainty []arch.Uncertainty
-	for _, one := range intervalsOf(d.Arch, measured, d.Model, d.Rung) {
-		u, err := one.Uncertainty()
-		if err != nil {
-			panic(fmt.Sprintf("intervals.jsonl: %v", err))
-		}
-		u.Source = strings.ReplaceAll(u.Source, folder, "")
-		u.Checked.DataSet = strings.TrimPrefix(u.Checked.DataSet, folder)
-		if d.Device != measured {
-			u.Evidence = arch.EvidenceSister
-			u.Source = fmt.Sprintf("times of %s@%s: %s", d.Arch, measured, u.Checked.DataSet)
-			for i := range u.Ranges {
-				u.Ranges[i].Low, u.Ranges[i].High = u.Ranges[i].Low/sisterWidening, u.Ranges[i].High*sisterWidening
+	for _, m := range measured {
+		rung := m.rung(d.Rung)
+		for _, one := range intervalsOf(d.Arch, m.device, d.Model, rung) {
+			u, err := one.Uncertainty()
+			if err != nil {
+				panic(fmt.Sprintf("intervals.jsonl: %v", err))
 			}
+			u.Source = strings.ReplaceAll(u.Source, folder, "")
+			u.Checked.DataSet = strings.TrimPrefix(u.Checked.DataSet, folder)
+			if d.Device != m.device || d.Rung != rung {
+				u.Evidence = arch.EvidenceSister
+				u.Source = fmt.Sprintf("times of %s@%s: %s", d.Arch, m.device, u.Checked.DataSet)
+				for i := range u.Ranges {
+					u.Ranges[i].Low, u.Ranges[i].High = u.Ranges[i].Low/sisterWidening, u.Ranges[i].High*sisterWidening
+				}
+			}
+			uncertainty = append(uncertainty, u)
 		}
-		uncertainty = append(uncertainty, u)
 	}
 	return uncertainty
 }

@@ -46,13 +46,13 @@ var models = []struct {
 
 var (
 	allFamilies = []func(*gpu.SM) catalog.Model{
-		refinedOver(triton.Family{}, mma.Family{}),
+		refinedOver(triton.Family{}, triton.Persistent{}, mma.Family{}),
 		libraryOf,
 		ladderOf,
 		referenceOver(triton.Family{}, mma.Family{}),
 	}
 	hopperFamilies = []func(*gpu.SM) catalog.Model{
-		refinedOver(triton.Family{}, mma.Family{}, wgmma.Family{}),
+		refinedOver(triton.Family{}, triton.Persistent{}, mma.Family{}, wgmma.Family{}),
 		libraryOf,
 		ladderOf,
 		referenceOver(triton.Family{}, mma.Family{}),

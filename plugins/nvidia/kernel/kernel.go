@@ -90,6 +90,13 @@ type Resident interface {
 	Resident()
 }
 
+// Persistent is a Family whose launch has at most a CTA for each SM, which computes one tile after the other, without
+// copying ahead from one to the next.
+type Persistent interface {
+	Family
+	Persistent()
+}
+
 // Operands are the properties of a problem that a kernel is compiled for.
 type Operands struct {
 	// DType is the type of A and B, Out the type of C.

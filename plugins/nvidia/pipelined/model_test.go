@@ -44,6 +44,9 @@ func TestRefinedEstimateEqualsTerms(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := len(list.Configs)
+			if n == 0 { // of a family that does not split K
+				continue
+			}
 			estimates, rows := make([]arch.Estimate, n), make([]float64, n*width)
 			if err := a.Estimate(t.Context(), estimates, p, list.Configs); err != nil {
 				t.Fatal(err)

@@ -53,7 +53,8 @@ func (m *Model) prepare(
 	loop := f.Loop(m.gpu, operands, *c)
 	m.setLoop(&in[0].kernelInputs, loop)
 	_, resident := f.Family.(kernel.Resident)
-	in[0].resident = tabled.One(resident)
+	_, persistent := f.Family.(kernel.Persistent)
+	in[0].resident, in[0].persistent = tabled.One(resident), tabled.One(persistent)
 	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), operands, c)
 	in[0].storeBytes = float64(operands.WidthC)
 	if loop.StoreBytes > 0 {

@@ -17,20 +17,26 @@ import (
 func (m *Model) Quantities() []tabled.Quantity { return quantities(m.families) }
 
 func quantities(families []*family) []tabled.Quantity {
-	all, resident := slices.Clone(terms.Quantities), ""
+	all, of := slices.Clone(terms.Quantities), map[string]string{}
 	for _, f := range families {
 		if _, is := f.Family.(kernel.Resident); is {
-			resident = f.Name()
+			of[terms.Resident] = f.Name()
+		}
+		if _, is := f.Family.(kernel.Persistent); is {
+			of[terms.Persistent] = f.Name()
 		}
 		o := f.Overhead()
 		for _, q := range []tabled.Quantity{o.Slots, o.Latency} {
+			if slices.ContainsFunc(all, func(other tabled.Quantity) bool { return other.Name == q.Name }) {
+				continue // families of one loop share it
+			}
 			q.Kernel = f.Name()
 			all = append(all, q)
 		}
 	}
 	for i := range all {
-		if all[i].Kernel == terms.Resident {
-			all[i].Kernel = resident
+		if k := all[i].Kernel; k == terms.Resident || k == terms.Persistent {
+			all[i].Kernel = of[k]
 		}
 	}
 	return all

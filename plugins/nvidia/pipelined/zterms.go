@@ -16,6 +16,7 @@ type kernelInputs struct {
 	numWarps         float64 // num_warps
 	numStages        float64 // num_stages
 	resident         float64 // resident
+	persistent       float64 // persistent
 	sharers          float64 // sharers
 	sharersA         float64 // sharers_a
 	streams          float64 // streams
@@ -122,6 +123,7 @@ type device struct {
 	residentArrival    float64 // resident_arrival
 	residentAdd        float64 // resident_add
 	largeSharing       float64 // large_sharing
+	readShare          float64 // read_share
 	interleavedShare   float64 // interleaved_share
 	copyRate           float64 // copy_rate
 	crossCopyRate      float64 // cross_copy_rate
@@ -226,6 +228,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.residentArrival = value("resident_arrival")
 	d.residentAdd = value("resident_add")
 	d.largeSharing = value("large_sharing")
+	d.readShare = value("read_share")
 	d.interleavedShare = value("interleaved_share")
 	d.copyRate = value("copy_rate")
 	d.crossCopyRate = value("cross_copy_rate")
@@ -316,6 +319,7 @@ type kernelTerms struct {
 	sharers          float64 // sharers
 	sharersA         float64 // sharers_a
 	streams          float64 // streams
+	part2            float64 // resident + persistent
 	part1            float64 // floor(threads_per_sm / threads)
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
@@ -324,54 +328,55 @@ type kernelTerms struct {
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
 	tileBytes        float64 // tile_bytes
-	part13           float64 // block_n * element_bytes / line_bytes
-	part14           float64 // ceil(block_n * element_bytes / line_bytes)
+	part14           float64 // block_n * element_bytes / line_bytes
+	part15           float64 // ceil(block_n * element_bytes / line_bytes)
 	outputCost       float64 // output_cost
-	part2            float64 // when(0 < reduce_launches, 0, 1)
-	part9            float64 // block_m * element_bytes / line_bytes
-	part10           float64 // ceil(block_m * element_bytes / line_bytes)
-	part11           float64 // block_k * element_bytes / line_bytes
-	part12           float64 // ceil(block_k * element_bytes / line_bytes)
-	part15           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
-	part16           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
+	part3            float64 // when(0 < reduce_launches, 0, 1)
+	part10           float64 // block_m * element_bytes / line_bytes
+	part11           float64 // ceil(block_m * element_bytes / line_bytes)
+	part12           float64 // block_k * element_bytes / line_bytes
+	part13           float64 // ceil(block_k * element_bytes / line_bytes)
+	part16           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part17           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
-	part3            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
-	part4            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+	part4            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
+	part5            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+	readStep         float64 // read_step
 	chainStep        float64 // chain_step
-	part5            float64 // columns / block_n
-	part6            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
-	part17           float64 // 1 - trans_b
-	part7            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
-	part8            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
+	part6            float64 // columns / block_n
+	part7            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
+	part18           float64 // 1 - trans_b
+	part8            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
+	part9            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
 	engineB          float64 // engine_b
-	part18           float64 // engine_latency + sharing * sharing_latency
-	part19           float64 // when(0 < late_copies, instruction_step, 0)
-	part20           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
-	part21           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
+	part19           float64 // engine_latency + sharing * sharing_latency
+	part20           float64 // when(0 < late_copies, instruction_step, 0)
+	part21           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
+	part22           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
 	sms              float64 // sms
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part22           float64 // 2048 / block_k
+	part23           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part23           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part24           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part25           float64 // repeat_m + repeat_n
-	part26           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
-	part27           float64 // when(0 < resident, resident_arrival, arrival_latency)
-	part28           float64 // resident * resident_turn
-	part29           float64 // max(timed_ctas - 1, 1)
+	part24           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part25           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part26           float64 // repeat_m + repeat_n
+	part27           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
+	part28           float64 // when(0 < resident, resident_arrival, arrival_latency)
+	part29           float64 // resident * resident_turn
+	part30           float64 // max(timed_ctas - 1, 1)
 	launch           float64 // launch
-	part30           float64 // 16 / instruction_k
-	part31           float64 // tdp * (1 - fma)
-	part32           float64 // clock / peak
-	part33           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part34           float64 // reduce_launches * relaunch_seconds * clock
-	part35           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part31           float64 // 16 / instruction_k
+	part32           float64 // tdp * (1 - fma)
+	part33           float64 // clock / peak
+	part34           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part35           float64 // reduce_launches * relaunch_seconds * clock
+	part36           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	tensorStep       float64 // tensor_step
 }
 
@@ -497,6 +502,10 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x41 := in.blockK / in.instructionK
 		instructionStep = max(x41/in.warpsK*d.part3, tensorStep)
 	}
+	var readStep float64
+	if in.persistent*in.wgmma*(2-stepsAhead) > 0 {
+		readStep = float64(d.readShare * sharedStep)
+	}
 	var sharing float64
 	x42 := float64(in.sharers * in.sharersA)
 	if x42 > 2 {
@@ -506,7 +515,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	}
 	var x43 float64
 	if in.wgmma+in.fma > 0 {
-		x43 = float64((in.serial+float64(in.interleaved*d.interleavedShare))*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
+		x43 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
 	} else {
 		x43 = in.familyLatency
 	}
@@ -514,7 +523,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	if in.loadWaits > 0 {
 		x44 = float64(in.loadWaits*d.loadLatency) + copyStep
 	}
-	chainStep := instructionStep + x43 + convertStep + issueStep + x44
+	chainStep := instructionStep + x43 + convertStep + max(issueStep, in.serial*(tileLines/d.lineRate)) + x44
 	var engineB float64
 	if in.resident > 0 {
 		var x45 float64
@@ -566,6 +575,8 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.sharers = in.sharers
 	k.sharersA = in.sharersA
 	k.streams = in.streams
+	x53 := in.resident + in.persistent
+	k.part2 = x53
 	k.part1 = math.Floor(d.threadsPerSm / threads)
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
@@ -575,115 +586,116 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x53 := in.blockN * in.elementBytes / d.lineBytes
-	k.part13 = x53
-	x54 := math.Ceil(x53)
+	x54 := in.blockN * in.elementBytes / d.lineBytes
 	k.part14 = x54
+	x55 := math.Ceil(x54)
+	k.part15 = x55
 	k.outputCost = outputCost
-	var x55 float64
+	var x56 float64
 	if in.reduceLaunches > 0 {
-		x55 = 0
+		x56 = 0
 	} else {
-		x55 = 1
+		x56 = 1
 	}
-	k.part2 = x55
-	x56 := in.blockM * in.elementBytes / d.lineBytes
-	k.part9 = x56
-	x57 := math.Ceil(x56)
+	k.part3 = x56
+	x57 := in.blockM * in.elementBytes / d.lineBytes
 	k.part10 = x57
-	x59 := float64(in.blockK * in.elementBytes)
-	x58 := x59 / d.lineBytes
+	x58 := math.Ceil(x57)
 	k.part11 = x58
-	x60 := math.Ceil(x58)
-	k.part12 = x60
-	k.part15 = x28
-	k.part16 = x34
+	x60 := float64(in.blockK * in.elementBytes)
+	x59 := x60 / d.lineBytes
+	k.part12 = x59
+	x61 := math.Ceil(x59)
+	k.part13 = x61
+	k.part16 = x28
+	k.part17 = x34
 	k.tileLines = tileLines
-	var x61 float64
+	var x62 float64
 	if in.loadWaits > 0 {
-		x61 = d.narrowSpillShare
+		x62 = d.narrowSpillShare
 	} else {
-		x61 = 1
+		x62 = 1
 	}
-	k.part3 = float64(d.spillBandwidth * x61)
-	k.part4 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
+	k.part4 = float64(d.spillBandwidth * x62)
+	k.part5 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
+	k.readStep = readStep
 	k.chainStep = chainStep
-	k.part5 = columns / in.blockN
-	x62 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part6 = float64(in.transA * (x62 - math.Floor(x62)))
-	x63 := 1 - in.transB
-	k.part17 = x63
-	x64 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part7 = float64(x63 * (x64 - math.Floor(x64)))
-	x65 := float64(in.blockK * x57)
-	k.part8 = float64(x65 * d.lineBytes)
+	k.part6 = columns / in.blockN
+	x63 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part7 = float64(in.transA * (x63 - math.Floor(x63)))
+	x64 := 1 - in.transB
+	k.part18 = x64
+	x65 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part8 = float64(x64 * (x65 - math.Floor(x65)))
+	x66 := float64(in.blockK * x58)
+	k.part9 = float64(x66 * d.lineBytes)
 	k.engineB = engineB
-	k.part18 = d.engineLatency + float64(sharing*d.sharingLatency)
-	var x66 float64
+	k.part19 = d.engineLatency + float64(sharing*d.sharingLatency)
+	var x67 float64
 	if in.lateCopies > 0 {
-		x66 = instructionStep
+		x67 = instructionStep
 	}
-	k.part19 = x66
-	k.part20 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x63)
-	k.part21 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
+	k.part20 = x67
+	k.part21 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x64)
+	k.part22 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
 	k.sms = sms
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x67 := 2048 / in.blockK
-	k.part22 = x67
+	x68 := 2048 / in.blockK
+	k.part23 = x68
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x68 float64
-	if in.transA > 0 {
-		x68 = x59
-	} else {
-		x68 = float64(x60 * d.lineBytes)
-	}
-	k.part23 = x68
 	var x69 float64
-	if in.transB > 0 {
-		x69 = float64(x60 * d.lineBytes)
+	if in.transA > 0 {
+		x69 = x60
 	} else {
-		x69 = x59
+		x69 = float64(x61 * d.lineBytes)
 	}
 	k.part24 = x69
-	x70 := in.repeatM + in.repeatN
-	k.part25 = x70
-	var x71 float64
-	if in.resident > 0 {
-		x71 = d.partialBandwidth
+	var x70 float64
+	if in.transB > 0 {
+		x70 = float64(x61 * d.lineBytes)
 	} else {
-		x71 = d.epilogueBandwidth
+		x70 = x60
 	}
-	k.part26 = d.part14 / x71
+	k.part25 = x70
+	x71 := in.repeatM + in.repeatN
+	k.part26 = x71
 	var x72 float64
 	if in.resident > 0 {
-		x72 = d.residentArrival
+		x72 = d.partialBandwidth
 	} else {
-		x72 = d.arrivalLatency
+		x72 = d.epilogueBandwidth
 	}
-	k.part27 = x72
-	k.part28 = float64(in.resident * d.residentTurn)
-	k.part29 = max(in.timedCtas-1, 1)
-	k.launch = launch
-	k.part30 = 16 / in.instructionK
-	x73 := float64(d.tdp * (1 - in.fma))
-	k.part31 = x73
-	k.part32 = d.clock / in.peak
-	var x74 float64
+	k.part27 = d.part14 / x72
+	var x73 float64
 	if in.resident > 0 {
-		x74 = d.residentAdd
+		x73 = d.residentArrival
 	} else {
-		x74 = d.addLatency
+		x73 = d.arrivalLatency
 	}
-	x75 := in.blockM * in.blockN * d.accumulatorBytes / d.part17
-	k.part33 = x74 + x75
-	k.part34 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part35 = d.residentAdd + x75
+	k.part28 = x73
+	k.part29 = float64(in.resident * d.residentTurn)
+	k.part30 = max(in.timedCtas-1, 1)
+	k.launch = launch
+	k.part31 = 16 / in.instructionK
+	x74 := float64(d.tdp * (1 - in.fma))
+	k.part32 = x74
+	k.part33 = d.clock / in.peak
+	var x75 float64
+	if in.resident > 0 {
+		x75 = d.residentAdd
+	} else {
+		x75 = d.addLatency
+	}
+	x76 := in.blockM * in.blockN * d.accumulatorBytes / d.part17
+	k.part34 = x75 + x76
+	k.part35 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part36 = d.residentAdd + x76
 }
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
@@ -704,14 +716,14 @@ type variantTerms struct {
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	var ctasPerSm float64
-	if k.resident > 0 {
+	if k.part2 > 0 {
 		ctasPerSm = 1
 	} else {
 		ctasPerSm = max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
 	}
 	spillTraffic := float64(2 * in.spillBytes * k.threads)
-	spillStep := spillTraffic / k.part3
-	onChip := k.part4 + fourth(spillStep)
+	spillStep := spillTraffic / k.part4
+	onChip := k.part5 + fourth(spillStep)
 	var hidden float64
 	if k.resident > 0 {
 		hidden = 1
@@ -726,7 +738,7 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = float64(ctasPerSm * k.blockM * k.blockN)
-	v.part4 = min(1, (ctasPerSm-1)/k.part29)
+	v.part4 = min(1, (ctasPerSm-1)/k.part30)
 	v.part5 = 1 - hidden
 	v.part6 = math.Sqrt(math.Sqrt(onChip))
 	v.part7 = k.chainStep + spillStep
@@ -746,24 +758,24 @@ type splitTerms struct {
 func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTerms) {
 	var handover float64
 	if in.splitK > 1 {
-		handover = k.part2
+		handover = k.part3
 	}
 	c.splitK = in.splitK
 	c.handover = handover
 	var x1 float64
 	if handover > 0 {
-		x1 = k.part26 + k.outputCost/in.splitK
+		x1 = k.part27 + k.outputCost/in.splitK
 	} else {
 		x1 = k.outputCost
 	}
 	c.part2 = x1
 	var x2 float64
 	if handover > 0 {
-		x2 = k.part27
+		x2 = k.part28
 	}
 	c.part3 = x2
-	c.part1 = float64(v.part3*x1) + x2 + k.part28
-	c.part5 = float64(in.splitK * k.part33)
+	c.part1 = float64(v.part3*x1) + x2 + k.part29
+	c.part5 = float64(in.splitK * k.part34)
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
@@ -803,7 +815,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		x1 := s.m / gridM
 		sharedA = float64(x1 / k.sharersA * k.blockK * k.elementBytes)
 		x2 := s.n / gridN
-		sharedB = float64(x2 * k.part5 / k.sharers * k.blockK * k.elementBytes)
+		sharedB = float64(x2 * k.part6 / k.sharers * k.blockK * k.elementBytes)
 	}
 	var stepBytes float64
 	if k.resident > 0 {
@@ -813,11 +825,11 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	var offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
-		offsetA = max(s.part1, k.part6)
-		offsetB = max(s.part2, k.part7)
+		offsetA = max(s.part1, k.part7)
+		offsetB = max(s.part2, k.part8)
 		var x3 float64
 		if k.transA > 0 {
-			x3 = k.part8
+			x3 = k.part9
 		} else {
 			x3 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
@@ -828,25 +840,25 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if s.part3 > 0 {
 		var x4 float64
 		if k.transA > 0 {
-			x4 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
+			x4 = float64(k.blockK * max(0, k.part10+s.misalignedA-k.part11))
 		} else {
-			x4 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
+			x4 = float64(k.blockM * max(0, k.part12+s.misalignedA-k.part13))
 		}
 		var x5 float64
 		if k.transB > 0 {
-			x5 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
+			x5 = float64(k.blockN * max(0, k.part12+s.misalignedB-k.part13))
 		} else {
-			x5 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
+			x5 = float64(k.blockK * max(0, k.part14+s.misalignedB-k.part15))
 		}
 		splitLines = x4 + x5
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part16) + float64(k.asyncB*s.part2*k.part17)))
 	}
 	var x6 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
-		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part18*(k.blockN-s.n)) > 0 {
+		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part11)) + float64(k.part18*max(0, math.Floor(k.blockN/s.n)-k.part15))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x6
 	var lineStep float64
@@ -858,13 +870,13 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	var copyLatency float64
 	if k.resident > 0 {
 		x7 := engineBytes / d.engineBandwidth
-		copyLatency = k.part18 + x7
+		copyLatency = k.part19 + x7
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part19
+		copyLatency = float64(lines*d.lineLatency) + k.part20
 	}
 	var turnStep float64
-	if k.part20*s.part4 > 0 {
-		turnStep = k.part21
+	if k.part21*s.part4 > 0 {
+		turnStep = k.part22
 	}
 	var x8 float64
 	if k.groupM > 0 {
@@ -877,7 +889,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
 	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part25 > 0 {
+	if k.part26 > 0 {
 		x9 := s.m / gridM
 		var x10 float64
 		if k.wraps > 0 {
@@ -892,10 +904,10 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		} else {
 			x12 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part23) + float64(k.repeatN*(k.blockN-x11)/x12*k.part24)
+		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part24) + float64(k.repeatN*(k.blockN-x11)/x12*k.part25)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part8 * k.part32)
+	computeFloor := float64(s.part8 * k.part33)
 	var x13 float64
 	if s.groupTiles > 0 {
 		x13 = s.groupTiles
@@ -984,7 +996,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part22)
+		x7 := min(steps, k.part23)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1022,7 +1034,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part13*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x12 := fullLatency / k.stepsAhead
-		fullAlone = max(g.part9, x12) + v.spillStep
+		fullAlone = max(g.part9, x12+k.readStep) + v.spillStep
 		x13 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
 		x14 := g.part9 + v.spillStep
@@ -1055,7 +1067,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part13*(tailCtas*dramStep*k.stepsAhead)))) / 2
 		x20 := tailLatency / k.stepsAhead
-		tailAlone = max(g.part9, x20) + v.spillStep
+		tailAlone = max(g.part9, x20+k.readStep) + v.spillStep
 		x21 := fourth(tailAlone)
 		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
 		x22 := g.part9 + v.spillStep
@@ -1064,13 +1076,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x23 := min(steps, k.stepsAhead)
 		x24 := max(steps-k.stepsAhead, 0)
 		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part29
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x25 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part29))
+			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part30))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1089,8 +1101,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part31 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part15)-d.part16, 0)
+	if k.part32 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part31*d.part15)-d.part16, 0)
 	}
 	dramFloor := (dramBytes + g.part10) / d.part9
 	var reduction float64
@@ -1098,13 +1110,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part35 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part36)))
 		}
 	}
 	var unbeaten float64
@@ -1180,7 +1192,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part22)
+		x7 := min(steps, k.part23)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1215,21 +1227,21 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	}
 	var tailEpilogue float64
 	if tailCtas > 0 {
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part29
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x11 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part29))
+			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part30))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part31 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part30*d.part15)-d.part16, 0)
+	if k.part32 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part31*d.part15)-d.part16, 0)
 	}
 	dramFloor := (dramBytes + g.part10) / d.part9
 	var reduction float64
@@ -1237,7 +1249,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part35 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var x12 float64
@@ -1274,7 +1286,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.transB > 0 {
 			columns = k.blockN
 		} else {
-			columns = k.part14 * d.lineBytes / k.elementBytes
+			columns = k.part15 * d.lineBytes / k.elementBytes
 		}
 	}
 	var fmaLoads float64
@@ -1343,12 +1355,12 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var sharedA, sharedB, offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
 		sharedA = float64(s.m / gridM / k.sharersA * k.blockK * k.elementBytes)
-		sharedB = float64(s.n / gridN * k.part5 / k.sharers * k.blockK * k.elementBytes)
-		offsetA = max(s.part1, k.part6)
-		offsetB = max(s.part2, k.part7)
+		sharedB = float64(s.n / gridN * k.part6 / k.sharers * k.blockK * k.elementBytes)
+		offsetA = max(s.part1, k.part7)
+		offsetB = max(s.part2, k.part8)
 		var x18 float64
 		if k.transA > 0 {
-			x18 = k.part8
+			x18 = k.part9
 		} else {
 			x18 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
@@ -1359,25 +1371,25 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	if s.part3 > 0 {
 		var x19 float64
 		if k.transA > 0 {
-			x19 = float64(k.blockK * max(0, k.part9+s.misalignedA-k.part10))
+			x19 = float64(k.blockK * max(0, k.part10+s.misalignedA-k.part11))
 		} else {
-			x19 = float64(k.blockM * max(0, k.part11+s.misalignedA-k.part12))
+			x19 = float64(k.blockM * max(0, k.part12+s.misalignedA-k.part13))
 		}
 		var x20 float64
 		if k.transB > 0 {
-			x20 = float64(k.blockN * max(0, k.part11+s.misalignedB-k.part12))
+			x20 = float64(k.blockN * max(0, k.part12+s.misalignedB-k.part13))
 		} else {
-			x20 = float64(k.blockK * max(0, k.part13+s.misalignedB-k.part14))
+			x20 = float64(k.blockK * max(0, k.part14+s.misalignedB-k.part15))
 		}
 		splitLines = x19 + x20
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part15) + float64(k.asyncB*s.part2*k.part16)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part16) + float64(k.asyncB*s.part2*k.part17)))
 	}
 	var x21 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part17*(k.blockN-s.n)) > 0 {
-		x21 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part10)) + float64(k.part17*max(0, math.Floor(k.blockN/s.n)-k.part14))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part18*(k.blockN-s.n)) > 0 {
+		x21 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part11)) + float64(k.part18*max(0, math.Floor(k.blockN/s.n)-k.part15))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x21
 	var lineStep float64
@@ -1389,13 +1401,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var copyLatency float64
 	if k.resident > 0 {
 		x22 := engineBytes / d.engineBandwidth
-		copyLatency = k.part18 + x22
+		copyLatency = k.part19 + x22
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part19
+		copyLatency = float64(lines*d.lineLatency) + k.part20
 	}
 	var turnStep float64
-	if k.part20*s.part4 > 0 {
-		turnStep = k.part21
+	if k.part21*s.part4 > 0 {
+		turnStep = k.part22
 	}
 	var x23 float64
 	if k.groupM > 0 {
@@ -1426,7 +1438,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x29 := min(t.steps, k.part22)
+		x29 := min(t.steps, k.part23)
 		x30 := t.steps - x29
 		oneLoop = float64(x29*k.onePace) + float64(x30*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x29*k.chipPace)+float64(x30*k.chipLongPace))
@@ -1461,7 +1473,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part13*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x33 := fullLatency / k.stepsAhead
-		fullAlone = max(g.part9, x33) + v.spillStep
+		fullAlone = max(g.part9, x33+k.readStep) + v.spillStep
 		x34 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x34*x34))))
 		x35 := g.part9 + v.spillStep
@@ -1493,7 +1505,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part13*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
 		x41 := tailLatency / k.stepsAhead
-		tailAlone = max(g.part9, x41) + v.spillStep
+		tailAlone = max(g.part9, x41+k.readStep) + v.spillStep
 		x42 := fourth(tailAlone)
 		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x42*x42))))
 		x43 := g.part9 + v.spillStep
@@ -1502,13 +1514,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x44 := min(t.steps, k.stepsAhead)
 		x45 := max(t.steps-k.stepsAhead, 0)
 		tailLoop = float64(x44*tailFirstStep) + float64(x45*tailStep)
-		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part28
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part29
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
 			x46 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x46*min(1, (t.tailCtas-1)/k.part29))
+			tailPaced = chipLoop + float64(x46*min(1, (t.tailCtas-1)/k.part30))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1528,13 +1540,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part34 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part35 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part35)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part36)))
 		}
 	}
 	dramTotal := dramBytes + g.part10 + float64(t.steps*d.part12*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
@@ -1587,170 +1599,172 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	dst[0] = k.threads
 	dst[1] = k.resident
-	dst[2] = k.sharers
-	dst[3] = k.sharersA
-	dst[4] = k.streams
-	dst[5] = in.registers
-	dst[6] = in.spillBytes
-	dst[7] = in.sharedBytes
-	dst[8] = v.ctasPerSm
-	dst[9] = in.wgmma
-	dst[10] = in.fma
-	dst[11] = in.serial
-	dst[12] = in.interleaved
-	dst[13] = in.wgmmaN
-	dst[14] = in.rate
-	dst[15] = in.peak
-	dst[16] = in.instructionK
-	dst[17] = in.warpsM
-	dst[18] = in.warpsN
-	dst[19] = in.warpsK
-	dst[20] = k.stepsAhead
-	dst[21] = in.loadWaits
-	dst[22] = in.conversions
-	dst[23] = in.lateCopies
-	dst[24] = k.repeatM
-	dst[25] = k.repeatN
-	dst[26] = k.wraps
-	dst[27] = in.syncCopies
-	dst[28] = in.crossCopies
-	dst[29] = k.asyncA
-	dst[30] = k.asyncB
-	dst[31] = in.transposedCopies
-	dst[32] = in.storeBytes
-	dst[33] = in.reduceLaunches
-	dst[34] = in.familySlots
-	dst[35] = in.familyLatency
-	dst[36] = k.tensorStep
-	dst[37] = k.tileBytes
-	dst[38] = columns
-	dst[39] = fmaLoads
-	dst[40] = sharedStep
-	dst[41] = convertStep
-	dst[42] = k.outputCost
-	dst[43] = c.handover
-	dst[44] = issueStep
-	dst[45] = k.tileLines
-	dst[46] = copyStep
-	dst[47] = v.spillTraffic
-	dst[48] = v.spillStep
-	dst[49] = v.onChip
-	dst[50] = instructionStep
-	dst[51] = sharing
-	dst[52] = k.chainStep
-	dst[53] = s.groupTiles
-	dst[54] = gridM
-	dst[55] = gridN
-	dst[56] = ctas
-	dst[57] = sharedA
-	dst[58] = sharedB
-	dst[59] = g.stepBytes
-	dst[60] = s.misalignedA
-	dst[61] = s.misalignedB
-	dst[62] = offsetA
-	dst[63] = offsetB
-	dst[64] = engineA
-	dst[65] = k.engineB
-	dst[66] = engineBytes
-	dst[67] = t.steps
-	dst[68] = splitLines
-	dst[69] = brokenLines
-	dst[70] = lines
-	dst[71] = lineStep
-	dst[72] = copyLatency
-	dst[73] = turnStep
-	dst[74] = group
-	dst[75] = k.sms
-	dst[76] = waves
-	dst[77] = sharedTiles
-	dst[78] = part
-	dst[79] = t.ctasOfSm
-	dst[80] = active
-	dst[81] = t.fullWaves
-	dst[82] = t.tailCtas
-	dst[83] = k.timed
-	dst[84] = g.passCounts
-	dst[85] = in.timedCtas
-	dst[86] = in.one2048
-	dst[87] = in.one6144
-	dst[88] = in.chip2048
-	dst[89] = in.chip6144
-	dst[90] = in.fullChip2048
-	dst[91] = in.fullChip6144
-	dst[92] = k.timedFixed
-	dst[93] = k.onePace
-	dst[94] = k.oneLongPace
-	dst[95] = oneLoop
-	dst[96] = k.chipPace
-	dst[97] = k.chipLongPace
-	dst[98] = chipLoop
-	dst[99] = k.fullChipPace
-	dst[100] = k.fullChipLongPace
-	dst[101] = fullChipLoop
-	dst[102] = sweeps
-	dst[103] = rowGroups
-	dst[104] = g.missA
-	dst[105] = g.missB
-	dst[106] = dramBytes
-	dst[107] = dramShare
-	dst[108] = l2Hit
-	dst[109] = g.repeated
-	dst[110] = v.hidden
-	dst[111] = d.dramLatency
-	dst[112] = g.idleLatency
-	dst[113] = dramQueue
-	dst[114] = coalescing
-	dst[115] = t.l2Step
-	dst[116] = dramStep
-	dst[117] = t.repeatStep
-	dst[118] = t.spillL2Step
-	dst[119] = busy
-	dst[120] = fullSpillMiss
-	dst[121] = t.fullSpillDramStep
-	dst[122] = fullBusy
-	dst[123] = fullThroughput
-	dst[124] = fullLatency
-	dst[125] = fullAlone
-	dst[126] = fullStep
-	dst[127] = fullFirstStep
-	dst[128] = fullFill
-	dst[129] = fullLoop
-	dst[130] = fullEpilogue
-	dst[131] = fullPaced
-	dst[132] = fullTimed
-	dst[133] = tailSpillMiss
-	dst[134] = t.tailSpillDramStep
-	dst[135] = tailBusy
-	dst[136] = tailThroughput
-	dst[137] = tailLatency
-	dst[138] = tailAlone
-	dst[139] = tailStep
-	dst[140] = tailFirstStep
-	dst[141] = tailFill
-	dst[142] = tailLoop
-	dst[143] = tailEpilogue
-	dst[144] = tailPaced
-	dst[145] = tailTimed
-	dst[146] = k.launch
-	dst[147] = fill
-	dst[148] = loop
-	dst[149] = epilogue
-	dst[150] = t.allWaves
-	dst[151] = pass
-	dst[152] = t.power
-	dst[153] = t.dramFloor
-	dst[154] = g.computeFloor
-	dst[155] = reduction
-	dst[156] = handed
-	dst[157] = dramTotal
-	dst[158] = partialBytes
-	dst[159] = requested
-	dst[160] = l2Total
-	dst[161] = sharedTotal
-	dst[162] = limits
-	dst[163] = s.vendor
-	dst[164] = unbeaten
-	dst[165] = t.total
+	dst[2] = in.persistent
+	dst[3] = k.sharers
+	dst[4] = k.sharersA
+	dst[5] = k.streams
+	dst[6] = in.registers
+	dst[7] = in.spillBytes
+	dst[8] = in.sharedBytes
+	dst[9] = v.ctasPerSm
+	dst[10] = in.wgmma
+	dst[11] = in.fma
+	dst[12] = in.serial
+	dst[13] = in.interleaved
+	dst[14] = in.wgmmaN
+	dst[15] = in.rate
+	dst[16] = in.peak
+	dst[17] = in.instructionK
+	dst[18] = in.warpsM
+	dst[19] = in.warpsN
+	dst[20] = in.warpsK
+	dst[21] = k.stepsAhead
+	dst[22] = in.loadWaits
+	dst[23] = in.conversions
+	dst[24] = in.lateCopies
+	dst[25] = k.repeatM
+	dst[26] = k.repeatN
+	dst[27] = k.wraps
+	dst[28] = in.syncCopies
+	dst[29] = in.crossCopies
+	dst[30] = k.asyncA
+	dst[31] = k.asyncB
+	dst[32] = in.transposedCopies
+	dst[33] = in.storeBytes
+	dst[34] = in.reduceLaunches
+	dst[35] = in.familySlots
+	dst[36] = in.familyLatency
+	dst[37] = k.tensorStep
+	dst[38] = k.tileBytes
+	dst[39] = columns
+	dst[40] = fmaLoads
+	dst[41] = sharedStep
+	dst[42] = convertStep
+	dst[43] = k.outputCost
+	dst[44] = c.handover
+	dst[45] = issueStep
+	dst[46] = k.tileLines
+	dst[47] = copyStep
+	dst[48] = v.spillTraffic
+	dst[49] = v.spillStep
+	dst[50] = v.onChip
+	dst[51] = instructionStep
+	dst[52] = k.readStep
+	dst[53] = sharing
+	dst[54] = k.chainStep
+	dst[55] = s.groupTiles
+	dst[56] = gridM
+	dst[57] = gridN
+	dst[58] = ctas
+	dst[59] = sharedA
+	dst[60] = sharedB
+	dst[61] = g.stepBytes
+	dst[62] = s.misalignedA
+	dst[63] = s.misalignedB
+	dst[64] = offsetA
+	dst[65] = offsetB
+	dst[66] = engineA
+	dst[67] = k.engineB
+	dst[68] = engineBytes
+	dst[69] = t.steps
+	dst[70] = splitLines
+	dst[71] = brokenLines
+	dst[72] = lines
+	dst[73] = lineStep
+	dst[74] = copyLatency
+	dst[75] = turnStep
+	dst[76] = group
+	dst[77] = k.sms
+	dst[78] = waves
+	dst[79] = sharedTiles
+	dst[80] = part
+	dst[81] = t.ctasOfSm
+	dst[82] = active
+	dst[83] = t.fullWaves
+	dst[84] = t.tailCtas
+	dst[85] = k.timed
+	dst[86] = g.passCounts
+	dst[87] = in.timedCtas
+	dst[88] = in.one2048
+	dst[89] = in.one6144
+	dst[90] = in.chip2048
+	dst[91] = in.chip6144
+	dst[92] = in.fullChip2048
+	dst[93] = in.fullChip6144
+	dst[94] = k.timedFixed
+	dst[95] = k.onePace
+	dst[96] = k.oneLongPace
+	dst[97] = oneLoop
+	dst[98] = k.chipPace
+	dst[99] = k.chipLongPace
+	dst[100] = chipLoop
+	dst[101] = k.fullChipPace
+	dst[102] = k.fullChipLongPace
+	dst[103] = fullChipLoop
+	dst[104] = sweeps
+	dst[105] = rowGroups
+	dst[106] = g.missA
+	dst[107] = g.missB
+	dst[108] = dramBytes
+	dst[109] = dramShare
+	dst[110] = l2Hit
+	dst[111] = g.repeated
+	dst[112] = v.hidden
+	dst[113] = d.dramLatency
+	dst[114] = g.idleLatency
+	dst[115] = dramQueue
+	dst[116] = coalescing
+	dst[117] = t.l2Step
+	dst[118] = dramStep
+	dst[119] = t.repeatStep
+	dst[120] = t.spillL2Step
+	dst[121] = busy
+	dst[122] = fullSpillMiss
+	dst[123] = t.fullSpillDramStep
+	dst[124] = fullBusy
+	dst[125] = fullThroughput
+	dst[126] = fullLatency
+	dst[127] = fullAlone
+	dst[128] = fullStep
+	dst[129] = fullFirstStep
+	dst[130] = fullFill
+	dst[131] = fullLoop
+	dst[132] = fullEpilogue
+	dst[133] = fullPaced
+	dst[134] = fullTimed
+	dst[135] = tailSpillMiss
+	dst[136] = t.tailSpillDramStep
+	dst[137] = tailBusy
+	dst[138] = tailThroughput
+	dst[139] = tailLatency
+	dst[140] = tailAlone
+	dst[141] = tailStep
+	dst[142] = tailFirstStep
+	dst[143] = tailFill
+	dst[144] = tailLoop
+	dst[145] = tailEpilogue
+	dst[146] = tailPaced
+	dst[147] = tailTimed
+	dst[148] = k.launch
+	dst[149] = fill
+	dst[150] = loop
+	dst[151] = epilogue
+	dst[152] = t.allWaves
+	dst[153] = pass
+	dst[154] = t.power
+	dst[155] = t.dramFloor
+	dst[156] = g.computeFloor
+	dst[157] = reduction
+	dst[158] = handed
+	dst[159] = dramTotal
+	dst[160] = partialBytes
+	dst[161] = requested
+	dst[162] = l2Total
+	dst[163] = sharedTotal
+	dst[164] = limits
+	dst[165] = s.vendor
+	dst[166] = unbeaten
+	dst[167] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

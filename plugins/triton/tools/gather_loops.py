@@ -1,7 +1,7 @@
-"""Compiles the kernel of plugins/triton for sm_90, without a GPU, and writes what the assembler makes of its K loop.
+"""Compiles a kernel of plugins/triton for sm_90, without a GPU, and writes what the assembler makes of its K loop.
 
     pip install triton==3.6.0
-    python gather_loops.py < configurations > rows
+    python gather_loops.py [triton_persistent] < configurations > rows
 
 A configuration is a line dtype,trans_a,trans_b,bm,bn,bk,stages,warps,even_k. A row repeats it, then has registers per
 thread, spilled registers, shared memory, and of the loop in SASS: its instructions, those from the first asynchronous
@@ -26,6 +26,7 @@ from triton.compiler import ASTSource
 
 TOOLS = os.path.join(os.path.dirname(triton.backends.nvidia.__file__), "bin")
 TARGET = 90
+FAMILY = sys.argv[1] if len(sys.argv) > 1 else kernel.FAMILY
 REGISTER_BYTES = 4
 
 
@@ -54,11 +55,12 @@ def facts(line):
     dtype, trans_a, trans_b, bm, bn, bk, stages, warps, even_k = line.split(",")
     problem = Problem(4096, 4096, 4096, dtype=dtype, a_major="m" if trans_a == "1" else "k",
                       b_major="k" if trans_b == "1" else "n")
-    config = Config(kernel.FAMILY, int(bm), int(bn), int(bk), 8, int(warps), int(stages), 1)
+    config = Config(FAMILY, int(bm), int(bn), int(bk), 8, int(warps), int(stages), 1)
     signature, constants, attributes = kernel.specialised(problem, config)
-    constants[kernel.multiply.arg_names.index("EVEN_K"),] = even_k == "1"
+    function = kernel.product(problem, config)
+    constants[function.arg_names.index("EVEN_K"),] = even_k == "1"
     try:
-        built = triton.compile(ASTSource(kernel.multiply, signature, constants, attributes),
+        built = triton.compile(ASTSource(function, signature, constants, attributes),
                                target=GPUTarget("cuda", TARGET, 32),
                                options=dict(num_warps=int(warps), num_stages=int(stages)))
         with tempfile.NamedTemporaryFile(suffix=".cubin") as file:

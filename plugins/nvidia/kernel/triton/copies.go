@@ -15,7 +15,7 @@ const divisor = 16
 // its address, its leading dimension and the length of its rows. The kernel masks loads by that length if it is K, and
 // wraps around it otherwise; stores are masked. Triton checks for no smaller divisor, so a leading dimension of 1000
 // costs as much as one of 1001.
-func (Family) Width(p gemm.Problem, o gemm.Operand) int {
+func (tiles) Width(p gemm.Problem, o gemm.Operand) int {
 	_, row := p.Rows(o)
 	if row%divisor != 0 || p.LD(o)%divisor != 0 || p.Align(o) < divisor {
 		return p.Type(o).Bytes()
@@ -24,7 +24,7 @@ func (Family) Width(p gemm.Problem, o gemm.Operand) int {
 }
 
 // Copies implements kernel.Family.
-func (Family) Copies(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Copies {
+func (tiles) Copies(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Copies {
 	return copiesOf(d.SM, &o, &c, usesWGMMA(d.SM, o.DType, &c))
 }
 
@@ -65,7 +65,7 @@ func copies(sm *gpu.SM, t gemm.DType, share, width int, alongK, wgmma bool) (cou
 
 // Reduction implements kernel.Family. Each CTA that shares a tile writes its sums to a matrix of its own, and a second
 // kernel adds the matrices up.
-func (Family) Reduction(p gemm.Problem, c gemm.Config) kernel.Reduction {
+func (tiles) Reduction(p gemm.Problem, c gemm.Config) kernel.Reduction {
 	if c.SplitK <= 1 {
 		return kernel.Reduction{}
 	}

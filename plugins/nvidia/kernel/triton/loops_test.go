@@ -3,8 +3,10 @@ package triton
 import (
 	"compress/gzip"
 	"encoding/csv"
+	"io"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -13,14 +15,37 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
-// The family says of each kernel whether ptxas serialises its wgmma instructions, as the assembled loops show: in
-// loops.csv.gz, which plugins/triton/tools/gather_loops.py wrote, they wait more than once per K step. It cannot be
-// seen of a loop with a single instruction. Of 8-bit integers, Triton waits for all instructions once, in front of the
-// copies.
+// A family says of each kernel whether ptxas serialises its wgmma instructions, as the assembled loops show: in the
+// files that plugins/triton/tools/gather_loops.py wrote, they wait more than once per K step. It cannot be seen of a loop
+// with a single instruction. Of 8-bit integers, Triton waits for all instructions once, in front of the copies.
 func TestSerial(t *testing.T) {
+	for _, test := range []struct {
+		family           kernel.Family
+		rows             []map[string]string
+		wrong            int
+		serial, parallel int // at least
+	}{
+		{Family{}, readLoops(t, "loops.csv.gz"), 1, 300, 2000},
+		{Persistent{}, readLoops(t, "persistent-loops.csv"), 0, 25, 60},
+	} {
+		t.Run(test.family.Name(), func(t *testing.T) {
+			counts, wrong := serialAsBuilt(t, test.family, test.rows)
+			if wrong > test.wrong {
+				t.Errorf("%d kernels are not as the family says", wrong)
+			}
+			if counts[true] < test.serial || counts[false] < test.parallel {
+				t.Errorf("%d kernels are serial and %d are not", counts[true], counts[false])
+			}
+		})
+	}
+}
+
+// serialAsBuilt counts the kernels that a family calls serial and those that it does not, and where the loops differ.
+func serialAsBuilt(t *testing.T, f kernel.Family, rows []map[string]string) (counts map[bool]int, wrong int) {
+	t.Helper()
 	device := gputest.Device(t, gpu.SM90, "sm90-h200", nil)
-	counts, wrong := map[bool]int{}, 0
-	for _, row := range readLoops(t) {
+	counts = map[bool]int{}
+	for _, row := range rows {
 		number := func(name string) int {
 			v, err := strconv.Atoi(row[name])
 			if err != nil {
@@ -37,10 +62,10 @@ func TestSerial(t *testing.T) {
 		p.SetTrans(number("trans_a") == 1, number("trans_b") == 1)
 		c := gemm.Config{
 			BlockM: number("bm"), BlockN: number("bn"), BlockK: number("bk"), NumStages: number("stages"),
-			NumWarps: number("warps"), SplitK: 1, Kernel: "triton",
+			NumWarps: number("warps"), SplitK: 1, Kernel: f.Name(),
 		}
 		waits := number("waits")
-		loop := Family{}.Loop(device, kernel.OperandsOf(&p), c)
+		loop := f.Loop(device, kernel.OperandsOf(&p), c)
 		if loop.WGMMA != (waits > 0) {
 			t.Errorf("%s %s: wgmma %v, and the loop waits %d times", p, c, loop.WGMMA, waits)
 		}
@@ -53,25 +78,22 @@ func TestSerial(t *testing.T) {
 		}
 		counts[loop.Serial]++
 	}
-	if wrong > 1 {
-		t.Errorf("%d kernels are not as the family says", wrong)
-	}
-	if counts[true] < 300 || counts[false] < 2000 {
-		t.Errorf("%d kernels are serial and %d are not", counts[true], counts[false])
-	}
+	return counts, wrong
 }
 
 // readLoops returns the rows of kernels that were built.
-func readLoops(t *testing.T) (rows []map[string]string) {
+func readLoops(t *testing.T, name string) (rows []map[string]string) {
 	t.Helper()
-	file, err := os.Open("testdata/loops.csv.gz")
+	file, err := os.Open("testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	plain, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
+	plain := io.Reader(file)
+	if strings.HasSuffix(name, ".gz") {
+		if plain, err = gzip.NewReader(file); err != nil {
+			t.Fatal(err)
+		}
 	}
 	all, err := csv.NewReader(plain).ReadAll()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // Where Triton has two instructions, wgmma and mma.sync, it takes wgmma from 64 rows on. Whether both add 32 bytes
 // along K in the same way is not documented, so that there block_m is at least 64. Its warps have to be whole
 // warpgroups.
-func (Family) Sums(sm *gpu.SM) arch.SumOrder {
+func (tiles) Sums(sm *gpu.SM) arch.SumOrder {
 	order := arch.SumOrder{
 		Values: []arch.AxisValues{{Name: "split_k", Values: []string{"1"}}}, Same: []string{"block_k"},
 	}

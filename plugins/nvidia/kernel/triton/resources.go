@@ -51,7 +51,7 @@ func warpGrid(c *gemm.Config, wgmma bool) (m, n int) {
 }
 
 // Resources implements kernel.Family. Its constants were chosen for 16-bit operands.
-func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked bool) kernel.Resources {
+func (tiles) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked bool) kernel.Resources {
 	threads := 32 * c.NumWarps
 	wgmma := usesWGMMA(d.SM, o.DType, &c)
 	buffers := max(c.NumStages-1, 1)

@@ -1,6 +1,7 @@
-// Package triton is the kernel family of the GEMM in Triton's tutorial "Matrix Multiplication": a CTA computes a
+// Package triton has the kernel families of the GEMM in Triton's tutorial "Matrix Multiplication": a CTA computes a
 // block_m × block_n tile of the output, loads run num_stages − 1 blocks ahead, and group_m orders the launch. With
-// split_k, that many CTAs share a tile: they take turns along K, and a second kernel adds up their sums.
+// split_k, that many CTAs share a tile of Family: they take turns along K, and a second kernel adds up their sums. A CTA
+// of Persistent computes one tile after another.
 package triton
 
 import (
@@ -15,7 +16,10 @@ import (
 )
 
 // Family implements kernel.Family.
-type Family struct{}
+type Family struct{ tiles }
+
+// tiles is what the families have in common: how a tile is computed.
+type tiles struct{}
 
 // Name implements kernel.Family.
 func (Family) Name() string { return "triton" }
@@ -27,10 +31,10 @@ var (
 )
 
 // Axes implements kernel.Family.
-func (Family) Axes() []gemm.Axis { return nil }
+func (tiles) Axes() []gemm.Axis { return nil }
 
 // Types implements kernel.Family: what tl.dot multiplies.
-func (Family) Types() []gemm.Types {
+func (tiles) Types() []gemm.Types {
 	return gemm.Plain(gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8, gemm.FP8E5M2, gemm.INT8)
 }
 
@@ -58,7 +62,7 @@ func (Family) Kernel(c gemm.Config) gemm.Config {
 }
 
 // Check implements kernel.Family.
-func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
+func (tiles) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
 	if reason, detail := checkShape(d.SM, o.DType, &c); reason != "" {
 		return reason, detail
 	}
@@ -117,12 +121,17 @@ func tile(t gemm.DType, c *gemm.Config) bool {
 
 // Loop implements kernel.Family.
 func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
-	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, o.DType, &c), WarpsK: 1, Multiplies: o.DType}
+	return loopOf(d, &o, &c, serial(&o, &c) || serialColumnsOf(&o, &c))
+}
+
+// loopOf describes the K loop of a kernel. serial: its wgmma instructions wait for one another.
+func loopOf(d *gpu.Device, o *kernel.Operands, c *gemm.Config, serial bool) kernel.Loop {
+	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, o.DType, c), WarpsK: 1, Multiplies: o.DType}
 	if !loop.WGMMA {
 		loop.Multiplies = d.SM.Multiplies(o.DType)
 	}
-	loop.WarpsM, loop.WarpsN = warpGrid(&c, loop.WGMMA)
-	k := copiesOf(d.SM, &o, &c, loop.WGMMA)
+	loop.WarpsM, loop.WarpsN = warpGrid(c, loop.WGMMA)
+	k := copiesOf(d.SM, o, c, loop.WGMMA)
 	if !k.AsyncA || !k.AsyncB {
 		loop.LoadWaits = 1 // both operands at once
 	}
@@ -131,7 +140,7 @@ func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 	loop.LateCopies = !loop.WGMMA
 	if loop.WGMMA {
 		loop.Columns = min(c.BlockN/loop.WarpsN, columnsOf(o.DType))
-		loop.Serial = serial(o, &c)
+		loop.Serial = serial
 		loop.Interleaved = !loop.Serial && o.DType.Bytes() == matrixBytes &&
 			o.AMajor == gemm.MajorK && o.BMajor == gemm.MajorK
 	}
@@ -146,10 +155,11 @@ func columnsOf(t gemm.DType) int {
 	return 256
 }
 
-// ptxas serialises the wgmma instructions of two kinds of kernels: those with at least serialAccumulators registers of
-// accumulators per thread, and those of serialWarps warps whose tile has serialColumns columns of a B that is
-// contiguous along K. Of 8-bit integers, Triton itself waits for the instructions of a K step before it copies. Found
-// in the assembled loops of 7,260 kernels of Triton 3.6 (testdata/loops.csv.gz).
+// ptxas serialises the wgmma instructions of kernels with at least serialAccumulators registers of accumulators per
+// thread. Of Family, it also serialises those of serialWarps warps whose tile has serialColumns columns of a B that is
+// contiguous along K. Of 8-bit integers, Triton itself waits for the instructions of a K step before it copies. Found in
+// the assembled loops of Triton 3.6: 7,260 of Family (testdata/loops.csv.gz) and of Persistent
+// (testdata/persistent-loops.csv).
 const (
 	serialAccumulators = 256
 	serialWarps        = 8
@@ -157,11 +167,13 @@ const (
 	serialColumnsTF32  = 128
 )
 
-// serial reports whether ptxas makes each wgmma of a kernel wait for the one before.
-func serial(o kernel.Operands, c *gemm.Config) bool {
-	if o.DType == gemm.INT8 || c.BlockM*c.BlockN >= 32*c.NumWarps*serialAccumulators {
-		return true
-	}
+// serial reports whether each wgmma of a kernel of either family waits for the one before.
+func serial(o *kernel.Operands, c *gemm.Config) bool {
+	return o.DType == gemm.INT8 || c.BlockM*c.BlockN >= 32*c.NumWarps*serialAccumulators
+}
+
+// serialColumnsOf reports whether ptxas serialises a kernel of Family for its columns.
+func serialColumnsOf(o *kernel.Operands, c *gemm.Config) bool {
 	columns := serialColumns
 	if o.DType == gemm.TF32 {
 		columns = serialColumnsTF32
@@ -170,7 +182,7 @@ func serial(o kernel.Operands, c *gemm.Config) bool {
 }
 
 // Overhead implements kernel.Family.
-func (Family) Overhead() kernel.Overhead {
+func (tiles) Overhead() kernel.Overhead {
 	const dataSet = "h200-triton"
 	const fit = "fitted on " + dataSet + " (34,240 times of 856 kernels on 40 sizes), 2026-11-22"
 	return kernel.Overhead{

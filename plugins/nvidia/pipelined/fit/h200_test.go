@@ -62,18 +62,20 @@ func open(t *testing.T) *experiment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newExperiment(t, dataSet, "h200")
+	e := newExperiment(t, h200, dataSet)
 	e.subset = score.SubsetOf(set)
 	e.add(t, set, e.subset.Problems, func(c gemm.Config) bool { return c.GroupM == e.subset.Group })
 	return e
 }
 
+// h200 is the device of most data sets.
+var h200 = arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: arch.RungCompiled}
+
 // newExperiment is without measurements.
-func newExperiment(t *testing.T, dataSet, device string) *experiment {
+func newExperiment(t *testing.T, device arch.OpenRequest, dataSet string) *experiment {
 	t.Helper()
-	request := arch.OpenRequest{Arch: "sm90", Device: device, Rung: arch.RungCompiled}
 	return &experiment{
-		dataSet: dataSet, model: nvtest.Open(t, request).(*pipelined.Model), sample: &fit.Sample{},
+		dataSet: dataSet, model: nvtest.Open(t, device).(*pipelined.Model), sample: &fit.Sample{},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -28,13 +29,19 @@ func openMMA(t *testing.T) (e *experiment, problems []gemm.Problem) {
 // openSets returns the experiment on all kernels of data sets, and their problems. label is how quantities name them.
 func openSets(t *testing.T, label string, names []string) (e *experiment, problems []gemm.Problem) {
 	t.Helper()
+	return openSetsOn(t, h200, label, names)
+}
+
+// openSetsOn is openSets on another device.
+func openSetsOn(
+	t *testing.T, device arch.OpenRequest, label string, names []string,
+) (e *experiment, problems []gemm.Problem) {
+	t.Helper()
+	e = newExperiment(t, device, label)
 	for _, name := range names {
 		set, err := dataset.Read(name, os.DirFS("../../data/"+name))
 		if err != nil {
 			t.Fatal(err)
-		}
-		if e == nil {
-			e = newExperiment(t, label, set.Device)
 		}
 		e.add(t, set, set.Problems(), func(gemm.Config) bool { return true })
 		problems = append(problems, set.Problems()...)

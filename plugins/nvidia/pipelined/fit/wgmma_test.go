@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -49,7 +50,7 @@ func TestClustersShippedAreTheFit(t *testing.T) {
 
 func openClusters(t *testing.T) *experiment {
 	t.Helper()
-	e, _ := openSets(t, clusterDataSets, []string{"sweeps/clusters/wgmma-fit"})
+	e, _ := openSetsOn(t, arch.OpenRequest{Arch: "sm90", Device: "h100"}, clusterDataSets, []string{"sweeps/clusters/wgmma-fit"})
 	return e
 }
 

@@ -63,13 +63,16 @@ var kernelTerms = []tabled.Term{
 	input("resident", one, OfKernel, fromFamily,
 		"1 if the launch has a CTA for each SM, which computes one tile after the other and copies ahead from one "+
 			"to the next with the copy engine (TMA)"),
+	input("persistent", one, OfKernel, fromFamily,
+		"1 if the launch has at most a CTA for each SM, which computes one tile after the other, and does not copy ahead "+
+			"from one to the next"),
 	input("sharers", one, OfKernel, fromFamily, "CTAs of a cluster along M, which share the copies of B"),
 	input("sharers_a", one, OfKernel, fromFamily, "CTAs of a cluster along N, which share the copies of A"),
 	input("streams", one, OfKernel, fromFamily, "1 if all CTAs share the tiles that fill no wave, along K (stream-K)"),
 	input("registers", one, OfVariant, fromCompiler, "registers per thread"),
 	input("spill_bytes", bytes, OfVariant, fromCompiler, "local memory per thread for the registers that do not fit"),
 	input("shared_bytes", bytes, OfVariant, fromCompiler, "shared memory per CTA"),
-	row("ctas_per_sm", one, `when(resident > 0, 1, max(1, min(
+	row("ctas_per_sm", one, `when(resident + persistent > 0, 1, max(1, min(
 			floor(register_file / (ceil(max(registers, 1) / register_granule) * register_granule * threads)),
 			floor((shared_memory_bytes + shared_reserved) / (shared_bytes + shared_reserved)),
 			floor(threads_per_sm / threads), ctas_limit)))`, "CTAs that fit on an SM").As(arch.CommonCTAsPerUnit),
@@ -162,13 +165,16 @@ var stepTerms = []tabled.Term{
 	row("instruction_step", cycles, `when(wgmma + fma > 0, tensor_step + fma * (block_k / warps_k * fma_latency),
 			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step))`,
 		"matrix instructions of one CTA"),
+	row("read_step", cycles, "when(persistent * wgmma * (2 - steps_ahead) > 0, read_share * shared_step, 0)",
+		"what copies that run a single K step ahead wait for the matrix instructions, which read shared memory meanwhile"),
 	row("sharing", one, "when(sharers * sharers_a > 2, large_sharing, sharers * sharers_a - 1)",
 		"what the CTAs of a cluster wait for each other ÷ what those of a cluster of two do"),
 	row("chain_step", cycles, `instruction_step + when(wgmma + fma > 0,
-				(serial + interleaved * interleaved_share) * (tile_lines * line_latency)
+				interleaved * interleaved_share * (tile_lines * line_latency)
 				+ resident * (family_latency + sharing * sharing_step * block_k * element_bytes / line_bytes),
 				family_latency)
-			+ convert_step + issue_step + when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
+			+ convert_step + max(issue_step, serial * (tile_lines / line_rate))
+			+ when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
 		"dependent instructions of one CTA"),
 }
 

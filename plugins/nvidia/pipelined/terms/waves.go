@@ -103,7 +103,7 @@ var waveTerms = []tabled.Term{
 	row("wave_latency", cycles, `(idle_latency + sqrt(idle_latency * idle_latency
 			+ 4 * dram_queue * (wave_ctas * dram_step * steps_ahead))) / 2`,
 		"from the start of a K step to the arrival of its copies, with DRAM busy for what share of a step they take"),
-	row("wave_alone", cycles, "max(chain_step + turn_step, wave_latency / steps_ahead) + spill_step",
+	row("wave_alone", cycles, "max(chain_step + turn_step, wave_latency / steps_ahead + read_step) + spill_step",
 		"a K step of one CTA: its instructions, or the latency of copies over the steps that they run ahead"),
 	row("wave_step", cycles, "sqrt(sqrt(sqrt(wave_busy * wave_busy + pow(wave_alone, 4) * pow(wave_alone, 4))))",
 		"one K step: the eighth root of a sum of eighth powers, which is close to the longer of the two").

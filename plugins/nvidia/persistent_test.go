@@ -1,0 +1,134 @@
+//go:build !race
+
+// Arithmetic in one goroutine, which the race detector would only slow down tenfold.
+
+package nvidia_test
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
+)
+
+// Of the persistent kernel, one BLOCK_K for all M of a layer is what serving needs, so that a token's bits do not depend
+// on the batch. The model chooses it and the tile of each M for nine layers that nothing was fitted to. The floors are
+// just below what it reached at its last change, and the intervals hold.
+func TestPersistentWithOneBlockK(t *testing.T) {
+	const family, folder = "triton_persistent", "data/h100-persistent/h100-test"
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h100"})
+	data, err := dataset.Read(folder, os.DirFS(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers := map[layer][]times{}
+	for _, p := range data.Problems() {
+		if a.Describe().InSample(p, family) {
+			t.Errorf("%s was fitted", p)
+		}
+		of := layer{p.N, p.K}
+		layers[of] = append(layers[of], timesOf(t, a, data, p))
+	}
+	sum, worst, n, same := 0.0, 1.0, 0, 0
+	for _, sizes := range layers {
+		predicted := oneBlockK(sizes, func(c candidate) float64 { return c.predicted })
+		fastest := oneBlockK(sizes, func(c candidate) float64 { return c.measured })
+		if predicted == fastest {
+			same++
+		}
+		for _, size := range sizes {
+			pick := size.best(predicted, func(c candidate) float64 { return c.predicted })
+			best := size.best(fastest, func(c candidate) float64 { return c.measured })
+			efficiency := best.measured / pick.measured
+			sum, worst, n = sum+math.Log(efficiency), min(worst, efficiency), n+1
+		}
+	}
+	geomean := math.Exp(sum / float64(n))
+	t.Logf("%d sizes: geometric mean %.4f, worst %.3f, the same BLOCK_K for %d of %d layers", n, geomean, worst, same,
+		len(layers))
+	if n != 54 || geomean < 0.974 || worst < 0.88 || same < 9 {
+		t.Errorf("%d sizes: geometric mean %.4f, worst %.3f, the same BLOCK_K for %d of %d layers", n, geomean, worst, same,
+			len(layers))
+	}
+
+	s := score.SubsetOf(data)
+	rows, _, err := score.Evaluate(t.Context(), a, s, s.Problems)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, of := 0, 0
+	for i := range rows {
+		h, n := rows[i].PointsCovered(func(p *gemm.Problem, split int) arch.Scope {
+			return a.Describe().Scope(family, p, split)
+		})
+		held, of = held+h, of+n
+	}
+	share := float64(held) / float64(of)
+	t.Logf("the 90 %% intervals hold %.3f of %d times", share, of)
+	if of < 10_000 || share < 0.85 {
+		t.Errorf("the 90 %% intervals hold %.3f of %d times", share, of)
+	}
+}
+
+// layer is the weights of a layer, N × K.
+type layer struct{ n, k int }
+
+// candidate is a configuration with its times in seconds.
+type candidate struct {
+	blockK              int
+	predicted, measured float64
+}
+
+// times are the candidates of a size.
+type times []candidate
+
+func timesOf(t *testing.T, a arch.Architecture, data *dataset.Dataset, p gemm.Problem) (size times) {
+	t.Helper()
+	sweep := data.Sweep(p)
+	configs := make([]gemm.Config, len(sweep))
+	for i := range sweep {
+		configs[i] = sweep[i].Config
+	}
+	estimates := make([]arch.Estimate, len(configs))
+	if err := a.Estimate(t.Context(), estimates, p, configs); err != nil {
+		t.Fatal(err)
+	}
+	for i := range sweep {
+		if sweep[i].Library == "" && estimates[i].Reject == "" {
+			size = append(size, candidate{
+				configs[i].BlockK, float64(estimates[i].Cycles.At(a.Describe().Clock)), float64(sweep[i].Median),
+			})
+		}
+	}
+	return size
+}
+
+// best returns the fastest candidate with a BLOCK_K, by a time. 0 is any.
+func (s times) best(blockK int, by func(candidate) float64) (best candidate) {
+	for _, c := range s {
+		if (blockK == 0 || c.blockK == blockK) && (best.blockK == 0 || by(c) < by(best)) {
+			best = c
+		}
+	}
+	return best
+}
+
+// oneBlockK returns the BLOCK_K with which all sizes together lose least, as a geometric mean, against any.
+func oneBlockK(sizes []times, by func(candidate) float64) (blockK int) {
+	least := math.Inf(1)
+	for _, k := range []int{64, 128, 256} {
+		loss := 0.0
+		for _, s := range sizes {
+			loss += math.Log(by(s.best(k, by)) / by(s.best(0, by)))
+		}
+		if loss < least {
+			blockK, least = k, loss
+		}
+	}
+	return blockK
+}

@@ -75,12 +75,14 @@ _call = struct.Struct("@" + "".join(kind._type_ for _, kind in lib._Call._fields
 
 
 class Plan:
-    """A launch that is ready. launch() may be called from several threads."""
+    """A launch that is ready. launch() may be called from several threads. in_place says that what is added to the product
+    has to be in C before."""
 
-    __slots__ = ("pick", "counters", "partials", "calls", "_plan", "_launch", "_unload", "__weakref__")
+    __slots__ = ("pick", "counters", "partials", "in_place", "calls", "_plan", "_launch", "_unload", "__weakref__")
 
     def __init__(self, library, plan, kernel, pick):
         self.pick, self.counters, self.partials, self.calls = pick, kernel.counters, kernel.partials, 0
+        self.in_place = kernel.adds and all(p.role != lib.ROLE_R for p in kernel.parameters[:kernel.parameter_count])
         self._plan, self._launch, self._unload = plan, library._c.origami_launch, library._c.origami_unload
 
     def launch(self, a, b, c, stream, bias=0, counters=0, partials=0, alpha=1.0, beta=0.0, r=0, scales=(0, 0, 0, 0)):

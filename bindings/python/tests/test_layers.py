@@ -168,6 +168,23 @@ print(L.Layer(layer.key, L.Device(3)).plan(7))
                                            "ORIGAMI_TORCH_KERNEL=mma runs unmeasured ones"])
         self.assertIn("failed with", out[2])
 
+    def test_kernels_of_another_family(self):
+        """On an Ada, whose kernels nobody has measured, if the environment says so. They add to what C holds."""
+        out, _ = printed(self, """
+import dataclasses, os
+os.environ.update(FAKE_CC="89", ORIGAMI_TORCH_KERNEL="mma")
+ada = L.Device(0)
+for key in (layer.key, dataclasses.replace(layer.key, adds=True), dataclasses.replace(layer.key, invariant=True)):
+    mine = L.Layer(key, ada)
+    mine.prepare(1, 16)
+    print(ada.own.description["kernel"], bool(mine.plan(7).in_place), mine.plan(7).pick.num_warps > 0)
+added = L.Layer(dataclasses.replace(layer.key, adds=True), L.Device(0, models))
+os.environ["FAKE_CC"] = "90"
+added.prepare(1, 16)
+print(bool(added.plan(7).in_place))
+""")
+        self.assertEqual(out, ["mma False True", "mma True True", "mma False True", "False"])
+
     def test_a_launch_that_fails(self):
         out, _ = printed(self, """
 import os

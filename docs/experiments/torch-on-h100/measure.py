@@ -131,7 +131,7 @@ def correctness():
     og.linear(x, w); og.wait(60); got, want = og.linear(x, w), F.linear(x, w)
     print("NaN and infinity pass:", torch.equal(got.isnan(), want.isnan()), torch.equal(got.isinf(), want.isinf()))
     a, b = (torch.randn(s, device="cuda").to(torch.float8_e4m3fn) for s in ((128, 1024), (512, 1024)))
-    one = torch.tensor(0.5)
+    one = torch.tensor(0.5, device="cuda")
     og.scaled_mm(a, b.t(), one, one); og.wait(60)
     got, want = og.scaled_mm(a, b.t(), one, one), 0.25 * (a.double() @ b.double().t())
     ref = torch._scaled_mm(a, b.t(), one.cuda(), one.cuda(), out_dtype=torch.bfloat16)

@@ -143,6 +143,8 @@ def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=N
     if r is not None and (not r.is_contiguous() or r.data_ptr() & 15):
         r = r.clone(memory_format=torch.contiguous_format)
     c = a.new_empty(shape) if out is dtype else a.new_empty(shape, dtype=out)
+    if plan.in_place:
+        c.copy_(r)
     device = max(0, device)
     stream = stream_of(device)
     counters = partials = 0

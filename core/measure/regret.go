@@ -92,12 +92,12 @@ func ones() *survival {
 
 // include adds a candidate.
 func (g grid) include(s *survival, t unit.Seconds) {
-	z := (math.Log(float64(t)) - g.first) / g.sigma
+	z, table := (math.Log(float64(t))-g.first)/g.sigma, normalTable()
 	for i := range s {
 		if s[i] == 0 {
 			break // all later points are 0 too
 		}
-		s[i] *= normal(z - float64(i)*g.step/g.sigma)
+		s[i] *= normal(table, z-float64(i)*g.step/g.sigma)
 	}
 }
 
@@ -114,8 +114,8 @@ func (g grid) regret(a, b *survival) float64 {
 	return regret
 }
 
-// normal is the standard normal distribution function, to within 10⁻⁵.
-func normal(x float64) float64 {
+// normal is the standard normal distribution function, to within 10⁻⁵, from a table of it.
+func normal(t *distribution, x float64) float64 {
 	at := (x + normalReach) * normalSteps
 	switch {
 	case at <= 0:
@@ -124,7 +124,6 @@ func normal(x float64) float64 {
 		return 1
 	}
 	i := int(at)
-	t := normalTable()
 	return t[i] + float64((at-float64(i))*(t[i+1]-t[i]))
 }
 
@@ -134,8 +133,10 @@ const (
 	normalSteps = 64
 )
 
-var normalTable = sync.OnceValue(func() *[2*normalReach*normalSteps + 1]float64 {
-	var t [2*normalReach*normalSteps + 1]float64
+type distribution [2*normalReach*normalSteps + 1]float64
+
+var normalTable = sync.OnceValue(func() *distribution {
+	var t distribution
 	for i := range t {
 		t[i] = math.Erfc((normalReach-float64(i)/normalSteps)/math.Sqrt2) / 2
 	}

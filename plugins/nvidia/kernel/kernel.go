@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
@@ -125,6 +126,14 @@ type Widths interface {
 func (o Operands) WithWidths(f Widths, p *gemm.Problem) Operands {
 	o.WidthA, o.WidthB, o.WidthC = f.Width(*p, gemm.A), f.Width(*p, gemm.B), f.Width(*p, gemm.C)
 	return o
+}
+
+// Epilogue returns an epilogue that gates as the operands do.
+func (o Operands) Epilogue() (e gemm.Epilogue) {
+	if o.Gated {
+		e.Activation = gemm.GatedSiLU
+	}
+	return e
 }
 
 // Widest returns the operands with the widest access where none is given.
@@ -256,6 +265,14 @@ func Names[F interface{ Name() string }](families []F) []string {
 		names[i] = f.Name()
 	}
 	return names
+}
+
+// Limits returns what the device has for a generated kernel.
+func Limits(d *gpu.Device) gemmgen.Limits {
+	return gemmgen.Limits{
+		Target: d.SM.Target, SharedMemory: d.SharedMemory,
+		RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, RegisterGranule: d.SM.RegisterGranule,
+	}
 }
 
 // CheckShared rejects a kernel that needs more shared memory than a CTA may use.

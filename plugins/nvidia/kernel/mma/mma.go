@@ -44,24 +44,16 @@ func (f Family) Space() arch.Space {
 // spec is the specification for the generator.
 func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 	o = o.Widest()
-	var e gemm.Epilogue
-	if o.Gated {
-		e.Activation = gemm.GatedSiLU
-	}
 	return generator.Spec{
 		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
-		AlignA: o.WidthA, AlignB: o.WidthB, AlignC: 16, Epilogue: e, Config: c,
+		AlignA: o.WidthA, AlignB: o.WidthB, AlignC: 16, Epilogue: o.Epilogue(), Config: c,
 	}
 }
 
 // check asks the generator whether it can build the kernel and whether it fits the device.
 func check(d *gpu.Device, o kernel.Operands, c gemm.Config) (generator.Resources, arch.Reason, string) {
 	s := spec(o, c)
-	return s.Check(gemmgen.Limits{
-		Target:             d.SM.Target,
-		RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, RegisterGranule: d.SM.RegisterGranule,
-		SharedMemory: d.SharedMemory,
-	})
+	return s.Check(kernel.Limits(d))
 }
 
 // Kernel implements kernel.OneForSplits.

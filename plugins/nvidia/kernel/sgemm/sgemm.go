@@ -31,11 +31,7 @@ func Spec(o kernel.Operands, c gemm.Config) generator.Spec {
 // Check implements kernel.Family.
 func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
 	s := Spec(o, c)
-	if _, reason, detail := s.Check(gemmgen.Limits{
-		Target:             d.SM.Target,
-		RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, RegisterGranule: d.SM.RegisterGranule,
-		SharedMemory: d.SharedMemory,
-	}); reason != "" {
+	if _, reason, detail := s.Check(kernel.Limits(d)); reason != "" {
 		return reason, detail
 	}
 	return kernel.CheckShared(d, need.SharedMemory)

@@ -60,10 +60,7 @@ func (f Family) SpaceOf(blockM int) arch.Space {
 // none.
 func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 	o = o.Widest()
-	var e gemm.Epilogue
-	if o.Gated {
-		e.Activation = gemm.GatedSiLU
-	}
+	e := o.Epilogue()
 	return generator.Spec{
 		DType: o.DType, Out: o.Out, AMajor: o.AMajor, BMajor: o.BMajor,
 		Addressable: min(o.WidthA, o.WidthB) >= gemm.MaxVector,
@@ -82,14 +79,9 @@ func (Family) Kernel(c gemm.Config) gemm.Config {
 
 // Check implements kernel.Family.
 func (Family) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.Resources) (arch.Reason, string) {
-	s := spec(o, c)
-	reason, detail := s.Check(gemmgen.Limits{
-		// Kernels run on the architecture that they were assembled for, and on no other.
-		Target:             target.Target{CC: d.SM.Target.CC, Suffix: target.ArchFeatures},
-		RegistersPerThread: d.RegistersPerThread, RegisterFile: d.RegisterFile, RegisterGranule: d.SM.RegisterGranule,
-		SharedMemory: d.SharedMemory,
-	})
-	if reason != "" {
+	s, limits := spec(o, c), kernel.Limits(d)
+	limits.Target.Suffix = target.ArchFeatures // kernels run on the architecture that they were assembled for alone
+	if reason, detail := s.Check(limits); reason != "" {
 		return reason, detail
 	}
 	return kernel.CheckShared(d, need.SharedMemory)

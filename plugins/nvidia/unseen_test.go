@@ -89,7 +89,7 @@ func TestSerialisedKernels(t *testing.T) {
 		}
 	}
 	t.Logf("median error %.3f of %d times", stats.Median(errs), len(errs))
-	if median := stats.Median(errs); len(errs) < 500 || median > 0.11 {
+	if median := stats.Median(errs); len(errs) < 500 || median > 0.09 {
 		t.Errorf("median error %.3f of %d times", median, len(errs))
 	}
 }

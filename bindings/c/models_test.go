@@ -61,7 +61,7 @@ func TestOpen(t *testing.T) {
 		`{"arch":"sm91"}`:                                               "did you mean sm90",
 		`{"arch":"sm90","device":"h900"}`:                               "did you mean h100, h200",
 		`{"arch":"sm90","model":"oracle"}`:                              "use one of pipelined, library, sgemm, tritonblas",
-		`{"arch":"sm90","kernel":"cutlass"}`:                            "use one of triton, mma",
+		`{"arch":"sm90","kernel":"cutlass"}`:                            "use one of triton, triton_persistent, mma",
 		`{"arch":"sm90","rung":"oracular"}`:                             "and oracular was asked for",
 		`{"arch":"sm90","options":{"a":"b"}}`:                           `no option "a"`,
 		`{"arch":"sm90","space":{"colour":["red"]}}`:                    `unknown axis "colour"`,

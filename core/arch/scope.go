@@ -150,7 +150,7 @@ func (d *Description) Outside(kernel string, p *gemm.Problem, split int) []strin
 	if u == nil {
 		what := "no times of this device were compared"
 		if slices.ContainsFunc(d.Uncertainty, func(u Uncertainty) bool { return !u.Evidence.elsewhere() }) {
-			what += " of the kernel family " + kernel
+			what = "no times of the kernel family " + kernel + " on this device were compared"
 		}
 		return []string{what}
 	}

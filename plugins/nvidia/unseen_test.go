@@ -5,12 +5,15 @@
 package nvidia_test
 
 import (
+	"math"
 	"os"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
 // Sizes and a layout on which no quantity of the model was fitted. The floors are just below the scores of 2026-11-22.
@@ -57,5 +60,36 @@ func TestFloorsOfUnseenSizes(t *testing.T) {
 				)
 			}
 		})
+	}
+}
+
+// ptxas serialises the matrix instructions of kernels with 8 warps and 256 columns of a B that is contiguous along K.
+// Their copies pass through the load path while the tensor cores wait. The ceiling is just above the error at the last
+// change of the term. Nothing was fitted on these sizes.
+func TestSerialisedKernels(t *testing.T) {
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: arch.RungCompiled})
+	var errs []float64
+	for _, set := range []string{"random-bt", "random2-bt"} {
+		folder := "data/sweeps/" + set + "/h200-test"
+		data, err := dataset.Read(folder, os.DirFS(folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := score.SubsetOf(data)
+		rows, _, err := score.Evaluate(t.Context(), a, s, s.Problems)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rows {
+			for _, p := range rows[i].Points {
+				if p.Config.NumWarps == 8 && p.Config.BlockN == 256 && p.Config.BlockM >= 64 {
+					errs = append(errs, math.Abs(float64(p.Predicted/p.Measured)-1))
+				}
+			}
+		}
+	}
+	t.Logf("median error %.3f of %d times", stats.Median(errs), len(errs))
+	if median := stats.Median(errs); len(errs) < 500 || median > 0.09 {
+		t.Errorf("median error %.3f of %d times", median, len(errs))
 	}
 }

@@ -319,7 +319,7 @@ class Errors(unittest.TestCase):
         for ask, want in (
             (lambda: Model("sm91"), "did you mean sm90"),
             (lambda: Model("sm90", "h300"), "its devices"),
-            (lambda: Model("sm90", kernel="cutlass"), "use one of triton, mma"),
+            (lambda: Model("sm90", kernel="cutlass"), "use one of triton, triton_persistent, mma"),
             (lambda: Model("sm90", overrides={"x": 1}), "no parameter"),
             (lambda: model.select(0, 1, 1), "m is missing or zero"),
             (lambda: model.select(1, -1, 1), "n is negative"),

@@ -140,7 +140,7 @@ func loopOf(d *gpu.Device, o *kernel.Operands, c *gemm.Config, serial bool) kern
 	loop.LateCopies = !loop.WGMMA
 	if loop.WGMMA {
 		loop.Columns = min(c.BlockN/loop.WarpsN, columnsOf(o.DType))
-		loop.Serial = serial
+		loop.Serial, loop.LateCopies = serial, serial
 		loop.Interleaved = !loop.Serial && o.DType.Bytes() == matrixBytes &&
 			o.AMajor == gemm.MajorK && o.BMajor == gemm.MajorK
 	}

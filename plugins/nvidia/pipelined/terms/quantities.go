@@ -175,7 +175,7 @@ var fitted = []tabled.Quantity{
 	// Without it, the latency of the instruction itself is taken out as well.
 	bounded("ldmatrix_latency", cycles, 11.87, 5, 60,
 		"from shared memory to the operands of mma.sync").Over(8.61, 13.7).Off(-24.1),
-	bounded("spill_bandwidth", perCycle, 36.13, 5, 128, "of one SM to local memory").Over(36.0, 36.4).Off(unlimited),
+	bounded("spill_bandwidth", perCycle, 37.62, 5, 128, "of one SM to local memory").Over(37.3, 37.8).Off(unlimited),
 	bounded("spill_share", one, 0.7314, 0.2, 2,
 		"share of l2_perf_ratio and dram_perf_ratio, which are measured with loads, that local "+
 			"memory reaches: half of it is stores").Over(0.72, 0.769).Off(unlimited),

@@ -94,7 +94,8 @@ var kernelTerms = []tabled.Term{
 	input("conversions", one, OfKernel, fromFamily,
 		"instructions that convert a register of operands before it is multiplied"),
 	input("late_copies", one, OfKernel, fromFamily,
-		"1 if a K step issues its copies behind its matrix instructions: they fill the buffer that these read"),
+		"1 if a K step issues its copies behind its matrix instructions: they fill the buffer that these read, or these are "+
+			"serial"),
 	input("repeat_m", one, OfKernel, fromFamily,
 		"1 if rows of a tile beyond the matrix load rows of A again, which are contiguous along K"),
 	input("repeat_n", one, OfKernel, fromFamily,

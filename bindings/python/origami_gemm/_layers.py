@@ -30,6 +30,7 @@ MOST_M = 1 << 24
 ORDERED = [1 << i for i in range(14)]
 # The alternatives of a kernel are looked for among so many.
 ALTERNATIVES = 32
+ROLE_R = 10  # ORIGAMI_ROLE_R of origami.h
 # The most launches that a layer keeps, of some kilobytes each.
 PLANS = 4096
 
@@ -82,7 +83,7 @@ class Plan:
 
     def __init__(self, library, plan, kernel, pick):
         self.pick, self.counters, self.partials, self.calls = pick, kernel.counters, kernel.partials, 0
-        self.in_place = kernel.adds and all(p.role != lib.ROLE_R for p in kernel.parameters[:kernel.parameter_count])
+        self.in_place = kernel.adds and all(p.role != ROLE_R for p in kernel.parameters[:kernel.parameter_count])
         self._plan, self._launch, self._unload = plan, library._c.origami_launch, library._c.origami_unload
 
     def launch(self, a, b, c, stream, bias=0, counters=0, partials=0, alpha=1.0, beta=0.0, r=0, scales=(0, 0, 0, 0)):

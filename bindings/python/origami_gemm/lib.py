@@ -547,9 +547,6 @@ class _Map(ctypes.Structure):
     ]
 
 
-ROLE_R = 10  # ORIGAMI_ROLE_R
-
-
 class _Kernel(ctypes.Structure):
     _fields_ = [
         ("entry", ctypes.c_char * 192),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/token"
 	"math"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -323,7 +324,13 @@ func (p *Program) compile(e *Expr) (int32, error) {
 
 // Eval computes one formula over named values. To compute many, compile them into a Program.
 func Eval(f string, values map[string]float64) (float64, error) {
-	p := over(values)
+	named := map[string]float64{}
+	for name, v := range values {
+		if strings.Contains(f, name) {
+			named[name] = v
+		}
+	}
+	p := over(named)
 	slot, err := p.Compile(f)
 	if err != nil {
 		return 0, err

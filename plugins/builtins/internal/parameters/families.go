@@ -189,11 +189,21 @@ func (v *values) ofGenerator(name string) error {
 		if f.Name() != name {
 			continue
 		}
-		all, err := arch.Space{}.Enumerate(f.Space(), f.Axes()...)
-		if err != nil {
-			return err
+		// All combinations are too many, and the axes are independent: first the numbers, then the named axes.
+		numbers, named := f.Space(), f.Space()
+		numbers.Axes = nil
+		for _, list := range named.Numbers() {
+			if list != nil {
+				*list = (*list)[:1]
+			}
 		}
-		v.add(all, f.Axes())
+		for _, space := range []arch.Space{numbers, named} {
+			all, err := arch.Space{}.Enumerate(space, f.Axes()...)
+			if err != nil {
+				return err
+			}
+			v.add(all, f.Axes())
+		}
 		return nil
 	}
 	return diag.Inputf("there is no generated family %s", name)

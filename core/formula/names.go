@@ -2,6 +2,7 @@ package formula
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/hw"
@@ -10,7 +11,7 @@ import (
 // Named returns the names in a formula, functions included: letters, digits and underscores that begin with no digit.
 func Named(f string) (names []string) {
 	for part := range strings.FieldsFuncSeq(f, func(c rune) bool {
-		return c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+		return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
 	}) {
 		if name := strings.TrimLeft(part, "0123456789"); name != "" {
 			names = append(names, name)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/token"
 	"math"
-	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -325,8 +324,8 @@ func (p *Program) compile(e *Expr) (int32, error) {
 // Eval computes one formula over named values. To compute many, compile them into a Program.
 func Eval(f string, values map[string]float64) (float64, error) {
 	named := map[string]float64{}
-	for name, v := range values {
-		if strings.Contains(f, name) {
+	for _, name := range Named(f) {
+		if v, ok := values[name]; ok {
 			named[name] = v
 		}
 	}

@@ -133,8 +133,9 @@ class _Cluster:
         self.grow()
         deadline = time.monotonic() + TOGETHER
         free = int(min(self.ray.available_resources().get("GPU", 0), len(self.slots)))
-        while head.poll() is None and len(first := self.ready(0.1)) < free and time.monotonic() < deadline:
-            self.grow()
+        first = []
+        while head.poll() is None and len(first) < free and time.monotonic() < deadline:
+            first = self.ready(0.1)
         for i, slot in enumerate(first):
             self.lend(slot, more=len(first) - 1 - i)
         while head.poll() is None:

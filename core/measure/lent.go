@@ -326,16 +326,12 @@ func Lend(
 		case <-ctx.Done():
 			return nil
 		}
-		var err error
 		if sweep == nil {
-			sweep, err = s.lend(ctx, name, text, open)
-		} else {
-			err = s.serve(ctx, sweep, text)
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
+			var err error
+			if sweep, err = s.lend(ctx, name, text, open); err != nil {
+				return err
+			}
+		} else if err := s.serve(ctx, sweep, text); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,19 +33,20 @@ func (f *Factory) Borrow(ctx context.Context, a arch.Architecture, socket, execu
 ) {
 	l = &Lenders{f: f, a: a, socket: socket, executor: executor, warmL2: warmL2}
 	for more := true; more; {
-		var g *measure.GPU
-		switch g, more, err = l.next(ctx); {
+		g, others, e := l.next(ctx)
+		switch more = others; {
 		case g != nil:
 			gpus = append(gpus, g)
-		case ctx.Err() != nil, errors.Is(err, measure.ErrNotLent):
-			more = false
+		case ctx.Err() != nil, errors.Is(e, measure.ErrNotLent):
+			more, err = false, cmp.Or(err, e)
 		default:
-			f.Streams.Warn(diag.Line(err))
-			more = more || len(gpus) == 0
+			f.Streams.Warn(diag.Line(e))
+			more, err = others || len(gpus) == 0, e
 		}
 	}
 	if len(gpus) == 0 {
-		return nil, nil, 0, errors.Join(err, l.Close())
+		_ = l.Close() // the error says more
+		return nil, nil, 0, err
 	}
 	return l, gpus, l.memory, nil
 }
@@ -65,7 +67,8 @@ func (l *Lenders) next(ctx context.Context) (_ *measure.GPU, more bool, err erro
 	l.mu.Unlock()
 	s, memory, err := l.f.sweepOn(ctx, l.a, x, l.executor, 0, x.Device, l.warmL2)
 	if err != nil {
-		return nil, x.More > 0, errors.Join(err, x.Close())
+		_ = x.Close() // the error says more
+		return nil, x.More > 0, err
 	}
 	if l.memory == 0 {
 		l.memory = memory
@@ -148,13 +151,13 @@ func (f *Factory) Lend(ctx context.Context, w measure.Wanted) (
 	}
 	at, device, err := findDevice(ctx, x, w.Executor, &arch.Description{Arch: w.Arch})
 	if err == nil {
-		lending.Environment, err = x.Environment(ctx, at)
-	}
-	if diag.KindOf(err) == diag.Input {
-		err = nil // it cannot tell
+		if lending.Environment, err = x.Environment(ctx, at); diag.KindOf(err) == diag.Input {
+			err = nil // it cannot tell
+		}
 	}
 	if err != nil {
-		return nil, lending, errors.Join(err, x.Close())
+		_ = x.Close() // the error says more
+		return nil, lending, err
 	}
 	lending.Device, lending.Version = device, f.pluginVersion(w.Executor)
 	return f.sweepWith(x, at, device, w.WarmL2), lending, nil

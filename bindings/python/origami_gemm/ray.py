@@ -12,6 +12,7 @@ the same command goes on. docs/many-gpus.md says more.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -73,7 +74,7 @@ def _run(words, address, accelerator_type, resources, gpus, stdout=None):
             if mine:
                 local = {} if address or os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
                 ray.init(address=address, logging_level="warning", **local)
-            _Cluster(ray, listener, needed, gpus).serve(head)
+            _Cluster(ray, head, listener, needed, gpus).serve()
         except KeyboardInterrupt:
             pass  # of the whole group: `origami tune` says what it has kept
         finally:
@@ -121,26 +122,26 @@ class _Slot:
 
 
 class _Cluster:
-    def __init__(self, ray, listener, needed, gpus):
+    def __init__(self, ray, head, listener, needed, gpus):
         # The class travels with its text: nodes need not have this package.
         ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-        self.ray, self.listener, self.needed, self.most = ray, listener, needed, gpus or sys.maxsize
+        self.ray, self.head, self.listener, self.needed, self.most = ray, head, listener, needed, gpus or sys.maxsize
         self.actors = ray.remote(num_gpus=1, num_cpus=0, resources=needed or None, max_concurrency=2)(_Lender)
         self.slots = []
 
-    def serve(self, head):
+    def serve(self):
         """Lends GPUs until `origami tune` ends."""
         self.grow()
         deadline = time.monotonic() + TOGETHER
         free = int(min(self.ray.available_resources().get("GPU", 0), len(self.slots)))
         first = []
-        while head.poll() is None and len(first) < free and time.monotonic() < deadline:
+        while self.head.poll() is None and len(first) < free and time.monotonic() < deadline:
             first = self.ready(0.1)
         for i, slot in enumerate(first):
             self.lend(slot, more=len(first) - 1 - i)
-        while head.poll() is None:
+        while self.head.poll() is None:
             self.grow()
-            for slot in self.ready(0.2):
+            for slot in self.ready(0.5):
                 self.lend(slot, more=0)
             if self.slots and all(s.attempts >= ATTEMPTS and not s.lent for s in self.slots):
                 return  # and so nobody lends
@@ -167,7 +168,8 @@ class _Cluster:
         """The GPUs that may be lent now."""
         waiting = {s.starting: s for s in self.slots if s.starting and not s.lent}
         if not waiting:
-            time.sleep(seconds)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.head.wait(seconds)
             return []
         done, _ = self.ray.wait(list(waiting), num_returns=len(waiting), timeout=seconds)
         return [waiting[d] for d in done if self.started(waiting[d])]
@@ -226,10 +228,8 @@ class _Cluster:
 
 
 def close(conn):
-    try:
+    with contextlib.suppress(OSError):
         conn.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
     conn.close()
 
 

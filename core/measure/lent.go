@@ -373,7 +373,7 @@ func (s *stream) serve(ctx context.Context, sweep *Sweep, text []byte) error {
 	todo, best := make([]dataset.Measurement, len(o.Jobs)), map[gemm.Problem]unit.Seconds{}
 	for i := range o.Jobs {
 		p, err := o.Jobs[i].Problem.Problem()
-		if err != nil {
+		if err = errors.Join(err, o.Jobs[i].Config.ValidateNumbers()); err != nil {
 			return s.wrong(err)
 		}
 		todo[i] = dataset.Measurement{Problem: p, Config: o.Jobs[i].Config}

@@ -34,7 +34,7 @@ ATTEMPTS, LASTING = 5, 60
 
 
 def tune(plan, address=None, accelerator_type=None, resources=None, gpus=None, **flags):
-    """Tunes the sizes of a file, and returns what `origami tune --json` prints: a dict for each size.
+    """Tunes the sizes of a file, and returns what `origami tune --json` prints: a dict for each size, and a summary.
 
     address is that of the cluster, as ray.init takes it. accelerator_type and resources say which GPUs are used, as for
     actors of Ray, and gpus how many at most. flags are those of `origami tune`: arch, executor and records at least."""

@@ -265,6 +265,7 @@ class Faults(RayCase):
                         log = self.whole(WORLD.tune(folder), folder)
                         if kept:
                             self.assertIn("measured again", log)
+                        print(f"{name} at {share}{', torn' * torn}: whole after another run", flush=True)
 
     def settled(self):
         """Waits until nothing of a run is left."""

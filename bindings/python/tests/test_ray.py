@@ -29,7 +29,7 @@ TIMES, FOLDER, PACE = {times!r}, {folder!r}, 0.003
 
 
 def setUpModule():
-    missing = [name for name in ("ray", "grpc", "google.protobuf", "cryptography") if not importlib.util.find_spec(name)]
+    missing = [name for name in ("ray", "grpc", "cryptography") if not importlib.util.find_spec(name)]
     if not missing and not ORIGAMI.exists():
         missing = [str(ORIGAMI)]
     if missing and os.environ.get("ORIGAMI_REQUIRE_RAY") != "1":

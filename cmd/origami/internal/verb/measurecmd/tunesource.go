@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/origami-gemm/origami/ask"
@@ -302,9 +303,11 @@ func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 				return t, datastore.Stopped(ctx, err, s.data.Len(), s.folder)
 			}
 			if s.lenders != nil {
-				lasting, over := context.WithCancel(ctx)
+				joining, over := context.WithCancel(ctx)
+				var ended sync.WaitGroup
+				ended.Go(func() { s.lenders.Join(joining, fleet, s.gpus[0], bar.Warn) })
+				defer ended.Wait()
 				defer over()
-				go s.lenders.Join(lasting, fleet, s.gpus[0], bar.Warn)
 			}
 			t.Batch *= len(s.gpus)
 			t.Team = &team{s: s, t: t, fleet: fleet, past: past, tasks: map[measure.Job]tune.Task{}}

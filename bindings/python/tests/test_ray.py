@@ -122,15 +122,17 @@ class World:
 
     def add(self):
         self.number += 1
-        self.nodes.append(self.cluster.add_node(num_cpus=1, num_gpus=1, node_ip_address=f"127.0.0.{self.number}"))
+        self.nodes.append(self.cluster.add_node(
+            num_cpus=1, num_gpus=1, node_ip_address=f"127.0.0.{self.number}",
+            resources={"accelerator_type:H200": 1, f"pool{self.number}": 1}))
 
-    def tune(self, folder, prefix=()):
+    def tune(self, folder, *flags, prefix=()):
         """The command, which measures with the cluster. Its output is in a file beside the folder."""
         folder.parent.mkdir(exist_ok=True)
         with open(f"{folder}.log", "a") as log:
             return subprocess.Popen(
                 [*prefix, sys.executable, "-m", "origami_gemm.ray", "tune", self.plan, *ARGUMENTS, "--records", folder,
-                 "--address", self.cluster.address], env=self.env, stdout=log, stderr=log, start_new_session=True)
+                 "--address", self.cluster.address, *flags], env=self.env, stdout=log, stderr=log, start_new_session=True)
 
     def runs(self, gpu="*"):
         return sum(p.stat().st_size for p in self.told.glob(f"runs@{gpu}"))
@@ -180,8 +182,15 @@ class Cluster(RayCase):
         folder = WORLD.records("two")
         log = self.whole(WORLD.tune(folder), folder)
         self.assertNotIn("set aside", log)
-        for gpu in WORLD.lenders() or ("127.0.0.2_0", "127.0.0.3_0"):
-            self.assertGreater(WORLD.runs(gpu), KEYS / 4, "a GPU had little to do")
+        for node in (WORLD.number - 1, WORLD.number):
+            self.assertGreater(WORLD.runs(f"127.0.0.{node}_0"), KEYS / 4, "a GPU had little to do")
+
+    def test_which_gpus(self):
+        WORLD.start(2)
+        folder, last = WORLD.records("which"), WORLD.number
+        self.whole(WORLD.tune(folder, "--accelerator-type", "H200", "--resources", f'{{"pool{last}": 0.01}}'), folder)
+        gpus = {json.loads(line).get("gpu") for line in (folder / "measurements.jsonl").read_text().splitlines()}
+        self.assertEqual(gpus, {f"127.0.0.{last}/0"})
 
     def test_a_bad_request_says_what_origami_says(self):
         WORLD.start(2)

@@ -131,10 +131,9 @@ class _Cluster:
 
     def serve(self):
         """Lends GPUs until `origami tune` ends."""
+        free = int(self.ray.available_resources().get("GPU", 0))  # before the actors take them
         self.grow()
-        deadline = time.monotonic() + TOGETHER
-        free = int(min(self.ray.available_resources().get("GPU", 0), len(self.slots)))
-        first = []
+        free, deadline, first = min(free, len(self.slots)), time.monotonic() + TOGETHER, []
         while self.head.poll() is None and len(first) < free and time.monotonic() < deadline:
             first = self.ready(0.1)
         for i, slot in enumerate(first):

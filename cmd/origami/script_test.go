@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 	commands := map[string]func(){
 		"origami": main, "origami-with-gpus": func() { os.Exit(runWithGPUs()) },
 		"origami-plugin-pretend": func() { serve.MainExecutor(pretender{}) },
+		"with-lent":              func() { os.Exit(withLent()) },
 	}
 	maps.Copy(commands, pretendedArchs)
 	testscript.Main(m, commands)

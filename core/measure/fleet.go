@@ -34,9 +34,15 @@ type Fleet struct {
 	// while others are left, and why. Neither is called twice at the same time.
 	Done  func(dataset.Measurement)
 	Aside func(g *GPU, why error)
+	// Joining means that more GPUs may Join, until NoMore: if none is left, the work waits for one.
+	Joining bool
 
 	mu      sync.Mutex
 	changed sync.Cond
+	// keeping is held while measurements are stored. Whoever holds it may take mu.
+	keeping sync.Mutex
+	ctx     context.Context // ends with the fleet
+	known   []knownKernel   // those of all GPUs
 	queue   []Job
 	// owners are the GPUs that the problems are measured on.
 	owners   map[gemm.Problem]*GPU
@@ -44,6 +50,7 @@ type Fleet struct {
 	// settling means that nothing is left to do but to check what is held back.
 	settling bool
 	end      error
+	last     error // why a GPU was set aside last
 	workers  sync.WaitGroup
 	stop     context.CancelFunc
 }
@@ -59,9 +66,11 @@ type GPU struct {
 	// held is what was measured since the last check, heldJobs what was done with it.
 	held     []dataset.Measurement
 	heldJobs []Job
-	known    []knownKernel
-	checked  time.Time
-	aside    bool
+	// storing means that what was confirmed is being kept, while the GPU goes on.
+	storing bool
+	known   []knownKernel
+	checked time.Time
+	aside   bool
 }
 
 // Job is a piece of work: one configuration of a problem, or, if Whole, all candidates of the problem, with libraries
@@ -81,47 +90,66 @@ type Outcome struct {
 }
 
 // taken is how many configurations of problems that no GPU has begun a GPU takes at once: enough to compile ahead, few
-// enough to leave some to others. Of its own problems it takes all, since no other GPU may.
-const taken = 8
-
-// keepError is a failure to store measurements, which is no fault of a GPU.
-type keepError struct{ error }
-
-func (e *keepError) Unwrap() error { return e.error }
+// enough to leave some to others. Of its own problems it takes all, since no other GPU may. One that is lent takes
+// more, so that it seldom waits for the way here and back.
+const (
+	taken     = 8
+	takenAway = 128
+)
 
 // Begin times the known kernels on all GPUs, sets those aside that are not like the others, and lets the others wait
 // for work. It is an error if none is left.
 func (f *Fleet) Begin(ctx context.Context) error {
 	f.changed.L, f.owners = &f.mu, map[gemm.Problem]*GPU{}
 	for _, g := range f.GPUs {
-		g.fleet, g.Done = f, g.done
-		g.Data = dataset.New(f.Data.Name, f.Data.Conditions)
+		f.prepare(g)
 	}
-	stored := (*keepError)(nil)
-	if err := f.compare(ctx); errors.As(err, &stored) {
-		return stored.error
-	} else if err != nil {
+	if err := f.compare(ctx); err != nil {
 		return err
 	}
-	ctx, f.stop = context.WithCancel(ctx)
-	context.AfterFunc(ctx, func() {
+	f.ctx, f.stop = context.WithCancel(ctx)
+	context.AfterFunc(f.ctx, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.changed.Broadcast()
 	})
 	for _, g := range f.GPUs {
 		if !g.aside {
-			g.Keep = func(ms ...dataset.Measurement) error { return g.keep(ctx, ms) }
-			f.workers.Go(func() { g.work(ctx) })
+			f.start(g)
 		}
 	}
 	return nil
 }
 
+// prepare gives a GPU to the fleet.
+func (f *Fleet) prepare(g *GPU) {
+	g.fleet, g.Done = f, g.done
+	g.Data = dataset.New(f.Data.Name, f.Data.Conditions)
+}
+
+// start lets a GPU wait for work.
+func (f *Fleet) start(g *GPU) {
+	g.Keep = func(ms ...dataset.Measurement) error { return g.keep(f.ctx, ms) }
+	f.workers.Go(func() { g.work(f.ctx) })
+}
+
+// NoMore means that no GPU will Join any more.
+func (f *Fleet) NoMore() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Joining = false
+	if len(f.healthy()) == 0 && f.end == nil {
+		f.end = noneLeft(f.GPUs, f.last)
+	}
+	f.changed.Broadcast()
+}
+
 // Close stops the GPUs and waits for them. What is held back is checked, and kept, only by Wait.
 func (f *Fleet) Close() {
 	if f.stop != nil {
+		f.mu.Lock()
 		f.stop()
+		f.mu.Unlock()
 		f.workers.Wait()
 	}
 }
@@ -166,16 +194,16 @@ func (f *Fleet) Wait(ctx context.Context) ([]Outcome, error) {
 			f.outcomes = nil
 			return out, nil
 		}
-		busy, held := len(f.queue) > 0, false
-		for _, g := range f.healthy() {
-			busy, held = busy || len(g.running) > 0, held || g.holds()
+		busy, held, storing := len(f.queue) > 0, false, false
+		for _, g := range f.GPUs {
+			busy, held, storing = busy || len(g.running) > 0, held || g.holds(), storing || g.storing
 		}
 		switch {
 		case busy:
 		case held:
 			f.settling = true
 			f.changed.Broadcast()
-		default:
+		case !storing:
 			return nil, nil
 		}
 		f.changed.Wait()
@@ -210,6 +238,9 @@ func (f *Fleet) take(ctx context.Context, g *GPU) ([]Job, bool) {
 		if ctx.Err() != nil || f.end != nil {
 			return nil, false
 		}
+		if g.due() && g.holds() {
+			return nil, true
+		}
 		if g.running = f.choose(g); len(g.running) > 0 {
 			return g.running, true
 		}
@@ -229,14 +260,17 @@ func (f *Fleet) choose(g *GPU) (jobs []Job) {
 		}
 	}
 	n := len(f.healthy())
-	share := (free + n - 1) / n
+	share, most := (free+n-1)/n, taken
+	if g.lent() {
+		most = takenAway
+	}
 	for _, own := range []bool{true, false} {
 		f.queue = slices.DeleteFunc(f.queue, func(j Job) bool {
 			owner := f.owners[j.Problem]
 			switch {
 			case len(jobs) > 0 && (j.Whole || jobs[0].Whole):
 				return false
-			case owner != g && len(jobs) >= taken:
+			case owner != g && len(jobs) >= most:
 				return false
 			case owner != g && (own || owner != nil || share == 0):
 				return false
@@ -255,6 +289,14 @@ func (f *Fleet) choose(g *GPU) (jobs []Job) {
 }
 
 func (g *GPU) holds() bool { return len(g.held)+len(g.heldJobs) > 0 }
+
+// due reports whether it is time to check the GPU.
+func (g *GPU) due() bool { return time.Since(g.checked) >= g.fleet.Interval }
+
+func (g *GPU) lent() bool {
+	_, is := g.Executor.(*Lent)
+	return is
+}
 
 // learn gives the GPU's sweep what is recorded of a problem. The caller holds the fleet.
 func (g *GPU) learn(p gemm.Problem) {
@@ -312,7 +354,7 @@ func (g *GPU) finish(o Outcome) {
 	g.fleet.changed.Broadcast()
 }
 
-// keep holds measurements back, and checks the GPU when it is time to.
+// keep holds measurements back, and checks the GPU when it is time to. One that is lent is checked between its jobs.
 func (g *GPU) keep(ctx context.Context, ms []dataset.Measurement) error {
 	for i := range ms {
 		ms[i].GPU = g.Name
@@ -320,13 +362,13 @@ func (g *GPU) keep(ctx context.Context, ms []dataset.Measurement) error {
 	g.fleet.mu.Lock()
 	g.held = append(g.held, ms...)
 	g.fleet.mu.Unlock()
-	if time.Since(g.checked) < g.fleet.Interval {
+	if g.lent() || !g.due() {
 		return nil
 	}
 	return g.confirm(ctx)
 }
 
-// confirm checks the GPU, and keeps what was held back.
+// confirm checks the GPU, and lets what was held back be kept while it goes on.
 func (g *GPU) confirm(ctx context.Context) error {
 	checks, err := g.check(ctx)
 	if err != nil {
@@ -335,15 +377,27 @@ func (g *GPU) confirm(ctx context.Context) error {
 	f := g.fleet
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.store(append(slices.Clone(g.held), checks...)); err != nil {
-		return err
+	for g.storing && f.end == nil {
+		f.changed.Wait()
 	}
-	g.held, g.heldJobs, g.checked = nil, nil, time.Now()
-	f.changed.Broadcast()
+	if f.end != nil {
+		return f.end
+	}
+	confirmed := append(g.held, checks...)
+	g.held, g.heldJobs, g.checked, g.storing = nil, nil, time.Now(), true
+	f.workers.Go(func() {
+		err := f.store(confirmed)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if g.storing = false; err != nil && f.end == nil {
+			f.end = err
+		}
+		f.changed.Broadcast()
+	})
 	return nil
 }
 
-// store keeps measurements and adds them to the data. The caller holds the fleet.
+// store keeps measurements and adds them to the data.
 func (f *Fleet) store(ms []dataset.Measurement) error {
 	if len(ms) == 0 {
 		return nil
@@ -351,12 +405,16 @@ func (f *Fleet) store(ms []dataset.Measurement) error {
 	for i := range ms {
 		ms[i].Bound()
 	}
+	f.keeping.Lock()
+	defer f.keeping.Unlock()
 	if err := f.Keep(ms...); err != nil {
-		return &keepError{err}
+		return err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, m := range ms {
 		if err := f.Data.Add(m); err != nil {
-			return &keepError{err}
+			return err
 		}
 	}
 	return nil
@@ -366,12 +424,9 @@ func (f *Fleet) store(ms []dataset.Measurement) error {
 func (f *Fleet) failed(ctx context.Context, g *GPU, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	stored := (*keepError)(nil)
 	switch kind := diag.KindOf(err); {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, f.end != nil:
 		return
-	case errors.As(err, &stored):
-		f.end = stored.error
 	case kind != diag.Plugin && kind != diag.Device:
 		f.end = err
 	default:
@@ -391,7 +446,7 @@ func (f *Fleet) setAside(g *GPU, why error) {
 		}
 	}
 	f.queue, f.settling = append(again, f.queue...), false
-	if len(f.healthy()) == 0 {
+	if f.last = why; len(f.healthy()) == 0 && !f.Joining {
 		f.end = noneLeft(f.GPUs, why)
 	} else if f.Aside != nil {
 		f.Aside(g, why)

@@ -66,6 +66,9 @@ func KnownFrom(list []dataset.Measurement, predicted []unit.Seconds) []dataset.M
 // may have ended the executor's process.
 func (s *Sweep) measureKnown(ctx context.Context, like dataset.Measurement, isNew bool) (dataset.Measurement, error) {
 	todo := dataset.Measurement{Problem: like.Problem, Config: like.Config, GPU: like.GPU}
+	if l, is := s.Executor.(*Lent); is {
+		return l.measureKnown(ctx, s, todo, isNew)
+	}
 	for {
 		b := s.compile(ctx, &todo)
 		m, err := s.measure(ctx, todo, b, 0)
@@ -184,6 +187,15 @@ func (f *Fleet) compare(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	checks, err := f.takeAlike(times, errs)
+	if err != nil {
+		return err
+	}
+	return f.store(checks)
+}
+
+// takeAlike sets GPUs aside that failed or are not like the others, and returns the checks of those that are left.
+func (f *Fleet) takeAlike(times [][]dataset.Measurement, errs []error) (checks []dataset.Measurement, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, g := range f.GPUs {
@@ -193,24 +205,67 @@ func (f *Fleet) compare(ctx context.Context) error {
 	}
 	f.chooseKnown(times)
 	if err := f.judge(times); err != nil {
+		return nil, err
+	}
+	if len(f.healthy()) == 0 {
+		return nil, noneLeft(f.GPUs, f.last)
+	}
+	for i, g := range f.GPUs {
+		if !g.aside {
+			f.known = g.known
+			checks = append(checks, g.begin(times[i])...)
+		}
+	}
+	return checks, nil
+}
+
+// begin takes times of the known kernels as those that they should take, and returns them. The caller holds the fleet.
+func (g *GPU) begin(times []dataset.Measurement) (checks []dataset.Measurement) {
+	g.checked = time.Now()
+	for j := range g.known {
+		m := find(times, &g.known[j].todo)
+		g.known[j].time = m.Median
+		checks = append(checks, *m)
+	}
+	return checks
+}
+
+// Join adds a GPU while others measure, or wait for one. It is an error, and the GPU is not used, if one of the known
+// kernels does not run, is wrong, or is not as fast as recorded.
+func (f *Fleet) Join(g *GPU) error {
+	f.prepare(g)
+	times, err := f.tryKnown(f.ctx, g)
+	if err != nil {
 		return err
 	}
-	if f.end != nil {
-		return f.end
-	}
-	var checks []dataset.Measurement
-	for i, g := range f.GPUs {
-		if g.aside {
-			continue
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ratios []float64
+	for _, k := range f.known {
+		m := find(times, &k.todo)
+		if m == nil {
+			return diag.Inputf("the known kernel %s of %s does not run", k.todo.Label(), k.todo.Problem)
 		}
-		g.checked = time.Now()
-		for j := range g.known {
-			m := find(times[i], &g.known[j].todo)
-			g.known[j].time = m.Median
-			checks = append(checks, *m)
-		}
+		g.known = append(g.known, knownKernel{todo: k.todo})
+		ratios = append(ratios, float64(m.Median/medianOf(f.Data.Checks(), &k.todo)))
 	}
-	return f.store(checks)
+	if r := stats.Median(ratios); !within(r) {
+		return unlike(r, "the recorded ones")
+	}
+	if f.ctx.Err() != nil {
+		return f.ctx.Err()
+	}
+	g.held = g.begin(times)
+	f.GPUs = append(f.GPUs, g)
+	f.start(g)
+	f.changed.Broadcast()
+	return nil
+}
+
+// unlike says that a GPU is not like others.
+func unlike(ratio float64, others string) error {
+	return &diag.Error{Kind: diag.Device, Fix: "see what else uses the GPU, and how it is cooled",
+		What: fmt.Sprintf("the times of its known kernels are %.3g times %s", ratio, others)}
 }
 
 // tryKnown times the known kernels on a GPU until enough of them have run. One that the GPU cannot build or run is left
@@ -339,8 +394,7 @@ func (f *Fleet) judge(times [][]dataset.Measurement) error {
 	}
 	for _, g := range gpus {
 		if r := ratio(g, reference); !within(r) {
-			f.setAside(g, &diag.Error{Kind: diag.Device, Fix: "see what else uses the GPU, and how it is cooled",
-				What: fmt.Sprintf("the times of its known kernels are %.3g times %s", r, others)})
+			f.setAside(g, unlike(r, others))
 		}
 	}
 	return nil

@@ -1,16 +1,20 @@
 """Two GPUs beside one: tune by brute force, then with faults of the second GPU. Results go to OUT as they come.
 
-BIN has origami and origami-plugin-cuda (bin by default). LIMIT is the most seconds; what does not fit is left out."""
+BIN has origami and origami-plugin-cuda (bin by default). LIMIT is the most seconds; what does not fit is left out.
+RUNS names runs of five minutes of one GPU instead: one, two (--gpus all), ray-one and ray-two, which are compared with
+those that WORK, a folder that is kept, has already. The package ray is on PYTHONPATH then."""
 import collections, glob, gzip, json, os, re, shutil, signal, statistics, subprocess, sys, tempfile, time
 
 BEGUN = time.time()
 LEFT = lambda: float(os.environ.get("LIMIT", "540")) - (time.time() - BEGUN)
 OUT = os.environ.get("OUT", ".")
 BIN = os.path.abspath(os.environ.get("BIN", "bin"))
-WORK = tempfile.mkdtemp()
+RUNS = [r for r in os.environ.get("RUNS", "").split(",") if r]
+WORK = os.path.abspath(os.environ["WORK"]) if RUNS else tempfile.mkdtemp()
 ORIGAMI = BIN + "/origami"
 ARCH = os.environ.get("ARCH", "sm90@h100")
 BIG, SMALL = int(os.environ.get("BIG", "19")), int(os.environ.get("SMALL", "10"))
+FIVE = int(os.environ.get("FIVE", "35"))  # 88,200 measurements
 result = {}
 
 def note(**what):
@@ -24,12 +28,14 @@ def environment(name):
     """Fresh caches for each run: origami's, the driver's."""
     e = dict(os.environ, HOME=WORK + "/home", XDG_CONFIG_HOME=WORK + "/config", XDG_CACHE_HOME=f"{WORK}/{name}-cache",
              CUDA_CACHE_PATH=f"{WORK}/{name}-nv")
+    e["PATH"] = BIN + ":" + e["PATH"]
+    e["PYTHONPATH"] = os.path.abspath("bindings/python") + ":" + e.get("PYTHONPATH", "")
     for key in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "CUDA_CACHE_PATH"):
         os.makedirs(e[key], exist_ok=True)
     return e
 
-def plan(n):
-    path = f"{WORK}/plan-{n}.yaml"
+def plan(n, step=128):
+    path = f"{WORK}/plan-{n}-{step}.yaml"
     with open(path, "w") as f:
         f.write(f"""kernel: mma
 problems:
@@ -40,7 +46,7 @@ problems:
         steps:
           - fork: {{block_m: [32, 64, 128], block_n: [32, 64, 128], num_warps: [4, 8], block_k: [32, 64], num_stages: [3, 4]}}
         sizes:
-          - range: [[128, 128, {128 * n}], [128, 128, {128 * n}], [512]]
+          - range: [[{step}, {step}, {step * n}], [{step}, {step}, {step * n}], [512]]
 """)
     return path
 
@@ -65,11 +71,36 @@ def cpu(pid):
     except OSError:
         return None
 
-def tune(name, n, gpus, limit, fault=None, at=7.0):
+def cluster(env):
+    """Starts a Ray cluster of this machine, and returns its process. The package may lie in a folder without scripts."""
+    command = [sys.executable, "-c", "from ray.scripts.scripts import main; main()"]
+    begun = time.time()
+    p = subprocess.Popen([*command, "start", "--head", "--port=6379", "--block", "--disable-usage-stats",
+                          "--include-dashboard=false", *os.environ.get("RAY_FLAGS", "").split()],
+                         env=env, stdout=subprocess.DEVNULL, start_new_session=True)
+    while subprocess.run([*command, "status", "--address=127.0.0.1:6379"], env=env, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL).returncode and p.poll() is None and time.time() < begun + 60:
+        time.sleep(0.1)
+    note(cluster_s=round(time.time() - begun, 2), cluster=p.poll())
+    return p
+
+def tune(name, n, gpus, limit, fault=None, at=7.0, step=128, most=None):
+    """most is how many GPUs of a Ray cluster measure, which is started before and stopped after."""
     folder = f"{WORK}/{name}"
     shutil.rmtree(folder, ignore_errors=True)
-    command = [ORIGAMI, "tune", plan(n), "--arch", ARCH, "--strategy", "all", "--executor", "cuda", "--records", folder,
-               "--output", f"{WORK}/{name}.json"] + (["--gpus", gpus] if gpus else [])
+    command = [ORIGAMI] if not most else [sys.executable, "-m", "origami_gemm.ray"]
+    command += ["tune", plan(n, step), "--arch", ARCH, "--strategy", "all", "--executor", "cuda", "--records", folder,
+                "--output", f"{WORK}/{name}.json"] + (["--gpus", gpus] if gpus else [])
+    if not most:
+        return run(name, command, folder, limit, fault, at)
+    c = cluster(environment(name))
+    try:
+        return run(name, command + ["--address", "127.0.0.1:6379", "--most-gpus", str(most)], folder, limit, fault, at)
+    finally:
+        c.terminate()
+        c.wait(30)
+
+def run(name, command, folder, limit, fault, at):
     begun = time.time()
     with open(f"{OUT}/{name}.log", "w") as log:
         p = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment(name), start_new_session=True)
@@ -222,13 +253,24 @@ while True:
 """
     return subprocess.Popen([sys.executable, "-c", code], env=dict(os.environ), stderr=subprocess.DEVNULL)
 
-def guarded(part, *args):
+def guarded(part, *args, **more):
     try:
-        return part(*args)
+        return part(*args, **more)
     except Exception as e:  # the next part is worth its time all the same
         note(**{"error in " + getattr(part, "__name__", "part") + " " + str(args[:1]): repr(e)})
 
+def five_minutes():
+    """Runs of five minutes of one GPU, and each against the first one."""
+    how = {"one": (None, None), "two": ("all", None), "ray-one": (None, 1), "ray-two": (None, 2)}
+    for name in RUNS:
+        gpus, most = how[name]
+        guarded(tune, name, FIVE, gpus, 420, step=64, most=most)
+        if name != "one" and os.path.isdir(WORK + "/one"):
+            guarded(compare, name + "_against_one", WORK + "/one", f"{WORK}/{name}")
+    note(seconds=round(time.time() - BEGUN, 1))
+
 def main():
+    os.makedirs(WORK, exist_ok=True)
     subprocess.run([ORIGAMI, "plugin", "trust", BIN + "/origami-plugin-cuda"], env=environment("one"), check=True)
     note(host=dict(cores=os.cpu_count(), ptxas=shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"),
                    gpus=subprocess.run("nvidia-smi --query-gpu=name,driver_version,clocks.sm,power.limit,temperature.gpu"
@@ -236,6 +278,8 @@ def main():
     global ARCH
     if "H200" in result["host"]["gpus"]:
         ARCH = "sm90@h200"
+    if RUNS:
+        return five_minutes()
     guarded(probe)
     one = guarded(tune, "one", BIG, None, 230)
     two = guarded(tune, "two", BIG, "all", 150)

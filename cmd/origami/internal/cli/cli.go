@@ -166,7 +166,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		pickcmd.NewSelect(f), pickcmd.NewRank(f), pickcmd.NewExplain(f), comparecmd.New(f), picturecmd.NewMap(f),
 		picturecmd.NewRoofline(f), laddercmd.New(f), reportcmd.New(f), server.Command(f, served.Content()),
 		measurecmd.NewBench(f),
-		measurecmd.NewTune(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),
+		measurecmd.NewTune(f), measurecmd.NewLend(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),
 		tablecmd.New(f),
 	}
 	look := []*cobra.Command{

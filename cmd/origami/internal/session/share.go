@@ -91,11 +91,8 @@ func (f *Factory) Sweeps(
 	if err := f.connect(ctx); err != nil {
 		return nil, 0, err
 	}
-	first, err := f.host.OwnExecutor(ctx, executor)
-	if err != nil {
-		return nil, 0, err
-	}
-	all := []exec.Executor{first}
+	// Each takes a while to start, so all that are surely needed start at once.
+	all, err := f.ownExecutors(ctx, executor, expected(gpus))
 	defer func() {
 		if err != nil {
 			for _, x := range all {
@@ -103,12 +100,15 @@ func (f *Factory) Sweeps(
 			}
 		}
 	}()
-	d := a.Describe()
-	at, _, err := findDevice(ctx, first, executor, d)
 	if err != nil {
 		return nil, 0, err
 	}
-	devices, err := first.Devices(ctx)
+	d := a.Describe()
+	at, _, err := findDevice(ctx, all[0], executor, d)
+	if err != nil {
+		return nil, 0, err
+	}
+	devices, err := all[0].Devices(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -116,7 +116,13 @@ func (f *Factory) Sweeps(
 	if err != nil {
 		return nil, 0, err
 	}
-	others, err := f.ownExecutors(ctx, executor, len(numbers)-1)
+	for _, x := range all[min(len(numbers), len(all)):] {
+		if err := x.Close(); err != nil {
+			return nil, 0, err
+		}
+	}
+	all = all[:min(len(numbers), len(all))]
+	others, err := f.ownExecutors(ctx, executor, len(numbers)-len(all))
 	if all = append(all, others...); err != nil {
 		return nil, 0, err
 	}
@@ -133,6 +139,15 @@ func (f *Factory) Sweeps(
 		list[i] = &measure.GPU{Name: strconv.Itoa(n), Sweep: s}
 	}
 	return list, memory, nil
+}
+
+// expected is how many GPUs a text names, as far as it says: who writes all has two at least.
+func expected(gpus string) int {
+	const several, most = 2, 64 // of a wrong text, not too many
+	if gpus == "all" {
+		return several
+	}
+	return min(1+strings.Count(gpus, ","), most)
 }
 
 // ownExecutors opens executors in processes of their own, all at once. Those that are open are returned with an error.

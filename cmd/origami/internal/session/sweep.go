@@ -71,6 +71,9 @@ func (f *Factory) sweepOn(
 		Input: exec.InputNormal, Executor: executor,
 		ExecutorVersion: dataset.Text(f.pluginVersion(executor), dataset.MaxName),
 	}
+	if lent, is := x.(*measure.Lent); is {
+		conditions.ExecutorVersion = lent.Version
+	}
 	data := dataset.New("", conditions)
 	data.Software = strings.TrimSpace(executor + " " + conditions.ExecutorVersion)
 	environment, err := x.Environment(ctx, at)
@@ -85,14 +88,20 @@ func (f *Factory) sweepOn(
 	case diag.KindOf(err) != diag.Input:
 		return nil, 0, err
 	}
+	s := f.sweepWith(x, at, device, warmL2)
+	s.Arch, s.Space, s.Data = a, arch.Space{Kernel: family}, data
+	return s, unit.Bytes(device.Attributes["memory_bytes"]), nil
+}
+
+// sweepWith is a sweep on a device of an executor, without what is known of the architecture.
+func (f *Factory) sweepWith(x exec.Executor, at int, device exec.Device, warmL2 bool) *measure.Sweep {
 	return &measure.Sweep{
-		Arch: a, Executor: x, Device: at, Libraries: device.Libraries, Space: arch.Space{Kernel: family},
-		WarmL2: warmL2, Input: conditions.Input,
-		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: Software(), Data: data,
+		Executor: x, Device: at, Libraries: device.Libraries, WarmL2: warmL2, Input: exec.InputNormal,
+		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: Software(),
 		Pause: pause, Retry: func(err error, wait time.Duration, attempt, of int) {
 			f.Streams.Warn(Retrying(err, wait, attempt, of))
 		},
-	}, unit.Bytes(device.Attributes["memory_bytes"]), nil
+	}
 }
 
 // pause waits until the time is over or the context ends.

@@ -26,7 +26,7 @@ import (
 type TuneOptions struct {
 	Factory                            *session.Factory
 	Executor, Records, Logic, Strategy string
-	Submit                             string
+	Submit, Lent                       string
 	Regret                             string
 	Budget                             time.Duration
 	Most                               int
@@ -87,6 +87,8 @@ func NewTune(f *session.Factory) *cobra.Command {
 	flags.StringVar(&o.Submit, "submit", "",
 		"with --dry-run and --shard auto/N, print a job for a `SCHEDULER` instead: slurm or kubernetes")
 	o.Share.Register(flags)
+	flags.StringVar(&o.Lent, "lent", "", "measure with GPUs that are brought to a Unix `SOCKET`, as origami_gemm.ray does")
+	_ = flags.MarkHidden("lent") // it exists: the line above added it
 	registerWarm(flags, &o.WarmL2)
 	flags.BoolVar(&o.RetryFailed, "retry-failed", false,
 		"with --executor, measure again what has failed or did not end in time")
@@ -148,6 +150,10 @@ func (o *TuneOptions) check() error {
 	case o.Share.Shard != "" && o.Strategy == inSteps:
 		return diag.Inputf("its steps at one size decide what is measured at the others").At("--strategy %s", inSteps).
 			Do("leave --shard out, or use --strategy %s or %s", byModel, all)
+	}
+	if o.Lent != "" && (o.Executor == "" || o.Share.On()) {
+		return diag.Inputf("it brings all GPUs that measure").At("--lent %s", o.Lent).
+			Do("add --executor, and leave --gpus and --shard out")
 	}
 	return o.Share.Check(o.Executor != "" || o.DryRun)
 }

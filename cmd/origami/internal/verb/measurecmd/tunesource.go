@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -32,11 +34,13 @@ type tuning struct {
 	data   *dataset.Dataset
 	// gpus are what measures, and sweep is the first one's; without them it is a replay. share is the part of the sizes
 	// that is measured, work what it is a part of.
-	gpus  []*measure.GPU
-	sweep *measure.Sweep
-	store *datastore.Store
-	share measure.Shard
-	work  string
+	// lenders bring GPUs of other machines.
+	gpus    []*measure.GPU
+	sweep   *measure.Sweep
+	lenders *session.Lenders
+	store   *datastore.Store
+	share   measure.Shard
+	work    string
 	// merged is the folder that shards are merged into, the folder itself without any.
 	merged string
 	// blocks are what was measured again in turns to decide ties, by size. repeats counts these measurements.
@@ -65,7 +69,11 @@ func (o *TuneOptions) open(ctx context.Context, a arch.Architecture, file *tune.
 		return nil, err
 	}
 	if o.Executor != "" && !o.DryRun {
-		if o.Share.On() {
+		if o.Lent != "" {
+			if s.lenders, s.gpus, memory, err = o.Factory.Borrow(ctx, a, o.Lent, o.Executor, o.WarmL2); err == nil {
+				s.sweep = s.gpus[0].Sweep
+			}
+		} else if o.Share.On() {
 			if s.gpus, memory, err = o.Factory.Sweeps(ctx, a, o.Executor, o.Share.GPUs, o.WarmL2); err == nil {
 				s.sweep = s.gpus[0].Sweep
 			}
@@ -290,8 +298,16 @@ func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 		if s.gpus != nil {
 			fleet = datastore.NewFleet(s.store, s.gpus, s.o.RetryFailed, s.bests, s.predicted, bar,
 				func(dataset.Measurement) { s.fresh++ })
+			fleet.Joining = s.lenders != nil
 			if err := fleet.Begin(ctx); err != nil {
 				return t, datastore.Stopped(ctx, err, s.data.Len(), s.folder)
+			}
+			if s.lenders != nil {
+				joining, over := context.WithCancel(ctx)
+				var ended sync.WaitGroup
+				ended.Go(func() { s.lenders.Join(joining, fleet, s.gpus[0], bar.Warn) })
+				defer ended.Wait()
+				defer over()
 			}
 			t.Batch *= len(s.gpus)
 			t.Team = &team{s: s, t: t, fleet: fleet, past: past, tasks: map[measure.Job]tune.Task{}}
@@ -358,7 +374,12 @@ func (s *tuning) close() error {
 		s.store = nil
 	}
 	for _, g := range s.gpus {
-		err = errors.Join(err, g.Executor.Close())
+		if s.lenders == nil {
+			err = errors.Join(err, g.Executor.Close())
+		}
+	}
+	if s.lenders != nil {
+		err = errors.Join(err, s.lenders.Close())
 	}
 	if s.sweep != nil && s.gpus == nil {
 		err = errors.Join(err, s.sweep.Executor.Close())

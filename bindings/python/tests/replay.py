@@ -1,0 +1,91 @@
+"""A GPU for tests, whose kernels take the times that an H200 took (plugins/nvidia/data/grids/slides), and fail when told.
+
+Whoever writes this file as a plugin sets TIMES, a times.csv.gz, FOLDER, and PACE, the seconds that a measurement takes. A
+fault is a file in the folder: slow, wrong or gone, then @ and the name of the GPU with _ for /. The file runs@, and the
+name, is as long as kernels have run."""
+
+import csv
+import functools
+import gzip
+import os
+import time
+
+from origami_gemm_plugin import (
+    Device,
+    DeviceError,
+    Environment,
+    InputError,
+    Manifest,
+    Numerics,
+    Resources,
+    Sample,
+    serve_executor,
+)
+
+
+@functools.cache
+def times():
+    with gzip.open(TIMES, "rt") as f:
+        return {tuple(map(int, row[:10])): float(row[10]) / 1e3 for row in list(csv.reader(f))[1:] if row[10]}
+
+
+@functools.cache
+def name():
+    """The name of this GPU in the records: the last word of `origami lend`, which started this process."""
+    with open(f"/proc/{os.getppid()}/cmdline") as f:
+        return f.read().split("\0")[-2].replace("/", "_")
+
+
+def fault(what):
+    return os.path.exists(f"{FOLDER}/{what}@{name()}")
+
+
+class Kernel:
+    resources = Resources(registers=32)
+
+    def __init__(self, problem, seconds):
+        self.problem, self.seconds = problem, seconds
+
+    def check(self):
+        if fault("gone"):
+            raise DeviceError("the GPU has fallen off the bus")
+        wrong = int(fault("wrong"))
+        return Numerics(0, 1e-3, self.problem.m * self.problem.n, wrong, 0, "nothing")
+
+    def measure(self, options, runs):
+        with open(f"{FOLDER}/runs@{name()}", "ab") as f:
+            f.write(b".")
+        time.sleep(PACE)
+        return [Sample(self.seconds * (1.1 if fault("slow") else 1))] * runs
+
+    def close(self):
+        pass
+
+
+class Executor:
+    def devices(self):
+        return [Device("NVIDIA H200", "sm90", {"memory_bytes": 1e11}, ["triton"])]
+
+    def compile(self, device, problem, config):
+        c = config
+        key = (problem.m, problem.n, problem.k, c.block_m, c.block_n, c.block_k, c.num_stages, c.num_warps, c.group_m, c.split_k)
+        if key not in times():
+            raise InputError("it was not recorded")
+        return Kernel(problem, times()[key])
+
+    def environment(self, device):
+        return Environment(time_ns=time.time_ns(), driver="1")
+
+    def close(self):
+        pass
+
+
+class Provider:
+    manifest = Manifest("replay", "1.0.0")
+
+    def open(self):
+        return Executor()
+
+
+if __name__ == "__main__":
+    serve_executor(Provider())

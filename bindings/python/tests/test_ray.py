@@ -1,0 +1,323 @@
+"""origami_gemm.ray on clusters of several nodes on this machine, with GPUs that take recorded times (replay.py). It needs
+the package ray, what plugins in Python need, and the command (`make build`, or $ORIGAMI); without them the tests skip, or
+fail if ORIGAMI_REQUIRE_RAY=1. `make cluster-test` has them, and every fault, which takes half an hour."""
+
+import contextlib
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
+ORIGAMI = pathlib.Path(os.environ.get("ORIGAMI") or CHECKOUT / "bin" / "origami")
+SLIDES = CHECKOUT / "plugins" / "nvidia" / "data" / "grids" / "slides"
+ARGUMENTS = ["--arch", "sm90@h200", "--executor", "replay", "--strategy", "all"]
+ALL = os.environ.get("ORIGAMI_TEST_ALL") == "1"
+KEYS = 9 * 100
+PLUGIN = """#!{python}
+import sys
+sys.path[:0] = {path}
+TIMES, FOLDER, PACE = {times!r}, {folder!r}, 0.003
+"""
+
+
+def setUpModule():
+    missing = [name for name in ("ray", "grpc", "cryptography") if not importlib.util.find_spec(name)]
+    if not missing and not ORIGAMI.exists():
+        missing = [str(ORIGAMI)]
+    if missing and os.environ.get("ORIGAMI_REQUIRE_RAY") != "1":
+        raise unittest.SkipTest(f"there is no {missing[0]}")
+    global WORLD, UNDISTURBED
+    WORLD = World()
+    unittest.addModuleCleanup(WORLD.close)
+    folder = WORLD.records("alone")
+    subprocess.run(["origami", "tune", WORLD.plan, *ARGUMENTS, "--records", folder], env=WORLD.env, check=True,
+                   capture_output=True)
+    UNDISTURBED = read(folder)
+    assert len(UNDISTURBED) == KEYS, len(UNDISTURBED)
+
+
+def read(folder):
+    """The outcome of each configuration. It is an error if one is there twice."""
+    out = {}
+    for line in (folder / "measurements.jsonl").read_text().splitlines():
+        m = json.loads(line)
+        if m["phase"] == "sweep":
+            key = json.dumps([m["problem"], m["config"]], sort_keys=True)
+            assert key not in out, f"{key} is there twice"
+            out[key] = (m["status"], m.get("median_seconds"))
+    return out
+
+
+def processes(*words):
+    """The processes whose command line begins with words."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if path.read_bytes().split(b"\0")[:len(words)] == [os.fsencode(w) for w in words]:
+                found.append(int(path.parent.name))
+    return found
+
+
+def parent(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+class World:
+    """A home with the command and a trusted plugin, and a cluster, once there is one."""
+
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="o"))  # a short name: Ray's sockets are below
+        bins = self.folder / "bin"
+        for folder in ("bin", "home", "told"):
+            (self.folder / folder).mkdir()
+        self.told, self.plan, self.cluster = self.folder / "told", self.folder / "plan.yaml", None
+        self.origami = shutil.copy(ORIGAMI, bins / "origami")
+        self.plugin = bins / "origami-plugin-replay"
+        packages = [str(CHECKOUT / "sdk" / "python"), *filter(None, os.environ.get("PYTHONPATH", "").split(":"))]
+        self.plugin.write_text(PLUGIN.format(python=sys.executable, path=packages, folder=str(self.told),
+                                             times=str(SLIDES / "h200" / "times.csv.gz"))
+                               + pathlib.Path(__file__).with_name("replay.py").read_text())
+        self.plugin.chmod(0o755)
+        whole = (SLIDES / "tune.yaml").read_text()
+        sizes = "          - range: [[16, 16, 16, 64], [16, 16, 16, 64], [3104]]\n"  # 16, 32, 64
+        self.plan.write_text(whole[:whole.index("        sizes:")] + "        sizes:\n" + sizes)
+        self.env = {**os.environ, "HOME": str(self.folder / "home"), "PATH": f"{bins}:{os.environ['PATH']}",
+                    "PYTHONPATH": ":".join([str(CHECKOUT / "bindings" / "python"), *packages])}
+        for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "RAY_ADDRESS"):
+            self.env.pop(name, None)
+        os.environ.update(self.env)  # of the nodes
+        subprocess.run(["origami", "plugin", "trust", self.plugin], env=self.env, check=True, capture_output=True)
+
+    def close(self):
+        if self.cluster:
+            self.cluster.shutdown()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def records(self, name):
+        folder = self.folder / "records" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        return folder
+
+    def start(self, nodes):
+        """A cluster whose nodes have a GPU each, and a node without one."""
+        from ray.cluster_utils import Cluster
+
+        if self.cluster is None:
+            self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "num_gpus": 0})
+            self.nodes, self.number = [], 1
+        while len(self.nodes) > nodes:
+            self.cluster.remove_node(self.nodes.pop())
+        while len(self.nodes) < nodes:
+            self.add()
+        for path in self.told.iterdir():
+            path.unlink()
+
+    def add(self):
+        self.number += 1
+        self.nodes.append(self.cluster.add_node(
+            num_cpus=1, num_gpus=1, node_ip_address=f"127.0.0.{self.number}",
+            resources={"accelerator_type:H200": 1, f"pool{self.number}": 1}))
+
+    def tune(self, folder, *flags, prefix=()):
+        """The command, which measures with the cluster. Its output is in a file beside the folder."""
+        folder.parent.mkdir(exist_ok=True)
+        with open(f"{folder}.log", "a") as log:
+            return subprocess.Popen(
+                [*prefix, sys.executable, "-m", "origami_gemm.ray", "tune", self.plan, *ARGUMENTS, "--records", folder,
+                 "--address", self.cluster.address, *flags], env=self.env, stdout=log, stderr=log, start_new_session=True)
+
+    def runs(self, gpu="*"):
+        return sum(p.stat().st_size for p in self.told.glob(f"runs@{gpu}"))
+
+    def lenders(self):
+        """The processes of `origami lend`, by the name of the GPU in faults."""
+        found = {}
+        for pid in processes(str(self.origami), "lend"):
+            with contextlib.suppress(OSError):
+                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                found[words[2].decode().replace("/", "_")] = pid
+        return found
+
+
+class RayCase(unittest.TestCase):
+    def wait(self, process, folder, seconds=180):
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            code = "too late"
+        return code, pathlib.Path(f"{folder}.log").read_text()
+
+    def progress(self, share, process, folder):
+        """Waits until so much of the work is measured."""
+        while WORLD.runs() < share * KEYS:
+            if process.poll() is not None:
+                self.fail(f"it ended at {WORLD.runs()}: " + pathlib.Path(f"{folder}.log").read_text()[-3000:])
+            time.sleep(0.02)
+
+    def whole(self, process, folder):
+        code, log = self.wait(process, folder)
+        self.assertEqual(code, 0, log[-3000:])
+        self.assertEqual(read(folder), UNDISTURBED)
+        return log
+
+
+class Cluster(RayCase):
+    def test_without_ray(self):
+        code = "import sys; sys.modules['ray'] = None\nimport origami_gemm.ray as r; r.tune('x', arch='h200')"
+        out = subprocess.run([sys.executable, "-c", code], env=WORLD.env, capture_output=True, text=True)
+        self.assertTrue(out.stderr.rstrip().endswith("origami_gemm.errors.Error: tuning over Ray needs the package ray; "
+                                                     "pip install ray"), out.stderr)
+
+    def test_what_one_process_finds(self):
+        WORLD.start(2)
+        folder = WORLD.records("two")
+        log = self.whole(WORLD.tune(folder), folder)
+        self.assertNotIn("set aside", log)
+        for node in (WORLD.number - 1, WORLD.number):
+            self.assertGreater(WORLD.runs(f"127.0.0.{node}_0"), KEYS / 4, "a GPU had little to do")
+
+    def test_which_gpus(self):
+        WORLD.start(2)
+        folder, last = WORLD.records("which"), WORLD.number
+        self.whole(WORLD.tune(folder, "--accelerator-type", "H200", "--resources", f'{{"pool{last}": 0.01}}'), folder)
+        gpus = {json.loads(line).get("gpu") for line in (folder / "measurements.jsonl").read_text().splitlines()}
+        self.assertEqual(gpus, {f"127.0.0.{last}/0"})
+
+    def test_a_bad_request_says_what_origami_says(self):
+        WORLD.start(2)
+        folder = WORLD.records("bad")
+        process = WORLD.tune(folder, prefix=["env", "ORIGAMI_KERNEL=nonesuch"])
+        code, log = self.wait(process, folder)
+        self.assertEqual(code, 2, log)
+        self.assertIn("nonesuch", log)
+
+
+def one():
+    """A GPU that measures: its name and the process that lends it."""
+    return sorted(WORLD.lenders().items())[-1]
+
+
+def tell(fault):
+    (WORLD.told / f"{fault}@{one()[0]}").touch()
+
+
+def kill_plugin(how=signal.SIGKILL):
+    lender = one()[1]
+    for pid in processes(sys.executable, str(WORLD.plugin)):
+        if parent(pid) == lender:
+            os.kill(pid, how)
+
+
+# What is done to a run in which two GPUs measure. What the log says then, and whether it takes long.
+FAULTS = {
+    "lender killed": (lambda: os.kill(one()[1], signal.SIGKILL), "is gone", False),
+    "actor killed": (lambda: os.kill(parent(one()[1]), signal.SIGKILL), "is gone", False),
+    "executor killed": (kill_plugin, "", False),
+    "executor hung": (lambda: kill_plugin(signal.SIGSTOP), "", True),
+    "lender silent": (lambda: os.kill(one()[1], signal.SIGSTOP), "nothing was heard", True),
+    "node lost": (lambda: WORLD.cluster.remove_node(WORLD.nodes.pop(), allow_graceful=False), "is gone", False),
+    "node replaced": (lambda: (WORLD.cluster.remove_node(WORLD.nodes.pop(), allow_graceful=False), WORLD.add()), "is gone",
+                      False),
+    "node added": (lambda: WORLD.add(), "", False),
+    "throttled": (lambda: tell("slow"), "10.0 % longer", False),
+    "liar": (lambda: tell("wrong"), "wrong numerics", False),
+    "off the bus": (lambda: tell("gone"), "fallen off", False),
+}
+
+# What ends a run. The same command goes on.
+ENDS = {
+    "killed": lambda process, folder: os.kill(process.pid, signal.SIGKILL),
+    "interrupted": lambda process, folder: os.killpg(process.pid, signal.SIGINT),
+    "tune killed": lambda process, folder: [os.kill(p, signal.SIGKILL) for p in processes(str(WORLD.origami), "tune")],
+    "terminated": lambda process, folder: os.kill(process.pid, signal.SIGTERM),
+}
+
+
+@unittest.skipUnless(ALL, "every fault takes half an hour (make cluster-test)")
+class Faults(RayCase):
+    def test_a_fault_loses_nothing(self):
+        for name, (do, says, long) in FAULTS.items():
+            for share in (0.5,) if long else (0.05, 0.5, 0.85):
+                with self.subTest(name, at=share):
+                    WORLD.start(2)
+                    begun = time.monotonic()
+                    folder = WORLD.records(f"{name} {share}".replace(" ", "-"))
+                    process = WORLD.tune(folder)
+                    self.progress(share, process, folder)
+                    do()
+                    self.assertIn(says, self.whole(process, folder))
+                    print(f"{name} at {share}: whole after {time.monotonic() - begun:.1f} s", flush=True)
+
+    def test_what_ends_goes_on(self):
+        for name, do in ENDS.items():
+            for share in (0.05, 0.5, 0.85):
+                for torn in (False, True):
+                    with self.subTest(name, at=share, torn=torn):
+                        WORLD.start(2)
+                        folder = WORLD.records(f"{name}-{share}-{torn}".replace(" ", "-"))
+                        process = WORLD.tune(folder)
+                        self.progress(share, process, folder)
+                        do(process, folder)
+                        code, log = self.wait(process, folder)
+                        self.assertNotEqual(code, 0, log)
+                        self.settled()
+                        kept = self.tear(folder) if torn else None
+                        log = self.whole(WORLD.tune(folder), folder)
+                        if kept:
+                            self.assertIn("measured again", log)
+                        print(f"{name} at {share}{', torn' * torn}: whole after another run", flush=True)
+
+    def settled(self):
+        """Waits until nothing of a run is left."""
+        deadline = time.monotonic() + 60
+        while WORLD.lenders() or processes(str(WORLD.origami), "tune"):
+            self.assertLess(time.monotonic(), deadline, "something is left of a run that ended")
+            time.sleep(0.1)
+
+    def tear(self, folder):
+        """Cuts the last record off, as a power cut may."""
+        log = folder / "measurements.jsonl"
+        text = log.read_bytes() if log.exists() else b""
+        if text:
+            log.write_bytes(text[:-20])
+        return text
+
+    def test_a_full_disk_ends_it(self):
+        WORLD.start(2)
+        folder = WORLD.records("full")
+        wrapper = WORLD.folder / "limited"
+        wrapper.mkdir()
+        (wrapper / "origami").write_text(f'#!/bin/sh\n[ "$1" != tune ] || ulimit -f 400\nexec {WORLD.origami} "$@"\n')
+        (wrapper / "origami").chmod(0o755)
+        process = WORLD.tune(folder, prefix=["env", f"PATH={wrapper}:{WORLD.env['PATH']}"])
+        code, log = self.wait(process, folder)
+        self.assertEqual(code, 1, log)
+        self.assertIn("cannot be written", log)
+        self.settled()
+        self.whole(WORLD.tune(folder), folder)
+
+    def test_a_lost_cluster_ends_it(self):
+        WORLD.start(2)
+        folder = WORLD.records("lost")
+        process = WORLD.tune(folder)
+        self.progress(0.5, process, folder)
+        WORLD.cluster.shutdown()
+        WORLD.cluster = None
+        code, log = self.wait(process, folder)
+        self.assertNotEqual(code, 0, log)
+        self.settled()
+        WORLD.start(2)
+        self.whole(WORLD.tune(folder), folder)
+
+
+if __name__ == "__main__":
+    unittest.main()

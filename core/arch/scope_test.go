@@ -94,7 +94,9 @@ func TestScope(t *testing.T) {
 			change:  func(p *gemm.Problem, _ *arch.Description) { p.M, p.N, p.K, p.DType = 512, 256, 65536, gemm.BF16 },
 			outside: []string{"M = 512 above 256"},
 		},
-		"another family": {kernel: "streamed", outside: []string{"no times of the kernel family streamed on this device were compared"}},
+		"another family": {
+			kernel: "streamed", outside: []string{"no times of the kernel family streamed on this device were compared"},
+		},
 		"another device": {
 			change:  func(_ *gemm.Problem, d *arch.Description) { d.Uncertainty = nil },
 			outside: []string{"no times of this device were compared"},

@@ -41,8 +41,8 @@ func intervalsOf(id, device, model string, rung arch.Rung) []arch.UncertaintyRec
 	return found
 }
 
-// measured are the devices whose measurements are shipped, each of other kernel families. The sisters of a device are the
-// others of its architecture. An H100's are those of a model on rung spec: nothing more is known of it.
+// measured are the devices whose measurements are shipped, each of other kernel families. The sisters of a device are
+// the others of its architecture. An H100's are those of a model on rung spec: nothing more is known of it.
 var measured = []struct {
 	device string
 	rung   func(arch.Rung) arch.Rung

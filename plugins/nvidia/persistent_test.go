@@ -16,9 +16,9 @@ import (
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
-// Of the persistent kernel, one BLOCK_K for all M of a layer is what serving needs, so that a token's bits do not depend
-// on the batch. The model chooses it and the tile of each M for nine layers that nothing was fitted to. The floors are
-// just below what it reached at its last change, and the intervals hold.
+// Of the persistent kernel, one BLOCK_K for all M of a layer is what serving needs, so that a token's bits do not
+// depend on the batch. The model chooses it and the tile of each M for nine layers that nothing was fitted to. The
+// floors are just below what it reached at its last change, and the intervals hold.
 func TestPersistentWithOneBlockK(t *testing.T) {
 	const family, folder = "triton_persistent", "data/h100-persistent/h100-test"
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h100"})

@@ -1,7 +1,7 @@
 // Package triton has the kernel families of the GEMM in Triton's tutorial "Matrix Multiplication": a CTA computes a
 // block_m × block_n tile of the output, loads run num_stages − 1 blocks ahead, and group_m orders the launch. With
-// split_k, that many CTAs share a tile of Family: they take turns along K, and a second kernel adds up their sums. A CTA
-// of Persistent computes one tile after another.
+// split_k, that many CTAs share a tile of Family: they take turns along K, and a second kernel adds up their sums. A
+// CTA of Persistent computes one tile after another.
 package triton
 
 import (
@@ -157,8 +157,8 @@ func columnsOf(t gemm.DType) int {
 
 // ptxas serialises the wgmma instructions of kernels with at least serialAccumulators registers of accumulators per
 // thread. Of Family, it also serialises those of serialWarps warps whose tile has serialColumns columns of a B that is
-// contiguous along K. Of 8-bit integers, Triton itself waits for the instructions of a K step before it copies. Found in
-// the assembled loops of Triton 3.6: 7,260 of Family (testdata/loops.csv.gz) and of Persistent
+// contiguous along K. Of 8-bit integers, Triton itself waits for the instructions of a K step before it copies. Found
+// in the assembled loops of Triton 3.6: 7,260 of Family (testdata/loops.csv.gz) and 107 of Persistent
 // (testdata/persistent-loops.csv).
 const (
 	serialAccumulators = 256

@@ -36,7 +36,8 @@ func (e *emitter) copyBlock(c copies, alongK bool, block int, first, k, batch pt
 }
 
 // copies fetch a block of one matrix: from a tensor map, to so many bytes behind an address in shared memory.
-// Each of the sharers copies its part of the rows of each box for all of them, the CTAs of the mask; rank is its number.
+// Each of the sharers copies its part of the rows of each box for all of them, the CTAs of the mask; rank is its
+// number.
 type copies struct {
 	from, to ptx.Operand
 	behind   int

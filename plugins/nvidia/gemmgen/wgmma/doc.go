@@ -27,8 +27,8 @@
 // With few tiles along M or N, the tiles begin at different places along K, as they would otherwise all read the same
 // lines at the same time.
 //
-// With cluster=2 or 4, CTAs whose tiles are neighbours along M each copy a part of each block of B, for all of them. With
-// cluster_n, neighbours along N do so with A, and with cluster=2x2, 2x4 or 4x2 both do.
+// With cluster=2 or 4, CTAs whose tiles are neighbours along M each copy a part of each block of B, for all of them.
+// With cluster_n, neighbours along N do so with A, and with cluster=2x2, 2x4 or 4x2 both do.
 //
 // # Synchronisation
 //

@@ -102,8 +102,7 @@ func (Family) Space() arch.Space {
 		Kernel: Name, BlockM: blocksM, BlockN: blocksN, BlockK: blocksK,
 		NumWarps: warps, NumStages: stages, SplitK: []int{1},
 		Axes: []arch.AxisValues{
-			{Name: AxisCluster, Values: clusters}, {Name: AxisClusterN, Values: clustersN},
-			{Name: AxisStreamK, Values: streams},
+			{Name: AxisCluster, Values: []string{"1", "2", "2x2", "2x4"}}, {Name: AxisStreamK, Values: streams},
 		},
 	}
 }

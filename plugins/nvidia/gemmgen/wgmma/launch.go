@@ -83,9 +83,9 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	return l, nil
 }
 
-// Resident returns how many clusters run at the same time. The CTAs of a cluster are on one GPC, whose SMs larger clusters do not
-// fill: of an H100's 132 SMs, clusters of four and of eight have 120 (cudaOccupancyMaxActiveClusters, 2026-11-27). A cluster more
-// than that would begin when another has ended.
+// Resident returns how many clusters run at the same time. The CTAs of a cluster are on one GPC, whose SMs larger
+// clusters do not fill: of an H100's 132 SMs, clusters of four and of eight have 120 (cudaOccupancyMaxActiveClusters,
+// 2026-11-27). A cluster more than that would begin when another has ended.
 func Resident(processors, cluster int) int {
 	if cluster > 2 {
 		processors -= (processors + 10) / 11

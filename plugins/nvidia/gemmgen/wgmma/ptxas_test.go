@@ -54,7 +54,8 @@ func TestAssemble(t *testing.T) {
 		"176x128x64,warps=12,stages=4,cluster=2", "24x64x128,warps=8,stages=6", "240x128x64,warps=12,stages=4",
 		"88x256x64,warps=12,stages=4", "128x120x64,warps=12,stages=4", "104x192x64,warps=8,stages=5,split=2",
 		"128x104x64,warps=12,stages=5,cluster_n=2", "64x128x64,warps=8,stages=6,cluster_n=2",
-		"128x112x64,warps=8,stages=6,cluster=2x4", "80x128x64,warps=8,stages=5,cluster_n=2,split=2", "128x256x64,warps=12,stages=4,cluster=2",
+		"128x112x64,warps=8,stages=6,cluster=2x4",
+		"80x128x64,warps=8,stages=5,cluster_n=2,split=2", "128x256x64,warps=12,stages=4,cluster=2",
 		"24x256x64,warps=12,stages=4",
 	} {
 		for n, j := range []int{i % 4, (i + 1) % 4} {

@@ -318,7 +318,8 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has %d to %d", c.NumStages, leastStages, mostStages)
 	case alongM == 0:
 		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s, of %s, or %s, of 1, 2 or 4, and %s, %s and "+
-			"%s, of 0 or 1: not %s", AxisCluster, strings.Join(clusters, ", "), AxisClusterN, AxisStreamK, AxisSkew, AxisPromote, c.Axes)
+			"%s, of 0 or 1: not %s", AxisCluster, strings.Join(clusters, ", "), AxisClusterN, AxisStreamK, AxisSkew,
+			AxisPromote, c.Axes)
 	case alongM*alongN > 2 && c.NumStages < leastStagesOfCluster:
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: a cluster of %dx%d CTAs has at least %d", c.NumStages, alongM,
 			alongN, leastStagesOfCluster)

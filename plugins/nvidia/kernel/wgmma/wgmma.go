@@ -31,9 +31,9 @@ var splits, splitsTurned = []int{1, 2, 3, 4, 6, 8, 12, 16}, []int{1, 2, 4, 8}
 // Groups implements kernel.Family.
 func (Family) Groups() bool { return false }
 
-// Space implements kernel.Family: every kernel that gemmgen can generate, but for tiles that CTAs share along K, and for
-// clusters of other shapes. They are considered where a list or --space names them: among 112 sizes of sweeps/clusters, picks
-// of no larger set of shapes were faster, as the model knows the largest clusters less well.
+// Space implements kernel.Family: every kernel that gemmgen can generate, but for tiles that CTAs share along K and
+// for clusters of other shapes. They are considered where a list or --space names them: on the 112 sizes of
+// h200-wgmma/clusters-h100, picks among more shapes were not faster.
 func (f Family) Space() arch.Space {
 	s := f.Family.Space()
 	s.SplitK = splits

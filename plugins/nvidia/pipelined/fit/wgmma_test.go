@@ -37,8 +37,8 @@ func TestWGMMAShippedIsTheFit(t *testing.T) {
 	e.checkShipped(t)
 }
 
-// clusterDataSets is how the quantities of larger clusters, and of rows that begin within a line, name theirs: an H100's.
-const clusterDataSets = "sweeps/clusters"
+// clusterDataSets is how the quantities of larger clusters name theirs: an H100's.
+const clusterDataSets = "h200-wgmma/clusters-h100"
 
 // What is shipped of clusters is what the fit finds, with all else as it is.
 func TestClustersShippedAreTheFit(t *testing.T) {
@@ -50,7 +50,8 @@ func TestClustersShippedAreTheFit(t *testing.T) {
 
 func openClusters(t *testing.T) *experiment {
 	t.Helper()
-	e, _ := openSetsOn(t, arch.OpenRequest{Arch: "sm90", Device: "h100"}, clusterDataSets, []string{"sweeps/clusters/wgmma-fit"})
+	e, _ := openSetsOn(t, arch.OpenRequest{Arch: "sm90", Device: "h100"}, clusterDataSets,
+		[]string{"h200-wgmma/clusters-h100/wgmma-fit"})
 	return e
 }
 

@@ -227,7 +227,8 @@ var gridTerms = []tabled.Term{
 			block_k * ceil(columns * element_bytes / line_bytes) * line_bytes) / sharers`,
 		"the same of B").If("resident > 0"),
 	row("engine_bytes", bytes, "engine_a + engine_b + crossing * (engine_a * misaligned_a + engine_b * misaligned_b)",
-		"both, with what rows that begin within a line, and so touch two for one, cost the engine besides").If("resident > 0"),
+		"both, with what rows that begin within a line, and so touch two for one, cost the engine besides").
+		If("resident > 0"),
 	row("steps", one, "ceil(cdiv(k, block_k) / split_k)", "K steps of a CTA"),
 	row("split_lines", one, `when(misaligned_a + misaligned_b > 0,
 			when(trans_a > 0, block_k * `+split("a", "m")+`, block_m * `+split("a", "k")+`)

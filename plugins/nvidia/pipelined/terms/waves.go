@@ -43,7 +43,7 @@ var trafficTerms = []tabled.Term{
 // wholeLines are the bytes of the cache lines that a row along K touches.
 const wholeLines = "ceil(block_k * element_bytes / line_bytes) * line_bytes"
 
-// askedOfL2 are the bytes that one CTA asks the L2 for in a K step, with what rows that begin within a line or a sector cost.
+// askedOfL2 are the bytes that one CTA asks the L2 for in a K step, with what rows that begin within a sector cost.
 const askedOfL2 = `when(resident > 0, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b),
 			step_bytes * (1 + broken_lines / tile_lines))`
 

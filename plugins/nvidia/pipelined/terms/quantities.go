@@ -113,8 +113,8 @@ var Quantities = slices.Concat(
 		"with the other quantities as they are, 2026-11-22", fittedMMA),
 	of(Resident, from("h200-wgmma", "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, "+
 		"2026-11-26", fittedResident)),
-	of(Resident, from("h200-wgmma/clusters-h100", "fitted on the set wgmma-fit of h200-wgmma/clusters-h100, an H100's, with the other "+
-		"quantities as they are, 2026-11-27", fittedClusters)),
+	of(Resident, from("h200-wgmma/clusters-h100", "fitted on the set wgmma-fit of h200-wgmma/clusters-h100, an H100's, "+
+		"with the other quantities as they are, 2026-11-27", fittedClusters)),
 	of(Persistent, from("h100-persistent", "fitted on h100-persistent/h100-fit (13,956 times of 292 kernels on 54 "+
 		"sizes) with the other quantities as they are, 2026-11-27", fittedPersistent)),
 	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),

@@ -173,7 +173,7 @@ func TestArrows(t *testing.T) {
 		"gpu":                   {"gpu/target"},
 		"gpu/target":            {},
 		"gpu/gputest":           {"gpu"},
-		"kernel":                {"gpu"},
+		"kernel":                {"gpu", "gemmgen"},
 		"tritonblas":            {"gpu", "kernel"},
 		"pipelined":             {"gpu", "kernel", "pipelined"},
 		"sgemm":                 {"gpu", "kernel", "kernel/sgemm", "gemmgen/sgemm", "sgemm"},

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 )
 
 // common returns a term by the name that all models have for it.
@@ -67,7 +68,11 @@ func TestBoundAgreesWithRoofs(t *testing.T) {
 					}
 					ctas := common(t, desc, row, arch.CommonTilesM) * common(t, desc, row, arch.CommonTilesN) *
 						float64(p.Batch*c.SplitK)
-					fit := common(t, desc, row, arch.CommonCTAsPerUnit) * float64(desc.Units)
+					units := desc.Units
+					if m, n := wgmma.Cluster(c); m*n > 2 { // which cannot have all of them
+						units = wgmma.Resident(units, m*n) * m * n
+					}
+					fit := common(t, desc, row, arch.CommonCTAsPerUnit) * float64(units)
 					active := common(t, desc, row, arch.CommonActiveUnits)
 					if waves := common(t, desc, row, arch.CommonWaves); waves != ctas/fit ||
 						!(active > 0 && active <= min(ctas, float64(desc.Units))) {

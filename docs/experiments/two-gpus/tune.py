@@ -107,7 +107,7 @@ def run(name, command, folder, limit, fault, at):
         extra, done, used = None, None, {}
         while p.poll() is None:
             now = time.time() - begun
-            if now > min(limit, LEFT()):
+            if now > limit or LEFT() < 0:
                 os.killpg(p.pid, signal.SIGINT)
                 try:
                     p.wait(20)
@@ -176,9 +176,9 @@ def summary(folder):
         where[gpu] = {k: dict(n=len(v), sum_s=round(sum(v), 2), median_ms=round(1e3 * statistics.median(v), 3))
                       for k, v in kinds.items()}
         if ms:
-            rate[gpu] = dict(first=when(ms[0]), last=when(ms[-1]), per_second=list(
-                collections.Counter(int(when(m) - when(ms[0])) for m in ms).get(s, 0)
-                for s in range(int(when(ms[-1]) - when(ms[0])) + 1)))
+            first, last = when(ms[0]), when(ms[-1])
+            counts_of = collections.Counter(int(when(m) - first) for m in ms)
+            rate[gpu] = dict(first=first, last=last, per_second=[counts_of[s] for s in range(int(last - first) + 1)])
     known = [{g: [round(1e6 * min(t), 3), round(1e6 * statistics.median(t), 3), round(1e6 * max(t), 3), len(t)]
               for g, t in k.items()} for k in checks.values()]
     return dict(keys=len(counts), twice=sum(1 for v in counts.values() if v > 1), statuses=statuses,

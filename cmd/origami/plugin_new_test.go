@@ -68,8 +68,8 @@ func checkoutRoot(t *testing.T) string {
 	return root
 }
 
-// tidy says what is wrong with a plugin's Go, tests and all. The checks are those of go vet that read the plugin alone;
-// the others would read all that it imports. Lint runs them on the example that plugins are made from.
+// tidy checks a plugin's Go, tests included. It runs the checks of go vet that read only the plugin. The others read
+// all that it imports: lint runs those on the example that plugins are made from.
 const tidy = "gofmt -l . && go vet -composites -copylocks -unmarshal -unusedresult ./..."
 
 // From nothing to an answer: `plugin new` names every command as the next step.

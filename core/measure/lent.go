@@ -172,7 +172,7 @@ func (l *Lent) greet(w Wanted) error {
 // Devices implements exec.Executor.
 func (l *Lent) Devices(context.Context) ([]exec.Device, error) { return []exec.Device{l.Device}, nil }
 
-// Environment implements exec.Executor. It is that of the time when the GPU was lent.
+// Environment implements exec.Executor. It returns what was true when the GPU was lent.
 func (l *Lent) Environment(context.Context, int) (exec.Environment, error) {
 	return l.Lending.Environment, nil
 }
@@ -282,8 +282,8 @@ func (l *Lent) measureKnown(ctx context.Context, s *Sweep, like dataset.Measurem
 	return known, err
 }
 
-// Lend serves a borrower until the stream ends, and then returns nil. open opens what is wanted: a sweep without Data
-// and Keep, and what is said of it.
+// Lend serves a borrower until the stream ends, and then returns nil. open returns a sweep without Data and Keep, and
+// what the borrower is told of the GPU.
 func Lend(
 	ctx context.Context, conn io.ReadWriteCloser, name string,
 	open func(context.Context, Wanted) (*Sweep, Lending, error),

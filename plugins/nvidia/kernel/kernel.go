@@ -181,8 +181,8 @@ type Loop struct {
 	Serial, Interleaved bool
 	// LoadWaits is how often a K step waits for loads that pass through registers.
 	LoadWaits int
-	// LateCopies: a K step issues its copies behind its matrix instructions, into the buffer that these read, or because
-	// they are serial.
+	// LateCopies: a K step issues its copies behind its matrix instructions. They go into the buffer that these read, or
+	// the compiler has serialised the instructions.
 	LateCopies bool
 	// RepeatM and RepeatN: for each row or column outside the matrix, a tile reads a row of A, or a column of B, again.
 	// They are contiguous along K, so that all SMs read the same cache lines.

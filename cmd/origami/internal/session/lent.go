@@ -108,7 +108,7 @@ func (l *Lenders) Join(ctx context.Context, fleet *measure.Fleet, first *measure
 	}
 }
 
-// alike reports a GPU whose measurements do not belong to those of another one.
+// alike returns an error if the measurements of two GPUs cannot be compared.
 func alike(g, first *measure.GPU) error {
 	if what := g.Data.Difference(first.Data.Conditions); what != "" {
 		return diag.Inputf("%s", what)

@@ -28,8 +28,8 @@ func familyOf(kernels []string) string {
 	return ""
 }
 
-// sizes are the numbers of rows that kernels are chosen for: those of decoding finer than those of prefill. vLLM takes
-// the kernel of the next size for the numbers between them, and that of the last for more.
+// sizes are the M that the table has a kernel for, denser for decoding than for prefill. For an M in between, vLLM
+// takes the kernel of the next larger size. Beyond the last size, it takes the last kernel.
 var sizes = []int{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144,
 	8192}
 

@@ -17,8 +17,8 @@ type layer struct {
 	count, most int
 }
 
-// mostRows are those of the largest size. mostLogits are those of lm_head, which has a row for each sequence: vLLM
-// 0.33.0 runs at most 1,024 at once unless told otherwise (max_num_seqs), and 256 on smaller GPUs.
+// mostRows is the largest M of a layer. lm_head has one row for each sequence, so its largest M is mostLogits: vLLM
+// 0.33.0 runs at most 1,024 sequences at once by default (max_num_seqs), and 256 on smaller GPUs.
 const mostRows, mostLogits = 8192, 1024
 
 // modelConfig is what a config.json of Hugging Face says about the sizes of a decoder's layers.
@@ -39,9 +39,9 @@ type modelConfig struct {
 	Text json.RawMessage `json:"text_config"`
 }
 
-// dense and experts are the model types whose layers are those of modelConfig.layers, as vLLM 0.33.0 builds them
-// (vllm/model_executor/models): one product for Q, K and V, and one for both halves of a gated feed-forward layer.
-// Experts run in another kernel.
+// dense and experts are the model types for which modelConfig.layers is right. vLLM 0.33.0 builds them with one product
+// for Q, K and V, and one for both halves of a gated feed-forward layer (vllm/model_executor/models). Experts run in
+// another kernel.
 var (
 	dense = []string{"ernie4_5", "exaone4", "gemma", "gemma2", "gemma3_text", "granite", "llama", "mistral", "phi3",
 		"qwen2", "qwen3"}

@@ -26,10 +26,10 @@ type winner struct {
 	config  gemm.Config
 }
 
-// winners reads vLLM's tables.
-func winners(t *testing.T) (list []winner) {
+// rowsOf reads a file of facts about vLLM, without its header.
+func rowsOf(t *testing.T, name string) [][]string {
 	t.Helper()
-	file, err := os.Open("testdata/vllm-0.33.0/tables.csv")
+	file, err := os.Open("testdata/vllm-0.33.0/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,13 +38,26 @@ func winners(t *testing.T) (list []winner) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range rows[1:] {
-		v := make([]int, len(row))
-		for i, cell := range row[1:] {
-			if v[i], err = strconv.Atoi(cell); err != nil {
-				t.Fatal(err)
-			}
+	return rows[1:]
+}
+
+func numbers(t *testing.T, cells []string) []int {
+	t.Helper()
+	list := make([]int, len(cells))
+	for i, cell := range cells {
+		var err error
+		if list[i], err = strconv.Atoi(cell); err != nil {
+			t.Fatal(err)
 		}
+	}
+	return list
+}
+
+// winners reads vLLM's tables.
+func winners(t *testing.T) (list []winner) {
+	t.Helper()
+	for _, row := range rowsOf(t, "tables.csv") {
+		v := numbers(t, row[1:])
 		c := gemm.Config{BlockM: v[3], BlockN: v[4], BlockK: v[5], NumWarps: v[6], NumStages: v[7], GroupM: group, SplitK: 1}
 		list = append(list, winner{row[0], v[0], v[1], v[2], c})
 	}

@@ -27,9 +27,9 @@ func fitting(ctx context.Context, a arch.Architecture, kernel string) (arch.Arch
 	})), nil
 }
 
-// sharedBytes is the shared memory of vLLM's kernel for bf16: that of the copies in flight, and of the tile on its way
-// out. Triton runs the kernel's loops over tiles and over K as one, so that both have memory of their own. In the
-// kernels that models know they share it, which is why this is not the models' rule.
+// sharedBytes is the shared memory of vLLM's kernel for bf16. The copies in flight need some, and so does the tile that
+// is being stored. Triton runs the kernel's loops over tiles and over K as one, so both are live together. In the
+// kernels that the models know, they share memory: the models' rule does not hold here.
 // testdata/vllm-0.33.0/shared.csv has what the compiler says: this, for each tile.
 func sharedBytes(c *gemm.Config, id string) int {
 	wgmma := id == "sm90" && c.BlockM >= 64

@@ -1,13 +1,11 @@
 package tablecmd
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -102,22 +100,9 @@ func rename(t *testing.T, file, name string) {
 // The shared memory of vLLM's kernel is what the compiler says.
 func TestSharedBytes(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open("testdata/vllm-0.33.0/shared.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range rows[1:] {
-		v := make([]int, 6)
-		for i := range v {
-			if v[i], err = strconv.Atoi(row[2+i]); err != nil {
-				t.Fatal(err)
-			}
-		}
+	rows := rowsOf(t, "shared.csv")
+	for _, row := range rows {
+		v := numbers(t, row[2:8])
 		c := gemm.Config{BlockM: v[0], BlockN: v[1], BlockK: v[2], NumWarps: v[3], NumStages: v[4]}
 		if got := sharedBytes(&c, row[1]); got != v[5] {
 			t.Errorf("%s, Triton %s: %s needs %d bytes, not %d", row[1], row[0], &c, v[5], got)

@@ -157,8 +157,8 @@ func (Family) Overhead() kernel.Overhead {
 	const fit = "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, 2026-11-26"
 	return kernel.Overhead{
 		Slots: tabled.Bounded("wgmma_loop_slots", "1", 1, 1, 20, "loop_slots of the family wgmma").
-			Over(1, 3.08).From(dataSet, fit),
+			Over(1, 1).From(dataSet, fit),
 		Latency: tabled.Bounded("wgmma_step_latency", "cycles", 124.4732, 10, 300, "step_latency of the family wgmma").
-			Over(61.1, 137).From(dataSet, fit),
+			Over(104, 130).From(dataSet, fit),
 	}
 }

@@ -45,14 +45,23 @@ func TestClustersShippedAreTheFit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("refits the model")
 	}
-	openClusters(t).checkShipped(t)
+	e, _ := openClusters(t)
+	e.checkShipped(t)
 }
 
-func openClusters(t *testing.T) *experiment {
+// Fitted without a fifth of the problems, they predict that fifth as well.
+func TestClustersCrossValidated(t *testing.T) {
+	if os.Getenv("ORIGAMI_TEST_ALL") != "1" {
+		t.Skip("refits the model five times; ORIGAMI_TEST_ALL=1 runs it")
+	}
+	e, problems := openClusters(t)
+	e.crossValidated(t, score.Folds(problems, 5))
+}
+
+func openClusters(t *testing.T) (e *experiment, problems []gemm.Problem) {
 	t.Helper()
-	e, _ := openSetsOn(t, arch.OpenRequest{Arch: "sm90", Device: "h100"}, clusterDataSets,
-		[]string{"h200-wgmma/clusters-h100/wgmma-fit"})
-	return e
+	return openSetsOn(t, arch.OpenRequest{Arch: "sm90", Device: "h100"}, clusterDataSets,
+		[]string{clusterDataSets + "/wgmma-fit"})
 }
 
 // Quantities that are fitted without a fifth of the problems predict that fifth as well.

@@ -211,41 +211,42 @@ var fittedMMA = []tabled.Quantity{
 // fittedClusters are the quantities of clusters of more than two CTAs.
 var fittedClusters = []tabled.Quantity{
 	bounded("large_sharing", one, 0.4145082, 0.1, 7,
-		"what the CTAs of a cluster of four or eight wait for each other ÷ what those of a cluster of two do").Over(0.5, 3),
+		"what the CTAs of a cluster of four or eight wait for each other ÷ what those of a cluster of two do").
+		Over(0.377, 0.438),
 }
 
 // fittedResident are the quantities of CTAs that stay resident.
 var fittedResident = []tabled.Quantity{
 	bounded("engine_bandwidth", perCycle, 123.4145, 16, 128,
-		"what the copy engine of an SM brings of the L2").Over(114, 128).Off(unlimited),
+		"what the copy engine of an SM brings of the L2").Over(109, 128).Off(unlimited),
 	bounded("resident_coalescing", one, 1.493678, 0.8, 4,
-		"l2_coalescing of resident CTAs that start together").Over(1.46, 1.54).Off(1),
+		"l2_coalescing of resident CTAs that start together").Over(1.41, 1.53).Off(1),
 	bounded("crossing", one, 1.703236, 0.01, 3,
-		"what a byte of rows that begin within a cache line costs the copy engine besides").Over(0, 1),
+		"what a byte of rows that begin within a cache line costs the copy engine besides").Over(1.57, 1.84),
 	bounded("l2_crossing", one, 1.618985, 0.01, 6,
-		"what a byte of rows that begin within a sector costs the L2 besides").Over(1.53, 1.74),
+		"what a byte of rows that begin within a sector costs the L2 besides").Over(1.57, 1.70),
 	bounded("sharing_step", cycles, 53.13595, 0.1, 200,
-		"what CTAs of a cluster wait for each other in a K step, for each cache line of its depth").Over(44.6, 99.9),
+		"what CTAs of a cluster wait for each other in a K step, for each cache line of its depth").Over(48.9, 69.3),
 	bounded("engine_latency", cycles, 658.659, 1, 2000,
-		"what a copy of the copy engine takes longer than a load").Over(600, 708),
+		"what a copy of the copy engine takes longer than a load").Over(586, 709),
 	bounded("sharing_latency", cycles, 384.1196, 1, 3000,
-		"what a copy waits for another CTA of a cluster").Over(292, 428),
+		"what a copy waits for another CTA of a cluster").Over(313, 453),
 	bounded("resident_shared", perCycle, 108.5028, 105, 256,
-		"shared_bandwidth of a resident CTA, whose copies do not pass through registers").Over(105, 112).Off(unlimited),
+		"shared_bandwidth of a resident CTA, whose copies do not pass through registers").Over(105, 114).Off(unlimited),
 	bounded("resident_launch", "s", 3.683662e-06, 2e-6, 4.2e-6,
-		"launch_seconds of a resident grid").Over(3.54e-06, 3.88e-06),
+		"launch_seconds of a resident grid").Over(3.32e-06, 3.82e-06),
 	bounded("resident_bandwidth", perCycle, 19.40282, 5, 512,
-		"output of a resident CTA: what it keeps its sums for").Over(17.6, 23.3).Off(unlimited),
+		"output of a resident CTA: what it keeps its sums for").Over(16.1, 27.7).Off(unlimited),
 	bounded("scattered_bandwidth", perCycle, 8.451094, 1, 256,
-		"output of a resident CTA whose threads store their own sums").Over(8.04, 9.79).Off(unlimited),
+		"output of a resident CTA whose threads store their own sums").Over(7.40, 9.76).Off(unlimited),
 	bounded("resident_turn", cycles, 100.8801, 1, 5000,
-		"from the last multiplication of a tile to the first of the next, besides the output").Over(15.5, 134),
+		"from the last multiplication of a tile to the first of the next, besides the output").Over(23.1, 148),
 	bounded("partial_bandwidth", perCycle, 23.05595, 5, 512,
-		"sums of a split of K that a resident CTA writes and reads").Over(22.7, 24.1).Off(unlimited),
+		"sums of a split of K that a resident CTA writes and reads").Over(22.6, 24.0).Off(unlimited),
 	bounded("resident_arrival", cycles, 3199.314, 10, 10000,
-		"from the sums of a warp to when the last warp knows of them: fence, counter").Over(3140, 3330),
+		"from the sums of a warp to when the last warp knows of them: fence, counter").Over(3120, 3330),
 	bounded("resident_add", cycles, 112.5679, 10, 5000,
-		"what the last warp waits for the sums of each of the others").Over(73.8, 320),
+		"what the last warp waits for the sums of each of the others").Over(82.7, 312),
 }
 
 var fittedSweeps = []tabled.Quantity{

@@ -122,7 +122,7 @@ func TestDevicesHeldOut(t *testing.T) {
 	}
 }
 
-// TestAblation prints the table of docs/model-library.md: what each quantity is worth, with the others fitted anew.
+// TestAblation prints what each quantity is worth, with the others fitted anew.
 func TestAblation(t *testing.T) {
 	if !*ablation {
 		t.Skip("run with -ablation")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/formula/page"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 	"github.com/origami-gemm/origami/sdk/modelgen"
 )
@@ -31,13 +32,19 @@ func numbers() string {
 	return b.String() + "\n"
 }
 
-// quantities lists them with their bounds.
+// quantities lists them with their bounds, those that each type has values of once.
 func quantities() string {
 	var b strings.Builder
 	b.WriteString("\n| quantity | unit | bounds | what |\n| --- | --- | --- | --- |\n")
-	for _, q := range terms.Quantities {
-		fmt.Fprintf(&b, "| `%s` | %s | %s–%s | %s |\n", q.Name, q.Unit, number(q.Low), number(q.High), q.Doc)
+	rows := func(list []tabled.Quantity, suffix string) {
+		for i := range list {
+			q := &list[i]
+			fmt.Fprintf(&b, "| `%s` | %s | %s–%s | %s |\n",
+				q.Name+suffix, q.Unit, number(q.Low), number(q.High), q.Doc)
+		}
 	}
+	rows(terms.OfType, "_T")
+	rows(terms.OfMachine, "")
 	return b.String() + "\n"
 }
 

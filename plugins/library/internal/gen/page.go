@@ -13,9 +13,7 @@ import (
 
 // parts returns the generated parts of the page.
 func parts() map[string]string {
-	parts := map[string]string{
-		"numbers": numbers(), "quantities": quantities(), "quantities of generations": byGeneration(),
-	}
+	parts := map[string]string{"numbers": numbers(), "quantities": quantities()}
 	for _, p := range terms.Parts {
 		parts["terms of "+p.Name] = modelgen.Equations(p.Terms)
 	}
@@ -45,25 +43,6 @@ func quantities() string {
 	}
 	rows(terms.OfType, "_T")
 	rows(terms.OfMachine, "")
-	return b.String() + "\n"
-}
-
-// byGeneration has a row per quantity, with its value for each generation.
-func byGeneration() string {
-	var b strings.Builder
-	b.WriteString("\n| quantity |")
-	for _, g := range terms.Generations() {
-		fmt.Fprintf(&b, " %s |", g)
-	}
-	b.WriteString("\n|" + strings.Repeat(" --- |", 1+len(terms.Generations())) + "\n")
-	for _, q := range terms.Quantities {
-		fmt.Fprintf(&b, "| `%s` |", q.Name)
-		for _, g := range terms.Generations() {
-			value, _ := q.On(terms.Variant{Generation: g})
-			fmt.Fprintf(&b, " %s |", number(value))
-		}
-		b.WriteString("\n")
-	}
 	return b.String() + "\n"
 }
 

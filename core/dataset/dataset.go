@@ -93,6 +93,7 @@ type Dataset struct {
 	libraries []string
 	compiled  map[compiledKey]exec.Resources
 	checks    []Measurement
+	most      int // of measurements, and of checks
 }
 
 // recorded is what a data set has of one problem.
@@ -135,8 +136,16 @@ func New(name string, c Conditions) *Dataset {
 		Name: name, Conditions: c,
 		problemIDs: map[gemm.Problem]int32{}, configIDs: map[gemm.Config]int32{}, libraryIDs: map[string]int32{"": 0},
 		sweep: map[key]int32{}, first: map[key]int32{}, finals: map[finalKey]bool{}, blocks: map[blockKey][]int32{},
-		compiled: map[compiledKey]exec.Resources{},
+		compiled: map[compiledKey]exec.Resources{}, most: limit.Measurements,
 	}
+}
+
+// Full reports an error if so many more measurements are too many.
+func (d *Dataset) Full(more int) error {
+	if max(len(d.measurements), len(d.checks)) > d.most-more {
+		return d.tooMany()
+	}
+	return nil
 }
 
 // Add enters a measurement. One that failed in the sweep is replaced by a later one of the same, in its place. It is an
@@ -144,8 +153,8 @@ func New(name string, c Conditions) *Dataset {
 func (d *Dataset) Add(m Measurement) error {
 	m.Problem = m.Problem.Canonical()
 	if m.Phase == Check {
-		if len(d.checks) == limit.Measurements {
-			return tooMany()
+		if len(d.checks) == d.most {
+			return d.tooMany()
 		}
 		d.checks = append(d.checks, m)
 		return nil
@@ -161,8 +170,8 @@ func (d *Dataset) Add(m Measurement) error {
 		return nil
 	case m.Phase == Sweep && there || m.Phase == Final && d.finals[finalKey{k, m.Block, m.Null}]:
 		return twice(&m)
-	case len(d.measurements) == limit.Measurements:
-		return tooMany()
+	case len(d.measurements) == d.most:
+		return d.tooMany()
 	case m.Phase == Final:
 		d.addFinal(&m, k)
 	default:
@@ -186,8 +195,8 @@ func numberOf[T comparable](numbers map[T]int32, v T) int32 {
 	return n
 }
 
-func tooMany() error {
-	return diag.Inputf("there are more than %d measurements, the most of a data set", limit.Measurements).
+func (d *Dataset) tooMany() error {
+	return diag.Inputf("there are more than %d measurements, the most of a data set", d.most).
 		Do("split it into several folders")
 }
 

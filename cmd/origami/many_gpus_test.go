@@ -6,9 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -206,37 +204,39 @@ func sizesFile(t *testing.T, name string, sizes, kernels int) {
 	}
 }
 
-func env(name string, otherwise int) int {
+// number is the number in an environment variable.
+func number(name string, otherwise int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n
 	}
 	return otherwise
 }
 
-// TestManyGPUs tunes with 1,000 GPUs that are lent, and shows what the process that chooses and writes costs.
+// TestManyGPUs tunes with GPUs that are lent, 1,000 by default, and shows what the process that chooses and writes
+// costs. $GPUS, $SIZES, $KERNELS, $STRATEGY and $MOST say what is tuned. After $KILL seconds the process is killed, and
+// begun again. $PROFILES is a folder for its CPU profiles, $OPENING how long a GPU takes to begin.
 func TestManyGPUs(t *testing.T) {
 	if os.Getenv("ORIGAMI_MANY_GPUS") == "" {
-		t.Skip("ORIGAMI_MANY_GPUS=1 runs it")
+		t.Skip("`make many-gpus` runs it")
 	}
-	gpus, sizes, most := env("GPUS", 1000), env("SIZES", 10000), env("MOST", 0)
-	kernels := env("KERNELS", 20)
 	work := t.TempDir()
-	file, records := filepath.Join(work, "sizes.yaml"), filepath.Join(work, "records")
-	sizesFile(t, file, sizes, kernels)
-	abs, err := filepath.Abs(slides)
+	file, log := filepath.Join(work, "sizes.yaml"), filepath.Join(work, "records", dataset.Log)
+	sizesFile(t, file, number("SIZES", 10000), number("KERNELS", 20))
+	sweep, err := filepath.Abs(slides)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("SLIDES", abs)
-	self := filepath.Dir(binary(t))
+	t.Setenv("SLIDES", sweep)
+	programs := filepath.Dir(binary(t))
 	as := func(name string, args ...string) *osexec.Cmd {
-		path := filepath.Join(self, name)
-		_ = os.Link(filepath.Join(self, "origami"), path)
-		return osexec.Command(path, args...)
+		program := filepath.Join(programs, name)
+		_ = os.Link(filepath.Join(programs, "origami"), program) // there since the first time
+		cmd := osexec.Command(program, args...)
+		cmd.Stderr = os.Stderr
+		return cmd
 	}
 	socket := filepath.Join(work, "socket")
-	lenders := as("lend-many", strconv.Itoa(gpus), socket)
-	lenders.Stderr = os.Stderr
+	lenders := as("lend-many", strconv.Itoa(number("GPUS", 1000)), socket)
 	if err := lenders.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -244,68 +244,78 @@ func TestManyGPUs(t *testing.T) {
 		_ = lenders.Process.Kill()
 		_ = lenders.Wait()
 	}()
-	for {
-		if _, err := os.Stat(socket); err == nil {
-			break
+	size := func(name string) int64 {
+		info, err := os.Stat(name)
+		if err != nil {
+			return -1
 		}
-		time.Sleep(50 * time.Millisecond)
+		return info.Size()
 	}
-	args := append(strings.Fields(os.Getenv("FLAGS")), "--arch", "sm90@h200", "--in-process", "tune", file, "--executor", "replay",
-		"--records", records, "--lent", socket, "--json")
+	for size(socket) < 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	args := []string{"--arch", "sm90@h200", "--in-process", "tune", file, "--executor", "replay", "--records", filepath.Dir(log),
+		"--lent", socket, "--strategy", "all", "--json"}
 	if s := os.Getenv("STRATEGY"); s != "" {
 		args = append(args, "--strategy", s)
 	}
-	if most > 0 {
+	if most := number("MOST", 0); most > 0 {
 		args = append(args, "--max-measurements", strconv.Itoa(most))
 	}
-	lines := func() int {
-		text, _ := os.ReadFile(filepath.Join(records, dataset.Log))
-		return bytes.Count(text, []byte("\n"))
-	}
-	for i := 0; ; i++ {
+	kill := time.Duration(number("KILL", 0)) * time.Second
+	for run := 1; ; run++ {
 		head := as("origami-profiled", args...)
-		head.Env = append(os.Environ(), "CPUPROFILE="+filepath.Join(os.Getenv("PROFILES"), fmt.Sprintf("head-%d.prof", i)))
-		var errs bytes.Buffer
-		head.Stdout, head.Stderr = io.Discard, &errs
-		before, begun := lines(), time.Now()
+		profile := filepath.Join(work, "profile")
+		if folder := os.Getenv("PROFILES"); folder != "" {
+			profile = filepath.Join(folder, fmt.Sprintf("head-%d.prof", run))
+		}
+		head.Env = append(os.Environ(), "CPUPROFILE="+profile)
+		before, begun, first := max(0, size(log)), time.Now(), time.Duration(0)
 		if err := head.Start(); err != nil {
 			t.Fatal(err)
 		}
-		kill, killed := env("KILL", 0), false
-		first, started := time.Duration(0), 0
-		done := make(chan error)
-		go func() { done <- head.Wait() }()
+		ended := make(chan error, 1)
+		go func() { ended <- head.Wait() }()
+		var err error
 		for waiting := true; waiting; {
 			select {
-			case err = <-done:
+			case err = <-ended:
 				waiting = false
-			case <-time.After(100 * time.Millisecond):
-				if info, e := os.Stat(filepath.Join(records, dataset.Log)); e == nil && first == 0 && info.Size() > 0 && lines() > before {
-					first, started = time.Since(begun), lines()
+			case <-time.After(10 * time.Millisecond):
+				if first == 0 && size(log) > before {
+					first = time.Since(begun)
 				}
-				if i == 0 && kill > 0 && time.Since(begun) > time.Duration(kill)*time.Second {
-					_ = head.Process.Signal(syscall.SIGKILL)
-					killed, kill = true, 0
+				if kill > 0 && time.Since(begun) > kill {
+					_ = head.Process.Kill()
 				}
 			}
 		}
 		took := time.Since(begun)
-		u := head.ProcessState.SysUsage().(*syscall.Rusage)
-		cpu := head.ProcessState.UserTime() + head.ProcessState.SystemTime()
-		n := lines() - before
-		report := map[string]any{"gpus": gpus, "sizes": sizes, "killed": killed, "seconds": took.Seconds(), "lines": n,
-			"cpu_seconds": cpu.Seconds(), "peak_mib": u.Maxrss >> 10, "first_line_s": first.Seconds(), "at_first": started}
-		text, _ := json.Marshal(report)
-		t.Logf("%s", text)
-		t.Logf("%.0f lines/s, %.0f per CPU second", float64(n)/(took-first).Seconds(), float64(n)/cpu.Seconds())
-		if s := errs.String(); s != "" {
-			t.Logf("%.2000s", s)
+		text, e := os.ReadFile(log)
+		if e != nil {
+			t.Fatal(e)
 		}
-		if !killed {
+		checks := bytes.Count(text[before:], []byte(`"phase":"check"`))
+		lines := bytes.Count(text[before:], []byte("\n"))
+		cpu := head.ProcessState.UserTime() + head.ProcessState.SystemTime()
+		t.Logf("run %d: %.1f s, the first record after %.1f s; %d measurements and %d checks; %.1f s of CPU time, %.0f records per "+
+			"CPU second; at most %d MiB", run, took.Seconds(), first.Seconds(), lines-checks, checks, cpu.Seconds(),
+			float64(lines)/cpu.Seconds(), head.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
+		if kill == 0 {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return
+			break
 		}
+		kill = 0
 	}
+	d, err := dataset.Read("records", os.DirFS(filepath.Dir(log)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpus := map[string]bool{}
+	for _, m := range d.All() {
+		gpus[m.GPU] = true
+	}
+	t.Logf("%d measurements, none twice, by %d GPUs", d.Len(), len(gpus))
 }

@@ -260,7 +260,7 @@ func encodeErrorRange(x *arch.ErrorRange) *pb.ErrorRange {
 }
 
 func (c *check) decodeErrorRange(q *pb.ErrorRange) (x arch.ErrorRange) {
-	x.Bound = arch.Bound(c.enum("error range bound", int32(q.GetBound()), 0, 5))
+	x.Bound = arch.Bound(c.enum("error range bound", int32(q.GetBound()), 0, 8))
 	x.Below = unit.Seconds(c.amount("error range below", q.GetBelowSeconds()))
 	x.Low = c.positive("error range low", q.GetLow())
 	x.High = c.positive("error range high", q.GetHigh())
@@ -422,7 +422,7 @@ func (c *check) decodeLevel(q *pb.Level) (x arch.Level) {
 	x.Latency = unit.Cycles(c.finite("latency", q.GetLatencyCycles()))
 	x.Partitions = c.count("partitions", q.GetPartitions())
 	x.Bandwidth = c.decodeBandwidth(q.GetBandwidth())
-	x.Bound = arch.Bound(c.enum("bound", int32(q.GetBound()), 0, 5))
+	x.Bound = arch.Bound(c.enum("bound", int32(q.GetBound()), 0, 8))
 	c.place = outer
 	return x
 }

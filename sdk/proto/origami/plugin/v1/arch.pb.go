@@ -356,12 +356,16 @@ func (Key) EnumDescriptor() ([]byte, []int) {
 type Bound int32
 
 const (
-	Bound_BOUND_UNSPECIFIED Bound = 0
-	Bound_BOUND_COMPUTE     Bound = 1
-	Bound_BOUND_L2          Bound = 2
-	Bound_BOUND_MALL        Bound = 3
-	Bound_BOUND_DRAM        Bound = 4
-	Bound_BOUND_LATENCY     Bound = 5
+	Bound_BOUND_UNSPECIFIED   Bound = 0
+	Bound_BOUND_COMPUTE       Bound = 1
+	Bound_BOUND_L2            Bound = 2
+	Bound_BOUND_MALL          Bound = 3
+	Bound_BOUND_DRAM          Bound = 4
+	Bound_BOUND_LATENCY       Bound = 5
+	Bound_BOUND_L1            Bound = 6
+	Bound_BOUND_SHARED_MEMORY Bound = 7
+	// Of loads or of other instructions.
+	Bound_BOUND_ISSUE Bound = 8
 )
 
 // Enum value maps for Bound.
@@ -373,14 +377,20 @@ var (
 		3: "BOUND_MALL",
 		4: "BOUND_DRAM",
 		5: "BOUND_LATENCY",
+		6: "BOUND_L1",
+		7: "BOUND_SHARED_MEMORY",
+		8: "BOUND_ISSUE",
 	}
 	Bound_value = map[string]int32{
-		"BOUND_UNSPECIFIED": 0,
-		"BOUND_COMPUTE":     1,
-		"BOUND_L2":          2,
-		"BOUND_MALL":        3,
-		"BOUND_DRAM":        4,
-		"BOUND_LATENCY":     5,
+		"BOUND_UNSPECIFIED":   0,
+		"BOUND_COMPUTE":       1,
+		"BOUND_L2":            2,
+		"BOUND_MALL":          3,
+		"BOUND_DRAM":          4,
+		"BOUND_LATENCY":       5,
+		"BOUND_L1":            6,
+		"BOUND_SHARED_MEMORY": 7,
+		"BOUND_ISSUE":         8,
 	}
 )
 
@@ -5919,7 +5929,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x03Key\x12\x13\n" +
 	"\x0fKEY_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rKEY_INTENSITY\x10\x01\x12\x12\n" +
-	"\x0eKEY_LARGE_TILE\x10\x02*r\n" +
+	"\x0eKEY_LARGE_TILE\x10\x02*\xaa\x01\n" +
 	"\x05Bound\x12\x15\n" +
 	"\x11BOUND_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rBOUND_COMPUTE\x10\x01\x12\f\n" +
@@ -5928,7 +5938,10 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"BOUND_MALL\x10\x03\x12\x0e\n" +
 	"\n" +
 	"BOUND_DRAM\x10\x04\x12\x11\n" +
-	"\rBOUND_LATENCY\x10\x052\xfe\b\n" +
+	"\rBOUND_LATENCY\x10\x05\x12\f\n" +
+	"\bBOUND_L1\x10\x06\x12\x17\n" +
+	"\x13BOUND_SHARED_MEMORY\x10\a\x12\x0f\n" +
+	"\vBOUND_ISSUE\x10\b2\xfe\b\n" +
 	"\vArchService\x12S\n" +
 	"\bManifest\x12\".origami.plugin.v1.ManifestRequest\x1a#.origami.plugin.v1.ManifestResponse\x12G\n" +
 	"\x04Open\x12\x1e.origami.plugin.v1.OpenRequest\x1a\x1f.origami.plugin.v1.OpenResponse\x12J\n" +

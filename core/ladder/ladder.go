@@ -15,6 +15,8 @@ import (
 type Rung struct {
 	Name, Doc string
 	Config    gemm.Config
+	// Hidden is set for a kernel that a claim compares a rung with and that is no rung.
+	Hidden bool
 }
 
 // Library is the rung of a vendor's library. Its kernel is unknown: a prediction is that of the fastest of the family.
@@ -99,7 +101,7 @@ func Dominant(costs []Cost, v Values) (most Cost, share float64) {
 // Entry is a rung on a device for one problem.
 type Entry struct {
 	Rung Rung
-	// Values are the model's. They are nil if no configuration of the family does what the kernel does.
+	// Values are the model's terms and the device's parameters. They are nil if no configuration of the family does what the kernel does.
 	Values Values
 	// Predicted and Measured are times. 0 is unknown.
 	Predicted, Measured unit.Seconds

@@ -882,6 +882,7 @@ func encodeLadderRung(x *ladder.Rung) *pb.LadderRung {
 		Name:   x.Name,
 		Doc:    x.Doc,
 		Config: toConfig(x.Config),
+		Hidden: x.Hidden,
 	}
 }
 
@@ -891,6 +892,7 @@ func (c *check) decodeLadderRung(q *pb.LadderRung) (x ladder.Rung) {
 	x.Name = c.named("a rung", q.GetName())
 	x.Doc = q.GetDoc()
 	x.Config = c.config(q.GetConfig())
+	x.Hidden = q.GetHidden()
 	c.checkLadderRung(&x)
 	c.place = outer
 	return x
@@ -905,6 +907,9 @@ func encodeLadderClaim(x *ladder.Claim) *pb.LadderClaim {
 		Cost:   x.Cost,
 		LostIf: x.LostIf,
 		Lost:   x.Lost,
+		Value:  x.Value,
+		Is:     x.Is,
+		Unit:   x.Unit,
 	}
 }
 
@@ -916,6 +921,9 @@ func (c *check) decodeLadderClaim(q *pb.LadderClaim) (x ladder.Claim) {
 	x.Cost = q.GetCost()
 	x.LostIf = q.GetLostIf()
 	x.Lost = q.GetLost()
+	x.Value = q.GetValue()
+	x.Is = c.amount("claim is", q.GetIs())
+	x.Unit = q.GetUnit()
 	return x
 }
 

@@ -4,6 +4,7 @@ package laddercmd
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -148,20 +149,26 @@ func (q *outcome) answer(ctx context.Context) error {
 		}
 		q.entries = append(q.entries, e)
 	}
+	var hidden []ladder.Entry
 	for _, r := range q.ladder.Rungs {
-		if !published[r.Name] {
+		switch {
+		case r.Hidden:
+			hidden = append(hidden, ladder.Entry{Rung: r})
+		case !published[r.Name]:
 			q.entries = append(q.entries, ladder.Entry{Rung: r})
 		}
 	}
 	if e, ok := q.recordedLibrary(); ok && !published[ladder.Library] {
 		q.entries = append(q.entries, e)
 	}
-	for i := range q.entries {
-		if err := q.fill(ctx, &q.entries[i]); err != nil {
+	all := slices.Concat(q.entries, hidden)
+	for i := range all {
+		if err := q.fill(ctx, &all[i]); err != nil {
 			return err
 		}
 	}
-	q.verdicts = q.ladder.Judge(q.entries, float64(q.desc.Clock))
+	q.entries = all[:len(q.entries)]
+	q.verdicts = q.ladder.Judge(all, float64(q.desc.Clock))
 	return nil
 }
 
@@ -195,6 +202,9 @@ func (q *outcome) fill(ctx context.Context, e *ladder.Entry) error {
 		return err
 	}
 	e.Values = ladder.Values{}
+	for _, parameter := range q.desc.Params {
+		e.Values[parameter.Name] = parameter.Value
+	}
 	for i := range q.desc.Terms {
 		e.Values[q.desc.Terms[i].Name] = row[i]
 	}

@@ -5153,7 +5153,9 @@ type LadderRung struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Doc   string                 `protobuf:"bytes,2,opt,name=doc,proto3" json:"doc,omitempty"`
 	// Exactly one.
-	Config        *Configs `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	Config *Configs `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	// A claim compares a rung with it, and it is no rung.
+	Hidden        bool `protobuf:"varint,4,opt,name=hidden,proto3" json:"hidden,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5209,7 +5211,15 @@ func (x *LadderRung) GetConfig() *Configs {
 	return nil
 }
 
-// LadderClaim is a public statement about a rung: it is faster than another rung, or a resource limits it.
+func (x *LadderRung) GetHidden() bool {
+	if x != nil {
+		return x.Hidden
+	}
+	return false
+}
+
+// LadderClaim is a public statement about a rung: it is faster than another rung, a resource limits it, or a number of
+// it has a value.
 type LadderClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Rung  string                 `protobuf:"bytes,1,opt,name=rung,proto3" json:"rung,omitempty"`
@@ -5221,8 +5231,12 @@ type LadderClaim struct {
 	Cost string `protobuf:"bytes,5,opt,name=cost,proto3" json:"cost,omitempty"`
 	// Why a gain is none, where the formula is not 0. It is over the terms of the rung, and of the rung that it is said to
 	// gain on with "over_" before their names.
-	LostIf        string `protobuf:"bytes,6,opt,name=lost_if,json=lostIf,proto3" json:"lost_if,omitempty"`
-	Lost          string `protobuf:"bytes,7,opt,name=lost,proto3" json:"lost,omitempty"`
+	LostIf string `protobuf:"bytes,6,opt,name=lost_if,json=lostIf,proto3" json:"lost_if,omitempty"`
+	Lost   string `protobuf:"bytes,7,opt,name=lost,proto3" json:"lost,omitempty"`
+	// A formula over the terms of the rung and the parameters of the device, what it is said to be, and its unit.
+	Value         string  `protobuf:"bytes,8,opt,name=value,proto3" json:"value,omitempty"`
+	Is            float64 `protobuf:"fixed64,9,opt,name=is,proto3" json:"is,omitempty"`
+	Unit          string  `protobuf:"bytes,10,opt,name=unit,proto3" json:"unit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5302,6 +5316,27 @@ func (x *LadderClaim) GetLostIf() string {
 func (x *LadderClaim) GetLost() string {
 	if x != nil {
 		return x.Lost
+	}
+	return ""
+}
+
+func (x *LadderClaim) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *LadderClaim) GetIs() float64 {
+	if x != nil {
+		return x.Is
+	}
+	return 0
+}
+
+func (x *LadderClaim) GetUnit() string {
+	if x != nil {
+		return x.Unit
 	}
 	return ""
 }
@@ -5865,12 +5900,13 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05rungs\x18\x04 \x03(\v2\x1d.origami.plugin.v1.LadderRungR\x05rungs\x126\n" +
 	"\x06claims\x18\x05 \x03(\v2\x1e.origami.plugin.v1.LadderClaimR\x06claims\x123\n" +
 	"\x05costs\x18\x06 \x03(\v2\x1d.origami.plugin.v1.LadderCostR\x05costs\x12;\n" +
-	"\tpublished\x18\a \x03(\v2\x1d.origami.plugin.v1.LadderTimeR\tpublished\"f\n" +
+	"\tpublished\x18\a \x03(\v2\x1d.origami.plugin.v1.LadderTimeR\tpublished\"~\n" +
 	"\n" +
 	"LadderRung\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x122\n" +
-	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\"\xa0\x01\n" +
+	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\x12\x16\n" +
+	"\x06hidden\x18\x04 \x01(\bR\x06hidden\"\xda\x01\n" +
 	"\vLadderClaim\x12\x12\n" +
 	"\x04rung\x18\x01 \x01(\tR\x04rung\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
@@ -5878,7 +5914,11 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05least\x18\x04 \x01(\x01R\x05least\x12\x12\n" +
 	"\x04cost\x18\x05 \x01(\tR\x04cost\x12\x17\n" +
 	"\alost_if\x18\x06 \x01(\tR\x06lostIf\x12\x12\n" +
-	"\x04lost\x18\a \x01(\tR\x04lost\"J\n" +
+	"\x04lost\x18\a \x01(\tR\x04lost\x12\x14\n" +
+	"\x05value\x18\b \x01(\tR\x05value\x12\x0e\n" +
+	"\x02is\x18\t \x01(\x01R\x02is\x12\x12\n" +
+	"\x04unit\x18\n" +
+	" \x01(\tR\x04unit\"J\n" +
 	"\n" +
 	"LadderCost\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +

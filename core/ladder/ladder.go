@@ -15,8 +15,6 @@ import (
 type Rung struct {
 	Name, Doc string
 	Config    gemm.Config
-	// Hidden is set for a kernel that a claim compares a rung with and that is no rung.
-	Hidden bool
 }
 
 // Library is the rung of a vendor's library. Its kernel is unknown: a prediction is that of the fastest of the family.
@@ -50,8 +48,10 @@ type Ladder struct {
 	Types  gemm.Types
 	// Device is the device that the claims are about, as "arch@device".
 	Device string
-	// Rungs start at the bottom. Claims are public statements about them.
+	// Rungs start at the bottom. Claims are public statements about them, and Others are the kernels that claims compare
+	// them with and that are no rungs.
 	Rungs     []Rung
+	Others    []Rung
 	Claims    []Claim
 	Costs     []Cost
 	Published []Time

@@ -860,6 +860,7 @@ func encodeLadderResponse(x *ladder.Ladder) *pb.LadderResponse {
 		Types:     encodeTypes(&x.Types),
 		Device:    x.Device,
 		Rungs:     each(x.Rungs, encodeLadderRung),
+		Others:    each(x.Others, encodeLadderRung),
 		Claims:    each(x.Claims, encodeLadderClaim),
 		Costs:     each(x.Costs, encodeLadderCost),
 		Published: each(x.Published, encodeLadderTime),
@@ -871,6 +872,7 @@ func (c *check) decodeLadderResponse(q *pb.LadderResponse) (x ladder.Ladder) {
 	x.Types = c.decodeTypes(q.GetTypes())
 	x.Device = c.named(" device", q.GetDevice())
 	x.Rungs = all(q.GetRungs(), c.decodeLadderRung)
+	x.Others = all(q.GetOthers(), c.decodeLadderRung)
 	x.Claims = all(q.GetClaims(), c.decodeLadderClaim)
 	x.Costs = all(q.GetCosts(), c.decodeLadderCost)
 	x.Published = all(q.GetPublished(), c.decodeLadderTime)
@@ -882,7 +884,6 @@ func encodeLadderRung(x *ladder.Rung) *pb.LadderRung {
 		Name:   x.Name,
 		Doc:    x.Doc,
 		Config: toConfig(x.Config),
-		Hidden: x.Hidden,
 	}
 }
 
@@ -892,7 +893,6 @@ func (c *check) decodeLadderRung(q *pb.LadderRung) (x ladder.Rung) {
 	x.Name = c.named("a rung", q.GetName())
 	x.Doc = q.GetDoc()
 	x.Config = c.config(q.GetConfig())
-	x.Hidden = q.GetHidden()
 	c.checkLadderRung(&x)
 	c.place = outer
 	return x

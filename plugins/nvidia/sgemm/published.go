@@ -87,7 +87,7 @@ var Ladder = sync.OnceValue(func() *ladder.Ladder {
 	if err != nil {
 		panic(err) // a test reads it
 	}
-	l.Rungs = append(l.Rungs, ladder.Rung{Name: smallTile, Doc: "tiles of 16x16", Config: small, Hidden: true})
+	l.Others = []ladder.Rung{{Name: smallTile, Doc: "tiles of 16x16 in shared memory", Config: small}}
 	if l.Published, err = readPublished(published); err != nil {
 		panic(err) // a test reads it
 	}

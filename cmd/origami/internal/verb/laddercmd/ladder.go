@@ -149,19 +149,18 @@ func (q *outcome) answer(ctx context.Context) error {
 		}
 		q.entries = append(q.entries, e)
 	}
-	var hidden []ladder.Entry
 	for _, r := range q.ladder.Rungs {
-		switch {
-		case r.Hidden:
-			hidden = append(hidden, ladder.Entry{Rung: r})
-		case !published[r.Name]:
+		if !published[r.Name] {
 			q.entries = append(q.entries, ladder.Entry{Rung: r})
 		}
 	}
 	if e, ok := q.recordedLibrary(); ok && !published[ladder.Library] {
 		q.entries = append(q.entries, e)
 	}
-	all := slices.Concat(q.entries, hidden)
+	all := slices.Clone(q.entries)
+	for _, r := range q.ladder.Others {
+		all = append(all, ladder.Entry{Rung: r})
+	}
 	for i := range all {
 		if err := q.fill(ctx, &all[i]); err != nil {
 			return err

@@ -290,7 +290,8 @@ func (a *Ranking) checked(e *Entry) *Checked {
 	if u == nil {
 		return nil
 	}
-	return &Checked{DataSet: u.Checked.DataSet, Sizes: u.Checked.Sizes, Times: u.Checked.Times, MedianError: u.MedianError}
+	return &Checked{DataSet: u.Checked.DataSet, TimedType: u.Checked.TimedType, Sizes: u.Checked.Sizes,
+		Times: u.Checked.Times, MedianError: u.MedianError}
 }
 
 // known returns a number, nil for one that is unknown.

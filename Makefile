@@ -194,7 +194,7 @@ python-test: $(TOOLS)/python/ready ## the Python client, the plugin SDK and its 
 	cd bindings/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
 	cd sdk/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
 	cd plugins/triton && PYTHONPATH=.:$(CURDIR)/sdk/python:$(CURDIR)/bindings/python:$(TOOLS)/python python3 -m unittest discover -s tests
-	ORIGAMI_REQUIRE_PYTHON=1 go test -count=1 -run Python ./sdk/host
+	ORIGAMI_REQUIRE_PYTHON=1 go test -count=1 -run Python ./sdk/host ./cmd/origami
 cluster-test: build $(TOOLS)/ray/ready ## tuning over Ray on clusters of this machine, with every fault: half an hour (Linux)
 	cd bindings/python && ORIGAMI_TEST_ALL=1 ORIGAMI_REQUIRE_RAY=1 PYTHONPATH=.:$(TOOLS)/ray python3 -m unittest -v tests.test_ray
 $(TOOLS)/ray/ready: Makefile
@@ -297,7 +297,7 @@ scores: intervals ## what docs show of the models' scores: the table per rung an
 	go build -o $(BIN)/origami ./cmd/origami
 	go test -count=1 -run ScoresInDocs ./plugins/nvidia -scores
 	for rung in $(INTERVALS); do \
-		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --report $(BIN)/scores > $(BIN)/scores.tsv || exit; \
+		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --report $(BIN)/scores > /dev/null || exit; \
 		for file in efficiency.svg predicted-measured.png eval.csv; do cp $(BIN)/scores/$$file $(SCORES)/$$rung-$$file || exit; done; \
 	done
 

@@ -68,7 +68,7 @@ func printed(t *testing.T, folder, path, line, shown string) string {
 	}
 	cmd := osexec.Command("sh", "-c", line)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "PATH="+path, "ORIGAMI_FORMAT=table", "ORIGAMI_IN_PROCESS=true")
+	cmd.Env = append(os.Environ(), "PATH="+path, "ORIGAMI_IN_PROCESS=true")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: %v\n%s", line, err, out)

@@ -117,9 +117,10 @@ release-lint: $(TOOLS)/goreleaser $(TOOLS)/actionlint $(TOOLS)/hadolint ## the f
 	actionlint
 	hadolint Dockerfile
 release: release-lint wheel $(TOOLS)/syft $(BIN)/release/notes.md ## dist/: archives, wheels, checksums and module lists; nothing is published
-	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean --snapshot $(NO_IMAGE) \
-		--release-notes $(BIN)/release/notes.md
+	$(GORELEASER_RUN) --snapshot $(NO_IMAGE)
 	cp $(BIN)/wheels/*.whl dist/ # SHA256SUMS has them
+GORELEASER_RUN = SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) GOMODCACHE="$$(go env GOMODCACHE)" \
+	goreleaser release --clean --release-notes $(BIN)/release/notes.md
 # Without a container engine, all but the image is built.
 NO_IMAGE = $(shell docker info >/dev/null 2>&1 || echo --skip=docker)
 image: ## origami:VERSION for both machines from dist/, after make release: with buildah, which needs no container engine
@@ -132,7 +133,7 @@ image: ## origami:VERSION for both machines from dist/, after make release: with
 		--manifest origami:$(VERSION) --timestamp $(COMMIT_TIME) --file Dockerfile $(BIN)/image; done
 publish: $(TOOLS)/goreleaser $(TOOLS)/syft $(BIN)/release/notes.md # what the release job runs on a tag, after make wheel
 	test "$$(git describe --exact-match --tags)" = v$(VERSION) # the tag of this commit is its version
-	SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_VERSION=$(VERSION) goreleaser release --clean $(SKIP) --release-notes $(BIN)/release/notes.md
+	$(GORELEASER_RUN) $(SKIP)
 # What a person does before: docs/releasing.md.
 rehearse: release-lint wheel-ready site-ready $(TOOLS)/syft $(TOOLS)/index/ready ## a release of what is committed, built twice and installed, without its publication: a quarter of an hour (Linux)
 	.ci/rehearse $(VERSION:-dev=)
@@ -168,6 +169,7 @@ site: site-ready $(BIN)/origami.wasm $(BIN)/release/LICENSES-third-party.txt ## 
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(TOOLS)/site python3 -m mkdocs build --quiet --config-file site/mkdocs.yml --site-dir $(SITE)
 	cp cmd/origami/internal/report/assets/page.css cmd/origami/internal/report/assets/page.js $(SITE)/assets/
 	cp site/open.js $(WASM_EXEC) LICENSE NOTICE $(BIN)/release/LICENSES-third-party.txt $(SITE)/
+	cp $(TOOLS)/site/mkdocs_material-*.dist-info/licenses/LICENSE $(SITE)/LICENSE-material-for-mkdocs.txt
 	gzip -9nc $(BIN)/origami.wasm > $(SITE)/origami.wasm.gz
 	node site/ask.mjs $(BIN)/origami.wasm $(WASM_EXEC) / | python3 -c 'import json, sys; print(json.load(sys.stdin)["body"] \
 		.replace("<link rel", "<script src=\"open.js\"></script>\n<link rel", 1))' > $(SITE)/index.html

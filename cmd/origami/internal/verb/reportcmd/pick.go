@@ -86,6 +86,24 @@ func facts(to *report.Section, a *ask.Ranking) {
 		report.Fact{Label: "Candidates", Value: table.CandidateCounts(a.Feasible, a.Rejected)},
 	)
 	to.Text("Why: " + a.Why(best) + ".")
+	to.Text("In words: " + inWords(&best.Config) + ".")
+}
+
+// inWords writes a configuration for those who see the short form for the first time.
+func inWords(c *gemm.Config) string {
+	text := fmt.Sprintf("tiles of %d rows by %d columns of C, which advance along K in steps of %d", c.BlockM, c.BlockN,
+		c.BlockK)
+	if c.NumWarps > 0 {
+		text += fmt.Sprintf("; %s per tile (w), loads %s ahead (s)", digits.Plural(c.NumWarps, "warp", "warps"),
+			digits.Plural(c.NumStages, "stage", "stages"))
+	}
+	if c.GroupM > 0 {
+		text += fmt.Sprintf("; tiles launched in groups of %d rows of tiles (g)", c.GroupM)
+	}
+	if c.SplitK > 1 {
+		text += fmt.Sprintf("; K divided among %d of them (k)", c.SplitK)
+	}
+	return text
 }
 
 // ways adds the pick of each other kernel family, and the advice.

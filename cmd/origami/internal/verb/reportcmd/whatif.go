@@ -207,9 +207,9 @@ func (g *whatIfGrid) add(to *report.Section, problem int, pick unit.Seconds, ask
 			w.Times[i], w.Notes[i] = w.Scale*g.times[i][problem], g.notes[i][problem]
 		}
 	}
-	to.Text(fmt.Sprintf("Each place is the predicted time of the pick × what the model says of the kernel that is then the "+
-		"best ÷ what it says of the device itself, both on the rung %s: what was measured on the device holds for no other. "+
-		"All other numbers, such as caches and their bandwidth, stay as they are.", g.rung))
+	to.Text(fmt.Sprintf("Each place is the predicted time of the pick × the change that the model predicts, with the "+
+		"kernel that is then the best. The change is predicted on the rung %s: what was measured on the device holds for "+
+		"no other. All other numbers, such as caches and their bandwidth, stay as they are.", g.rung))
 	if g.live {
 		w.Ask = ask
 	}

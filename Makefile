@@ -49,7 +49,7 @@ endif
 
 .DEFAULT_GOAL := build
 .PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish version cuda cuda-ready cuda-test triton python-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
-.PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile bench tools clean
+.PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -328,6 +328,12 @@ soak: ## sweeps, selections and trust commands, whose processes are killed at ra
 
 hostile: ## every hostile input, and the memory and time that it costs; `go test` gives the quick ones (Linux)
 	ORIGAMI_TEST_ALL=1 go test -count=1 -timeout 30m -v ./cmd/origami/hostile
+
+many-gpus: ## 1,000 simulated GPUs, and what a million records cost: an hour of two cores (Linux)
+	ORIGAMI_MANY_GPUS=1 KILL=60 OPENING=1s go test -count=1 -timeout 2h -v -run TestManyGPUs ./cmd/origami
+	ORIGAMI_MANY_GPUS=1 STRATEGY=model KERNELS=100 MOST=12000 go test -count=1 -timeout 2h -v -run TestManyGPUs ./cmd/origami
+	ORIGAMI_TEST_ALL=1 go test -count=1 -timeout 1h -v -run TestTuneWithSeveral ./plugins/nvidia
+	ORIGAMI_ROWS=1000000 ORIGAMI_MERGE=1 go test -count=1 -timeout 2h -v -run TestManyRows ./core/dataset
 
 bench: ## all benchmarks, in the form that benchstat compares
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./...

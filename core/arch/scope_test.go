@@ -246,6 +246,17 @@ func TestEvidence(t *testing.T) {
 			t.Errorf("%s %v: %s to %v, want %s to %v", c.kernel, c.p, s.Evidence, high, c.want, c.high)
 		}
 	}
+	for i, want := range map[int]arch.Evidence{0: arch.EvidenceChecked, 2: arch.EvidenceSister, 3: arch.EvidenceUnchecked} {
+		u := &d.Uncertainty[i]
+		if got := d.EvidenceOf(u); got != want {
+			t.Errorf("uncertainty %d is %s, want %s", i, got, want)
+		}
+		without := *u
+		without.Ranges = nil
+		if d.EvidenceOf(&without) != arch.EvidenceUnchecked || overridden.EvidenceOf(u) != arch.EvidenceUnchecked {
+			t.Errorf("uncertainty %d without ranges, or of other hardware, counts", i)
+		}
+	}
 	if !d.HasUncertainty("tiled") || d.HasUncertainty("other") || !d.HasElsewhere("other") || d.HasElsewhere("none") {
 		t.Error("uncertainties are found that are not there")
 	}

@@ -270,17 +270,18 @@ func (c *check) decodeErrorRange(q *pb.ErrorRange) (x arch.ErrorRange) {
 
 func encodeChecked(x *arch.Checked) *pb.Checked {
 	return &pb.Checked{
-		DataSet: x.DataSet,
-		Sizes:   int64(x.Sizes),
-		Times:   int64(x.Times),
-		Layouts: each(x.Layouts, encodeLayout),
-		Divisor: encodeRange(&x.Divisor),
-		SplitK:  encodeRange(&x.Split),
-		M:       encodeRange(&x.M),
-		N:       encodeRange(&x.N),
-		K:       encodeRange(&x.K),
-		Batch:   encodeRange(&x.Batch),
-		Flops:   encodeRange(&x.Flops),
+		DataSet:   x.DataSet,
+		Sizes:     int64(x.Sizes),
+		Times:     int64(x.Times),
+		TimedType: x.TimedType,
+		Layouts:   each(x.Layouts, encodeLayout),
+		Divisor:   encodeRange(&x.Divisor),
+		SplitK:    encodeRange(&x.Split),
+		M:         encodeRange(&x.M),
+		N:         encodeRange(&x.N),
+		K:         encodeRange(&x.K),
+		Batch:     encodeRange(&x.Batch),
+		Flops:     encodeRange(&x.Flops),
 	}
 }
 
@@ -288,6 +289,7 @@ func (c *check) decodeChecked(q *pb.Checked) (x arch.Checked) {
 	x.DataSet = q.GetDataSet()
 	x.Sizes = c.count("checked sizes", q.GetSizes())
 	x.Times = c.count("checked times", q.GetTimes())
+	x.TimedType = q.GetTimedType()
 	x.Layouts = all(q.GetLayouts(), c.decodeLayout)
 	x.Divisor = c.decodeRange(q.GetDivisor())
 	x.Split = c.decodeRange(q.GetSplitK())

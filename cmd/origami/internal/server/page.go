@@ -2,7 +2,9 @@ package server
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -113,7 +115,7 @@ func (s *Server) form(values map[string]string) *report.Form {
 	for _, t := range gemm.DTypes() {
 		types = append(types, t.String())
 	}
-	return &report.Form{Docs: s.Docs, Fields: []report.Field{
+	form := &report.Form{Fields: []report.Field{
 		{Name: "arch", Label: "Devices", Value: value("arch", first), Hint: "h200,mi300x", Suggestions: devices},
 		{Name: "m", Label: "M", Value: value("m", "4096"), Number: true},
 		{Name: "n", Label: "N", Value: value("n", "4096"), Number: true},
@@ -125,4 +127,25 @@ func (s *Server) form(values map[string]string) *report.Form {
 		{Name: "trans_a", Label: "A transposed", Value: values["trans_a"], Flag: true},
 		{Name: "trans_b", Label: "B transposed", Value: values["trans_b"], Flag: true},
 	}}
+	if s.Docs != "" {
+		form.Links = []report.Link{{Text: "Documentation", Address: s.Docs},
+			{Text: "What the words mean", Address: s.Docs + "glossary/"}}
+	}
+	question := url.Values{}
+	for _, f := range form.Fields {
+		if f.Value != "" {
+			question.Set(f.Name, f.Value)
+		}
+	}
+	for name, v := range values {
+		question.Set(name, v)
+	}
+	verb := "select"
+	if strings.Contains(question.Get("arch"), ",") {
+		verb = "compare"
+	}
+	form.Links = append(form.Links,
+		report.Link{Text: "The answer as JSON", Address: "api/v1/" + verb + "?" + question.Encode()},
+		report.Link{Text: "What programs can ask", Address: "openapi.json"})
+	return form
 }

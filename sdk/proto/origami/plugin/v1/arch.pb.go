@@ -2185,7 +2185,9 @@ type Checked struct {
 	// Of 2*m*n*k*batch.
 	Flops *Range `protobuf:"bytes,10,opt,name=flops,proto3" json:"flops,omitempty"`
 	// The number of measured times. 0 is unknown. Since API 1.3.0.
-	Times         int64 `protobuf:"varint,11,opt,name=times,proto3" json:"times,omitempty"`
+	Times int64 `protobuf:"varint,11,opt,name=times,proto3" json:"times,omitempty"`
+	// The element type of the operands that was timed, if it is none of layouts but costs the same. Since API 1.3.0.
+	TimedType     string `protobuf:"bytes,12,opt,name=timed_type,json=timedType,proto3" json:"timed_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2295,6 +2297,13 @@ func (x *Checked) GetTimes() int64 {
 		return x.Times
 	}
 	return 0
+}
+
+func (x *Checked) GetTimedType() string {
+	if x != nil {
+		return x.TimedType
+	}
+	return ""
 }
 
 // Layout is how the matrices of a problem are stored.
@@ -5671,7 +5680,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\bwidening\x18\b \x01(\x01R\bwidening\x12!\n" +
 	"\fmedian_error\x18\t \x01(\x01R\vmedianError\x12\x1a\n" +
 	"\bevidence\x18\n" +
-	" \x01(\tR\bevidence\"\xc4\x03\n" +
+	" \x01(\tR\bevidence\"\xe3\x03\n" +
 	"\aChecked\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x12\x14\n" +
 	"\x05sizes\x18\x02 \x01(\x03R\x05sizes\x123\n" +
@@ -5684,7 +5693,9 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05batch\x18\t \x01(\v2\x18.origami.plugin.v1.RangeR\x05batch\x12.\n" +
 	"\x05flops\x18\n" +
 	" \x01(\v2\x18.origami.plugin.v1.RangeR\x05flops\x12\x14\n" +
-	"\x05times\x18\v \x01(\x03R\x05times\"\x9e\x01\n" +
+	"\x05times\x18\v \x01(\x03R\x05times\x12\x1d\n" +
+	"\n" +
+	"timed_type\x18\f \x01(\tR\ttimedType\"\x9e\x01\n" +
 	"\x06Layout\x12.\n" +
 	"\x05types\x18\x01 \x01(\v2\x18.origami.plugin.v1.TypesR\x05types\x121\n" +
 	"\aa_major\x18\x02 \x01(\x0e2\x18.origami.plugin.v1.MajorR\x06aMajor\x121\n" +

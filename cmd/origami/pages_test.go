@@ -69,7 +69,6 @@ func printed(t *testing.T, folder, path, line, shown string) string {
 	cmd := osexec.Command("sh", "-c", line)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "PATH="+path, "ORIGAMI_IN_PROCESS=true")
-	for _, page := range append(pages, "../../docs/torch.md", "../../docs/serving.md", "../../README.md") {
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: %v\n%s", line, err, out)

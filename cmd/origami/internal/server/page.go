@@ -14,7 +14,10 @@ import (
 )
 
 // pageParams are the parameters of a page.
-var pageParams = slices.Concat(Settings, Shape)
+var pageParams = slices.Concat(Settings, Shape, []string{measured})
+
+// measured is the parameter for what a page has beside the answer that programs get.
+const measured = "measured"
 
 // page sends the page of `origami report` about the problem that its form asks for. Without a question it answers the
 // one that the form opens with.
@@ -126,6 +129,7 @@ func (s *Server) form(values map[string]string) *report.Form {
 			Hint: "the device's first", Options: families},
 		{Name: "trans_a", Label: "A transposed", Value: values["trans_a"], Flag: true},
 		{Name: "trans_b", Label: "B transposed", Value: values["trans_b"], Flag: true},
+		{Name: measured, Label: "Show measurements", Value: values[measured], Flag: true},
 	}}
 	if s.Docs != "" {
 		form.Links = []report.Link{{Text: "Documentation", Address: s.Docs},
@@ -140,6 +144,7 @@ func (s *Server) form(values map[string]string) *report.Form {
 	for name, v := range values {
 		question.Set(name, v)
 	}
+	question.Del(measured)
 	verb := "select"
 	if strings.Contains(question.Get("arch"), ",") {
 		verb = "compare"

@@ -31,7 +31,7 @@ const mostAsked = 8
 // subject is an architecture that a page is about.
 type subject struct {
 	ask.Contender
-	// verdict is how the model did against measurements, nil without any.
+	// verdict is how the model did against measurements, nil without any, and where nobody asks for it.
 	verdict *verdict
 }
 
@@ -112,6 +112,9 @@ func (b *builder) open(ctx context.Context) error {
 	for i := range sides {
 		s := &b.subjects[i]
 		s.Contender = sides[i]
+		if b.Ask != "" && !b.Measured {
+			continue
+		}
 		if s.verdict, err = b.Memory.verdict(s, func() (*verdict, error) { return b.evaluated(ctx, s, i == 0) }); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -23,7 +24,7 @@ import (
 func (b *builder) scores() {
 	s := b.page.Section("How good the models are")
 	for i := range b.subjects {
-		scoreOf(s, &b.subjects[i])
+		b.scoreOf(s, &b.subjects[i])
 		b.step()
 	}
 }
@@ -168,11 +169,16 @@ func verdictOf(s *ask.Scored) *verdict {
 	return v
 }
 
-func scoreOf(to *report.Section, s *subject) {
+func (b *builder) scoreOf(to *report.Section, s *subject) {
 	to.Heading(s.Describe().DeviceName)
 	if s.verdict == nil {
-		to.Text(fmt.Sprintf("No sweep of %s kernels on this device is shipped, so no pick could be held against the fastest "+
-			"kernel. What the predicted times were checked on:", s.Kernel))
+		text := fmt.Sprintf("No sweep of %s kernels on this device is shipped, so no pick could be held against the fastest "+
+			"kernel.", s.Kernel)
+		if b.Ask != "" && datastore.Ships(s.Describe(), s.Kernel) {
+			text = fmt.Sprintf("A sweep of %s kernels on this device is shipped. Ask with “Show measurements” to see how the "+
+				"picks did.", s.Kernel)
+		}
+		to.Text(text + " What the predicted times were checked on:")
 		to.List(checked(s))
 		return
 	}

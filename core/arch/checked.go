@@ -14,6 +14,8 @@ type Checked struct {
 	DataSet string `json:"data_set"`
 	Sizes   int    `json:"sizes"`
 	Times   int    `json:"times,omitempty"`
+	// The element type of A and B that was timed, if it is none of the layouts' but costs the same.
+	TimedType string `json:"timed_type,omitempty"`
 	// The types and the storage of the matrices, the range of the power of two that divides rows and addresses, and that
 	// of split_k. A kernel outside of these is another kernel, and its time may be off by any factor.
 	Layouts []Layout `json:"layouts"`

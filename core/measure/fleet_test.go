@@ -574,3 +574,59 @@ func TestFleetOfLent(t *testing.T) {
 		}
 	})
 }
+
+// What is measured again in turns is so on one GPU, here and where GPUs are lent, whatever happens to another one.
+func TestFleetRepeats(t *testing.T) {
+	for _, lent := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lent=%v", lent), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(3)
+				m.lent = lent
+				m.cards[1].at = func(runs int64) {
+					if err := goneDevice(); runs == 500 {
+						m.cards[1].dead.Store(&err)
+					}
+				}
+				f := m.fleet(t)
+				if err := f.Begin(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				list := jobs(t, false)
+				pair := []gemm.Config{list[0].Config, list[1].Config}
+				wait := func() {
+					for {
+						if done, err := f.Wait(t.Context()); err != nil || len(done) == 0 {
+							if err != nil {
+								t.Fatal(err)
+							}
+							return
+						}
+					}
+				}
+				f.Add(list...)
+				wait()
+				for _, p := range work {
+					f.Repeat(p, pair)
+				}
+				wait()
+				data := m.log.read(t)
+				for _, p := range work {
+					blocks := data.Finals(p)
+					if len(blocks) != 1 || len(blocks[0]) != 3 || !blocks[0][2].Null || blocks[0][0].Config != pair[0] {
+						t.Fatalf("%s: %v", p, blocks)
+					}
+					for _, r := range blocks[0] {
+						if r.GPU != blocks[0][0].GPU || r.Status != dataset.OK {
+							t.Errorf("%s of %s is %s on GPU %s, and the first is on GPU %s", r.Label(), p, r.Status, r.GPU,
+								blocks[0][0].GPU)
+						}
+					}
+				}
+				if data.Len() != 24*(14+3) || len(m.aside) != 1 {
+					t.Errorf("%d measurements, set aside: %v", data.Len(), m.aside)
+				}
+			})
+		})
+	}
+}

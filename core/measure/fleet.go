@@ -48,6 +48,7 @@ type Fleet struct {
 	free     int
 	order    []gemm.Problem
 	owners   map[gemm.Problem]*GPU
+	turns    map[gemm.Problem][]gemm.Config
 	outcomes []Outcome
 	// confirmed is to be stored, and storers are the GPUs that measured it. What comes while something is stored is stored together:
 	// a disk takes as long for many GPUs as for one.
@@ -82,11 +83,11 @@ type GPU struct {
 }
 
 // Job is a piece of work: one configuration of a problem, or, if Whole, all candidates of the problem, with libraries
-// and finals.
+// and finals. If Turns is also true, it is configurations that are measured again, in turns.
 type Job struct {
-	Problem gemm.Problem
-	Config  gemm.Config
-	Whole   bool
+	Problem      gemm.Problem
+	Config       gemm.Config
+	Whole, Turns bool
 }
 
 // Outcome is what came of a job: the measurement of its configuration, or an error of kind Input that says why the
@@ -110,6 +111,7 @@ const (
 func (f *Fleet) Begin(ctx context.Context) error {
 	f.changed.L, f.news.L = &f.mu, &f.mu
 	f.waiting, f.owners = map[gemm.Problem][]Job{}, map[gemm.Problem]*GPU{}
+	f.turns = map[gemm.Problem][]gemm.Config{}
 	for _, g := range f.GPUs {
 		f.prepare(g)
 	}
@@ -193,6 +195,14 @@ func (f *Fleet) Add(jobs ...Job) {
 		f.leave(j)
 	}
 	f.tell()
+}
+
+// Repeat adds the work of Sweep.Repeat, which one GPU does.
+func (f *Fleet) Repeat(p gemm.Problem, configs []gemm.Config) {
+	f.mu.Lock()
+	f.turns[p] = configs
+	f.mu.Unlock()
+	f.Add(Job{Problem: p, Whole: true, Turns: true})
 }
 
 // leave leaves a job to the GPU that begins its problem. The caller holds the fleet.
@@ -332,7 +342,14 @@ func (g *GPU) lent() bool {
 // run does some jobs.
 func (g *GPU) run(ctx context.Context, jobs []Job) error {
 	if jobs[0].Whole {
-		err := g.Run(ctx, jobs[0].Problem)
+		do := g.Run
+		if jobs[0].Turns {
+			g.fleet.mu.Lock()
+			configs := g.fleet.turns[jobs[0].Problem]
+			g.fleet.mu.Unlock()
+			do = func(ctx context.Context, p gemm.Problem) error { return g.Repeat(ctx, p, configs) }
+		}
+		err := do(ctx, jobs[0].Problem)
 		if err != nil && diag.KindOf(err) != diag.Input {
 			return err
 		}

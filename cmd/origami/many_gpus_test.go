@@ -254,8 +254,8 @@ func TestManyGPUs(t *testing.T) {
 	for size(socket) < 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	args := []string{"--arch", "sm90@h200", "--in-process", "tune", file, "--executor", "replay", "--records", filepath.Dir(log),
-		"--lent", socket, "--strategy", "all", "--json"}
+	args := []string{"--arch", "sm90@h200", "--in-process", "tune", file, "--executor", "replay",
+		"--records", filepath.Dir(log), "--lent", socket, "--strategy", "all", "--json"}
 	if s := os.Getenv("STRATEGY"); s != "" {
 		args = append(args, "--strategy", s)
 	}
@@ -298,8 +298,8 @@ func TestManyGPUs(t *testing.T) {
 		checks := bytes.Count(text[before:], []byte(`"phase":"check"`))
 		lines := bytes.Count(text[before:], []byte("\n"))
 		cpu := head.ProcessState.UserTime() + head.ProcessState.SystemTime()
-		t.Logf("run %d: %.1f s, the first record after %.1f s; %d measurements and %d checks; %.1f s of CPU time, %.0f records per "+
-			"CPU second; at most %d MiB", run, took.Seconds(), first.Seconds(), lines-checks, checks, cpu.Seconds(),
+		t.Logf("run %d: %.1f s, the first record after %.1f s; %d measurements and %d checks; %.1f s of CPU time, "+
+			"%.0f records per CPU second; at most %d MiB", run, took.Seconds(), first.Seconds(), lines-checks, checks, cpu.Seconds(),
 			float64(lines)/cpu.Seconds(), head.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10)
 		if kill == 0 {
 			if err != nil {

@@ -64,8 +64,7 @@ type order struct {
 	Jobs       []ordered          `json:"jobs"`
 }
 
-// mostOrdered is how many jobs an order has at most: an hour of measuring. An order is a line, of which limit.Line bytes
-// are read.
+// mostOrdered is how many jobs an order has at most. An order is a line, of which limit.Line bytes are read.
 const mostOrdered = 1 << 12
 
 // ordered is a configuration of a problem, with the best time of the problem so far.

@@ -84,7 +84,10 @@ func TestLongOrders(t *testing.T) {
 			BlockN: 1 + i/4096, BlockK: 16, NumWarps: 1, NumStages: 1, GroupM: 1, SplitK: 1}}
 	}
 	kept := 0
-	s := &Sweep{Data: dataset.New("", conditions), Keep: func(ms ...dataset.Measurement) error { kept += len(ms); return nil }}
+	s := &Sweep{Data: dataset.New("", conditions), Keep: func(ms ...dataset.Measurement) error {
+		kept += len(ms)
+		return nil
+	}}
 	if err := l.measureAll(context.Background(), s, todo, map[gemm.Problem]unit.Seconds{}); err != nil || kept != wanted {
 		t.Errorf("%d of %d were kept: %v", kept, wanted, err)
 	}

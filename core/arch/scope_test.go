@@ -152,7 +152,7 @@ func TestScopeAgrees(t *testing.T) {
 		if inside := scope.Uncertainty != nil && !scope.Wide; inside != (len(outside) == 0) {
 			t.Fatalf("%s, split %d: inside %v, outside in %q", p, split, inside, outside)
 		}
-		bound := arch.Bound(rapid.IntRange(0, int(arch.BoundLatency)).Draw(t, "bound"))
+		bound := arch.Bound(rapid.IntRange(0, arch.NumBounds-1).Draw(t, "bound"))
 		low, high, ok := scope.Interval(bound, 1)
 		if !ok {
 			return

@@ -12,6 +12,8 @@ import (
 // middles of the intervals, with the correlation oddsShared: what a source measures too long, it measures too long on
 // both devices.
 //
+// P has six decimals. More would say nothing, and depend on how a platform computes logarithms and exponentials.
+//
 //	P = Φ((μ2 − μ1) ÷ √(σ1² + σ2² − 2·ρ·σ1·σ2)), μ = ½·log(low·high), σ = log(high ÷ low) ÷ 2·Φ⁻¹((1 + level) ÷ 2)
 func Odds(low1, high1, low2, high2, level float64) float64 {
 	sigma1, sigma2 := sigmaOf(low1, high1, level), sigmaOf(low2, high2, level)
@@ -41,7 +43,7 @@ func sigmaOf(low, high, level float64) float64 {
 func positive(ahead, spread float64) float64 {
 	switch {
 	case spread > 0:
-		return math.Erfc(-ahead/(spread*math.Sqrt2)) / 2
+		return math.Round(math.Erfc(-ahead/(spread*math.Sqrt2))/2*1e6) / 1e6
 	case ahead == 0:
 		return 0.5
 	case ahead > 0:

@@ -8,7 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Odds are those of normal errors, add up to 1, and depend on the ratios of the ends alone.
+// Odds are those of normal errors to six decimals, add up to 1, and depend on the ratios of the ends alone.
 func TestOdds(t *testing.T) {
 	for _, c := range []struct{ low1, high1, low2, high2, want float64 }{
 		{1, 2, 1, 2, 0.5},
@@ -22,6 +22,9 @@ func TestOdds(t *testing.T) {
 		got := Odds(c.low1, c.high1, c.low2, c.high2, Level)
 		if math.Abs(got-c.want) > 2e-3 {
 			t.Errorf("%+v: %.6f", c, got)
+		}
+		if got != math.Round(got*1e6)/1e6 {
+			t.Errorf("%+v: %v has more than six decimals", c, got)
 		}
 		if other := Odds(c.low2, c.high2, c.low1, c.high1, Level); math.Abs(got+other-1) > 1e-12 {
 			t.Errorf("%+v: %v and %v", c, got, other)

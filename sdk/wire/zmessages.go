@@ -260,7 +260,7 @@ func encodeErrorRange(x *arch.ErrorRange) *pb.ErrorRange {
 }
 
 func (c *check) decodeErrorRange(q *pb.ErrorRange) (x arch.ErrorRange) {
-	x.Bound = arch.Bound(c.enum("error range bound", int32(q.GetBound()), 0, 5))
+	x.Bound = arch.Bound(c.enum("error range bound", int32(q.GetBound()), 0, 8))
 	x.Below = unit.Seconds(c.amount("error range below", q.GetBelowSeconds()))
 	x.Low = c.positive("error range low", q.GetLow())
 	x.High = c.positive("error range high", q.GetHigh())
@@ -424,7 +424,7 @@ func (c *check) decodeLevel(q *pb.Level) (x arch.Level) {
 	x.Latency = unit.Cycles(c.finite("latency", q.GetLatencyCycles()))
 	x.Partitions = c.count("partitions", q.GetPartitions())
 	x.Bandwidth = c.decodeBandwidth(q.GetBandwidth())
-	x.Bound = arch.Bound(c.enum("bound", int32(q.GetBound()), 0, 5))
+	x.Bound = arch.Bound(c.enum("bound", int32(q.GetBound()), 0, 8))
 	c.place = outer
 	return x
 }
@@ -862,6 +862,7 @@ func encodeLadderResponse(x *ladder.Ladder) *pb.LadderResponse {
 		Types:     encodeTypes(&x.Types),
 		Device:    x.Device,
 		Rungs:     each(x.Rungs, encodeLadderRung),
+		Others:    each(x.Others, encodeLadderRung),
 		Claims:    each(x.Claims, encodeLadderClaim),
 		Costs:     each(x.Costs, encodeLadderCost),
 		Published: each(x.Published, encodeLadderTime),
@@ -873,6 +874,7 @@ func (c *check) decodeLadderResponse(q *pb.LadderResponse) (x ladder.Ladder) {
 	x.Types = c.decodeTypes(q.GetTypes())
 	x.Device = c.named(" device", q.GetDevice())
 	x.Rungs = all(q.GetRungs(), c.decodeLadderRung)
+	x.Others = all(q.GetOthers(), c.decodeLadderRung)
 	x.Claims = all(q.GetClaims(), c.decodeLadderClaim)
 	x.Costs = all(q.GetCosts(), c.decodeLadderCost)
 	x.Published = all(q.GetPublished(), c.decodeLadderTime)
@@ -907,6 +909,9 @@ func encodeLadderClaim(x *ladder.Claim) *pb.LadderClaim {
 		Cost:   x.Cost,
 		LostIf: x.LostIf,
 		Lost:   x.Lost,
+		Value:  x.Value,
+		Is:     x.Is,
+		Unit:   x.Unit,
 	}
 }
 
@@ -918,6 +923,9 @@ func (c *check) decodeLadderClaim(q *pb.LadderClaim) (x ladder.Claim) {
 	x.Cost = q.GetCost()
 	x.LostIf = q.GetLostIf()
 	x.Lost = q.GetLost()
+	x.Value = q.GetValue()
+	x.Is = c.amount("claim is", q.GetIs())
+	x.Unit = q.GetUnit()
 	return x
 }
 

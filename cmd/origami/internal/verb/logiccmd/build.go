@@ -153,12 +153,12 @@ func (o *buildOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	trials, model, err := o.leaveOut(ctx, a, base, times, logic.Folds, []int{o.Most}, o.Options)
+	trials, err := o.leaveOut(ctx, a, base, times, logic.Folds, []int{o.Most}, &o.Options)
 	if err != nil {
 		return err
 	}
-	if o.choose(trials); o.Fallback == logic.Model {
-		o.Predicted = model
+	if o.choose(trials); o.Fallback == logic.Nearest {
+		o.Model = nil // nobody asks it
 	}
 	d := a.Describe()
 	built, err := logic.Build(times, o.Options)
@@ -180,7 +180,7 @@ func (o *buildOptions) run(ctx context.Context) error {
 	}
 	rows := regrets(l, times)
 	for i := range trials {
-		if t := &trials[i]; t.Way != logic.BySize && t.Way != logic.ByModelOfAll {
+		if t := &trials[i]; t.Way != logic.BySize {
 			rows = append(rows, regret{"sizes left out, by " + string(t.Way), t.Regret})
 		}
 	}

@@ -14,6 +14,8 @@ type Checked struct {
 	DataSet string `json:"data_set"`
 	Sizes   int    `json:"sizes"`
 	Times   int    `json:"times,omitempty"`
+	// TimedType is the element type of A and B that was timed, if it is none of Layouts but costs the same.
+	TimedType string `json:"timed_type,omitempty"`
 	// Layouts are the types and the storage of the matrices. Divisor is the range of gemm.Problem.Divisor, Split that of
 	// split_k. A kernel outside of these is another kernel, and its time may be off by any factor.
 	Layouts []Layout `json:"layouts"`

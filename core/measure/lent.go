@@ -25,7 +25,8 @@ import (
 //	who brings the GPU   Offer
 //	the borrower         Wanted
 //	the lender           Lending
-//	the borrower         an order: kernels to measure, or a known kernel to time; again and again
+//	the borrower         an order: kernels to measure, one after the other or in turns, or a known kernel to time;
+//	                     again and again
 //	the lender           a record for each, as in a folder, and the end of the order
 //
 // The lender writes an empty line now and then, to show that it is there. It ends with the stream.
@@ -54,11 +55,12 @@ type Lending struct {
 }
 
 // lendingProtocol is the version of these lines. It changes with the version of records too.
-const lendingProtocol = 1
+const lendingProtocol = 2
 
-// order asks for measurements, or, if Known, for the time of one known kernel.
+// order asks for measurements, in turns if Turns, or, if Known, for the time of one known kernel.
 type order struct {
 	Conditions dataset.Conditions `json:"conditions"`
+	Turns      bool               `json:"turns,omitempty"`
 	Known      bool               `json:"known,omitempty"`
 	New        bool               `json:"new,omitempty"` // the known kernel may not have run before
 	Jobs       []ordered          `json:"jobs"`
@@ -203,7 +205,7 @@ func (l *Lent) order(ctx context.Context, o *order, got func(dataset.Measurement
 }
 
 func (l *Lent) fill(o *order, got func(dataset.Measurement) error) error {
-	missing := make(map[Job]bool, len(o.Jobs))
+	missing := make(map[Job]int, len(o.Jobs))
 	for i := range o.Jobs {
 		p, err := o.Jobs[i].Problem.Problem()
 		if err != nil {
@@ -211,7 +213,10 @@ func (l *Lent) fill(o *order, got func(dataset.Measurement) error) error {
 		}
 		c := o.Jobs[i].Config
 		c.Kernel = o.Conditions.Kernel
-		missing[Job{Problem: p, Config: c}] = true
+		missing[Job{Problem: p, Config: c}]++
+		if i == 0 && o.Turns {
+			missing[Job{Problem: p, Config: c}]++ // the null arm
+		}
 	}
 	if err := l.stream.write(o); err != nil {
 		return err
@@ -237,10 +242,12 @@ func (l *Lent) fill(o *order, got func(dataset.Measurement) error) error {
 		switch {
 		case err != nil:
 			return l.stream.wrong(err)
-		case c != o.Conditions || !missing[job]:
+		case c != o.Conditions || missing[job] == 0, (m.Phase == dataset.Final) != o.Turns:
 			return l.stream.wrong(errors.New("it was not asked for"))
 		}
-		delete(missing, job)
+		if missing[job]--; missing[job] == 0 {
+			delete(missing, job)
+		}
 		if err := got(m); err != nil {
 			return err
 		}
@@ -267,6 +274,20 @@ func (l *Lent) measureAll(
 		}
 		return nil
 	})
+}
+
+// takeTurns is Sweep.takeTurns on a GPU that is lent.
+func (l *Lent) takeTurns(ctx context.Context, s *Sweep, arms []arm) (block []dataset.Measurement, err error) {
+	o := &order{Conditions: s.Data.Conditions, Turns: true}
+	for _, a := range arms[:len(arms)-1] {
+		o.Jobs = append(o.Jobs, ordered{a.m.Problem.Record(), a.m.Config, 0})
+	}
+	err = l.order(ctx, o, func(m dataset.Measurement) error {
+		m.Block = arms[0].m.Block
+		block = append(block, m)
+		return nil
+	})
+	return block, err
 }
 
 // measureKnown is Sweep.measureKnown on a GPU that is lent.
@@ -381,12 +402,21 @@ func (s *stream) serve(ctx context.Context, sweep *Sweep, text []byte) error {
 		best[p] = o.Jobs[i].Best
 	}
 	var err error
-	if o.Known && len(todo) == 1 {
+	switch {
+	case o.Known && len(todo) == 1:
 		var m dataset.Measurement
 		if m, err = sweep.measureKnown(ctx, todo[0], o.New); err == nil {
 			err = sweep.Keep(m)
 		}
-	} else {
+	case o.Turns && len(todo) > 0:
+		var block []dataset.Measurement
+		if block, err = sweep.takeTurns(ctx, sweep.arms(todo)); err == nil {
+			for i := range block {
+				block[i].Bound()
+			}
+			err = sweep.Keep(block...)
+		}
+	default:
 		err = sweep.measureAll(ctx, todo, best)
 	}
 	end := ended{End: true}

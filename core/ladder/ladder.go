@@ -101,7 +101,8 @@ func Dominant(costs []Cost, v Values) (most Cost, share float64) {
 // Entry is a rung on a device for one problem.
 type Entry struct {
 	Rung Rung
-	// Values are the model's terms and the device's parameters. They are nil if no configuration of the family does what the kernel does.
+	// Values are the model's terms and the device's parameters. They are nil if no configuration of the family does what
+	// the kernel does.
 	Values Values
 	// Predicted and Measured are times. 0 is unknown.
 	Predicted, Measured unit.Seconds

@@ -64,8 +64,8 @@ func TestPublishedTimes(t *testing.T) {
 }
 
 // The two reports on tritonBLAS's port give the fastest measured of 122 kernels for 23 sizes each. What the refined
-// model predicts for its own fastest of them is off by 8 and 9 % at the median from 4 GFLOP on; below, their times are of
-// launches. docs/experiments/reference-on-h200 has the reports' summaries beside an H200's.
+// model predicts for its own fastest of them is off by 8 and 9 % at the median from 4 GFLOP on; below, their times are
+// of launches. docs/experiments/reference-on-h200 has the reports' summaries beside an H200's.
 func TestPublishedBests(t *testing.T) {
 	file, err := os.Open("../../docs/experiments/reference-on-h200/published.csv")
 	if err != nil {

@@ -73,8 +73,8 @@ type Family interface {
 }
 
 // New returns the model for a device. The first family is the default. With a compiler's report on its kernels the
-// model leaves those out that spill registers or do not build, as the report on tritonBLAS's port recommends. Its cycles
-// stay the same.
+// model leaves those out that spill registers or do not build, as the report on tritonBLAS's port recommends. Its
+// cycles stay the same.
 func New(d *gpu.Device, families []Family, compiled kernel.Table) *Model {
 	params := d.Params
 	r := &Model{
@@ -161,11 +161,11 @@ func (r *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 }
 
 // check returns the reason why a configuration is rejected, or an empty reason, and the reason in numbers.
-func (r *Model) check(f Family, o kernel.Operands, p *gemm.Problem, c *gemm.Config) (reason arch.Reason, detail string) {
+func (r *Model) check(f Family, o kernel.Operands, p *gemm.Problem, c *gemm.Config) (arch.Reason, string) {
 	if c.SplitK != 1 {
 		return arch.ReasonModelRule, "the reference model does not know split-K"
 	}
-	if reason, detail = f.CheckTile(r.device, o, c); reason != "" {
+	if reason, detail := f.CheckTile(r.device, o, c); reason != "" {
 		return reason, detail
 	}
 	return r.refuse(f, o, p, c)
@@ -173,7 +173,7 @@ func (r *Model) check(f Family, o kernel.Operands, p *gemm.Problem, c *gemm.Conf
 
 // refuse returns the reason that a compiler's report gives against a kernel: it spills, or the report has all kernels
 // that build and not this one. The report has no kernels with narrow accesses.
-func (r *Model) refuse(f Family, o kernel.Operands, p *gemm.Problem, c *gemm.Config) (reason arch.Reason, detail string) {
+func (r *Model) refuse(f Family, o kernel.Operands, p *gemm.Problem, c *gemm.Config) (arch.Reason, string) {
 	if r.compiled == nil || f.Name() != r.families[0].Name() || o.Narrow() {
 		return "", ""
 	}

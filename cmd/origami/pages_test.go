@@ -12,8 +12,9 @@ import (
 // console is a block of commands with what they print on a terminal.
 var console = regexp.MustCompile("(?s)```console\n(.*?)```")
 
-// The README and the pages for readers show what the commands print: on a terminal, or into a pipe where they are piped,
-// so that what a reader types prints the same. A command `cat FILE` shows a file that the next ones read. With -update, the pages get what is printed now.
+// The README and the pages for readers show what the commands print: on a terminal, or into a pipe where they are
+// piped, so that what a reader types prints the same. A command `cat FILE` shows a file that the next ones read. With
+// -update, the pages get what is printed now.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/for/*.md")
 	if err != nil || len(pages) < 4 {

@@ -24,7 +24,9 @@ func TestEvalIsDescribed(t *testing.T) {
 	described(t, s, "roofline", "?arch=h200&measured=true")
 	described(t, s, "select", "?arch=h200&kernel=library&"+shape256)
 	// A page has them where they are asked for.
-	for question, want := range map[string]string{"": "Ask with “Show measurements”", "&measured=true": "Speed of the pick"} {
+	for question, want := range map[string]string{
+		"": "Ask with “Show measurements”", "&measured=true": "Speed of the pick",
+	} {
 		if page := get(s, "/?arch=h200&"+shape256+question).Body.String(); !strings.Contains(page, want) {
 			t.Errorf("the page%s does not say %q", question, want)
 		}

@@ -24,7 +24,7 @@ KEYS = 9 * 100
 PLUGIN = """#!{python}
 import sys
 sys.path[:0] = {path}
-TIMES, FOLDER, PACE = {times!r}, {folder!r}, 0.003
+TIMES, FOLDER, PACE = {times!r}, {folder!r}, {pace}
 """
 
 
@@ -73,7 +73,7 @@ def parent(pid):
 class World:
     """A home with the command and a trusted plugin, and a cluster, once there is one."""
 
-    def __init__(self):
+    def __init__(self, pace=0.003):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="o"))  # a short name: Ray's sockets are below
         bins = self.folder / "bin"
         for folder in ("bin", "home", "told"):
@@ -82,7 +82,7 @@ class World:
         self.origami = shutil.copy(ORIGAMI, bins / "origami")
         self.plugin = bins / "origami-plugin-replay"
         packages = [str(CHECKOUT / "sdk" / "python"), *filter(None, os.environ.get("PYTHONPATH", "").split(":"))]
-        self.plugin.write_text(PLUGIN.format(python=sys.executable, path=packages, folder=str(self.told),
+        self.plugin.write_text(PLUGIN.format(python=sys.executable, path=packages, folder=str(self.told), pace=pace,
                                              times=str(SLIDES / "h200" / "times.csv.gz"))
                                + pathlib.Path(__file__).with_name("replay.py").read_text())
         self.plugin.chmod(0o755)

@@ -1,5 +1,6 @@
 """The wheel for this machine (`make wheel`), as a user gets it: in a fresh environment, with neither Go nor a C compiler
-nor a package index in reach. ORIGAMI_WHEELS names the folder of the wheels; without it the tests skip."""
+nor a package index in reach. ORIGAMI_WHEELS names the folder of the wheels; without it the tests skip. ORIGAMI_INDEX is
+the address of a package index to install from instead."""
 
 import json
 import os
@@ -30,7 +31,9 @@ class Wheel(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.home = pathlib.Path(folder.name)
         venv.create(cls.home / "env", with_pip=True)
-        cls.run_(cls, "python", "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", cls.wheel)
+        index = os.environ.get("ORIGAMI_INDEX")
+        source = ["--index-url", index, f"origami-gemm=={cls.version}"] if index else ["--no-index", cls.wheel]
+        cls.run_(cls, "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *source)
 
     def run_(self, *command):
         """What a command of the environment prints. PATH has nothing else, and no variable names a checkout."""

@@ -155,9 +155,9 @@ func verdictOf(s *ask.Scored) *verdict {
 		{Label: "Measurements", Value: fmt.Sprintf("%s, %s kernels", s.Data.Name, s.Data.Kernel)},
 		{Label: "Problems", Value: fmt.Sprintf("%d, of which the model was fitted to %d", len(s.Rows), s.InSample())},
 		{Label: "Speed of the pick ÷ the fastest", Value: fmt.Sprintf("%s geometric mean, %s worst",
-			digits.Percent(sum.Efficiency.Geomean), digits.Percent(sum.Efficiency.Worst))},
+			known(sum.Efficiency.Geomean, digits.Percent), known(sum.Efficiency.Worst, digits.Percent))},
 		{Label: "Best of the first 8", Value: fmt.Sprintf("%s geometric mean, %s worst",
-			digits.Percent(sum.Top[1].Geomean), digits.Percent(sum.Top[1].Worst))},
+			known(sum.Top[1].Geomean, digits.Percent), known(sum.Top[1].Worst, digits.Percent))},
 		{Label: "Error of predicted times", Value: known(sum.Error, digits.Percent) + " median"},
 		{Label: "Order (Kendall's tau-b)", Value: known(sum.TauMean, digits.ThreeDigits) + " mean"},
 		{Label: "Measured times inside their interval", Value: known(sum.Coverage, digits.Percent)},
@@ -219,7 +219,9 @@ const mostShown = 60
 
 // efficiencies shows what each pick is worth, the worst first.
 func efficiencies(rows []score.Evaluation) *figure.Figure {
-	sorted := slices.Clone(rows)
+	sorted := slices.DeleteFunc(slices.Clone(rows), func(r score.Evaluation) bool {
+		return math.IsNaN(r.Top[1]) // nothing is known of the problem
+	})
 	slices.SortStableFunc(sorted, func(x, y score.Evaluation) int { return cmp.Compare(x.Efficiency(), y.Efficiency()) })
 	f := &figure.Figure{Title: "speed of the pick beside the fastest kernel, per problem",
 		Caption: "100 % is the fastest of all kernels that were measured. The worst are first. The other dot is what " +
@@ -231,12 +233,15 @@ func efficiencies(rows []score.Evaluation) *figure.Figure {
 		r := &sorted[i]
 		name := r.Problem.String()
 		f.Rows = append(f.Rows, []string{name, r.Pick.Config.String(), r.Pick.Time.String(), r.Predicted.String(),
-			r.Best.Config.String(), r.Best.Time.String(), digits.Percent(r.Efficiency()), digits.Percent(r.Top[1])})
+			r.Best.Config.String(), r.Best.Time.String(), known(r.Efficiency(), digits.Percent),
+			known(r.Top[1], digits.Percent)})
 		if i < mostShown {
 			f.Y.Names = append(f.Y.Names, name)
 			top.Rows = append(top.Rows, figure.Row{X: r.Top[1], Y: name})
-			picks.Rows = append(picks.Rows, figure.Row{X: r.Efficiency(), Y: name,
-				Tip: figure.Tip("%s\npick %s: %s\nfastest %s: %s", name, r.Pick.Config, r.Pick.Time, r.Best.Config, r.Best.Time)})
+			if efficiency := r.Efficiency(); !math.IsNaN(efficiency) {
+				picks.Rows = append(picks.Rows, figure.Row{X: efficiency, Y: name, Tip: figure.Tip(
+					"%s\npick %s: %s\nfastest %s: %s", name, r.Pick.Config, r.Pick.Time, r.Best.Config, r.Best.Time)})
+			}
 		}
 	}
 	if len(sorted) > mostShown {

@@ -22,7 +22,7 @@ self.addEventListener("activate", (event) => event.waitUntil((async () => {
 })()));
 
 // The opening page says that it is open: the program starts before the first question, and answers that of the page, since
-// browsers compile what runs for the first time, and the models are held against measurements once.
+// browsers compile what runs for the first time.
 self.addEventListener("message", (event) => event.waitUntil(Promise.all([self.clients.claim(), answer("/")])));
 
 self.addEventListener("fetch", (event) => {

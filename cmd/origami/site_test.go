@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -111,7 +112,8 @@ func driver(t *testing.T) string {
 	if err != nil {
 		t.Skip("there is no chromedriver")
 	}
-	cmd := exec.CommandContext(t.Context(), program, "--port=0")
+	// Browsers are told to end after the context of the test, by this program.
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--port=0")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -20,7 +20,7 @@ func AddTo(ctx context.Context, p *report.Page, f *session.Factory, search *sess
 	list *session.ProblemList,
 ) error {
 	o := &Options{Factory: f, search: search}
-	sides, common, err := open(ctx, o)
+	sides, _, err := open(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func AddTo(ctx context.Context, p *report.Page, f *session.Factory, search *sess
 	if err != nil {
 		return err
 	}
-	c := &comparison{sides: sides, rows: rows, common: common, labels: list.Labels}
+	c := &comparison{sides: sides, rows: rows, labels: list.Labels}
 	c.page(p)
 	c.faults(func(err error) { list.Failures.Add("", err) })
 	return nil
@@ -36,15 +36,23 @@ func AddTo(ctx context.Context, p *report.Page, f *session.Factory, search *sess
 
 func (c *comparison) page(p *report.Page) {
 	s := p.Section("Side by side")
+	times, rows := c.table(true)
+	one := len(c.rows) == 1
+	if one {
+		s.Table("Predicted times of each side", times, rows)
+	}
 	s.Table("The sides", aboutHeader, c.about())
 	s.List(c.allNotes())
-	header, rows := c.standings()
-	s.Table("Who is fastest", header, rows)
+	if !one {
+		header, standings := c.standings()
+		s.Table("Who is fastest", header, standings)
+	}
 	for _, f := range c.figures() {
 		s.Figure(f.Figure)
 	}
-	header, rows = c.table(true)
-	p.Section("Problems").Table("Predicted times of each side", header, rows)
+	if !one {
+		p.Section("Problems").Table("Predicted times of each side", times, rows)
+	}
 }
 
 type namedFigure struct {

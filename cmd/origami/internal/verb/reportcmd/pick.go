@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
@@ -195,8 +196,16 @@ func shares(a *ask.Ranking) *figure.Figure {
 	if len(terms) == 0 {
 		return nil
 	}
+	var words []string
 	for _, j := range terms {
-		f.Series = append(f.Series, a.Arch.Terms[j].CommonName())
+		term := &a.Arch.Terms[j]
+		f.Series = append(f.Series, term.CommonName())
+		if term.Doc != "" {
+			words = append(words, term.CommonName()+": "+term.Doc)
+		}
+	}
+	if len(words) > 0 {
+		f.Caption += " The parts are " + strings.Join(words, "; ") + "."
 	}
 	f.Series = append(f.Series, "other")
 	f.Header = append(f.Header, f.Series...)

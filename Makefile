@@ -98,7 +98,8 @@ wheel-%: wheel-ready $(BIN)/release/LICENSES-third-party.txt
 	CGO_ENABLED=0 GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
 		go build -trimpath -tags grpcnotrace -ldflags '-s -w' -o $(BIN)/wheel/$*/origami ./cmd/origami
 	rm -f $(BIN)/wheels/origami_gemm-*-$(TAG_$*).whl
-	cd $(BIN)/wheel/$* && SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_LIB=$(BIN)/wheel/$*/liborigami.so \
+	chmod -R u=rwX,go=rX $(BIN)/wheel/$* # whatever the umask is, which files of the checkout have
+	cd $(BIN)/wheel/$* && umask 022 && SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_LIB=$(BIN)/wheel/$*/liborigami.so \
 		ORIGAMI=$(BIN)/wheel/$*/origami PYTHONPATH=$(TOOLS)/wheel python3 -m pip wheel --quiet \
 		--disable-pip-version-check --no-deps --no-build-isolation --config-settings=--build-option=--plat-name=$(TAG_$*) \
 		--wheel-dir $(BIN)/wheels .
@@ -129,7 +130,7 @@ image: ## origami:VERSION for both machines from dist/, after make release: with
 	rm -rf $(BIN)/image
 	set -e; for arch in amd64 arm64; do \
 		install -D -m 755 dist/origami_linux_$${arch}_*/origami $(BIN)/image/linux/$$arch/origami; done
-	cp LICENSE NOTICE $(BIN)/image/
+	install -m 644 LICENSE NOTICE $(BIN)/image/
 	-buildah manifest rm origami:$(VERSION) 2>/dev/null # which images are added to
 	set -e; for arch in amd64 arm64; do buildah bud --platform linux/$$arch --tag origami:$(VERSION)-$$arch \
 		--manifest origami:$(VERSION) --timestamp $(COMMIT_TIME) --file Dockerfile $(BIN)/image; done

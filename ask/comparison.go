@@ -94,6 +94,8 @@ type Fastest struct {
 type Checked struct {
 	// the name of the data set
 	DataSet string `json:"data_set"`
+	// the element type of A and B that was timed, if it is another one that costs the same
+	TimedType string `json:"timed_type,omitempty"`
 	// its sizes
 	Sizes int `json:"sizes,omitempty"`
 	// its times, measured or published; a size has several if it was timed in other types or conditions

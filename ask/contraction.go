@@ -7,7 +7,7 @@ import (
 )
 
 // copyLaunch is what a copy costs besides its bytes. Source: torch.einsum on an H200 took at least as much longer than
-// its GEMM and its bytes, per copy, for eleven contractions (docs/contractions.md).
+// its GEMM and its bytes, per copy, for eleven contractions (docs/adr/0053-nested-indices.md).
 const copyLaunch unit.Seconds = 2.4e-6
 
 // Contract returns what an answer for the GEMM of a plan means for the contraction.

@@ -35,9 +35,10 @@ type Evaluation struct {
 	Problems []Evaluated `json:"problems"`
 	// the recorded problems that were left out, if any
 	Partial []gemm.Record `json:"partial,omitempty"`
-	// `problems`, `unrecorded_picks`; `efficiency_…`, `top4_…`, `top8_…` and `top16_…` with `geomean`, `median`, `p10`,
-	// `worst`; `tau_mean`, `tau_worst`, `error_median`, `interval_coverage` (of all recorded times),
-	// `interval_coverage_picks`; with intervals also `auto_…` (the fastest of the candidates that are worth measuring),
+	// `problems`, `unrecorded_picks`, and of these `failed_picks`; `efficiency_…`, `top4_…`, `top8_…` and `top16_…` with
+	// `geomean`, `median`, `p10`, `worst`, of the problems at which they are known; `tau_mean`, `tau_worst`,
+	// `error_median`, `interval_coverage` (of all recorded times), `interval_coverage_picks`; with intervals also
+	// `auto_…` (the fastest of the candidates that are worth measuring),
 	// `auto_measured_mean` (their number), `expected_regret_mean` and `recorded_regret_mean`, which `expected_loss_mean`
 	// and `recorded_loss_mean` repeat until the next major version
 	Summary Fields `json:"summary" of:"Number"`
@@ -68,11 +69,12 @@ type Evaluated struct {
 	Best gemm.Config `json:"best"`
 	// its time
 	BestMS float64 `json:"best_ms"`
-	// the best time ÷ the time of the pick, and of the fastest of the model's first 4, 8 and 16 candidates
-	Eff   float64 `json:"efficiency"`
-	Top4  float64 `json:"efficiency_top4"`
-	Top8  float64 `json:"efficiency_top8"`
-	Top16 float64 `json:"efficiency_top16"`
+	// the best time ÷ the time of the pick, and of the fastest of the model's first 4, 8 and 16 candidates: 0 if the
+	// pick was tried and failed, `null` if none was ever tried
+	Eff   Number `json:"efficiency"`
+	Top4  Number `json:"efficiency_top4"`
+	Top8  Number `json:"efficiency_top8"`
+	Top16 Number `json:"efficiency_top16"`
 	// how well the orders agree (Kendall's tau-b); `null` if undefined
 	Tau Number `json:"tau"`
 	// the place of the pick in the measured order, and of the best in the predicted one; `null` without a rank

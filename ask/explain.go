@@ -2,6 +2,7 @@ package ask
 
 import (
 	"context"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -275,8 +276,9 @@ func whyRejected(ctx context.Context, a arch.Architecture, p gemm.Problem, c gem
 	return ""
 }
 
-// configOf reads a configuration. A part that the text leaves out comes from the first candidate with that tile, or
-// else from the first candidate.
+// configOf reads a configuration. An axis that the text leaves out has its default, as in every configuration that is
+// shown. Warps, stages and the order come from the first candidate with that tile and these axes, or else with that
+// tile, or else from the first candidate. Of a tile alone, so do the axes.
 func configOf(all *Ranking, text string) (gemm.Config, error) {
 	if len(all.Entries) == 0 {
 		return gemm.Config{}, diag.Inputf("the model has no candidates for %s", all.Problem).
@@ -290,6 +292,9 @@ func configOf(all *Ranking, text string) (gemm.Config, error) {
 			}
 		}
 		base.GroupM, base.SplitK = 0, 1
+		if strings.ContainsAny(strings.TrimSpace(text), " ,") {
+			base.Axes = gemm.Axes{}
+		}
 		return base, ok
 	}
 	axes := all.Arch.Axes(all.Kernel)
@@ -298,11 +303,15 @@ func configOf(all *Ranking, text string) (gemm.Config, error) {
 	if err != nil {
 		return c, diag.Within("--config", err)
 	}
-	ofTile, ok := first(func(e Entry) bool {
+	ofTile := func(e Entry) bool {
 		return e.Rank > 0 && e.Config.BlockM == c.BlockM && e.Config.BlockN == c.BlockN && e.Config.BlockK == c.BlockK
-	})
+	}
+	near, ok := first(func(e Entry) bool { return ofTile(e) && e.Config.Axes == c.Axes })
+	if !ok {
+		near, ok = first(ofTile)
+	}
 	if ok {
-		c, err = gemm.ParseConfig(text, ofTile, axes...)
+		c, err = gemm.ParseConfig(text, near, axes...)
 	}
 	c.Kernel = all.Kernel
 	return c, diag.Within("--config", err)

@@ -86,7 +86,8 @@ const nearRoof = 0.3
 // boundWords are how a sentence names what limits a kernel.
 var boundWords = map[arch.Bound]string{
 	arch.BoundCompute: "compute", arch.BoundL2: "L2", arch.BoundMALL: "MALL", arch.BoundDRAM: "DRAM",
-	arch.BoundLatency: "latency",
+	arch.BoundLatency: "latency", arch.BoundL1: "L1", arch.BoundSharedMemory: "shared-memory",
+	arch.BoundIssue: "issue",
 }
 
 // Why says in one sentence what limits a kernel and how far it is from the roofs: "compute-bound: 655 TFLOP/s, 66.2 %
@@ -129,7 +130,7 @@ func bound(b arch.Bound, r Roofline) string {
 	case b == arch.BoundDRAM && r.DRAMShare > 0 && r.DRAMShare < nearRoof:
 		return "waits for DRAM: "
 	case b == arch.BoundCompute && r.PeakShare > 0 && r.PeakShare < nearRoof:
-		return "waits for the matrix units: "
+		return "waits for arithmetic: "
 	case boundWords[b] == "":
 		return ""
 	}

@@ -128,8 +128,8 @@ func (o *Scored) Evaluation() Evaluation {
 			Record: r.Problem.Record(), Labels: Labels(o.Labels, o.Labelled[i]), Class: r.Class.String(),
 			Pick: r.Pick.Config, PickMS: Number(Milliseconds(r.Pick.Time)),
 			PredictedMS: Milliseconds(r.Predicted),
-			Best:        r.Best.Config, BestMS: Milliseconds(r.Best.Time), Eff: r.Efficiency(), Top4: r.Top[0],
-			Top8: r.Top[1], Top16: r.Top[2],
+			Best:        r.Best.Config, BestMS: Milliseconds(r.Best.Time), Eff: Number(r.Efficiency()),
+			Top4: Number(r.Top[0]), Top8: Number(r.Top[1]), Top16: Number(r.Top[2]),
 			Tau: Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank),
 			Error:    Number(r.Error),
 			Coverage: Number(coverage(r, o.Scope)), Recorded: r.Measured, Refused: r.Rejected,
@@ -161,13 +161,14 @@ func coverage(r *score.Evaluation, scope score.ScopeOf) float64 {
 }
 
 func summary(s score.EvaluationSummary) Fields {
-	f := Fields{{Name: "problems", Value: s.Problems}, {Name: "unrecorded_picks", Value: s.Unmeasured}}
+	f := Fields{{Name: "problems", Value: s.Problems}, {Name: "unrecorded_picks", Value: s.Unmeasured},
+		{Name: "failed_picks", Value: s.Failed}}
 	spread := func(prefix string, v stats.Quantiles) {
 		for _, n := range []struct {
 			name  string
 			value float64
 		}{{"geomean", v.Geomean}, {"median", v.Median}, {"p10", v.P10}, {"worst", v.Worst}} {
-			f = append(f, Field{Name: prefix + "_" + n.name, Value: n.value})
+			f = append(f, Field{Name: prefix + "_" + n.name, Value: Number(n.value)})
 		}
 	}
 	spread("efficiency", s.Efficiency)

@@ -60,7 +60,7 @@ func TestWhy(t *testing.T) {
 		},
 		{
 			whyOf(square, 128, cycles(2000, arch.BoundCompute), nil),
-			"waits for the matrix units: 68.7 TFLOP/s, 6.87 % of the fp16 peak (1.00 PFLOP/s); 1.26 % of DRAM's 4.00 TB/s; " +
+			"waits for arithmetic: 68.7 TFLOP/s, 6.87 % of the fp16 peak (1.00 PFLOP/s); 1.26 % of DRAM's 4.00 TB/s; " +
 				"10.2 waves; 1365 FLOP/B",
 		},
 		{whyOf(square, 128, arch.Estimate{Reject: arch.ReasonRegisters}, nil), ""},

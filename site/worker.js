@@ -1,5 +1,6 @@
 // A service worker that answers what `origami serve` answers, with the same program as a WebAssembly module: links, forms
-// and requests of the pages need no other script, and work without a network.
+// and requests of the pages need no other script, and work without a network. Pages of the documentation do so once
+// visited.
 "use strict";
 importScripts("wasm_exec.js");
 
@@ -10,7 +11,7 @@ self.addEventListener("install", (event) => event.waitUntil((async () => {
   await (await caches.open(cache)).addAll(kept.map((file) => new Request(file, { cache: "reload" })));
   // Where a browser can be told, the documentation does not wait for an answer that is being computed.
   const docs = { urlPattern: new URL("docs/*", self.registration.scope).href };
-  await event.addRoutes?.({ condition: docs, source: "network" })?.catch(() => {});
+  await event.addRoutes?.({ condition: docs, source: "race-network-and-fetch-handler" })?.catch(() => {});
   await self.skipWaiting();
 })()));
 
@@ -32,8 +33,27 @@ self.addEventListener("fetch", (event) => {
     event.respondWith(answer("/" + path + at.search));
   } else if (kept.includes(path || "./")) {
     event.respondWith(caches.match(path || "./", { cacheName: cache }).then((found) => found || fetch(event.request)));
+  } else {
+    event.respondWith(visited(event));
   }
 });
+
+// visited answers from the network, and without one with what it answered before: a page of the documentation that was
+// read once can be read again.
+async function visited(event) {
+  try {
+    const answer = await fetch(event.request);
+    if (answer.status === 200) {
+      const copy = answer.clone();
+      event.waitUntil(caches.open(cache).then((open) => open.put(event.request, copy)).catch(() => {}));
+    }
+    return answer;
+  } catch (error) {
+    const found = await caches.match(event.request, { cacheName: cache });
+    if (found) return found;
+    throw error;
+  }
+}
 
 let running; // the function that answers, from the first question on
 

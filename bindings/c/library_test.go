@@ -90,7 +90,9 @@ type answer struct {
 // line is an answer as ask.c prints a pick.
 func (a *answer) line() string {
 	c, p := &a.Config, &a.Predicted
-	bound := slices.IndexFunc([]arch.Bound{0, 1, 2, 3, 4, 5}, func(b arch.Bound) bool { return b.String() == p.Bound })
+	bound := slices.IndexFunc([]arch.Bound{0, 1, 2, 3, 4, 5, 6, 7, 8}, func(b arch.Bound) bool {
+		return b.String() == p.Bound
+	})
 	return fmt.Sprint(c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK,
 		a.Mapping.XCDs, a.Mapping.Chunk, bound,
 		p.Cycles, p.Seconds, p.Interval[0], p.Interval[1])

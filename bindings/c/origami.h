@@ -86,7 +86,10 @@ enum {
 	ORIGAMI_BOUND_L2 = 2,
 	ORIGAMI_BOUND_MALL = 3,
 	ORIGAMI_BOUND_DRAM = 4,
-	ORIGAMI_BOUND_LATENCY = 5
+	ORIGAMI_BOUND_LATENCY = 5,
+	ORIGAMI_BOUND_L1 = 6,
+	ORIGAMI_BOUND_SHARED_MEMORY = 7,
+	ORIGAMI_BOUND_ISSUE = 8
 };
 
 /* C[m x n] = A[m x k] B[k x n], batch times. All sizes are at least 1. trans_a: A is contiguous along m, not k.
@@ -127,7 +130,7 @@ typedef struct {
 	int32_t xcds;
 	/* the workgroups per die at a time, 0 for the default */
 	int32_t chunk;
-	/* what limits the kernel: compute, l2, mall, dram, latency or unknown */
+	/* what limits the kernel: compute, l2, mall, dram, latency, l1, shared_memory, issue or unknown */
 	int32_t bound;
 	/* the predicted total in cycles */
 	double cycles;

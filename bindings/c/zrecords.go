@@ -11,7 +11,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 )
 
-var bounds = []string{"unknown", "compute", "l2", "mall", "dram", "latency"} // by their numbers in C
+var bounds = []string{"unknown", "compute", "l2", "mall", "dram", "latency", "l1", "shared_memory", "issue"} // by their numbers in C
 
 func pickOf(a *ask.Answer) (c C.origami_pick) {
 	c.block_m = C.int32_t(a.Config.Numbers()[0])

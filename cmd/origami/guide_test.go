@@ -20,7 +20,6 @@ func TestPluginAuthorsGuide(t *testing.T) {
 	w := newWalk(t)
 	home := w.dir
 	w.dir = checkoutRoot(t)
-	w.env = append(w.env, "ORIGAMI_FORMAT=table")
 
 	lines := strings.SplitAfter(string(text), "\n")
 	ran := 0

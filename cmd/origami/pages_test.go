@@ -12,15 +12,15 @@ import (
 // console is a block of commands with what they print on a terminal.
 var console = regexp.MustCompile("(?s)```console\n(.*?)```")
 
-// The README and the pages for readers show what the commands print. A command `cat FILE` shows a file that the next
-// ones read. With -update, the pages get what is printed now.
+// The README and the pages for readers show what the commands print, so that what a reader types prints the same. A
+// command `cat FILE` shows a file that the next ones read. With -update, the pages get what is printed now.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/for/*.md")
 	if err != nil || len(pages) < 4 {
 		t.Fatal(pages, err)
 	}
 	path := filepath.Dir(binary(t)) + string(filepath.ListSeparator) + os.Getenv("PATH")
-	for _, page := range append(pages, "../../README.md") {
+	for _, page := range append(pages, "../../docs/torch.md", "../../docs/serving.md", "../../README.md") {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(page)
@@ -56,7 +56,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// printed is what a command line prints on a terminal, with a line feed at its end.
+// printed is what a command line prints, with a line feed at its end.
 func printed(t *testing.T, folder, path, line, shown string) string {
 	t.Helper()
 	if name, ok := strings.CutPrefix(line, "cat "); ok {
@@ -68,7 +68,7 @@ func printed(t *testing.T, folder, path, line, shown string) string {
 	}
 	cmd := osexec.Command("sh", "-c", line)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "PATH="+path, "ORIGAMI_FORMAT=table", "ORIGAMI_IN_PROCESS=true")
+	cmd.Env = append(os.Environ(), "PATH="+path, "ORIGAMI_IN_PROCESS=true")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: %v\n%s", line, err, out)

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,7 +116,7 @@ func TestNewPlugin(t *testing.T) {
 		t.Logf("%6.2f s  %s", time.Since(start).Seconds(), line)
 	}
 	t.Logf("%6.2f s  in all", time.Since(begin).Seconds())
-	if !strings.Contains(last, "gfx-new\tabstract\troofline\ttiled\tspec\t\t8388608\t") {
+	if !strings.Contains(last, "(gfx-new@abstract)") || !strings.Contains(last, "8388608 cycles") {
 		t.Errorf("the answer is %s", last)
 	}
 	if out := w.run(tidy); out != "" {
@@ -199,6 +201,45 @@ func fitNewPlugin(t *testing.T, w *walk) {
 		}
 	}
 	w.run("origami plugin distrust gfx-new-simulator")
+}
+
+// An executor in Python passes the checks of plugins and measures, by the commands that `plugin new --python` names.
+// Pip would need a network: the package and what it needs are linked instead.
+func TestNewPluginInPython(t *testing.T) {
+	t.Parallel()
+	root := checkoutRoot(t)
+	w := newWalk(t)
+	var made struct {
+		Dir   string
+		Files []string
+		Next  []string
+	}
+	out := w.run("origami plugin new --json bench-new --python --sdk " + root)
+	if err := json.Unmarshal([]byte(out), &made); err != nil || !slices.Equal(made.Files, []string{made.Dir}) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	w.dir = filepath.Join(w.dir, made.Dir)
+	for _, line := range made.Next[2:4] { // check and trust, before pip
+		if out, _ := w.try(line); !strings.Contains(out, "install what it needs into lib, as the head of ") {
+			t.Errorf("%s", out)
+		}
+	}
+	w.run(fmt.Sprintf("mkdir lib; ln -s %q/sdk/python/origami_gemm_plugin %q/bin/tools/python/* lib || true", root, root))
+	if out, err := w.try("PYTHONPATH=lib python3 -c 'import grpc, google.protobuf, origami_gemm_plugin'"); err != nil {
+		if os.Getenv("ORIGAMI_REQUIRE_PYTHON") != "" {
+			t.Fatal(err, out)
+		}
+		t.Skipf("needs python3 with grpcio and protobuf (make python-test): %v: %s", err, out)
+	}
+	for _, line := range made.Next[2:] {
+		out = w.run(line)
+		if strings.Contains(out, "FAIL") || strings.Contains(line, " check ") && !strings.Contains(out, "ok    concurrent") {
+			t.Errorf("%s: %s", line, out)
+		}
+	}
+	if !strings.Contains(out, "measured    ") {
+		t.Errorf("the answer is %s", out)
+	}
 }
 
 // Without --sdk the checkout is that around the working directory. A module may have any name.

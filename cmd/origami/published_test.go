@@ -194,11 +194,14 @@ func hardest(t *testing.T, got *publishedScore) {
 	shown(t, trustPage, "<!-- left out: written by `make checked` -->", "<!-- end of left out -->", b.String())
 }
 
-// docs/trust.md has what `origami trust` says of the devices with times.
+// docs/trust.md has what `origami trust` says of the devices with times, and once what several sisters have alike.
 func TestTrustInDocs(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("| device | family | type | evidence | times | median error | high ÷ low | from |\n" +
-		"| --- | --- | --- | --- | ---: | ---: | --- | --- |\n")
+	var checked, sister strings.Builder
+	checked.WriteString("| device | family | type | times | median error | high ÷ low | from |\n" +
+		"| --- | --- | --- | ---: | ---: | --- | --- |\n")
+	sister.WriteString("| devices | family | type | high ÷ low | from |\n| --- | --- | --- | --- | --- |\n")
+	var alike []string
+	devices := map[string][]string{}
 	for _, line := range strings.Split(strings.TrimSpace(command(t, nil, "--in-process", "trust", "--json")), "\n") {
 		var row struct {
 			Device, Kernel, From string
@@ -212,20 +215,32 @@ func TestTrustInDocs(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
-		if row.Evidence == arch.EvidenceUnchecked {
-			continue
+		types, width := strings.Join(row.DTypes, ", "), fmt.Sprintf("%.2f–%.2f", row.Low, row.High)
+		switch {
+		case row.Evidence == arch.EvidenceUnchecked || strings.HasSuffix(row.From, "which costs the same)"):
+		case row.Evidence == arch.EvidenceSister:
+			rest := fmt.Sprintf("%s | %s | %s | %s", row.Kernel, types, width, row.From)
+			if devices[rest] == nil {
+				alike = append(alike, rest)
+			}
+			devices[rest] = append(devices[rest], row.Device)
+		default:
+			median := ""
+			if row.Error > 0 {
+				median = fmt.Sprintf("%.1f %%", 100*row.Error)
+			}
+			fmt.Fprintf(&checked, "| %s | %s | %s | %d | %s | %s | %s |\n", row.Device, row.Kernel, types, row.Times, median,
+				width, row.From)
 		}
-		times, median := "", ""
-		if row.Times > 0 {
-			times = strconv.Itoa(row.Times)
-		}
-		if row.Error > 0 {
-			median = fmt.Sprintf("%.1f %%", 100*row.Error)
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %.2f–%.2f | %s |\n", row.Device, row.Kernel,
-			strings.Join(row.DTypes, ", "), row.Evidence, times, median, row.Low, row.High, row.From)
 	}
-	shown(t, trustPage, "<!-- devices: written by `make checked` -->", "<!-- end of devices -->", b.String())
+	for _, rest := range alike {
+		// After the first device, the name of the architecture goes without saying.
+		family, _, _ := strings.Cut(devices[rest][0], "@")
+		fmt.Fprintf(&sister, "| %s | %s |\n", devices[rest][0]+strings.ReplaceAll(
+			strings.Join(append([]string{""}, devices[rest][1:]...), ", "), family+"@", ""), rest)
+	}
+	shown(t, trustPage, "<!-- checked: written by `make checked` -->", "<!-- end of checked -->", checked.String())
+	shown(t, trustPage, "<!-- sister: written by `make checked` -->", "<!-- end of sister -->", sister.String())
 }
 
 // sure holds intervals and odds to what they promise, on times that they were not found on.

@@ -37,6 +37,8 @@ func TestMain(m *testing.M) {
 		"origami": main, "origami-with-gpus": func() { os.Exit(runWithGPUs()) },
 		"origami-plugin-pretend": func() { serve.MainExecutor(pretender{}) },
 		"with-lent":              func() { os.Exit(withLent()) },
+		"origami-profiled":       func() { os.Exit(profiled()) },
+		"lend-many":              func() { os.Exit(lendMany()) },
 	}
 	maps.Copy(commands, pretendedArchs)
 	testscript.Main(m, commands)

@@ -112,9 +112,15 @@ const (
 	BoundMALL
 	BoundDRAM
 	BoundLatency
+	BoundL1
+	BoundSharedMemory
+	BoundIssue // of loads or of other instructions
 )
 
-var boundNames = [...]string{"unknown", "compute", "l2", "mall", "dram", "latency"}
+var boundNames = [...]string{"unknown", "compute", "l2", "mall", "dram", "latency", "l1", "shared_memory", "issue"}
+
+// NumBounds is how many bounds there are.
+const NumBounds = len(boundNames)
 
 // String returns the bound's name in JSON and on the terminal.
 func (b Bound) String() string {

@@ -19,7 +19,7 @@ type UncertaintyRecord struct {
 	Checked     *Checked           `json:"checked"`                // `null` if the model does not say
 	Ranges      []ErrorRangeRecord `json:"ranges"`                 // of measured ÷ predicted
 	MedianError *float64           `json:"median_error,omitempty"` // absent if it is unknown
-	Evidence    Evidence           `json:"evidence,omitempty"`     // absent if the device was checked
+	Evidence    Evidence           `json:"evidence,omitempty"`     // absent, too, if the device was checked
 }
 
 // ErrorRangeRecord is an ErrorRange in JSON. Bound is null where every bound fits, Below where every time does.

@@ -47,20 +47,29 @@ func (s Scope) Checked() bool { return s.Evidence == EvidenceChecked }
 // Scope returns what the model knows of the error of its predictions for a kernel family, a problem and a split of K. A
 // split of 0 counts as 1.
 func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
-	s := Scope{Evidence: EvidenceChecked, conversion: d.Conversion}
+	s := Scope{conversion: d.Conversion}
 	u, kind, size := d.nearest(kernel, p, split)
 	if s.Wide = size > 0; u == nil || len(u.Ranges) == 0 || kind > 0 || s.Wide && u.Widening < 1 ||
 		len(d.Overridden()) > 0 {
 		u, s.Wide = d.elsewhere(kernel, p, split)
-		s.Evidence = EvidenceUnchecked
 	}
-	if s.Uncertainty = u; u != nil && u.Evidence != "" {
-		s.Evidence = u.Evidence
-	}
+	s.Uncertainty, s.Evidence = u, d.EvidenceOf(u)
 	if s.conversion != nil {
 		s.problem = *p
 	}
 	return s
+}
+
+// EvidenceOf returns what an uncertainty of the model says of the device as it was opened. Without one, without enough
+// times to give a range, or with other hardware numbers than those of the device, nothing was checked.
+func (d *Description) EvidenceOf(u *Uncertainty) Evidence {
+	switch {
+	case u == nil || len(u.Ranges) == 0 || len(d.Overridden()) > 0:
+		return EvidenceUnchecked
+	case u.Evidence == "":
+		return EvidenceChecked
+	}
+	return u.Evidence
 }
 
 // elsewhere returns what errors on other devices say of a problem: those of sisters, unless the hardware or the kind of

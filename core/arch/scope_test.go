@@ -152,7 +152,7 @@ func TestScopeAgrees(t *testing.T) {
 		if inside := scope.Uncertainty != nil && !scope.Wide; inside != (len(outside) == 0) {
 			t.Fatalf("%s, split %d: inside %v, outside in %q", p, split, inside, outside)
 		}
-		bound := arch.Bound(rapid.IntRange(0, int(arch.BoundLatency)).Draw(t, "bound"))
+		bound := arch.Bound(rapid.IntRange(0, arch.NumBounds-1).Draw(t, "bound"))
 		low, high, ok := scope.Interval(bound, 1)
 		if !ok {
 			return
@@ -244,6 +244,19 @@ func TestEvidence(t *testing.T) {
 		_, high, ok := s.Interval(arch.BoundCompute, 1)
 		if s.Evidence != c.want || high != c.high || !ok || s.Checked() != (c.want == arch.EvidenceChecked) {
 			t.Errorf("%s %v: %s to %v, want %s to %v", c.kernel, c.p, s.Evidence, high, c.want, c.high)
+		}
+	}
+	for i, want := range map[int]arch.Evidence{
+		0: arch.EvidenceChecked, 2: arch.EvidenceSister, 3: arch.EvidenceUnchecked,
+	} {
+		u := &d.Uncertainty[i]
+		if got := d.EvidenceOf(u); got != want {
+			t.Errorf("uncertainty %d is %s, want %s", i, got, want)
+		}
+		without := *u
+		without.Ranges = nil
+		if d.EvidenceOf(&without) != arch.EvidenceUnchecked || overridden.EvidenceOf(u) != arch.EvidenceUnchecked {
+			t.Errorf("uncertainty %d without ranges, or of other hardware, counts", i)
 		}
 	}
 	if !d.HasUncertainty("tiled") || d.HasUncertainty("other") || !d.HasElsewhere("other") || d.HasElsewhere("none") {

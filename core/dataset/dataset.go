@@ -76,7 +76,7 @@ type Dataset struct {
 	// Software names the versions of the software that was measured and that measured. Source says how.
 	Software, Source string
 
-	measurements []Measurement
+	measurements list
 	// A measurement names its problem, configuration and library many times over. The maps below have numbers for them.
 	problemIDs map[gemm.Problem]int32
 	configIDs  map[gemm.Config]int32
@@ -93,6 +93,29 @@ type Dataset struct {
 	libraries []string
 	compiled  map[compiledKey]exec.Resources
 	checks    []Measurement
+	most      int // of measurements, and of checks
+}
+
+// list is a list of measurements in pieces: one that grew as a whole would take its memory twice.
+type list struct{ pieces [][]Measurement }
+
+const piece = 1 << 12
+
+func (l *list) len() int {
+	if n := len(l.pieces); n > 0 {
+		return (n-1)*piece + len(l.pieces[n-1])
+	}
+	return 0
+}
+
+func (l *list) at(i int32) *Measurement { return &l.pieces[i/piece][i%piece] }
+
+func (l *list) add(m Measurement) {
+	if l.len() == len(l.pieces)*piece {
+		l.pieces = append(l.pieces, nil)
+	}
+	last := &l.pieces[len(l.pieces)-1]
+	*last = append(*last, m)
 }
 
 // recorded is what a data set has of one problem.
@@ -135,8 +158,16 @@ func New(name string, c Conditions) *Dataset {
 		Name: name, Conditions: c,
 		problemIDs: map[gemm.Problem]int32{}, configIDs: map[gemm.Config]int32{}, libraryIDs: map[string]int32{"": 0},
 		sweep: map[key]int32{}, first: map[key]int32{}, finals: map[finalKey]bool{}, blocks: map[blockKey][]int32{},
-		compiled: map[compiledKey]exec.Resources{},
+		compiled: map[compiledKey]exec.Resources{}, most: limit.Measurements,
 	}
+}
+
+// Full reports an error if so many more measurements are too many.
+func (d *Dataset) Full(more int) error {
+	if max(d.measurements.len(), len(d.checks)) > d.most-more {
+		return d.tooMany()
+	}
+	return nil
 }
 
 // Add enters a measurement. One that failed in the sweep is replaced by a later one of the same, in its place. It is an
@@ -144,8 +175,8 @@ func New(name string, c Conditions) *Dataset {
 func (d *Dataset) Add(m Measurement) error {
 	m.Problem = m.Problem.Canonical()
 	if m.Phase == Check {
-		if len(d.checks) == limit.Measurements {
-			return tooMany()
+		if len(d.checks) == d.most {
+			return d.tooMany()
 		}
 		d.checks = append(d.checks, m)
 		return nil
@@ -156,20 +187,20 @@ func (d *Dataset) Add(m Measurement) error {
 	}
 	old, there := d.sweep[k]
 	switch {
-	case m.Phase == Sweep && there && d.measurements[old].Status.Retriable():
-		d.measurements[old] = m
+	case m.Phase == Sweep && there && d.measurements.at(old).Status.Retriable():
+		*d.measurements.at(old) = m
 		return nil
 	case m.Phase == Sweep && there || m.Phase == Final && d.finals[finalKey{k, m.Block, m.Null}]:
 		return twice(&m)
-	case len(d.measurements) == limit.Measurements:
-		return tooMany()
+	case d.measurements.len() == d.most:
+		return d.tooMany()
 	case m.Phase == Final:
 		d.addFinal(&m, k)
 	default:
 		d.addSweep(&m, k)
 	}
-	d.recorded[k.problem].all = append(d.recorded[k.problem].all, int32(len(d.measurements)))
-	d.measurements = append(d.measurements, m)
+	d.recorded[k.problem].all = append(d.recorded[k.problem].all, int32(d.measurements.len()))
+	d.measurements.add(m)
 	if int(k.library) > len(d.libraries) {
 		d.libraries = append(d.libraries, m.Library)
 	}
@@ -186,8 +217,8 @@ func numberOf[T comparable](numbers map[T]int32, v T) int32 {
 	return n
 }
 
-func tooMany() error {
-	return diag.Inputf("there are more than %d measurements, the most of a data set", limit.Measurements).
+func (d *Dataset) tooMany() error {
+	return diag.Inputf("there are more than %d measurements, the most of a data set", d.most).
 		Do("split it into several folders")
 }
 
@@ -202,12 +233,12 @@ func (d *Dataset) addFinal(m *Measurement, k key) {
 	if r := &d.recorded[k.problem]; d.blocks[at] == nil {
 		r.blocks = append(r.blocks, m.Block)
 	}
-	d.blocks[at] = append(d.blocks[at], int32(len(d.measurements)))
+	d.blocks[at] = append(d.blocks[at], int32(d.measurements.len()))
 }
 
 // addSweep enters the next measurement into the sweep.
 func (d *Dataset) addSweep(m *Measurement, k key) {
-	i, r := int32(len(d.measurements)), &d.recorded[k.problem]
+	i, r := int32(d.measurements.len()), &d.recorded[k.problem]
 	d.sweep[k] = i
 	if m.Library != "" {
 		r.libraries++
@@ -253,7 +284,7 @@ func (d *Dataset) commonGroup() int {
 	total := 0
 	for _, r := range d.recorded {
 		for _, i := range r.candidates {
-			count[d.measurements[i].Config.GroupM]++
+			count[d.measurements.at(i).Config.GroupM]++
 			total++
 		}
 	}
@@ -284,8 +315,8 @@ func (d *Dataset) SweepLen(p gemm.Problem) int {
 // Count returns how many measurements match, finals included.
 func (d *Dataset) Count(like func(*Measurement) bool) int {
 	n := 0
-	for i := range d.measurements {
-		if like(&d.measurements[i]) {
+	for i := range d.measurements.len() {
+		if like(d.measurements.at(int32(i))) {
 			n++
 		}
 	}
@@ -293,7 +324,7 @@ func (d *Dataset) Count(like func(*Measurement) bool) int {
 }
 
 // Len returns the number of measurements.
-func (d *Dataset) Len() int { return len(d.measurements) }
+func (d *Dataset) Len() int { return d.measurements.len() }
 
 // Checks lists the times of known kernels, in the order of the files. No sweep has them.
 func (d *Dataset) Checks() []Measurement { return d.checks }
@@ -311,7 +342,7 @@ func (d *Dataset) Of(p gemm.Problem) []Measurement {
 
 // All lists the measurements in the order of the files, without the checks.
 func (d *Dataset) All() []Measurement {
-	all := make([]Measurement, len(d.measurements))
+	all := make([]Measurement, d.measurements.len())
 	for i := range all {
 		all[i] = d.at(int32(i))
 	}
@@ -369,7 +400,7 @@ func (d *Dataset) Finals(p gemm.Problem) [][]Measurement {
 	var complete [][]Measurement
 	for _, block := range slices.Sorted(slices.Values(d.recordedOf(p).blocks)) {
 		at := d.blocks[blockKey{d.problemIDs[p], block}]
-		if len(at) != d.measurements[at[0]].Arms {
+		if len(at) != d.measurements.at(at[0]).Arms {
 			continue
 		}
 		arms := make([]Measurement, len(at))
@@ -393,7 +424,7 @@ func (d *Dataset) NextBlock(p gemm.Problem) int {
 // at returns the i-th measurement. In the CSV layout the compiler's report is kept per compiled kernel; a kernel
 // that is listed at the group of the data set only stands for its other groups too.
 func (d *Dataset) at(i int32) Measurement {
-	m := d.measurements[i]
+	m := *d.measurements.at(i)
 	if len(d.compiled) == 0 || m.Library != "" {
 		return m
 	}

@@ -144,7 +144,7 @@ func FuzzRead(f *testing.F) {
 		if d == nil {
 			return
 		}
-		for _, m := range d.measurements {
+		for _, m := range d.All() {
 			if !(m.Median > 0) || m.Problem.Validate() != nil {
 				t.Errorf("%+v", m)
 			}

@@ -87,22 +87,29 @@ func TestBlocksAreBounded(t *testing.T) {
 // A data set that is full says so, and stays as it is.
 func TestMeasurementsAreBounded(t *testing.T) {
 	d := New("here", Conditions{})
+	d.most = 1000
 	add := func(i int) error {
 		return d.Add(Measurement{Problem: gemm.New(i+1, 64, 64), Phase: Sweep, Status: OK})
 	}
-	for i := range limit.Measurements {
+	for i := range d.most {
+		if err := d.Full(d.most - i); err != nil {
+			t.Fatal(err)
+		}
 		if err := add(i); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := add(limit.Measurements); diag.KindOf(err) != diag.Input ||
-		!strings.HasPrefix(err.Error(), "there are more than 262144 measurements, the most of a data set; ") {
+	if d.Full(0) != nil || d.Full(1) == nil {
+		t.Error("it is not full when it is")
+	}
+	if err := add(d.most); diag.KindOf(err) != diag.Input ||
+		!strings.HasPrefix(err.Error(), "there are more than 1000 measurements, the most of a data set; ") {
 		t.Errorf("got %v", err)
 	}
-	if _, ok := d.Find(gemm.New(limit.Measurements, 64, 64), gemm.Config{}); !ok || d.Len() != limit.Measurements {
+	if _, ok := d.Find(gemm.New(d.most, 64, 64), gemm.Config{}); !ok || d.Len() != d.most {
 		t.Errorf("%d measurements, the last there: %v", d.Len(), ok)
 	}
-	if _, ok := d.Find(gemm.New(limit.Measurements+1, 64, 64), gemm.Config{}); ok {
+	if _, ok := d.Find(gemm.New(d.most+1, 64, 64), gemm.Config{}); ok {
 		t.Error("the refused one is there")
 	}
 }

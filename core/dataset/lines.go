@@ -2,51 +2,63 @@ package dataset
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"runtime"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
 )
 
-// lines reads a file with a measurement per line.
+// lines reads a file with a measurement per line. Lines are parsed beside each other, since that takes nearly all of
+// the time, and entered in their order.
 func (r *reader) lines(file string, d *Dataset) error {
 	f, closer, err := r.open(file, limit.Records)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = closer.Close() }()
+	ctx, stop := context.WithCancel(context.Background())
+	batches := make(chan *batch, runtime.GOMAXPROCS(0))
+	defer func() { // nothing reads the file when it is closed
+		stop()
+		for range batches {
+		}
+	}()
+	go parseAhead(ctx, limit.NewLines(f), batches)
 	var (
-		in        = limit.NewLines(f)
 		place     = path.Join(r.name, file)
 		truncated *Truncated // the line before, which must be the last
 		offset    int64
+		n         = 0
 	)
-	for n := 1; ; n++ {
-		where := fmt.Sprintf("%s:%d", place, n)
-		text, err := in.Next()
+	for b := range batches {
+		<-b.parsed
+		for i := range b.lines {
+			n++
+			l := &b.lines[i]
+			where := fmt.Sprintf("%s:%d", place, n)
+			if truncated != nil {
+				return diag.Inputf("%s", truncated.Why).At("%s", truncated.Where).Do("restore the file, or remove the line")
+			}
+			why, err := r.line(l, where, d)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				truncated = &Truncated{Where: where, Why: why, Keep: offset}
+			}
+			offset += int64(l.size)
+		}
 		switch {
-		case errors.Is(err, limit.ErrLongLine):
-			return diag.Inputf("the line is longer than %d bytes", limit.Line).At("%s", where).Do("restore the file")
-		case err != nil && !errors.Is(err, io.EOF):
-			return r.unreadable(file, err)
+		case errors.Is(b.end, limit.ErrLongLine):
+			return diag.Inputf("the line is longer than %d bytes", limit.Line).At("%s:%d", place, n+1).Do("restore the file")
+		case b.end != nil && !errors.Is(b.end, io.EOF):
+			return r.unreadable(file, b.end)
 		}
-		if len(text) == 0 {
-			break
-		}
-		if truncated != nil {
-			return diag.Inputf("%s", truncated.Why).At("%s", truncated.Where).Do("restore the file, or remove the line")
-		}
-		why, err := r.line(text, where, d)
-		if err != nil {
-			return err
-		}
-		if why != "" {
-			truncated = &Truncated{Where: where, Why: why, Keep: offset}
-		}
-		offset += int64(len(text))
 	}
 	if truncated == nil {
 		return nil
@@ -59,32 +71,115 @@ func (r *reader) lines(file string, d *Dataset) error {
 		Do("the command that measured goes on from here and drops it; or remove the line")
 }
 
-// line reads one line, with its line feed, into a data set. truncated says why the line looks cut off, "" if it
-// does not.
-func (r *reader) line(text []byte, where string, d *Dataset) (truncated string, err error) {
-	body, whole := bytes.CutSuffix(text, []byte("\n"))
-	conditions, m, err := ParseLine(body)
+// batch is some lines of a file.
+type batch struct {
+	text  []byte
+	lines []parsedLine
+	// end is why no line follows, nil if one may.
+	end error
+	// parsed is closed when the lines are.
+	parsed chan struct{}
+}
+
+// parsedLine is a line of so many bytes, and what it says.
+type parsedLine struct {
+	size       int
+	whole      bool // it has a line feed
+	conditions Conditions
+	m          Measurement
+	err        error
+}
+
+// batchSize is about how many bytes are parsed at once.
+const batchSize = 256 << 10
+
+// parseAhead sends the lines of a file, and parses them meanwhile, until the file or the context ends.
+func parseAhead(ctx context.Context, in *limit.Lines, batches chan<- *batch) {
+	defer close(batches)
+	for {
+		b := &batch{parsed: make(chan struct{})}
+		for len(b.text) < batchSize && b.end == nil {
+			var text []byte
+			if text, b.end = in.Next(); len(text) == 0 && b.end == nil {
+				b.end = io.EOF
+			}
+			if b.end == nil || errors.Is(b.end, io.EOF) {
+				if len(text) > 0 {
+					b.text, b.lines = append(b.text, text...), append(b.lines, parsedLine{size: len(text)})
+				}
+			}
+		}
+		go b.parse()
+		select {
+		case batches <- b:
+		case <-ctx.Done():
+			<-b.parsed
+			return
+		}
+		if b.end != nil {
+			return
+		}
+	}
+}
+
+func (b *batch) parse() {
+	defer close(b.parsed)
+	text := b.text
+	for i := range b.lines {
+		l := &b.lines[i]
+		var body []byte
+		body, l.whole = bytes.CutSuffix(text[:l.size], []byte("\n"))
+		l.conditions, l.m, l.err = ParseLine(body)
+		text = text[l.size:]
+	}
+	b.text = nil
+}
+
+// line enters a line into a data set. truncated says why the line looks cut off, "" if it does not.
+func (r *reader) line(l *parsedLine, where string, d *Dataset) (truncated string, err error) {
 	switch {
-	case !whole:
+	case !l.whole:
 		return "the last line is cut off", nil
-	case errors.Is(err, errSyntax):
-		return "the line is " + err.Error(), nil
-	case err != nil:
-		return "", diag.Inputf("%v", err).At("%s", where).Do("%s", seeFormat)
+	case errors.Is(l.err, errSyntax):
+		return "the line is " + l.err.Error(), nil
+	case l.err != nil:
+		return "", diag.Inputf("%v", l.err).At("%s", where).Do("%s", seeFormat)
 	}
 	stated := DescriptionFile
 	if !r.described {
 		stated = "the first line"
 		if d.Len() == 0 {
-			d.Conditions = conditions
+			d.Conditions = l.conditions
 		}
 	}
-	if what := conditions.Difference(d.Conditions); what != "" {
+	if what := l.conditions.Difference(d.Conditions); what != "" {
 		return "", diag.Inputf("%s in %s", what, stated).At("%s", where).
 			Do("keep measurements under other conditions in another folder")
 	}
-	if err := d.Add(m); err != nil {
+	r.share(&l.m)
+	if err := d.Add(l.m); err != nil {
 		return "", diag.Within(where, err)
 	}
 	return "", nil
+}
+
+// share keeps a text once that many measurements have, such as a driver's version.
+func (r *reader) share(m *Measurement) {
+	if r.texts == nil {
+		r.texts = map[string]string{}
+	}
+	texts := []*string{&m.Detail, &m.Host, &m.GPU, &m.Library}
+	if n := m.Numerics; n != nil {
+		texts = append(texts, &n.Reference)
+	}
+	if e := m.Environment; e != nil {
+		texts = append(texts, &e.Driver, &e.Runtime)
+	}
+	for _, t := range texts {
+		if known, there := r.texts[*t]; there {
+			*t = known
+		} else if *t != "" {
+			r.texts[*t] = *t
+		}
+	}
 }

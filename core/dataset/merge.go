@@ -47,6 +47,7 @@ type part struct {
 	driver     string
 	fixed      bool
 	all        []Measurement
+	kernels    []int32 // the number of the kernel of each
 }
 
 // Merge puts data sets together. The result depends on what they have, not on their order, and merging it again with
@@ -65,6 +66,15 @@ func Merge(name string, into *Dataset, others []*Dataset) (*Merged, error) {
 		parts = append(parts, split(d, false)...)
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.name, b.name) })
+	numbers := map[kernelKey]int32{}
+	for i := range parts {
+		p := &parts[i]
+		p.kernels = make([]int32, len(p.all))
+		for j := range p.all {
+			m := &p.all[j]
+			p.kernels[j] = numberOf(numbers, kernelKey{m.Problem, m.Config, m.Library})
+		}
+	}
 	out := &Merged{}
 	parts = out.alike(parts)
 	parts, err := out.equallyFast(parts)
@@ -93,26 +103,37 @@ func split(d *Dataset, fixed bool) []part {
 	byDriver := map[string][]Measurement{}
 	all := append(d.All(), d.Checks()...)
 	last := ""
-	if i := slices.IndexFunc(all, func(m Measurement) bool { return driverOf(&m) != "" }); i >= 0 {
-		last = driverOf(&all[i])
-	}
-	for _, m := range all {
-		if driver := driverOf(&m); driver != "" {
-			last = driver
+	for i := range all {
+		if last = driverOf(&all[i]); last != "" {
+			break
 		}
-		byDriver[last] = append(byDriver[last], m)
+	}
+	for i, begin := 0, 0; i < len(all); i++ {
+		driver := driverOf(&all[i])
+		if driver == "" {
+			driver = last
+		}
+		if driver != last {
+			byDriver[last] = append(byDriver[last], all[begin:i]...)
+			begin, last = i, driver
+		}
+		if i == len(all)-1 && byDriver[last] == nil {
+			byDriver[last] = all[begin:] // mostly all of them, which are not copied
+		} else if i == len(all)-1 {
+			byDriver[last] = append(byDriver[last], all[begin:]...)
+		}
 	}
 	var parts []part
 	for _, driver := range slices.Sorted(maps.Keys(byDriver)) {
-		parts = append(parts, part{d.Name, d.Conditions, driver, fixed, byDriver[driver]})
+		parts = append(parts, part{d.Name, d.Conditions, driver, fixed, byDriver[driver], nil})
 	}
 	return parts
 }
 
-// most returns the key with the longest list, the first of several in their order.
-func most[V any](lists map[string][]V) (key string) {
-	for _, k := range slices.Sorted(maps.Keys(lists)) {
-		if key == "" || len(lists[k]) > len(lists[key]) {
+// most returns the key with the largest number, the first of several in their order.
+func most(numbers map[string]int) (key string) {
+	for _, k := range slices.Sorted(maps.Keys(numbers)) {
+		if key == "" || numbers[k] > numbers[key] {
 			key = k
 		}
 	}
@@ -133,12 +154,12 @@ func driverOf(m *Measurement) string {
 // alike leaves the parts with the conditions and the driver of most.
 func (out *Merged) alike(parts []part) []part {
 	like := func(p *part) string { return fmt.Sprintf("%+v\x00%s", p.conditions, p.driver) }
-	groups, fixed := map[string][]Measurement{}, map[string][]Measurement{}
+	groups, fixed := map[string]int{}, map[string]int{}
 	for i := range parts {
 		p := &parts[i]
-		groups[like(p)] = append(groups[like(p)], p.all...)
+		groups[like(p)] += len(p.all)
 		if p.fixed {
-			fixed[like(p)] = append(fixed[like(p)], p.all...)
+			fixed[like(p)] += len(p.all)
 		}
 	}
 	if len(fixed) > 0 {
@@ -171,19 +192,23 @@ type kernelKey struct {
 	library string
 }
 
-func keyed(m *Measurement) kernelKey { return kernelKey{m.Problem, m.Config, m.Library} }
-
 // times returns the median of the medians of each kernel of a part.
-func (p *part) times() map[kernelKey]unit.Seconds {
-	lists := map[kernelKey][]unit.Seconds{}
+func (p *part) times() map[int32]unit.Seconds {
+	var order []int
 	for i := range p.all {
-		if m := &p.all[i]; m.Status == OK {
-			lists[keyed(m)] = append(lists[keyed(m)], m.Median)
+		if p.all[i].Status == OK {
+			order = append(order, i)
 		}
 	}
-	out := make(map[kernelKey]unit.Seconds, len(lists))
-	for k, list := range lists {
-		out[k] = stats.Median(list)
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p.kernels[a], p.kernels[b]) })
+	out := make(map[int32]unit.Seconds, len(order))
+	var list []unit.Seconds
+	for i, at := range order {
+		list = append(list, p.all[at].Median)
+		if k := p.kernels[at]; i+1 == len(order) || p.kernels[order[i+1]] != k {
+			out[k] = stats.Median(list)
+			list = list[:0]
+		}
 	}
 	return out
 }
@@ -205,11 +230,14 @@ func (p *part) highestClock() (highest unit.Hertz) {
 
 // equallyFast leaves the parts whose GPUs are equally fast.
 func (out *Merged) equallyFast(parts []part) ([]part, error) {
-	times := make([]map[kernelKey]unit.Seconds, len(parts))
+	if len(parts) < 2 {
+		return parts, nil
+	}
+	times := make([]map[int32]unit.Seconds, len(parts))
 	clocks := make([]unit.Hertz, len(parts))
 	var known []unit.Hertz
 	fixed := -1
-	common := map[kernelKey][]unit.Seconds{}
+	common := map[int32][]unit.Seconds{}
 	for i := range parts {
 		times[i], clocks[i] = parts[i].times(), parts[i].highestClock()
 		if clocks[i] > 0 {
@@ -285,17 +313,18 @@ func sameKernels(parts []part) error {
 		uses exec.Resources
 		by   string
 	}
-	first := map[kernelKey]compiled{}
+	first := map[int32]compiled{}
 	for i := range parts {
 		for j := range parts[i].all {
 			m := &parts[i].all[j]
 			if m.Status != OK || m.Library != "" || m.Resources == (exec.Resources{}) {
 				continue
 			}
-			old, there := first[keyed(m)]
+			k := parts[i].kernels[j]
+			old, there := first[k]
 			switch {
 			case !there:
-				first[keyed(m)] = compiled{m.Resources, parts[i].name}
+				first[k] = compiled{m.Resources, parts[i].name}
 			case old.uses != m.Resources:
 				return diag.Inputf("%s of %s has %d registers and %v bytes of shared memory, and in %s it has %d and %v: they "+
 					"are not the same kernel", m.Label(), m.Problem, m.Resources.Registers, m.Resources.SharedMemory, old.by,
@@ -309,25 +338,30 @@ func sameKernels(parts []part) error {
 // combine adds what the parts have, each measurement once, in an order that follows from the measurements.
 func (out *Merged) combine(parts []part) error {
 	var libraries []string
-	sweeps := map[kernelKey][]texted{}
+	var sweeps []place
 	blocks := map[gemm.Problem]map[string][]Measurement{}
 	checks := map[string]Measurement{}
 	for i := range parts {
 		one := New("", parts[i].conditions)
-		for _, m := range parts[i].all {
+		for j := range parts[i].all {
+			m := &parts[i].all[j]
 			switch m.Phase {
 			case Check:
-				checks[lineText(&m)] = m
-				continue
+				checks[lineText(m)] = *m
 			case Sweep:
-				sweeps[keyed(&m)] = append(sweeps[keyed(&m)], texted{m, lineText(&m)})
+				sweeps = append(sweeps, place{int32(i), int32(j)})
+				if m.Library != "" && !slices.Contains(libraries, m.Library) {
+					libraries = append(libraries, m.Library)
+				}
 			case Final:
-			}
-			if err := one.Add(m); err != nil {
-				return diag.Within(parts[i].name, err)
+				if m.Library != "" && !slices.Contains(libraries, m.Library) {
+					libraries = append(libraries, m.Library)
+				}
+				if err := one.Add(*m); err != nil {
+					return diag.Within(parts[i].name, err)
+				}
 			}
 		}
-		libraries = append(libraries, one.Libraries()...)
 		for p := range one.problemIDs {
 			for _, block := range one.Finals(p) {
 				if blocks[p] == nil {
@@ -337,38 +371,75 @@ func (out *Merged) combine(parts []part) error {
 			}
 		}
 	}
-	var all []texted
-	for _, list := range sweeps {
-		out.Several += min(1, len(list)-1)
-		all = append(all, slices.MinFunc(list, better))
+	chosen := out.choose(parts, sweeps)
+	for p := range blocks {
+		if chosen[p] == nil {
+			chosen[p] = []place{} // nothing but finals
+		}
 	}
-	for _, of := range blocks {
-		for i, key := range slices.Sorted(maps.Keys(of)) {
-			for _, m := range of[key] {
+	// Problem by problem, since lines take much more memory than measurements.
+	problems := slices.SortedFunc(maps.Keys(chosen), func(a, b gemm.Problem) int { return compareProblems(&a, &b) })
+	for _, p := range problems {
+		var all []texted
+		for _, at := range chosen[p] {
+			m := &parts[at.part].all[at.at]
+			all = append(all, texted{*m, lineText(m)})
+		}
+		for i, key := range slices.Sorted(maps.Keys(blocks[p])) {
+			for _, m := range blocks[p][key] {
 				m.Block = i + 1
 				all = append(all, texted{m, lineText(&m)})
 			}
 		}
+		slices.SortFunc(all, func(a, b texted) int {
+			return cmp.Or(cmp.Compare(b.Phase, a.Phase), cmp.Compare(a.Block, b.Block),
+				cmp.Compare(rankOf(libraries, a.Library), rankOf(libraries, b.Library)), cmp.Compare(a.text, b.text))
+		})
+		for i := range all {
+			if err := out.Add(all[i].Measurement); err != nil {
+				return err
+			}
+		}
 	}
-	slices.SortFunc(all, func(a, b texted) int {
-		return cmp.Or(compareProblems(&a.Problem, &b.Problem), cmp.Compare(b.Phase, a.Phase),
-			cmp.Compare(a.Block, b.Block),
-			cmp.Compare(place(libraries, a.Library), place(libraries, b.Library)),
-			cmp.Compare(a.text, b.text))
-	})
 	for _, key := range slices.Sorted(maps.Keys(checks)) {
-		all = append(all, texted{checks[key], key})
-	}
-	for i := range all {
-		if err := out.Add(all[i].Measurement); err != nil {
+		if err := out.Add(checks[key]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// place orders measurements: first our kernels, then the libraries in the order of the data sets.
-func place(libraries []string, name string) int {
+// place is where a measurement is: in which part, and where there.
+type place struct{ part, at int32 }
+
+// choose returns where the measurements of sweeps are that are kept, by problem: of each kernel one.
+func (out *Merged) choose(parts []part, sweeps []place) map[gemm.Problem][]place {
+	number := func(p place) int32 { return parts[p.part].kernels[p.at] }
+	slices.SortFunc(sweeps, func(a, b place) int { return cmp.Compare(number(a), number(b)) })
+	chosen := map[gemm.Problem][]place{}
+	for len(sweeps) > 0 {
+		n := 1
+		for n < len(sweeps) && number(sweeps[n]) == number(sweeps[0]) {
+			n++
+		}
+		best := sweeps[0]
+		if n > 1 {
+			out.Several++
+			line := func(p place) texted {
+				m := &parts[p.part].all[p.at]
+				return texted{*m, lineText(m)}
+			}
+			best = slices.MinFunc(sweeps[:n], func(a, b place) int { return better(line(a), line(b)) })
+		}
+		p := parts[best.part].all[best.at].Problem
+		chosen[p] = append(chosen[p], best)
+		sweeps = sweeps[n:]
+	}
+	return chosen
+}
+
+// rankOf orders measurements: first our kernels, then the libraries in the order of the data sets.
+func rankOf(libraries []string, name string) int {
 	if name == "" {
 		return -1
 	}

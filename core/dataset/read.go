@@ -81,6 +81,8 @@ type reader struct {
 	// described means that there is a dataset.json, which is stated.
 	described bool
 	stated    description
+	// texts are those that measurements share.
+	texts map[string]string
 	// base is what all problems of the CSV layout have in common. Its DType is 0 if it is not known.
 	base gemm.Problem
 }

@@ -117,7 +117,7 @@ func FuzzWrite(f *testing.F) {
 		if err != nil || got.Len() != 1 || got.Conditions != c {
 			t.Fatalf("%s and %s: %v", description, line, err)
 		}
-		if again, err := AppendLine(nil, c, &got.measurements[0]); err != nil || !bytes.Equal(again, line) {
+		if again, err := AppendLine(nil, c, got.measurements.at(0)); err != nil || !bytes.Equal(again, line) {
 			t.Fatalf("%s becomes %s: %v", line, again, err)
 		}
 	})

@@ -48,8 +48,10 @@ type Ladder struct {
 	Types  gemm.Types
 	// Device is the device that the claims are about, as "arch@device".
 	Device string
-	// Rungs start at the bottom. Claims are public statements about them.
+	// Rungs start at the bottom. Claims are public statements about them, and Others are the kernels that claims compare
+	// them with and that are no rungs.
 	Rungs     []Rung
+	Others    []Rung
 	Claims    []Claim
 	Costs     []Cost
 	Published []Time
@@ -99,7 +101,7 @@ func Dominant(costs []Cost, v Values) (most Cost, share float64) {
 // Entry is a rung on a device for one problem.
 type Entry struct {
 	Rung Rung
-	// Values are the model's. They are nil if no configuration of the family does what the kernel does.
+	// Values are the model's terms and the device's parameters. They are nil if no configuration of the family does what the kernel does.
 	Values Values
 	// Predicted and Measured are times. 0 is unknown.
 	Predicted, Measured unit.Seconds

@@ -69,6 +69,18 @@ func TestAResourceThatLimits(t *testing.T) {
 	}
 }
 
+// A number of a rung is the claimed one, nearly it, or another.
+func TestAValue(t *testing.T) {
+	for intensity, want := range map[float64]Verdict{1: True, 0.95: True, 1.4: Nearly, 0.25: False, 0: Unknown} {
+		v := kernel(0, 0, 0)
+		v["bytes"] = 1 / intensity
+		claim := Claim{Rung: "naive", Text: "has an intensity of about 1", Value: "1 / bytes", Is: 1, Unit: "FLOP/B"}
+		if j := judge(t, claim, rung("naive", v, 1000, 0)); j.Verdict != want || j.Evidence == "" {
+			t.Errorf("%v FLOP/B: %s, %s", intensity, j.Verdict, j.Evidence)
+		}
+	}
+}
+
 func TestAGainOverAnotherRung(t *testing.T) {
 	claim := Claim{Rung: "padded", Text: "gains over tiled", Over: "tiled", Least: 1.25}
 	none := kernel(0, 0, 0)
@@ -78,10 +90,14 @@ func TestAGainOverAnotherRung(t *testing.T) {
 		want        Verdict
 		evidence    string
 	}{
-		{"of the claimed size", rung("padded", none, 800, 0), rung("tiled", none, 1000, 0), True,
-			"1.25 times as fast as tiled, predicted"},
-		{"smaller", rung("padded", none, 990, 0), rung("tiled", none, 1000, 0), Nearly, "1.01 times"},
-		{"none", rung("padded", none, 1000, 0), rung("tiled", none, 1000, 0), False, "1.00 times"},
+		{"of the claimed size", rung("padded", none, 0, 800), rung("tiled", none, 0, 1000), True,
+			"1.25 times as fast as tiled, measured"},
+		{"smaller", rung("padded", none, 0, 990), rung("tiled", none, 0, 1000), Nearly, "1.01 times"},
+		{"none", rung("padded", none, 0, 1000), rung("tiled", none, 0, 1000), False, "1.00 times"},
+		{"predicted, by much", rung("padded", none, 600, 0), rung("tiled", none, 1000, 0), True, "1.67 times"},
+		{"predicted, of the claimed size", rung("padded", none, 800, 0), rung("tiled", none, 1000, 0), Unknown,
+			"1.25 times as fast as tiled, predicted: within the model's error"},
+		{"predicted, none", rung("padded", none, 1000, 0), rung("tiled", none, 1000, 0), Unknown, "1.00 times"},
 		{"a loss", rung("padded", none, 2000, 0), rung("tiled", none, 1000, 0), False, "0.50 times"},
 		{"measured against a prediction that says otherwise", rung("padded", none, 2000, 500),
 			rung("tiled", none, 1000, 1000), True, "2.00 times as fast as tiled, measured"},
@@ -173,7 +189,7 @@ func TestVerdictsAreInTheOrderOfClaims(t *testing.T) {
 	entries := []Entry{rung("a", v, 1000, 0), rung("b", v, 500, 0), rung("c", v, 600, 0)}
 	reversed := []Entry{entries[2], entries[1], entries[0]}
 	for _, list := range [][]Entry{entries, reversed} {
-		for i, want := range []Verdict{False, Unknown, True, True} {
+		for i, want := range []Verdict{Unknown, Unknown, True, True} {
 			if j := l.Judge(list, clock)[i]; j.Verdict != want || j.Claim != l.Claims[i] {
 				t.Errorf("claim %d: %s %s: %s", i, j.Rung, j.Verdict, j.Evidence)
 			}

@@ -31,8 +31,8 @@ const (
 	Logic Size = 16 << 20
 	// Row bounds a row of a CSV file.
 	Row Size = 64 << 10
-	// Records bounds a file of measurements, one per line. The lines are bounded too. A folder may have many files.
-	Records Size = 1 << 30
+	// Records bounds a file of measurements, one per line: as many as a data set may have. The lines are bounded too.
+	Records Size = 16 << 30
 	// Program bounds the binary of a plugin, which is hashed.
 	Program Size = 2 << 30
 )
@@ -43,8 +43,9 @@ const (
 	Cells = 1 << 10
 	// Rows bounds the rows of a file whose rows are held in memory.
 	Rows = 1 << 18
-	// Measurements bounds the measurements of a data set, whatever files they are in. Reading one takes 1 to 2 KB.
-	Measurements = 1 << 18
+	// Measurements bounds the measurements of a data set, whatever files they are in. One takes 0.8 KB of memory. So many
+	// are as many as a farm makes in a year (docs/adr/0099-records-stay-lines.md).
+	Measurements = 1 << 24
 )
 
 // String formats in the largest binary unit that leaves a whole number.

@@ -22,11 +22,11 @@ type Options struct {
 	Most int
 	// Loss is the tolerated loss of a range: how much slower than the fastest kernel its kernel may be at each size.
 	Loss float64
-	// Importance is the share of all savings below which a kernel is removed.
+	// Importance is the share of all savings below which no kernel is added.
 	Importance float64
-	// Predicted are a model's times, in the layout of the table's. With them, a limited number of kernels suits the model
-	// too, which chooses among them at other sizes.
-	Predicted [][]float64
+	// Model is what a model says of the table, nil for none. With it, the kernels suit the model too, which chooses among
+	// them at other sizes.
+	Model *Predictions
 	// Ranges, or else exact sizes and the fallback alone.
 	Ranges   bool
 	Fallback Fallback
@@ -37,10 +37,15 @@ func Build(t *Table, o Options) (*Logic, error) {
 	if len(t.Sizes) == 0 {
 		return nil, diag.Inputf("there are no measured sizes").Do("measure some first")
 	}
-	kept, err := t.keep(o)
+	kept, err := t.choose(&o)
 	if err != nil {
 		return nil, err
 	}
+	return t.with(kept, &o)
+}
+
+// with returns the logic of some kernels.
+func (t *Table) with(kept []int, o *Options) (*Logic, error) {
 	l := &Logic{Fallback: o.Fallback, Order: defaultOrder, Unit: BuildUnit}
 	for _, k := range kept {
 		l.Kernels = append(l.Kernels, t.Kernels[k])
@@ -73,119 +78,6 @@ func least(v []float64) int {
 		}
 	}
 	return best
-}
-
-// keep returns the kernels that stay. It begins with those that are the fastest somewhere. The one that saves the least
-// goes, one after the other, while there are too many, or while it saves less than Importance of what all save. A
-// kernel saves what the next best one takes longer, over the sizes where it is the fastest. The only one that works at
-// some size stays. Of a limited number, each is exchanged then for what is better beside the others, also for a kernel
-// that is the fastest nowhere.
-func (t *Table) keep(o Options) ([]int, error) {
-	wins := make([]bool, len(t.Kernels))
-	for i, row := range t.Times {
-		best := least(row)
-		if math.IsInf(row[best], 1) {
-			return nil, diag.Inputf("no kernel has a time at %v", t.Sizes[i]).Do("leave the size out")
-		}
-		wins[best] = true
-	}
-	var kept []int
-	for k, w := range wins {
-		if w {
-			kept = append(kept, k)
-		}
-	}
-	for len(kept) > 1 {
-		saved := t.savings(kept)
-		i, all := least(saved), 0.0
-		for _, s := range saved {
-			if !math.IsInf(s, 1) {
-				all += s
-			}
-		}
-		tooMany := o.Most > 0 && len(kept) > o.Most
-		if math.IsInf(saved[i], 1) {
-			if tooMany {
-				return nil, diag.Inputf("%d kernels do not reach: at some size only one of %d works", o.Most, len(kept)).
-					Do("allow more")
-			}
-			break
-		}
-		if !tooMany && !(saved[i] < o.Importance*all) {
-			break
-		}
-		kept = slices.Delete(kept, i, i+1)
-	}
-	if o.Most > 0 && len(kept) == o.Most {
-		t.exchange(kept, o.Predicted)
-	}
-	return kept, nil
-}
-
-// exchange replaces kept kernels, one at a time, until no other kernel lowers the mean regret: of the fastest kept
-// kernel at each size, and of the one that is predicted to be.
-func (t *Table) exchange(kept []int, predicted [][]float64) {
-	ways := [][][]float64{t.Times}
-	if predicted != nil {
-		ways = append(ways, predicted)
-	}
-	type choice struct{ by, time float64 }
-	others := make([][]choice, len(ways)) // by way and size, of the kept kernels but one
-	loss := func(k int) (sum float64) {
-		for w, by := range ways {
-			for s, other := range others[w] {
-				if by[s][k] < other.by {
-					other.time = t.Times[s][k]
-				}
-				sum += math.Log(other.time)
-			}
-		}
-		return sum
-	}
-	for better := true; better; {
-		better = false
-		for i := range kept {
-			for w, by := range ways {
-				others[w] = make([]choice, len(t.Sizes))
-				for s := range others[w] {
-					others[w][s] = choice{math.Inf(1), math.Inf(1)}
-					for j, k := range kept {
-						if j != i && by[s][k] < others[w][s].by {
-							others[w][s] = choice{by[s][k], t.Times[s][k]}
-						}
-					}
-				}
-			}
-			least := loss(kept[i])
-			for k := range t.Kernels {
-				if l := loss(k); l < least-1e-12 && !slices.Contains(kept, k) {
-					kept[i], least, better = k, l, true
-				}
-			}
-		}
-	}
-	slices.Sort(kept)
-}
-
-// savings are the relative time that each kept kernel saves, so that small sizes count as much as large ones.
-func (t *Table) savings(kept []int) []float64 {
-	saved := make([]float64, len(kept))
-	for _, row := range t.Times {
-		best, second := -1, math.Inf(1)
-		for i, k := range kept {
-			switch {
-			case best < 0 || row[k] < row[kept[best]]:
-				if best >= 0 {
-					second = row[kept[best]]
-				}
-				best = i
-			case row[k] < second:
-				second = row[k]
-			}
-		}
-		saved[best] += second/row[kept[best]] - 1
-	}
-	return saved
 }
 
 // cell is a size with the times of the kept kernels.

@@ -18,8 +18,6 @@ const (
 	// measured.
 	ByModel      Way = "model"
 	ByModelOfAll Way = "model, all kernels"
-	// ByBoth corrects the predicted times by what the model was wrong by at the nearest measured sizes.
-	ByBoth Way = "table and model"
 	// BySize is the table itself, at the sizes that it was built from.
 	BySize Way = "measured sizes"
 )
@@ -54,23 +52,20 @@ func Best(trials []Trial) (Trial, bool) {
 }
 
 // Trials holds the ways of answering against each other on sizes left out: sizes are dealt out to parts, and each part
-// is answered by libraries from the others. predicted are a model's times, in the layout of the table's; with nil, the
-// ways that need a model are left out. Regrets are against the fastest of all kernels of the table. done is told of
-// each library, of len(most) times the number of parts.
-func Trials(t *Table, predicted [][]float64, most []int, o Options, parts int, done func(libraries int)) (
-	[]Trial, error,
-) {
+// is answered by libraries from the others. Without a model, the ways that need one are left out. Regrets are against
+// the fastest of all kernels of the table. done is told of each library, of len(most) times the number of parts.
+func Trials(t *Table, most []int, o Options, parts int, done func(libraries int)) ([]Trial, error) {
 	var trials []Trial
 	for _, n := range most {
 		o.Most = n
 		ways := []Way{BySize, ByNearest, ByRanges}
-		if predicted != nil {
-			ways = append(ways, ByModel, ByBoth)
+		if o.Model != nil {
+			ways = append(ways, ByModel)
 		}
 		sums := make([]tally, len(ways))
 		kernels, used := 0, 0
 		for f := range min(parts, len(t.Sizes)) {
-			p := deal(t, predicted, f, parts)
+			p := deal(t, o.Model, f, parts)
 			if len(p.built.Sizes) == 0 {
 				continue
 			}
@@ -88,32 +83,54 @@ func Trials(t *Table, predicted [][]float64, most []int, o Options, parts int, d
 			trials = append(trials, Trial{n, float64(kernels) / float64(used), way, sums[i].regret()})
 		}
 	}
-	if predicted != nil {
+	if o.Model != nil {
 		var all tally
 		for i, row := range t.Times {
-			all.add(row, least(predicted[i]))
+			all.add(row, least(o.Model.Times[i]))
 		}
 		trials = append(trials, Trial{0, float64(len(t.Kernels)), ByModelOfAll, all.regret()})
 	}
 	return trials, nil
 }
 
-// part is a table of the sizes that a library is built from, and one of those that it is asked for.
+// part is a table of the sizes that a library is built from, and one of those that it is asked for, with what a model
+// says of them: nil without one.
 type part struct {
-	built, asked                   *Table
-	builtPredicted, askedPredicted [][]float64
+	built, asked *Table
+	model        *Predictions
+	predicted    [][]float64
 }
 
-func deal(t *Table, predicted [][]float64, f, parts int) *part {
+// deal makes a part. Nothing is known of the sizes that are asked for, so that the model is not asked outside of the
+// box of the others.
+func deal(t *Table, model *Predictions, f, parts int) *part {
 	p := &part{built: &Table{Kernels: t.Kernels}, asked: &Table{Kernels: t.Kernels}}
 	for i := range t.Sizes {
-		to, times := p.built, &p.builtPredicted
+		to := p.built
 		if i%parts == f {
-			to, times = p.asked, &p.askedPredicted
+			to = p.asked
 		}
 		to.Sizes, to.Times = append(to.Sizes, t.Sizes[i]), append(to.Times, t.Times[i])
-		if predicted != nil {
-			*times = append(*times, predicted[i])
+	}
+	if model == nil || len(p.built.Sizes) == 0 {
+		return p
+	}
+	p.model = &Predictions{}
+	for i, times := range model.Times {
+		if i%parts == f {
+			p.predicted = append(p.predicted, times)
+		} else {
+			p.model.Times = append(p.model.Times, times)
+		}
+	}
+	low, high := box(p.built.Sizes)
+	for i, s := range model.Sizes {
+		inside := true
+		for j, v := range s {
+			inside = inside && low[j] <= v && v <= high[j]
+		}
+		if inside {
+			p.model.Sizes, p.model.Elsewhere = append(p.model.Sizes, s), append(p.model.Elsewhere, model.Elsewhere[i])
 		}
 	}
 	return p
@@ -127,12 +144,12 @@ type library struct {
 }
 
 func (p *part) library(o Options) (*library, error) {
-	o.Ranges, o.Fallback, o.Predicted = true, Nearest, p.builtPredicted
-	l, err := Build(p.built, o)
+	o.Ranges, o.Fallback, o.Model = true, Nearest, p.model
+	kept, err := p.built.choose(&o)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := p.built.keep(o)
+	l, err := p.built.with(kept, &o)
 	return &library{p, l, kept}, err
 }
 
@@ -154,75 +171,17 @@ func (r *library) answer(way Way, sum *tally) {
 			at, _ := r.logic.Lookup(s)
 			k = r.kept[at]
 		case ByModel:
-			k = r.fastest(i, r.askedPredicted[i])
-		case ByBoth:
-			k = r.fastest(i, r.corrected(s, r.askedPredicted[i]))
+			k = r.fastest(i)
 		case BySize, ByModelOfAll:
 		}
 		sum.add(r.asked.Times[i], k)
 	}
 }
 
-// fastest returns the kernel of the library that some times say is the fastest, of those that work at an asked size.
-func (r *library) fastest(i int, times []float64) int {
-	best := -1
-	for _, k := range r.kept {
-		if !math.IsInf(r.asked.Times[i][k], 1) && (best < 0 || times[k] < times[best]) {
-			best = k
-		}
-	}
-	return best
+// fastest returns the kernel of the library that the model says is the fastest at an asked size.
+func (r *library) fastest(i int) int {
+	return slices.MinFunc(r.kept, func(a, b int) int { return cmp.Compare(r.predicted[i][a], r.predicted[i][b]) })
 }
-
-// neighbours is how many sizes correct a prediction.
-const neighbours = 4
-
-// prior is the weight of no correction: as much as that of a size at twice one of m, n and k.
-const prior = 1 / (math.Ln2 * math.Ln2)
-
-// corrected returns predicted times, corrected by what the model was wrong by at the nearest measured sizes. At each of
-// these a kernel has an error log(measured ÷ predicted), of which the mean over the kernels is taken, since errors that
-// all share change no choice. A time is multiplied by the exponential of the mean of its kernel's errors, weighted by
-// the inverse square of the distance, and with prior for no error.
-func (r *library) corrected(s Size, predicted []float64) []float64 {
-	type near struct {
-		size   int
-		weight float64
-	}
-	at := logsOf(s)
-	var all []near
-	for i := range r.logic.logs {
-		d := 1e-9
-		for j, x := range r.logic.logs[i] {
-			d += (x - at[j]) * (x - at[j])
-		}
-		all = append(all, near{i, 1 / d})
-	}
-	slices.SortStableFunc(all, func(x, y near) int { return cmp.Compare(y.weight, x.weight) })
-	sums, weights := make([]float64, len(predicted)), make([]float64, len(predicted))
-	for _, n := range all[:min(len(all), neighbours)] {
-		errs, mean, count := make([]float64, len(r.kept)), 0.0, 0
-		for i, k := range r.kept {
-			errs[i] = math.Log(r.built.Times[n.size][k] / r.builtPredicted[n.size][k])
-			if known(errs[i]) {
-				mean, count = mean+errs[i], count+1
-			}
-		}
-		for i, k := range r.kept {
-			if known(errs[i]) {
-				sums[k] += n.weight * (errs[i] - mean/float64(count))
-				weights[k] += n.weight
-			}
-		}
-	}
-	out := slices.Clone(predicted)
-	for _, k := range r.kept {
-		out[k] *= math.Exp(sums[k] / (weights[k] + prior))
-	}
-	return out
-}
-
-func known(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // tally adds up regrets.
 type tally struct {

@@ -109,7 +109,7 @@ func TestLossAndCap(t *testing.T) {
 	if l := build(t, logic.Options{Importance: 1.1}); len(l.Kernels) != 1 {
 		t.Errorf("%d kernels are more important than all together", len(l.Kernels))
 	}
-	trials, err := logic.Trials(table, nil, []int{0}, logic.Options{}, logic.Folds, func(int) {})
+	trials, err := logic.Trials(table, []int{0}, logic.Options{}, logic.Folds, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

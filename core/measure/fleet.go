@@ -37,16 +37,24 @@ type Fleet struct {
 	// Joining means that more GPUs may Join, until NoMore: if none is left, the work waits for one.
 	Joining bool
 
-	mu      sync.Mutex
-	changed sync.Cond
-	// keeping is held while measurements are stored. Whoever holds it may take mu.
-	keeping sync.Mutex
-	ctx     context.Context // ends with the fleet
-	known   []knownKernel   // those of all GPUs
-	queue   []Job
-	// owners are the GPUs that the problems are measured on.
+	mu sync.Mutex
+	// changed wakes GPUs and Wait, news Wait alone: an outcome is nothing to the other GPUs, of which there may be many.
+	changed, news sync.Cond
+	ctx           context.Context // ends with the fleet
+	known         []knownKernel   // those of all GPUs
+	// waiting are the jobs of the problems that no GPU has begun, free is how many there are. order are these problems,
+	// the first ones first. owners are the GPUs that the others are measured on.
+	waiting  map[gemm.Problem][]Job
+	free     int
+	order    []gemm.Problem
 	owners   map[gemm.Problem]*GPU
+	turns    map[gemm.Problem][]gemm.Config
 	outcomes []Outcome
+	// confirmed is to be stored, and storers are the GPUs that measured it. What comes while something is stored is
+	// stored together: a disk takes as long for many GPUs as for one.
+	confirmed []dataset.Measurement
+	storers   []*GPU
+	storing   bool
 	// settling means that nothing is left to do but to check what is held back.
 	settling bool
 	end      error
@@ -61,8 +69,9 @@ type GPU struct {
 	Name string
 	*Sweep
 
-	fleet   *Fleet
-	running []Job
+	fleet *Fleet
+	// own are jobs of its problems, running those that it has begun.
+	own, running []Job
 	// held is what was measured since the last check, heldJobs what was done with it.
 	held     []dataset.Measurement
 	heldJobs []Job
@@ -74,11 +83,11 @@ type GPU struct {
 }
 
 // Job is a piece of work: one configuration of a problem, or, if Whole, all candidates of the problem, with libraries
-// and finals.
+// and finals. If Turns is also true, it is configurations that are measured again, in turns.
 type Job struct {
-	Problem gemm.Problem
-	Config  gemm.Config
-	Whole   bool
+	Problem      gemm.Problem
+	Config       gemm.Config
+	Whole, Turns bool
 }
 
 // Outcome is what came of a job: the measurement of its configuration, or an error of kind Input that says why the
@@ -100,7 +109,9 @@ const (
 // Begin times the known kernels on all GPUs, sets those aside that are not like the others, and lets the others wait
 // for work. It is an error if none is left.
 func (f *Fleet) Begin(ctx context.Context) error {
-	f.changed.L, f.owners = &f.mu, map[gemm.Problem]*GPU{}
+	f.changed.L, f.news.L = &f.mu, &f.mu
+	f.waiting, f.owners = map[gemm.Problem][]Job{}, map[gemm.Problem]*GPU{}
+	f.turns = map[gemm.Problem][]gemm.Config{}
 	for _, g := range f.GPUs {
 		f.prepare(g)
 	}
@@ -111,7 +122,7 @@ func (f *Fleet) Begin(ctx context.Context) error {
 	context.AfterFunc(f.ctx, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.changed.Broadcast()
+		f.tell()
 	})
 	for _, g := range f.GPUs {
 		if !g.aside {
@@ -141,7 +152,7 @@ func (f *Fleet) NoMore() {
 	if len(f.healthy()) == 0 && f.end == nil {
 		f.end = noneLeft(f.GPUs, f.last)
 	}
-	f.changed.Broadcast()
+	f.tell()
 }
 
 // Close stops the GPUs and waits for them. What is held back is checked, and kept, only by Wait.
@@ -161,6 +172,12 @@ func (f *Fleet) Healthy() (gpus []*GPU) {
 	return f.healthy()
 }
 
+// tell says that something has changed.
+func (f *Fleet) tell() {
+	f.changed.Broadcast()
+	f.news.Broadcast()
+}
+
 func (f *Fleet) healthy() []*GPU {
 	return slices.DeleteFunc(slices.Clone(f.GPUs), func(g *GPU) bool { return g.aside })
 }
@@ -169,8 +186,32 @@ func (f *Fleet) healthy() []*GPU {
 func (f *Fleet) Add(jobs ...Job) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.queue, f.settling = append(f.queue, jobs...), false
-	f.changed.Broadcast()
+	f.settling = false
+	for _, j := range jobs {
+		if g := f.owners[j.Problem]; g != nil {
+			g.own = append(g.own, j)
+			continue
+		}
+		f.leave(j)
+	}
+	f.tell()
+}
+
+// Repeat adds the work of Sweep.Repeat, which one GPU does.
+func (f *Fleet) Repeat(p gemm.Problem, configs []gemm.Config) {
+	f.mu.Lock()
+	f.turns[p] = configs
+	f.mu.Unlock()
+	f.Add(Job{Problem: p, Whole: true, Turns: true})
+}
+
+// leave leaves a job to the GPU that begins its problem. The caller holds the fleet.
+func (f *Fleet) leave(j Job) {
+	if f.waiting[j.Problem] == nil {
+		f.order = append(f.order, j.Problem)
+	}
+	f.waiting[j.Problem] = append(f.waiting[j.Problem], j)
+	f.free++
 }
 
 // Wait returns what has been done since it was last called, at least one outcome. If all is done, it waits until
@@ -180,7 +221,7 @@ func (f *Fleet) Wait(ctx context.Context) ([]Outcome, error) {
 	defer context.AfterFunc(ctx, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.changed.Broadcast()
+		f.tell()
 	})()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -194,19 +235,19 @@ func (f *Fleet) Wait(ctx context.Context) ([]Outcome, error) {
 			f.outcomes = nil
 			return out, nil
 		}
-		busy, held, storing := len(f.queue) > 0, false, false
+		busy, held := f.free > 0, false
 		for _, g := range f.GPUs {
-			busy, held, storing = busy || len(g.running) > 0, held || g.holds(), storing || g.storing
+			busy, held = busy || len(g.own)+len(g.running) > 0, held || g.holds()
 		}
 		switch {
 		case busy:
 		case held:
 			f.settling = true
-			f.changed.Broadcast()
-		case !storing:
+			f.tell()
+		case !f.storing:
 			return nil, nil
 		}
-		f.changed.Wait()
+		f.news.Wait()
 	}
 }
 
@@ -250,40 +291,40 @@ func (f *Fleet) take(ctx context.Context, g *GPU) ([]Job, bool) {
 	}
 }
 
-// choose takes from the queue what a GPU does next: a whole problem, or configurations of the problems that are its
-// own, and then its share of those that no GPU has begun.
-func (f *Fleet) choose(g *GPU) (jobs []Job) {
-	free := 0
-	for i := range f.queue {
-		if f.owners[f.queue[i].Problem] == nil {
-			free++
-		}
-	}
-	n := len(f.healthy())
-	share, most := (free+n-1)/n, taken
+// choose takes what a GPU does next: a whole problem, or configurations of the problems that are its own, and then its
+// share of those that no GPU has begun.
+func (f *Fleet) choose(g *GPU) []Job {
+	jobs, most := g.next(nil), taken
 	if g.lent() {
 		most = takenAway
 	}
-	for _, own := range []bool{true, false} {
-		f.queue = slices.DeleteFunc(f.queue, func(j Job) bool {
-			owner := f.owners[j.Problem]
-			switch {
-			case len(jobs) > 0 && (j.Whole || jobs[0].Whole):
-				return false
-			case owner != g && len(jobs) >= most:
-				return false
-			case owner != g && (own || owner != nil || share == 0):
-				return false
-			case !own:
-				share = max(0, share-1)
-			}
-			f.owners[j.Problem] = g
-			jobs = append(jobs, j)
-			return true
-		})
+	healthy := 0
+	for _, other := range f.GPUs {
+		if !other.aside {
+			healthy++
+		}
 	}
-	for _, j := range jobs {
-		g.learn(j.Problem)
+	for share := (f.free + healthy - 1) / healthy; share > 0 && len(f.order) > 0 && len(jobs) < most; {
+		p := f.order[0]
+		list := f.waiting[p]
+		if len(jobs) > 0 && (jobs[0].Whole || list[0].Whole) {
+			break
+		}
+		delete(f.waiting, p)
+		f.order, f.free, share = f.order[1:], f.free-len(list), share-len(list)
+		f.owners[p], g.own = g, list
+		for _, m := range f.Data.Of(p) {
+			_ = g.Data.Add(m) // an error says that it is there
+		}
+		jobs = g.next(jobs)
+	}
+	return jobs
+}
+
+// next takes those of the GPU's own jobs that can be done together with some jobs: all, or one whole problem.
+func (g *GPU) next(jobs []Job) []Job {
+	for len(g.own) > 0 && (len(jobs) == 0 || !jobs[0].Whole && !g.own[0].Whole) {
+		jobs, g.own = append(jobs, g.own[0]), g.own[1:]
 	}
 	return jobs
 }
@@ -298,17 +339,17 @@ func (g *GPU) lent() bool {
 	return is
 }
 
-// learn gives the GPU's sweep what is recorded of a problem. The caller holds the fleet.
-func (g *GPU) learn(p gemm.Problem) {
-	for _, m := range g.fleet.Data.Of(p) {
-		_ = g.Data.Add(m) // an error says that it is there
-	}
-}
-
 // run does some jobs.
 func (g *GPU) run(ctx context.Context, jobs []Job) error {
 	if jobs[0].Whole {
-		err := g.Run(ctx, jobs[0].Problem)
+		do := g.Run
+		if jobs[0].Turns {
+			g.fleet.mu.Lock()
+			configs := g.fleet.turns[jobs[0].Problem]
+			g.fleet.mu.Unlock()
+			do = func(ctx context.Context, p gemm.Problem) error { return g.Repeat(ctx, p, configs) }
+		}
+		err := do(ctx, jobs[0].Problem)
 		if err != nil && diag.KindOf(err) != diag.Input {
 			return err
 		}
@@ -351,7 +392,7 @@ func (g *GPU) finish(o Outcome) {
 	g.running = slices.DeleteFunc(g.running, func(j Job) bool { return j == o.Job })
 	g.heldJobs = append(g.heldJobs, o.Job)
 	g.fleet.outcomes = append(g.fleet.outcomes, o)
-	g.fleet.changed.Broadcast()
+	g.fleet.news.Broadcast()
 }
 
 // keep holds measurements back, and checks the GPU when it is time to. One that is lent is checked between its jobs.
@@ -383,18 +424,35 @@ func (g *GPU) confirm(ctx context.Context) error {
 	if f.end != nil {
 		return f.end
 	}
-	confirmed := append(g.held, checks...)
+	f.confirmed, f.storers = append(append(f.confirmed, g.held...), checks...), append(f.storers, g)
 	g.held, g.heldJobs, g.checked, g.storing = nil, nil, time.Now(), true
-	f.workers.Go(func() {
-		err := f.store(confirmed)
+	if !f.storing {
+		f.storing = true
+		f.workers.Go(f.storeConfirmed)
+	}
+	return nil
+}
+
+// storeConfirmed stores what was confirmed, until nothing is left.
+func (f *Fleet) storeConfirmed() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.confirmed) > 0 && f.end == nil {
+		ms, waiting := f.confirmed, f.storers
+		f.confirmed, f.storers = nil, nil
+		f.mu.Unlock()
+		err := f.store(ms)
 		f.mu.Lock()
-		defer f.mu.Unlock()
-		if g.storing = false; err != nil && f.end == nil {
+		if err != nil && f.end == nil {
 			f.end = err
 		}
+		for _, g := range waiting {
+			g.storing = false
+		}
 		f.changed.Broadcast()
-	})
-	return nil
+	}
+	f.storing = false
+	f.tell()
 }
 
 // store keeps measurements and adds them to the data.
@@ -405,8 +463,6 @@ func (f *Fleet) store(ms []dataset.Measurement) error {
 	for i := range ms {
 		ms[i].Bound()
 	}
-	f.keeping.Lock()
-	defer f.keeping.Unlock()
 	if err := f.Keep(ms...); err != nil {
 		return err
 	}
@@ -432,20 +488,25 @@ func (f *Fleet) failed(ctx context.Context, g *GPU, err error) {
 	default:
 		f.setAside(g, err)
 	}
-	f.changed.Broadcast()
+	f.tell()
 }
 
 // setAside takes the work of a GPU from it and gives it to the others. The caller holds the fleet.
 func (f *Fleet) setAside(g *GPU, why error) {
 	g.aside = true
-	again := append(slices.Clone(g.heldJobs), g.running...)
-	g.held, g.heldJobs, g.running = nil, nil, nil
+	again := slices.Concat(g.heldJobs, g.running, g.own)
+	g.held, g.heldJobs, g.running, g.own = nil, nil, nil, nil
 	for p, owner := range f.owners {
 		if owner == g {
 			delete(f.owners, p)
 		}
 	}
-	f.queue, f.settling = append(again, f.queue...), false
+	later := f.order
+	f.order, f.settling = nil, false
+	for _, j := range again {
+		f.leave(j)
+	}
+	f.order = append(f.order, later...)
 	if f.last = why; len(f.healthy()) == 0 && !f.Joining {
 		f.end = noneLeft(f.GPUs, why)
 	} else if f.Aside != nil {

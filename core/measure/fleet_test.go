@@ -400,6 +400,41 @@ func TestFleetAtFirst(t *testing.T) {
 	}
 }
 
+// A kernel that hangs, whenever its turn comes, costs itself. No GPU is set aside for it.
+func TestFleetHungKernel(t *testing.T) {
+	places := []int{0, len(work) / 2, len(work) - 1}
+	if raceDetector {
+		places = places[1:2]
+	}
+	for _, at := range places {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMachine(3)
+			for _, c := range m.cards {
+				others := c.Fate
+				c.Fate = func(p gemm.Problem, x gemm.Config) exectest.Fate {
+					if p == work[at] && x.BlockM == 64 {
+						return exectest.Hang
+					}
+					return others(p, x)
+				}
+			}
+			if _, err := through(t, m.fleet(t), jobs(t, false)); err != nil {
+				t.Fatal(err)
+			}
+			all := m.log.read(t).All()
+			if len(all) != 24*14 || len(m.aside) > 0 {
+				t.Errorf("%d measurements, set aside: %v", len(all), m.aside)
+			}
+			for _, r := range all {
+				hangs, timeout := r.Problem == work[at] && r.Config.BlockM == 64, r.Status == dataset.Timeout
+				if hangs != timeout || timeout && r.Fault != dataset.FaultKernel {
+					t.Errorf("%s of %s is %s", r.Label(), r.Problem, r.Status)
+				}
+			}
+		})
+	}
+}
+
 // Whatever ends a run, the next one goes on: a full disk, and a process that is killed at any line, in the middle of
 // which its record may be cut off.
 func TestFleetGoesOn(t *testing.T) {
@@ -476,42 +511,48 @@ func TestFleetOfLent(t *testing.T) {
 		"gone":   func(l *line) { _ = l.Close() },
 		"silent": func(l *line) { l.stopped.Store(true) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := newMachine(1)
-				m.lent = true
-				f := m.fleet(t)
-				f.Joining = true
-				left := make(chan struct{})
-				m.cards[0].at = func(runs int64) {
-					if runs == 150 {
-						close(left)
-						leave(m.lines[0])
+		moments := []int64{40, 150, 330}
+		if raceDetector {
+			moments = moments[1:2]
+		}
+		for _, moment := range moments {
+			t.Run(fmt.Sprintf("%s/%d", name, moment), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					m := newMachine(1)
+					m.lent = true
+					f := m.fleet(t)
+					f.Joining = true
+					left := make(chan struct{})
+					m.cards[0].at = func(runs int64) {
+						if runs == moment {
+							close(left)
+							leave(m.lines[0])
+						}
 					}
-				}
-				joined := make(chan error, 2)
-				go func() {
-					<-left
-					time.Sleep(2 * time.Minute) // no GPU is left meanwhile
-					slow := newCard()
-					slow.pace.Store(1060)
-					joined <- f.Join(m.gpu(t, 1, slow))
-					joined <- f.Join(m.gpu(t, 2, newCard()))
-				}()
-				if _, err := through(t, f, jobs(t, false)); err != nil {
-					t.Fatal(err)
-				}
-				if err := <-joined; err == nil || !strings.Contains(err.Error(), "1.06 times the recorded ones") {
-					t.Error(err)
-				}
-				if err := <-joined; err != nil {
-					t.Error(err)
-				}
-				if diff := cmp.Diff(undisturbed, m.log.lines(t)); diff != "" || len(m.aside) != 1 {
-					t.Error(m.aside, diff)
-				}
+					joined := make(chan error, 2)
+					go func() {
+						<-left
+						time.Sleep(2 * time.Minute) // no GPU is left meanwhile
+						slow := newCard()
+						slow.pace.Store(1060)
+						joined <- f.Join(m.gpu(t, 1, slow))
+						joined <- f.Join(m.gpu(t, 2, newCard()))
+					}()
+					if _, err := through(t, f, jobs(t, false)); err != nil {
+						t.Fatal(err)
+					}
+					if err := <-joined; err == nil || !strings.Contains(err.Error(), "1.06 times the recorded ones") {
+						t.Error(err)
+					}
+					if err := <-joined; err != nil {
+						t.Error(err)
+					}
+					if diff := cmp.Diff(undisturbed, m.log.lines(t)); diff != "" || len(m.aside) != 1 {
+						t.Error(m.aside, diff)
+					}
+				})
 			})
-		})
+		}
 	}
 	// Without another one, the run ends, and what was confirmed is kept.
 	synctest.Test(t, func(t *testing.T) {
@@ -540,4 +581,60 @@ func TestFleetOfLent(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// What is measured again in turns is so on one GPU, here and where GPUs are lent, whatever happens to another one.
+func TestFleetRepeats(t *testing.T) {
+	for _, lent := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lent=%v", lent), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(3)
+				m.lent = lent
+				m.cards[1].at = func(runs int64) {
+					if err := goneDevice(); runs == 500 {
+						m.cards[1].dead.Store(&err)
+					}
+				}
+				f := m.fleet(t)
+				if err := f.Begin(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				list := jobs(t, false)
+				pair := []gemm.Config{list[0].Config, list[1].Config}
+				wait := func() {
+					for {
+						if done, err := f.Wait(t.Context()); err != nil || len(done) == 0 {
+							if err != nil {
+								t.Fatal(err)
+							}
+							return
+						}
+					}
+				}
+				f.Add(list...)
+				wait()
+				for _, p := range work {
+					f.Repeat(p, pair)
+				}
+				wait()
+				data := m.log.read(t)
+				for _, p := range work {
+					blocks := data.Finals(p)
+					if len(blocks) != 1 || len(blocks[0]) != 3 || !blocks[0][2].Null || blocks[0][0].Config != pair[0] {
+						t.Fatalf("%s: %v", p, blocks)
+					}
+					for _, r := range blocks[0] {
+						if r.GPU != blocks[0][0].GPU || r.Status != dataset.OK {
+							t.Errorf("%s of %s is %s on GPU %s, and the first is on GPU %s", r.Label(), p, r.Status, r.GPU,
+								blocks[0][0].GPU)
+						}
+					}
+				}
+				if data.Len() != 24*(14+3) || len(m.aside) != 1 {
+					t.Errorf("%d measurements, set aside: %v", data.Len(), m.aside)
+				}
+			})
+		})
+	}
 }

@@ -361,36 +361,38 @@ func (f *Fleet) judge(times [][]dataset.Measurement) error {
 		return nil
 	}
 	of := func(g *GPU) []dataset.Measurement { return times[slices.Index(f.GPUs, g)] }
-	ratio := func(g *GPU, to func(k *dataset.Measurement) unit.Seconds) float64 {
-		var ratios []float64
-		for _, k := range g.known {
-			if t := to(&k.todo); t > 0 {
-				ratios = append(ratios, float64(find(of(g), &k.todo).Median/t))
+	known := gpus[0].known // as of all others
+	if len(known) == 0 {
+		return diag.Inputf("no known kernel runs on all GPUs").Do("name GPUs of one kind")
+	}
+	medians := func(list []dataset.Measurement) (out []unit.Seconds) {
+		for _, k := range known {
+			out = append(out, medianOf(list, &k.todo))
+		}
+		return out
+	}
+	ratio := func(g *GPU, to []unit.Seconds) float64 {
+		ratios := []float64{}
+		for i, k := range known {
+			if to[i] > 0 {
+				ratios = append(ratios, float64(find(of(g), &k.todo).Median/to[i]))
 			}
 		}
-		if ratios == nil {
+		if len(ratios) == 0 {
 			return 1
 		}
 		return stats.Median(ratios)
 	}
-	recorded := func(k *dataset.Measurement) unit.Seconds { return medianOf(f.Data.Checks(), k) }
-	inCommon := func(k *dataset.Measurement) unit.Seconds {
+	others, reference := "the recorded ones", medians(f.Data.Checks())
+	if reference[0] == 0 {
+		if len(gpus) == 2 {
+			return f.judgeTwo(gpus[0], gpus[1], ratio(gpus[0], medians(of(gpus[1]))), of)
+		}
 		var all []dataset.Measurement
 		for _, g := range gpus {
 			all = append(all, of(g)...)
 		}
-		return medianOf(all, k)
-	}
-	others, reference := "the other GPUs", inCommon
-	switch k := gpus[0].known; {
-	case len(k) == 0:
-		return diag.Inputf("no known kernel runs on all GPUs").Do("name GPUs of one kind")
-	case recorded(&k[0].todo) > 0:
-		others, reference = "the recorded ones", recorded
-	case len(gpus) == 2:
-		return f.judgeTwo(gpus[0], gpus[1], ratio(gpus[0], func(k *dataset.Measurement) unit.Seconds {
-			return find(of(gpus[1]), k).Median
-		}), of)
+		others, reference = "the other GPUs", medians(all)
 	}
 	for _, g := range gpus {
 		if r := ratio(g, reference); !within(r) {

@@ -25,7 +25,8 @@ import (
 //	who brings the GPU   Offer
 //	the borrower         Wanted
 //	the lender           Lending
-//	the borrower         an order: kernels to measure, or a known kernel to time; again and again
+//	the borrower         an order: kernels to measure, one after the other or in turns, or a known kernel to time;
+//	                     again and again
 //	the lender           a record for each, as in a folder, and the end of the order
 //
 // The lender writes an empty line now and then, to show that it is there. It ends with the stream.
@@ -54,15 +55,19 @@ type Lending struct {
 }
 
 // lendingProtocol is the version of these lines. It changes with the version of records too.
-const lendingProtocol = 1
+const lendingProtocol = 2
 
-// order asks for measurements, or, if Known, for the time of one known kernel.
+// order asks for measurements, in turns if Turns, or, if Known, for the time of one known kernel.
 type order struct {
 	Conditions dataset.Conditions `json:"conditions"`
+	Turns      bool               `json:"turns,omitempty"`
 	Known      bool               `json:"known,omitempty"`
 	New        bool               `json:"new,omitempty"` // the known kernel may not have run before
 	Jobs       []ordered          `json:"jobs"`
 }
+
+// mostOrdered is how many jobs an order has at most. An order is a line, of which limit.Line bytes are read.
+const mostOrdered = 1 << 12
 
 // ordered is a configuration of a problem, with the best time of the problem so far.
 type ordered struct {
@@ -203,7 +208,7 @@ func (l *Lent) order(ctx context.Context, o *order, got func(dataset.Measurement
 }
 
 func (l *Lent) fill(o *order, got func(dataset.Measurement) error) error {
-	missing := make(map[Job]bool, len(o.Jobs))
+	missing := make(map[Job]int, len(o.Jobs))
 	for i := range o.Jobs {
 		p, err := o.Jobs[i].Problem.Problem()
 		if err != nil {
@@ -211,7 +216,10 @@ func (l *Lent) fill(o *order, got func(dataset.Measurement) error) error {
 		}
 		c := o.Jobs[i].Config
 		c.Kernel = o.Conditions.Kernel
-		missing[Job{Problem: p, Config: c}] = true
+		missing[Job{Problem: p, Config: c}]++
+		if i == 0 && o.Turns {
+			missing[Job{Problem: p, Config: c}]++ // the null arm
+		}
 	}
 	if err := l.stream.write(o); err != nil {
 		return err
@@ -237,10 +245,12 @@ func (l *Lent) fill(o *order, got func(dataset.Measurement) error) error {
 		switch {
 		case err != nil:
 			return l.stream.wrong(err)
-		case c != o.Conditions || !missing[job]:
+		case c != o.Conditions || missing[job] == 0, (m.Phase == dataset.Final) != o.Turns:
 			return l.stream.wrong(errors.New("it was not asked for"))
 		}
-		delete(missing, job)
+		if missing[job]--; missing[job] == 0 {
+			delete(missing, job)
+		}
 		if err := got(m); err != nil {
 			return err
 		}
@@ -251,22 +261,48 @@ func (l *Lent) fill(o *order, got func(dataset.Measurement) error) error {
 func (l *Lent) measureAll(
 	ctx context.Context, s *Sweep, todo []dataset.Measurement, best map[gemm.Problem]unit.Seconds,
 ) error {
-	if len(todo) == 0 {
-		return nil
-	}
 	o := &order{Conditions: s.Data.Conditions}
-	for _, m := range todo {
-		o.Jobs = append(o.Jobs, ordered{m.Problem.Record(), m.Config, best[m.Problem]})
+	size := 0
+	send := func() error {
+		err := l.order(ctx, o, func(m dataset.Measurement) error {
+			if err := s.keep(m); err != nil {
+				return err
+			}
+			if s.Done != nil {
+				s.Done(m)
+			}
+			return nil
+		})
+		o.Jobs, size = nil, 0
+		return err
 	}
-	return l.order(ctx, o, func(m dataset.Measurement) error {
-		if err := s.keep(m); err != nil {
+	for i, m := range todo {
+		o.Jobs = append(o.Jobs, ordered{m.Problem.Record(), m.Config, best[m.Problem]})
+		text, err := json.Marshal(&o.Jobs[len(o.Jobs)-1])
+		if err != nil {
 			return err
 		}
-		if s.Done != nil {
-			s.Done(m)
+		if size += len(text); size > limit.Line/2 || len(o.Jobs) == mostOrdered || i == len(todo)-1 {
+			if err := send(); err != nil {
+				return err
+			}
 		}
+	}
+	return nil
+}
+
+// takeTurns is Sweep.takeTurns on a GPU that is lent.
+func (l *Lent) takeTurns(ctx context.Context, s *Sweep, arms []arm) (block []dataset.Measurement, err error) {
+	o := &order{Conditions: s.Data.Conditions, Turns: true}
+	for _, a := range arms[:len(arms)-1] {
+		o.Jobs = append(o.Jobs, ordered{a.m.Problem.Record(), a.m.Config, 0})
+	}
+	err = l.order(ctx, o, func(m dataset.Measurement) error {
+		m.Block = arms[0].m.Block
+		block = append(block, m)
 		return nil
 	})
+	return block, err
 }
 
 // measureKnown is Sweep.measureKnown on a GPU that is lent.
@@ -356,6 +392,9 @@ func (s *stream) lend(
 // serve does an order. The sweep knows nothing of what was measured before: the borrower does.
 func (s *stream) serve(ctx context.Context, sweep *Sweep, text []byte) error {
 	var o order
+	if bytes.Count(text, []byte("{")) > 3*mostOrdered+2 { // a job is an object of two objects
+		return s.wrong(fmt.Errorf("it has more than %d jobs", mostOrdered))
+	}
 	if err := strictjson.Unmarshal(text, &o); err != nil {
 		return s.wrong(err)
 	}
@@ -381,12 +420,21 @@ func (s *stream) serve(ctx context.Context, sweep *Sweep, text []byte) error {
 		best[p] = o.Jobs[i].Best
 	}
 	var err error
-	if o.Known && len(todo) == 1 {
+	switch {
+	case o.Known && len(todo) == 1:
 		var m dataset.Measurement
 		if m, err = sweep.measureKnown(ctx, todo[0], o.New); err == nil {
 			err = sweep.Keep(m)
 		}
-	} else {
+	case o.Turns && len(todo) > 0:
+		var block []dataset.Measurement
+		if block, err = sweep.takeTurns(ctx, sweep.arms(todo)); err == nil {
+			for i := range block {
+				block[i].Bound()
+			}
+			err = sweep.Keep(block...)
+		}
+	default:
 		err = sweep.measureAll(ctx, todo, best)
 	}
 	end := ended{End: true}
@@ -424,8 +472,11 @@ func (s *stream) watch() (stop func()) {
 func (s *stream) next() ([]byte, error) {
 	for {
 		text, err := s.lines.Next()
-		if err != nil {
-			return nil, s.lost(err)
+		switch {
+		case errors.Is(err, limit.ErrLongLine):
+			return nil, s.wrong(err)
+		case err != nil:
+			return nil, s.lost()
 		}
 		if s.quiet != nil {
 			s.quiet.Reset(silence)
@@ -460,18 +511,18 @@ func (s *stream) send(text []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := s.conn.Write(text); err != nil {
-		return s.lost(err)
+		return s.lost()
 	}
 	return nil
 }
 
-// lost is the error of a stream that ended.
-func (s *stream) lost(err error) error {
+// lost is the error of a stream that ended. It has no EPIPE in it, which would be that of the command's own output.
+func (s *stream) lost() error {
 	what := s.name + " is gone"
 	if s.silent.Load() {
 		what = fmt.Sprintf("nothing was heard of %s for %v", s.name, silence)
 	}
-	return &diag.Error{Kind: diag.Plugin, What: what, Fix: "see to its machine", Err: err}
+	return &diag.Error{Kind: diag.Plugin, What: what, Fix: "see to its machine"}
 }
 
 // wrong is the error of a line that cannot be right.

@@ -77,6 +77,19 @@ func (d *Device) Ceiling(l Level) *Ceiling {
 // Peak is the highest roof of operations, 0 if none is known.
 func (d *Device) Peak() float64 { return d.roof(Compute) }
 
+// Ridge is the FLOP per byte from which on a memory no longer limits a kernel: Peak ÷ the limit of its bandwidth, or ÷
+// what was reached where no limit is known. It is 0 for a rate of operations, and if no peak is known.
+func (d *Device) Ridge(c *Ceiling) float64 {
+	bandwidth := c.Limit
+	if bandwidth == 0 {
+		bandwidth = c.Reached
+	}
+	if c.Level == Compute || bandwidth == 0 {
+		return 0
+	}
+	return d.Peak() / bandwidth
+}
+
 // Bandwidth is the roof of a memory, 0 if none is known.
 func (d *Device) Bandwidth(l Level) float64 { return d.roof(l) }
 

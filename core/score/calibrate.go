@@ -24,7 +24,7 @@ var timeEdges = [...]unit.Seconds{20e-6, 200e-6}
 const minGroupSizes = 8
 
 const (
-	numBounds = int(arch.BoundLatency) + 1
+	numBounds = arch.NumBounds
 	numTimes  = len(timeEdges) + 1
 	// Quantiles are taken over groups of predictions: one for each kind, then one for each time, then one for all.
 	firstTime  = numTimes * numBounds

@@ -45,6 +45,9 @@ type Comparison struct {
 	ClockMoved int
 }
 
+// Efficiency returns the best measured time ÷ the measured time of the pick.
+func (c *Comparison) Efficiency() float64 { return ratio(c.Best.Time, c.Pick.Time) }
+
 // VersusLibrary returns the i-th library's time ÷ the time of the pick, 0 if the library has no time.
 func (c *Comparison) VersusLibrary(i int) float64 { return ratio(c.Libraries[i], c.Pick.Time) }
 

@@ -20,13 +20,15 @@ var TopCounts = [...]int{4, 8, 16}
 
 // Evaluation holds a model's pick for one problem against everything that was measured.
 //
-// The pick is the model's first candidate. If it was not measured, or has no time, it may not run at all, and its
-// efficiency is 0. A measured configuration that the model rejects counts for Tau as predicted to be the slowest.
+// The pick is the model's first candidate. A measured configuration that the model rejects counts for Tau as predicted
+// to be the slowest.
 type Evaluation struct {
 	Outcome
 	Class Class
 	// Bound is what the model says limits the pick.
 	Bound arch.Bound
+	// Failed: the pick was tried and has no time, as it did not build or gave no right result.
+	Failed bool
 	// Top are the efficiencies of the fastest of the first TopCounts candidates. Those without a time are passed over.
 	Top [len(TopCounts)]float64
 	// Measured counts the configurations with a measured time, Rejected how many of these the model rejects.
@@ -53,13 +55,21 @@ func Everywhere(u *arch.Uncertainty) ScopeOf {
 	return func(*gemm.Problem, int) arch.Scope { return arch.Scope{Uncertainty: u} }
 }
 
-// EfficiencyOfFirst returns the efficiency of the fastest of the model's first n candidates, 0 if none has a time.
+// Efficiency returns the best measured time ÷ the measured time of the pick: 0 if the pick failed, NaN if it was never
+// tried.
+func (e *Evaluation) Efficiency() float64 { return e.EfficiencyOfFirst(1) }
+
+// EfficiencyOfFirst returns the efficiency of the fastest of the model's first n candidates. Without a time of any of
+// them it is 0 if the pick failed, and NaN otherwise.
 func (e *Evaluation) EfficiencyOfFirst(n int) float64 {
 	fastest := unit.Seconds(0)
 	for _, t := range e.LeadingMeasured[:min(n, len(e.LeadingMeasured))] {
 		if t > 0 && (fastest == 0 || t < fastest) {
 			fastest = t
 		}
+	}
+	if fastest == 0 && !e.Failed {
+		return math.NaN()
 	}
 	return ratio(e.Best.Time, fastest)
 }
@@ -146,11 +156,14 @@ func (e *Evaluation) addLeading(s *Subset, leading []selector.Entry, clock unit.
 	e.Pick.Config, e.Bound, e.Predicted = first.Config, first.Estimate.Bound, first.Estimate.Cycles.At(clock)
 	for i, entry := range leading {
 		time := unit.Seconds(0)
-		if m, ok := s.Candidate(e.Problem, entry.Config); ok && m.Status == dataset.OK {
+		switch m, ok := s.Candidate(e.Problem, entry.Config); {
+		case ok && m.Status == dataset.OK:
 			time = m.Median
 			if i == 0 {
 				e.Pick = Timed{m.Config, m.Median, m.Resources}
 			}
+		case ok && i == 0:
+			e.Failed = true
 		}
 		e.Leading = append(e.Leading, entry.Estimate.Cycles.At(clock))
 		e.LeadingMeasured = append(e.LeadingMeasured, time)

@@ -153,7 +153,8 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// A pick without a measured time has an efficiency of 0, and the candidates after it count for Top.
+// The efficiency of a pick that was never tried is unknown and left out of the mean. That of one that failed is 0. The
+// candidates after it count for Top.
 func TestUnmeasuredPick(t *testing.T) {
 	d, p := recorded(t)
 	m := &model{cycles: func(c gemm.Config) float64 { return float64(c.BlockM) }}
@@ -161,8 +162,8 @@ func TestUnmeasuredPick(t *testing.T) {
 		m.candidates = append(m.candidates, config(block, 0, 1))
 	}
 	row := evaluate1(t, m, SubsetOf(d), p)
-	if row.Pick.Config.BlockM != 1 || row.Efficiency() != 0 || row.PickRank != 0 ||
-		row.Top != [...]float64{0, 0.25, 0.25} {
+	if row.Pick.Config.BlockM != 1 || !math.IsNaN(row.Efficiency()) || row.PickRank != 0 ||
+		row.Failed || row.Top[1] != 0.25 || row.Top[2] != 0.25 {
 		t.Errorf("%+v", row)
 	}
 	if _, ok := row.PickCovered(Everywhere(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 0.1, High: 10}}})); ok {
@@ -173,8 +174,18 @@ func TestUnmeasuredPick(t *testing.T) {
 	if tried := evaluate1(t, m, SubsetOf(d), p); tried.Pick.Config.BlockM != 4 {
 		t.Errorf("%+v", tried)
 	}
-	if s := SummariseEvaluations([]Evaluation{row}, nil); s.Unmeasured != 1 || s.Efficiency.Geomean != 0 ||
-		!math.IsNaN(s.Coverage) {
+	if s := SummariseEvaluations([]Evaluation{row}, nil); s.Unmeasured != 1 || s.Failed != 0 ||
+		!math.IsNaN(s.Efficiency.Geomean) || !math.IsNaN(s.Coverage) {
+		t.Errorf("%+v", s)
+	}
+	d.Untried = nil
+	add(t, d, dataset.Measurement{Problem: p, Config: config(1, 8, 1), Phase: dataset.Sweep, Status: dataset.NotBuilt})
+	failed := evaluate1(t, m, SubsetOf(d), p)
+	if failed.Efficiency() != 0 || !failed.Failed {
+		t.Errorf("%+v", failed)
+	}
+	s := SummariseEvaluations([]Evaluation{row, failed, failed}, nil)
+	if s.Unmeasured != 3 || s.Failed != 2 || s.Efficiency.Count != 2 || s.Efficiency.Worst != 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -2,6 +2,7 @@ package score
 
 import (
 	"math"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/stats"
@@ -10,9 +11,10 @@ import (
 // EvaluationSummary sums up the evaluations of several problems.
 type EvaluationSummary struct {
 	Problems int
-	// Unmeasured counts the picks without a measured time. Their efficiency is 0.
-	Unmeasured int
-	// Efficiency is the efficiency of the pick, Top of the fastest of the first TopCounts candidates.
+	// Unmeasured counts the picks without a measured time, Failed those of them that were tried.
+	Unmeasured, Failed int
+	// Efficiency is the efficiency of the pick, Top of the fastest of the first TopCounts candidates. They are of the
+	// problems at which it is known, and NaN without any.
 	Efficiency        stats.Quantiles
 	Top               [len(TopCounts)]stats.Quantiles
 	TauMean, TauWorst float64
@@ -22,7 +24,7 @@ type EvaluationSummary struct {
 	// picks. Both are NaN without intervals.
 	Coverage, PickCoverage float64
 	// AutoEfficiency is the efficiency of the fastest candidate that is worth measuring, and CandidatesMeasured the mean
-	// number of these candidates. Both are 0 without intervals.
+	// number of these candidates, 0 without intervals.
 	AutoEfficiency     stats.Quantiles
 	CandidatesMeasured float64
 	// ExpectedRegret and Regret are means over the picks that have a measured time, 0 without intervals.
@@ -40,6 +42,9 @@ func SummariseEvaluations(evaluations []Evaluation, scope ScopeOf) EvaluationSum
 		if e.Pick.Time == 0 {
 			s.Unmeasured++
 		}
+		if e.Failed {
+			s.Failed++
+		}
 		efficiency = append(efficiency, e.Efficiency())
 		for t := range TopCounts {
 			top[t] = append(top[t], e.Top[t])
@@ -51,9 +56,9 @@ func SummariseEvaluations(evaluations []Evaluation, scope ScopeOf) EvaluationSum
 			relative = append(relative, math.Abs(float64(p.Predicted/p.Measured)-1))
 		}
 	}
-	s.Efficiency = stats.QuantilesOf(efficiency)
+	s.Efficiency = quantilesOf(efficiency)
 	for t := range TopCounts {
-		s.Top[t] = stats.QuantilesOf(top[t])
+		s.Top[t] = quantilesOf(top[t])
 	}
 	if len(taus) > 0 {
 		s.TauMean, s.TauWorst = 0, taus[0]
@@ -65,6 +70,15 @@ func SummariseEvaluations(evaluations []Evaluation, scope ScopeOf) EvaluationSum
 	s.Error = stats.Median(relative)
 	s.addUncertainty(evaluations, scope)
 	return s
+}
+
+// quantilesOf summarises the efficiencies that are known.
+func quantilesOf(efficiencies []float64) stats.Quantiles {
+	known := slices.DeleteFunc(efficiencies, math.IsNaN)
+	if len(known) == 0 {
+		return stats.Quantiles{Median: math.NaN(), Geomean: math.NaN(), P10: math.NaN(), Worst: math.NaN()}
+	}
+	return stats.QuantilesOf(known)
 }
 
 // addUncertainty enters what the intervals and the sigma of the predictions come to.
@@ -94,8 +108,8 @@ func (s *EvaluationSummary) addUncertainty(evaluations []Evaluation, scope Scope
 			s.ExpectedRegret += measure.ExpectedRegret(e.Leading, u.Sigma, 1)
 		}
 	}
-	s.AutoEfficiency = stats.QuantilesOf(auto)
 	s.CandidatesMeasured /= float64(max(len(auto), 1))
+	s.AutoEfficiency = quantilesOf(auto)
 	if regrets > 0 {
 		s.ExpectedRegret, s.Regret = s.ExpectedRegret/float64(regrets), s.Regret/float64(regrets)
 	}

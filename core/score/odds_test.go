@@ -3,9 +3,12 @@ package score
 import (
 	"math"
 	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Odds are those of normal errors, add up to 1, and depend on the ratios of the ends alone.
+// Odds are those of normal errors to six decimals, add up to 1, and depend on the ratios of the ends alone.
 func TestOdds(t *testing.T) {
 	for _, c := range []struct{ low1, high1, low2, high2, want float64 }{
 		{1, 2, 1, 2, 0.5},
@@ -20,11 +23,36 @@ func TestOdds(t *testing.T) {
 		if math.Abs(got-c.want) > 2e-3 {
 			t.Errorf("%+v: %.6f", c, got)
 		}
+		if got != math.Round(got*1e6)/1e6 {
+			t.Errorf("%+v: %v has more than six decimals", c, got)
+		}
 		if other := Odds(c.low2, c.high2, c.low1, c.high1, Level); math.Abs(got+other-1) > 1e-12 {
 			t.Errorf("%+v: %v and %v", c, got, other)
 		}
 		if scaled := Odds(7*c.low1, 7*c.high1, 7*c.low2, 7*c.high2, Level); math.Abs(got-scaled) > 1e-9 {
 			t.Errorf("%+v: %v scaled by 7 is %v", c, got, scaled)
+		}
+	}
+}
+
+// Of one model the error that both times share does not count, but for a model without sigma, whose interval does.
+func TestOddsOfOneModel(t *testing.T) {
+	wide := &arch.Uncertainty{Level: 0.9, Sigma: 0.05, Ranges: []arch.ErrorRange{{Low: 0.5, High: 4}}}
+	one := *wide
+	one.Sigma = 0
+	narrow := one
+	narrow.Ranges = []arch.ErrorRange{{Low: 0.9, High: 1.1}}
+	for _, c := range []struct {
+		u     *arch.Uncertainty
+		ratio unit.Seconds
+		want  float64
+	}{
+		{wide, 1, 0.5}, {wide, 1.1, 0.911}, {wide, 2, 1}, {&one, 1.1, 0.560}, {&narrow, 1.1, 0.941}, {&narrow, 1, 0.5},
+	} {
+		got := OddsOfOneModel(1e-3, c.ratio*1e-3, c.u, arch.BoundDRAM)
+		back := OddsOfOneModel(c.ratio*1e-3, 1e-3, c.u, arch.BoundDRAM)
+		if math.Abs(got-c.want) > 1e-3 || math.Abs(got+back-1) > 1e-12 {
+			t.Errorf("ratio %v: %v and %v, want %v", c.ratio, got, back, c.want)
 		}
 	}
 }

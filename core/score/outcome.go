@@ -42,9 +42,6 @@ type Outcome struct {
 	Points []Point
 }
 
-// Efficiency returns the best measured time ÷ the measured time of the pick, 0 if the pick has none.
-func (o *Outcome) Efficiency() float64 { return ratio(o.Best.Time, o.Pick.Time) }
-
 // Regret returns the measured time of the pick ÷ the best measured time − 1, and false if the pick has no measured
 // time.
 func (o *Outcome) Regret() (regret float64, ok bool) {

@@ -1,9 +1,9 @@
 package tune
 
 import (
-	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/linalg"
@@ -136,14 +136,20 @@ func (b *belief) number(c *gemm.Config) int {
 	return n
 }
 
-func (b *belief) likeSizes(s, t int) float64 {
+func (b *belief) likeSizes(s, t int) float64 { return b.likeAt(s, t, b.apart(s, t)) }
+
+// apart is the square of the distance of two sizes.
+func (b *belief) apart(s, t int) (d float64) {
 	x, y := &b.points[s], &b.points[t]
-	d := 0.0
 	for i := range x.log {
 		d += (x.log[i] - y.log[i]) * (x.log[i] - y.log[i])
 	}
-	like := math.Exp(-d / (2 * b.l.size * b.l.size))
-	if x.kind != y.kind {
+	return d
+}
+
+func (b *belief) likeAt(s, t int, apart float64) float64 {
+	like := math.Exp(-apart / (2 * b.l.size * b.l.size))
+	if b.points[s].kind != b.points[t].kind {
 		like *= b.l.kind
 	}
 	return like
@@ -225,16 +231,28 @@ const mostObserved = 128
 // near lists the observations that a prediction at a size takes into account, with the likeness of their sizes.
 func (b *belief) near(s int) (list []observed, like []float64) {
 	type distant struct {
-		size int
-		like float64
+		size        int
+		apart, like float64
 	}
+	// The nearest are kept while all are looked at: with thousands of sizes, sorting all takes longer than the rest.
 	var sizes []distant
 	for t := range b.seen {
-		if t != s && len(b.seen[t]) > 0 {
-			sizes = append(sizes, distant{t, b.likeSizes(s, t)})
+		if t == s || len(b.seen[t]) == 0 {
+			continue
 		}
+		apart := b.apart(s, t)
+		if n := len(sizes); n == mostObserved {
+			if far := &sizes[n-1]; apart >= far.apart && b.points[s].kind == b.points[far.size].kind {
+				continue // the usual case, and quicker than a likeness
+			}
+		}
+		like := b.likeAt(s, t, apart)
+		at := sort.Search(len(sizes), func(i int) bool { return sizes[i].like < like })
+		if at == mostObserved {
+			continue
+		}
+		sizes = slices.Insert(sizes[:min(len(sizes), mostObserved-1)], min(at, mostObserved-1), distant{t, apart, like})
 	}
-	slices.SortStableFunc(sizes, func(x, y distant) int { return cmp.Compare(y.like, x.like) })
 	add := func(t int, l float64) {
 		for _, o := range b.seen[t] {
 			list, like = append(list, o), append(like, l)
@@ -268,9 +286,13 @@ func (b *belief) at(s int) *conditional {
 	k := linalg.Lower(n)
 	for i := range c.list {
 		x := &c.list[i]
+		like := 0.0
 		for j := range i + 1 {
 			y := &c.list[j]
-			k[i][j] = b.covariance(x.size, x.config, y.size, y.config, b.likeSizes(x.size, y.size))
+			if j == 0 || y.size != c.list[j-1].size {
+				like = b.likeSizes(x.size, y.size)
+			}
+			k[i][j] = b.covariance(x.size, x.config, y.size, y.config, like)
 		}
 		k[i][i] += b.v.noise
 	}
@@ -312,8 +334,8 @@ func (c *conditional) joint(configs []*gemm.Config) [][]float64 {
 		all[i] = c.b.number(configs[i])
 		rows[i] = make([]float64, len(c.list))
 		c.crossed(all[i], rows[i])
-		linalg.Forward(c.root, rows[i])
 	}
+	linalg.Forward(c.root, rows...)
 	scale := max(leastScale, c.b.surprise/c.b.count)
 	k := linalg.Lower(n)
 	for i := range n {

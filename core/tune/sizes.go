@@ -8,7 +8,7 @@ import (
 )
 
 // mostSizes bounds the sizes of a file: what is found out about each is held in memory, 40 KB with the most candidates.
-const mostSizes = 1 << 12
+const mostSizes = 1 << 14
 
 // sizeForm says how sizes are written.
 const sizeForm = "write `exact: [m, n, k]`, or `range: [[16, 16, 16, 5632], [64, 64, 4096], [3104]]`; with a batch, " +

@@ -82,7 +82,7 @@ func TestBadFiles(t *testing.T) {
 		{sized("[{range: [0, [1], [1]]}]"), "a.yaml:4: index 0 cannot follow index 0; "},
 		{sized("[{range: [[5, 1], [1], [1]]}]"), "a.yaml:4: a range ends at 1, below its start 5; "},
 		{sized("[{range: [[1, 1, 99999], [1, 1, 99999], 0]}]"), "a.yaml:4: a range has more than 16384 values; "},
-		{sized("[{range: [[1, 1, 999], [1, 1, 999], 0]}]"), "a.yaml:4: there are more than 4096 sizes; "},
+		{sized("[{range: [[1, 1, 999], [1, 1, 999], 0]}]"), "a.yaml:4: there are more than 16384 sizes; "},
 		{sized("[{range: [[99999999999], [1], 0]}]"), `a.yaml:4: an index of a range is "99999999999"; `},
 		{set + "    fixed: {group_m: 8}", "a.yaml:5: group_m is not searched: "},
 		{set + "    fixed: {block_m: [8]}", "a.yaml:5: block_m is a list; give one value"},

@@ -388,7 +388,7 @@ func (t *Tuner) arrive(results []Result) {
 		}
 	}
 	log, flying, over, barred := t.Log, t.flying, t.over, t.barred
-	if !slices.ContainsFunc(log, func(m Measured) bool {
+	if len(replaced) == 0 || !slices.ContainsFunc(log, func(m Measured) bool {
 		time, there := replaced[m.Task]
 		return there && time != m.Time
 	}) {

@@ -37,7 +37,7 @@ func TestFitted(t *testing.T) {
 					continue // fitted to published times, which plugins do not contain
 				}
 				for _, u := range opened.Describe().Uncertainty {
-					if set, _, twin := strings.Cut(u.Checked.DataSet, " ("); !twin {
+					if set := u.Checked.DataSet; u.Checked.TimedType == "" {
 						want = append(want, set)
 					}
 				}

@@ -100,7 +100,7 @@ func twins(list []arch.Uncertainty) (out []arch.Uncertainty) {
 			}
 		}
 		if len(layouts) > 0 {
-			u.Checked.DataSet += " (" + u.Checked.Layouts[0].Types.In.String() + ", which costs the same)"
+			u.Checked.TimedType = u.Checked.Layouts[0].Types.In.String()
 			u.Checked.Layouts = layouts
 			out = append(out, u)
 		}

@@ -114,10 +114,31 @@ func referenceOver(families ...tritonblas.Family) func(*gpu.SM) catalog.Model {
 		return catalog.Model{
 			Name: tritonblas.Name, Class: arch.ClassReference, Kernels: kernel.Names(families),
 			Open: func(s catalog.Selection) (arch.Architecture, error) {
-				return compared(tritonblas.New(gpu.NewDevice(sm, s.Sheet, s.Params), families), nil), nil
+				d := gpu.NewDevice(sm, s.Sheet, s.Params)
+				compiled, err := spills(d, s, families[0].Name())
+				if err != nil {
+					return nil, err
+				}
+				return compared(tritonblas.New(d, families, compiled), nil), nil
 			},
 		}
 	}
+}
+
+// spills is the compiler's report that a reference takes: a given one, or the shipped one at rung compiled. Without
+// them it is the published model, bit for bit.
+func spills(d *gpu.Device, s catalog.Selection, family string) (kernel.Table, error) {
+	switch {
+	case s.Characterization != nil || s.Rung == arch.RungCharacterized:
+		return nil, diag.Inputf("the model %s takes no times of kernels", tritonblas.Name).
+			Do("use the rung %s, or another model", arch.RungCompiled)
+	case s.Compiled != nil:
+		return kernel.ReadTable(s.Compiled, d.SM)
+	case s.Rung == arch.RungCompiled:
+		compiled, _ := shippedKernels(d, family)
+		return compiled, nil
+	}
+	return nil, nil
 }
 
 // Provider returns the plugin. It has every NVIDIA device of configs/, any other GPU of their architectures that a

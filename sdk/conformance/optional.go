@@ -182,7 +182,7 @@ func checkLadder(ctx context.Context, s *subject, found *findings, m arch.Manife
 	rungs, costs := []string{ladder.Library}, []string{""}
 	p := gemm.New(4096, 4096, 4096)
 	p.DType, p.Out = l.Types.In, l.Types.Out
-	for _, rung := range l.Rungs {
+	for _, rung := range slices.Concat(l.Rungs, l.Others) {
 		if slices.Contains(rungs, rung.Name) {
 			found.add("the rung %s comes twice", rung.Name)
 		}

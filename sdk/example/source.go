@@ -7,3 +7,8 @@ import "embed"
 //
 //go:embed README.md model.go simulator.go model_test.go conformance_test.go simulator_test.go abstract.yaml cmd
 var Source embed.FS
+
+// Executor is the source of an executor in Python, which `origami plugin new --python` copies in the same way.
+//
+//go:embed executor.py
+var Executor string

@@ -20,17 +20,27 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// verifyTable compares a table with the one after a heading of matrixFile. With -update it writes it there.
+// verifyTable compares a table with the one after a heading of matrixFile. Rows with the same cells are one row there.
+// With -update it writes it there.
 func verifyTable(t *testing.T, heading string, columns, rows []string, cell func(row, column int) string) {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "| | %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat(" --- |", 1+len(columns)))
+	named := map[string][]string{}
+	var distinct []string
 	for i, row := range rows {
-		fmt.Fprintf(&b, "| %s |", row)
+		cells := make([]string, len(columns))
 		for j := range columns {
-			fmt.Fprintf(&b, " %s |", cell(i, j))
+			cells[j] = cell(i, j)
 		}
-		b.WriteString("\n")
+		key := strings.Join(cells, " | ")
+		if named[key] == nil {
+			distinct = append(distinct, key)
+		}
+		named[key] = append(named[key], row)
+	}
+	for _, cells := range distinct {
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(named[cells], "<br>"), cells)
 	}
 	text, err := os.ReadFile(matrixFile)
 	if err != nil {

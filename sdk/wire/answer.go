@@ -135,7 +135,7 @@ func checkTotal(c unit.Cycles) error {
 }
 
 func fromBound(b byte) (arch.Bound, error) {
-	if arch.Bound(b) > arch.BoundLatency {
+	if int(b) >= arch.NumBounds {
 		return 0, fmt.Errorf("unknown bound %d", b)
 	}
 	return arch.Bound(b), nil

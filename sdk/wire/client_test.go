@@ -161,7 +161,7 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 	open("dimension", func(m *pb.OpenResponse) { m.Description.Monotone[0] = 5 })
 	open("order window", func(m *pb.OpenResponse) { m.Description.Order.Window = math.NaN() })
 	open("level name", func(m *pb.OpenResponse) { m.Levels[0].Name = "" })
-	open("level bound", func(m *pb.OpenResponse) { m.Levels[0].Bound = 6 })
+	open("level bound", func(m *pb.OpenResponse) { m.Levels[0].Bound = 77 })
 	open("level bandwidth", func(m *pb.OpenResponse) { m.Levels[0].Bandwidth.PeakBytesPerCycle = math.NaN() })
 	open("level partitions", func(m *pb.OpenResponse) { m.Levels[0].Partitions = -8 })
 
@@ -200,7 +200,7 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 	estimate("infinite", func(m *pb.EstimateResponse) { m.Cycles[1] = math.Inf(1) })
 	estimate("zero", func(m *pb.EstimateResponse) { m.Cycles[1] = 0 })
 	estimate("negative", func(m *pb.EstimateResponse) { m.Cycles[1] = -1 })
-	estimate("bound", func(m *pb.EstimateResponse) { m.Bounds[1] = 6 })
+	estimate("bound", func(m *pb.EstimateResponse) { m.Bounds[1] = 77 })
 	estimate("reject index", func(m *pb.EstimateResponse) {
 		m.Rejected, m.Reasons, m.ReasonNames = []uint32{5}, []uint32{0}, []string{"x"}
 	})

@@ -172,6 +172,21 @@ func (c *check) named(what, name string) string {
 	return name
 }
 
+// maxID is the longest id in bytes.
+const maxID = 64
+
+// ids refuses ids that nobody can type, or that are more than a word where they are shown: --arch has them between
+// commas, "@", ":" and "=", and a shell completes them.
+func (c *check) ids(what string, ids ...string) {
+	for _, id := range ids {
+		if id == "" || len(id) > maxID || strings.ContainsFunc(id, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_.+-", r)
+		}) {
+			c.fail("%q is no id of %s, which has up to %d letters, digits and the characters _ . + -", id, what, maxID)
+		}
+	}
+}
+
 func (c *check) elementType(t pb.ElementType) gemm.DType {
 	d := c.optionalType(t)
 	if t == 0 {

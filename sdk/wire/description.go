@@ -45,6 +45,9 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 	if q.ModelName != "" {
 		d.Model, d.ModelClass, d.Models = q.ModelName, arch.ModelClass(q.Model), q.ModelNames
 	}
+	c.ids("a model", d.Model)
+	c.ids("a model", d.Models...)
+	c.ids("a kernel family", d.Kernels...)
 	if len(d.Kernels) == 0 {
 		c.fail("a description without kernels")
 	}

@@ -108,6 +108,13 @@ func fromManifest(q *pb.Manifest) (arch.Manifest, error) {
 			a.Models = all(models, (*pb.ModelEntry).GetName)
 			a.Classes = all(models, func(m *pb.ModelEntry) arch.ModelClass { return arch.ModelClass(m.GetClass()) })
 		}
+		c.ids("an architecture", a.ID)
+		c.ids("a model", a.Models...)
+		c.ids("a kernel family", a.Kernels...)
+		for _, d := range a.Devices {
+			c.ids("a device", d.ID)
+			c.ids("a device", d.Aliases...)
+		}
 		for _, model := range a.Fitted {
 			if !slices.Contains(a.Models, model) {
 				c.fail("%s has no model %q that could be fitted", a.ID, model)

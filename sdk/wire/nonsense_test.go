@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -69,6 +70,36 @@ func TestExtremeNumbersAreRefused(t *testing.T) {
 				t.Errorf("%s %v: got %v of %v", name, v, err, response)
 			}
 		}
+	}
+}
+
+// An id that nobody can type, or that is more than a word where it is shown, is refused with the manifest, or where the
+// architecture is opened.
+func TestOddIDsAreRefused(t *testing.T) {
+	for name, set := range map[string]func(*pb.ArchEntry, string){
+		"architecture":  func(a *pb.ArchEntry, id string) { a.Id = id },
+		"model":         func(a *pb.ArchEntry, id string) { a.Models[1] = id },
+		"kernel family": func(a *pb.ArchEntry, id string) { a.Kernels[0] = id },
+		"device":        func(a *pb.ArchEntry, id string) { a.Devices[0].Id = id },
+		"alias":         func(a *pb.ArchEntry, id string) { a.Devices[0].Aliases = append(a.Devices[0].Aliases, id) },
+	} {
+		for _, id := range []string{"", "\x1b[2Jsm90", "sm90\nFORGED", "sm90@h200", "h200:clock=1", "a,b", "a b", "größe",
+			strings.Repeat("a", maxID+1)} {
+			m := toManifest(fake.Provider{}.Manifest())
+			set(m.Archs[0], id)
+			if _, err := fromManifest(m); err == nil || strings.ContainsAny(err.Error(), "\x1b\n") {
+				t.Errorf("%s %q: %v", name, id, err)
+			}
+		}
+	}
+	p := connect(t)
+	p.forge = func(m proto.Message) {
+		if m, ok := m.(*pb.OpenResponse); ok {
+			m.Description.Kernels[0] = "one\nFORGED"
+		}
+	}
+	if _, err := p.client.Open(t.Context(), arch.OpenRequest{Arch: "fake"}); diag.KindOf(err) != diag.Plugin {
+		t.Errorf("a kernel family of two lines: %v", err)
 	}
 }
 

@@ -260,7 +260,7 @@ func encodeErrorRange(x *arch.ErrorRange) *pb.ErrorRange {
 }
 
 func (c *check) decodeErrorRange(q *pb.ErrorRange) (x arch.ErrorRange) {
-	x.Bound = arch.Bound(c.enum("error range bound", int32(q.GetBound()), 0, 5))
+	x.Bound = arch.Bound(c.enum("error range bound", int32(q.GetBound()), 0, 8))
 	x.Below = unit.Seconds(c.amount("error range below", q.GetBelowSeconds()))
 	x.Low = c.positive("error range low", q.GetLow())
 	x.High = c.positive("error range high", q.GetHigh())
@@ -270,17 +270,18 @@ func (c *check) decodeErrorRange(q *pb.ErrorRange) (x arch.ErrorRange) {
 
 func encodeChecked(x *arch.Checked) *pb.Checked {
 	return &pb.Checked{
-		DataSet: x.DataSet,
-		Sizes:   int64(x.Sizes),
-		Times:   int64(x.Times),
-		Layouts: each(x.Layouts, encodeLayout),
-		Divisor: encodeRange(&x.Divisor),
-		SplitK:  encodeRange(&x.Split),
-		M:       encodeRange(&x.M),
-		N:       encodeRange(&x.N),
-		K:       encodeRange(&x.K),
-		Batch:   encodeRange(&x.Batch),
-		Flops:   encodeRange(&x.Flops),
+		DataSet:   x.DataSet,
+		Sizes:     int64(x.Sizes),
+		Times:     int64(x.Times),
+		TimedType: x.TimedType,
+		Layouts:   each(x.Layouts, encodeLayout),
+		Divisor:   encodeRange(&x.Divisor),
+		SplitK:    encodeRange(&x.Split),
+		M:         encodeRange(&x.M),
+		N:         encodeRange(&x.N),
+		K:         encodeRange(&x.K),
+		Batch:     encodeRange(&x.Batch),
+		Flops:     encodeRange(&x.Flops),
 	}
 }
 
@@ -288,6 +289,7 @@ func (c *check) decodeChecked(q *pb.Checked) (x arch.Checked) {
 	x.DataSet = q.GetDataSet()
 	x.Sizes = c.count("checked sizes", q.GetSizes())
 	x.Times = c.count("checked times", q.GetTimes())
+	x.TimedType = q.GetTimedType()
 	x.Layouts = all(q.GetLayouts(), c.decodeLayout)
 	x.Divisor = c.decodeRange(q.GetDivisor())
 	x.Split = c.decodeRange(q.GetSplitK())
@@ -422,7 +424,7 @@ func (c *check) decodeLevel(q *pb.Level) (x arch.Level) {
 	x.Latency = unit.Cycles(c.finite("latency", q.GetLatencyCycles()))
 	x.Partitions = c.count("partitions", q.GetPartitions())
 	x.Bandwidth = c.decodeBandwidth(q.GetBandwidth())
-	x.Bound = arch.Bound(c.enum("bound", int32(q.GetBound()), 0, 5))
+	x.Bound = arch.Bound(c.enum("bound", int32(q.GetBound()), 0, 8))
 	c.place = outer
 	return x
 }
@@ -860,6 +862,7 @@ func encodeLadderResponse(x *ladder.Ladder) *pb.LadderResponse {
 		Types:     encodeTypes(&x.Types),
 		Device:    x.Device,
 		Rungs:     each(x.Rungs, encodeLadderRung),
+		Others:    each(x.Others, encodeLadderRung),
 		Claims:    each(x.Claims, encodeLadderClaim),
 		Costs:     each(x.Costs, encodeLadderCost),
 		Published: each(x.Published, encodeLadderTime),
@@ -871,6 +874,7 @@ func (c *check) decodeLadderResponse(q *pb.LadderResponse) (x ladder.Ladder) {
 	x.Types = c.decodeTypes(q.GetTypes())
 	x.Device = c.named(" device", q.GetDevice())
 	x.Rungs = all(q.GetRungs(), c.decodeLadderRung)
+	x.Others = all(q.GetOthers(), c.decodeLadderRung)
 	x.Claims = all(q.GetClaims(), c.decodeLadderClaim)
 	x.Costs = all(q.GetCosts(), c.decodeLadderCost)
 	x.Published = all(q.GetPublished(), c.decodeLadderTime)
@@ -905,6 +909,9 @@ func encodeLadderClaim(x *ladder.Claim) *pb.LadderClaim {
 		Cost:   x.Cost,
 		LostIf: x.LostIf,
 		Lost:   x.Lost,
+		Value:  x.Value,
+		Is:     x.Is,
+		Unit:   x.Unit,
 	}
 }
 
@@ -916,6 +923,9 @@ func (c *check) decodeLadderClaim(q *pb.LadderClaim) (x ladder.Claim) {
 	x.Cost = q.GetCost()
 	x.LostIf = q.GetLostIf()
 	x.Lost = q.GetLost()
+	x.Value = q.GetValue()
+	x.Is = c.amount("claim is", q.GetIs())
+	x.Unit = q.GetUnit()
 	return x
 }
 

@@ -78,7 +78,7 @@ class Pick(Mapping):
     xcds: int
     # the workgroups per die at a time, 0 for the default
     chunk: int
-    # what limits the kernel: compute, l2, mall, dram, latency or unknown
+    # what limits the kernel: compute, l2, mall, dram, latency, l1, shared_memory, issue or unknown
     bound: str
     # the predicted total in cycles
     cycles: float
@@ -455,7 +455,7 @@ _MEMORY = 1 << 16
 
 
 # origami.h: go generate ./ask
-BOUNDS = ("unknown", "compute", "l2", "mall", "dram", "latency")
+BOUNDS = ("unknown", "compute", "l2", "mall", "dram", "latency", "l1", "shared_memory", "issue")
 
 
 class _Problem(ctypes.Structure):

@@ -143,7 +143,7 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 		Uncertainty: []arch.Uncertainty{{
 			Kernel: "one", Evidence: arch.EvidenceChecked, Level: 0.9, Sigma: 0.05, PlanSigma: 0.07,
 			MedianError: 0.06, Source: "nothing", Widening: 1.5, Checked: arch.Checked{
-				DataSet: "some", Sizes: 3, Times: 7,
+				DataSet: "some", Sizes: 3, Times: 7, TimedType: "bf16",
 				Layouts: []arch.Layout{{
 					Types: gemm.Types{In: gemm.FP16, Out: gemm.FP16}, AMajor: gemm.MajorK, BMajor: gemm.MajorN,
 				}},

@@ -69,8 +69,10 @@ func (p Provider) Ladder(context.Context) (*ladder.Ladder, error) {
 		Rungs: []ladder.Rung{{Name: "naive", Doc: "the first", Config: config}},
 		Claims: []ladder.Claim{{Rung: "naive", Text: "is fast", Over: "library", Least: 1.1,
 			LostIf: "over_term_1 < term_1", Lost: "the library waits less"},
-			{Rung: "naive", Text: "waits for DRAM", Cost: "DRAM"}},
-		Costs: []ladder.Cost{{Name: "DRAM", Term: "term_1", Whole: true}},
+			{Rung: "naive", Text: "waits for DRAM", Cost: "DRAM"},
+			{Rung: "naive", Text: "does 1 FLOP per byte", Value: "term_1 / 2", Is: 1, Unit: "FLOP/B"}},
+		Others: []ladder.Rung{{Name: "small", Doc: "smaller tiles", Config: config}},
+		Costs:  []ladder.Cost{{Name: "DRAM", Term: "term_1", Whole: true}},
 		Published: []ladder.Time{
 			{Device: p.name() + "@small", Size: 64, Rung: "naive", Stage: "1", Config: config, Rate: 1e9, Source: "nowhere"},
 			{Device: p.name() + "@small", Size: 64, Rung: ladder.Library, Rate: 2e9, Source: "nowhere"},

@@ -5,7 +5,6 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
 )
@@ -16,17 +15,16 @@ type Check struct {
 	Sizes  int
 	// Median is the median of |predicted ÷ recorded − 1|.
 	Median float64
-	// Held is the share of recorded ÷ predicted times that the ranges of the other half of the sizes hold.
+	// Held is the share of recorded ÷ predicted times that the ranges of the other half of the sizes hold. Of several
+	// sources of times it is that of the worst one, with the ranges of the others.
 	Held float64
-	// Short are the quantiles 0.05 and 0.95 of recorded ÷ predicted for predicted times below ShortSeconds, Long of the
-	// others.
-	Short, Long                    [2]float64
+	// Sources are where the times are from.
+	Sources string
+	// Ranges hold the share Level of recorded ÷ predicted of every source.
+	Ranges                         []arch.ErrorRange
 	Types                          []gemm.Types
 	Divisor, Split, M, N, K, Flops arch.Range
 }
-
-// ShortSeconds divides the predicted times that have ranges of their own.
-const ShortSeconds = 20e-6
 
 // Level is the share of recorded times that the ranges of a Check contain.
 const Level = 0.9
@@ -39,12 +37,8 @@ func uncertainty(device string) []arch.Uncertainty {
 			continue
 		}
 		u := arch.Uncertainty{
-			Kernel: kernel.Name, Level: Level, MedianError: c.Median,
-			Ranges: []arch.ErrorRange{
-				{Below: unit.Seconds(ShortSeconds), Low: c.Short[0], High: c.Short[1]}, {Low: c.Long[0], High: c.Long[1]},
-			},
-			Source: fmt.Sprintf("speeds of the kernels that AMD's tuning chose, to which the model was fitted; "+
-				"of the other half of the sizes the ranges hold %.0f %%", 100*c.Held),
+			Kernel: kernel.Name, Level: Level, MedianError: c.Median, Ranges: c.Ranges,
+			Source: fmt.Sprintf("%s hold %.0f %%", c.Sources, 100*c.Held),
 			Checked: arch.Checked{
 				DataSet: terms.DataSet, Sizes: c.Sizes, Times: c.Sizes, Divisor: c.Divisor, Split: c.Split,
 				M: c.M, N: c.N, K: c.K, Batch: arch.Range{Low: 1, High: 1}, Flops: c.Flops,

@@ -21,7 +21,7 @@ import (
 
 var (
 	ablation = flag.Bool("ablation", false, "print what the model loses without each of its quantities")
-	heldout  = flag.Bool("heldout", false, "leave out more, as docs/model-library.md has it")
+	heldout  = flag.Bool("heldout", false, "leave out more, as docs/adr/0081-fit-of-library.md has it")
 )
 
 // few is the number of times of a series in these tests.
@@ -122,7 +122,7 @@ func TestDevicesHeldOut(t *testing.T) {
 	}
 }
 
-// TestAblation prints the table of docs/model-library.md: what each quantity is worth, with the others fitted anew.
+// TestAblation prints what each quantity is worth, with the others fitted anew.
 func TestAblation(t *testing.T) {
 	if !*ablation {
 		t.Skip("run with -ablation")

@@ -140,7 +140,7 @@ var Quantities = slices.Concat(
 	perType("_16", "fp16 and bf16"), perType("_8", "fp8", "_16"), perType("_4", "fp4", "_8", "_16"),
 	perType("_32", "fp32", "_tf32", "_16"),
 	perType("_tf32", "tf32", "_16"), perType("_int8", "int8", "_8", "_16"),
-	quantities(ofMachine))
+	quantities(OfMachine))
 
 func quantities(list []tabled.Quantity) []Quantity {
 	out := make([]Quantity, len(list))
@@ -157,7 +157,7 @@ var energies = map[string]float64{
 
 // perType returns the quantities of kernels for some types, and where those come from that were not fitted.
 func perType(suffix, types string, others ...string) []Quantity {
-	list := quantities(ofType)
+	list := quantities(OfType)
 	for i := range list {
 		q := &list[i]
 		q.ofType = true
@@ -182,8 +182,8 @@ func perType(suffix, types string, others ...string) []Quantity {
 	return list
 }
 
-// ofType are those that kernels for other types have other values of.
-var ofType = []tabled.Quantity{
+// OfType are those that kernels for other types have other values of.
+var OfType = []tabled.Quantity{
 	{
 		Name: "rate_share", Unit: one, Value: 0.85, Low: 0.3, High: 1, Without: 1,
 		Doc: "share of the peak that the loop of a tile reaches",
@@ -211,8 +211,8 @@ var ofType = []tabled.Quantity{
 	},
 }
 
-// ofMachine are those that all types have in common.
-var ofMachine = []tabled.Quantity{
+// OfMachine are those that all types have in common.
+var OfMachine = []tabled.Quantity{
 	{
 		Name: "launch_seconds", Unit: seconds, Value: 2.2e-6, Low: 0.5e-6, High: 12e-6,
 		Doc: "launch, start of the first CTA, output of the last, whatever the type",

@@ -59,7 +59,7 @@ var typeTerms = append([]tabled.Term{
 }, byType()...)
 
 func byType() (list []tabled.Term) {
-	for _, q := range ofType {
+	for _, q := range OfType {
 		list = append(list, row(q.Name, q.Unit,
 			"when(kernels == 16, "+q.Name+"_16, when(kernels == 8, "+q.Name+"_8, when(kernels == 32, "+
 				q.Name+"_32, when(kernels == 19, "+q.Name+"_tf32, when(kernels == 4, "+q.Name+"_4, "+q.Name+

@@ -33,6 +33,7 @@ type Model struct {
 	device   device
 	rates    map[gemm.DType]rates
 	families []*family
+	vendor   atomic.Pointer[vendorTime] // of the last problem
 }
 
 // family is a kernel family and what is known of its kernels.

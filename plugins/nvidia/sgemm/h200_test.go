@@ -125,6 +125,37 @@ func TestOrderOnAnH200(t *testing.T) {
 	}
 }
 
+// Three of four predicted ratios of the times of two rungs are within ladder.RatioError of the measured ones.
+func TestRatiosOfRungs(t *testing.T) {
+	within, all := 0, 0
+	add := func(list []ladder.Entry) {
+		for i := range list {
+			for k := range list[:i] {
+				a, b := &list[k], &list[i]
+				if !(a.Measured > 0 && b.Measured > 0 && a.Predicted > 0 && b.Predicted > 0) {
+					continue
+				}
+				off := ratio(a) / ratio(b)
+				if all++; max(off, 1/off) <= ladder.RatioError {
+					within++
+				}
+			}
+		}
+	}
+	m, d := open(t, h200), recorded(t)
+	for _, p := range fp32Problems(t, d) {
+		add(measuredRungs(t, m, d, p))
+	}
+	const laptop = "sm86@rtx3060-laptop"
+	for _, size := range []int{512, 1024, 2048, 4096} {
+		add(entries(t, open(t, laptop), laptop, size))
+	}
+	t.Logf("%d of %d ratios are within %.2f", within, all, ladder.RatioError)
+	if all < 500 || within < all*3/4 {
+		t.Errorf("%d of %d ratios are within %.2f", within, all, ladder.RatioError)
+	}
+}
+
 // What the times of the H200 say of the claims.
 func TestVerdictsOnAnH200(t *testing.T) {
 	m, d := open(t, h200), recorded(t)

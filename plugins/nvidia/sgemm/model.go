@@ -119,11 +119,15 @@ func (e *evaluation) Estimate() arch.Estimate {
 	t := &e.t
 	t.compute(&e.counts.inputs, &e.model.device, &e.p)
 	out := arch.Estimate{Cycles: unit.Cycles(t.total), Bound: arch.BoundCompute}
-	most := max(t.loadIssueStep, e.counts.sharedWavefronts, e.counts.l1Passes, t.fmaStep+t.tensorStep, t.issueStep)
+	most := t.fmaStep + t.tensorStep
 	for _, other := range [...]struct {
 		bound arch.Bound
 		step  float64
-	}{{arch.BoundL2, t.l2Step}, {arch.BoundDRAM, t.dramStep}, {arch.BoundLatency, t.waitingStep}} {
+	}{
+		{arch.BoundIssue, max(t.loadIssueStep, t.issueStep)}, {arch.BoundSharedMemory, e.counts.sharedWavefronts},
+		{arch.BoundL1, e.counts.l1Passes}, {arch.BoundL2, t.l2Step}, {arch.BoundDRAM, t.dramStep},
+		{arch.BoundLatency, t.waitingStep},
+	} {
 		if other.step > most {
 			out.Bound, most = other.bound, other.step
 		}

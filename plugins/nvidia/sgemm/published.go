@@ -24,6 +24,7 @@ var published []byte
 // The costs that a claim names.
 const (
 	costDRAM, costShared, costFMA, costTensor = "DRAM", "shared memory", "FMA", "tensor cores"
+	costConversion                            = "conversion"
 )
 
 // costs are what can limit a rung.
@@ -32,18 +33,34 @@ var costs = []ladder.Cost{
 	{Name: "L1", Term: "l1_step"}, {Name: costFMA, Term: "fma_step"}, {Name: costTensor, Term: "tensor_step"},
 	{Name: "instruction issue", Term: "issue_step"}, {Name: "L2", Term: "l2_step"}, {Name: costDRAM, Term: "dram_step"},
 	{Name: "latency and barriers", Term: "waiting_step"}, {Name: "launch", Term: "launch", Whole: true},
-	{Name: "conversion", Term: "conversion", Whole: true},
+	{Name: costConversion, Term: "conversion", Whole: true},
 }
 
 // claims are what LessUp/sgemm-optimization@4b39e85, docs/en/validation/performance-model.md, says of its rungs.
 var claims = []ladder.Claim{
 	{Rung: generator.RungNaive, Text: "is limited by DRAM bandwidth", Cost: costDRAM},
+	intensity(generator.RungNaive, "has an intensity of about 1", 1),
 	gains(generator.RungTiled, "gains significantly over naive", generator.RungNaive, 1.25),
 	{Rung: generator.RungTiled, Text: "is limited by shared-memory bandwidth", Cost: costShared},
+	intensity(generator.RungTiled, "has an intensity of about half its tile's side", 16),
+	gains(generator.RungTiled, "is sensitive to the tile size", smallTile, 1.25),
 	gains(generator.RungPadded, "gains moderately over tiled", generator.RungTiled, 1.1),
 	gains(generator.RungDoubleBuffer, "gains over the rung below", generator.RungPadded, 1.1),
 	{Rung: generator.RungDoubleBuffer, Text: "is limited by compute", Cost: costFMA},
 	gains(generator.RungWMMA, "gains much over tiled for large sizes", generator.RungTiled, 2),
+	{Rung: generator.RungWMMA, Text: "is limited by the conversion of its operands", Cost: costConversion},
+	{
+		Rung: generator.RungWMMA, Text: "has 8 times the throughput of FP32 units", Value: "peak_fp16 / peak_fp32", Is: 8,
+		Unit: "times by the device's peaks",
+	},
+}
+
+// smallTile is the kernel tiled with tiles of 16×16, the least that a warp can have.
+const smallTile = "tiled 16x16"
+
+// intensity is the claim of the FLOP per byte that the threads of a rung ask for.
+func intensity(rung, text string, is float64) ladder.Claim {
+	return ladder.Claim{Rung: rung, Text: text, Value: "intensity_requested", Is: is, Unit: "FLOP/B"}
 }
 
 // gains is the claim that a rung is faster than another. What other rungs gain, they can lose by narrower reads: where
@@ -64,7 +81,13 @@ var Ladder = sync.OnceValue(func() *ladder.Ladder {
 	for _, r := range generator.Rungs() {
 		l.Rungs = append(l.Rungs, ladder.Rung{Name: r.Name, Doc: r.Doc, Config: r.Config})
 	}
-	var err error
+	small, err := gemm.ParseConfig(
+		"16x16x16,warps=8,stages=1,staging=registers,thread_m=1,lanes_m=2,shared_a=k,copy_width=1",
+		gemm.Config{GroupM: 1, SplitK: 1, Kernel: Family}, family.Family{}.Axes()...)
+	if err != nil {
+		panic(err) // a test reads it
+	}
+	l.Others = []ladder.Rung{{Name: smallTile, Doc: "tiles of 16x16 in shared memory", Config: small}}
 	if l.Published, err = readPublished(published); err != nil {
 		panic(err) // a test reads it
 	}

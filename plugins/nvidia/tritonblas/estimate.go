@@ -100,6 +100,14 @@ func (r *Model) reject(dst []arch.Estimate, p *gemm.Problem, cfgs []gemm.Config)
 			}
 		}
 		f.RejectTiles(r.device, operands, dst[start:end], cfgs[start:end])
+		if r.compiled == nil {
+			continue
+		}
+		for i := start; i < end; i++ {
+			if dst[i].Reject == "" {
+				dst[i].Reject, _ = r.refuse(f, operands, p, &cfgs[i])
+			}
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package tritonblas
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -40,6 +41,7 @@ type Model struct {
 	tabled.Model
 	device   *gpu.Device
 	families []Family
+	compiled kernel.Table // of the first family's kernels; nil knows none
 	formulas *tabled.Formulas
 
 	numSMs      int
@@ -70,11 +72,13 @@ type Family interface {
 	RejectTiles(d *gpu.Device, o kernel.Operands, dst []arch.Estimate, configs []gemm.Config)
 }
 
-// New returns the model for a device. The first family is the default.
-func New(d *gpu.Device, families []Family) *Model {
+// New returns the model for a device. The first family is the default. With a compiler's report on its kernels the
+// model leaves those out that spill registers or do not build, as the report on tritonBLAS's port recommends. Its cycles
+// stay the same.
+func New(d *gpu.Device, families []Family, compiled kernel.Table) *Model {
 	params := d.Params
 	r := &Model{
-		device: d, families: families,
+		device: d, families: families, compiled: compiled,
 		numSMs:      d.SMs,
 		l2Bytes:     params.Int("l2_bytes"),
 		mmaCycles:   params.Get("mma_latency") / params.Get("tensor_cores_per_sm"),
@@ -100,6 +104,9 @@ func New(d *gpu.Device, families []Family) *Model {
 	desc.Rung = arch.RungSpec
 	if d.Calibrated() {
 		desc.Rung = arch.RungCalibrated
+	}
+	if compiled != nil {
+		desc.Rung = arch.RungCompiled
 	}
 	desc.Constants, desc.Terms = constants, terms
 	desc.Unused = formula.Unused(d.Params, slices.Concat(formula.Of(terms), []string{"clock"}, gpu.Limits))
@@ -142,7 +149,7 @@ func (r *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	f.SortLaunches(r.device, operands, all)
 	out := &arch.Candidates{}
 	for position, c := range all {
-		if reason, detail := r.check(f, operands, &c); reason == "" {
+		if reason, detail := r.check(f, operands, &p, &c); reason == "" {
 			out.Configs = append(out.Configs, c)
 		} else {
 			out.Rejected = append(out.Rejected, arch.Rejection{
@@ -154,11 +161,29 @@ func (r *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 }
 
 // check returns the reason why a configuration is rejected, or an empty reason, and the reason in numbers.
-func (r *Model) check(f Family, o kernel.Operands, c *gemm.Config) (reason arch.Reason, detail string) {
+func (r *Model) check(f Family, o kernel.Operands, p *gemm.Problem, c *gemm.Config) (reason arch.Reason, detail string) {
 	if c.SplitK != 1 {
 		return arch.ReasonModelRule, "the reference model does not know split-K"
 	}
-	return f.CheckTile(r.device, o, c)
+	if reason, detail = f.CheckTile(r.device, o, c); reason != "" {
+		return reason, detail
+	}
+	return r.refuse(f, o, p, c)
+}
+
+// refuse returns the reason that a compiler's report gives against a kernel: it spills, or the report has all kernels
+// that build and not this one. The report has no kernels with narrow accesses.
+func (r *Model) refuse(f Family, o kernel.Operands, p *gemm.Problem, c *gemm.Config) (reason arch.Reason, detail string) {
+	if r.compiled == nil || f.Name() != r.families[0].Name() || o.Narrow() {
+		return "", ""
+	}
+	switch built, ok := r.compiled.Find(o, c, p.K%c.BlockK != 0); {
+	case !ok:
+		return arch.ReasonModelRule, "the compiler's report has no such kernel"
+	case built.SpillBytes > 0:
+		return arch.ReasonRegisters, fmt.Sprintf("the compiler spills %d B of registers", built.SpillBytes)
+	}
+	return "", ""
 }
 
 // Terms implements arch.Architecture.

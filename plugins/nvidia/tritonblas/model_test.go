@@ -2,6 +2,7 @@ package tritonblas_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -192,5 +193,46 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations per select", n)
+	}
+}
+
+// With a compiler's report the model leaves out what spills or does not build, for the same reason in a list and in an
+// estimate. The cycles of all others stay the same.
+func TestCompiledReport(t *testing.T) {
+	ctx := context.Background()
+	open := func(rung arch.Rung) arch.Architecture {
+		return nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Model: "reference", Rung: rung})
+	}
+	published, filtered := open(""), open(arch.RungCompiled)
+	if got := filtered.Describe().Rung; got != arch.RungCompiled {
+		t.Errorf("rung %s", got)
+	}
+	p := gemm.New(4096, 4096, 4096)
+	all, err := published.Candidates(ctx, p, arch.Space{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := make([]arch.Estimate, len(all.Configs)), make([]arch.Estimate, len(all.Configs))
+	if err := errors.Join(published.Estimate(ctx, want, p, all.Configs),
+		filtered.Estimate(ctx, got, p, all.Configs)); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := filtered.Candidates(ctx, p, arch.Space{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]arch.Reason{}
+	for _, r := range rest.Rejected {
+		listed[r.Config.String()] = r.Reason
+	}
+	reasons := map[arch.Reason]int{}
+	for i, e := range got {
+		reasons[e.Reject]++
+		if name := all.Configs[i].String(); e.Reject != listed[name] || e.Reject == "" && e != want[i] {
+			t.Errorf("%s: %+v without the report, %+v with it, and the list says %q", name, want[i], e, listed[name])
+		}
+	}
+	if reasons[arch.ReasonRegisters] != 6 || reasons[arch.ReasonModelRule] == 0 || len(rest.Configs) != reasons[""] {
+		t.Errorf("%v, and %d are listed", reasons, len(rest.Configs))
 	}
 }

@@ -161,8 +161,8 @@ func Register(flags *pflag.FlagSet) {
 	flags.String("hw-params", "", "JSON `FILE` of hardware numbers that win over all others")
 	flags.String("device-file", "",
 		"YAML `FILE` of a device, as calibrate writes it; without --arch and --device it is that device")
-	flags.String("format", "", "output `FORMAT`: table, json, csv or tsv; a terminal gets table, a pipe tsv; from select "+
-		"and rank also triton, inductor or cuda, to paste")
+	flags.String("format", "", "output `FORMAT`: table, json, csv or tsv; from select and rank also "+
+		"triton, inductor or cuda, to paste (default table)")
 	flags.Bool("json", false, "short for --format json")
 	flags.Bool("wide", false, "show all columns of a table, however narrow the terminal is")
 	flags.String("log-level", "", "show log messages from `LEVEL` on: trace, debug, info, warn, error or off")

@@ -71,25 +71,39 @@ func of(data *dataset.Dataset, d *arch.Description) bool {
 // Shipped reads the data set of an architecture on a device that is part of this binary. flag is the flag that can
 // name another data set.
 func Shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error) {
-	kernel, err := ask.KernelFamily(d, kernel)
+	s, err := shipped(d, kernel, flag)
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := datasets.All()
+	return dataset.Read(s.Name, s.Files)
+}
+
+// Ships reports whether there are such measurements, without reading them.
+func Ships(d *arch.Description, kernel string) bool {
+	_, err := shipped(d, kernel, "")
+	return err == nil
+}
+
+func shipped(d *arch.Description, kernel, flag string) (found datasets.Dataset, err error) {
+	kernel, err = ask.KernelFamily(d, kernel)
 	if err != nil {
-		return nil, err
+		return found, err
+	}
+	all, err := datasets.All()
+	if err != nil {
+		return found, err
 	}
 	var have []string
-	for _, s := range shipped {
+	for _, s := range all {
 		data, err := dataset.Describe(s.Name, s.Files)
 		if err != nil {
-			return nil, err
+			return found, err
 		}
 		if of(data, d) && data.Kernel == kernel {
-			return dataset.Read(s.Name, s.Files)
+			return s, nil
 		}
 		have = append(have, fmt.Sprintf("%s on %s@%s", data.Kernel, data.Arch, data.Device))
 	}
-	return nil, diag.Inputf("no measurements of %s on %s are shipped", kernel, d.ID()).
+	return found, diag.Inputf("no measurements of %s on %s are shipped", kernel, d.ID()).
 		Do("use what is shipped: %s", strings.Join(have, ", ")).Coded(diag.CodeNoMeasurements, flag)
 }

@@ -118,6 +118,9 @@ func begin(folder string, want *dataset.Dataset) error {
 // Append writes measurements, a line each, in one system call. Once it returns, they survive the end of this process. A
 // write that fails, as on a full disk, leaves the file as it was.
 func (s *Store) Append(measurements ...dataset.Measurement) error {
+	if err := s.Data.Full(len(measurements)); err != nil {
+		return diag.Within(s.log.Name(), err)
+	}
 	s.line = s.line[:0]
 	for i := range measurements {
 		var err error

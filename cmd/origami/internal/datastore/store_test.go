@@ -96,7 +96,7 @@ func TestFullLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.size = int64(limit.Records) - 10
-	if err := s.Append(measurement(2)); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "1 GiB") {
+	if err := s.Append(measurement(2)); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "16 GiB") {
 		t.Errorf("%v", err)
 	}
 	if d, err := dataset.Read(folder, os.DirFS(folder)); err != nil || d.Len() != 1 {

@@ -29,7 +29,8 @@ type Streams struct {
 	ErrTerminal bool
 	Colour      bool
 	ErrColour   bool
-	// Width is the number of columns of the terminal, 0 if it is unknown. Wide says that tables need not fit it.
+	// Width is the number of columns of the terminal, 0 if there is none or it is unknown. Wide says that tables need not
+	// fit it.
 	Width int
 	Wide  bool
 	// ASCII says that the locale has no other letters. Formats for programs are in UTF-8 anyway.
@@ -58,6 +59,8 @@ func System() *Streams {
 		s.Terminal, s.Colour = true, coloured
 		s.Width, _, _ = term.GetSize(fd) // unknown where it fails
 		s.out.to = bufio.NewWriterSize(above{s.screen, os.Stdout}, 1<<16)
+	} else if info, err := os.Stdout.Stat(); err == nil && info.Mode()&os.ModeNamedPipe != 0 && s.ErrTerminal {
+		s.Width, _, _ = term.GetSize(int(os.Stderr.Fd())) // head, grep and less write to the same terminal
 	}
 	s.screen.width = func() int {
 		width, _, _ := term.GetSize(int(os.Stderr.Fd())) // unknown where it fails

@@ -122,8 +122,11 @@ func (l *layout) form(f *Form) {
 	if f.Error != "" {
 		l.put("<p class=\"error\" role=\"alert\">%s</p>\n", f.Error)
 	}
-	if f.Docs != "" {
-		l.put("<p><a href=\"%s\">Documentation</a> · <a href=\"openapi.json\">The same answers as JSON</a></p>\n", f.Docs)
+	for i, to := range f.Links {
+		l.put("%s<a href=\"%s\">%s</a>", []markup{"<p>", " · "}[min(i, 1)], to.Address, to.Text)
+	}
+	if len(f.Links) > 0 {
+		l.put("</p>\n")
 	}
 }
 

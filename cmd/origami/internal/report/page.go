@@ -26,9 +26,12 @@ type Form struct {
 	Fields []Field
 	// Error says why the last question has no answer.
 	Error string
-	// Docs is the address of the documentation, empty for none.
-	Docs string
+	// Links lead to more than the page has.
+	Links []Link
 }
+
+// Link is a text with its address.
+type Link struct{ Text, Address string }
 
 // Field is one field of a form.
 type Field struct {

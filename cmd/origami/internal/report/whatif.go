@@ -28,16 +28,16 @@ func (s *Section) Figure(f *figure.Figure) {
 	s.add(part{Figure: p})
 }
 
-// WhatIf are sliders of a device's numbers, and the times that a model predicts with them.
+// WhatIf are sliders of a device's numbers, and the times that a model predicts with them. A time of 0 is asked for.
 type WhatIf struct {
 	Sliders []Slider `json:"sliders"`
 	// Times are in seconds, Notes say what the kernel is then. The last slider varies fastest.
 	Times []float64 `json:"times"`
 	Notes []string  `json:"notes"`
-	// Rung is the rung of all times.
-	Rung string `json:"rung"`
 	// Base is the place of the device itself.
 	Base int `json:"base"`
+	// Scale is what times of that address are multiplied by.
+	Scale float64 `json:"scale"`
 	// Ask is the address that answers for numbers between the steps, up to those; empty where nobody can be asked.
 	Ask string `json:"ask,omitempty"`
 }

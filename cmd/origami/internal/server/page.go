@@ -2,7 +2,9 @@ package server
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -12,7 +14,10 @@ import (
 )
 
 // pageParams are the parameters of a page.
-var pageParams = slices.Concat(Settings, Shape)
+var pageParams = slices.Concat(Settings, Shape, []string{measured})
+
+// measured is the parameter for what a page has beside the answer that programs get.
+const measured = "measured"
 
 // page sends the page of `origami report` about the problem that its form asks for. Without a question it answers the
 // one that the form opens with.
@@ -113,7 +118,7 @@ func (s *Server) form(values map[string]string) *report.Form {
 	for _, t := range gemm.DTypes() {
 		types = append(types, t.String())
 	}
-	return &report.Form{Docs: s.Docs, Fields: []report.Field{
+	form := &report.Form{Fields: []report.Field{
 		{Name: "arch", Label: "Devices", Value: value("arch", first), Hint: "h200,mi300x", Suggestions: devices},
 		{Name: "m", Label: "M", Value: value("m", "4096"), Number: true},
 		{Name: "n", Label: "N", Value: value("n", "4096"), Number: true},
@@ -124,5 +129,28 @@ func (s *Server) form(values map[string]string) *report.Form {
 			Hint: "the device's first", Options: families},
 		{Name: "trans_a", Label: "A transposed", Value: values["trans_a"], Flag: true},
 		{Name: "trans_b", Label: "B transposed", Value: values["trans_b"], Flag: true},
+		{Name: measured, Label: "Show measurements", Value: values[measured], Flag: true},
 	}}
+	if s.Docs != "" {
+		form.Links = []report.Link{{Text: "Documentation", Address: s.Docs},
+			{Text: "What the words mean", Address: s.Docs + "glossary/"}}
+	}
+	question := url.Values{}
+	for _, f := range form.Fields {
+		if f.Value != "" {
+			question.Set(f.Name, f.Value)
+		}
+	}
+	for name, v := range values {
+		question.Set(name, v)
+	}
+	question.Del(measured)
+	verb := "select"
+	if strings.Contains(question.Get("arch"), ",") {
+		verb = "compare"
+	}
+	form.Links = append(form.Links,
+		report.Link{Text: "The answer as JSON", Address: "api/v1/" + verb + "?" + question.Encode()},
+		report.Link{Text: "What programs can ask", Address: "openapi.json"})
+	return form
 }

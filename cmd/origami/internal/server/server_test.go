@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
@@ -369,6 +370,19 @@ func TestPage(t *testing.T) {
 		`<script src="assets/page.js">`, "api/v1/select?arch=toy1%40small:CHANGES"} {
 		if !strings.Contains(strings.ReplaceAll(w.Body.String(), `\u0026`, "&"), want) {
 			t.Errorf("no %s", want)
+		}
+	}
+	// Its links lead to the same answer for programs.
+	for question, verb := range map[string]string{"": "select", "?arch=toy2&measured=true&" + shape256: "select",
+		"?arch=toy1,toy2&trans_b=true&" + shape256: "compare"} {
+		link := regexp.MustCompile(`<a href="(api/v1/[^"]*)">The answer as JSON</a>`).FindStringSubmatch(
+			get(s, "/"+question).Body.String())
+		if link == nil || !strings.HasPrefix(link[1], "api/v1/"+verb+"?") {
+			t.Errorf("%s leads to %s", question, link)
+			continue
+		}
+		if w := get(s, "/"+html.UnescapeString(link[1])); w.Code != http.StatusOK {
+			t.Errorf("%s leads to %s: %d %s", question, link[1], w.Code, w.Body)
 		}
 	}
 	w = get(s, "/?arch=<script>&"+shape256)

@@ -4,6 +4,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -65,25 +66,8 @@ func (f *Factory) Configure(cmd *cobra.Command) error {
 	return nil
 }
 
-// Format returns the format that the settings ask for. The default is a table on a terminal and TSV elsewhere.
-func (f *Factory) Format() table.Format {
-	switch asked := f.Settings.Format; {
-	case asked != "":
-		return table.Format(asked)
-	case f.Streams.Terminal:
-		return table.Table
-	default:
-		return table.TSV
-	}
-}
-
-// PageFormat is Format for a command that writes a page: a pipe gets the page too.
-func (f *Factory) PageFormat() table.Format {
-	if f.Settings.Format == "" {
-		return table.Table
-	}
-	return f.Format()
-}
+// Format returns the format that the settings ask for, a table by default.
+func (f *Factory) Format() table.Format { return cmp.Or(table.Format(f.Settings.Format), table.Table) }
 
 // connect reaches the plugins, once.
 func (f *Factory) connect(ctx context.Context) error {

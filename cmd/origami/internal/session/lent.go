@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -32,35 +33,47 @@ func (f *Factory) Borrow(ctx context.Context, a arch.Architecture, socket, execu
 	l *Lenders, gpus []*measure.GPU, memory unit.Bytes, err error,
 ) {
 	l = &Lenders{f: f, a: a, socket: socket, executor: executor, warmL2: warmL2}
-	for more := true; more; {
+	more := 0
+	for len(gpus) == 0 {
 		g, others, e := l.next(ctx)
 		switch more = others; {
 		case g != nil:
 			gpus = append(gpus, g)
 		case ctx.Err() != nil, errors.Is(e, measure.ErrNotLent):
-			more, err = false, cmp.Or(err, e)
+			_ = l.Close() // the error says more
+			return nil, nil, 0, cmp.Or(err, e)
 		default:
 			f.Streams.Warn(diag.Line(e))
-			more, err = others || len(gpus) == 0, e
+			err = e
 		}
 	}
-	if len(gpus) == 0 {
-		_ = l.Close() // the error says more
-		return nil, nil, 0, err
+	// The others begin beside each other: each starts a process and a device.
+	const most = 1 << 14
+	others := make([]*measure.GPU, max(0, min(more, most)))
+	var all sync.WaitGroup
+	for i := range others {
+		all.Go(func() {
+			var e error
+			if others[i], _, e = l.next(ctx); e != nil && ctx.Err() == nil && !errors.Is(e, measure.ErrNotLent) {
+				f.Streams.Warn(diag.Line(e))
+			}
+		})
 	}
+	all.Wait()
+	gpus = append(gpus, slices.DeleteFunc(others, func(g *measure.GPU) bool { return g == nil })...)
 	return l, gpus, l.memory, nil
 }
 
-// next waits for the next GPU, and says whether another one is to be had at once.
-func (l *Lenders) next(ctx context.Context) (_ *measure.GPU, more bool, err error) {
+// next waits for the next GPU, and says how many more are to be had at once.
+func (l *Lenders) next(ctx context.Context) (_ *measure.GPU, more int, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", l.socket)
 	if err != nil {
-		return nil, false, &diag.Error{Kind: diag.Device, What: fmt.Sprintf("nobody lends GPUs: %v", err),
+		return nil, 0, &diag.Error{Kind: diag.Device, What: fmt.Sprintf("nobody lends GPUs: %v", err),
 			Where: "--lent " + l.socket, Fix: "tune with origami_gemm.ray, which does", Err: measure.ErrNotLent}
 	}
 	x, err := measure.Borrow(ctx, conn, measure.Wanted{Executor: l.executor, Arch: l.a.Describe().Arch, WarmL2: l.warmL2})
 	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
 	l.mu.Lock()
 	l.lent = append(l.lent, x)
@@ -68,12 +81,14 @@ func (l *Lenders) next(ctx context.Context) (_ *measure.GPU, more bool, err erro
 	s, memory, err := l.f.sweepOn(ctx, l.a, x, l.executor, 0, x.Device, l.warmL2)
 	if err != nil {
 		_ = x.Close() // the error says more
-		return nil, x.More > 0, err
+		return nil, x.More, err
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.memory == 0 {
 		l.memory = memory
 	}
-	return &measure.GPU{Name: x.Name, Sweep: s}, x.More > 0, nil
+	return &measure.GPU{Name: x.Name, Sweep: s}, x.More, nil
 }
 
 // Join lets the GPUs that are lent from now on join a fleet whose first GPU is the given one, until none will be, or

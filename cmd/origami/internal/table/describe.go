@@ -98,7 +98,15 @@ func SizesOf(c *arch.Checked) string {
 	if c.Times > c.Sizes {
 		s += fmt.Sprintf(" (%d times)", c.Times)
 	}
-	return s + " of " + c.DataSet
+	return s + " of " + SetOf(c)
+}
+
+// SetOf names the measurements, and the type that was timed if it is another one.
+func SetOf(c *arch.Checked) string {
+	if c.TimedType == "" {
+		return c.DataSet
+	}
+	return c.DataSet + " (" + c.TimedType + ", which costs the same)"
 }
 
 // DeviceLines describes a device in one line. For a GPU of this machine a second line says where its numbers come from.

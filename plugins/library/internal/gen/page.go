@@ -6,15 +6,14 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/formula/page"
+	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 	"github.com/origami-gemm/origami/sdk/modelgen"
 )
 
 // parts returns the generated parts of the page.
 func parts() map[string]string {
-	parts := map[string]string{
-		"numbers": numbers(), "quantities": quantities(), "quantities of generations": byGeneration(),
-	}
+	parts := map[string]string{"numbers": numbers(), "quantities": quantities()}
 	for _, p := range terms.Parts {
 		parts["terms of "+p.Name] = modelgen.Equations(p.Terms)
 	}
@@ -31,32 +30,19 @@ func numbers() string {
 	return b.String() + "\n"
 }
 
-// quantities lists them with their bounds.
+// quantities lists them with their bounds, those that each type has values of once.
 func quantities() string {
 	var b strings.Builder
 	b.WriteString("\n| quantity | unit | bounds | what |\n| --- | --- | --- | --- |\n")
-	for _, q := range terms.Quantities {
-		fmt.Fprintf(&b, "| `%s` | %s | %s–%s | %s |\n", q.Name, q.Unit, number(q.Low), number(q.High), q.Doc)
-	}
-	return b.String() + "\n"
-}
-
-// byGeneration has a row per quantity, with its value for each generation.
-func byGeneration() string {
-	var b strings.Builder
-	b.WriteString("\n| quantity |")
-	for _, g := range terms.Generations() {
-		fmt.Fprintf(&b, " %s |", g)
-	}
-	b.WriteString("\n|" + strings.Repeat(" --- |", 1+len(terms.Generations())) + "\n")
-	for _, q := range terms.Quantities {
-		fmt.Fprintf(&b, "| `%s` |", q.Name)
-		for _, g := range terms.Generations() {
-			value, _ := q.On(terms.Variant{Generation: g})
-			fmt.Fprintf(&b, " %s |", number(value))
+	rows := func(list []tabled.Quantity, suffix string) {
+		for i := range list {
+			q := &list[i]
+			fmt.Fprintf(&b, "| `%s` | %s | %s–%s | %s |\n",
+				q.Name+suffix, q.Unit, number(q.Low), number(q.High), q.Doc)
 		}
-		b.WriteString("\n")
 	}
+	rows(terms.OfType, "_T")
+	rows(terms.OfMachine, "")
 	return b.String() + "\n"
 }
 

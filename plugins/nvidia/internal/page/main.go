@@ -66,7 +66,7 @@ func fill(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	parts := map[string]string{"quantities": quantities(model), "constants": constants()}
+	parts := map[string]string{"quantities": quantities(model)}
 	for _, p := range terms.Parts {
 		parts["terms of "+p.Name] = modelgen.Equations(p.Terms)
 	}
@@ -89,22 +89,3 @@ func quantities(model *pipelined.Model) string {
 }
 
 func number(v float64) string { return page.Number(v, -1) }
-
-func constants() string {
-	var b strings.Builder
-	length := 0
-	for i, c := range terms.Constants {
-		word := "`" + c.Name + "`,"
-		if i == len(terms.Constants)-1 {
-			word = "`" + c.Name + "`."
-		}
-		if length += len(word) + 1; length > 110 {
-			b.WriteString("\n")
-			length = len(word)
-		} else if i > 0 {
-			b.WriteString(" ")
-		}
-		b.WriteString(word)
-	}
-	return "\n" + b.String() + "\n\n"
-}

@@ -213,7 +213,7 @@ func (e *experiment) checkShipped(t *testing.T) {
 	}
 }
 
-// TestAblation prints the table of docs/model-pipelined.md.
+// TestAblation prints the table of docs/experiments/refined-on-h200/README.md.
 func TestAblation(t *testing.T) {
 	if !*ablation {
 		t.Skip("run with -ablation")

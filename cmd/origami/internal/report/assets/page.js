@@ -91,7 +91,7 @@
     const base = spec.times[spec.base];
     const say = (seconds, note) => {
       const known = seconds > 0;
-      const facts = [[`Predicted time on the rung ${spec.rung}`, known ? text(seconds, "s") : "–"],
+      const facts = [["Predicted time", known ? text(seconds, "s") : "–"],
         ["Beside the device's own", known ? text(seconds / base, "÷") + " the time" : "–"], ["Kernel", note]];
       out.replaceChildren(...facts.map(([label, value]) => {
         const fact = document.createElement("div"), name = document.createElement("div");
@@ -118,7 +118,7 @@
         if (mine !== asked) return; // a later question is on its way
         if (!reply.ok) return say(NaN, answer.error.what);
         const c = answer.config;
-        say(answer.predicted.seconds, `${c.block_m}x${c.block_n}x${c.block_k}, ${answer.predicted.bound}-bound`);
+        say(spec.scale * answer.predicted.seconds, `${c.block_m}x${c.block_n}x${c.block_k}, ${answer.predicted.bound}-bound`);
       } catch {
         say(NaN, "the server does not answer");
       }

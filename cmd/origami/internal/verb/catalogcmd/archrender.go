@@ -66,7 +66,9 @@ var object = table.Columns[view]{
 	table.Col("uncertainty", func(v *view) []arch.UncertaintyRecord {
 		var records []arch.UncertaintyRecord
 		for i := range v.Uncertainty {
-			records = append(records, v.Uncertainty[i].Record())
+			record := v.Uncertainty[i].Record()
+			record.Evidence = v.EvidenceOf(&v.Uncertainty[i])
+			records = append(records, record)
 		}
 		return records
 	}).Omit(),
@@ -214,7 +216,7 @@ func write(s *iostreams.Streams, f table.Format, v *view) error {
 	section(s, "Memory levels, near to far", v.levels(), v.Levels)
 	section(s, "Constants of the model", constants, v.Constants)
 	for i := range v.Uncertainty {
-		writeUncertainty(s, &v.Uncertainty[i])
+		writeUncertainty(s, &v.Uncertainty[i], v.EvidenceOf(&v.Uncertainty[i]))
 	}
 	section(s, "Fitted to", fitted, v.Fitted)
 	section(s, "Axes of kernel families", axes, of(v, familyAxes))

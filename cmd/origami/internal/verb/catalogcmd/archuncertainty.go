@@ -1,7 +1,6 @@
 package catalogcmd
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,10 +12,10 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-func writeUncertainty(s *iostreams.Streams, u *arch.Uncertainty) {
+func writeUncertainty(s *iostreams.Streams, u *arch.Uncertainty, evidence arch.Evidence) {
 	section(s, fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, digits.Level(u.Level)),
 		ranges, u.Ranges)
-	table.Line(s, "evidence", "%s", cmp.Or(u.Evidence, arch.EvidenceChecked))
+	table.Line(s, "evidence", "%s", evidence)
 	if u.Sigma > 0 {
 		table.Line(s, "sigma",
 			"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",

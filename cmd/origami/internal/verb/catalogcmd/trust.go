@@ -99,7 +99,7 @@ var trustColumns = table.Columns[trust]{
 	table.Col("dtypes|dtypes|type", (*trust).types, func(list []string) string {
 		return cmp.Or(strings.Join(list, ", "), "any other")
 	}),
-	table.Col("evidence", func(r *trust) arch.Evidence { return cmp.Or(r.Evidence, arch.EvidenceChecked) }),
+	table.Col("evidence", func(r *trust) arch.Evidence { return r.model.EvidenceOf(r.Uncertainty) }),
 	table.Col("times", func(r *trust) int { return max(r.Checked.Times, r.Checked.Sizes) }, func(n int) string {
 		if n == 0 {
 			return ""
@@ -115,7 +115,7 @@ var trustColumns = table.Columns[trust]{
 		narrow, wide := r.width()
 		return fmt.Sprintf("%.2f–%.2f", narrow, wide)
 	}),
-	table.Col("from", func(r *trust) string { return cmp.Or(r.Checked.DataSet, r.Source) }),
+	table.Col("from", func(r *trust) string { return cmp.Or(table.SetOf(&r.Checked), r.Source) }),
 }
 
 // trusted returns the rows of the devices that are asked for, or of all.

@@ -106,7 +106,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	many, format := o.Query.Problems != "", o.Factory.PageFormat()
+	many, format := o.Query.Problems != "", o.Factory.Format()
 	ways := format == table.JSON || format == table.Table && !many
 	done, stop := table.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
 	rows, err := ask.Compare(ctx, sides, list, ways, done)

@@ -194,8 +194,7 @@ func (c *comparison) allNotes() (notes []string) {
 		}
 	}
 	if sure {
-		notes = append(notes, "beside the fastest side stands the probability, by the intervals, that it is faster than "+
-			"the next")
+		notes = append(notes, "beside the fastest side stands the probability that it is faster than the next")
 	}
 	return notes
 }

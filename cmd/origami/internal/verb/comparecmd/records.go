@@ -55,8 +55,9 @@ func (r *record) quantities() (first, second []quantity) {
 			{"cycles", p.Cycles, "cycles"}, {"seconds", p.Seconds, "s"}, {"tflops", p.TFLOPS, digits.TeraRate(r.DType)},
 			{"bound", p.Bound, ""},
 		}, []quantity{
-			{"ranks_only", o.RanksOnly, ""}, {"checked_on", k.DataSet, ""}, {"checked_sizes", k.Sizes, ""},
-			{"checked_times", k.Times, ""}, {"median_error", k.MedianError, "1"}, {"launch_seconds", o.Launch, "s"},
+			{"ranks_only", o.RanksOnly, ""}, {"checked_on", k.DataSet, ""}, {"checked_type", k.TimedType, ""},
+			{"checked_sizes", k.Sizes, ""}, {"checked_times", k.Times, ""}, {"median_error", k.MedianError, "1"},
+			{"launch_seconds", o.Launch, "s"},
 			{"flop_per_byte", o.Roofline.Intensity, "FLOP/B"}, {"ridge_flop_per_byte", o.Roofline.Ridge, "FLOP/B"},
 			{"of_peak", o.Roofline.Peak, "1"}, {"of_dram_peak", o.Roofline.DRAM, "1"}, {"of_roof", o.Roofline.Roof, "1"},
 			{"flop_per_dollar", o.PerDollar, "FLOP"}, {"flop_per_joule", o.PerJoule, "FLOP"},

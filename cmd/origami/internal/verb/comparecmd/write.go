@@ -332,6 +332,6 @@ func odds(r *ask.Contest) (note []string) {
 			against = append(against, fmt.Sprintf("than %s %s", r.Sides[i].Label(), percent(*odds)))
 		}
 	}
-	return []string{fmt.Sprintf("probability that %s is faster, by the intervals: %s", r.Sides[f.Entry].Label(),
+	return []string{fmt.Sprintf("probability that %s is faster: %s", r.Sides[f.Entry].Label(),
 		strings.Join(against, ", "))}
 }

@@ -2,6 +2,7 @@ package evalcmd
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
@@ -29,9 +30,10 @@ func (o *outcome) page(to *report.Report) {
 	for i := range o.Rows {
 		r := &o.Rows[i]
 		points = append(points, r.Points...)
-		efficiency[0].Values = append(efficiency[0].Values, r.Efficiency())
-		for t := range score.TopCounts {
-			efficiency[1+t].Values = append(efficiency[1+t].Values, r.Top[t])
+		for c, v := range append([]float64{r.Efficiency()}, r.Top[:]...) {
+			if !math.IsNaN(v) {
+				efficiency[c].Values = append(efficiency[c].Values, v)
+			}
 		}
 	}
 	t := o.text()

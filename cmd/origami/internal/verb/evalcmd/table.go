@@ -54,9 +54,8 @@ func (o *outcome) text() text {
 	for i, name := range names {
 		c := &summaries[i]
 		out.classes = append(out.classes, []string{
-			name, strconv.Itoa(c.Problems), digits.Percent(c.Efficiency.Geomean), digits.Percent(c.Efficiency.P10),
-			digits.Percent(c.Efficiency.Worst),
-			digits.Percent(c.Top[1].Geomean), digits.Percent(c.Top[1].Worst), tau(c.TauMean), tau(c.TauWorst),
+			name, strconv.Itoa(c.Problems), percent(c.Efficiency.Geomean), percent(c.Efficiency.P10),
+			percent(c.Efficiency.Worst), percent(c.Top[1].Geomean), percent(c.Top[1].Worst), tau(c.TauMean), tau(c.TauWorst),
 			percent(c.Error),
 		})
 	}
@@ -64,15 +63,19 @@ func (o *outcome) text() text {
 		out.below = append(out.below, fmt.Sprintf("%-11s %s", label, fmt.Sprintf(format, args...)))
 	}
 	spread := func(label string, v stats.Quantiles) {
-		line(label, "geomean %s, median %s, p10 %s, worst %s", digits.Percent(v.Geomean), digits.Percent(v.Median),
-			digits.Percent(v.P10), digits.Percent(v.Worst))
+		line(label, "geomean %s, median %s, p10 %s, worst %s", percent(v.Geomean), percent(v.Median), percent(v.P10),
+			percent(v.Worst))
 	}
 	spread("of best", s.Efficiency)
 	for i, n := range score.TopCounts {
 		spread(fmt.Sprintf("top %d", n), s.Top[i])
 	}
-	if s.Unmeasured > 0 {
-		line("unrecorded", "%s no recorded time and count 0", digits.Plural(s.Unmeasured, "pick has", "picks have"))
+	if n := s.Unmeasured - s.Failed; n > 0 {
+		line("unrecorded", "%s never tried: efficiencies leave out the problems without a time",
+			digits.Plural(n, "pick was", "picks were"))
+	}
+	if s.Failed > 0 {
+		line("failed", "%s tried and failed: the efficiency is 0", digits.Plural(s.Failed, "pick was", "picks were"))
 	}
 	line("tau", "mean %s, worst %s", tau(s.TauMean), tau(s.TauWorst))
 	line("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))

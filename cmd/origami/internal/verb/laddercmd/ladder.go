@@ -4,6 +4,7 @@ package laddercmd
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -156,12 +157,17 @@ func (q *outcome) answer(ctx context.Context) error {
 	if e, ok := q.recordedLibrary(); ok && !published[ladder.Library] {
 		q.entries = append(q.entries, e)
 	}
-	for i := range q.entries {
-		if err := q.fill(ctx, &q.entries[i]); err != nil {
+	all := slices.Clone(q.entries)
+	for _, r := range q.ladder.Others {
+		all = append(all, ladder.Entry{Rung: r})
+	}
+	for i := range all {
+		if err := q.fill(ctx, &all[i]); err != nil {
 			return err
 		}
 	}
-	q.verdicts = q.ladder.Judge(q.entries, float64(q.desc.Clock))
+	q.entries = all[:len(q.entries)]
+	q.verdicts = q.ladder.Judge(all, float64(q.desc.Clock))
 	return nil
 }
 
@@ -195,6 +201,9 @@ func (q *outcome) fill(ctx context.Context, e *ladder.Entry) error {
 		return err
 	}
 	e.Values = ladder.Values{}
+	for _, parameter := range q.desc.Params {
+		e.Values[parameter.Name] = parameter.Value
+	}
 	for i := range q.desc.Terms {
 		e.Values[q.desc.Terms[i].Name] = row[i]
 	}

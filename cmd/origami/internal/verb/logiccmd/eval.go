@@ -33,8 +33,7 @@ func newEval(f *session.Factory) *cobra.Command {
 			"used, by its ranges alone, and by the nearest size other than the size itself. Without a file, and\n" +
 			"with --folds, print what libraries of few and of many kernels are worth on sizes left out when they\n" +
 			"were built: the sizes are dealt out to parts, and each is answered by libraries from the others, by\n" +
-			"the nearest size, by ranges, by the model, and by the model corrected by its errors at the four\n" +
-			"nearest sizes. Regret is against the fastest of all measured kernels.",
+			"the nearest size, by ranges, and by the model. Regret is against the fastest of all measured kernels.",
 		Example: "  origami logic eval h200.json --arch sm90@h200\n" +
 			"  origami logic eval h200.json --arch sm90@h200 --records ./my-sweep --json\n" +
 			"  origami logic eval --folds 5 --most 1,4,8,16,32,0 --arch sm90@h200 --records ./my-sweep",
@@ -59,7 +58,7 @@ func newEval(f *session.Factory) *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().IntVar(&o.folds, "folds", 0, "build libraries that leave each of `N` parts of the sizes out")
 	cmd.Flags().IntSliceVar(&o.most, "most", []int{1, 4, 8, 16, 32, 0},
-		"with --folds, the `KERNELS` of the libraries; 0 is for all that are the fastest somewhere")
+		"with --folds, the `KERNELS` of the libraries; 0 is for no limit")
 	cmd.Flags().Float64Var(&o.loss, "loss", 0.02, "with --folds, the tolerated loss of a range at each of its sizes")
 	return cmd
 }
@@ -116,41 +115,46 @@ func (o *evalOptions) runFolds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	trials, _, err := o.leaveOut(ctx, a, base, times, o.folds, o.most, logic.Options{Loss: o.loss})
+	options := logic.Options{Loss: o.loss}
+	trials, err := o.leaveOut(ctx, a, base, times, o.folds, o.most, &options)
 	if err != nil {
 		return err
 	}
 	return o.writeTrials(a.Describe(), data, times, trials)
 }
 
-// leaveOut holds the ways of answering against each other on sizes left out. It also returns the model's times.
+// leaveOut holds the ways of answering against each other on sizes left out. It sets the options' model.
 func (m *measured) leaveOut(ctx context.Context, a arch.Architecture, base gemm.Problem, times *logic.Table, folds int,
-	most []int, options logic.Options,
-) (trials []logic.Trial, model [][]float64, err error) {
-	parts := min(folds, len(times.Sizes))
-	done, stop := table.Work(m.factory.Streams, "leaving sizes out", len(times.Sizes)+len(most)*parts)
+	most []int, options *logic.Options,
+) (trials []logic.Trial, err error) {
+	model := &logic.Predictions{Sizes: logic.Between(times.Sizes)}
+	libraries := len(most) * min(folds, len(times.Sizes))
+	done, stop := table.Work(m.factory.Streams, "leaving sizes out", len(times.Sizes)+len(model.Sizes)+libraries)
 	defer stop()
-	if model, err = predicted(ctx, a, base, times, done); err != nil {
-		return nil, nil, err
+	if model.Times, err = predicted(ctx, a, base, times.Kernels, times.Sizes, done); err != nil {
+		return nil, err
 	}
-	trials, err = session.UntilCancelled(ctx, func() ([]logic.Trial, error) {
-		return logic.Trials(times, model, most, options, folds, done)
+	if model.Elsewhere, err = predicted(ctx, a, base, times.Kernels, model.Sizes, done); err != nil {
+		return nil, err
+	}
+	options.Model = model
+	return session.UntilCancelled(ctx, func() ([]logic.Trial, error) {
+		return logic.Trials(times, most, *options, folds, done)
 	})
-	return trials, model, err
 }
 
-// predicted returns the model's times of the kernels of a table, and tells done of each size. A kernel that it rejects
-// takes forever.
-func predicted(ctx context.Context, a arch.Architecture, base gemm.Problem, t *logic.Table, done func(int)) (
-	[][]float64, error,
-) {
-	configs := make([]gemm.Config, len(t.Kernels))
-	for i := range t.Kernels {
-		configs[i] = t.Kernels[i].Config
+// predicted returns the model's times of kernels at sizes, and tells done of each size. A kernel that it rejects takes
+// forever.
+func predicted(ctx context.Context, a arch.Architecture, base gemm.Problem, kernels []logic.Kernel, sizes []logic.Size,
+	done func(int),
+) ([][]float64, error) {
+	configs := make([]gemm.Config, len(kernels))
+	for i := range kernels {
+		configs[i] = kernels[i].Config
 	}
-	out := make([][]float64, len(t.Sizes))
+	out := make([][]float64, len(sizes))
 	estimates := make([]arch.Estimate, len(configs))
-	for i, s := range t.Sizes {
+	for i, s := range sizes {
 		p := base
 		p.M, p.N, p.Batch, p.K = s[logic.J], s[logic.I], s[logic.B], s[logic.L]
 		if err := a.Estimate(ctx, estimates, p, configs); err != nil {

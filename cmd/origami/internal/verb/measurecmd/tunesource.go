@@ -37,6 +37,7 @@ type tuning struct {
 	// lenders bring GPUs of other machines.
 	gpus    []*measure.GPU
 	sweep   *measure.Sweep
+	fleet   *measure.Fleet
 	lenders *session.Lenders
 	store   *datastore.Store
 	share   measure.Shard
@@ -289,14 +290,13 @@ func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 	}
 	t.Measure = func(ctx context.Context, tasks []tune.Task) ([]unit.Seconds, error) { return s.measure(ctx, t, tasks) }
 	t.Progress = func(open int) { s.show(bar, t, open) }
-	var fleet *measure.Fleet
 	if !s.known {
 		past := s.recall(t)
 		if s.gpus != nil || s.data.Count(func(m *dataset.Measurement) bool { return m.GPU != "" }) > 0 {
 			t.Known = past.order
 		}
 		if s.gpus != nil {
-			fleet = datastore.NewFleet(s.store, s.gpus, s.o.RetryFailed, s.bests, s.predicted, bar,
+			fleet := datastore.NewFleet(s.store, s.gpus, s.o.RetryFailed, s.bests, s.predicted, bar,
 				func(dataset.Measurement) { s.fresh++ })
 			fleet.Joining = s.lenders != nil
 			if err := fleet.Begin(ctx); err != nil {
@@ -309,13 +309,14 @@ func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 				defer ended.Wait()
 				defer over()
 			}
+			s.fleet = fleet
 			t.Batch *= len(s.gpus)
 			t.Team = &team{s: s, t: t, fleet: fleet, past: past, tasks: map[measure.Job]tune.Task{}}
 		}
 	}
 	err := s.run(ctx, t)
-	if fleet != nil {
-		fleet.Close()
+	if s.fleet != nil {
+		s.fleet.Close()
 	}
 	s.took = time.Since(s.begun)
 	if err != nil && s.sweep != nil {

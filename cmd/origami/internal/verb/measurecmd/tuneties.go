@@ -30,35 +30,22 @@ type tied struct {
 const mostRepeated = 3
 
 // repeat spends what is left of a budget on ties: the pick and the fastest that are tied with it are measured again, in
-// turns. A folder that was tuned has what earlier runs repeated. GPUs that tune together repeat nothing.
+// turns. A folder that was tuned has what earlier runs repeated. What is compared is measured on one GPU.
 func (s *tuning) repeat(ctx context.Context, t *tune.Tuner) error {
 	if s.known {
 		return nil
 	}
-	spent := len(t.Log)
+	if s.sweep != nil && (s.o.Most > 0 || s.o.Budget > 0) {
+		if err := s.repeatTies(ctx, t); err != nil {
+			return err
+		}
+	}
 	for i := range t.Picks {
 		p, size := &t.Picks[i], &t.Sizes[i]
 		if p.Time == 0 {
 			continue
 		}
 		block := s.block(t, i)
-		if block == nil && s.sweep != nil && s.gpus == nil && (s.o.Most > 0 || s.o.Budget > 0) {
-			configs := []gemm.Config{size.Candidates[p.Candidate].Config}
-			for _, m := range s.beside(t, i) {
-				configs = append(configs, m.Config)
-			}
-			configs = configs[:min(1+mostRepeated, len(configs))]
-			arms := len(configs) + 1 // with the null arm
-			if len(configs) == 1 || s.o.Most > 0 && spent+arms > s.o.Most ||
-				s.o.Budget > 0 && time.Since(s.begun) > s.o.Budget {
-				continue
-			}
-			if err := s.sweep.Repeat(ctx, size.Problem, configs); err != nil {
-				return err
-			}
-			block = s.block(t, i)
-		}
-		spent += len(block)
 		s.repeats += len(block)
 		if choice, _ := measure.Choose(block); choice >= 0 {
 			s.blocks[i] = block
@@ -66,6 +53,55 @@ func (s *tuning) repeat(ctx context.Context, t *tune.Tuner) error {
 			p.Candidate = slices.IndexFunc(size.Candidates, func(c tune.Candidate) bool {
 				return c.Config == block[choice].Config
 			})
+		}
+	}
+	return nil
+}
+
+// repeatTies measures what was not repeated yet, as far as the budget goes.
+func (s *tuning) repeatTies(ctx context.Context, t *tune.Tuner) error {
+	spent, begun := len(t.Log), 0
+	for i := range t.Picks {
+		p, size := &t.Picks[i], &t.Sizes[i]
+		if p.Time == 0 {
+			continue
+		}
+		if block := s.block(t, i); block != nil {
+			spent += len(block)
+			continue
+		}
+		configs := []gemm.Config{size.Candidates[p.Candidate].Config}
+		for _, m := range s.beside(t, i) {
+			configs = append(configs, m.Config)
+		}
+		configs = configs[:min(1+mostRepeated, len(configs))]
+		arms := len(configs) + 1 // with the null arm
+		if len(configs) == 1 || s.o.Most > 0 && spent+arms > s.o.Most ||
+			s.o.Budget > 0 && time.Since(s.begun) > s.o.Budget {
+			continue
+		}
+		spent += arms
+		if s.fleet == nil {
+			if err := s.sweep.Repeat(ctx, size.Problem, configs); err != nil {
+				return err
+			}
+			continue
+		}
+		s.fleet.Repeat(size.Problem, configs)
+		if begun++; begun%(batch*len(s.gpus)) == 0 { // so few that a budget of time is held
+			if err := s.settled(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return s.settled(ctx)
+}
+
+// settled waits until all that GPUs repeat is confirmed.
+func (s *tuning) settled(ctx context.Context) error {
+	for s.fleet != nil {
+		if done, err := s.fleet.Wait(ctx); err != nil || len(done) == 0 {
+			return err
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ func (p *picture) object() ask.Rooflines {
 			for k := range d.Ceilings {
 				c := &d.Ceilings[k]
 				j.Ceilings = append(j.Ceilings, ask.Ceiling{Name: c.Name, Level: c.Level.String(), Limit: rooflineKnown(c.Limit),
-					Reached: rooflineKnown(c.Reached), Unit: c.Unit(), Source: c.Source})
+					Reached: rooflineKnown(c.Reached), Unit: c.Unit(), Ridge: rooflineKnown(d.Ridge(c)), Source: c.Source})
 			}
 			out.Devices = append(out.Devices, j)
 		}
@@ -73,13 +73,14 @@ func (p *picture) write(s *iostreams.Streams, format table.Format) error {
 type roof struct {
 	*roofline.Ceiling
 	device, dtype string
+	ridge         float64 // FLOP/B, 0 if there is none
 }
 
 func (p *picture) roofs() (rows []roof) {
 	for i := range p.sides {
 		for _, d := range p.sides[i].roofs {
 			for k := range d.Ceilings {
-				rows = append(rows, roof{&d.Ceilings[k], p.sides[i].Label(), d.DType.String()})
+				rows = append(rows, roof{&d.Ceilings[k], p.sides[i].Label(), d.DType.String(), d.Ridge(&d.Ceilings[k])})
 			}
 		}
 	}
@@ -93,6 +94,8 @@ func (p *picture) ceilings() table.Columns[roof] {
 		table.Col("ceiling", func(r *roof) string { return r.Name }),
 		table.Col("limit", func(r *roof) string { return quantity(r.Limit, r.Unit()) }),
 		table.Col("reached", func(r *roof) string { return quantity(r.Reached, r.Unit()) }),
+		table.Opt("ridge_flop_per_byte||ridge FLOP/B", func(r *roof) float64 { return table.Positive(r.ridge) },
+			digits.ThreeDigits),
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,10 @@ const (
 )
 
 // newOptions are the flags of `plugin new`.
-type newOptions struct{ name, dir, sdk, module string }
+type newOptions struct {
+	name, dir, sdk, module string
+	python                 bool
+}
 
 func newCommand(f *session.Factory) *cobra.Command {
 	o := &newOptions{}
@@ -45,10 +49,13 @@ func newCommand(f *session.Factory) *cobra.Command {
 		Long: "Write a Go module with a plugin for the architecture NAME, which builds and passes its tests. It\n" +
 			"models the abstract machine of origami's example until you change it. It builds on the version of\n" +
 			"origami that this binary was installed from, or on a checkout: the one of --sdk, the one around\n" +
-			"the working directory, or the one around this binary. With a checkout it builds without a network.",
+			"the working directory, or the one around this binary. With a checkout it builds without a network.\n" +
+			"With --python, write the executor NAME in Python instead, which compiles, checks and times kernels of\n" +
+			"an architecture that origami has: a device that does not exist, until you change it.",
 		Example: "  origami plugin new mychip\n" +
+			"  origami plugin new mybench --python\n" +
 			"  origami plugin new mychip --dir ~/src/mychip --module example.com/mychip",
-		Args: session.OneArgument("NAME", "the architecture's id"),
+		Args: session.OneArgument("NAME", "the id of the architecture or the executor"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
 			return runNew(cmd.Context(), f, o)
@@ -58,6 +65,7 @@ func newCommand(f *session.Factory) *cobra.Command {
 		"write to `DIR`, which must be empty or not there (default origami-plugin-NAME)")
 	cmd.Flags().StringVar(&o.sdk, "sdk", "", "build on the origami checkout in `DIR`")
 	cmd.Flags().StringVar(&o.module, "module", "", "name the Go module `PATH` (default origami-plugin-NAME)")
+	cmd.Flags().BoolVar(&o.python, "python", false, "write an executor in Python")
 	return cmd
 }
 
@@ -65,7 +73,7 @@ func newCommand(f *session.Factory) *cobra.Command {
 type created struct {
 	Name    string   `json:"name"`              // its name
 	Dir     string   `json:"dir"`               // where it is
-	Module  string   `json:"module"`            // the Go module
+	Module  string   `json:"module,omitempty"`  // the Go module, if it is one
 	SDK     string   `json:"sdk,omitempty"`     // the checkout that it builds on
 	Version string   `json:"version,omitempty"` // or the version of the module
 	Files   []string `json:"files"`             // what was written
@@ -77,13 +85,16 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 	if c.Dir == "" {
 		c.Dir = host.Prefix + c.Name
 	}
-	if c.Module == "" {
+	switch {
+	case o.python && c.Module != "":
+		return diag.Inputf("an executor in Python is no Go module").At("--module").Do("leave it or --python out")
+	case c.Module == "" && !o.python:
 		c.Module = host.Prefix + c.Name
 	}
 	if err := checkNewName(ctx, f, o.name); err != nil {
 		return err
 	}
-	if !modulePath.MatchString(c.Module) {
+	if !o.python && !modulePath.MatchString(c.Module) {
 		return diag.Inputf("%q is no module path", c.Module).At("--module").
 			Do("write one such as example.com/me/%s%s", host.Prefix, c.Name)
 	}
@@ -93,23 +104,13 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diag.Inputf("it cannot be written to: %v", err).At("%s", c.Dir).Do("name another folder with --dir")
 	}
-	files, err := c.source()
+	write := c.inGo
+	if o.python {
+		write = c.inPython
+	}
+	files, err := write(ctx, o.sdk)
 	if err != nil {
 		return err
-	}
-	steps := []string{"cd " + c.Dir}
-	if c.Version = installedVersion(); c.Version != "" && o.sdk == "" {
-		files["go.mod"] = fmt.Appendf(nil, "module %s\n\ngo %s\n\nrequire %s %s\n", c.Module,
-			strings.TrimPrefix(goVersion(), "go"), sdkModule, c.Version)
-		steps = append(steps, "go mod tidy")
-	} else {
-		c.Version = ""
-		if c.SDK, err = findSDK(o.sdk); err != nil {
-			return err
-		}
-		if files["go.mod"], files["go.sum"], err = requirements(ctx, c.Module, c.SDK); err != nil {
-			return err
-		}
 	}
 	for name := range files {
 		c.Files = append(c.Files, name)
@@ -120,13 +121,15 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(target, files[name], 0o644); err != nil {
+		mode := fs.FileMode(0o644)
+		if bytes.HasPrefix(files[name], []byte("#!")) {
+			mode = 0o755
+		}
+		if err := os.WriteFile(target, files[name], mode); err != nil {
 			return err
 		}
 	}
-	c.Next = append(steps, "go build ./cmd/"+host.Prefix+c.Name, "go test ./...",
-		"origami plugin trust ./"+host.Prefix+c.Name,
-		"origami --arch "+c.Name+" select -m 4096 -n 4096 -k 4096")
+	c.Next = append([]string{"cd " + quotedWord(c.Dir)}, c.Next...)
 	if f.Format() == table.JSON {
 		return table.JSONLine(f.Streams, c)
 	}
@@ -141,6 +144,54 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 	return nil
 }
 
+// inGo returns the files of an architecture in Go, and enters what they build on and the next commands.
+func (c *created) inGo(ctx context.Context, sdk string) (map[string][]byte, error) {
+	files, err := c.source()
+	if err != nil {
+		return nil, err
+	}
+	if c.Version = installedVersion(); c.Version != "" && sdk == "" {
+		files["go.mod"] = fmt.Appendf(nil, "module %s\n\ngo %s\n\nrequire %s %s\n", c.Module,
+			strings.TrimPrefix(goVersion(), "go"), sdkModule, c.Version)
+		c.Next = append(c.Next, "go mod tidy")
+	} else {
+		c.Version = ""
+		if c.SDK, err = findSDK(sdk); err != nil {
+			return nil, err
+		}
+		if files["go.mod"], files["go.sum"], err = requirements(ctx, c.Module, c.SDK); err != nil {
+			return nil, err
+		}
+	}
+	binary := host.Prefix + c.Name
+	c.Next = append(c.Next, "go build ./cmd/"+binary, "go test ./...", "origami plugin trust ./"+binary,
+		"origami --arch "+c.Name+" select -m 4096 -n 4096 -k 4096")
+	return files, nil
+}
+
+// inPython returns the file of an executor in Python, and enters what it builds on and the next commands.
+func (c *created) inPython(_ context.Context, sdk string) (map[string][]byte, error) {
+	var err error
+	if c.SDK, err = findSDK(sdk); err != nil {
+		return nil, err
+	}
+	binary := host.Prefix + c.Name
+	c.Next = []string{"python3 -m pip install --target lib " + quotedWord(filepath.Join(c.SDK, "sdk", "python")),
+		"origami plugin check ./" + binary, "origami plugin trust ./" + binary,
+		"origami --arch sm90@h200 select -m 512 -n 512 -k 512 --measure 8 --executor " + c.Name}
+	return map[string][]byte{binary: []byte(strings.ReplaceAll(example.Executor, "example", c.Name))}, nil
+}
+
+// quotedWord quotes a path for a shell.
+func quotedWord(p string) string {
+	if strings.ContainsFunc(p, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+~", r)
+	}) {
+		return "'" + strings.ReplaceAll(p, "'", `'\''`) + "'"
+	}
+	return p
+}
+
 var (
 	pluginID   = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 	modulePath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~/-]*[A-Za-z0-9]$`)
@@ -149,7 +200,7 @@ var (
 // checkNewName refuses a name that is not an id or already has a meaning.
 func checkNewName(ctx context.Context, f *session.Factory, name string) error {
 	if !pluginID.MatchString(name) {
-		return diag.Inputf("%q is no architecture id", name).At("NAME").
+		return diag.Inputf("%q is no id", name).At("NAME").
 			Do("begin with a small letter; small letters and digits follow, in words joined by - or _, as in gfx1100")
 	}
 	plugins, err := f.Plugins(ctx)

@@ -126,7 +126,7 @@ func write(f *session.Factory, into string, folders int, m *datastore.Merging) e
 	for _, a := range out.SetApart {
 		s.Warn(a.Name + ": " + digits.Plural(a.Measurements, "measurement is", "measurements are") + " set apart: " + a.Why)
 	}
-	switch format := f.PageFormat(); format {
+	switch format := f.Format(); format {
 	case table.JSON:
 		return table.JSONLine(s, out)
 	case table.Table:

@@ -31,7 +31,7 @@ const mostAsked = 8
 // subject is an architecture that a page is about.
 type subject struct {
 	ask.Contender
-	// verdict is how the model did against measurements, nil without any.
+	// verdict is how the model did against measurements, nil without any, and where nobody asks for it.
 	verdict *verdict
 }
 
@@ -112,7 +112,10 @@ func (b *builder) open(ctx context.Context) error {
 	for i := range sides {
 		s := &b.subjects[i]
 		s.Contender = sides[i]
-		if s.verdict, err = b.Memory.of(s, func() (*verdict, error) { return b.evaluated(ctx, s, i == 0) }); err != nil {
+		if b.Ask != "" && !b.Measured {
+			continue
+		}
+		if s.verdict, err = b.Memory.verdict(s, func() (*verdict, error) { return b.evaluated(ctx, s, i == 0) }); err != nil {
 			return err
 		}
 	}
@@ -195,7 +198,11 @@ func (b *builder) begin() {
 
 // details adds what each model says of each problem.
 func (b *builder) details(ctx context.Context, problems []problems.Problem) error {
-	s := b.page.Section("Picks, one by one")
+	title := "Picks, one by one"
+	if len(b.subjects)*len(b.problems) == 1 {
+		title = "The pick"
+	}
+	s := b.page.Section(title)
 	if left := len(b.problems) - len(problems); left > 0 {
 		s.Text(fmt.Sprintf("Details of the first %d of %d problems. `origami serve` answers for any.", len(problems),
 			len(b.problems)))
@@ -214,10 +221,11 @@ func (b *builder) details(ctx context.Context, problems []problems.Problem) erro
 		}
 		for j := range problems {
 			panel := panels[i*len(problems)+j]
-			if err := b.detail(ctx, panel, &b.subjects[i], &problems[j]); err != nil {
+			pick, err := b.detail(ctx, panel, &b.subjects[i], &problems[j])
+			if err != nil {
 				return err
 			}
-			grid.add(panel, j, grid.question(b, &b.subjects[i], &problems[j].Problem))
+			grid.add(panel, j, pick, grid.question(b, &b.subjects[i], &problems[j].Problem))
 			b.step()
 		}
 	}

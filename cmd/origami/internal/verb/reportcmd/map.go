@@ -21,9 +21,12 @@ const mapSteps = 8
 
 // maps adds a map of each model's rates over M and N, at the K, the type and the layout of a problem.
 func (b *builder) maps(ctx context.Context, like gemm.Problem) error {
+	// What a map is drawn from.
+	like = gemm.Problem{K: like.K, Batch: 1, DType: like.DType, Out: like.Out, AMajor: like.AMajor, BMajor: like.BMajor}
 	var s *report.Section
 	for i := range b.subjects {
-		f, err := b.mapOf(ctx, &b.subjects[i], like)
+		of := &b.subjects[i]
+		f, err := b.Memory.drawn(of, like, func() (*figure.Figure, error) { return b.mapOf(ctx, of, like) })
 		if err != nil {
 			return err
 		}
@@ -54,37 +57,39 @@ func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*fi
 			"time of the pick, in percent. A size that is crossed out has no answer.",
 		X: figure.Axis{Label: "N", Names: names}, Y: figure.Axis{Label: "M", Names: names},
 		Scale: &figure.Scale{Label: "share of the roof", Unit: "%", High: 1}, Header: append([]string{"M \\ N"}, names...)}
-	cells := figure.Mark{Kind: figure.Cells}
+	var shapes []gemm.Problem
 	for _, m := range mapSizes {
-		var row []gemm.Problem
 		for _, n := range mapSizes {
-			p := gemm.Problem{M: m, N: n, K: like.K, Batch: 1, DType: like.DType, Out: like.Out, AMajor: like.AMajor,
-				BMajor: like.BMajor}
-			row = append(row, p.Canonical())
+			p := like
+			p.M, p.N = m, n
+			shapes = append(shapes, p.Canonical())
 		}
-		answers, err := ask.Rankings(ctx, s.Model, ask.Question{Problems: row, Kernel: s.Kernel, Top: 1})
-		if err != nil {
-			return nil, err
+	}
+	answers, err := ask.Rankings(ctx, s.Model, ask.Question{Problems: shapes, Kernel: s.Kernel, Top: 1})
+	if err != nil {
+		return nil, err
+	}
+	cells := figure.Mark{Kind: figure.Cells}
+	for i := range answers {
+		m, n := names[i/len(names)], names[i%len(names)]
+		if i%len(names) == 0 {
+			f.Rows = append(f.Rows, []string{m})
 		}
-		text := []string{strconv.Itoa(m)}
-		for i := range answers {
-			a := &answers[i]
-			if a.Err != nil {
-				if ctx.Err() != nil {
-					return nil, ctx.Err()
-				}
-				text = append(text, "–")
-				continue
+		row := &f.Rows[len(f.Rows)-1]
+		a := &answers[i]
+		if a.Err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
 			}
-			e := &a.Entries[0]
-			share := a.Roofline(e).RoofShare
-			text = append(text, digits.Percent(share))
-			cells.Rows = append(cells.Rows, figure.Row{X: names[i], Y: strconv.Itoa(m), Value: share,
-				Text: strconv.FormatFloat(share*100, 'g', 2, 64),
-				Tip: figure.Tip("%s\n%s, %s of the roof\n%s, %s-bound", a.Problem, table.RateCell(a, e), digits.Percent(share),
-					e.Config, e.Estimate.Bound)})
+			*row = append(*row, "–")
+			continue
 		}
-		f.Rows = append(f.Rows, text)
+		e := &a.Entries[0]
+		share := a.Roofline(e).RoofShare
+		*row = append(*row, digits.Percent(share))
+		cells.Rows = append(cells.Rows, figure.Row{X: n, Y: m, Value: share, Text: strconv.FormatFloat(share*100, 'g', 2, 64),
+			Tip: figure.Tip("%s\n%s, %s of the roof\n%s, %s-bound", a.Problem, table.RateCell(a, e), digits.Percent(share),
+				e.Config, e.Estimate.Bound)})
 	}
 	if len(cells.Rows) == 0 {
 		return nil, nil

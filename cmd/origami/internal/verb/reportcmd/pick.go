@@ -26,26 +26,28 @@ const (
 	mostListed = 50
 )
 
-// detail adds what a model says of one problem.
-func (b *builder) detail(ctx context.Context, to *report.Section, s *subject, problem *problems.Problem) error {
+// detail adds what a model says of one problem, and returns the predicted time of the pick, 0 without an answer.
+func (b *builder) detail(
+	ctx context.Context, to *report.Section, s *subject, problem *problems.Problem,
+) (pick unit.Seconds, err error) {
 	p := problem.Problem
 	leading, err := s.Rankings(ctx, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.Kernel, Top: runnersUp,
 		Terms: true, Regret: true, Ways: true, Advice: true})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	a := &leading[0]
 	if a.Err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return 0, ctx.Err()
 		}
 		b.failures.Add(problem.Where, diag.Within(s.Label(), a.Err))
 		to.Note(fmt.Sprintf("%s has no answer for %s: %v", s.Called(), p, a.Err))
-		return nil
+		return 0, nil
 	}
 	everyone, err := s.Rankings(ctx, ask.Question{Problems: []gemm.Problem{p}, Kernel: s.Kernel})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	facts(to, a)
 	ways(to, a)
@@ -56,7 +58,7 @@ func (b *builder) detail(ctx context.Context, to *report.Section, s *subject, pr
 	if f := rooflines(s, a); f != nil {
 		to.Figure(f)
 	}
-	return nil
+	return a.Seconds(&a.Entries[0]), nil
 }
 
 // facts adds the pick in words and numbers.
@@ -84,6 +86,24 @@ func facts(to *report.Section, a *ask.Ranking) {
 		report.Fact{Label: "Candidates", Value: table.CandidateCounts(a.Feasible, a.Rejected)},
 	)
 	to.Text("Why: " + a.Why(best) + ".")
+	to.Text("In words: " + inWords(&best.Config) + ".")
+}
+
+// inWords writes a configuration for those who see the short form for the first time.
+func inWords(c *gemm.Config) string {
+	text := fmt.Sprintf("tiles of %d rows by %d columns of C, which advance along K in steps of %d", c.BlockM, c.BlockN,
+		c.BlockK)
+	if c.NumWarps > 0 {
+		text += fmt.Sprintf("; %s per tile (w), loads %s ahead (s)", digits.Plural(c.NumWarps, "warp", "warps"),
+			digits.Plural(c.NumStages, "stage", "stages"))
+	}
+	if c.GroupM > 0 {
+		text += fmt.Sprintf("; tiles launched in groups of %d rows of tiles (g)", c.GroupM)
+	}
+	if c.SplitK > 1 {
+		text += fmt.Sprintf("; K divided among %d of them (k)", c.SplitK)
+	}
+	return text
 }
 
 // ways adds the pick of each other kernel family, and the advice.

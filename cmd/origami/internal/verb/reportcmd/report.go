@@ -24,6 +24,8 @@ type Options struct {
 	Records, Output string
 	// Ask is the address of a server that answers for one problem, empty for a file.
 	Ask string
+	// Measured says that a page of a server holds the models against measurements, which takes longer than the rest.
+	Measured bool
 	// Memory keeps what several pages need, nil for a single one.
 	Memory *Memory
 }
@@ -67,6 +69,7 @@ func Page() func(*session.Factory, *pflag.FlagSet) func(context.Context) (*repor
 	return func(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (*report.Page, error) {
 		o := &Options{Factory: f, Ask: "api/v1/select", Memory: memory}
 		o.Register(flags)
+		flags.BoolVar(&o.Measured, "measured", false, "hold the models against the shipped measurements")
 		return func(ctx context.Context) (*report.Page, error) {
 			p, _, err := Build(ctx, o, func(int, int) {}) // the page says what failed
 			if err != nil {

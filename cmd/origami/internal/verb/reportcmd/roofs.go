@@ -20,8 +20,8 @@ func rooflines(s *subject, a *ask.Ranking) *figure.Figure {
 	for k := range d.Ceilings {
 		c := &d.Ceilings[k]
 		ridge := ""
-		if c.Level != roofline.Compute {
-			ridge = digits.ThreeDigits(d.Peak()/c.Roof()) + " (ridge)"
+		if v := d.Ridge(c); v > 0 {
+			ridge = digits.ThreeDigits(v) + " (ridge)"
 		}
 		rows = append(rows, []string{"roof: " + c.Name, c.Level.String(), ridge, digits.Quantity(c.Roof(), c.Unit()), "", ""})
 	}

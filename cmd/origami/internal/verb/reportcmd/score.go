@@ -11,6 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -23,7 +24,7 @@ import (
 func (b *builder) scores() {
 	s := b.page.Section("How good the models are")
 	for i := range b.subjects {
-		scoreOf(s, &b.subjects[i])
+		b.scoreOf(s, &b.subjects[i])
 		b.step()
 	}
 }
@@ -58,25 +59,36 @@ func (b *builder) evaluated(ctx context.Context, s *subject, first bool) (*verdi
 	return verdictOf(scored), nil
 }
 
-// Memory keeps how models did against measurements, which takes longer than a page. It is safe for concurrent use.
+// Memory keeps what pages about a model share: how it did against measurements, which takes longer than a page, and its
+// last map. It is safe for concurrent use.
 type Memory struct {
-	mu   sync.Mutex
-	kept map[string]*verdict
+	mu       sync.Mutex
+	verdicts map[string]*verdict
+	maps     map[string]drawnMap
 	// computing is held by the one model at a time that is held against measurements: they take memory.
 	computing sync.Mutex
 }
 
-// of returns what is kept of a model, or computes it. Devices with other numbers are too many to keep.
-func (m *Memory) of(s *subject, compute func() (*verdict, error)) (*verdict, error) {
-	if m == nil {
+// key names a model in a memory. It is empty without one, and for devices with other numbers, which are too many to
+// keep.
+func (m *Memory) key(s *subject) string {
+	if m == nil || s.WhatIf != "" {
+		return ""
+	}
+	return strings.Join([]string{s.Describe().ID(), s.Describe().Model, s.Kernel, string(s.Describe().Rung)}, " ")
+}
+
+// verdict returns what is kept of a model, or computes it.
+func (m *Memory) verdict(s *subject, compute func() (*verdict, error)) (*verdict, error) {
+	key := m.key(s)
+	if key == "" {
 		return compute()
 	}
-	key := strings.Join([]string{s.Describe().ID(), s.Describe().Model, s.Kernel, string(s.Describe().Rung)}, " ")
 	find := func() (*verdict, bool) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		v, ok := m.kept[key]
-		return v, ok && s.WhatIf == ""
+		v, ok := m.verdicts[key]
+		return v, ok
 	}
 	if v, ok := find(); ok {
 		return v, nil
@@ -87,15 +99,45 @@ func (m *Memory) of(s *subject, compute func() (*verdict, error)) (*verdict, err
 		return v, nil
 	}
 	v, err := compute()
-	if err == nil && s.WhatIf == "" {
+	if err == nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.kept == nil {
-			m.kept = map[string]*verdict{}
+		if m.verdicts == nil {
+			m.verdicts = map[string]*verdict{}
 		}
-		m.kept[key] = v
+		m.verdicts[key] = v
 	}
 	return v, err
+}
+
+// drawnMap is a map of the problems that are like one, whatever its M and N. The figure is nil if the model has none.
+type drawnMap struct {
+	like   gemm.Problem
+	figure *figure.Figure
+}
+
+// drawn returns the map that is kept of a model, or draws it.
+func (m *Memory) drawn(s *subject, like gemm.Problem, draw func() (*figure.Figure, error)) (*figure.Figure, error) {
+	key := m.key(s)
+	if key == "" {
+		return draw()
+	}
+	m.mu.Lock()
+	kept, ok := m.maps[key]
+	m.mu.Unlock()
+	if ok && kept.like == like {
+		return kept.figure, nil
+	}
+	f, err := draw()
+	if err == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.maps == nil {
+			m.maps = map[string]drawnMap{}
+		}
+		m.maps[key] = drawnMap{like, f}
+	}
+	return f, err
 }
 
 // verdictOf says how a model did, at the problems that it answers.
@@ -113,9 +155,9 @@ func verdictOf(s *ask.Scored) *verdict {
 		{Label: "Measurements", Value: fmt.Sprintf("%s, %s kernels", s.Data.Name, s.Data.Kernel)},
 		{Label: "Problems", Value: fmt.Sprintf("%d, of which the model was fitted to %d", len(s.Rows), s.InSample())},
 		{Label: "Speed of the pick ÷ the fastest", Value: fmt.Sprintf("%s geometric mean, %s worst",
-			digits.Percent(sum.Efficiency.Geomean), digits.Percent(sum.Efficiency.Worst))},
+			known(sum.Efficiency.Geomean, digits.Percent), known(sum.Efficiency.Worst, digits.Percent))},
 		{Label: "Best of the first 8", Value: fmt.Sprintf("%s geometric mean, %s worst",
-			digits.Percent(sum.Top[1].Geomean), digits.Percent(sum.Top[1].Worst))},
+			known(sum.Top[1].Geomean, digits.Percent), known(sum.Top[1].Worst, digits.Percent))},
 		{Label: "Error of predicted times", Value: known(sum.Error, digits.Percent) + " median"},
 		{Label: "Order (Kendall's tau-b)", Value: known(sum.TauMean, digits.ThreeDigits) + " mean"},
 		{Label: "Measured times inside their interval", Value: known(sum.Coverage, digits.Percent)},
@@ -127,11 +169,16 @@ func verdictOf(s *ask.Scored) *verdict {
 	return v
 }
 
-func scoreOf(to *report.Section, s *subject) {
+func (b *builder) scoreOf(to *report.Section, s *subject) {
 	to.Heading(s.Describe().DeviceName)
 	if s.verdict == nil {
-		to.Text(fmt.Sprintf("No sweep of %s kernels on this device is shipped, so no pick could be held against the fastest "+
-			"kernel. What the predicted times were checked on:", s.Kernel))
+		text := fmt.Sprintf("No sweep of %s kernels on this device is shipped, so no pick could be held against the fastest "+
+			"kernel.", s.Kernel)
+		if b.Ask != "" && datastore.Ships(s.Describe(), s.Kernel) {
+			text = fmt.Sprintf("A sweep of %s kernels on this device is shipped. Ask with “Show measurements” to see how the "+
+				"picks did.", s.Kernel)
+		}
+		to.Text(text + " What the predicted times were checked on:")
 		to.List(checked(s))
 		return
 	}
@@ -172,7 +219,9 @@ const mostShown = 60
 
 // efficiencies shows what each pick is worth, the worst first.
 func efficiencies(rows []score.Evaluation) *figure.Figure {
-	sorted := slices.Clone(rows)
+	sorted := slices.DeleteFunc(slices.Clone(rows), func(r score.Evaluation) bool {
+		return math.IsNaN(r.Top[1]) // nothing is known of the problem
+	})
 	slices.SortStableFunc(sorted, func(x, y score.Evaluation) int { return cmp.Compare(x.Efficiency(), y.Efficiency()) })
 	f := &figure.Figure{Title: "speed of the pick beside the fastest kernel, per problem",
 		Caption: "100 % is the fastest of all kernels that were measured. The worst are first. The other dot is what " +
@@ -184,12 +233,15 @@ func efficiencies(rows []score.Evaluation) *figure.Figure {
 		r := &sorted[i]
 		name := r.Problem.String()
 		f.Rows = append(f.Rows, []string{name, r.Pick.Config.String(), r.Pick.Time.String(), r.Predicted.String(),
-			r.Best.Config.String(), r.Best.Time.String(), digits.Percent(r.Efficiency()), digits.Percent(r.Top[1])})
+			r.Best.Config.String(), r.Best.Time.String(), known(r.Efficiency(), digits.Percent),
+			known(r.Top[1], digits.Percent)})
 		if i < mostShown {
 			f.Y.Names = append(f.Y.Names, name)
 			top.Rows = append(top.Rows, figure.Row{X: r.Top[1], Y: name})
-			picks.Rows = append(picks.Rows, figure.Row{X: r.Efficiency(), Y: name,
-				Tip: figure.Tip("%s\npick %s: %s\nfastest %s: %s", name, r.Pick.Config, r.Pick.Time, r.Best.Config, r.Best.Time)})
+			if efficiency := r.Efficiency(); !math.IsNaN(efficiency) {
+				picks.Rows = append(picks.Rows, figure.Row{X: efficiency, Y: name, Tip: figure.Tip(
+					"%s\npick %s: %s\nfastest %s: %s", name, r.Pick.Config, r.Pick.Time, r.Best.Config, r.Best.Time)})
+			}
 		}
 	}
 	if len(sorted) > mostShown {

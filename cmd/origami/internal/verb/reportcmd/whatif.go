@@ -91,7 +91,7 @@ func (b *builder) whatIfs(ctx context.Context, s *subject, problems []problems.P
 	g.times, g.notes = make([][]float64, places), make([][]string, places)
 	g.live = b.Ask != "" && s.WhatIf == "" && !slices.ContainsFunc(shapes, func(p gemm.Problem) bool { return !p.Plain() })
 	for place := range places {
-		if g.live && g.moved(place) > 1 {
+		if g.live && place != g.base() {
 			continue // the reader asks
 		}
 		if err := g.ask(ctx, b, s, shapes, place); err != nil {
@@ -102,16 +102,12 @@ func (b *builder) whatIfs(ctx context.Context, s *subject, problems []problems.P
 	return g, nil
 }
 
-// moved counts the sliders that are not at the device's own number.
-func (g *whatIfGrid) moved(place int) (count int) {
-	for i := len(g.sliders) - 1; i >= 0; i-- {
-		n := len(g.sliders[i].Values)
-		if place%n != g.sliders[i].At {
-			count++
-		}
-		place /= n
+// base is the place of the device itself.
+func (g *whatIfGrid) base() (place int) {
+	for i := range g.sliders {
+		place = place*len(g.sliders[i].Values) + g.sliders[i].At
 	}
-	return count
+	return place
 }
 
 // sliderOf returns the steps of a parameter.
@@ -192,35 +188,35 @@ func (g *whatIfGrid) question(b *builder, s *subject, p *gemm.Problem) string {
 	return b.Ask + "?arch=" + url.QueryEscape(s.ID()) + ":CHANGES&" + q.Encode()
 }
 
-// add adds the sliders for one problem. ask is its question.
-func (g *whatIfGrid) add(to *report.Section, problem int, ask string) {
+// add adds the sliders for one problem. pick is the predicted time of its pick, and ask its question.
+func (g *whatIfGrid) add(to *report.Section, problem int, pick unit.Seconds, ask string) {
 	to.Heading("What if the device had other numbers")
 	if g.why != "" {
 		to.Text(g.why)
 		return
 	}
-	w := &report.WhatIf{Sliders: g.sliders, Rung: string(g.rung)}
-	for i := range g.sliders {
-		w.Base = w.Base*len(g.sliders[i].Values) + g.sliders[i].At
-	}
-	w.Times, w.Notes = make([]float64, len(g.times)), make([]string, len(g.times))
-	for i := range g.times {
-		if g.times[i] != nil {
-			w.Times[i], w.Notes[i] = g.times[i][problem], g.notes[i][problem]
-		}
-	}
-	if w.Times[w.Base] == 0 {
+	w := &report.WhatIf{Sliders: g.sliders, Base: g.base()}
+	if pick == 0 || g.times[w.Base][problem] == 0 {
 		to.Text("The model has no answer for this problem.")
 		return
 	}
+	w.Scale = float64(pick) / g.times[w.Base][problem]
+	w.Times, w.Notes = make([]float64, len(g.times)), make([]string, len(g.times))
+	for i := range g.times {
+		if g.times[i] != nil {
+			w.Times[i], w.Notes[i] = w.Scale*g.times[i][problem], g.notes[i][problem]
+		}
+	}
+	to.Text(fmt.Sprintf("Each place is the predicted time of the pick × the change that the model predicts, with the "+
+		"kernel that is then the best. The change is predicted on the rung %s: what was measured on the device holds for "+
+		"no other. All other numbers, such as caches and their bandwidth, stay as they are.", g.rung))
 	if g.live {
 		w.Ask = ask
 	}
-	to.Text(fmt.Sprintf("Each place is a prediction for the kernel that is then the best. All other numbers, such as "+
-		"caches and their bandwidth, stay as they are. All are on the rung %s: what was measured on the device itself "+
-		"holds for no other.", g.rung))
 	to.WhatIf(w)
-	to.Table(g.oneByOne(w))
+	if !g.live {
+		to.Table(g.oneByOne(w))
+	}
 }
 
 // oneByOne is the table behind the sliders: one of them moved at a time.

@@ -18,15 +18,8 @@ import (
 	"github.com/origami-gemm/origami/core/limit"
 )
 
-// familyOf returns the kernel family of a device that is nearest to vLLM's batch-invariant matmul, empty without one.
-func familyOf(kernels []string) string {
-	for _, family := range []string{"triton_persistent", "triton"} {
-		if slices.Contains(kernels, family) {
-			return family
-		}
-	}
-	return ""
-}
+// family is the kernel family of vLLM's batch-invariant matmul.
+const family = "triton_persistent"
 
 // sizes are the M that the table has a kernel for, denser for decoding than for prefill. For an M in between, vLLM
 // takes the kernel of the next larger size. Beyond the last size, it takes the last kernel.
@@ -127,10 +120,11 @@ func (o *invariantOptions) side(ctx context.Context) (*ask.Contender, error) {
 		return nil, diag.Inputf("vLLM reads such a table on GPUs of NVIDIA only").At("--arch %s", t.Arch.ID).
 			Do("choose another device; `origami arch ls` lists them")
 	}
-	if t.OpenRequest.Kernel = familyOf(t.Arch.Kernels); t.OpenRequest.Kernel == "" {
-		return nil, diag.Inputf("no model of %s predicts Triton kernels", t.Arch.ID).At("--arch").
+	if !slices.Contains(t.Arch.Kernels, family) {
+		return nil, diag.Inputf("no model of %s predicts the kernel family %s", t.Arch.ID, family).At("--arch").
 			Do("choose another device; `origami arch ls` lists their kernels")
 	}
+	t.OpenRequest.Kernel = family
 	side, err := f.OpenSide(ctx, t, &session.SearchFlags{Space: []string{"split_k=1"}})
 	if err != nil {
 		return nil, err

@@ -24,8 +24,7 @@ func TestMeasured(t *testing.T) {
 	t.Parallel()
 	times := measured(t)
 	a := open(t, "sm90", "h100", timing.Model)
-	kernel := familyOf(a.Describe().Kernels)
-	a, err := fitting(t.Context(), a, kernel)
+	a, err := fitting(t.Context(), a, family)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +47,7 @@ func TestMeasured(t *testing.T) {
 			c.Kernel, c.GroupM = "", group
 			return times[p][c] == 0
 		})
-		bands, err := ask.BandsOf(t.Context(), arch.WithCandidates(a, configs), arch.Space{Kernel: kernel},
+		bands, err := ask.BandsOf(t.Context(), arch.WithCandidates(a, configs), arch.Space{Kernel: family},
 			linear(1, p.n, p.k), ask.Range{List: rows, Same: []string{"block_k"}}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +66,7 @@ func TestMeasured(t *testing.T) {
 		}
 	}
 	gain, share := mean(gains, itself), mean(shares, itself)
-	t.Logf("%s: gain %.3f, at worst %.3f; share of the best %.3f, at worst %.3f; BLOCK_K of %d of %d", kernel, gain,
+	t.Logf("%s: gain %.3f, at worst %.3f; share of the best %.3f, at worst %.3f; BLOCK_K of %d of %d", family, gain,
 		slices.Min(gains), share, slices.Min(shares), agree, len(shapes))
 	for _, m := range rows {
 		t.Logf("M = %d: gain %.3f", m, mean(byRows[m], itself))

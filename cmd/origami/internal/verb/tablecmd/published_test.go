@@ -66,13 +66,13 @@ func winners(t *testing.T) (list []winner) {
 
 // searched are the 384 configurations among which the winners were found (vLLM's pull request 57456; its BLOCK_K are
 // those that occur).
-func searched(kernel string) (list []gemm.Config) {
+func searched() (list []gemm.Config) {
 	for _, m := range []int{16, 32, 64, 128} {
 		for _, n := range []int{32, 64, 128, 256} {
 			for _, k := range []int{32, 64, 128} {
 				for _, warps := range []int{4, 8} {
 					for stages := 2; stages <= 5; stages++ {
-						list = append(list, gemm.Config{Kernel: kernel, BlockM: m, BlockN: n, BlockK: k, NumWarps: warps,
+						list = append(list, gemm.Config{Kernel: family, BlockM: m, BlockN: n, BlockK: k, NumWarps: warps,
 							NumStages: stages, GroupM: group, SplitK: 1})
 					}
 				}
@@ -104,8 +104,7 @@ func TestPublishedWinners(t *testing.T) {
 		{"sm120", "sm120", "rtxpro6000", 15, 56, 0.035, 0, 0, timing.Model},
 	} {
 		a := open(t, c.arch, c.device, c.timing)
-		kernel := familyOf(a.Describe().Kernels)
-		configs := append(searched(kernel), fixed, fixed)
+		configs := append(searched(), fixed, fixed)
 		place, own := len(configs)-2, len(configs)-1
 		estimates := make([]arch.Estimate, len(configs))
 		var losses, gains []float64
@@ -121,8 +120,8 @@ func TestPublishedWinners(t *testing.T) {
 				continue
 			}
 			p := linear(w.m, w.n, w.k)
-			configs[place].Kernel, configs[own] = kernel, w.config
-			configs[own].Kernel = kernel
+			configs[place].Kernel, configs[own] = family, w.config
+			configs[own].Kernel = family
 			if err := a.Estimate(t.Context(), estimates, p, configs); err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +145,7 @@ func TestPublishedWinners(t *testing.T) {
 		}
 		slices.Sort(losses)
 		loss, gain := losses[len(losses)/2], mean(gains, func(gain float64) float64 { return gain })
-		t.Logf("%s %s, %s: %d winners lose %.4f (median), gain %.3f", kernel, a.Describe().ID(), c.timing, len(losses),
+		t.Logf("%s %s, %s: %d winners lose %.4f (median), gain %.3f", family, a.Describe().ID(), c.timing, len(losses),
 			loss, gain)
 		if len(losses) != 10*(c.last-c.first) || loss > c.most {
 			t.Errorf("%s: %d winners lose %.4f (median), at most %v", a.Describe().ID(), len(losses), loss, c.most)
@@ -169,7 +168,7 @@ func open(t *testing.T, id, device string, of timing.Timing) arch.Architecture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found.OpenRequest.Kernel = familyOf(found.Arch.Kernels)
+	found.OpenRequest.Kernel = family
 	a, err := found.Open(t.Context(), models.Providers{p})
 	if err != nil {
 		t.Fatal(err)

@@ -356,12 +356,16 @@ func (Key) EnumDescriptor() ([]byte, []int) {
 type Bound int32
 
 const (
-	Bound_BOUND_UNSPECIFIED Bound = 0
-	Bound_BOUND_COMPUTE     Bound = 1
-	Bound_BOUND_L2          Bound = 2
-	Bound_BOUND_MALL        Bound = 3
-	Bound_BOUND_DRAM        Bound = 4
-	Bound_BOUND_LATENCY     Bound = 5
+	Bound_BOUND_UNSPECIFIED   Bound = 0
+	Bound_BOUND_COMPUTE       Bound = 1
+	Bound_BOUND_L2            Bound = 2
+	Bound_BOUND_MALL          Bound = 3
+	Bound_BOUND_DRAM          Bound = 4
+	Bound_BOUND_LATENCY       Bound = 5
+	Bound_BOUND_L1            Bound = 6
+	Bound_BOUND_SHARED_MEMORY Bound = 7
+	// Of loads or of other instructions.
+	Bound_BOUND_ISSUE Bound = 8
 )
 
 // Enum value maps for Bound.
@@ -373,14 +377,20 @@ var (
 		3: "BOUND_MALL",
 		4: "BOUND_DRAM",
 		5: "BOUND_LATENCY",
+		6: "BOUND_L1",
+		7: "BOUND_SHARED_MEMORY",
+		8: "BOUND_ISSUE",
 	}
 	Bound_value = map[string]int32{
-		"BOUND_UNSPECIFIED": 0,
-		"BOUND_COMPUTE":     1,
-		"BOUND_L2":          2,
-		"BOUND_MALL":        3,
-		"BOUND_DRAM":        4,
-		"BOUND_LATENCY":     5,
+		"BOUND_UNSPECIFIED":   0,
+		"BOUND_COMPUTE":       1,
+		"BOUND_L2":            2,
+		"BOUND_MALL":          3,
+		"BOUND_DRAM":          4,
+		"BOUND_LATENCY":       5,
+		"BOUND_L1":            6,
+		"BOUND_SHARED_MEMORY": 7,
+		"BOUND_ISSUE":         8,
 	}
 )
 
@@ -2175,7 +2185,9 @@ type Checked struct {
 	// Of 2*m*n*k*batch.
 	Flops *Range `protobuf:"bytes,10,opt,name=flops,proto3" json:"flops,omitempty"`
 	// The number of measured times. 0 is unknown. Since API 1.3.0.
-	Times         int64 `protobuf:"varint,11,opt,name=times,proto3" json:"times,omitempty"`
+	Times int64 `protobuf:"varint,11,opt,name=times,proto3" json:"times,omitempty"`
+	// The element type of the operands that was timed, if it is none of layouts but costs the same. Since API 1.3.0.
+	TimedType     string `protobuf:"bytes,12,opt,name=timed_type,json=timedType,proto3" json:"timed_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2285,6 +2297,13 @@ func (x *Checked) GetTimes() int64 {
 		return x.Times
 	}
 	return 0
+}
+
+func (x *Checked) GetTimedType() string {
+	if x != nil {
+		return x.TimedType
+	}
+	return ""
 }
 
 // Layout is how the matrices of a problem are stored.
@@ -5050,10 +5069,12 @@ type LadderResponse struct {
 	// The device that the claims are about, as "arch@device".
 	Device string `protobuf:"bytes,3,opt,name=device,proto3" json:"device,omitempty"`
 	// From the bottom.
-	Rungs         []*LadderRung  `protobuf:"bytes,4,rep,name=rungs,proto3" json:"rungs,omitempty"`
-	Claims        []*LadderClaim `protobuf:"bytes,5,rep,name=claims,proto3" json:"claims,omitempty"`
-	Costs         []*LadderCost  `protobuf:"bytes,6,rep,name=costs,proto3" json:"costs,omitempty"`
-	Published     []*LadderTime  `protobuf:"bytes,7,rep,name=published,proto3" json:"published,omitempty"`
+	Rungs     []*LadderRung  `protobuf:"bytes,4,rep,name=rungs,proto3" json:"rungs,omitempty"`
+	Claims    []*LadderClaim `protobuf:"bytes,5,rep,name=claims,proto3" json:"claims,omitempty"`
+	Costs     []*LadderCost  `protobuf:"bytes,6,rep,name=costs,proto3" json:"costs,omitempty"`
+	Published []*LadderTime  `protobuf:"bytes,7,rep,name=published,proto3" json:"published,omitempty"`
+	// Kernels that claims compare rungs with and that are no rungs.
+	Others        []*LadderRung `protobuf:"bytes,8,rep,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5137,6 +5158,13 @@ func (x *LadderResponse) GetPublished() []*LadderTime {
 	return nil
 }
 
+func (x *LadderResponse) GetOthers() []*LadderRung {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
 // LadderRung is a kernel of a ladder.
 type LadderRung struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5199,7 +5227,8 @@ func (x *LadderRung) GetConfig() *Configs {
 	return nil
 }
 
-// LadderClaim is a public statement about a rung: it is faster than another rung, or a resource limits it.
+// LadderClaim is a public statement about a rung: it is faster than another rung, a resource limits it, or a number of
+// it has a value.
 type LadderClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Rung  string                 `protobuf:"bytes,1,opt,name=rung,proto3" json:"rung,omitempty"`
@@ -5211,8 +5240,12 @@ type LadderClaim struct {
 	Cost string `protobuf:"bytes,5,opt,name=cost,proto3" json:"cost,omitempty"`
 	// Why a gain is none, where the formula is not 0. It is over the terms of the rung, and of the rung that it is said to
 	// gain on with "over_" before their names.
-	LostIf        string `protobuf:"bytes,6,opt,name=lost_if,json=lostIf,proto3" json:"lost_if,omitempty"`
-	Lost          string `protobuf:"bytes,7,opt,name=lost,proto3" json:"lost,omitempty"`
+	LostIf string `protobuf:"bytes,6,opt,name=lost_if,json=lostIf,proto3" json:"lost_if,omitempty"`
+	Lost   string `protobuf:"bytes,7,opt,name=lost,proto3" json:"lost,omitempty"`
+	// A formula over the terms of the rung and the parameters of the device, what it is said to be, and its unit.
+	Value         string  `protobuf:"bytes,8,opt,name=value,proto3" json:"value,omitempty"`
+	Is            float64 `protobuf:"fixed64,9,opt,name=is,proto3" json:"is,omitempty"`
+	Unit          string  `protobuf:"bytes,10,opt,name=unit,proto3" json:"unit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5292,6 +5325,27 @@ func (x *LadderClaim) GetLostIf() string {
 func (x *LadderClaim) GetLost() string {
 	if x != nil {
 		return x.Lost
+	}
+	return ""
+}
+
+func (x *LadderClaim) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *LadderClaim) GetIs() float64 {
+	if x != nil {
+		return x.Is
+	}
+	return 0
+}
+
+func (x *LadderClaim) GetUnit() string {
+	if x != nil {
+		return x.Unit
 	}
 	return ""
 }
@@ -5626,7 +5680,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\bwidening\x18\b \x01(\x01R\bwidening\x12!\n" +
 	"\fmedian_error\x18\t \x01(\x01R\vmedianError\x12\x1a\n" +
 	"\bevidence\x18\n" +
-	" \x01(\tR\bevidence\"\xc4\x03\n" +
+	" \x01(\tR\bevidence\"\xe3\x03\n" +
 	"\aChecked\x12\x19\n" +
 	"\bdata_set\x18\x01 \x01(\tR\adataSet\x12\x14\n" +
 	"\x05sizes\x18\x02 \x01(\x03R\x05sizes\x123\n" +
@@ -5639,7 +5693,9 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05batch\x18\t \x01(\v2\x18.origami.plugin.v1.RangeR\x05batch\x12.\n" +
 	"\x05flops\x18\n" +
 	" \x01(\v2\x18.origami.plugin.v1.RangeR\x05flops\x12\x14\n" +
-	"\x05times\x18\v \x01(\x03R\x05times\"\x9e\x01\n" +
+	"\x05times\x18\v \x01(\x03R\x05times\x12\x1d\n" +
+	"\n" +
+	"timed_type\x18\f \x01(\tR\ttimedType\"\x9e\x01\n" +
 	"\x06Layout\x12.\n" +
 	"\x05types\x18\x01 \x01(\v2\x18.origami.plugin.v1.TypesR\x05types\x121\n" +
 	"\aa_major\x18\x02 \x01(\x0e2\x18.origami.plugin.v1.MajorR\x06aMajor\x121\n" +
@@ -5847,7 +5903,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06source\x18\x06 \x01(\tR\x06source\x12\x16\n" +
 	"\x06method\x18\a \x01(\tR\x06method\x12\x12\n" +
 	"\x04date\x18\b \x01(\tR\x04date\"\x0f\n" +
-	"\rLadderRequest\"\xcf\x02\n" +
+	"\rLadderRequest\"\x86\x03\n" +
 	"\x0eLadderResponse\x12\x16\n" +
 	"\x06family\x18\x01 \x01(\tR\x06family\x12.\n" +
 	"\x05types\x18\x02 \x01(\v2\x18.origami.plugin.v1.TypesR\x05types\x12\x16\n" +
@@ -5855,12 +5911,13 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05rungs\x18\x04 \x03(\v2\x1d.origami.plugin.v1.LadderRungR\x05rungs\x126\n" +
 	"\x06claims\x18\x05 \x03(\v2\x1e.origami.plugin.v1.LadderClaimR\x06claims\x123\n" +
 	"\x05costs\x18\x06 \x03(\v2\x1d.origami.plugin.v1.LadderCostR\x05costs\x12;\n" +
-	"\tpublished\x18\a \x03(\v2\x1d.origami.plugin.v1.LadderTimeR\tpublished\"f\n" +
+	"\tpublished\x18\a \x03(\v2\x1d.origami.plugin.v1.LadderTimeR\tpublished\x125\n" +
+	"\x06others\x18\b \x03(\v2\x1d.origami.plugin.v1.LadderRungR\x06others\"f\n" +
 	"\n" +
 	"LadderRung\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x122\n" +
-	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\"\xa0\x01\n" +
+	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\"\xda\x01\n" +
 	"\vLadderClaim\x12\x12\n" +
 	"\x04rung\x18\x01 \x01(\tR\x04rung\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
@@ -5868,7 +5925,11 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05least\x18\x04 \x01(\x01R\x05least\x12\x12\n" +
 	"\x04cost\x18\x05 \x01(\tR\x04cost\x12\x17\n" +
 	"\alost_if\x18\x06 \x01(\tR\x06lostIf\x12\x12\n" +
-	"\x04lost\x18\a \x01(\tR\x04lost\"J\n" +
+	"\x04lost\x18\a \x01(\tR\x04lost\x12\x14\n" +
+	"\x05value\x18\b \x01(\tR\x05value\x12\x0e\n" +
+	"\x02is\x18\t \x01(\x01R\x02is\x12\x12\n" +
+	"\x04unit\x18\n" +
+	" \x01(\tR\x04unit\"J\n" +
 	"\n" +
 	"LadderCost\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -5919,7 +5980,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x03Key\x12\x13\n" +
 	"\x0fKEY_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rKEY_INTENSITY\x10\x01\x12\x12\n" +
-	"\x0eKEY_LARGE_TILE\x10\x02*r\n" +
+	"\x0eKEY_LARGE_TILE\x10\x02*\xaa\x01\n" +
 	"\x05Bound\x12\x15\n" +
 	"\x11BOUND_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rBOUND_COMPUTE\x10\x01\x12\f\n" +
@@ -5928,7 +5989,10 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"BOUND_MALL\x10\x03\x12\x0e\n" +
 	"\n" +
 	"BOUND_DRAM\x10\x04\x12\x11\n" +
-	"\rBOUND_LATENCY\x10\x052\xfe\b\n" +
+	"\rBOUND_LATENCY\x10\x05\x12\f\n" +
+	"\bBOUND_L1\x10\x06\x12\x17\n" +
+	"\x13BOUND_SHARED_MEMORY\x10\a\x12\x0f\n" +
+	"\vBOUND_ISSUE\x10\b2\xfe\b\n" +
 	"\vArchService\x12S\n" +
 	"\bManifest\x12\".origami.plugin.v1.ManifestRequest\x1a#.origami.plugin.v1.ManifestResponse\x12G\n" +
 	"\x04Open\x12\x1e.origami.plugin.v1.OpenRequest\x1a\x1f.origami.plugin.v1.OpenResponse\x12J\n" +
@@ -6142,40 +6206,41 @@ var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	70,  // 90: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
 	71,  // 91: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
 	72,  // 92: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
-	82,  // 93: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
-	82,  // 94: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
-	17,  // 95: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	7,   // 96: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	15,  // 97: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	19,  // 98: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	43,  // 99: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	45,  // 100: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	47,  // 101: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	49,  // 102: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	51,  // 103: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	53,  // 104: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	57,  // 105: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
-	59,  // 106: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
-	62,  // 107: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
-	67,  // 108: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
-	8,   // 109: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	18,  // 110: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	20,  // 111: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	44,  // 112: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	46,  // 113: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	48,  // 114: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	50,  // 115: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	52,  // 116: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	54,  // 117: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	58,  // 118: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
-	60,  // 119: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
-	64,  // 120: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
-	68,  // 121: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
-	109, // [109:122] is the sub-list for method output_type
-	96,  // [96:109] is the sub-list for method input_type
-	96,  // [96:96] is the sub-list for extension type_name
-	96,  // [96:96] is the sub-list for extension extendee
-	0,   // [0:96] is the sub-list for field type_name
+	69,  // 93: origami.plugin.v1.LadderResponse.others:type_name -> origami.plugin.v1.LadderRung
+	82,  // 94: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
+	82,  // 95: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
+	17,  // 96: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	7,   // 97: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	15,  // 98: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	19,  // 99: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	43,  // 100: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	45,  // 101: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	47,  // 102: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	49,  // 103: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	51,  // 104: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	53,  // 105: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	57,  // 106: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
+	59,  // 107: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
+	62,  // 108: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
+	67,  // 109: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
+	8,   // 110: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	18,  // 111: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	20,  // 112: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	44,  // 113: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	46,  // 114: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	48,  // 115: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	50,  // 116: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	52,  // 117: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	54,  // 118: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	58,  // 119: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
+	60,  // 120: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
+	64,  // 121: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
+	68,  // 122: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
+	110, // [110:123] is the sub-list for method output_type
+	97,  // [97:110] is the sub-list for method input_type
+	97,  // [97:97] is the sub-list for extension type_name
+	97,  // [97:97] is the sub-list for extension extendee
+	0,   // [0:97] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }

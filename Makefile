@@ -138,7 +138,7 @@ publish: $(TOOLS)/goreleaser $(TOOLS)/syft $(BIN)/release/notes.md # what the re
 	test "$$(git describe --exact-match --tags)" = v$(VERSION) # the tag of this commit is its version
 	$(GORELEASER_RUN) $(SKIP)
 # What a person does before: docs/releasing.md.
-rehearse: release-lint wheel-ready site-ready $(TOOLS)/syft $(TOOLS)/index/ready ## a release of what is committed, built twice and installed, without its publication: a quarter of an hour (Linux)
+rehearse: release-lint wheel-ready site-ready $(TOOLS)/syft $(TOOLS)/index/ready ## a release of what is committed, built twice and used, without its publication (Linux)
 	.ci/rehearse $(VERSION:-dev=)
 $(TOOLS)/index/ready: Makefile
 	rm -rf $(@D)

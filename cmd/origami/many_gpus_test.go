@@ -307,8 +307,8 @@ func TestManyGPUs(t *testing.T) {
 		lines := bytes.Count(text[before:], []byte("\n"))
 		cpu := head.ProcessState.UserTime() + head.ProcessState.SystemTime()
 		t.Logf("run %d: %.1f s, the first record after %.1f s; %d measurements and %d checks; %.1f s of CPU time, "+
-			"%.0f records per CPU second; at most %d MiB", run, took.Seconds(), first.Seconds(), lines-checks, checks, cpu.Seconds(),
-			float64(lines)/cpu.Seconds(), memory)
+			"%.0f records per CPU second; at most %d MiB", run, took.Seconds(), first.Seconds(), lines-checks, checks,
+			cpu.Seconds(), float64(lines)/cpu.Seconds(), memory)
 		if kill == 0 {
 			if err != nil {
 				t.Fatal(err)

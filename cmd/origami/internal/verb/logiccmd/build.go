@@ -116,19 +116,20 @@ func newBuild(f *session.Factory) *cobra.Command {
 		Long: "Build a library logic from the measured times of a data set: the fastest kernel of each size, and what\n" +
 			"answers at other sizes: the model, the nearest size, or ranges that recursive splitting finds, and the\n" +
 			"nearest size outside of them. Without --fallback and --ranges it is the way that loses least on sizes\n" +
-			"that are left out. With --most, the kernels that save the least time are left out. With --loss, a range\n" +
-			"may have a kernel that is slower by that share at each of its sizes. With --output, the regret is\n" +
-			"printed: how much slower the logic's kernels are than the fastest ones, also on sizes left out.",
+			"that are left out. With --most, the kernels are those that lose least together: at the measured sizes,\n" +
+			"and as the model chooses among them at these and at sizes between. With --loss, a range may have a\n" +
+			"kernel that is slower by that share at each of its sizes. With --output, the regret is printed: how\n" +
+			"much slower the logic's kernels are than the fastest ones, also on sizes left out.",
 		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.json\n" +
 			"  origami logic build --arch sm90@h200 --records ./my-sweep --fallback nearest > mine.json",
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.register(cmd)
-	cmd.Flags().IntVar(&o.Most, "most", 0, "keep at most `N` kernels; every one that is the fastest somewhere otherwise")
+	cmd.Flags().IntVar(&o.Most, "most", 0, "take at most `N` kernels; otherwise all that win somewhere or help the model")
 	cmd.Flags().Float64Var(&o.Loss, "loss", 0.02, "tolerated loss of a range at each of its sizes, as a share")
 	cmd.Flags().Float64Var(&o.Importance, "importance", 0,
-		"remove kernels that save less than this share of the time that all save; Tensile has 0.01")
+		"leave out kernels that save less than this share of the time that all save; Tensile has 0.01")
 	cmd.Flags().BoolVar(&o.Ranges, "ranges", false, "make ranges, also where they lose")
 	cmd.Flags().StringVar(&o.fallback, "fallback", "", "what answers elsewhere: the `model` or the nearest size")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the logic to this `FILE` and print its regret")

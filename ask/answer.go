@@ -18,7 +18,7 @@ type Answer struct {
 	// the model
 	Model string `json:"model"`
 	// what the model is for: `refined`, origami's own prediction, or `reference`, a published model. Absent if its plugin
-	// does not say. It stands beside `model` wherever that is. Up to version 0.1, `model` had these words
+	// does not say.
 	ModelClass arch.ModelClass `json:"model_class,omitempty"`
 	// the model's kernel family
 	Kernel string `json:"kernel"`

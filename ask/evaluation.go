@@ -37,7 +37,8 @@ type Evaluation struct {
 	Partial []gemm.Record `json:"partial,omitempty"`
 	// `problems`, `unrecorded_picks`, and of these `failed_picks`; `efficiency_…`, `top4_…`, `top8_…` and `top16_…` with
 	// `geomean`, `median`, `p10`, `worst`, of the problems at which they are known; `tau_mean`, `tau_worst`,
-	// `error_median`, `interval_coverage` (of all recorded times), `interval_coverage_picks`; with intervals also `auto_…` (the fastest of the candidates that are worth measuring),
+	// `error_median`, `interval_coverage` (of all recorded times), `interval_coverage_picks`; with intervals also
+	// `auto_…` (the fastest of the candidates that are worth measuring),
 	// `auto_measured_mean` (their number), `expected_regret_mean` and `recorded_regret_mean`, which `expected_loss_mean`
 	// and `recorded_loss_mean` repeat until the next major version
 	Summary Fields `json:"summary" of:"Number"`

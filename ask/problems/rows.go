@@ -20,7 +20,7 @@ var columns = slices.Concat(gemm.Columns, gemm.MoreColumns)
 // splitFiles is the advice for a file that is too large.
 const splitFiles = "split it into several files"
 
-const headerForm = "write a header line such as m,n,k,batch,trans_a,trans_b,dtype"
+const headerForm = "write a header line, or keys in JSON, such as m,n,k,batch,trans_a,trans_b,dtype"
 
 // rows are the rows of a file of problems, in whatever form.
 type rows interface {

@@ -203,8 +203,8 @@ func fitNewPlugin(t *testing.T, w *walk) {
 	w.run("origami plugin distrust gfx-new-simulator")
 }
 
-// An executor in Python passes the checks of plugins and measures, by the commands that `plugin new --python` names. Pip
-// would need a network: the package and what it needs are linked instead.
+// An executor in Python passes the checks of plugins and measures, by the commands that `plugin new --python` names.
+// Pip would need a network: the package and what it needs are linked instead.
 func TestNewPluginInPython(t *testing.T) {
 	t.Parallel()
 	root := checkoutRoot(t)

@@ -67,7 +67,8 @@ func TestBandwidth(t *testing.T) {
 
 func TestBoundNames(t *testing.T) {
 	for b, want := range map[Bound]string{BoundCompute: "compute", BoundL2: "l2", BoundMALL: "mall", BoundDRAM: "dram",
-		BoundLatency: "latency", BoundL1: "l1", BoundSharedMemory: "shared_memory", BoundIssue: "issue", BoundUnknown: "unknown", 200: "unknown"} {
+		BoundLatency: "latency", BoundL1: "l1", BoundSharedMemory: "shared_memory", BoundIssue: "issue",
+		BoundUnknown: "unknown", 200: "unknown"} {
 		if b.String() != want {
 			t.Errorf("bound %d is %s, want %s", uint8(b), b, want)
 		}

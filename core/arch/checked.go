@@ -9,15 +9,15 @@ import (
 // Checked is the part of all problems and kernels that a model's times were compared with measured times on. Its zero
 // value contains nothing.
 type Checked struct {
-	// DataSet is the name of the measurements, Sizes the number of sizes in it, Times that of measured times: a size may
-	// have several, of other types or conditions. Times is 0 if it is not said.
+	// The name of the measurements, and how many sizes and measured times they have. A size may have several times, of
+	// other types or conditions. 0 times: the number is not said.
 	DataSet string `json:"data_set"`
 	Sizes   int    `json:"sizes"`
 	Times   int    `json:"times,omitempty"`
-	// TimedType is the element type of A and B that was timed, if it is none of Layouts but costs the same.
+	// The element type of A and B that was timed, if it is none of the layouts' but costs the same.
 	TimedType string `json:"timed_type,omitempty"`
-	// Layouts are the types and the storage of the matrices. Divisor is the range of gemm.Problem.Divisor, Split that of
-	// split_k. A kernel outside of these is another kernel, and its time may be off by any factor.
+	// The types and the storage of the matrices, the range of the power of two that divides rows and addresses, and that
+	// of split_k. A kernel outside of these is another kernel, and its time may be off by any factor.
 	Layouts []Layout `json:"layouts"`
 	Divisor Range    `json:"divisor"`
 	Split   Range    `json:"split_k"`

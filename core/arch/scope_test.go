@@ -246,7 +246,9 @@ func TestEvidence(t *testing.T) {
 			t.Errorf("%s %v: %s to %v, want %s to %v", c.kernel, c.p, s.Evidence, high, c.want, c.high)
 		}
 	}
-	for i, want := range map[int]arch.Evidence{0: arch.EvidenceChecked, 2: arch.EvidenceSister, 3: arch.EvidenceUnchecked} {
+	for i, want := range map[int]arch.Evidence{
+		0: arch.EvidenceChecked, 2: arch.EvidenceSister, 3: arch.EvidenceUnchecked,
+	} {
 		u := &d.Uncertainty[i]
 		if got := d.EvidenceOf(u); got != want {
 			t.Errorf("uncertainty %d is %s, want %s", i, got, want)

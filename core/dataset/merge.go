@@ -373,7 +373,9 @@ func (out *Merged) combine(parts []part) error {
 	}
 	chosen := out.choose(parts, sweeps)
 	for p := range blocks {
-		chosen[p] = chosen[p] // a problem may have nothing else
+		if chosen[p] == nil {
+			chosen[p] = []place{} // nothing but finals
+		}
 	}
 	// Problem by problem, since lines take much more memory than measurements.
 	problems := slices.SortedFunc(maps.Keys(chosen), func(a, b gemm.Problem) int { return compareProblems(&a, &b) })

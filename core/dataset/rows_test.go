@@ -1,3 +1,5 @@
+//go:build unix
+
 package dataset
 
 import (
@@ -34,8 +36,9 @@ func step(t *testing.T, what string, rows int, do func()) {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	t.Logf("%-12s %9.2f s %9.2f CPU s  %6.1f µs a row  heap %5d MiB, %d B a row, from the system %d MiB", what, took.Seconds(), used.Seconds(),
-		used.Seconds()*1e6/float64(rows), m.HeapAlloc>>20, m.HeapAlloc/uint64(rows), m.Sys>>20)
+	t.Logf("%-12s %9.2f s %9.2f CPU s  %6.1f µs a row  heap %5d MiB, %d B a row, from the system %d MiB", what,
+		took.Seconds(), used.Seconds(), used.Seconds()*1e6/float64(rows), m.HeapAlloc>>20,
+		m.HeapAlloc/uint64(rows), m.Sys>>20)
 }
 
 // TestManyRows shows what a data set of $ORIGAMI_ROWS rows costs. Its rows are those of a sweep on an H200, at other

@@ -43,8 +43,8 @@ const (
 	Cells = 1 << 10
 	// Rows bounds the rows of a file whose rows are held in memory.
 	Rows = 1 << 18
-	// Measurements bounds the measurements of a data set, whatever files they are in. Reading one takes 1 KB: all fit into
-	// the memory of a machine that tunes with many GPUs. So many are more than a year of a farm (docs/adr/0099-records-stay-lines.md).
+	// Measurements bounds the measurements of a data set, whatever files they are in. One takes 0.8 KB of memory. So many
+	// are as many as a farm makes in a year (docs/adr/0099-records-stay-lines.md).
 	Measurements = 1 << 24
 )
 

@@ -50,8 +50,8 @@ type Fleet struct {
 	owners   map[gemm.Problem]*GPU
 	turns    map[gemm.Problem][]gemm.Config
 	outcomes []Outcome
-	// confirmed is to be stored, and storers are the GPUs that measured it. What comes while something is stored is stored together:
-	// a disk takes as long for many GPUs as for one.
+	// confirmed is to be stored, and storers are the GPUs that measured it. What comes while something is stored is
+	// stored together: a disk takes as long for many GPUs as for one.
 	confirmed []dataset.Measurement
 	storers   []*GPU
 	storing   bool

@@ -66,6 +66,9 @@ type order struct {
 	Jobs       []ordered          `json:"jobs"`
 }
 
+// mostOrdered is how many jobs an order has at most. An order is a line, of which limit.Line bytes are read.
+const mostOrdered = 1 << 12
+
 // ordered is a configuration of a problem, with the best time of the problem so far.
 type ordered struct {
 	Problem gemm.Record  `json:"problem"`
@@ -258,22 +261,34 @@ func (l *Lent) fill(o *order, got func(dataset.Measurement) error) error {
 func (l *Lent) measureAll(
 	ctx context.Context, s *Sweep, todo []dataset.Measurement, best map[gemm.Problem]unit.Seconds,
 ) error {
-	if len(todo) == 0 {
-		return nil
-	}
 	o := &order{Conditions: s.Data.Conditions}
-	for _, m := range todo {
-		o.Jobs = append(o.Jobs, ordered{m.Problem.Record(), m.Config, best[m.Problem]})
+	size := 0
+	send := func() error {
+		err := l.order(ctx, o, func(m dataset.Measurement) error {
+			if err := s.keep(m); err != nil {
+				return err
+			}
+			if s.Done != nil {
+				s.Done(m)
+			}
+			return nil
+		})
+		o.Jobs, size = nil, 0
+		return err
 	}
-	return l.order(ctx, o, func(m dataset.Measurement) error {
-		if err := s.keep(m); err != nil {
+	for i, m := range todo {
+		o.Jobs = append(o.Jobs, ordered{m.Problem.Record(), m.Config, best[m.Problem]})
+		text, err := json.Marshal(&o.Jobs[len(o.Jobs)-1])
+		if err != nil {
 			return err
 		}
-		if s.Done != nil {
-			s.Done(m)
+		if size += len(text); size > limit.Line/2 || len(o.Jobs) == mostOrdered || i == len(todo)-1 {
+			if err := send(); err != nil {
+				return err
+			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // takeTurns is Sweep.takeTurns on a GPU that is lent.
@@ -377,6 +392,9 @@ func (s *stream) lend(
 // serve does an order. The sweep knows nothing of what was measured before: the borrower does.
 func (s *stream) serve(ctx context.Context, sweep *Sweep, text []byte) error {
 	var o order
+	if bytes.Count(text, []byte("{")) > 3*mostOrdered+2 { // a job is an object of two objects
+		return s.wrong(fmt.Errorf("it has more than %d jobs", mostOrdered))
+	}
 	if err := strictjson.Unmarshal(text, &o); err != nil {
 		return s.wrong(err)
 	}
@@ -454,8 +472,11 @@ func (s *stream) watch() (stop func()) {
 func (s *stream) next() ([]byte, error) {
 	for {
 		text, err := s.lines.Next()
-		if err != nil {
-			return nil, s.lost(err)
+		switch {
+		case errors.Is(err, limit.ErrLongLine):
+			return nil, s.wrong(err)
+		case err != nil:
+			return nil, s.lost()
 		}
 		if s.quiet != nil {
 			s.quiet.Reset(silence)
@@ -490,18 +511,18 @@ func (s *stream) send(text []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := s.conn.Write(text); err != nil {
-		return s.lost(err)
+		return s.lost()
 	}
 	return nil
 }
 
-// lost is the error of a stream that ended.
-func (s *stream) lost(err error) error {
+// lost is the error of a stream that ended. It has no EPIPE in it, which would be that of the command's own output.
+func (s *stream) lost() error {
 	what := s.name + " is gone"
 	if s.silent.Load() {
 		what = fmt.Sprintf("nothing was heard of %s for %v", s.name, silence)
 	}
-	return &diag.Error{Kind: diag.Plugin, What: what, Fix: "see to its machine", Err: err}
+	return &diag.Error{Kind: diag.Plugin, What: what, Fix: "see to its machine"}
 }
 
 // wrong is the error of a line that cannot be right.

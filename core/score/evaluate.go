@@ -20,8 +20,8 @@ var TopCounts = [...]int{4, 8, 16}
 
 // Evaluation holds a model's pick for one problem against everything that was measured.
 //
-// The pick is the model's first candidate. A measured configuration that the model rejects counts for Tau as predicted to
-// be the slowest.
+// The pick is the model's first candidate. A measured configuration that the model rejects counts for Tau as predicted
+// to be the slowest.
 type Evaluation struct {
 	Outcome
 	Class Class

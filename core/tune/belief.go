@@ -241,8 +241,10 @@ func (b *belief) near(s int) (list []observed, like []float64) {
 			continue
 		}
 		apart := b.apart(s, t)
-		if n := len(sizes); n == mostObserved && apart >= sizes[n-1].apart && b.points[s].kind == b.points[sizes[n-1].size].kind {
-			continue // the usual case, and quicker than a likeness
+		if n := len(sizes); n == mostObserved {
+			if far := &sizes[n-1]; apart >= far.apart && b.points[s].kind == b.points[far.size].kind {
+				continue // the usual case, and quicker than a likeness
+			}
 		}
 		like := b.likeAt(s, t, apart)
 		at := sort.Search(len(sizes), func(i int) bool { return sizes[i].like < like })

@@ -126,7 +126,8 @@ func New(def Definition) (*Catalog, error) {
 		archs := c.manifest.Archs
 		if len(archs) == 0 || archs[len(archs)-1].ID != d.Arch {
 			if !d.Default {
-				return nil, fmt.Errorf("%s: architecture %s has no default device", d.File, d.Arch)
+				return nil, fmt.Errorf("%s: architecture %s has no default device: set default: true in the file of one",
+					d.File, d.Arch)
 			}
 			models := c.models(d.Arch)
 			if len(models) == 0 {
@@ -137,7 +138,8 @@ func New(def Definition) (*Catalog, error) {
 			c.manifest.Archs = append(archs, entryOf(d, models))
 			c.manifest.Options = withOptions(c.manifest.Options, models)
 		} else if d.Default {
-			return nil, fmt.Errorf("%s: architecture %s has a second default device", d.File, d.Arch)
+			return nil, fmt.Errorf("%s: architecture %s has a second default device: set default: true in one file only",
+				d.File, d.Arch)
 		}
 		for _, name := range append([]string{d.Device}, d.Aliases...) {
 			if other, ok := taken[name]; ok {

@@ -347,6 +347,7 @@ func (g *generator) page(text []byte) ([]byte, error) {
 	for _, v := range answers {
 		types[reflect.TypeOf(v).Name()] = reflect.TypeOf(v)
 	}
+	seen := map[reflect.Type]bool{}
 	out := place.ReplaceAllFunc(text, func(found []byte) []byte {
 		parts := place.FindSubmatch(found)
 		t, ok := types[string(parts[2])]
@@ -358,7 +359,7 @@ func (g *generator) page(text []byte) ([]byte, error) {
 		var b bytes.Buffer
 		b.Write(parts[1])
 		if ok {
-			g.tables(&b, t, "", map[reflect.Type]bool{})
+			g.tables(&b, t, "", seen)
 		} else {
 			g.others(&b, list, string(parts[2]), "")
 		}
@@ -374,7 +375,7 @@ func (g *generator) page(text []byte) ([]byte, error) {
 	return out, g.err
 }
 
-// tables writes the table of a struct, and then the tables of the structs in it.
+// tables writes the table of a struct, and then the tables of the structs in it that the page does not have yet.
 func (g *generator) tables(b *bytes.Buffer, t reflect.Type, of string, seen map[reflect.Type]bool) {
 	seen[t] = true
 	for i := range t.NumField() {

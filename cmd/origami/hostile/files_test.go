@@ -137,6 +137,31 @@ func logical(what, file string, content func(io.Writer)) input {
 	return input{name: "logic: " + what, codes: []int{0, 2}, args: "logic show " + file, files: files{file: content}}
 }
 
+// models are config.json files of models, for the table of vLLM.
+var models = []input{
+	model("nested 1,000,000 deep", repeated(`{"text_config":`, "[", mib-100, "")),
+	model("objects nested 100,000 deep", repeated("", `{"text_config":`, mib-100, "")),
+	model("1 MiB of keys", numbered("{", `"%d":{},`, mib-20, `"x":{}}`)),
+	model("60 MiB", repeated(`{"x":"`, "x", 60*mib, `"}`)),
+	model("numbers that are none", text(`{"model_type":"llama","hidden_size":NaN}`)),
+	model("a number of 1 MiB", repeated(`{"model_type":"llama","hidden_size":1`, "0", mib-100, "}")),
+	model("sizes of 2^62", text(llama(1<<62, 1))),
+	model("sizes as large as may be", text(llama(1<<24, 1))),
+	model("as many layers as may be", text(llama(1<<20, 1<<24))),
+	model("keys twice", repeated(`{"model_type":"llama"`, `,"hidden_size":4096`, mib-100, "}")),
+	model("a model_type of 1 MiB", repeated(`{"model_type":"`, "x\\u001b", mib-100, `"}`)),
+}
+
+func model(what string, content func(io.Writer)) input {
+	return input{name: "config.json: " + what, codes: []int{0, 2}, files: files{"config.json": content},
+		args: "--arch sm90@h200 --in-process table invariant config.json --output out"}
+}
+
+func llama(size, layers int) string {
+	return fmt.Sprintf(`{"model_type":"llama","hidden_size":%d,"intermediate_size":%[1]d,"vocab_size":%[1]d,`+
+		`"num_attention_heads":1024,"num_hidden_layers":%d}`, size, layers)
+}
+
 // tuned is a tuning file of 4,096 sizes and all candidates.
 const tuned = "kernel: triton\nproblems:\n  - dtype: fp16\n    sets:\n      - name: all\n        steps:\n" +
 	"          - each: {num_stages: [3, 4, 5], num_warps: [4, 8]}\n        sizes:\n" +

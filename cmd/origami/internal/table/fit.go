@@ -321,7 +321,8 @@ func BoundStyle(s *iostreams.Streams, bound string) iostreams.Styled {
 	switch bound {
 	case arch.BoundCompute.String():
 		return s.Paint(bound, iostreams.Cyan)
-	case arch.BoundL1.String(), arch.BoundSharedMemory.String(), arch.BoundL2.String(), arch.BoundMALL.String(), arch.BoundDRAM.String():
+	case arch.BoundL1.String(), arch.BoundSharedMemory.String(), arch.BoundL2.String(), arch.BoundMALL.String(),
+		arch.BoundDRAM.String():
 		return s.Paint(bound, iostreams.Magenta)
 	case arch.BoundLatency.String(), arch.BoundIssue.String():
 		return s.Paint(bound, iostreams.Yellow)

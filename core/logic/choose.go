@@ -125,8 +125,8 @@ func (t *Table) errors(model *Predictions) [][]float64 {
 }
 
 // Measured sizes correct predictions by the mean of their errors, with the weight of a normal distribution in the
-// distance, and beside them a prior of no error. Both constants are assumed: on sizes left out of 12 sweeps of one
-// device, others of this order are as good.
+// distance, and beside them a prior of no error. Both constants are assumed: on sizes left out of 16 sweeps of one
+// device, a prior of 2 is as good.
 const (
 	reach = 2.0 // octaves
 	prior = 0.5 // measured sizes at no distance

@@ -185,7 +185,8 @@ func TestErrorsAreInTheClientsWords(t *testing.T) {
 		{"roofline?arch=toy1&config=64x64x64", "config: a configuration is placed for a problem; add m, n and k"},
 		{"map?arch=toy1",
 			"m and n and k are missing; give all three, two of them as ranges, as in m=256:4096&n=256:4096&k=4096"},
-		{"map?arch=toy1&m=1:4&n=1:4&k=1:4", "m, n and k all vary; give one of them a single size, as in k=4096"},
+		{"map?arch=toy1&m=1:4&n=1:4&k=1:4",
+			"m, n and k all vary; give one of them a single size, as in k=4096; scattered sizes have a row each in select"},
 		{"archs?x=1", `there is no parameter "x"; leave it out: there are none`},
 	} {
 		target, want := q[0], q[1]

@@ -38,7 +38,8 @@ func newGrid(sizes [3][]int) (*grid, error) {
 	}
 	switch len(vary) {
 	case 3:
-		return nil, diag.Inputf("m, n and k all vary").Do("give one of them a single size, as in -k 4096")
+		return nil, diag.Inputf("m, n and k all vary").Do(
+			"give one of them a single size, as in -k 4096; scattered sizes have a row each in select")
 	case 2:
 		g.row, g.column = vary[0], vary[1]
 	case 1:

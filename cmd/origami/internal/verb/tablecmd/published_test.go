@@ -5,11 +5,8 @@
 package tablecmd
 
 import (
-	"encoding/csv"
 	"math"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/origami-gemm/origami/ask/models"
@@ -24,33 +21,6 @@ type winner struct {
 	family  string
 	n, k, m int
 	config  gemm.Config
-}
-
-// rowsOf reads a file of facts about vLLM, without its header.
-func rowsOf(t *testing.T, name string) [][]string {
-	t.Helper()
-	file, err := os.Open("testdata/vllm-0.33.0/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows[1:]
-}
-
-func numbers(t *testing.T, cells []string) []int {
-	t.Helper()
-	list := make([]int, len(cells))
-	for i, cell := range cells {
-		var err error
-		if list[i], err = strconv.Atoi(cell); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return list
 }
 
 // winners reads vLLM's tables.

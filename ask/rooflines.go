@@ -44,7 +44,7 @@ type Ceiling struct {
 	Reached Number `json:"reached"`
 	// the unit of both
 	Unit string `json:"unit" enum:"FLOP/s,B/s"`
-	// of a memory: peak ÷ its limit, or ÷ what was reached where no limit is known; `null` otherwise
+	// of a memory: the peak of the data sheet ÷ its limit, or ÷ what was reached where no limit is known; `null` otherwise
 	Ridge Number `json:"ridge_flop_per_byte"`
 	// where the numbers come from
 	Source string `json:"source"`

@@ -45,12 +45,14 @@ type Device struct {
 	DType    gemm.DType
 	// Ceilings are in the order of their levels, and of a level the highest first.
 	Ceilings []Ceiling
+	// DataSheet is the peak rate of the type by the data sheet, in FLOP/s, 0 if it is unknown.
+	DataSheet float64
 }
 
 // New returns the ceilings of an opened architecture for operands of a type.
 func New(a arch.Architecture, t gemm.DType) *Device {
 	d := a.Describe()
-	out := &Device{ID: d.ID(), Name: d.DeviceName, DType: t}
+	out := &Device{ID: d.ID(), Name: d.DeviceName, DType: t, DataSheet: float64(d.PeakFor(t))}
 	for _, c := range slices.Concat(compute(d, t), near(d), memory(d, a.Hierarchy().Levels())) {
 		if c.Roof() > 0 {
 			out.Ceilings = append(out.Ceilings, c)
@@ -77,8 +79,8 @@ func (d *Device) Ceiling(l Level) *Ceiling {
 // Peak is the highest roof of operations, 0 if none is known.
 func (d *Device) Peak() float64 { return d.roof(Compute) }
 
-// Ridge is the FLOP per byte from which on a memory no longer limits a kernel: Peak ÷ the limit of its bandwidth, or ÷
-// what was reached where no limit is known. It is 0 for a rate of operations, and if no peak is known.
+// Ridge is the FLOP per byte from which on a memory no longer limits a kernel: the data sheet's peak ÷ the limit of its
+// bandwidth, or ÷ what was reached where no limit is known. It is 0 for a rate of operations, and if no peak is known.
 func (d *Device) Ridge(c *Ceiling) float64 {
 	bandwidth := c.Limit
 	if bandwidth == 0 {
@@ -87,7 +89,7 @@ func (d *Device) Ridge(c *Ceiling) float64 {
 	if c.Level == Compute || bandwidth == 0 {
 		return 0
 	}
-	return d.Peak() / bandwidth
+	return d.DataSheet / bandwidth
 }
 
 // Bandwidth is the roof of a memory, 0 if none is known.

@@ -59,10 +59,6 @@ var brokenCases = []brokenCase{
 		broken: provider{manifest: func(m *arch.Manifest) {
 			m.Archs[0].Devices[0].Aliases = []string{"ABSTRACT"}
 		}}},
-	{check: "manifest", what: "a name of two words", finding: "a name is one word",
-		broken: provider{manifest: func(m *arch.Manifest) {
-			m.Archs[0].Devices[0].Aliases = []string{"two words"}
-		}}},
 	{check: "open", what: "a family that no model predicts", finding: "example@abstract ghost does not open",
 		broken: provider{manifest: func(m *arch.Manifest) {
 			m.Archs[0].Kernels = append(m.Archs[0].Kernels, "ghost")

@@ -169,7 +169,7 @@ func lendMany() int {
 	}
 }
 
-// sizesFile writes a tuning file with sizes between those of the sweep, and its 100 kernels.
+// sizesFile writes a tuning file: random sizes within the range of the recorded sweep, and the sweep's first kernels.
 func sizesFile(t *testing.T, name string, sizes, kernels int) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(slides, "configs.csv"))

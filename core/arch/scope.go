@@ -60,8 +60,8 @@ func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
 	return s
 }
 
-// EvidenceOf returns what an uncertainty of the model says of the device as it was opened. Without one, without enough
-// times to give a range, or with other hardware numbers than those of the device, nothing was checked.
+// EvidenceOf returns the evidence of an uncertainty for the device as it was opened. It is unchecked without an
+// uncertainty, with too few times for a range, and if a hardware number of the device was overridden.
 func (d *Description) EvidenceOf(u *Uncertainty) Evidence {
 	switch {
 	case u == nil || len(u.Ranges) == 0 || len(d.Overridden()) > 0:

@@ -21,7 +21,7 @@ type Uncertainty struct {
 	Kernel string
 	// Evidence is empty for times of the device itself: Description.EvidenceOf says what they are worth. Of the other
 	// grades, the ranges hold for all problems of the types that Checked.Layouts have, and for all types if there are
-	// none. Those of a sister whose Checked.Divisor is set hold for the problems that Checked contains.
+	// none. The ranges of a sister with a Checked.Divisor hold only for the problems that Checked contains.
 	Evidence Evidence
 	// Level is the share of measured times that the ranges contain, on sizes that they were not found on.
 	Level float64

@@ -41,8 +41,8 @@ func step(t *testing.T, what string, rows int, do func()) {
 		m.HeapAlloc/uint64(rows), m.Sys>>20)
 }
 
-// TestManyRows shows what a data set of $ORIGAMI_ROWS rows costs. Its rows are those of a sweep on an H200, at other
-// sizes and with other times.
+// TestManyRows shows what a data set of $ORIGAMI_ROWS rows costs. It copies the rows of a sweep on an H200 and changes
+// their sizes and times.
 func TestManyRows(t *testing.T) {
 	rows, err := strconv.Atoi(os.Getenv("ORIGAMI_ROWS"))
 	if err != nil {

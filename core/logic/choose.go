@@ -55,8 +55,8 @@ func box(sizes []Size) (low, high Size) {
 	return low, high
 }
 
-// view is a size as one way of choosing sees it: of the kernels of a library, the one with the least value of by is
-// taken. Its loss is the logarithm of its time ÷ that of the fastest of all kernels.
+// view is a size and one way of choosing a kernel there: the library's kernel with the least by is taken. A kernel's
+// loss is log(its time ÷ the time of the fastest of all kernels).
 type view struct {
 	by, loss []float64
 	weight   float64

@@ -92,8 +92,8 @@ func TestKernelsSuitModel(t *testing.T) {
 	}
 }
 
-// TestNoExchangeIsBetter checks of any times that one kernel is the best one, and that of several none can be exchanged
-// for another that lowers the mean loss.
+// TestNoExchangeIsBetter checks, for random times, that a library of one kernel has the best one, and that no exchange
+// of a kernel lowers the mean loss of a larger library.
 func TestNoExchangeIsBetter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kernels := rapid.IntRange(2, 6).Draw(t, "kernels")

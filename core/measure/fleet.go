@@ -321,7 +321,7 @@ func (f *Fleet) choose(g *GPU) []Job {
 	return jobs
 }
 
-// next takes those of the GPU's own jobs that can be done together with some jobs: all, or one whole problem.
+// next adds the GPU's own jobs that can be done together with the given ones: single jobs, or one whole problem.
 func (g *GPU) next(jobs []Job) []Job {
 	for len(g.own) > 0 && (len(jobs) == 0 || !jobs[0].Whole && !g.own[0].Whole) {
 		jobs, g.own = append(jobs, g.own[0]), g.own[1:]

@@ -516,7 +516,7 @@ func (s *stream) send(text []byte) error {
 	return nil
 }
 
-// lost is the error of a stream that ended. It has no EPIPE in it, which would be that of the command's own output.
+// lost is the error of a stream that ended. It hides EPIPE: the command takes EPIPE for the end of its own output.
 func (s *stream) lost() error {
 	what := s.name + " is gone"
 	if s.silent.Load() {

@@ -153,7 +153,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// The efficiency of a pick that was never tried is unknown and left out of the mean. That of one that failed is 0. The
+// The efficiency of a pick that was never tried is unknown and left out of the mean. A failed pick has efficiency 0. The
 // candidates after it count for Top.
 func TestUnmeasuredPick(t *testing.T) {
 	d, p := recorded(t)

@@ -164,9 +164,10 @@ func (d checkedDevice) check(t *testing.T) tensile.Check {
 		out.Held = (d.held(halves[0], d.ranges(halves[1:])) + d.held(halves[1], d.ranges(halves[:1]))) / 2
 	} else {
 		for i, rows := range sources {
+			byOthers := d.held(rows, d.ranges(slices.Delete(slices.Clone(sources), i, i+1)))
 			t.Logf("%s: source %d: ranges of all hold %.2f, of the others %.2f", d.device, i, d.held(rows, out.Ranges),
-				d.held(rows, d.ranges(slices.Delete(slices.Clone(sources), i, i+1))))
-			out.Held = min(out.Held, d.held(rows, d.ranges(slices.Delete(slices.Clone(sources), i, i+1))))
+				byOthers)
+			out.Held = min(out.Held, byOthers)
 		}
 	}
 	for _, l := range c.Layouts {

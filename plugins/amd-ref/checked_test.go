@@ -191,7 +191,7 @@ func TestChecked(t *testing.T) {
 			arch: "gfx900", cus: 64, set: "vega", device: "vega10", below: []float64{20e-6, 80e-6, 500e-6},
 			published: [][]cell{slides(t), deepbench(t)},
 			sources: tuned + "AMD's slides of 2017 and DeepBench's sizes, to which it was not; " +
-				"of the source that they know least the ranges of the other two",
+				"of the worst source, when it is left out, the ranges of the other two",
 		},
 		{
 			arch: "gfx942", cus: 304, set: "stream-k", device: "mi300x", below: []float64{20e-6},

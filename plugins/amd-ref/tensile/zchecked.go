@@ -10,7 +10,7 @@ import (
 var checks = []Check{
 	{
 		Device: "vega10", Sizes: 1496, Median: 0.118, Held: 0.769,
-		Sources: "speeds of the kernels that AMD's tuning chose, to which the model was fitted; AMD's slides of 2017 and DeepBench's sizes, to which it was not; of the source that they know least the ranges of the other two",
+		Sources: "speeds of the kernels that AMD's tuning chose, to which the model was fitted; AMD's slides of 2017 and DeepBench's sizes, to which it was not; of the worst source, when it is left out, the ranges of the other two",
 		Ranges: []arch.ErrorRange{
 			{Below: 2e-05, Low: 0.722, High: 4.966},
 			{Below: 8e-05, Low: 0.999, High: 2.736},

@@ -153,8 +153,8 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// The efficiency of a pick that was never tried is unknown and left out of the mean. A failed pick has efficiency 0. The
-// candidates after it count for Top.
+// The efficiency of a pick that was never tried is unknown and left out of the mean. A failed pick has efficiency 0.
+// The candidates after it count for Top.
 func TestUnmeasuredPick(t *testing.T) {
 	d, p := recorded(t)
 	m := &model{cycles: func(c gemm.Config) float64 { return float64(c.BlockM) }}

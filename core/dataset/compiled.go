@@ -13,7 +13,9 @@ type Compiled struct {
 	// Config is the configuration without its kernel family. GroupM is 0 if the file has no column gm.
 	Config gemm.Config
 	// EvenK means that block_k divides K, so that the kernel needs no mask along K.
-	EvenK     bool
+	EvenK bool
+	// Built: the kernel compiled and fits the device. Resources are those of a built kernel.
+	Built     bool
 	Resources exec.Resources
 }
 
@@ -29,7 +31,12 @@ const registerBytes = 4
 // column: rows with another value are skipped, and a column that the file lacks is ignored. place names the file in
 // errors. The kernel is valid until use returns.
 func EachCompiled(in io.Reader, place string, only map[string]string, use func(*Compiled) error) error {
-	return eachCompiled(in, place, compiledColumns, only, use)
+	return eachCompiled(in, place, compiledColumns, only, func(c *Compiled) error {
+		if !c.Built {
+			return nil
+		}
+		return use(c)
+	})
 }
 
 func eachCompiled(in io.Reader, place string, columns []string, only map[string]string,
@@ -37,16 +44,15 @@ func eachCompiled(in io.Reader, place string, columns []string, only map[string]
 ) error {
 	var c Compiled
 	return eachRow(in, place, columns, func(row *row) error {
-		// The other cells of a kernel that was not built are empty.
-		if row.text("status") != "ok" || !row.matches(only) {
+		if !row.matches(only) {
 			return nil
 		}
-		c = Compiled{
-			Config: row.config(""), EvenK: row.number("even_k") == 1,
-			Resources: exec.Resources{
+		c = Compiled{Config: row.config(""), EvenK: row.number("even_k") == 1, Built: row.text("status") == "ok"}
+		if c.Built { // the other cells of one that was not may be empty
+			c.Resources = exec.Resources{
 				Registers: row.number("n_regs"), SpillBytes: unit.Bytes(registerBytes * row.number("n_spills")),
 				SharedMemory: unit.Bytes(row.number("shared")),
-			},
+			}
 		}
 		if row.err != nil {
 			return row.err

@@ -53,7 +53,11 @@ func (r *reader) kernels(file string, d *Dataset) error {
 	columns := append([]string{"gm"}, compiledColumns...)
 	return eachCompiled(in, path.Join(r.name, file), columns, nil, func(c *Compiled) error {
 		c.Config.Kernel = d.Kernel
-		d.compiled[compiledKey{c.Config, c.EvenK}] = c.Resources
+		if k := (compiledKey{c.Config, c.EvenK}); c.Built {
+			d.compiled[k] = c.Resources
+		} else {
+			d.notBuilt[k] = true
+		}
 		return nil
 	})
 }

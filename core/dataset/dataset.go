@@ -92,6 +92,7 @@ type Dataset struct {
 	problems  []gemm.Problem
 	libraries []string
 	compiled  map[compiledKey]exec.Resources
+	notBuilt  map[compiledKey]bool
 	checks    []Measurement
 	most      int // of measurements, and of checks
 }
@@ -152,13 +153,17 @@ type compiledKey struct {
 	evenK bool
 }
 
+func compiledKeyOf(p gemm.Problem, c gemm.Config) compiledKey {
+	return compiledKey{c, p.K%(c.BlockK*c.SplitK) == 0}
+}
+
 // New returns an empty data set.
 func New(name string, c Conditions) *Dataset {
 	return &Dataset{
 		Name: name, Conditions: c,
 		problemIDs: map[gemm.Problem]int32{}, configIDs: map[gemm.Config]int32{}, libraryIDs: map[string]int32{"": 0},
 		sweep: map[key]int32{}, first: map[key]int32{}, finals: map[finalKey]bool{}, blocks: map[blockKey][]int32{},
-		compiled: map[compiledKey]exec.Resources{}, most: limit.Measurements,
+		compiled: map[compiledKey]exec.Resources{}, notBuilt: map[compiledKey]bool{}, most: limit.Measurements,
 	}
 }
 
@@ -375,11 +380,16 @@ func (d *Dataset) find(p gemm.Problem, c gemm.Config, library string) (Measureme
 }
 
 // Candidate returns the sweep's measurement that counts for a candidate: at the launch-order group of the data set,
-// or, if that has no common group, at the group of the candidate, or else at the group that was measured first.
+// or, if that has no common group, at the group of the candidate, or else at the group that was measured first. A kernel
+// that the compiler's report lists as not built was tried and failed.
 func (d *Dataset) Candidate(p gemm.Problem, c gemm.Config) (Measurement, bool) {
 	if d.GroupM > 0 {
 		c.GroupM = d.GroupM
-		return d.Find(p, c)
+		m, ok := d.Find(p, c)
+		if _, recorded := d.problemIDs[p]; !ok && recorded && d.notBuilt[compiledKeyOf(p, c)] {
+			return Measurement{Problem: p, Config: c, Phase: Sweep, Status: NotBuilt}, true
+		}
+		return m, ok
 	}
 	if m, ok := d.Find(p, c); ok {
 		return m, true
@@ -428,7 +438,7 @@ func (d *Dataset) at(i int32) Measurement {
 	if len(d.compiled) == 0 || m.Library != "" {
 		return m
 	}
-	k := compiledKey{m.Config, m.Problem.K%(m.Config.BlockK*m.Config.SplitK) == 0}
+	k := compiledKeyOf(m.Problem, m.Config)
 	r, ok := d.compiled[k]
 	if !ok {
 		k.config.GroupM = d.GroupM

@@ -67,6 +67,15 @@ func TestRead(t *testing.T) {
 		m.Resources.SpillBytes != 12 {
 		t.Errorf("resources %v %+v", ok, m)
 	}
+	// Of two kernels without a time, the compiler's report knows one. It is of multiples of block_k.
+	failed := c
+	failed.BlockM, failed.BlockN = 256, 256
+	if m, ok := d.Candidate(even, failed); !ok || m.Status != NotBuilt {
+		t.Errorf("a kernel that was not built: %v %+v", ok, m)
+	}
+	if m, ok := d.Candidate(p, failed); ok {
+		t.Errorf("a kernel that nobody tried: %+v", m)
+	}
 	if r, ok := d.FindLibrary(p, "cublas"); !ok || r.Median != 4e-6 {
 		t.Errorf("the library: %v %+v", ok, r)
 	}

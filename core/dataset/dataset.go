@@ -380,8 +380,8 @@ func (d *Dataset) find(p gemm.Problem, c gemm.Config, library string) (Measureme
 }
 
 // Candidate returns the sweep's measurement that counts for a candidate: at the launch-order group of the data set,
-// or, if that has no common group, at the group of the candidate, or else at the group that was measured first. A kernel
-// that the compiler's report lists as not built was tried and failed.
+// or, if that has no common group, at the group of the candidate, or else at the group that was measured first. A
+// kernel that the compiler's report lists as not built was tried and failed.
 func (d *Dataset) Candidate(p gemm.Problem, c gemm.Config) (Measurement, bool) {
 	if d.GroupM > 0 {
 		c.GroupM = d.GroupM

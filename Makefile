@@ -81,6 +81,7 @@ install: build ## bin/origami, and the C library if `make lib` was run, to PREFI
 	fi
 
 # A wheel has the C library for any glibc from 2.17 on and the command, which needs none. Files are dated like the commit.
+# Zig is told to strip too: on arm64 its own objects keep the path of its cache in what is for debuggers.
 WHEELS           := linux_amd64 linux_arm64
 ZIG              := $(TOOLS)/wheel/ziglang/zig
 ZIG_linux_amd64  := x86_64-linux-gnu.2.17
@@ -94,7 +95,7 @@ wheel-%: wheel-ready $(BIN)/release/LICENSES-third-party.txt
 		LICENSE NOTICE $(BIN)/release/LICENSES-third-party.txt $(BIN)/wheel/$*
 	rm -rf $(BIN)/wheel/$*/origami_gemm/liborigami.so $(BIN)/wheel/$*/origami_gemm/__pycache__
 	CGO_ENABLED=1 CC="$(ZIG) cc -target $(ZIG_$*)" GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
-		go build -trimpath -buildmode=c-shared -ldflags '-s -w -buildid=' -o $(BIN)/wheel/$*/liborigami.so ./bindings/c
+		go build -trimpath -buildmode=c-shared -ldflags '-s -w -buildid= -extldflags=-s' -o $(BIN)/wheel/$*/liborigami.so ./bindings/c
 	CGO_ENABLED=0 GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
 		go build -trimpath -tags grpcnotrace -ldflags '-s -w' -o $(BIN)/wheel/$*/origami ./cmd/origami
 	rm -f $(BIN)/wheels/origami_gemm-*-$(TAG_$*).whl

@@ -60,6 +60,7 @@ func TestPages(t *testing.T) {
 func printed(t *testing.T, folder, path, line, shown string) string {
 	t.Helper()
 	if name, ok := strings.CutPrefix(line, "cat "); ok {
+		name = strings.Trim(name, "'")
 		text := strings.TrimSuffix(shown, "\n") + "\n"
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -78,8 +78,11 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	side, err := o.side(ctx)
+	side, err := openSide(ctx, o.factory, family)
 	if err != nil {
+		return err
+	}
+	if side.Model, err = fitting(ctx, side.Model, side.Kernel); err != nil {
 		return err
 	}
 	t, err := newInvariantTable(ctx, side, list)
@@ -103,9 +106,8 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 	return o.write(side, t)
 }
 
-// side opens the device with the family that is nearest to vLLM's kernel.
-func (o *invariantOptions) side(ctx context.Context) (*ask.Contender, error) {
-	f := o.factory
+// openSide opens the device that the user named, with a kernel family.
+func openSide(ctx context.Context, f *session.Factory, family string) (*ask.Contender, error) {
 	f.Settings.Kernel = ""
 	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
 	if err != nil {
@@ -117,7 +119,7 @@ func (o *invariantOptions) side(ctx context.Context) (*ask.Contender, error) {
 	}
 	t := &targets[0]
 	if t.Arch.Vendor != "NVIDIA" {
-		return nil, diag.Inputf("vLLM reads such a table on GPUs of NVIDIA only").At("--arch %s", t.Arch.ID).
+		return nil, diag.Inputf("tables are for GPUs of NVIDIA only").At("--arch %s", t.Arch.ID).
 			Do("choose another device; `origami arch ls` lists them")
 	}
 	if !slices.Contains(t.Arch.Kernels, family) {
@@ -126,10 +128,6 @@ func (o *invariantOptions) side(ctx context.Context) (*ask.Contender, error) {
 	}
 	t.OpenRequest.Kernel = family
 	side, err := f.OpenSide(ctx, t, &session.SearchFlags{Space: []string{"split_k=1"}})
-	if err != nil {
-		return nil, err
-	}
-	side.Model, err = fitting(ctx, side.Model, side.Kernel)
 	return &side, err
 }
 
@@ -280,7 +278,7 @@ func (l *tableLayer) choose(ctx context.Context, side *ask.Contender) error {
 			return diag.Inputf("vLLM's fixed tile %s does not run (%s)", &fixed, reason).At("%s", side.Describe().ID()).
 				Do("choose another device")
 		}
-		one, err := kernelOf(ctx, side, &p, &picked, estimates)
+		one, err := kernelOf(ctx, side, &p, &picked, estimates[1], estimates[0])
 		if err != nil {
 			return err
 		}
@@ -297,19 +295,19 @@ func (l *tableLayer) choose(ctx context.Context, side *ask.Contender) error {
 	return nil
 }
 
-// kernelOf describes a configuration, from the estimates of vLLM's fixed tile and of itself.
+// kernelOf describes a configuration, from its estimate and the one of vLLM's kernel without a table.
 func kernelOf(
-	ctx context.Context, side *ask.Contender, p *gemm.Problem, c *gemm.Config, estimates []arch.Estimate,
+	ctx context.Context, side *ask.Contender, p *gemm.Problem, c *gemm.Config, own, without arch.Estimate,
 ) (kernel, error) {
 	d := side.Describe()
 	r := ask.Ranking{Arch: d, Kernel: side.Kernel, Problem: *p, DRAMPeak: ask.PeakBandwidth(side.Model)}
-	e := ask.Entry{Config: *c, Estimate: estimates[1], Terms: make([]float64, len(d.Terms))}
+	e := ask.Entry{Config: *c, Estimate: own, Terms: make([]float64, len(d.Terms))}
 	if err := side.Model.Terms(ctx, e.Terms, *p, []gemm.Config{*c}); err != nil {
 		return kernel{}, err
 	}
 	k := kernel{M: p.M, BlockM: c.BlockM, BlockN: c.BlockN, NumWarps: c.NumWarps, NumStages: c.NumStages,
 		Seconds: float64(r.Seconds(&e)), Evidence: r.Scope(&e).Evidence, Bound: e.Estimate.Bound.String(), Why: r.Why(&e),
-		FixedSeconds: float64(estimates[0].Cycles.At(d.Clock))}
+		FixedSeconds: float64(without.Cycles.At(d.Clock))}
 	if low, high, ok := r.Interval(&e); ok {
 		k.Interval = &[2]float64{float64(low), float64(high)}
 	}

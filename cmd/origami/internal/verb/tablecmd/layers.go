@@ -33,23 +33,36 @@ type modelConfig struct {
 	Layers       int    `json:"num_hidden_layers"`
 	DType        string `json:"dtype"`
 	TorchDType   string `json:"torch_dtype"` // its name until transformers 4.56
-	// Quantization is not of interest in detail: no quantized layer has a bf16 weight.
-	Quantization json.RawMessage `json:"quantization_config"`
+	Quantization *struct {
+		Method string `json:"quant_method"`
+		Block  []int  `json:"weight_block_size"`
+	} `json:"quantization_config"`
 	// Text is the language model of a model that also sees or hears.
 	Text json.RawMessage `json:"text_config"`
+
+	// What follows is of models with experts. The names of the number of experts differ.
+	LocalExperts  int   `json:"num_local_experts"`
+	Experts       int   `json:"num_experts"`
+	RoutedExperts int   `json:"n_routed_experts"`
+	TopK          int   `json:"num_experts_per_tok"`
+	ExpertInner   int   `json:"moe_intermediate_size"` // Intermediate without it
+	DenseFirst    int   `json:"first_k_dense_replace"` // layers without experts, by number
+	DenseLayers   []int `json:"mlp_only_layers"`
+	SparseStep    int   `json:"decoder_sparse_step"` // every such layer has experts, counted from one
+	SparseEvery   int   `json:"moe_layer_freq"`      // every such layer has experts, counted from zero
 }
 
-// dense and experts are the model types for which modelConfig.layers is right. vLLM 0.33.0 builds them with one product
+// dense and sparse are the model types for which modelConfig.layers is right. vLLM 0.33.0 builds them with one product
 // for Q, K and V, and one for both halves of a gated feed-forward layer (vllm/model_executor/models). Experts run in
 // another kernel.
 var (
 	dense = []string{"ernie4_5", "exaone4", "gemma", "gemma2", "gemma3_text", "granite", "llama", "mistral", "phi3",
 		"qwen2", "qwen3"}
-	experts = []string{"mixtral", "qwen3_moe"}
+	sparse = []string{"mixtral", "qwen3_moe"}
 )
 
-// readModel reads a config.json.
-func readModel(name string, text []byte) (*modelConfig, error) {
+// decode reads a config.json.
+func decode(name string, text []byte) (*modelConfig, error) {
 	var c modelConfig
 	read := func(text []byte) error {
 		if err := json.Unmarshal(text, &c); err != nil {
@@ -66,11 +79,20 @@ func readModel(name string, text []byte) (*modelConfig, error) {
 			return nil, err
 		}
 	}
-	if len(c.Quantization) > 0 && string(c.Quantization) != "null" {
+	return &c, nil
+}
+
+// readModel reads a config.json whose layers are known.
+func readModel(name string, text []byte) (*modelConfig, error) {
+	c, err := decode(name, text)
+	if err != nil {
+		return nil, err
+	}
+	if c.Quantization != nil {
 		return nil, diag.Inputf("the model is quantized, and vLLM's table is for bf16 weights").At("%s", name).
 			Do("give a model without a quantization_config")
 	}
-	if known := slices.Concat(dense, experts); !slices.Contains(known, c.ModelType) {
+	if known := slices.Concat(dense, sparse); !slices.Contains(known, c.ModelType) {
 		slices.Sort(known)
 		return nil, diag.Inputf("the layers of the model_type %q are not known", c.ModelType).At("%s", name).
 			Do("use one of %s; or take `origami select -m 1,16,256 -n N -k K --same block_k` for each layer",
@@ -93,7 +115,7 @@ func readModel(name string, text []byte) (*modelConfig, error) {
 				Do("give a config.json with %s from 1 to %d", one.key, mostSize)
 		}
 	}
-	return &c, nil
+	return c, nil
 }
 
 // mostSize bounds the sizes of a config.json, so that products of two of them fit.

@@ -129,6 +129,11 @@ func TestPublishedWinners(t *testing.T) {
 // open opens the family of a device that the table is made with.
 func open(t *testing.T, id, device string, of timing.Timing) arch.Architecture {
 	t.Helper()
+	return openFamily(t, family, id, device, of)
+}
+
+func openFamily(t *testing.T, kernel, id, device string, of timing.Timing) arch.Architecture {
+	t.Helper()
 	p, err := nvidia.Provider()
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +143,7 @@ func open(t *testing.T, id, device string, of timing.Timing) arch.Architecture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found.OpenRequest.Kernel = family
+	found.OpenRequest.Kernel = kernel
 	a, err := found.Open(t.Context(), models.Providers{p})
 	if err != nil {
 		t.Fatal(err)

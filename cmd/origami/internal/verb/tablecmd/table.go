@@ -11,13 +11,15 @@ import (
 func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "table",
-		Short: "Write the tables of kernels that inference servers read",
-		Long: "Write the tables of kernels that inference servers read, for the linear layers of a model: a kernel for\n" +
-			"each layer and number of rows, predicted. No GPU is needed.",
-		Example: "  origami table invariant config.json --arch sm90@h100 --output vllm-table",
-		Args:    session.OnlySubcommands,
-		RunE:    session.MissingSubcommand,
+		Short: "Write and check the tables of kernels that inference servers read",
+		Long: "Write the tables of kernels that inference servers read, for the layers of a model: a kernel for each\n" +
+			"layer and number of rows, predicted. Or check a table that somebody tuned. No GPU is needed.",
+		Example: "  origami table invariant config.json --arch sm90@h100 --output vllm-table\n" +
+			"  origami table fused-moe config.json --arch sm90@h100 --output tables\n" +
+			"  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch sm90@h200",
+		Args: session.OnlySubcommands,
+		RunE: session.MissingSubcommand,
 	}
-	cmd.AddCommand(newInvariant(f))
+	cmd.AddCommand(newInvariant(f), newMoE(f), newCheck(f))
 	return cmd
 }

@@ -67,6 +67,8 @@ func (t *invariantTable) rows() (rows []row) {
 
 func seconds(v float64) string { return unit.Seconds(v).String() }
 
+func span(v [2]float64) string { return digits.Span(unit.Seconds(v[0]), unit.Seconds(v[1])) }
+
 func names(l *tableLayer) string { return strings.Join(l.Names, " ") }
 
 var kernelColumns = table.Columns[row]{
@@ -94,7 +96,7 @@ var kernelColumns = table.Columns[row]{
 		if r.kernel.Interval == nil {
 			return ""
 		}
-		return digits.Span(unit.Seconds(r.kernel.Interval[0]), unit.Seconds(r.kernel.Interval[1]))
+		return span(*r.kernel.Interval)
 	}),
 	table.Col("evidence", func(r *row) string { return string(r.kernel.Evidence) }),
 	table.Col("bound", func(r *row) string { return r.kernel.Bound }).In(table.CSV),

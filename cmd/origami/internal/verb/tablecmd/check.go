@@ -1,0 +1,298 @@
+package tablecmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/stats"
+)
+
+type checkOptions struct {
+	factory *session.Factory
+	load    string
+}
+
+func newCheck(f *session.Factory) *cobra.Command {
+	o := &checkOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "check FILE CONFIG --arch ARCH",
+		Short: "Check a table of vLLM's or SGLang's fused_moe kernel",
+		Long: "Check a table that somebody tuned for the fused_moe kernel of vLLM or SGLang. FILE has the name under\n" +
+			"which the server looks for it, and CONFIG is the model's config.json, which has what the name lacks. For\n" +
+			"each number of tokens: whether the kernel runs on the device, the kernel that the model would choose, and\n" +
+			"what the table's kernel is predicted to lose against it.",
+		Example: "  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h200\n" +
+			"  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h100 --json",
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch len(args) {
+			case 0:
+				return session.OneArgument("FILE", "a table of fused_moe")(cmd, args)
+			case 1:
+				return session.OneArgument("CONFIG", "the config.json of the model")(cmd, args[1:])
+			}
+			return session.OneArgument("CONFIG", "the config.json of the model")(cmd, args[1:])
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1]) },
+	}
+	cmd.Flags().SortFlags = false
+	addLoad(cmd, &o.load)
+	return cmd
+}
+
+// named is what the name of a table says.
+type named struct {
+	experts, inter int
+	device, dtype  string
+}
+
+// tableName is the form of a name: of vLLM, and of SGLang, which has files for the second product too.
+var tableName = regexp.MustCompile(`^E=(\d+),N=(\d+),device_name=([^,]+?)(?:,dtype=([^,]+?))?` +
+	`(,block_shape=.*|,per_channel.*)?(_down)?\.json$`)
+
+// readName reads the name of a table.
+func readName(name string) (n named, err error) {
+	parts := tableName.FindStringSubmatch(filepath.Base(name))
+	wrong := func(what, fix string) (named, error) { return n, diag.Inputf("%s", what).At("%s", name).Do("%s", fix) }
+	switch {
+	case parts == nil:
+		return wrong("it has no name of a table of fused_moe",
+			"keep the name by which the server looks for it, as in E=8,N=7168,device_name=NVIDIA_H200.json")
+	case parts[6] != "":
+		return wrong("it is SGLang's table for the second product alone", "give the one without _down")
+	case parts[5] != "" || parts[4] != "" && parts[4] != "fp8_w8a8":
+		return wrong("no model predicts experts of "+strings.Trim(cmp.Or(parts[4], "this type")+parts[5], ","),
+			"use a table of bf16, or of fp8 with a scale per tensor")
+	}
+	n.device, n.dtype = parts[3], gemm.BF16.String()
+	if parts[4] != "" {
+		n.dtype = gemm.FP8.String()
+	}
+	n.experts, err = strconv.Atoi(parts[1])
+	if err == nil {
+		n.inter, err = strconv.Atoi(parts[2])
+	}
+	if err != nil || n.experts < 1 || n.inter < 1 {
+		return wrong("the sizes in its name are none", "keep the name by which the server looks for it")
+	}
+	return n, nil
+}
+
+// mostTokens and mostLines bound the work that a file can ask for.
+const mostTokens, mostLines = 1 << 16, 256
+
+// readTable reads the kernels of a table by the number of tokens. Without warps and stages, Triton takes 4 and 3.
+func readTable(name string, text []byte) (map[int]gemm.Config, error) {
+	wrong := func(format string, args ...any) (map[int]gemm.Config, error) {
+		return nil, diag.Inputf(format, args...).At("%s", name).
+			Do(`give a table as {"64": {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 128, …}, …}`)
+	}
+	var lines map[string]json.RawMessage
+	if err := json.Unmarshal(text, &lines); err != nil {
+		return wrong("it is no table: %v", err)
+	}
+	delete(lines, "triton_version") // vLLM's tuner notes it, and nothing reads it
+	if len(lines) == 0 || len(lines) > mostLines {
+		return wrong("it has %d lines, and a table has from 1 to %d", len(lines), mostLines)
+	}
+	configs := map[int]gemm.Config{}
+	for _, key := range slices.Sorted(maps.Keys(lines)) {
+		tokens, err := strconv.Atoi(key)
+		if err != nil || tokens < 1 || tokens > mostTokens {
+			return wrong("%q is no number of tokens from 1 to %d", key, mostTokens)
+		}
+		e := expert{GroupM: 1, NumWarps: 4, NumStages: 3}
+		if err := json.Unmarshal(lines[key], &e); err != nil {
+			return wrong("%s: it is no kernel: %v", key, err)
+		}
+		c := gemm.Config{Kernel: expertFamily, BlockM: e.BlockM, BlockN: e.BlockN, BlockK: e.BlockK, GroupM: e.GroupM,
+			NumWarps: e.NumWarps, NumStages: e.NumStages, SplitK: 1}
+		if err := c.Validate(); err != nil {
+			return wrong("%s: %v", key, err)
+		}
+		configs[tokens] = c
+	}
+	return configs, nil
+}
+
+// tableCheck is what a model says of a table.
+type tableCheck struct {
+	File string `json:"file"` // its name
+	// the device in the file's name, the device that it is checked for, and whether they are the same
+	MadeFor    string `json:"made_for"`
+	Arch       string `json:"arch"`
+	Device     string `json:"device"`
+	DeviceName string `json:"device_name"`
+	SameDevice bool   `json:"same_device"`
+	Model      string `json:"model"` // the model, and the kernel family of its products
+	Kernel     string `json:"kernel"`
+	DType      string `json:"dtype"` // the type of the weights
+	Load       string `json:"load"`  // how popular the experts are
+	// the kernels, in the order of M
+	Lines      []checkedLine `json:"lines"`
+	MedianLoss *float64      `json:"median_loss"` // of the kernels that run, `null` if none does
+	Refused    int           `json:"refused"`     // kernels that do not run
+}
+
+// checkedLine is a kernel of the table.
+type checkedLine struct {
+	M       int     `json:"m"` // tokens
+	Config  expert  `json:"config"`
+	Reject  string  `json:"reject,omitempty"` // why it does not run
+	Choice  expert  `json:"choice"`           // the kernel that the model would choose
+	Seconds float64 `json:"seconds"`          // the predicted time of a layer with that
+	// the predicted time with the table's kernel ÷ that − 1; with vLLM's kernel without a table; `null` if it does not run
+	Loss        *float64 `json:"loss"`
+	DefaultLoss *float64 `json:"default_loss"`
+}
+
+func (o *checkOptions) run(ctx context.Context, name, config string) error {
+	n, err := readName(name)
+	if err != nil {
+		return err
+	}
+	text, err := session.ReadText(ctx, name, limit.Text, "give a table of fused_moe")
+	if err != nil {
+		return err
+	}
+	configs, err := readTable(name, text)
+	if err != nil {
+		return err
+	}
+	c, err := readConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	c.Quantization = nil // the name of the table has the type
+	e, _, err := c.experts(config, 1)
+	if err != nil {
+		return err
+	}
+	if e.count != n.experts || e.inter%n.inter != 0 {
+		return diag.Inputf("the model has %d experts of %d columns, and the table is for %d of %d", e.count, e.inter,
+			n.experts, n.inter).At("%s", config).Do("give the config.json of the table's model")
+	}
+	e.inter = n.inter
+	if e.dtype, err = gemm.ParseDType(n.dtype); err != nil {
+		return err
+	}
+	l, err := parseLoad(o.load, e.count)
+	if err != nil {
+		return err
+	}
+	side, err := openSide(ctx, o.factory, expertFamily)
+	if err != nil {
+		return err
+	}
+	d := side.Describe()
+	t := &tableCheck{File: filepath.Base(name), MadeFor: n.device, Arch: d.Arch, Device: d.Device,
+		DeviceName: d.DeviceName, SameDevice: n.device == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,
+		Kernel: side.Kernel, DType: n.dtype, Load: o.load}
+	if err := t.check(ctx, side, e, l, configs); err != nil {
+		return err
+	}
+	if !t.SameDevice {
+		o.factory.Streams.Warn(fmt.Sprintf("the table was made for %s, and is checked for %s", n.device, d.DeviceName))
+	}
+	return o.write(side, t)
+}
+
+// check compares each kernel with the fastest one.
+func (t *tableCheck) check(
+	ctx context.Context, side *ask.Contender, e *experts, l load, configs map[int]gemm.Config,
+) error {
+	sizes := slices.Sorted(maps.Keys(configs))
+	var losses []float64
+	for i, rows := range l.rows(e.topK, sizes) {
+		tokens := sizes[i]
+		list := append(tuned(tokens, e.count), configs[tokens], e.defaultConfig(tokens))
+		times, err := e.estimate(ctx, side.Model, tokens, rows, list)
+		if err != nil {
+			return err
+		}
+		own, without := len(list)-2, len(list)-1
+		best := times.pick(without)
+		if times.rejects[best] != "" {
+			return diag.Inputf("no kernel of a layer of %d tokens runs (%s)", tokens, times.rejects[best]).
+				At("%s", side.Describe().ID()).Do("choose another device")
+		}
+		line := checkedLine{M: tokens, Config: expertOf(&list[own]), Reject: times.rejects[own],
+			Choice: expertOf(&list[best]), Seconds: times.layer(best, best)}
+		loss := func(i int) *float64 {
+			if times.rejects[i] != "" {
+				return nil
+			}
+			v := times.layer(i, i)/line.Seconds - 1
+			return &v
+		}
+		line.Loss, line.DefaultLoss = loss(own), loss(without)
+		if line.Loss == nil {
+			t.Refused++
+		} else {
+			losses = append(losses, *line.Loss)
+		}
+		t.Lines = append(t.Lines, line)
+	}
+	if len(losses) > 0 {
+		median := stats.Median(losses)
+		t.MedianLoss = &median
+	}
+	return nil
+}
+
+func (o *checkOptions) write(side *ask.Contender, t *tableCheck) error {
+	s, format := o.factory.Streams, o.factory.Format()
+	switch {
+	case format == table.JSON:
+		return table.JSONLine(s, t)
+	case format != table.Table:
+		return checkColumns.Write(s, format, t.Lines)
+	}
+	d := side.Describe()
+	table.Lines(s, table.DeviceLines(d)...)
+	table.Lines(s, table.ModelLine(d, side.Kernel))
+	table.Line(s, "table", "%s, for %s, load %s", t.DType, t.MadeFor, t.Load)
+	table.Line(s, "evidence", "%s", expertEvidence(d.ID()))
+	if t.MedianLoss != nil {
+		table.Line(s, "loss", "%s at the median (predicted, against the kernels that the model would choose)",
+			s.Bold(digits.Percent(*t.MedianLoss)))
+	}
+	if t.Refused > 0 {
+		table.Line(s, "refused", "%d of %d kernels do not run on this device", t.Refused, len(t.Lines))
+	}
+	return checkColumns.Write(s, format, t.Lines)
+}
+
+// share writes a loss, if there is one.
+func share(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return digits.Percent(*v)
+}
+
+var checkColumns = table.Columns[checkedLine]{
+	table.Col("m||tokens", func(l *checkedLine) int { return l.M }),
+	table.Col("config||kernel", func(l *checkedLine) string { return l.Config.String() }),
+	table.Col("reject||does not run", func(l *checkedLine) string { return l.Reject }),
+	table.Col("choice||the model's", func(l *checkedLine) string { return l.Choice.String() }),
+	table.Col("seconds||layer", func(l *checkedLine) float64 { return l.Seconds }, seconds),
+	table.Col("loss", func(l *checkedLine) *float64 { return l.Loss }, share),
+	table.Col("default_loss||no table", func(l *checkedLine) *float64 { return l.DefaultLoss }, share),
+}

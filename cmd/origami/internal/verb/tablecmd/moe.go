@@ -1,0 +1,323 @@
+package tablecmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
+)
+
+// tokenSizes are the numbers of tokens that a table has a kernel for, as vLLM's have. For others, the servers take the
+// nearest one.
+var tokenSizes = []int{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 1536, 2048, 3072, 4096}
+
+type moeOptions struct {
+	factory *session.Factory
+	tp      int
+	load    string
+	explain bool
+	output  string
+	sglang  string
+}
+
+func newMoE(f *session.Factory) *cobra.Command {
+	o := &moeOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "fused-moe CONFIG --arch ARCH",
+		Short: "Write the table of vLLM's and SGLang's fused_moe kernel",
+		Long: "Write the table of kernels that vLLM and SGLang take for the experts of a model, given as its config.json\n" +
+			"of Hugging Face: a tile, warps and stages for each number of tokens, the fastest as predicted for both\n" +
+			"products of a layer. The answer has the predicted time of a layer and the gain over vLLM's kernel without\n" +
+			"a table. --output writes a folder for vLLM's VLLM_TUNED_CONFIG_FOLDER, or with --sglang for SGLang's\n" +
+			"SGLANG_MOE_CONFIG_DIR, which has a second file for the second product.",
+		Example: "  origami table fused-moe config.json --arch h100 --tp 2 --output tables\n" +
+			"  VLLM_TUNED_CONFIG_FOLDER=tables vllm serve …\n" +
+			"  origami table fused-moe config.json --arch l40s --sglang 3.5.1 --output tables\n" +
+			"  origami table fused-moe config.json --arch h200 --load zipf=1.1 --explain",
+		Args: session.OneArgument("CONFIG", "the config.json of a model"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().IntVar(&o.tp, "tp", 1, "`N` GPUs divide each expert among them (tensor parallel)")
+	addLoad(cmd, &o.load)
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "list every kernel with the reason")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the table to this `FOLDER`")
+	cmd.Flags().StringVar(&o.sglang, "sglang", "", "write it for SGLang with this `VERSION` of Triton, as in 3.5.1")
+	return cmd
+}
+
+func addLoad(cmd *cobra.Command, load *string) {
+	cmd.Flags().StringVar(load, "load", "uniform",
+		"a `LOAD`, how popular the experts are: uniform, zipf=1.1, or a\nweight for each, divided by commas")
+}
+
+func (o *moeOptions) run(ctx context.Context, name string) error {
+	c, err := readConfig(ctx, name)
+	if err != nil {
+		return err
+	}
+	e, layers, err := c.experts(name, o.tp)
+	if err != nil {
+		return err
+	}
+	if o.sglang != "" && strings.Trim(o.sglang, "0123456789.") != "" {
+		return diag.Inputf("--sglang %s is no version of Triton", o.sglang).
+			Do("give what python prints as triton.__version__, as in 3.5.1")
+	}
+	l, err := parseLoad(o.load, e.count)
+	if err != nil {
+		return err
+	}
+	side, err := openSide(ctx, o.factory, expertFamily)
+	if err != nil {
+		return err
+	}
+	t, err := newExpertTable(ctx, side, e, l)
+	if err != nil {
+		return err
+	}
+	t.For, t.TP, t.Load, t.Layers = c.label(o.tp), o.tp, o.load, layers
+	if o.output != "" {
+		if err := o.install(t); err != nil {
+			return err
+		}
+	}
+	return o.write(side, t)
+}
+
+func readConfig(ctx context.Context, name string) (*modelConfig, error) {
+	text, err := session.ReadText(ctx, name, limit.Text, "give the config.json of a model")
+	if err != nil {
+		return nil, err
+	}
+	return decode(name, text)
+}
+
+// expertTable is a table of kernels for the fused_moe kernel of vLLM and SGLang.
+type expertTable struct {
+	Arch       string `json:"arch"` // the device
+	Device     string `json:"device"`
+	DeviceName string `json:"device_name"`
+	Model      string `json:"model"` // the model, and the kernel family of its products
+	Kernel     string `json:"kernel"`
+	DType      string `json:"dtype"`       // the type of the weights
+	For        string `json:"for"`         // type, layers and hidden size of the language model, and tp
+	TP         int    `json:"tp"`          // the GPUs that divide each expert among them
+	Experts    int    `json:"experts"`     // of a layer
+	TopK       int    `json:"top_k"`       // experts for each token
+	Hidden     int    `json:"hidden_size"` // K of the first product, and N of the second
+	Inter      int    `json:"inter_size"`  // K of the second product on one GPU; N of the first is twice that
+	Layers     int    `json:"layers"`      // with experts
+	Load       string `json:"load"`        // how popular the experts are
+	Evidence   string `json:"evidence"`    // what the interval rests on
+	// the kernels, in the order of M
+	Kernels []expertKernel `json:"kernels"`
+	Gain    float64        `json:"gain"` // the geometric mean of the gains
+}
+
+// expertKernel is what runs for numbers of tokens nearest to M.
+type expertKernel struct {
+	M      int    `json:"m"`      // tokens
+	Config expert `json:"config"` // for both products, as vLLM takes it
+	Up     expert `json:"up"`     // for the first product and for the second one, as SGLang takes them
+	Down   expert `json:"down"`
+	Active int    `json:"active_experts"` // experts that get a token
+	// the predicted time of a layer, with the kernels that route, activate and sum
+	Seconds        float64    `json:"seconds"`
+	Interval       [2]float64 `json:"interval"`        // of 90 %
+	DefaultSeconds float64    `json:"default_seconds"` // with vLLM's kernel without a table
+	Gain           float64    `json:"gain"`            // default_seconds ÷ seconds
+	SplitGain      float64    `json:"split_gain"`      // seconds ÷ the time with up and down
+	Bound          string     `json:"bound"`           // what limits the first product, and the same in a sentence
+	Why            string     `json:"why"`
+}
+
+// expert is a configuration under the names of the servers' files.
+type expert struct {
+	BlockM    int `json:"BLOCK_SIZE_M"` // rows and columns of a tile of C, and the step along K
+	BlockN    int `json:"BLOCK_SIZE_N"`
+	BlockK    int `json:"BLOCK_SIZE_K"`
+	GroupM    int `json:"GROUP_SIZE_M"` // rows of tiles that are computed column by column
+	NumWarps  int `json:"num_warps"`    // warps of a CTA, and buffers of the loop
+	NumStages int `json:"num_stages"`
+}
+
+func expertOf(c *gemm.Config) expert {
+	return expert{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages}
+}
+
+func (e expert) String() string {
+	return fmt.Sprintf("%dx%dx%d w%d s%d g%d", e.BlockM, e.BlockN, e.BlockK, e.NumWarps, e.NumStages, e.GroupM)
+}
+
+// newExpertTable chooses the kernels of a layer.
+func newExpertTable(ctx context.Context, side *ask.Contender, e *experts, l load) (*expertTable, error) {
+	d := side.Describe()
+	t := &expertTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
+		DType: e.dtype.String(), Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter,
+		Evidence: expertEvidence(d.ID())}
+	for i, rows := range l.rows(e.topK, tokenSizes) {
+		tokens := tokenSizes[i]
+		configs := append(tuned(tokens, e.count), e.defaultConfig(tokens))
+		times, err := e.estimate(ctx, side.Model, tokens, rows, configs)
+		if err != nil {
+			return nil, err
+		}
+		k, err := times.choose(ctx, side, e, rows, configs)
+		if err != nil {
+			return nil, err
+		}
+		k.M = tokens
+		low, high := expertInterval(d.ID())
+		k.Interval = [2]float64{k.Seconds * low, k.Seconds * high}
+		for _, n := range rows {
+			k.Active += min(n, 1)
+		}
+		t.Kernels = append(t.Kernels, k)
+	}
+	t.Gain = mean(t.Kernels, func(k expertKernel) float64 { return k.Gain })
+	return t, nil
+}
+
+// choose returns the configuration to use, and the fastest pair with one BLOCK_SIZE_M, by which the rows are sorted.
+// The last of the configurations is vLLM's without a table.
+func (t *expertTimes) choose(
+	ctx context.Context, side *ask.Contender, e *experts, rows []int, configs []gemm.Config,
+) (k expertKernel, err error) {
+	last := len(configs) - 1
+	if reason := t.rejects[last]; reason != "" {
+		return k, diag.Inputf("vLLM's kernel %s does not run (%s)", expertOf(&configs[last]), reason).
+			At("%s", side.Describe().ID()).Do("choose another device")
+	}
+	best, split, pair := t.pick(last), math.Inf(1), [2]int{}
+	for _, m := range []int{16, 32, 64, 128, 256} {
+		fastest := func(times []float64) int {
+			at := -1
+			for i := range times {
+				if configs[i].BlockM == m && (at < 0 || times[i] < times[at]) {
+					at = i
+				}
+			}
+			return at
+		}
+		if up, down := fastest(t.up), fastest(t.down); t.layer(up, down) < split {
+			split, pair = t.layer(up, down), [2]int{up, down}
+		}
+	}
+	up, _, err := e.products(rows)
+	if err != nil {
+		return k, err
+	}
+	reason, err := kernelOf(ctx, side, &up, &configs[best], t.estimates[best], t.estimates[last])
+	if err != nil {
+		return k, err
+	}
+	k = expertKernel{Config: expertOf(&configs[best]), Up: expertOf(&configs[pair[0]]), Down: expertOf(&configs[pair[1]]),
+		Seconds: t.layer(best, best), DefaultSeconds: t.layer(last, last), Bound: reason.Bound, Why: reason.Why}
+	k.Gain, k.SplitGain = k.DefaultSeconds/k.Seconds, k.Seconds/split
+	return k, nil
+}
+
+// fileName is the name by which a server looks for the table.
+func (t *expertTable) fileName(sglang bool) string {
+	device := strings.ReplaceAll(t.DeviceName, " ", "_")
+	if !sglang && slices.Contains(strings.Split(device, "_"), "H200") {
+		device = "NVIDIA_H200" // whatever else the name has (fused_moe.get_config_file_name)
+	}
+	name := fmt.Sprintf("E=%d,N=%d,device_name=%s", t.Experts, t.Inter, device)
+	if t.DType == gemm.FP8.String() {
+		name += ",dtype=fp8_w8a8"
+	}
+	return name
+}
+
+// install writes the files of a server.
+func (o *moeOptions) install(t *expertTable) error {
+	folder, note := o.output, fmt.Sprintf("start vLLM with VLLM_TUNED_CONFIG_FOLDER=%s", o.output)
+	files := map[string]func(*expertKernel) expert{".json": func(k *expertKernel) expert { return k.Config }}
+	if o.sglang != "" {
+		folder = filepath.Join(folder, "configs", "triton_"+strings.ReplaceAll(o.sglang, ".", "_"))
+		note = fmt.Sprintf("start SGLang with SGLANG_MOE_CONFIG_DIR=%s", o.output)
+		files = map[string]func(*expertKernel) expert{
+			".json":      func(k *expertKernel) expert { return k.Up },
+			"_down.json": func(k *expertKernel) expert { return k.Down },
+		}
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return diag.Inputf("the folder cannot be made: %v", diag.WithoutPath(err)).At("--output %s", o.output).
+			Do("choose another folder")
+	}
+	for end, of := range files {
+		kernels := map[int]expert{}
+		for i := range t.Kernels {
+			kernels[t.Kernels[i].M] = of(&t.Kernels[i])
+		}
+		text, err := json.MarshalIndent(kernels, "", "    ")
+		if err != nil {
+			return err
+		}
+		if err := session.Replace(filepath.Join(folder, t.fileName(o.sglang != "")+end), append(text, '\n')); err != nil {
+			return err
+		}
+	}
+	o.factory.Streams.Note(note)
+	return nil
+}
+
+func (o *moeOptions) write(side *ask.Contender, t *expertTable) error {
+	s, format := o.factory.Streams, o.factory.Format()
+	switch {
+	case format == table.JSON:
+		return table.JSONLine(s, t)
+	case format != table.Table:
+		return expertColumns.Write(s, format, t.Kernels)
+	}
+	d := side.Describe()
+	table.Lines(s, table.DeviceLines(d)...)
+	table.Lines(s, table.ModelLine(d, side.Kernel))
+	table.Line(s, "table", "%s, %d layers of %d experts (%d per token), hidden %d, inner %d, %s, load %s", t.For, t.Layers,
+		t.Experts, t.TopK, t.Hidden, t.Inter, t.DType, t.Load)
+	table.Line(s, "evidence", "%s", t.Evidence)
+	table.Line(s, "gain", "%s times as fast as vLLM without a table (predicted; geometric mean over the tokens)",
+		s.Bold(digits.ThreeDigits(t.Gain)))
+	columns := expertColumns
+	if !o.explain {
+		columns = slices.Clone(columns[:len(columns)-1])
+	}
+	return columns.Write(s, format, t.Kernels)
+}
+
+var expertColumns = table.Columns[expertKernel]{
+	table.Col("m||tokens", func(k *expertKernel) int { return k.M }),
+	table.Col("active_experts||experts", func(k *expertKernel) int { return k.Active }),
+	table.Col("block_m", func(k *expertKernel) int { return k.Config.BlockM }).In(table.CSV),
+	table.Col("block_n", func(k *expertKernel) int { return k.Config.BlockN }).In(table.CSV),
+	table.Col("block_k", func(k *expertKernel) int { return k.Config.BlockK }).In(table.CSV),
+	table.Col("group_m", func(k *expertKernel) int { return k.Config.GroupM }).In(table.CSV),
+	table.Col("num_warps", func(k *expertKernel) int { return k.Config.NumWarps }).In(table.CSV),
+	table.Col("num_stages", func(k *expertKernel) int { return k.Config.NumStages }).In(table.CSV),
+	table.Text("kernel", func(k *expertKernel) string { return k.Config.String() }),
+	table.Col("seconds||layer", func(k *expertKernel) float64 { return k.Seconds }, seconds),
+	table.Group([]string{"interval_low_seconds", "interval_high_seconds"}, func(k *expertKernel) []string {
+		return []string{table.Cell(k.Interval[0]), table.Cell(k.Interval[1])}
+	}).In(table.CSV),
+	table.Text("90 %", func(k *expertKernel) string { return span(k.Interval) }),
+	table.Col("default_seconds||no table", func(k *expertKernel) float64 { return k.DefaultSeconds }, seconds),
+	table.Col("gain", func(k *expertKernel) float64 { return k.Gain }, digits.ThreeDigits),
+	table.Col("bound", func(k *expertKernel) string { return k.Bound }).In(table.CSV),
+	table.Text("why", func(k *expertKernel) string { return k.Why }),
+}

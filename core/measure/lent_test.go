@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/unit"
@@ -27,6 +28,42 @@ func TestLostLender(t *testing.T) {
 	_, err := Borrow(t.Context(), closedEnd{strings.NewReader(`{"more":0}` + "\n")}, Wanted{})
 	if err == nil || errors.Is(err, syscall.EPIPE) || !strings.Contains(err.Error(), "is gone") {
 		t.Errorf("%v", err)
+	}
+}
+
+// The origami of a lender, or of the borrower, was replaced by another version, which says more than this one knows.
+func TestLentByAnotherVersion(t *testing.T) {
+	for _, says := range []string{`{"protocol":99,"name":"x"}`, `{"protocol":99,"name":"x","mood":"new"}`} {
+		here, there := net.Pipe()
+		go func() {
+			lender := newStream(there)
+			_ = lender.send([]byte("{}\n"))
+			_, _ = lender.next()
+			_ = lender.send([]byte(says + "\n"))
+		}()
+		_, err := Borrow(t.Context(), here, Wanted{})
+		if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), "; install one version ") {
+			t.Errorf("a lender that says %s: %v", says, err)
+		}
+	}
+	here, there := net.Pipe()
+	answer := make(chan error, 1)
+	go func() {
+		borrower := newStream(there)
+		_ = borrower.send([]byte(`{"protocol":99,"mood":"new"}` + "\n"))
+		var l Lending
+		err := borrower.read(&l)
+		if err == nil && l.Protocol == lendingProtocol {
+			t.Error("the borrower is told that the version is the same")
+		}
+		answer <- err
+	}()
+	err := Lend(t.Context(), here, "x", func(context.Context, Wanted) (*Sweep, Lending, error) {
+		t.Error("a GPU is opened for a borrower of another version")
+		return nil, Lending{}, errors.ErrUnsupported
+	})
+	if told := <-answer; told != nil || err == nil || !strings.Contains(err.Error(), "its version of origami is another one") {
+		t.Errorf("the lender: %v; the borrower is told %v", err, told)
 	}
 }
 

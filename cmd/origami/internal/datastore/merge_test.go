@@ -1,0 +1,155 @@
+package datastore
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// folderOf makes a folder with measurements of some problems.
+func folderOf(t *testing.T, folder string, sizes ...int) string {
+	t.Helper()
+	s := open(t, folder)
+	for _, m := range sizes {
+		if err := s.Append(measurement(m)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// contents has the files of a folder, but for the lock.
+func contents(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text) > 0 {
+			files[e.Name()] = string(text)
+		}
+	}
+	return files
+}
+
+// The disk fills up while a merge writes its first file, its last one, and the last byte of that. What the folder had is
+// there, the parts are as they were, and the same merge goes on when there is room. The limit is on the size of files,
+// and for a whole process, so that one is this test again.
+func TestMergeOntoFullDisk(t *testing.T) {
+	if root := os.Getenv("MERGE_TEST_ROOT"); root != "" {
+		mergeLimited(t, root)
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, before := range map[string][]int{"a new folder": nil, "a folder with measurements": {7, 1}} {
+		whole := mergedRoot(t, before)
+		if _, err := Merge(t.Context(), filepath.Join(whole, "all"), parts(whole)); err != nil {
+			t.Fatal(err)
+		}
+		want := contents(t, filepath.Join(whole, "all"))
+		for _, most := range []int{1, len(want[dataset.Log]) / 2, len(want[dataset.Log]) - 1} {
+			t.Run(name+" "+strconv.Itoa(most), func(t *testing.T) {
+				root := mergedRoot(t, before)
+				all, first := filepath.Join(root, "all"), filepath.Join(root, "1")
+				had, part := contents(t, all), contents(t, first)
+				cmd := exec.CommandContext(t.Context(), self, "-test.run", "^TestMergeOntoFullDisk$")
+				cmd.Env = append(os.Environ(), "MERGE_TEST_ROOT="+root, "MERGE_TEST_MOST="+strconv.Itoa(most))
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				if got := contents(t, all)[dataset.Log]; got != had[dataset.Log] {
+					t.Errorf("the folder had\n%s, and has\n%s", had[dataset.Log], got)
+				}
+				if !maps.Equal(contents(t, first), part) {
+					t.Error("a part was changed")
+				}
+				if _, err := Merge(t.Context(), all, parts(root)); err != nil {
+					t.Fatal(err)
+				}
+				if got := contents(t, all); !maps.Equal(got, want) {
+					t.Errorf("with room there is\n%v\nand not\n%v", got, want)
+				}
+			})
+		}
+	}
+}
+
+// mergedRoot is a folder with two parts and what they are merged into.
+func mergedRoot(t *testing.T, before []int) string {
+	t.Helper()
+	root := t.TempDir()
+	folderOf(t, filepath.Join(root, "1"), 1, 2, 3)
+	folderOf(t, filepath.Join(root, "2"), 3, 4, 5, 6)
+	if before != nil {
+		folderOf(t, filepath.Join(root, "all"), before...)
+	}
+	return root
+}
+
+func parts(root string) []string { return []string{filepath.Join(root, "1"), filepath.Join(root, "2")} }
+
+func mergeLimited(t *testing.T, root string) {
+	most, err := strconv.ParseUint(os.Getenv("MERGE_TEST_MOST"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
+		t.Skip(err)
+	}
+	if _, err := Merge(t.Context(), filepath.Join(root, "all"), parts(root)); !errors.Is(err, syscall.EFBIG) ||
+		!strings.Contains(err.Error(), "cannot be written") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A newer origami, which writes another form of lines, took over a folder early, in the middle or late. This one refuses
+// the folder and leaves it as it is, whether it would go on measuring or merge.
+func TestNewerRecords(t *testing.T) {
+	for _, newer := range []int{0, 1, 2} {
+		root := mergedRoot(t, nil)
+		folder := filepath.Join(root, "1")
+		log := filepath.Join(folder, dataset.Log)
+		text, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.SplitAfter(text, []byte("\n"))
+		lines[newer] = bytes.Replace(lines[newer], []byte(`"schema":1`), []byte(`"schema":2`), 1)
+		if err := os.WriteFile(log, bytes.Join(lines, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		had := contents(t, folder)
+		_, opened := Open(t.Context(), folder, toy())
+		_, merged := Merge(t.Context(), filepath.Join(root, "all"), parts(root))
+		for what, err := range map[string]error{"going on": opened, "merging": merged} {
+			if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "schema") {
+				t.Errorf("%s, line %d: %v", what, newer+1, err)
+			}
+		}
+		if !maps.Equal(contents(t, folder), had) || len(contents(t, filepath.Join(root, "all"))) > 0 {
+			t.Errorf("line %d: something was written", newer+1)
+		}
+	}
+}

@@ -62,7 +62,8 @@ func TestLentByAnotherVersion(t *testing.T) {
 		t.Error("a GPU is opened for a borrower of another version")
 		return nil, Lending{}, errors.ErrUnsupported
 	})
-	if told := <-answer; told != nil || err == nil || !strings.Contains(err.Error(), "its version of origami is another one") {
+	const another = "its version of origami is another one"
+	if told := <-answer; told != nil || err == nil || !strings.Contains(err.Error(), another) {
 		t.Errorf("the lender: %v; the borrower is told %v", err, told)
 	}
 }

@@ -51,9 +51,9 @@ func contents(t *testing.T, folder string) map[string]string {
 	return files
 }
 
-// The disk fills up while a merge writes its first file, its last one, and the last byte of that. What the folder had is
-// there, the parts are as they were, and the same merge goes on when there is room. The limit is on the size of files,
-// and for a whole process, so that one is this test again.
+// The disk fills up while a merge writes its first file, its last one, and the last byte of that. What the folder had
+// is there, the parts are as they were, and the same merge goes on when there is room. The limit is on the size of
+// files, and for a whole process, so that one is this test again.
 func TestMergeOntoFullDisk(t *testing.T) {
 	if root := os.Getenv("MERGE_TEST_ROOT"); root != "" {
 		mergeLimited(t, root)
@@ -124,8 +124,8 @@ func mergeLimited(t *testing.T, root string) {
 	}
 }
 
-// A newer origami, which writes another form of lines, took over a folder early, in the middle or late. This one refuses
-// the folder and leaves it as it is, whether it would go on measuring or merge.
+// A newer origami, which writes another form of lines, took over a folder early, in the middle or late. This one
+// refuses the folder and leaves it as it is, whether it would go on measuring or merge.
 func TestNewerRecords(t *testing.T) {
 	for _, newer := range []int{0, 1, 2} {
 		root := mergedRoot(t, nil)

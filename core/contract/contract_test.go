@@ -58,7 +58,7 @@ func TestNotationsAgree(t *testing.T) {
 func TestMistakesPointAtTheIndex(t *testing.T) {
 	for text, says := range map[string]string{
 		"ijk,jk->iq":          `"ijk,jk->iq": column 10: the index q is in C alone; it belongs in A or B as well`,
-		"ijk,jlk->k":          `"ijk,jlk->k": column 1: the index i is in A alone; put it in B or C as well, or sum over it before`,
+		"ijk,jlk->k":          `column 1: the index i is in A alone; put it in B or C as well, or sum over it before`,
 		"iik,jk->ij":          `"iik,jk->ij": column 1: A has the index i twice`,
 		" ik , k1 -> i1":      `" ik , k1 -> i1": column 8: '1' is no index; use letters`,
 		"ik,kj":               `"ik,kj" has no ->`,

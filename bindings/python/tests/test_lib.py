@@ -326,7 +326,7 @@ class Errors(unittest.TestCase):
             (lambda: model.select(1 << 64, 1, 1), "m is 18446744073709551616"),
             (lambda: model.select(2.5, 1, 1), "m is 2.5"),
             (lambda: model.select("2", 1, 1), "m is '2'"),
-            (lambda: model.select(1, 1, 1, dtype="fp64"), "no model predicts fp64"),
+            (lambda: model.select(1, 1, 1, dtype="fp64"), "unknown dtype"),
             (lambda: Model("sm80").select(1, 1, 1, dtype="fp8"), "does not predict triton kernels for fp8"),
             (lambda: model.select(1, 1, 1, dtype="int32"), "there is no dtype 8"),
             (lambda: model.select(1, 1, 1, out_dtype="int32"), "no hardware multiplies fp16 operands into int32"),

@@ -20,6 +20,12 @@ type Cell struct {
 	Seconds Number `json:"seconds"`
 	// its rate
 	GFLOPS Number `json:"gflops"`
+	// what limits it by the model, as in `select`
+	Bound string `json:"bound"`
+	// how many of its CTAs run at once on an SM or CU, by the model
+	PerUnit Number `json:"ctas_per_unit"`
+	// its CTAs ÷ those that run at once on the device
+	Waves Number `json:"waves"`
 	// with `--records`: the model's pick among the measured configurations
 	Pick *CellPick `json:"pick,omitempty"`
 	// as in `select`

@@ -155,7 +155,7 @@ func (e *Explained) find(ctx context.Context, a arch.Architecture, config string
 	}
 	one.Rank, one.Position, one.Detail = e.Rank, e.Position, e.Detail
 	if one.Detail == "" && one.Estimate.Reject != "" {
-		one.Detail = whyRejected(ctx, a, e.Problem, c)
+		one.Detail = WhyRejected(ctx, a, e.Problem, c)
 	}
 	e.Entry = one
 	return nil
@@ -251,9 +251,9 @@ func Constants(d *arch.Description) []Parameter {
 	return out
 }
 
-// whyRejected returns why a configuration is not a candidate, in numbers: an estimate has the reason alone. It is empty
+// WhyRejected returns why a configuration is not a candidate, in numbers: an estimate has the reason alone. It is empty
 // if the configuration is rejected for this problem only.
-func whyRejected(ctx context.Context, a arch.Architecture, p gemm.Problem, c gemm.Config) string {
+func WhyRejected(ctx context.Context, a arch.Architecture, p gemm.Problem, c gemm.Config) string {
 	c.GroupM = 0
 	space, numbers := arch.Space{Kernel: c.Kernel}, c.Numbers()
 	for i, values := range space.Numbers() {

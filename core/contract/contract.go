@@ -104,15 +104,23 @@ var others = [...][2]gemm.Operand{gemm.A: {gemm.B, gemm.C}, gemm.B: {gemm.A, gem
 func (c Contraction) checkIndex(o gemm.Operand, i int) *diag.Error {
 	t := c.Tensor(o)
 	x := t[i]
+	if x == '.' {
+		return diag.Inputf("an ellipsis stands for indices of a number that is not given").Do("write a letter for each")
+	}
 	if !isLetter(x) {
 		return diag.Inputf("%q is no index", x).Do("use letters")
 	}
 	if strings.IndexByte(t[:i], x) >= 0 {
-		return diag.Inputf("%s has the index %c twice", o, x).Do("give each dimension of a tensor its own letter")
+		return diag.Inputf("%s has the index %c twice", o, x).
+			Do("give each dimension of a tensor its own letter; a diagonal has one, and the sum of two strides")
 	}
 	p, q := others[o][0], others[o][1]
 	if strings.IndexByte(c.Tensor(p), x) < 0 && strings.IndexByte(c.Tensor(q), x) < 0 {
-		return diag.Inputf("the index %c is in %s alone", x, o).Do("it belongs in %s or %s as well", p, q)
+		err := diag.Inputf("the index %c is in %s alone", x, o)
+		if o == gemm.C {
+			return err.Do("it belongs in %s or %s as well", p, q)
+		}
+		return err.Do("put it in %s or %s as well, or sum over it before", p, q)
 	}
 	return nil
 }

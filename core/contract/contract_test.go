@@ -58,13 +58,13 @@ func TestNotationsAgree(t *testing.T) {
 func TestMistakesPointAtTheIndex(t *testing.T) {
 	for text, says := range map[string]string{
 		"ijk,jk->iq":          `"ijk,jk->iq": column 10: the index q is in C alone; it belongs in A or B as well`,
-		"ijk,jlk->k":          `"ijk,jlk->k": column 1: the index i is in A alone; it belongs in B or C as well`,
+		"ijk,jlk->k":          `column 1: the index i is in A alone; put it in B or C as well, or sum over it before`,
 		"iik,jk->ij":          `"iik,jk->ij": column 1: A has the index i twice`,
 		" ik , k1 -> i1":      `" ik , k1 -> i1": column 8: '1' is no index; use letters`,
 		"ik,kj":               `"ik,kj" has no ->`,
-		"ik->i":               `"ik->i" has not two operands`,
-		"i,j,k->ijk":          `has not two operands`,
-		"...k,kj->...j":       `'.' is no index`,
+		"ik->i":               `"ik->i" has one operand: to copy or sum a tensor is no product`,
+		"i,j,k->ijk":          `"i,j,k->ijk" has 3 operands; contract two at a time`,
+		"...k,kj->...j":       `column 3: an ellipsis stands for indices of a number that is not given`,
 		"Cijk_Ailk_Bjlq":      `"Cijk_Ailk_Bjlq": column 14: the index q is in B alone`,
 		"Cijl_Aikl_Bjkl":      `"Cijl_Aikl_Bjkl": column 4: C's index 3 is l; letter C's indices i, j, k…`,
 		"Cij_Aim_Bmj":         `the summation indices are m; letter them on from where C stops`,

@@ -42,8 +42,12 @@ func Parse(text string) (Contraction, error) {
 
 func parseEinsum(text, operands, result string) (Contraction, error) {
 	a, b, ok := strings.Cut(operands, ",")
-	if !ok || strings.Contains(b, ",") {
-		return Contraction{}, diag.Inputf("%q has not two operands", text).Do(forms)
+	if !ok {
+		return Contraction{}, diag.Inputf("%q has one operand: to copy or sum a tensor is no product", text).Do(forms)
+	}
+	if n := strings.Count(operands, ","); n > 1 {
+		return Contraction{}, diag.Inputf("%q has %d operands", text, n+1).
+			Do("contract two at a time, and use the result as an operand of the next")
 	}
 	c := Contraction{A: reversed(strings.TrimSpace(a)), B: reversed(strings.TrimSpace(b)),
 		C: reversed(strings.TrimSpace(result))}

@@ -125,6 +125,9 @@ func TypeNames(list []DType) string {
 	return strings.Join(names, ", ")
 }
 
+// unmodelled are names of types that BLAS has and no model.
+var unmodelled = strings.Fields("fp64 float64 f64 double complex complex64 complex128 cfloat cdouble")
+
 // ParseDType reads the name of a type, or one of the names that PyTorch, Triton, CUDA and papers have for it. Case does
 // not matter.
 func ParseDType(s string) (DType, error) {
@@ -135,6 +138,10 @@ func ParseDType(s string) (DType, error) {
 			return d, nil
 		}
 		names = append(append(names, types[d].name), types[d].aliases...)
+	}
+	if slices.Contains(unmodelled, lower) {
+		return 0, diag.Inputf("no model predicts %s: no kernel family multiplies it, and no times of it are recorded", s).
+			Do("use one of %s", TypeNames(operands))
 	}
 	err := diag.Inputf("unknown dtype %q", s)
 	if near := diag.Typo(lower, names); near != "" {

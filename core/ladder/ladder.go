@@ -15,6 +15,20 @@ import (
 type Rung struct {
 	Name, Doc string
 	Config    gemm.Config
+	// Label says what its time is of, where another rung is the same kernel without a part of it.
+	Label string
+	// Operands is the type of its operands, if it is not that of the ladder.
+	Operands gemm.DType
+	// Instead is the name of the rung that computes what this one cannot. It is empty if there is none.
+	Instead string
+}
+
+// Problem is a problem of the ladder with the operands of the rung, as records have it.
+func (r *Rung) Problem(p gemm.Problem) gemm.Problem {
+	if r.Operands != 0 {
+		p.DType, p.Out = r.Operands, p.Output()
+	}
+	return p.Canonical()
 }
 
 // Library is the rung of a vendor's library. Its kernel is unknown: a prediction is that of the fastest of the family.
@@ -108,8 +122,9 @@ type Entry struct {
 	Predicted, Measured unit.Seconds
 	// Source says where Measured is from.
 	Source string
-	// Rejected is why the device cannot run the configuration.
-	Rejected string
+	// Rejected is why the device cannot run the configuration, or the configuration not compute the problem, and Detail
+	// the same in numbers.
+	Rejected, Detail string
 }
 
 // Time is the measured time, or the predicted time if none is known.

@@ -3,6 +3,7 @@
 package amdref_test
 
 import (
+	"cmp"
 	"fmt"
 	"go/format"
 	"math"
@@ -17,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
+	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
 )
 
 // checkedRow is a recorded time of a size, beside the time of the model's pick.
@@ -31,13 +33,15 @@ type checkedRow struct {
 type checkedDevice struct {
 	arch   string
 	cus    int
-	set    string
+	set    string // of rows to which the model was fitted; empty without them
 	device string
 	// below are the predicted times, in seconds, that divide those with ranges of their own.
 	below []float64
 	// published are tables of speeds to which nothing was fitted.
 	published [][]cell
-	sources   string
+	// dataSet names the published tables if nothing else is compared.
+	dataSet string
+	sources string
 }
 
 // rows are the sizes of every source.
@@ -51,8 +55,12 @@ func (d checkedDevice) rows(t *testing.T) (sources [][]checkedRow) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s *selector.Selector
-	var clock float64
+	request := (&recorded{Arch: d.arch, CUs: d.cus}).Request()
+	a, err := provider.Open(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, clock := selector.New(a, arch.Space{}), float64(a.Describe().Clock)
 	add := func(list []checkedRow, p *gemm.Problem, seconds float64) []checkedRow {
 		var result selector.Result
 		if err := s.Select(t.Context(), *p, &result); err != nil {
@@ -69,16 +77,11 @@ func (d checkedDevice) rows(t *testing.T) (sources [][]checkedRow) {
 		if r.Arch != d.arch || r.CUs != d.cus || r.Set != d.set || r.Problem.Batch > 1 || fp32 {
 			continue
 		}
-		if s == nil {
-			a, err := provider.Open(t.Context(), r.Request())
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, clock = selector.New(a, arch.Space{}), float64(a.Describe().Clock)
-		}
 		own = add(own, &r.Problem, r.Seconds(0))
 	}
-	sources = append(sources, own)
+	if own != nil {
+		sources = append(sources, own)
+	}
 	for _, cells := range d.published {
 		var list []checkedRow
 		for i := range cells {
@@ -152,8 +155,8 @@ func (d checkedDevice) check(t *testing.T) tensile.Check {
 	}
 	slices.Sort(errors)
 	out := tensile.Check{
-		Device: d.device, Sizes: len(errors), Median: errors[len(errors)/2], Held: 1, Sources: d.sources,
-		Ranges:  d.ranges(sources),
+		Device: d.device, DataSet: cmp.Or(d.dataSet, terms.DataSet), Sizes: len(errors),
+		Median: errors[len(errors)/2], Held: 1, Sources: d.sources, Ranges: d.ranges(sources),
 		Divisor: c.Divisor, Split: c.Split, M: c.M, N: c.N, K: c.K, Flops: c.Flops,
 	}
 	if len(sources) == 1 {
@@ -186,6 +189,7 @@ func TestChecked(t *testing.T) {
 		"\"github.com/origami-gemm/origami/core/arch\"\n\"github.com/origami-gemm/origami/core/gemm\"\n)\n\n" +
 		"var checks = []Check{\n")
 	const tuned = "speeds of the kernels that AMD's tuning chose, to which the model was fitted; "
+	const halves = "of the other half of the sizes the ranges"
 	for _, d := range []checkedDevice{
 		{
 			arch: "gfx900", cus: 64, set: "vega", device: "vega10", below: []float64{20e-6, 80e-6, 500e-6},
@@ -194,12 +198,18 @@ func TestChecked(t *testing.T) {
 				"of the worst source, when it is left out, the ranges of the other two",
 		},
 		{
+			arch: "gfx900", cus: 64, device: "vega10", below: []float64{20e-6, 80e-6, 500e-6},
+			published: [][]cell{rocblas(t, "gfx900@vega10", gemm.FP16)},
+			dataSet:   "published times: rocblas",
+			sources:   "speeds of rocBLAS's kernels in fp16, to which no number was fitted; " + halves,
+		},
+		{
 			arch: "gfx942", cus: 304, set: "stream-k", device: "mi300x", below: []float64{20e-6},
-			sources: tuned + "of the other half of the sizes the ranges",
+			sources: tuned + halves,
 		},
 		{
 			arch: "gfx942", cus: 80, set: "stream-k", device: "mi308x", below: []float64{20e-6},
-			sources: tuned + "of the other half of the sizes the ranges",
+			sources: tuned + halves,
 		},
 	} {
 		c := d.check(t)
@@ -208,7 +218,8 @@ func TestChecked(t *testing.T) {
 			t.Errorf("%s: ranges hold %.2f of the other half, median error %.2f", c.Device, c.Held, c.Median)
 		}
 		ends := func(r arch.Range) string { return fmt.Sprintf("arch.Range{Low: %g, High: %g}", r.Low, r.High) }
-		fmt.Fprintf(&b, "{\nDevice: %q, Sizes: %d, Median: %.3f, Held: %.3f,\n", c.Device, c.Sizes, c.Median, c.Held)
+		fmt.Fprintf(&b, "{\nDevice: %q, DataSet: %q, Sizes: %d, Median: %.3f, Held: %.3f,\n", c.Device, c.DataSet, c.Sizes,
+			c.Median, c.Held)
 		fmt.Fprintf(&b, "Sources: %q,\nRanges: []arch.ErrorRange{\n", c.Sources)
 		for _, r := range c.Ranges {
 			fmt.Fprintf(&b, "{Below: %g, Low: %g, High: %g},\n", float64(r.Below), r.Low, r.High)

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
+	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
 // cell is a size of the slides' table, or of DeepBench.
@@ -85,6 +86,22 @@ func deepbench(t *testing.T) []cell {
 			splits: number(get("global_split_u")) > 1,
 		}
 	})
+}
+
+// rocblas is the sizes of a type that rocBLAS's tables have for a device.
+func rocblas(t *testing.T, device string, dtype gemm.DType) (cells []cell) {
+	t.Helper()
+	for _, time := range published.Times() {
+		if time.Source.ID != "rocblas" || time.Device != device || time.DType != dtype.String() || time.Doubt != "" {
+			continue
+		}
+		p, err := time.Problem()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells = append(cells, cell{problem: p, gflops: flops(p) / float64(time.Median) / 1e9})
+	}
+	return cells
 }
 
 func openVega(t *testing.T) arch.Architecture {

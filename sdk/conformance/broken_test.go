@@ -349,7 +349,8 @@ func TestOptionalInterfaces(t *testing.T) {
 		"unknown architecture":   broken(func(l *ladder.Ladder) { l.Device = "none@none" }),
 		"of the term nothing, ":  broken(func(l *ladder.Ladder) { l.Costs[0].Term = "nothing" }),
 		"names a rung or a cost": broken(func(l *ladder.Ladder) { l.Claims[0].Over = "nothing" }),
-		"the rung naive: ": broken(func(l *ladder.Ladder) {
+		"which is to compute what it cannot, is no rung": broken(func(l *ladder.Ladder) { l.Rungs[0].Instead = "nothing" }),
+		"the rung small: ": broken(func(l *ladder.Ladder) {
 			l.Types = gemm.Types{In: gemm.FP8, Out: gemm.FP16}
 		}),
 		"lacks a unit":               {plan: number(func(n *calibrate.Number) { n.Unit = "" })},

@@ -187,8 +187,13 @@ func checkLadder(ctx context.Context, s *subject, found *findings, m arch.Manife
 			found.add("the rung %s comes twice", rung.Name)
 		}
 		rungs = append(rungs, rung.Name)
-		if err := a.Estimate(ctx, make([]arch.Estimate, 1), p, []gemm.Config{rung.Config}); err != nil {
+		if err := a.Estimate(ctx, make([]arch.Estimate, 1), rung.Problem(p), []gemm.Config{rung.Config}); err != nil {
 			found.add("the rung %s: %s", rung.Name, err)
+		}
+	}
+	for _, rung := range l.Rungs {
+		if rung.Instead != "" && !slices.Contains(rungs, rung.Instead) {
+			found.add("the rung %s: %s, which is to compute what it cannot, is no rung", rung.Name, rung.Instead)
 		}
 	}
 	for _, c := range l.Costs {

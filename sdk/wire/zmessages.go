@@ -883,9 +883,12 @@ func (c *check) decodeLadderResponse(q *pb.LadderResponse) (x ladder.Ladder) {
 
 func encodeLadderRung(x *ladder.Rung) *pb.LadderRung {
 	return &pb.LadderRung{
-		Name:   x.Name,
-		Doc:    x.Doc,
-		Config: toConfig(x.Config),
+		Name:     x.Name,
+		Doc:      x.Doc,
+		Config:   toConfig(x.Config),
+		Label:    x.Label,
+		Operands: pb.ElementType(x.Operands),
+		Instead:  x.Instead,
 	}
 }
 
@@ -895,6 +898,9 @@ func (c *check) decodeLadderRung(q *pb.LadderRung) (x ladder.Rung) {
 	x.Name = c.named("a rung", q.GetName())
 	x.Doc = q.GetDoc()
 	x.Config = c.config(q.GetConfig())
+	x.Label = q.GetLabel()
+	x.Operands = c.optionalType(q.GetOperands())
+	x.Instead = q.GetInstead()
 	c.checkLadderRung(&x)
 	c.place = outer
 	return x

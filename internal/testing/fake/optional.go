@@ -66,7 +66,8 @@ func (p Provider) Ladder(context.Context) (*ladder.Ladder, error) {
 	config := gemm.Config{BlockM: 16, BlockN: 16, BlockK: 16, NumWarps: 1, NumStages: 1, SplitK: 1, Kernel: "one"}
 	return &ladder.Ladder{
 		Family: "one", Types: gemm.Types{In: gemm.FP16, Out: gemm.FP16}, Device: p.name() + "@small",
-		Rungs: []ladder.Rung{{Name: "naive", Doc: "the first", Config: config}},
+		Rungs: []ladder.Rung{{Name: "naive", Doc: "the first", Config: config, Label: "end to end",
+			Operands: gemm.FP16, Instead: "naive"}},
 		Claims: []ladder.Claim{{Rung: "naive", Text: "is fast", Over: "library", Least: 1.1,
 			LostIf: "over_term_1 < term_1", Lost: "the library waits less"},
 			{Rung: "naive", Text: "waits for DRAM", Cost: "DRAM"},

@@ -6,13 +6,14 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
-	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
 )
 
 // Check is what the times of the model's picks on a device were compared with. TestChecked writes zchecked.go.
 type Check struct {
 	Device string
-	Sizes  int
+	// DataSet names the times.
+	DataSet string
+	Sizes   int
 	// Median is the median of |predicted ÷ recorded − 1|.
 	Median float64
 	// Held is the share of recorded ÷ predicted times that the ranges of the other half of the sizes hold. Of several
@@ -30,7 +31,7 @@ type Check struct {
 const Level = 0.9
 
 // uncertainty returns the uncertainty of a device's times, if they were compared with any.
-func uncertainty(device string) []arch.Uncertainty {
+func uncertainty(device string) (list []arch.Uncertainty) {
 	for i := range checks {
 		c := &checks[i]
 		if c.Device != device {
@@ -40,7 +41,7 @@ func uncertainty(device string) []arch.Uncertainty {
 			Kernel: kernel.Name, Level: Level, MedianError: c.Median, Ranges: c.Ranges,
 			Source: fmt.Sprintf("%s hold %.0f %%", c.Sources, 100*c.Held),
 			Checked: arch.Checked{
-				DataSet: terms.DataSet, Sizes: c.Sizes, Times: c.Sizes, Divisor: c.Divisor, Split: c.Split,
+				DataSet: c.DataSet, Sizes: c.Sizes, Times: c.Sizes, Divisor: c.Divisor, Split: c.Split,
 				M: c.M, N: c.N, K: c.K, Batch: arch.Range{Low: 1, High: 1}, Flops: c.Flops,
 			},
 		}
@@ -51,7 +52,7 @@ func uncertainty(device string) []arch.Uncertainty {
 				}
 			}
 		}
-		return []arch.Uncertainty{u}
+		list = append(list, u)
 	}
-	return nil
+	return list
 }

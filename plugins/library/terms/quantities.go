@@ -127,7 +127,11 @@ func (q *Quantity) Constant(v Variant) arch.Constant {
 	value, key := q.On(v)
 	source := "chosen: there are no published times of the generation " + string(v.Generation)
 	if key != "" {
-		source = "fitted on published times of " + key + ", 2026-11-22"
+		day := "2026-11-26"
+		if key == string(CDNA4) {
+			day = "2026-11-23" // later fits left its values as they were
+		}
+		source = "fitted on published times of " + key + ", " + day
 	}
 	return arch.Constant{
 		Name: q.Name, Value: value, Unit: q.Unit, Doc: q.Doc,

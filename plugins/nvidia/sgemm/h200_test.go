@@ -3,6 +3,7 @@ package sgemm
 import (
 	"io/fs"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/dataset"
@@ -29,12 +30,19 @@ func recorded(t testing.TB) *dataset.Dataset {
 	return d
 }
 
-// measuredRungs are the rungs that were measured on a problem, with predictions. Every other rung has a reason.
+// measuredRungs are the rungs that were measured on a problem, with predictions. Every other rung of its operands has a
+// reason.
 func measuredRungs(t testing.TB, m *Model, d *dataset.Dataset, p gemm.Problem) (list []ladder.Entry) {
 	t.Helper()
 	for _, r := range Ladder().Rungs {
+		if q := r.Problem(p); q.DType != p.DType {
+			continue
+		}
 		c, ok := d.Candidate(p, r.Config)
-		if _, why := generator.Guard(&p, r.Config); why != "" {
+		if instead, why := generator.Guard(&p, r.Config); why != "" {
+			if r.Instead != instead.Name {
+				t.Errorf("%s of %s: %s takes over, the ladder says %q", r.Name, p, instead.Name, r.Instead)
+			}
 			if ok {
 				t.Errorf("%s of %s has a time: %s", r.Name, p, why)
 			}
@@ -103,6 +111,34 @@ func TestTimesOnAnH200(t *testing.T) {
 	t.Logf("%d of %d times within 1.3, standard deviation by a factor of %.3f", inside, all, deviation)
 	if all < 132 || inside < all*84/100 || deviation > 1.22 {
 		t.Errorf("%d of %d times within 1.3, standard deviation by a factor of %.3f", inside, all, deviation)
+	}
+}
+
+// The kernel with tensor cores without its conversion. Below 1024 its operands come from DRAM, where those of the other
+// rung come from the conversion.
+func TestComputeOnlyOnAnH200(t *testing.T) {
+	m, d := open(t, h200), recorded(t)
+	at := slices.IndexFunc(Ladder().Rungs, func(r ladder.Rung) bool { return r.Name == rungWMMAHalf })
+	half, seen := Ladder().Rungs[at], 0
+	for _, p := range fp32Problems(t, d) {
+		p = half.Problem(p)
+		c, ok := d.Candidate(p, half.Config)
+		if !ok {
+			continue
+		}
+		least := 1 / most
+		if p.K < 1024 {
+			least = 0.65
+		}
+		seen++
+		e := ladder.Entry{Measured: c.Median,
+			Predicted: unit.Cycles(values(t, m, p, half.Config)["total"]).At(m.Describe().Clock)}
+		if r := ratio(&e); r < least || r > most {
+			t.Errorf("%s of %s: predicted ÷ measured is %.2f", half.Name, p, r)
+		}
+	}
+	if seen != 6 {
+		t.Errorf("%d sizes were measured", seen)
 	}
 }
 

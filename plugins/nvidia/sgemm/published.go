@@ -55,6 +55,9 @@ var claims = []ladder.Claim{
 	},
 }
 
+// rungWMMAHalf is the rung wmma without the launches that convert its operands.
+const rungWMMAHalf = "wmma-fp16"
+
 // smallTile is the kernel tiled with tiles of 16×16, the least that a warp can have.
 const smallTile = "tiled 16x16"
 
@@ -79,7 +82,14 @@ var Ladder = sync.OnceValue(func() *ladder.Ladder {
 		Claims: claims, Costs: costs,
 	}
 	for _, r := range generator.Rungs() {
-		l.Rungs = append(l.Rungs, ladder.Rung{Name: r.Name, Doc: r.Doc, Config: r.Config})
+		rung := ladder.Rung{Name: r.Name, Doc: r.Doc, Config: r.Config}
+		if r.Name != generator.RungWMMA {
+			l.Rungs = append(l.Rungs, rung)
+			continue
+		}
+		rung.Label, rung.Instead = "end to end", generator.RungPadded
+		l.Rungs = append(l.Rungs, rung, ladder.Rung{Name: rungWMMAHalf, Label: "compute only", Operands: gemm.FP16,
+			Doc: "wmma on operands that are in fp16 already", Config: r.Config})
 	}
 	small, err := gemm.ParseConfig(
 		"16x16x16,warps=8,stages=1,staging=registers,thread_m=1,lanes_m=2,shared_a=k,copy_width=1",

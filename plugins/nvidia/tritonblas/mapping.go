@@ -7,7 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// groupCandidates are the launch-order groups that phase two tries.
+// groupCandidates are the launch-order groups that phase two tries. footprints has a term for each.
 var groupCandidates = [...]int{1, 2, 3, 4, 5, 6, 8, 16}
 
 // Mapping implements arch.Architecture. It is phase two: it chooses the first group with the smallest footprint of the

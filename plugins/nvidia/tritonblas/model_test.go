@@ -3,8 +3,10 @@ package tritonblas_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -234,5 +236,43 @@ func TestCompiledReport(t *testing.T) {
 	}
 	if reasons[arch.ReasonRegisters] != 6 || reasons[arch.ReasonModelRule] == 0 || len(rest.Configs) != reasons[""] {
 		t.Errorf("%v, and %d are listed", reasons, len(rest.Configs))
+	}
+}
+
+// A term shows the footprint of each group, counted here over program ids, and phase two takes the first group with the
+// least.
+func TestFootprintsAreShown(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
+	d := a.Describe()
+	row := make([]float64, len(d.Terms))
+	for range 200 {
+		p := gemm.New(1+rng.IntN(9000), 1+rng.IntN(9000), 64)
+		c := gemm.Config{BlockM: 16 << rng.IntN(5), BlockN: 16 << rng.IntN(5), BlockK: 64, NumWarps: 8, NumStages: 2,
+			SplitK: 1}
+		if err := a.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
+			t.Fatal(err)
+		}
+		gridM, gridN := (p.M+c.BlockM-1)/c.BlockM, (p.N+c.BlockN-1)/c.BlockN
+		best, least := 0, 0
+		for _, g := range []int{1, 2, 3, 4, 5, 6, 8, 16} {
+			rows, columns := map[int]bool{}, map[int]bool{}
+			for id := range min(gridM*gridN, d.Units) {
+				first := id / (g * gridN) * g
+				height := min(gridM-first, g)
+				rows[first+id%(g*gridN)%height], columns[id%(g*gridN)/height] = true, true
+			}
+			want := len(rows)*c.BlockM + len(columns)*c.BlockN
+			at := slices.IndexFunc(d.Terms, func(t arch.Term) bool { return t.Name == fmt.Sprintf("footprint_%d", g) })
+			if row[at] != float64(want) {
+				t.Fatalf("%s %s: footprint_%d is %v, want %d", p, c, g, row[at], want)
+			}
+			if best == 0 || want < least {
+				best, least = g, want
+			}
+		}
+		if got, err := a.Mapping(t.Context(), p, c); err != nil || got.GroupM != best {
+			t.Errorf("%s %s: group %d, %v; the least footprint is that of %d", p, c, got.GroupM, err, best)
+		}
 	}
 }

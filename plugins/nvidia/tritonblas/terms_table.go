@@ -1,7 +1,10 @@
 package tritonblas
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/tabled"
@@ -138,6 +141,7 @@ var terms = slices.Concat(
 			"l_steady * num_iter + l_prologue + l_epilogue * epilogue_count + setup_cycles + loop_overhead_cycles "+
 				"* num_iter + l_k_padding", "one wave").As(arch.CommonWave),
 	),
+	from(" §2.2, phase 2", footprints()...),
 	from(" §3.6-3.7",
 		row("steady_state", cycles, "l_steady * num_iter * num_waves", "K loop").Share(),
 		row("prologue", cycles, "l_prologue * num_waves", "pipeline fills").Share(),
@@ -151,6 +155,19 @@ var terms = slices.Concat(
 		row("l_total", cycles, "l_tile * num_waves", "predicted total").Total(),
 	),
 )
+
+// footprints are what phase two compares: the footprint of the first wave for each group. They enter no total.
+func footprints() []tabled.Term {
+	list := []tabled.Term{row("first_wave", one, "min(grid_m * grid_n, num_sms)", "tiles of the first wave")}
+	for _, g := range groupCandidates {
+		list = append(list, row(fmt.Sprintf("footprint_%d", g), one,
+			strings.ReplaceAll("block_m * (floor(first_wave / (G * grid_n)) * G + min(mod(first_wave, G * grid_n), "+
+				"min(G, grid_m - floor(first_wave / (G * grid_n)) * G))) + block_n * when(first_wave >= G * grid_n, grid_n, "+
+				"cdiv(first_wave, min(G, grid_m)))", "G", strconv.Itoa(g)),
+			fmt.Sprintf("distinct rows of A and columns of B that the first wave loads with group_m %d", g)))
+	}
+	return list
+}
 
 // from describes terms of a section of the port's report.
 func from(section string, terms ...tabled.Term) []arch.Term {

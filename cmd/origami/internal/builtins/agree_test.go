@@ -23,10 +23,12 @@ var slower = map[string]string{
 	"sm120 triton_persistent": "the same, with 99 KiB of shared memory per CTA",
 }
 
-// apart are known contradictions of devices without times of their own: the fastest family ÷ the library.
+// apart are known contradictions: the fastest family ÷ the library, of devices without times of their own but for
+// vega10.
 var apart = map[string]float64{
 	"sm90@h100-pcie": 0.66, // 350 W and HBM2e: the families carry the power and the DRAM of the H200
 	"sm90@h100-nvl":  0.65, // 400 W
+	"gfx900@vega10":  0.54, // short kernels are predicted too fast, as their intervals say
 	"sm86@rtx3090":   0.60, // published times of Triton's kernels are below the prediction of the library
 }
 
@@ -84,9 +86,6 @@ func TestFamiliesAgree(t *testing.T) {
 	for _, m := range manifests {
 		for _, a := range m.Archs {
 			for _, d := range a.Devices {
-				if a.ID == "gfx900" {
-					continue // fp32 alone
-				}
 				open := func(model string) (arch.Architecture, error) {
 					return conn.Open(ctx, arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model})
 				}

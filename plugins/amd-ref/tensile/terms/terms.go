@@ -41,8 +41,8 @@ const fromFamily = "from the kernel family"
 
 // What fits on a CU: registers and LDS limit the work-groups.
 var kernelTerms = []tabled.Term{
-	input("rate", "FLOP/cycle", OfKernel, "peak rate of the type ÷ (num_cus * clock), of the data sheet",
-		"peak of one CU"),
+	input("rate", "FLOP/cycle", OfKernel,
+		"peak rate of the type ÷ (num_cus * clock), of the data sheet; half of it for fp16 with FMA", "peak of one CU"),
 	input("energy_scale", one, OfKernel, "(peak_fp16 ÷ the peak of the type) to the power of 3/4",
 		"energy of a FLOP ÷ that of a 16-bit FLOP"),
 	input("waves_m", one, OfKernel, fromFamily, "waves along the rows of a tile"),

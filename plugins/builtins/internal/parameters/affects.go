@@ -68,6 +68,30 @@ func kernels(axis string) ([]gemm.Config, error) {
 	return arch.Space{}.Enumerate(space, f.Axes()...)
 }
 
+// without returns a configuration without the value of an axis.
+func without(c gemm.Config, axis string) gemm.Config {
+	numbers := c.Numbers()
+	for i, f := range gemm.Fields() {
+		if f.Name == axis {
+			numbers[i] = 0
+		}
+	}
+	c.SetNumbers(numbers)
+	if with, err := c.Axes.With(axis, ""); err == nil {
+		c.Axes = with
+	}
+	return c
+}
+
+// marks are the cells of a row of a table.
+func marks(found []bool) string {
+	var b strings.Builder
+	for _, yes := range found {
+		b.WriteString(map[bool]string{true: " yes |", false: " |"}[yes])
+	}
+	return b.String()
+}
+
 // affectsTable writes for every axis of mma what it changes, found by changing it alone in every kernel of the family.
 func affectsTable(mmaFamily family) (string, error) {
 	var b strings.Builder
@@ -76,33 +100,14 @@ func affectsTable(mmaFamily family) (string, error) {
 		b.WriteString(" " + name + " |")
 	}
 	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(needs)) + "\n")
-	row := func(name string, found []bool) {
-		fmt.Fprintf(&b, "| %s |", name)
-		for _, yes := range found {
-			b.WriteString(map[bool]string{true: " yes |", false: " |"}[yes])
-		}
-		b.WriteString("\n")
-	}
-	fields := gemm.Fields()
+	row := func(name string, found []bool) { fmt.Fprintf(&b, "| %s |%s\n", name, marks(found)) }
 	for _, axis := range mmaFamily.axes {
-		without := func(c gemm.Config) gemm.Config {
-			numbers := c.Numbers()
-			for i := range fields {
-				if fields[i].Name == axis.name {
-					numbers[i] = 0
-				}
-			}
-			c.SetNumbers(numbers)
-			if with, err := c.Axes.With(axis.name, ""); err == nil {
-				c.Axes = with
-			}
-			return c
-		}
 		all, err := kernels(axis.name)
 		if err != nil {
 			return "", err
 		}
-		row("`"+axis.name+"`", affected(all, []gemm.Problem{aligned}, without))
+		row("`"+axis.name+"`", affected(all, []gemm.Problem{aligned},
+			func(c gemm.Config) gemm.Config { return without(c, axis.name) }))
 	}
 	all, err := kernels("")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/formula/page"
 )
@@ -51,8 +52,12 @@ func fill(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	limits, err := limitsTable(all[slices.Index(columns[:], "tensile")])
+	if err != nil {
+		return "", err
+	}
 	return page.Fill(text, map[string]string{
 		"parameters": statusTable(parameters, all), "values": valueTable(all), "worth": worth,
-		"affects": affects,
+		"affects": affects, "limits": limits,
 	})
 }

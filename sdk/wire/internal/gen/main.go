@@ -85,7 +85,7 @@ var messages = []message{
 	{calibrate.Probe{}, &pb.Probe{}, `Work:positive`},
 	{calibrate.Value{}, &pb.ProbeValue{}, `Value:any Spread:any Clock:any`},
 	{ladder.Ladder{}, &pb.LadderResponse{}, `Family:required Device:required`},
-	{ladder.Rung{}, &pb.LadderRung{}, `:check`},
+	{ladder.Rung{}, &pb.LadderRung{}, `Operands:optional :check`},
 	{ladder.Claim{}, &pb.LadderClaim{}, `Rung:required`},
 	{ladder.Cost{}, &pb.LadderCost{}, `Term:required`},
 	{ladder.Time{}, &pb.LadderTime{}, `Rung:required Rate:positive`},

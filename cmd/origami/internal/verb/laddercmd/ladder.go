@@ -4,6 +4,7 @@ package laddercmd
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -139,13 +140,17 @@ func (q *outcome) answer(ctx context.Context) error {
 		}
 		published[t.Rung] = true
 		e := ladder.Entry{
-			Rung: ladder.Rung{Name: t.Rung, Doc: t.Stage, Config: t.Config}, Source: t.Source,
+			Rung: ladder.Rung{Name: t.Rung, Doc: t.Stage}, Source: t.Source,
 			Measured: unit.Seconds(q.problem.Flops() / float64(t.Rate)),
 		}
 		for _, r := range q.ladder.Rungs {
 			if r.Name == t.Rung {
-				e.Rung.Doc = r.Doc
+				e.Rung = r
 			}
+		}
+		e.Rung.Config = t.Config
+		if e.Rung.Label != "" {
+			e.Source += fmt.Sprintf(", which does not say whether its %s is %s", t.Rung, e.Rung.Label)
 		}
 		q.entries = append(q.entries, e)
 	}
@@ -187,17 +192,18 @@ func (q *outcome) fill(ctx context.Context, e *ladder.Entry) error {
 	if e.Rung.Config == (gemm.Config{}) {
 		return nil
 	}
-	configs := []gemm.Config{e.Rung.Config}
+	problem, configs := e.Rung.Problem(q.problem), []gemm.Config{e.Rung.Config}
 	var estimate [1]arch.Estimate
-	if err := q.model.Estimate(ctx, estimate[:], q.problem, configs); err != nil {
+	if err := q.model.Estimate(ctx, estimate[:], problem, configs); err != nil {
 		return err
 	}
 	if estimate[0].Reject != "" {
 		e.Rejected = string(estimate[0].Reject)
+		e.Detail = ask.WhyRejected(ctx, q.model, problem, e.Rung.Config)
 		return nil
 	}
 	row := make([]float64, len(q.desc.Terms))
-	if err := q.model.Terms(ctx, row, q.problem, configs); err != nil {
+	if err := q.model.Terms(ctx, row, problem, configs); err != nil {
 		return err
 	}
 	e.Values = ladder.Values{}
@@ -211,7 +217,7 @@ func (q *outcome) fill(ctx context.Context, e *ladder.Entry) error {
 	if q.data == nil || e.Rung.Name == ladder.Library {
 		return nil
 	}
-	if m, ok := q.data.Candidate(q.problem, e.Rung.Config); ok && m.Status == dataset.OK {
+	if m, ok := q.data.Candidate(problem, e.Rung.Config); ok && m.Status == dataset.OK {
 		e.Measured, e.Source = m.Median, q.data.Name
 	}
 	return nil

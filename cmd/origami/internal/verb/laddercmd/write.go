@@ -1,6 +1,7 @@
 package laddercmd
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -105,6 +106,13 @@ func (w *outcome) columns() table.Columns[ladder.Entry] {
 	predicted := value(func(e *entry) float64 { return float64(e.Predicted) })
 	seconds := func(v float64) string { return unit.Seconds(v).String() }
 	ratio := func(e *entry) float64 { return predicted(e) / measured(e) }
+	// instead is the rung that computes what one cannot.
+	instead := func(e *entry) string {
+		if e.Rejected == "" {
+			return ""
+		}
+		return e.Rung.Instead
+	}
 	limit := func(e *entry) string {
 		if e.Values == nil {
 			return ""
@@ -116,7 +124,14 @@ func (w *outcome) columns() table.Columns[ladder.Entry] {
 	c := table.Columns[entry]{table.Group(gemm.Columns, func(*entry) []string { return w.problem.Cells() }).In(table.CSV),
 		table.Const[entry]("-|arch|-", w.desc.Arch), table.Const[entry]("-|device|-", w.desc.Device),
 		table.Const[entry]("-|model|-", w.desc.Model), table.Const[entry]("-|kernel|-", w.ladder.Family),
-		table.Col("rung", func(e *entry) string { return e.Rung.Name }),
+		table.Col("rung||-", func(e *entry) string { return e.Rung.Name }),
+		table.Text("rung", func(e *entry) string {
+			if e.Rung.Label == "" {
+				return e.Rung.Name
+			}
+			return fmt.Sprintf("%s (%s)", e.Rung.Name, e.Rung.Label)
+		}),
+		table.Col("label||-", func(e *entry) string { return e.Rung.Label }).Omit(),
 		table.Col("doc|-", func(e *entry) string { return e.Rung.Doc }),
 		table.Col("config||-", func(e *entry) *gemm.Config {
 			if e.Rung.Config == (gemm.Config{}) {
@@ -129,7 +144,9 @@ func (w *outcome) columns() table.Columns[ladder.Entry] {
 			}
 			return e.Rung.Config.String()
 		}),
-		table.Col("rejected|-", func(e *entry) string { return e.Rejected }).Omit(),
+		table.Col("rejected||-", func(e *entry) string { return e.Rejected }).Omit(),
+		table.Col("detail||-", func(e *entry) string { return e.Detail }).Omit(),
+		table.Col("instead||-", instead).Omit(),
 		number("flop_per_requested_byte||FLOP/B asked", term(requested), three),
 		number("flop_per_l2_byte||at L2", term(atL2), three),
 		number("flop_per_dram_byte||at DRAM", term(atDRAM), three),
@@ -159,7 +176,7 @@ func (w *outcome) columns() table.Columns[ladder.Entry] {
 		table.Text("limited by", func(e *entry) string {
 			switch {
 			case e.Rejected != "":
-				return "does not fit: " + e.Rejected
+				return "does not fit: " + cmp.Or(e.Detail, e.Rejected) + "; " + cmp.Or(instead(e), "no rung") + " takes over"
 			case e.Values == nil:
 				return ""
 			}

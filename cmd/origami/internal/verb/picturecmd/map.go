@@ -42,8 +42,9 @@ func NewMap(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "map (--arch ARCH -m SIZES -n SIZES -k SIZES | --arch ARCH --records FOLDER | --from FILE)",
 		Short: MapShort,
-		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP by byte of its tile and its\n" +
-			"split of K. Two of m, n and k vary. Without --records the model says which kernel is the fastest.\n" +
+		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP by byte of its tile, its split\n" +
+			"of K, what limits it by the model, and how many of its CTAs run at once on an SM or CU. Two of m, n\n" +
+			"and k vary. Without --records the model says which kernel is the fastest.\n" +
 			"With --records the measurements do, and the model's pick among them and its regret are printed too:\n" +
 			"how much longer the pick takes than the fastest. --from maps a table that others made, or that this\n" +
 			"command wrote as CSV. A table lists the kernels, CSV and JSON the sizes. --report draws the maps.",

@@ -39,6 +39,10 @@ type choice struct {
 	// perByte is FLOP by byte of the operands that a tile loads, NaN if unknown; split the parts of K, 0 if unknown.
 	perByte float64
 	split   int
+	// bound is what limits it by the model, empty if unknown. perUnit is how many of its CTAs run at once on an SM or CU,
+	// and waves how often those fill the device; both are NaN if unknown.
+	bound          string
+	perUnit, waves float64
 }
 
 // chosen returns the choice of a configuration that takes a time.
@@ -47,7 +51,18 @@ func chosen(p *gemm.Problem, c gemm.Config, seconds float64) choice {
 	return choice{
 		name: c.String(), tile: fmt.Sprintf("%dx%d", c.BlockM, c.BlockN), number: -1, seconds: seconds,
 		gflops: p.Flops() / seconds / 1e9, perByte: 2 * m * n / ((m + n) * float64(p.DType.Bits()) / 8),
-		split: max(c.SplitK, 1),
+		split: max(c.SplitK, 1), perUnit: math.NaN(), waves: math.NaN(),
+	}
+}
+
+// limits fills in what a model says of how a kernel fills a device, and what limits it.
+func (c *choice) limits(x *ask.Ranking, e *ask.Entry) {
+	c.bound = e.Estimate.Bound.String()
+	if e.Estimate.Bound == arch.BoundUnknown {
+		c.bound = ""
+	}
+	if r := x.Roofline(e); r.CTAsPerUnit > 0 {
+		c.perUnit, c.waves = r.CTAsPerUnit, r.Waves
 	}
 }
 
@@ -60,7 +75,7 @@ func predicted(
 	ctx context.Context, a arch.Architecture, kernel string, problems []gemm.Problem, done func(int),
 ) (cells []cell, bad []error, err error) {
 	for part := range slices.Chunk(problems, chunk) {
-		answers, err := ask.Rankings(ctx, a, ask.Question{Problems: part, Kernel: kernel, Top: 1})
+		answers, err := ask.Rankings(ctx, a, ask.Question{Problems: part, Kernel: kernel, Top: 1, Terms: true})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -77,8 +92,9 @@ func predicted(
 				seconds = math.NaN()
 			}
 			validated := x.Scope(e).Checked() && len(x.Outside(e)) == 0
-			cells = append(cells, cell{problem: x.Problem, best: chosen(&x.Problem, e.Config, seconds), regret: math.NaN(),
-				validated: validated})
+			c := cell{problem: x.Problem, best: chosen(&x.Problem, e.Config, seconds), regret: math.NaN(), validated: validated}
+			c.best.limits(x, e)
+			cells = append(cells, c)
 		}
 	}
 	return cells, bad, nil
@@ -108,6 +124,11 @@ func measured(ctx context.Context, a arch.Architecture, data *dataset.Dataset, b
 		if x.Err == nil {
 			pick := chosen(&p, x.Entries[0].Config, times[x.Entries[0].Config])
 			c.pick, c.regret = &pick, pick.seconds/c.best.seconds-1
+			e, err := ask.EntryOf(ctx, a, p, best)
+			if err != nil {
+				return nil, err
+			}
+			c.best.limits(x, &e)
 			c.validated = x.Scope(&x.Entries[0]).Checked() && len(x.Outside(&x.Entries[0])) == 0
 		}
 		cells = append(cells, c)

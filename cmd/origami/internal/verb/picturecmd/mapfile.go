@@ -83,6 +83,7 @@ func (t *sheet) cell() (cell, error) {
 	c := cell{problem: p, best: choice{
 		name: t.text("config"), tile: t.text("tile"), number: f.whole(t, "winner", -1),
 		seconds: f.number(t, "seconds"), perByte: f.number(t, "flop_per_byte"), split: f.whole(t, "split", 0),
+		bound: t.text("bound"), perUnit: f.number(t, "ctas_per_unit"), waves: f.number(t, "waves"),
 	}}
 	c.best.gflops = f.number(t, "gflops")
 	c.validated = t.text("validated") == "1"

@@ -55,6 +55,8 @@ func (out *outcome) maps() (all []drawn) {
 		}
 		return float64(c.best.split)
 	}))
+	add("bound", limited, out.classMap(limited, out.bounds(), false, func(c *cell) string { return c.best.bound }))
+	add("occupancy", resident, out.orderedMap(resident, func(c *cell) float64 { return c.best.perUnit }))
 	add("regret", "regret of the model's pick", out.numberMap("regret of the model's pick (%)",
 		figure.Scale{Label: "regret", Unit: "%", High: mostRegret, Reversed: true},
 		func(c *cell) float64 { return c.regret }, func(v float64) string { return strconv.FormatFloat(v*100, 'f', 0, 64) }))
@@ -65,6 +67,8 @@ func (out *outcome) maps() (all []drawn) {
 const (
 	intensity = "FLOP/B of the fastest kernel's tile"
 	split     = "split of K of the fastest kernel"
+	resident  = "CTAs of the fastest kernel that run at once on an SM or CU"
+	limited   = "what limits the fastest kernel"
 )
 
 // mostRegret is the regret from which on the colour of a map is the same.
@@ -207,8 +211,6 @@ func area(tile string) int {
 
 // orderedMap shows few numbers as steps of one colour, nil without one.
 func (out *outcome) orderedMap(what string, of func(c *cell) float64) *figure.Figure {
-	f := out.blank(what)
-	f.Ordered = true
 	var distinct []float64
 	for _, c := range out.laid {
 		if c != nil && !math.IsNaN(of(c)) {
@@ -216,12 +218,39 @@ func (out *outcome) orderedMap(what string, of func(c *cell) float64) *figure.Fi
 		}
 	}
 	slices.Sort(distinct)
-	for k, v := range slices.Compact(distinct) {
-		f.Series = append(f.Series, figure.Number(v, ""))
-		m := figure.Mark{Kind: figure.Cells, Series: k}
+	var names []string
+	for _, v := range slices.Compact(distinct) {
+		names = append(names, figure.Number(v, ""))
+	}
+	f := out.classMap(what, slices.Compact(names), true, func(c *cell) string { return figure.Number(of(c), "") })
+	if f != nil {
+		f.Ordered = true
+	}
+	return f
+}
+
+// bounds lists what limits some kernel.
+func (out *outcome) bounds() []string {
+	found := map[string]bool{}
+	for i := range out.cells {
+		found[out.cells[i].best.bound] = true
+	}
+	delete(found, "")
+	return slices.Sorted(maps.Keys(found))
+}
+
+// classMap gives each class of places a colour, and if it is short its name as text. Without a class it is nil.
+func (out *outcome) classMap(what string, classes []string, short bool, of func(c *cell) string) *figure.Figure {
+	f := out.blank(what)
+	f.Series = classes
+	for k, class := range classes {
+		m, text := figure.Mark{Kind: figure.Cells, Series: k}, ""
+		if short {
+			text = class
+		}
 		for i, c := range out.laid {
-			if c != nil && of(c) == v {
-				m.Rows = append(m.Rows, place(f, i, f.Series[k], &c.best))
+			if c != nil && of(c) == class {
+				m.Rows = append(m.Rows, place(f, i, text, &c.best))
 			}
 		}
 		f.Marks = append(f.Marks, m)

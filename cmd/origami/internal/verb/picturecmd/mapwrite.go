@@ -66,6 +66,9 @@ var cellColumns = func() table.Columns[cell] {
 		table.Opt("flop_per_byte", func(c *cell) float64 { return c.best.perByte }),
 		table.Opt("seconds", func(c *cell) float64 { return c.best.seconds }),
 		table.Opt("gflops", func(c *cell) float64 { return c.best.gflops }),
+		table.Col("bound", func(c *cell) string { return c.best.bound }),
+		table.Opt("ctas_per_unit", func(c *cell) float64 { return c.best.perUnit }),
+		table.Opt("waves", func(c *cell) float64 { return c.best.waves }),
 		table.Col("pick", func(c *cell) *int {
 			if c.pick == nil {
 				return nil
@@ -97,7 +100,8 @@ func (out *outcome) answers() []ask.Cell {
 		c := &out.cells[i]
 		answers[i] = ask.Cell{Problem: c.problem.Record(), Winner: mapKnown(c.best.number, 0), Config: c.best.name,
 			Tile: c.best.tile, Split: mapKnown(c.best.split, 1), PerByte: ask.Number(c.best.perByte),
-			Seconds: ask.Number(c.best.seconds), GFLOPS: ask.Number(c.best.gflops), Validated: c.validated}
+			Seconds: ask.Number(c.best.seconds), GFLOPS: ask.Number(c.best.gflops), Bound: c.best.bound,
+			PerUnit: ask.Number(c.best.perUnit), Waves: ask.Number(c.best.waves), Validated: c.validated}
 		if c.pick != nil {
 			answers[i].Pick = &ask.CellPick{Kernel: mapKnown(c.pick.number, 0), Config: c.pick.name,
 				Seconds: ask.Number(c.pick.seconds), Regret: ask.Number(c.regret)}

@@ -5171,7 +5171,13 @@ type LadderRung struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Doc   string                 `protobuf:"bytes,2,opt,name=doc,proto3" json:"doc,omitempty"`
 	// Exactly one.
-	Config        *Configs `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	Config *Configs `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	// What its time is of, where another rung is the same kernel without a part of it.
+	Label string `protobuf:"bytes,4,opt,name=label,proto3" json:"label,omitempty"`
+	// Unspecified: that of the ladder's problems.
+	Operands ElementType `protobuf:"varint,5,opt,name=operands,proto3,enum=origami.plugin.v1.ElementType" json:"operands,omitempty"`
+	// The name of the rung that computes what this one cannot, if there is one.
+	Instead       string `protobuf:"bytes,6,opt,name=instead,proto3" json:"instead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5225,6 +5231,27 @@ func (x *LadderRung) GetConfig() *Configs {
 		return x.Config
 	}
 	return nil
+}
+
+func (x *LadderRung) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *LadderRung) GetOperands() ElementType {
+	if x != nil {
+		return x.Operands
+	}
+	return ElementType_ELEMENT_TYPE_UNSPECIFIED
+}
+
+func (x *LadderRung) GetInstead() string {
+	if x != nil {
+		return x.Instead
+	}
+	return ""
 }
 
 // LadderClaim is a public statement about a rung: it is faster than another rung, a resource limits it, or a number of
@@ -5912,12 +5939,15 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06claims\x18\x05 \x03(\v2\x1e.origami.plugin.v1.LadderClaimR\x06claims\x123\n" +
 	"\x05costs\x18\x06 \x03(\v2\x1d.origami.plugin.v1.LadderCostR\x05costs\x12;\n" +
 	"\tpublished\x18\a \x03(\v2\x1d.origami.plugin.v1.LadderTimeR\tpublished\x125\n" +
-	"\x06others\x18\b \x03(\v2\x1d.origami.plugin.v1.LadderRungR\x06others\"f\n" +
+	"\x06others\x18\b \x03(\v2\x1d.origami.plugin.v1.LadderRungR\x06others\"\xd2\x01\n" +
 	"\n" +
 	"LadderRung\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x122\n" +
-	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\"\xda\x01\n" +
+	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\x12\x14\n" +
+	"\x05label\x18\x04 \x01(\tR\x05label\x12:\n" +
+	"\boperands\x18\x05 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\boperands\x12\x18\n" +
+	"\ainstead\x18\x06 \x01(\tR\ainstead\"\xda\x01\n" +
 	"\vLadderClaim\x12\x12\n" +
 	"\x04rung\x18\x01 \x01(\tR\x04rung\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
@@ -6208,39 +6238,40 @@ var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	72,  // 92: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
 	69,  // 93: origami.plugin.v1.LadderResponse.others:type_name -> origami.plugin.v1.LadderRung
 	82,  // 94: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
-	82,  // 95: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
-	17,  // 96: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	7,   // 97: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	15,  // 98: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	19,  // 99: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	43,  // 100: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	45,  // 101: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	47,  // 102: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	49,  // 103: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	51,  // 104: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	53,  // 105: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	57,  // 106: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
-	59,  // 107: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
-	62,  // 108: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
-	67,  // 109: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
-	8,   // 110: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	18,  // 111: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	20,  // 112: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	44,  // 113: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	46,  // 114: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	48,  // 115: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	50,  // 116: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	52,  // 117: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	54,  // 118: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	58,  // 119: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
-	60,  // 120: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
-	64,  // 121: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
-	68,  // 122: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
-	110, // [110:123] is the sub-list for method output_type
-	97,  // [97:110] is the sub-list for method input_type
-	97,  // [97:97] is the sub-list for extension type_name
-	97,  // [97:97] is the sub-list for extension extendee
-	0,   // [0:97] is the sub-list for field type_name
+	78,  // 95: origami.plugin.v1.LadderRung.operands:type_name -> origami.plugin.v1.ElementType
+	82,  // 96: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
+	17,  // 97: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	7,   // 98: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	15,  // 99: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	19,  // 100: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	43,  // 101: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	45,  // 102: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	47,  // 103: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	49,  // 104: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	51,  // 105: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	53,  // 106: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	57,  // 107: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
+	59,  // 108: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
+	62,  // 109: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
+	67,  // 110: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
+	8,   // 111: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	18,  // 112: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	20,  // 113: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	44,  // 114: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	46,  // 115: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	48,  // 116: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	50,  // 117: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	52,  // 118: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	54,  // 119: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	58,  // 120: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
+	60,  // 121: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
+	64,  // 122: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
+	68,  // 123: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
+	111, // [111:124] is the sub-list for method output_type
+	98,  // [98:111] is the sub-list for method input_type
+	98,  // [98:98] is the sub-list for extension type_name
+	98,  // [98:98] is the sub-list for extension extendee
+	0,   // [0:98] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }

@@ -119,7 +119,7 @@ func setFlags(flags *pflag.FlagSet, values map[string]string) error {
 			continue
 		}
 		if err := flags.Set(strings.ReplaceAll(name, "_", "-"), values[name]); err != nil {
-			return diag.Inputf("%s %q %v", name, values[name], wrong(err)).Do("see /openapi.json")
+			return diag.Inputf("%s %q %v", name, values[name], wrong(err)).Do("see openapi.json")
 		}
 	}
 	return nil

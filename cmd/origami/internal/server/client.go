@@ -9,7 +9,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// A client has parameters in place of flags, and paths in place of commands. The errors and the help of the commands
+// A client has parameters in place of flags, and paths in place of commands. Paths are relative: a site may lie below
+// a folder. The errors and the help of the commands
 // are put into its words here, so that the commands need not know who asks.
 
 // hintFor returns what puts an error into the words of a client who may give these parameters.
@@ -25,7 +26,7 @@ func (s *Server) hintFor(params []string) func(error) error {
 		}
 		c.Where, c.What, c.Fix = assigned(c.Where, place), inWords(c.What), s.advice(c.Fix, params)
 		if d.Code == diag.CodeUnknownDevice {
-			return c.Also("/api/v1/archs lists the devices")
+			return c.Also("api/v1/archs lists the devices")
 		}
 		return &c
 	}
@@ -84,7 +85,7 @@ func (s *Server) advice(text string, params []string) string {
 			name = "archs"
 		}
 		if slices.ContainsFunc(s.Endpoints, func(e Endpoint) bool { return e.Name == name }) {
-			return "/api/v1/" + name
+			return "api/v1/" + name
 		}
 		return found
 	})

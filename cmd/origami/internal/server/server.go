@@ -178,7 +178,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, diag.Inputf("another site asks").Do("ask from this server's own page"))
 	default:
 		if _, pattern := s.mux.Handler(r); pattern == "" {
-			refuse(w, http.StatusNotFound, diag.Inputf("there is nothing at %s", r.URL.Path).Do("see /openapi.json"))
+			refuse(w, http.StatusNotFound, diag.Inputf("there is nothing at %s", r.URL.Path).Do("see openapi.json"))
 			return
 		}
 		s.mux.ServeHTTP(w, r)

@@ -9,9 +9,9 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// A client has parameters in place of flags, and paths in place of commands. Paths are relative: a site may lie below
-// a folder. The errors and the help of the commands
-// are put into its words here, so that the commands need not know who asks.
+// A client has parameters in place of flags, and paths in place of commands, which are relative: a site may lie below a
+// folder. The errors and the help of the commands are put into its words here, so that the commands need not know who
+// asks.
 
 // hintFor returns what puts an error into the words of a client who may give these parameters.
 func (s *Server) hintFor(params []string) func(error) error {

@@ -132,8 +132,8 @@ func (m *Model) Fastest(p gemm.Problem) unit.Seconds {
 }
 
 // types are those that the machine multiplies. On a Vega 10, fp16 with results in fp32 is left out: rocBLAS@b520bc83fa
-// takes 1.95 times as long for it as for results in fp16, at the median of 2,084 sizes, and on later generations 0.84 to
-// 1.08 times. No term says why.
+// takes 1.95 times as long for it as for results in fp16, at the median of 2,084 sizes, and on later generations 0.84
+// to 1.08 times. No term says why.
 func (m *Model) types() (all []gemm.Types) {
 	for _, in := range gemm.DTypes() {
 		if m.peaks[in] > 0 && m.options.takes(in) {

@@ -46,6 +46,9 @@ func (o *BenchOptions) measure(
 		}
 	}()
 	gpus[0].Data.Source = "origami bench --executor " + o.Executor
+	if err := o.offerCalibration(ctx, a.Describe()); err != nil {
+		return nil, err
+	}
 	families, err := o.Factory.FamiliesToMeasure(ctx, gpus[0].Sweep)
 	if err != nil {
 		return nil, err
@@ -70,6 +73,25 @@ func (o *BenchOptions) measure(
 		}
 	}
 	return slices.DeleteFunc(groups, func(g group) bool { return len(g.problems) == 0 }), nil
+}
+
+// offerCalibration says so where a model has no measured numbers of the GPU that is there, and they can be measured.
+func (o *BenchOptions) offerCalibration(ctx context.Context, d *arch.Description) error {
+	if d.Rung != arch.RungSpec {
+		return nil
+	}
+	manifests, err := o.Factory.Manifests(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range manifests {
+		if m.Calibrates && slices.ContainsFunc(m.Archs, func(a arch.ArchEntry) bool { return a.ID == d.Arch }) {
+			o.Factory.Streams.Note(fmt.Sprintf(
+				"the model of %s has the numbers of a data sheet; `origami calibrate` measures those of this GPU", d.ID()))
+			break
+		}
+	}
+	return nil
 }
 
 // place returns the folder of a group, and its problems that fit into the device's memory.

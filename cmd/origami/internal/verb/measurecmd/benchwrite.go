@@ -109,6 +109,15 @@ func (w *writer) below(s *score.ComparisonSummary) []string {
 		}
 	}
 	quantiles("of best", s.Efficiency)
+	var others []float64
+	for i := range w.rows {
+		if e := w.rows[i].Efficiency(); e > 0 && w.rows[i].Pick.Resources.SpillBytes == 0 {
+			others = append(others, e)
+		}
+	}
+	if len(others) < s.Efficiency.Count {
+		quantiles("no spills", stats.QuantilesOf(others))
+	}
 	for i, v := range s.Libraries {
 		quantiles("of "+libraries[i], v)
 		var others []float64

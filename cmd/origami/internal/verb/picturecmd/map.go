@@ -40,16 +40,18 @@ type MapOptions struct {
 func NewMap(f *session.Factory) *cobra.Command {
 	o := &MapOptions{Factory: f}
 	cmd := &cobra.Command{
-		Use:   "map (--arch ARCH -m SIZES -n SIZES -k SIZES | --arch ARCH --records FOLDER | --from FILE)",
+		Use:   "map (--arch ARCH (-m SIZES -n SIZES -k SIZES | --problems FILE | --records FOLDER) | --from FILE)",
 		Short: MapShort,
 		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP by byte of its tile, its split\n" +
 			"of K, what limits it by the model, and how many of its CTAs run at once on an SM or CU. Two of m, n\n" +
-			"and k vary. Without --records the model says which kernel is the fastest.\n" +
+			"and k vary. --problems has scattered sizes, which are drawn as points. Without --records the model says\n" +
+			"which kernel is the fastest.\n" +
 			"With --records the measurements do, and the model's pick among them and its regret are printed too:\n" +
 			"how much longer the pick takes than the fastest. --from maps a table that others made, or that this\n" +
 			"command wrote as CSV. A table lists the kernels, CSV and JSON the sizes. --report draws the maps.",
 		Example: `  origami map --arch sm90@h200 -m 16:16:16:5632 -n 16:16:16:5632 -k 3104 --report ./maps
   origami map --arch gfx900 --dtype fp32 -m 64:64:1024 -n 64:64:1024 -k 3104
+  origami map --arch sm90@h200 --problems shapes.csv --report ./maps
   origami map --arch sm90@h200 --records ./my-sweep --report ./maps
   origami map --from winners.csv --dtype fp32 --report ./maps`,
 		Args: session.NoArguments,
@@ -61,6 +63,8 @@ func NewMap(f *session.Factory) *cobra.Command {
 
 func (o *MapOptions) register(flags *pflag.FlagSet) {
 	o.Query.RegisterGrid(flags, &o.Grid)
+	flags.StringVar(&o.Query.Problems, "problems", "",
+		"map the problems of a `FILE` (CSV, TSV, JSON or JSON Lines with m,n,k[,batch,…]; - is stdin)")
 	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set: map what was measured, at its sizes")
 	flags.StringVar(&o.From, "from", "",
 		"map this CSV `FILE` with the columns m,n,k and some of gflops,winner,config,tile,split,flop_per_byte,regret")
@@ -111,7 +115,10 @@ func Map(ctx context.Context, o *MapOptions) error {
 // find fills the map.
 func (o *MapOptions) find(ctx context.Context) (*outcome, error) {
 	out := &outcome{}
-	var err error
+	err := o.contradiction()
+	if err != nil {
+		return nil, err
+	}
 	if o.From != "" {
 		err = o.fromFile(ctx, out)
 	} else {
@@ -127,10 +134,26 @@ func (o *MapOptions) find(ctx context.Context) (*outcome, error) {
 	return out, nil
 }
 
-func (o *MapOptions) fromFile(ctx context.Context, out *outcome) error {
-	if o.Records != "" {
-		return diag.Inputf("--from and --records contradict each other").Do("leave one of them out")
+// contradiction is an error if two flags say which sizes to map.
+func (o *MapOptions) contradiction() error {
+	from, records, problems := o.From != "", o.Records != "", o.Query.Problems != ""
+	sizes := o.Grid.Sizes()
+	for _, c := range []struct {
+		flags string
+		both  bool
+	}{
+		{"--from and --records", from && records}, {"--from and --problems", from && problems},
+		{"--problems and --records", problems && records},
+		{"--problems and -m, -n, -k", problems && len(sizes[0])+len(sizes[1])+len(sizes[2]) > 0},
+	} {
+		if c.both {
+			return diag.Inputf("%s contradict each other", c.flags).Do("leave one of them out")
+		}
 	}
+	return nil
+}
+
+func (o *MapOptions) fromFile(ctx context.Context, out *outcome) error {
 	base, err := o.Query.Base(o.Factory.Settings.DType)
 	if err != nil {
 		return err
@@ -157,8 +180,10 @@ func (o *MapOptions) fromModel(ctx context.Context, out *outcome) error {
 		if len(o.Query.Search.Space) > 0 || o.Query.Search.Candidates != "" {
 			return diag.Inputf("--records has the configurations").Do("leave --space and --candidates out")
 		}
-	} else if out.grid, err = given(&o.Grid); err != nil {
-		return err
+	} else if o.Query.Problems == "" {
+		if out.grid, err = given(&o.Grid); err != nil {
+			return err
+		}
 	}
 	a, err := o.Factory.Searched(ctx, &o.Query.Search)
 	if err != nil {
@@ -195,7 +220,7 @@ func (o *MapOptions) predict(ctx context.Context, a arch.Architecture, base gemm
 	if err != nil {
 		return err
 	}
-	problems, err := out.problems(base)
+	problems, err := o.problems(ctx, base, out)
 	if err != nil {
 		return err
 	}
@@ -213,11 +238,38 @@ func (o *MapOptions) predict(ctx context.Context, a arch.Architecture, base gemm
 			digits.Plural(n, "size has", "sizes have"), bad[0]))
 	}
 	out.cells = cells
-	out.named(d, family, base.DType.String(), "predicted")
+	types := base.DType.String()
+	if out.grid == nil {
+		if out.grid, err = among(cells); err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(cells, func(c cell) bool { return c.problem.DType != cells[0].problem.DType }); i > 0 {
+			types = "several types"
+		} else {
+			types = cells[0].problem.DType.String()
+		}
+	}
+	out.named(d, family, types, "predicted")
 	if d.RanksOnly {
 		o.Factory.Streams.Note("the model puts kernels in order, and its times are none: rates are left out")
 	}
 	return nil
+}
+
+// problems are those of the grid, or of a file.
+func (o *MapOptions) problems(ctx context.Context, base gemm.Problem, out *outcome) ([]gemm.Problem, error) {
+	if out.grid != nil {
+		return out.grid.problems(base)
+	}
+	list, err := o.Query.List(ctx, o.Factory)
+	if err != nil {
+		return nil, err
+	}
+	var problems []gemm.Problem
+	for i := range list.Problems {
+		problems = append(problems, list.Problems[i].Problem)
+	}
+	return problems, list.Failures.First()
 }
 
 // named says what the map is of.

@@ -16,11 +16,13 @@ const mostCells = 1 << 14
 // letters name the sizes in the order in which they are held.
 var letters = [3]string{"M", "N", "K"}
 
-// grid is the sizes of a map: two that vary, and one that does not.
+// grid is the sizes of a map: two that vary, and one that does not; or scattered ones.
 type grid struct {
 	sizes [3][]int
 	// row and column are the places of the two in sizes.
 	row, column int
+	// scattered is how many sizes there are if they make no grid, else 0.
+	scattered int
 }
 
 // newGrid checks the sizes of a map. The first of those that vary goes down, the second across.
@@ -39,7 +41,7 @@ func newGrid(sizes [3][]int) (*grid, error) {
 	switch len(vary) {
 	case 3:
 		return nil, diag.Inputf("m, n and k all vary").Do(
-			"give one of them a single size, as in -k 4096; scattered sizes have a row each in select")
+			"give one of them a single size, as in -k 4096; or scattered sizes in --problems FILE")
 	case 2:
 		g.row, g.column = vary[0], vary[1]
 	case 1:
@@ -72,17 +74,35 @@ func given(flags *session.Grid) (*grid, error) {
 	return newGrid(sizes)
 }
 
-// among returns the grid of the sizes that some cells have.
+// sparse is how many times as many places as sizes a grid has at most.
+const sparse = 4
+
+// among returns the grid of the sizes that some cells have. They are scattered if all three vary, if few places of a
+// grid would be filled, or if a size is there twice.
 func among(list []cell) (*grid, error) {
 	var sizes [3][]int
+	distinct := map[[3]int]bool{}
 	for i := range list {
-		for d, v := range sizesOf(&list[i].problem) {
+		at := sizesOf(&list[i].problem)
+		distinct[at] = true
+		for d, v := range at {
 			sizes[d] = append(sizes[d], v)
 		}
 	}
+	places, vary := 1.0, 0
 	for d := range sizes {
 		slices.Sort(sizes[d])
 		sizes[d] = slices.Compact(sizes[d])
+		places *= float64(len(sizes[d]))
+		if len(sizes[d]) > 1 {
+			vary++
+		}
+	}
+	if vary == 3 || places > float64(sparse*len(list)) || len(distinct) < len(list) {
+		if len(list) > mostCells {
+			return nil, diag.Inputf("the map has more than %d sizes", mostCells).Do("leave sizes out")
+		}
+		return &grid{sizes: sizes, scattered: len(list)}, nil
 	}
 	return newGrid(sizes)
 }
@@ -113,8 +133,15 @@ func (g *grid) problems(base gemm.Problem) ([]gemm.Problem, error) {
 	return out, nil
 }
 
-// lay puts cells in the places of the grid, row by row; nil where there is none.
+// lay puts cells in the places of the grid, row by row; nil where there is none. Scattered ones keep their order.
 func (g *grid) lay(list []cell) []*cell {
+	if g.scattered > 0 {
+		out := make([]*cell, len(list))
+		for i := range list {
+			out[i] = &list[i]
+		}
+		return out
+	}
 	out := make([]*cell, len(g.rows())*len(g.columns()))
 	for i := range list {
 		at := sizesOf(&list[i].problem)
@@ -129,7 +156,10 @@ func (g *grid) lay(list []cell) []*cell {
 
 // String names the sizes, as "27 × 27 sizes, M 16-5632, N 16-5632, K 3104".
 func (g *grid) String() string {
-	text := fmt.Sprintf("%d × %d sizes", len(g.rows()), len(g.columns()))
+	text := fmt.Sprintf("%d scattered sizes", g.scattered)
+	if g.scattered == 0 {
+		text = fmt.Sprintf("%d × %d sizes", len(g.rows()), len(g.columns()))
+	}
 	for i, v := range g.sizes {
 		text += ", " + letters[i] + " " + span(v)
 	}

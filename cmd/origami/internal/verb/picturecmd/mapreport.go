@@ -74,8 +74,12 @@ const (
 // mostRegret is the regret from which on the colour of a map is the same.
 const mostRegret = 0.2
 
-// blank is a map with its title and sizes.
+// blank is a map with its title and sizes. Scattered sizes are points: the results to compute, and what each takes.
 func (out *outcome) blank(what string) *figure.Figure {
+	if out.scattered > 0 {
+		return &figure.Figure{Title: fmt.Sprintf("%s: %s", what, out.subject),
+			X: figure.Axis{Label: "M·N", Log: true}, Y: figure.Axis{Label: "K", Log: true}}
+	}
 	names := func(sizes []int) (names []string) {
 		for _, v := range sizes {
 			names = append(names, strconv.Itoa(v))
@@ -89,8 +93,20 @@ func (out *outcome) blank(what string) *figure.Figure {
 	}
 }
 
-// place is a place of the grid on a map, with the kernel that it shows.
-func place(f *figure.Figure, i int, text string, kernel *choice) figure.Row {
+// mark is a mark of the maps: places of a grid, or points.
+func (out *outcome) mark(series int) figure.Mark {
+	if out.scattered > 0 {
+		return figure.Mark{Kind: figure.Dots, Series: series}
+	}
+	return figure.Mark{Kind: figure.Cells, Series: series}
+}
+
+// place is a cell on a map, with the kernel that it shows.
+func (out *outcome) place(f *figure.Figure, i int, text string, kernel *choice) figure.Row {
+	if out.scattered > 0 {
+		p := &out.laid[i].problem
+		return figure.Row{X: float64(p.M) * float64(p.N), Y: float64(p.K), Tip: figure.Tip("%s\n%s", p, kernel.name)}
+	}
 	columns := len(f.X.Names)
 	return figure.Row{X: f.X.Names[i%columns], Y: f.Y.Names[i/columns], Text: text,
 		Tip: figure.Tip("%s = %s, %s = %s\n%s", f.Y.Label, f.Y.Names[i/columns], f.X.Label, f.X.Names[i%columns],
@@ -123,19 +139,24 @@ func threeDigits(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// numberMap colours places by a number, nil where none has one.
+// numberMap colours places by a number, nil where none has one. Of scattered sizes it shows the number by the FLOP.
 func (out *outcome) numberMap(
 	what string, s figure.Scale, of func(c *cell) float64, text func(float64) string,
 ) *figure.Figure {
-	f, m := out.blank(what), figure.Mark{Kind: figure.Cells}
-	f.Scale = &s
+	f, m := out.blank(what), out.mark(0)
+	if f.Scale = &s; out.scattered > 0 {
+		f.Scale = nil
+		f.X, f.Y = figure.Axis{Label: "work", Unit: "FLOP", Log: true}, figure.Axis{Label: s.Label, Unit: s.Unit}
+	}
 	for i, c := range out.laid {
 		if c == nil {
 			continue
 		}
 		if v := of(c); !math.IsNaN(v) {
-			row := place(f, i, text(v), &c.best)
-			row.Value = v
+			row := out.place(f, i, text(v), &c.best)
+			if row.Value = v; out.scattered > 0 {
+				row.X, row.Y, row.Value = c.problem.Flops(), v, 0
+			}
 			m.Rows = append(m.Rows, row)
 		}
 	}
@@ -158,10 +179,11 @@ func (out *outcome) kernelMap(what string, of func(c *cell) *choice) *figure.Fig
 	}
 	f := out.blank(what)
 	f.Series = tiles
-	others := figure.Mark{Kind: figure.Cells, Series: figure.Neutral}
+	others := out.mark(figure.Neutral)
 	marks := map[string]*figure.Mark{}
 	for i, tile := range tiles {
-		marks[tile] = &figure.Mark{Kind: figure.Cells, Series: i}
+		m := out.mark(i)
+		marks[tile] = &m
 	}
 	for i, c := range out.laid {
 		if c == nil || of(c) == nil || of(c).tile == "" {
@@ -171,7 +193,7 @@ func (out *outcome) kernelMap(what string, of func(c *cell) *choice) *figure.Fig
 		if m == nil {
 			m = &others
 		}
-		m.Rows = append(m.Rows, place(f, i, whole(of(c).number, 0), of(c)))
+		m.Rows = append(m.Rows, out.place(f, i, whole(of(c).number, 0), of(c)))
 	}
 	named := func(m *figure.Mark, name string) {
 		m.Name = fmt.Sprintf("%s (%d)", strings.Replace(name, "x", "×", 1), len(m.Rows))
@@ -244,13 +266,13 @@ func (out *outcome) classMap(what string, classes []string, short bool, of func(
 	f := out.blank(what)
 	f.Series = classes
 	for k, class := range classes {
-		m, text := figure.Mark{Kind: figure.Cells, Series: k}, ""
+		m, text := out.mark(k), ""
 		if short {
 			text = class
 		}
 		for i, c := range out.laid {
 			if c != nil && of(c) == class {
-				m.Rows = append(m.Rows, place(f, i, text, &c.best))
+				m.Rows = append(m.Rows, out.place(f, i, text, &c.best))
 			}
 		}
 		f.Marks = append(f.Marks, m)

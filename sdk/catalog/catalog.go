@@ -5,6 +5,7 @@ package catalog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -325,8 +326,9 @@ func (c *Catalog) known(
 	if sheet, err = hw.DecodeSheet(file, data); err != nil {
 		return nil, nil, nil, err
 	}
+	var leftOut map[string]hw.Number
 	if r.Rung == arch.RungSpec {
-		sheet.Calibrated = nil
+		leftOut, sheet.Calibrated = sheet.Calibrated, nil
 	}
 	if f := sheet.Fitted; f != nil {
 		models := c.models(m.Arch.ID)
@@ -342,6 +344,11 @@ func (c *Catalog) known(
 	}
 	params, err = hw.Resolve(specs, sheet, derived.record(c.def.Derive), r.Overrides)
 	if err != nil {
+		var e *diag.Error
+		if len(leftOut) > 0 && errors.As(err, &e) && e.Code == diag.CodeMissingParameter {
+			return nil, nil, nil, diag.Inputf("%s but that of a microbenchmark, which rung %s leaves out", e.What, r.Rung).
+				At("%s", file).Do("leave the rung out, or give the number as an override")
+		}
 		return nil, nil, nil, err
 	}
 	like := params

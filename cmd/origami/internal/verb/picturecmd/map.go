@@ -259,7 +259,7 @@ func (o *MapOptions) predict(ctx context.Context, a arch.Architecture, base gemm
 // problems are those of the grid, or of a file.
 func (o *MapOptions) problems(ctx context.Context, base gemm.Problem, out *outcome) ([]gemm.Problem, error) {
 	if out.grid != nil {
-		return out.grid.problems(base)
+		return out.problems(base)
 	}
 	list, err := o.Query.List(ctx, o.Factory)
 	if err != nil {

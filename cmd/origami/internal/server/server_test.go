@@ -186,7 +186,7 @@ func TestErrorsAreInTheClientsWords(t *testing.T) {
 		{"map?arch=toy1",
 			"m and n and k are missing; give all three, two of them as ranges, as in m=256:4096&n=256:4096&k=4096"},
 		{"map?arch=toy1&m=1:4&n=1:4&k=1:4",
-			"m, n and k all vary; give one of them a single size, as in k=4096; scattered sizes have a row each in select"},
+			"m, n and k all vary; give one of them a single size, as in k=4096"},
 		{"archs?x=1", `there is no parameter "x"; leave it out: there are none`},
 	} {
 		target, want := q[0], q[1]

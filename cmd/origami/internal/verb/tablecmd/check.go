@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
@@ -257,26 +258,16 @@ func (t *tableCheck) check(
 }
 
 func (o *checkOptions) write(side *ask.Contender, t *tableCheck) error {
-	s, format := o.factory.Streams, o.factory.Format()
-	switch {
-	case format == table.JSON:
-		return table.JSONLine(s, t)
-	case format != table.Table:
-		return checkColumns.Write(s, format, t.Lines)
-	}
-	d := side.Describe()
-	table.Lines(s, table.DeviceLines(d)...)
-	table.Lines(s, table.ModelLine(d, side.Kernel))
-	table.Line(s, "table", "%s, for %s, load %s", t.DType, t.MadeFor, t.Load)
-	table.Line(s, "evidence", "%s", expertEvidence(d.ID()))
-	if t.MedianLoss != nil {
-		table.Line(s, "loss", "%s at the median (predicted, against the kernels that the model would choose)",
-			s.Bold(digits.Percent(*t.MedianLoss)))
-	}
-	if t.Refused > 0 {
-		table.Line(s, "refused", "%d of %d kernels do not run on this device", t.Refused, len(t.Lines))
-	}
-	return checkColumns.Write(s, format, t.Lines)
+	return answer(o.factory, side, t, checkColumns, t.Lines, func(s *iostreams.Streams) {
+		table.Line(s, "table", "%s, for %s, load %s", t.DType, t.MadeFor, t.Load)
+		if t.MedianLoss != nil {
+			table.Line(s, "loss", "%s at the median (predicted, against the kernels that the model would choose)",
+				s.Bold(digits.Percent(*t.MedianLoss)))
+		}
+		if t.Refused > 0 {
+			table.Line(s, "refused", "%d of %d kernels do not run on this device", t.Refused, len(t.Lines))
+		}
+	})
 }
 
 // share writes a loss, if there is one.

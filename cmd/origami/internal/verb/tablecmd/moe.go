@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
@@ -279,26 +280,16 @@ func (o *moeOptions) install(t *expertTable) error {
 }
 
 func (o *moeOptions) write(side *ask.Contender, t *expertTable) error {
-	s, format := o.factory.Streams, o.factory.Format()
-	switch {
-	case format == table.JSON:
-		return table.JSONLine(s, t)
-	case format != table.Table:
-		return expertColumns.Write(s, format, t.Kernels)
-	}
-	d := side.Describe()
-	table.Lines(s, table.DeviceLines(d)...)
-	table.Lines(s, table.ModelLine(d, side.Kernel))
-	table.Line(s, "table", "%s, %d layers of %d experts (%d per token), hidden %d, inner %d, %s, load %s", t.For, t.Layers,
-		t.Experts, t.TopK, t.Hidden, t.Inter, t.DType, t.Load)
-	table.Line(s, "evidence", "%s", t.Evidence)
-	table.Line(s, "gain", "%s times as fast as vLLM without a table (predicted; geometric mean over the tokens)",
-		s.Bold(digits.ThreeDigits(t.Gain)))
 	columns := expertColumns
 	if !o.explain {
-		columns = slices.Clone(columns[:len(columns)-1])
+		columns = columns[:len(columns)-1]
 	}
-	return columns.Write(s, format, t.Kernels)
+	return answer(o.factory, side, t, columns, t.Kernels, func(s *iostreams.Streams) {
+		table.Line(s, "table", "%s, %d layers of %d experts (%d per token), hidden %d, inner %d, %s, load %s", t.For,
+			t.Layers, t.Experts, t.TopK, t.Hidden, t.Inter, t.DType, t.Load)
+		table.Line(s, "gain", "%s times as fast as vLLM without a table (predicted; geometric mean over the tokens)",
+			s.Bold(digits.ThreeDigits(t.Gain)))
+	})
 }
 
 var expertColumns = table.Columns[expertKernel]{

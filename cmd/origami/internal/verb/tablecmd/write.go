@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/unit"
@@ -39,6 +41,25 @@ func (o *invariantOptions) write(side *ask.Contender, t *invariantTable) error {
 	}
 	s.Printf("\n")
 	return passColumns.Write(s, format, t.Passes)
+}
+
+// answer writes an object about experts as JSON, its rows as CSV, or lines and rows for people.
+func answer[T any](
+	f *session.Factory, side *ask.Contender, object any, columns table.Columns[T], rows []T,
+	lines func(*iostreams.Streams),
+) error {
+	s, format := f.Streams, f.Format()
+	if format == table.JSON {
+		return table.JSONLine(s, object)
+	}
+	if format == table.Table {
+		d := side.Describe()
+		table.Lines(s, table.DeviceLines(d)...)
+		table.Lines(s, table.ModelLine(d, side.Kernel))
+		lines(s)
+		table.Line(s, "evidence", "%s", expertEvidence(d.ID()))
+	}
+	return columns.Write(s, format, rows)
 }
 
 // evidence says what the intervals rest on, and how wide they are.

@@ -23,8 +23,6 @@ type Question struct {
 	Fallbacks []string
 	// the configurations to choose from; the model's otherwise
 	Space models.Space
-	// whether to leave out the configurations whose order of sums depends on M
-	Invariant bool
 	// how many entries to return, best first; 0 means all
 	Top int
 	// whether to return the terms of each entry
@@ -53,9 +51,6 @@ func Rankings(ctx context.Context, a arch.Architecture, q Question) ([]Ranking, 
 		return nil, err
 	}
 	space, err := q.Space.Of(d, kernel)
-	if err == nil && q.Invariant {
-		space, _, err = d.Invariant(space)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -239,15 +239,6 @@ func (c *Contender) Bands(ctx context.Context, p gemm.Problem, r Range) (*Bands,
 	return BandsOf(ctx, c.Model, space, p, r, library)
 }
 
-// At returns the band of M, and false if none has it.
-func (b *Bands) At(m int) (*Band, bool) {
-	i, _ := slices.BinarySearchFunc(b.Bands, m, func(one Band, m int) int { return one.MHigh - m })
-	if i == len(b.Bands) || m < b.Bands[i].MLow {
-		return nil, false
-	}
-	return &b.Bands[i], true
-}
-
 // sizesOf returns sizes from low to high, both among them: multiples of a step, and the sizes behind these. From
 // perOctave·step on, each octave has perOctave of both.
 func sizesOf(low, high, perOctave int) []int {

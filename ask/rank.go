@@ -1,10 +1,7 @@
 package ask
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/origami-gemm/origami/ask/models"
@@ -13,87 +10,31 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Question is what to ask models. It is a plain value, and JSON carries it.
+// Question is what to ask a model. It is a plain value.
 type Question struct {
-	// the models to ask, for Ask
-	Targets []models.Target `json:"targets,omitempty"`
 	// the products
-	Problems Problems `json:"problems"`
-	// the kernel family; the first one of the target or of the architecture otherwise
-	Kernel string `json:"kernel,omitempty"`
+	Problems []gemm.Problem
+	// the kernel family; the first one of the architecture otherwise
+	Kernel string
 	// families to try in order where Kernel has no kernel for a problem
-	Fallbacks []string `json:"fallbacks,omitempty"`
+	Fallbacks []string
 	// the configurations to choose from; the model's otherwise
-	Space models.Space `json:"space,omitempty"`
-	// whether to leave out the configurations whose order of sums depends on M
-	Invariant bool `json:"invariant,omitempty"`
+	Space models.Space
 	// how many entries to return, best first; 0 means all
-	Top int `json:"top,omitempty"`
+	Top int
 	// whether to return the terms of each entry
-	Terms bool `json:"terms,omitempty"`
+	Terms bool
 	// whether to return Ranking.Regret, and at least as many entries as are worth measuring
-	Regret bool `json:"regret,omitempty"`
+	Regret bool
 	// whether to return the picks of the other kernel families of the device
-	Ways bool `json:"ways,omitempty"`
+	Ways bool
 	// whether to return what would be faster than the pick
-	Advice bool `json:"-"`
+	Advice bool
 	// whether to append the configurations that cannot be used, by Position, after the ranked ones
-	Rejected bool `json:"rejected,omitempty"`
-}
-
-// Problems are products whose JSON is a list of gemm.Record.
-type Problems []gemm.Problem
-
-// MarshalJSON implements json.Marshaler.
-func (p Problems) MarshalJSON() ([]byte, error) {
-	records := make([]gemm.Record, len(p))
-	for i := range p {
-		records[i] = p[i].Record()
-	}
-	return json.Marshal(records)
-}
-
-// UnmarshalJSON implements json.Unmarshaler. What a record leaves out is the default: fp16, and one product.
-func (p *Problems) UnmarshalJSON(text []byte) error {
-	var records []json.RawMessage
-	err := json.Unmarshal(text, &records)
-	*p = make(Problems, len(records))
-	for i := 0; i < len(records) && err == nil; i++ {
-		r := gemm.Record{Batch: 1, DType: gemm.FP16.String()}
-		if err = strictjson.Unmarshal(records[i], &r); err == nil {
-			(*p)[i], err = r.Problem()
-		}
-		err = diag.Within(fmt.Sprintf("problem %d", i), err)
-	}
-	return err
-}
-
-// Ask opens the targets of a question and ranks the candidates of each, as Rankings does.
-func Ask(ctx context.Context, s models.Source, q Question) ([][]Ranking, error) {
-	var all [][]Ranking
-	for i := range q.Targets {
-		t := &q.Targets[i]
-		a, err := t.Open(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		one := q
-		one.Kernel = cmp.Or(q.Kernel, t.Kernel)
-		if one.Space == nil {
-			one.Space = t.Space
-		}
-		one.Invariant = q.Invariant || t.Invariant
-		answers, err := Rankings(ctx, a, one)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, answers)
-	}
-	return all, nil
+	Rejected bool
 }
 
 // Rankings ranks the candidates for each problem. What is wrong with one problem is in its Ranking; the error is for
@@ -110,9 +51,6 @@ func Rankings(ctx context.Context, a arch.Architecture, q Question) ([]Ranking, 
 		return nil, err
 	}
 	space, err := q.Space.Of(d, kernel)
-	if err == nil && q.Invariant {
-		space, _, err = d.Invariant(space)
-	}
 	if err != nil {
 		return nil, err
 	}

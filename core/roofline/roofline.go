@@ -40,9 +40,7 @@ type Ceiling = arch.Ceiling
 
 // Device is a device's ceilings for one type of operands.
 type Device struct {
-	// ID is "arch@device", Name the product.
-	ID, Name string
-	DType    gemm.DType
+	DType gemm.DType
 	// Ceilings are in the order of their levels, and of a level the highest first.
 	Ceilings []Ceiling
 	// DataSheet is the peak rate of the type by the data sheet, in FLOP/s, 0 if it is unknown.
@@ -52,7 +50,7 @@ type Device struct {
 // New returns the ceilings of an opened architecture for operands of a type.
 func New(a arch.Architecture, t gemm.DType) *Device {
 	d := a.Describe()
-	out := &Device{ID: d.ID(), Name: d.DeviceName, DType: t, DataSheet: float64(d.PeakFor(t))}
+	out := &Device{DType: t, DataSheet: float64(d.PeakFor(t))}
 	for _, c := range slices.Concat(compute(d, t), near(d), memory(d, a.Hierarchy().Levels())) {
 		if c.Roof() > 0 {
 			out.Ceilings = append(out.Ceilings, c)

@@ -1,6 +1,7 @@
 package tensile
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -156,9 +157,7 @@ func (l *Logic) solutionMaps() []map[string]any {
 	out := make([]map[string]any, len(l.Kernels))
 	for i, k := range l.Kernels {
 		m := map[string]any{}
-		for key, v := range k.Parameters {
-			m[key] = v
-		}
+		maps.Copy(m, k.Parameters)
 		if k.Parameters == nil {
 			c := k.Config
 			m["SolutionIndex"], m["SolutionNameMin"] = i, k.Name

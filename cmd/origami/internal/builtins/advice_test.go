@@ -93,12 +93,15 @@ func TestAdvice(t *testing.T) {
 				}
 				continue
 			}
-			answers, err := ask.Ask(ctx, conn, ask.Question{Targets: []models.Target{changed}, Problems: ask.Problems{p},
-				Top: 1})
+			a, err := changed.Open(ctx, conn)
 			if err != nil {
 				t.Fatal(err)
 			}
-			one := &answers[0][0]
+			answers, err := ask.Rankings(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: o.Kernel, Top: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			one := &answers[0]
 			if one.Err != nil || math.Abs(float64(one.Seconds(&one.Entries[0]))/o.Seconds-1) > 1e-9 {
 				t.Errorf("%s %s: %q promises %g s, %v", c.device, &c.problem, o.Do, o.Seconds, one.Err)
 			}

@@ -29,12 +29,20 @@ func (m *measured) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.records, "records", "", "`FOLDER` of a data set; the shipped one otherwise")
 }
 
-// table returns the measured times of one type and layout, and where they come from.
-func (m *measured) table(ctx context.Context) (*logic.Table, arch.Architecture, *dataset.Dataset, error) {
+// sample is the measured times of one type and layout, and where they come from.
+type sample struct {
+	times *logic.Table
+	model arch.Architecture
+	data  *dataset.Dataset
+	base  gemm.Problem // without sizes
+}
+
+// sample reads the times.
+func (m *measured) sample(ctx context.Context) (*sample, error) {
 	open := func() (arch.Architecture, error) { return m.factory.Searched(ctx, &m.search) }
 	a, err := open()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	d, kernel := a.Describe(), m.factory.Settings.Kernel
 	var data *dataset.Dataset
@@ -44,21 +52,21 @@ func (m *measured) table(ctx context.Context) (*logic.Table, arch.Architecture, 
 		data, err = datastore.Folder(ctx, d, kernel, "--records", m.records)
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if a, err = m.factory.Beside(data.Timing(), a, open); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	base, err := m.query.Base(m.factory.Settings.DType)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	t := tableOf(data, base)
 	if len(t.Sizes) == 0 {
-		return nil, nil, nil, diag.Inputf("%s has no measured problems like %s", data.Name, like(base)).
+		return nil, diag.Inputf("%s has no measured problems like %s", data.Name, like(base)).
 			Do("use --dtype, --trans-a and --trans-b as its problems have them")
 	}
-	return t, a, data, nil
+	return &sample{t, a, data, base}, nil
 }
 
 func like(p gemm.Problem) string {
@@ -146,30 +154,26 @@ func (o *buildOptions) run(ctx context.Context) error {
 	if err := session.Writable(o.output); err != nil {
 		return err
 	}
-	times, a, data, err := o.table(ctx)
+	x, err := o.sample(ctx)
 	if err != nil {
 		return err
 	}
-	base, err := o.query.Base(o.factory.Settings.DType)
-	if err != nil {
-		return err
-	}
-	trials, err := o.leaveOut(ctx, a, base, times, logic.Folds, []int{o.Most}, &o.Options)
+	trials, err := o.leaveOut(ctx, x, logic.Folds, []int{o.Most}, &o.Options)
 	if err != nil {
 		return err
 	}
 	if o.choose(trials); o.Fallback == logic.Nearest {
 		o.Model = nil // nobody asks it
 	}
-	d := a.Describe()
-	built, err := logic.Build(times, o.Options)
+	d := x.model.Describe()
+	built, err := logic.Build(x.times, o.Options)
 	if err != nil {
 		return err
 	}
 	l := &tensile.Logic{Logic: built}
-	l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, data.Kernel, data.Name
-	base.M, base.N, base.K = 1, 1, 1
-	if l.Type, err = tensile.TypeOf(&base); err != nil {
+	l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, x.data.Kernel, x.data.Name
+	x.base.M, x.base.N, x.base.K = 1, 1, 1
+	if l.Type, err = tensile.TypeOf(&x.base); err != nil {
 		return err
 	}
 	text, err := l.JSON()
@@ -179,7 +183,7 @@ func (o *buildOptions) run(ctx context.Context) error {
 	if err := write(o.factory, o.output, text); err != nil || o.output == "" {
 		return err
 	}
-	rows := regrets(l, times)
+	rows := regrets(l, x.times)
 	for i := range trials {
 		if t := &trials[i]; t.Way != logic.BySize {
 			rows = append(rows, regret{"sizes left out, by " + string(t.Way), t.Regret})

@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
@@ -71,22 +70,18 @@ func (o *evalOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	times, a, data, err := o.table(ctx)
+	x, err := o.sample(ctx)
 	if err != nil {
 		return err
 	}
-	if err := belongs(l, args[0], a.Describe(), data.Kernel); err != nil {
+	if err := belongs(l, args[0], x.model.Describe(), x.data.Kernel); err != nil {
 		return err
 	}
-	base, err := o.query.Base(o.factory.Settings.DType)
-	if err != nil {
-		return err
-	}
-	base.M, base.N, base.K = 1, 1, 1
-	if err := l.Type.Answers(&base); err != nil {
+	x.base.M, x.base.N, x.base.K = 1, 1, 1
+	if err := l.Type.Answers(&x.base); err != nil {
 		return diag.Within(args[0], err)
 	}
-	return report(o.factory, l, regrets(l, times))
+	return report(o.factory, l, regrets(l, x.times))
 }
 
 // belongs refuses times of other kernels than a logic's.
@@ -107,34 +102,30 @@ func (o *evalOptions) runFolds(ctx context.Context) error {
 	if !(o.loss >= 0) {
 		return diag.Inputf("--loss is negative").Do("leave it out for its default")
 	}
-	times, a, data, err := o.table(ctx)
+	x, err := o.sample(ctx)
 	if err != nil {
 		return err
 	}
-	base, err := o.query.Base(o.factory.Settings.DType)
+	trials, err := o.leaveOut(ctx, x, o.folds, o.most, &logic.Options{Loss: o.loss})
 	if err != nil {
 		return err
 	}
-	options := logic.Options{Loss: o.loss}
-	trials, err := o.leaveOut(ctx, a, base, times, o.folds, o.most, &options)
-	if err != nil {
-		return err
-	}
-	return o.writeTrials(a.Describe(), data, times, trials)
+	return o.writeTrials(x, trials)
 }
 
 // leaveOut holds the ways of answering against each other on sizes left out. It sets the options' model.
-func (m *measured) leaveOut(ctx context.Context, a arch.Architecture, base gemm.Problem, times *logic.Table, folds int,
-	most []int, options *logic.Options,
-) (trials []logic.Trial, err error) {
+func (m *measured) leaveOut(ctx context.Context, x *sample, folds int, most []int, options *logic.Options) (
+	trials []logic.Trial, err error,
+) {
+	times := x.times
 	model := &logic.Predictions{Sizes: logic.Between(times.Sizes)}
 	libraries := len(most) * min(folds, len(times.Sizes))
 	done, stop := table.Work(m.factory.Streams, "leaving sizes out", len(times.Sizes)+len(model.Sizes)+libraries)
 	defer stop()
-	if model.Times, err = predicted(ctx, a, base, times.Kernels, times.Sizes, done); err != nil {
+	if model.Times, err = x.predicted(ctx, times.Sizes, done); err != nil {
 		return nil, err
 	}
-	if model.Elsewhere, err = predicted(ctx, a, base, times.Kernels, model.Sizes, done); err != nil {
+	if model.Elsewhere, err = x.predicted(ctx, model.Sizes, done); err != nil {
 		return nil, err
 	}
 	options.Model = model
@@ -143,21 +134,19 @@ func (m *measured) leaveOut(ctx context.Context, a arch.Architecture, base gemm.
 	})
 }
 
-// predicted returns the model's times of kernels at sizes, and tells done of each size. A kernel that it rejects takes
-// forever.
-func predicted(ctx context.Context, a arch.Architecture, base gemm.Problem, kernels []logic.Kernel, sizes []logic.Size,
-	done func(int),
-) ([][]float64, error) {
-	configs := make([]gemm.Config, len(kernels))
-	for i := range kernels {
-		configs[i] = kernels[i].Config
+// predicted returns the model's times of the measured kernels at sizes, and tells done of each size. A kernel that it
+// rejects takes forever.
+func (x *sample) predicted(ctx context.Context, sizes []logic.Size, done func(int)) ([][]float64, error) {
+	configs := make([]gemm.Config, len(x.times.Kernels))
+	for i := range configs {
+		configs[i] = x.times.Kernels[i].Config
 	}
 	out := make([][]float64, len(sizes))
 	estimates := make([]arch.Estimate, len(configs))
 	for i, s := range sizes {
-		p := base
+		p := x.base
 		p.M, p.N, p.Batch, p.K = s[logic.J], s[logic.I], s[logic.B], s[logic.L]
-		if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+		if err := x.model.Estimate(ctx, estimates, p, configs); err != nil {
 			return nil, err
 		}
 		out[i] = make([]float64, len(configs))
@@ -171,13 +160,12 @@ func predicted(ctx context.Context, a arch.Architecture, base gemm.Problem, kern
 	return out, nil
 }
 
-func (o *evalOptions) writeTrials(d *arch.Description, data *dataset.Dataset, t *logic.Table, trials []logic.Trial,
-) error {
-	f := o.factory
+func (o *evalOptions) writeTrials(x *sample, trials []logic.Trial) error {
+	f, d := o.factory, x.model.Describe()
 	format := f.Format()
 	if format == table.Table {
-		table.Line(f.Streams, "times", "%s: %d sizes, %d kernels of family %s on %s", data.Name, len(t.Sizes),
-			len(t.Kernels), data.Kernel, d.ID())
+		table.Line(f.Streams, "times", "%s: %d sizes, %d kernels of family %s on %s", x.data.Name,
+			len(x.times.Sizes), len(x.times.Kernels), x.data.Kernel, d.ID())
 		table.Line(f.Streams, "model", "%s, rung %s", d.Model, d.Rung)
 		table.Line(f.Streams, "left out", "each of %d parts of the sizes", o.folds)
 		f.Streams.Printf("\n")

@@ -196,8 +196,8 @@ func TestPlansHaveTheOperations(t *testing.T) {
 		for range 20 {
 			s := randomShape(t, random, x.einsum)
 			for _, p := range plansOf(t, s) {
-				if got := float64(p.Calls) * p.Problem.Flops(); got != flops(s) {
-					t.Errorf("%s: %s has %g operations, want %g", x.what, text(&p), got, flops(s))
+				if got := float64(p.Calls) * p.Problem.Flops(); got != s.Flops() {
+					t.Errorf("%s: %s has %g operations, want %g", x.what, text(&p), got, s.Flops())
 				}
 			}
 		}
@@ -252,7 +252,7 @@ func TestPlansAgainstReference(t *testing.T) {
 				}
 				a, b, c := numbers(s.Len(gemm.A)), numbers(s.Len(gemm.B)), numbers(s.Len(gemm.C))
 				want := slices.Clone(c)
-				reference(s, 0.5, a, b, 2, want)
+				s.Reference(0.5, a, b, 2, want)
 				for i := range c {
 					c[i] *= 2
 				}
@@ -266,63 +266,6 @@ func TestPlansAgainstReference(t *testing.T) {
 	if ran < 150 || nested < 20 {
 		t.Errorf("only %d plans ran, %d with a nested summation", ran, nested)
 	}
-}
-
-// reference computes C = alpha·Σ A·B + beta·C in float64, with nested loops over all indices. The slices have at least
-// Len elements. As in BLAS, a beta of 0 means that C is not read.
-func reference(s *contract.Shape, alpha float64, a, b []float64, beta float64, c []float64) {
-	outer, sums := s.C, s.Of(contract.Sum)
-	for at := range walk(s, outer) {
-		total := 0.0
-		for inner := range walk(s, sums) {
-			total += a[at[gemm.A]+inner[gemm.A]] * b[at[gemm.B]+inner[gemm.B]]
-		}
-		to := &c[at[gemm.C]]
-		if beta == 0 {
-			*to = alpha * total
-		} else {
-			*to = alpha*total + beta**to
-		}
-	}
-}
-
-// walk visits all values of some indices and yields the offsets that they have in the three tensors.
-func walk(s *contract.Shape, letters string) func(yield func([3]int) bool) {
-	return func(yield func([3]int) bool) {
-		var at [3]int
-		values := make([]int, len(letters))
-		for {
-			if !yield(at) {
-				return
-			}
-			i := 0
-			for ; i < len(letters); i++ {
-				x, step := letters[i], 1
-				values[i]++
-				if wraps := values[i] == s.Size(x); wraps {
-					step, values[i] = 1-s.Size(x), 0
-				}
-				for o := gemm.A; o <= gemm.C; o++ {
-					at[o] += step * s.Stride(o, x)
-				}
-				if step == 1 {
-					break
-				}
-			}
-			if i == len(letters) {
-				return
-			}
-		}
-	}
-}
-
-// flops are the operations of a contraction, 2 for each product.
-func flops(s *contract.Shape) float64 {
-	n := 2.0
-	for _, letter := range []byte(s.Letters()) {
-		n *= float64(s.Size(letter))
-	}
-	return n
 }
 
 // execute adds half of the product to c, by the GEMMs of a plan without copies.
@@ -379,10 +322,10 @@ func TestReferenceByHand(t *testing.T) {
 	// C_i = Σ_jk A_ijk B_kj. Rows of A are 3 apart, and B has a stride of 0 along j.
 	s := shape(t, "ijk,kj->i", "i=1,j=2,k=2", contract.Strides{1, 3, 9}, contract.Strides{0, 1})
 	a, b, c := []float64{1, 2, 0, 3, 4}, []float64{10, 1}, []float64{math.NaN()}
-	if reference(s, 1, a, b, 0, c); c[0] != 1*10+2*1+3*10+4*1 {
+	if s.Reference(1, a, b, 0, c); c[0] != 1*10+2*1+3*10+4*1 {
 		t.Error(c)
 	}
-	if reference(s, 2, a, b, 3, c); c[0] != 2*46+3*46 {
+	if s.Reference(2, a, b, 3, c); c[0] != 2*46+3*46 {
 		t.Error(c)
 	}
 }

@@ -30,7 +30,7 @@ func TestNested(t *testing.T) {
 				t.Fatal(x.what, err)
 			}
 			q := &p.Problem
-			if !p.Direct() || q.Flops() != flops(s) || q.Nest == (gemm.Nest{}) || in == gemm.INT8 &&
+			if !p.Direct() || q.Flops() != s.Flops() || q.Nest == (gemm.Nest{}) || in == gemm.INT8 &&
 				(q.TransA() || !q.TransB()) || q.Align(gemm.A) != in.Bytes() {
 				t.Errorf("%s: %s", x.what, q)
 			}

@@ -143,3 +143,54 @@ func (s *Shape) count(letters string) int {
 	}
 	return n
 }
+
+// Flops returns the operations of the contraction, 2 for each product.
+func (s *Shape) Flops() float64 { return 2 * float64(s.count(s.Letters())) }
+
+// Reference computes C = alpha·Σ A·B + beta·C in float64, with nested loops over all indices. The slices have at least
+// Len elements. As in BLAS, a beta of 0 means that C is not read.
+func (s *Shape) Reference(alpha float64, a, b []float64, beta float64, c []float64) {
+	outer, sums := s.C, s.Of(Sum)
+	for at := range s.walk(outer) {
+		total := 0.0
+		for inner := range s.walk(sums) {
+			total += a[at[gemm.A]+inner[gemm.A]] * b[at[gemm.B]+inner[gemm.B]]
+		}
+		to := &c[at[gemm.C]]
+		if beta == 0 {
+			*to = alpha * total
+		} else {
+			*to = alpha*total + beta**to
+		}
+	}
+}
+
+// walk visits all values of some indices and yields the offsets that they have in the three tensors.
+func (s *Shape) walk(letters string) func(yield func([3]int) bool) {
+	return func(yield func([3]int) bool) {
+		var at [3]int
+		values := make([]int, len(letters))
+		for {
+			if !yield(at) {
+				return
+			}
+			i := 0
+			for ; i < len(letters); i++ {
+				x, step := letters[i], 1
+				values[i]++
+				if wraps := values[i] == s.sizes[x]; wraps {
+					step, values[i] = 1-s.sizes[x], 0
+				}
+				for o := gemm.A; o <= gemm.C; o++ {
+					at[o] += step * s.Stride(o, x)
+				}
+				if step == 1 {
+					break
+				}
+			}
+			if i == len(letters) {
+				return
+			}
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package tensile
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -157,7 +156,9 @@ func (l *Logic) solutionMaps() []map[string]any {
 	out := make([]map[string]any, len(l.Kernels))
 	for i, k := range l.Kernels {
 		m := map[string]any{}
-		maps.Copy(m, k.Parameters)
+		for key, v := range k.Parameters {
+			m[key] = v
+		}
 		if k.Parameters == nil {
 			c := k.Config
 			m["SolutionIndex"], m["SolutionNameMin"] = i, k.Name

@@ -4,7 +4,6 @@ package page
 import (
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -27,19 +26,6 @@ func Fill(text string, parts map[string]string) (string, error) {
 		text = before + fmt.Sprintf(begin, name) + part + fmt.Sprintf(end, name) + after
 	}
 	return text, nil
-}
-
-// Rewrite fills the page of a path in.
-func Rewrite(path string, fill func(text string) (string, error)) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	filled, err := fill(string(text))
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return os.WriteFile(path, []byte(filled), 0o644)
 }
 
 // Comment writes what a term is, above its equation. A unit of 1 is left out.

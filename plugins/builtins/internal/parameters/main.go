@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"log"
+	"os"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/formula/page"
@@ -14,13 +15,25 @@ import (
 //go:generate go run .
 
 func main() {
-	if err := page.Rewrite(path, fill); err != nil {
+	if err := run(); err != nil {
 		log.Fatal(fmt.Errorf("parameters: %w", err))
 	}
 }
 
 // path is that of the page from the folder of go generate.
 const path = "../../../../docs/kernel-parameters.md"
+
+func run() error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	filled, err := fill(string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, []byte(filled), 0o644)
+}
 
 // fill returns the page with new generated parts.
 func fill(text string) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -19,13 +20,25 @@ import (
 //go:generate go run .
 
 func main() {
-	if err := page.Rewrite(path, fill); err != nil {
+	if err := run(); err != nil {
 		log.Fatal(fmt.Errorf("page: %w", err))
 	}
 }
 
 // path is that of the page from the folder of go generate.
 const path = "../../../../docs/model-pipelined.md"
+
+func run() error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	filled, err := fill(string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, []byte(filled), 0o644)
+}
 
 // open returns the model on a device of the first architecture with most kernel families. Quantities are the same on
 // all devices, and families have some of their own.

@@ -3,7 +3,6 @@ package calibratecmd
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -312,7 +311,9 @@ func fitted(before *hw.Fitted, a *answer, problems []gemm.Problem) *hw.Fitted {
 	f := &hw.Fitted{Model: a.arch.Model, Kernel: a.sets[0].Kernel, DataSet: names, Source: source, Date: day,
 		Values: map[string]hw.FittedValue{}}
 	if before != nil {
-		maps.Copy(f.Values, before.Values)
+		for name, v := range before.Values {
+			f.Values[name] = v
+		}
 		problems = append(slices.Clone(before.Problems), problems...)
 		if before.Kernel != f.Kernel {
 			f.Kernel = ""

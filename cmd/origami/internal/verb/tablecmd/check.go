@@ -38,15 +38,13 @@ func newCheck(f *session.Factory) *cobra.Command {
 		Long: "Check a table that somebody tuned for the fused_moe kernel of vLLM or SGLang. FILE has the name under\n" +
 			"which the server looks for it, and CONFIG is the model's config.json, which has what the name lacks. For\n" +
 			"each number of tokens: whether the kernel runs on the device, the kernel that the model would choose, and\n" +
-			"what the table's kernel is predicted to lose against it.",
+			"what the table's kernel is predicted to lose against it. A loss below zero is a gain that the model does\n" +
+			"not tell apart from none.",
 		Example: "  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h200\n" +
 			"  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h100 --json",
 		Args: func(cmd *cobra.Command, args []string) error {
-			switch len(args) {
-			case 0:
+			if len(args) == 0 {
 				return session.OneArgument("FILE", "a table of fused_moe")(cmd, args)
-			case 1:
-				return session.OneArgument("CONFIG", "the config.json of the model")(cmd, args[1:])
 			}
 			return session.OneArgument("CONFIG", "the config.json of the model")(cmd, args[1:])
 		},
@@ -158,7 +156,8 @@ type checkedLine struct {
 	Reject  string  `json:"reject,omitempty"` // why it does not run
 	Choice  expert  `json:"choice"`           // the kernel that the model would choose
 	Seconds float64 `json:"seconds"`          // the predicted time of a layer with that
-	// the predicted time with the table's kernel ÷ that − 1; with vLLM's kernel without a table; `null` if it does not run
+	// the predicted time with the table's kernel ÷ that − 1, and with vLLM's kernel without a table, below 0 by less than
+	// what the model tells apart; `null` if it does not run
 	Loss        *float64 `json:"loss"`
 	DefaultLoss *float64 `json:"default_loss"`
 }

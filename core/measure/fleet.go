@@ -103,7 +103,7 @@ type Outcome struct {
 // more, so that it seldom waits for the way here and back.
 const (
 	taken     = 8
-	takenAway = 128
+	takenAway = 256
 )
 
 // Begin times the known kernels on all GPUs, sets those aside that are not like the others, and lets the others wait

@@ -128,10 +128,12 @@ type Lent struct {
 // ErrNotLent means that no GPU is lent any more.
 var ErrNotLent = errors.New("no GPU is lent")
 
-// silence is how long a lender may say nothing, and alive how often it shows that it is there.
+// silence is how long a lender may say nothing, and alive how often it shows that it is there. Records wait for others
+// for the time together, since each message costs what brings the GPU, as Ray, far more than a record does.
 const (
-	silence = time.Minute
-	alive   = 5 * time.Second
+	silence  = time.Minute
+	alive    = 5 * time.Second
+	together = 100 * time.Millisecond
 )
 
 // Borrow waits until a GPU is lent. ErrNotLent says that none will be. The stream is closed with an error.
@@ -344,12 +346,17 @@ func Lend(
 		}
 	}()
 	go func() { // while something is opened or measured, and between
-		for tick := time.NewTicker(alive); ; {
+		tick, still := time.NewTicker(together), 0
+		defer tick.Stop()
+		for {
 			select {
 			case <-tick.C:
-				_ = s.send([]byte("\n")) // if it fails, so does the next line
+				var text []byte
+				if still++; still == int(alive/together) {
+					text, still = []byte("\n"), 0
+				}
+				_ = s.send(text) // if it fails, so does the next line
 			case <-ctx.Done():
-				tick.Stop()
 				return
 			}
 		}
@@ -407,7 +414,8 @@ func (s *stream) serve(ctx context.Context, sweep *Sweep, text []byte) error {
 				return err
 			}
 		}
-		return s.send(text)
+		s.later(text)
+		return nil
 	}
 	todo, best := make([]dataset.Measurement, len(o.Jobs)), map[gemm.Problem]unit.Seconds{}
 	for i := range o.Jobs {
@@ -450,6 +458,8 @@ type stream struct {
 	lines *limit.Lines
 	name  string // whose the other end is
 	mu    sync.Mutex
+	// waiting are lines for which there is time until the next others are sent.
+	waiting []byte
 	// quiet, if set, ends the stream when nothing was read for long. silent means that it did.
 	quiet  *time.Timer
 	silent atomic.Bool
@@ -506,11 +516,23 @@ func (s *stream) write(v any) error {
 	return s.send(append(text, '\n'))
 }
 
-// send writes whole lines.
+// later has whole lines written before the next others. The process ends soon if they cannot be.
+func (s *stream) later(text []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = append(s.waiting, text...)
+}
+
+// send writes whole lines, after those that wait.
 func (s *stream) send(text []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := s.conn.Write(text); err != nil {
+	s.waiting = append(s.waiting, text...)
+	if len(s.waiting) == 0 {
+		return nil
+	}
+	_, err := s.conn.Write(s.waiting)
+	if s.waiting = s.waiting[:0]; err != nil {
 		return s.lost()
 	}
 	return nil

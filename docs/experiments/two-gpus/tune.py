@@ -259,6 +259,23 @@ def guarded(part, *args, **more):
     except Exception as e:  # the next part is worth its time all the same
         note(**{"error in " + getattr(part, "__name__", "part") + " " + str(args[:1]): repr(e)})
 
+def table(names):
+    """Writes every time to times.csv.gz: a line per size and kernel, per run its microseconds and the GPU's number."""
+    runs = {n: load(f"{WORK}/{n}") for n in names if os.path.isdir(f"{WORK}/{n}")}
+    gpus = {n: {g: i for i, g in enumerate(sorted({m.get("gpu", "") for m in r.values()}))} for n, r in runs.items()}
+    axes = ["block_m", "block_n", "block_k", "num_warps", "num_stages"]
+    with gzip.GzipFile(f"{OUT}/times.csv.gz", "wb", mtime=0) as f:
+        f.write((",".join(["m", "n", "k", *axes] + [c for n in runs for c in (n + "_us", n + "_gpu")]) + "\n").encode())
+        for k in sorted({k for r in runs.values() for k in r}):
+            problem, config, library = json.loads(k)
+            if not config:
+                continue
+            cells = [problem["m"], problem["n"], problem["k"], *(config.get(a, "") for a in axes)]
+            for n, r in runs.items():
+                ok = k in r and r[k]["status"] == "ok"
+                cells += [f"{1e6 * r[k]['median_seconds']:.4g}", gpus[n][r[k].get("gpu", "")]] if ok else ["", ""]
+            f.write((",".join(map(str, cells)) + "\n").encode())
+
 def five_minutes():
     """Runs of five minutes of one GPU, and each against the first one."""
     how = {"one": (None, None), "two": ("all", None), "ray-one": (None, 1), "ray-two": (None, 2)}
@@ -267,6 +284,7 @@ def five_minutes():
         guarded(tune, name, FIVE, gpus, 420, step=64, most=most)
         if name != "one" and os.path.isdir(WORK + "/one"):
             guarded(compare, name + "_against_one", WORK + "/one", f"{WORK}/{name}")
+    guarded(table, ["one", "two", "ray-one", "ray-two"])
     note(seconds=round(time.time() - BEGUN, 1))
 
 def main():

@@ -59,6 +59,7 @@ func newCheck(f *session.Factory) *cobra.Command {
 type named struct {
 	experts, inter int
 	device, dtype  string
+	blocks         bool
 }
 
 // tableName is the form of a name: of vLLM, and of SGLang, which has files for the second product too.
@@ -75,10 +76,12 @@ func readName(name string) (n named, err error) {
 			"keep the name by which the server looks for it, as in E=8,N=7168,device_name=NVIDIA_H200.json")
 	case parts[6] != "":
 		return wrong("it is SGLang's table for the second product alone", "give the one without _down")
-	case parts[5] != "" || parts[4] != "" && parts[4] != "fp8_w8a8":
+	case parts[4] != "" && parts[4] != "fp8_w8a8",
+		parts[5] != "" && (parts[4] == "" || strings.ReplaceAll(parts[5], " ", "") != ",block_shape=[128,128]"):
 		return wrong("no model predicts experts of "+strings.Trim(cmp.Or(parts[4], "this type")+parts[5], ","),
-			"use a table of bf16, or of fp8 with a scale per tensor")
+			"use a table of bf16, or of fp8 with a scale per tensor or per 128x128")
 	}
+	n.blocks = parts[5] != ""
 	n.device, n.dtype = parts[3], gemm.BF16.String()
 	if parts[4] != "" {
 		n.dtype = gemm.FP8.String()
@@ -142,11 +145,14 @@ type tableCheck struct {
 	Model      string `json:"model"` // the model, and the kernel family of its products
 	Kernel     string `json:"kernel"`
 	DType      string `json:"dtype"` // the type of the weights
-	Load       string `json:"load"`  // how popular the experts are
+	// the rows and columns of the weights that have a scale in common, absent for one per tensor
+	ScaleBlock []int  `json:"scale_block,omitempty"`
+	Load       string `json:"load"` // how popular the experts are
 	// the kernels, in the order of M
 	Lines      []checkedLine `json:"lines"`
 	MedianLoss *float64      `json:"median_loss"` // of the kernels that run, `null` if none does
 	Refused    int           `json:"refused"`     // kernels that do not run
+	evidence   string
 }
 
 // checkedLine is a kernel of the table.
@@ -192,6 +198,7 @@ func (o *checkOptions) run(ctx context.Context, name, config string) error {
 	if e.dtype, err = gemm.ParseDType(n.dtype); err != nil {
 		return err
 	}
+	e.blocks = n.blocks
 	l, err := parseLoad(o.load, e.count)
 	if err != nil {
 		return err
@@ -203,7 +210,7 @@ func (o *checkOptions) run(ctx context.Context, name, config string) error {
 	d := side.Describe()
 	t := &tableCheck{File: filepath.Base(name), MadeFor: n.device, Arch: d.Arch, Device: d.Device,
 		DeviceName: d.DeviceName, SameDevice: n.device == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,
-		Kernel: side.Kernel, DType: n.dtype, Load: o.load}
+		Kernel: side.Kernel, DType: n.dtype, ScaleBlock: e.scaleBlock(), Load: o.load, evidence: e.evidence(d)}
 	if err := t.check(ctx, side, e, l, configs); err != nil {
 		return err
 	}
@@ -221,7 +228,7 @@ func (t *tableCheck) check(
 	var losses []float64
 	for i, rows := range l.rows(e.topK, sizes) {
 		tokens := sizes[i]
-		list := append(tuned(tokens, e.count), configs[tokens], e.defaultConfig(tokens))
+		list := append(e.space(tokens), configs[tokens], e.defaultConfig(tokens))
 		times, err := e.estimate(ctx, side.Model, tokens, rows, list)
 		if err != nil {
 			return err
@@ -257,8 +264,9 @@ func (t *tableCheck) check(
 }
 
 func (o *checkOptions) write(side *ask.Contender, t *tableCheck) error {
-	return answer(o.factory, side, t, checkColumns, t.Lines, func(s *iostreams.Streams) {
-		table.Line(s, "table", "%s, for %s, load %s", t.DType, t.MadeFor, t.Load)
+	return answer(o.factory, side, t, t.evidence, checkColumns, t.Lines, func(s *iostreams.Streams) {
+		table.Line(s, "table", "%s, for %s, load %s", typeOf(t.DType, t.ScaleBlock), t.MadeFor,
+			t.Load)
 		if t.MedianLoss != nil {
 			table.Line(s, "loss", "%s at the median (predicted, against the kernels that the model would choose)",
 				s.Bold(digits.Percent(*t.MedianLoss)))

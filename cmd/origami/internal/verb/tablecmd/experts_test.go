@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/linalg"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/timing"
 )
@@ -181,7 +182,7 @@ func TestExpertTimes(t *testing.T) {
 	}
 	share, factors := within(kept, shipped)
 	t.Logf("%d times kept back: %.3f within 20 %%, 90 %% within %.3f", len(kept), share, factors)
-	if share < 0.80 {
+	if share < 0.84 {
 		t.Errorf("%.3f of the times that were kept back are within 20 %%", share)
 	}
 	wide := [2]float64{1, 1}
@@ -193,7 +194,7 @@ func TestExpertTimes(t *testing.T) {
 		}
 		share, factors = within(of(kept, device, true), fitLayer(of(fitted, device, false)))
 		t.Logf("%s left out: %.3f within 20 %%, 90 %% within %.3f", device, share, factors)
-		if share < 0.67 {
+		if share < 0.75 {
 			t.Errorf("%s left out of the fit: %.3f are within 20 %%", device, share)
 		}
 		wide[0], wide[1] = min(wide[0], factors[0]), max(wide[1], factors[1])
@@ -233,7 +234,7 @@ func TestPublishedExperts(t *testing.T) {
 		e := experts{count: v[0], topK: v[1], hidden: v[2], inter: v[3], dtype: typed(t, row[1])}
 		own := gemm.Config{Kernel: expertFamily, BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
 			NumStages: v[10], SplitK: 1}
-		configs := append(tuned(v[4], e.count), before(v[4], e.count), own)
+		configs := append(e.space(v[4]), before(v[4], e.count), own)
 		times, err := e.estimate(t.Context(), open(row[0]), v[4], balanced(e.count, v[4]*e.topK), configs)
 		if err != nil {
 			t.Fatal(err)
@@ -255,7 +256,7 @@ func TestPublishedExperts(t *testing.T) {
 		}
 		gained[name] = append(gained[name], times.layer(at-1, at-1)/times.layer(at, at))
 	}
-	most := map[string]float64{"bf16": 0.035, "fp8": 0.07}
+	most := map[string]float64{"bf16": 0.045, "fp8": 0.1}
 	for name, list := range losses {
 		median := stats.Median(list)
 		t.Logf("%s: %d winners lose %.4f at the median", name, len(list), median)
@@ -266,7 +267,7 @@ func TestPublishedExperts(t *testing.T) {
 	for kind := range many {
 		t.Logf("%s: median loss %.3f with few rows per expert, %.3f with many", kind, stats.Median(few[kind]),
 			stats.Median(many[kind]))
-		if stats.Median(few[kind]) > 0.06 || stats.Median(many[kind]) > worthwhile(manyRows)-1+0.005 {
+		if stats.Median(few[kind]) > 0.09 || stats.Median(many[kind]) > 0.125 {
 			t.Errorf("%s: the winners lose %.3f with few rows per expert, %.3f with many", kind, stats.Median(few[kind]),
 				stats.Median(many[kind]))
 		}
@@ -276,6 +277,230 @@ func TestPublishedExperts(t *testing.T) {
 		t.Logf("%s: the winners gain %.3f over the default of their time, published %v", name, gain, as)
 		if gain < as[0]/1.3 || gain > as[1]*1.3 {
 			t.Errorf("%s: the winners gain %.3f, and %v was published", name, gain, as)
+		}
+	}
+}
+
+// measuredExpert is a measured kernel of a layer: rows per expert, and the times in s of the two products as the family
+// triton predicts them and as measured.
+type measuredExpert struct {
+	experts
+	tokens              int
+	rows                float64
+	config              gemm.Config
+	predicted, measured [2]float64
+}
+
+// measuredExperts are the measured kernels by layer and tokens, without those that the family refuses.
+func measuredExperts(t *testing.T) (list [][]measuredExpert) {
+	t.Helper()
+	a := opened(t)("sm90@h100")
+	var group []measuredExpert
+	var configs []gemm.Config
+	flush := func() {
+		if len(group) == 0 {
+			return
+		}
+		e, tokens, one := group[0].experts, group[0].tokens, make(load, group[0].count)
+		for i := range one {
+			one[i] = 1
+		}
+		times, err := e.estimate(t.Context(), a, tokens, one.rows(e.topK, []int{tokens})[0], configs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var run []measuredExpert
+		for i := range group {
+			if times.rejects[i] == "" {
+				factor := e.gathered(times.perExpert, &configs[i])
+				group[i].predicted = [2]float64{times.up[i] / factor, times.down[i] / factor}
+				group[i].rows = times.perExpert
+				run = append(run, group[i])
+			}
+		}
+		list, group, configs = append(list, run), nil, nil
+	}
+	for _, row := range zipped(t, "measured.csv.gz") {
+		v := numbers(t, row[1:12])
+		e := experts{count: v[0], topK: v[1], hidden: v[2], inter: v[3], dtype: gemm.BF16}
+		if row[0] != "bf16" {
+			e.dtype, e.blocks = gemm.FP8, row[0] == "block"
+		}
+		if len(group) > 0 && (group[0].experts != e || group[0].tokens != v[4]) {
+			flush()
+		}
+		c := gemm.Config{Kernel: expertFamily, BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
+			NumStages: v[10], SplitK: 1}
+		group = append(group, measuredExpert{experts: e, tokens: v[4], config: c,
+			measured: [2]float64{micros(t, row[12]), micros(t, row[13])}})
+		configs = append(configs, c)
+	}
+	flush()
+	return list
+}
+
+func (m *measuredExpert) time() float64 { return m.measured[0] + m.measured[1] }
+
+// fitWays finds the logarithms of four ways with the least squares of log(measured ÷ predicted) beside its mean in a
+// layer, for kernels that are predicted within 30 % of the fastest or measured within 20 %.
+func fitWays(list [][]measuredExpert) (logs [countWays]float64) {
+	chosen := []int{shortWay, fewestWay, twoStagesWay, eightWarpsWay}
+	n := len(chosen)
+	lower, right := linalg.Lower(n), make([]float64, n)
+	for _, group := range list {
+		for p := range 2 {
+			predicted, measured := math.Inf(1), math.Inf(1)
+			for i := range group {
+				predicted, measured = min(predicted, group[i].predicted[p]), min(measured, group[i].measured[p])
+			}
+			var rows [][]float64
+			var logs []float64
+			for i := range group {
+				m := &group[i]
+				ways := m.ways(m.rows, &m.config)
+				if m.config.GroupM == swept(&m.experts) && ways[spillWay] == 0 &&
+					(m.predicted[p] < 1.3*predicted || m.measured[p] < 1.2*measured) {
+					row := make([]float64, n)
+					for j, way := range chosen {
+						row[j] = ways[way]
+					}
+					rows, logs = append(rows, row), append(logs, math.Log(m.measured[p]/m.predicted[p])-ways[wideWay]*wayLogs[wideWay])
+				}
+			}
+			centre(rows, logs)
+			for i, row := range rows {
+				for j := range n {
+					right[j] += row[j] * logs[i]
+					for k := range j + 1 {
+						lower[j][k] += row[j] * row[k]
+					}
+				}
+			}
+		}
+	}
+	linalg.Cholesky(lower, 1e-9)
+	linalg.Forward(lower, right)
+	linalg.Backward(lower, right)
+	logs = wayLogs
+	for j, way := range chosen {
+		logs[way] = right[j]
+	}
+	return logs
+}
+
+// swept is the GROUP_SIZE_M with which all tiles were measured. The fastest were measured with others too.
+func swept(e *experts) int {
+	if e.blocks {
+		return 32
+	}
+	return 1
+}
+
+// centre takes its mean from each column.
+func centre(rows [][]float64, logs []float64) {
+	for j := range rows[0] {
+		sum := 0.0
+		for _, row := range rows {
+			sum += row[j]
+		}
+		for _, row := range rows {
+			row[j] -= sum / float64(len(rows))
+		}
+	}
+	sum := 0.0
+	for _, log := range logs {
+		sum += log
+	}
+	for i := range logs {
+		logs[i] -= sum / float64(len(logs))
+	}
+}
+
+// chosenExpert is the kernel that is predicted to be the fastest, or vLLM's without a table, if the gain is too small.
+func chosenExpert(group []measuredExpert, logs [countWays]float64, gain float64) *measuredExpert {
+	var best, without *measuredExpert
+	least, standard := math.Inf(1), math.Inf(1)
+	for i := range group {
+		m := &group[i]
+		if m.config.GroupM != swept(&m.experts) {
+			continue
+		}
+		log := 0.0
+		for way, much := range m.ways(m.rows, &m.config) {
+			log += much * logs[way]
+		}
+		time := (m.predicted[0] + m.predicted[1]) * math.Exp(log)
+		if time < least {
+			best, least = m, time
+		}
+		if m.isDefault() {
+			without, standard = m, time
+		}
+	}
+	if without != nil && standard < gain*least {
+		return without
+	}
+	return best
+}
+
+// isDefault says that a kernel is vLLM's without a table, but for GROUP_SIZE_M.
+func (m *measuredExpert) isDefault() bool {
+	c := m.defaultConfig(m.tokens)
+	c.GroupM = m.config.GroupM
+	return c == m.config
+}
+
+// The kernels that the model chooses without having seen a layer are nearly as fast as the fastest of all tiles, and
+// faster than vLLM's without a table.
+func TestMeasuredExperts(t *testing.T) {
+	t.Parallel()
+	list := measuredExperts(t)
+	fitted := fitWays(list)
+	for way, log := range wayLogs {
+		if math.Abs(fitted[way]-log) > 0.02 {
+			t.Errorf("way %d: the fit has %.3f for %.3f", way, fitted[way], log)
+		}
+	}
+	type result struct{ chosen, without, level []float64 }
+	results := map[string]*result{}
+	for i, group := range list {
+		first := &group[0]
+		kind := first.dtype.String()
+		if first.blocks {
+			kind = "block"
+		}
+		if results[kind] == nil {
+			results[kind] = &result{}
+		}
+		r := results[kind]
+		others := slices.DeleteFunc(slices.Clone(list), func(g []measuredExpert) bool {
+			return g[0].count == first.count && g[0].hidden == first.hidden && g[0].inter == first.inter && g[0].dtype == first.dtype
+		})
+		best, without := math.Inf(1), math.Inf(1)
+		for j := range group {
+			m := &group[j]
+			best = min(best, m.time())
+			if m.isDefault() {
+				without = min(without, m.time())
+			}
+		}
+		chosen := chosenExpert(group, fitWays(others), 1.01)
+		r.chosen, r.without = append(r.chosen, best/chosen.time()), append(r.without, best/without)
+		now := chosenExpert(group, wayLogs, 1.01)
+		r.level = append(r.level, now.time()/(productScale*now.gathered(now.rows, &now.config)*(now.predicted[0]+now.predicted[1])))
+		if testing.Verbose() {
+			t.Logf("%d: %s %d experts of %d, %d tokens: %.3f, %v; without a table %.3f", i, kind, first.count, first.inter,
+				first.tokens, best/chosen.time(), expertOf(&chosen.config), best/without)
+		}
+	}
+	for kind, r := range results {
+		self := func(v float64) float64 { return v }
+		t.Logf("%s: %d, chosen %.3f, worst %.3f; without a table %.3f, worst %.3f; measured ÷ predicted %.3f, from %.3f to %.3f", kind, len(r.chosen),
+			mean(r.chosen, self), slices.Min(r.chosen), mean(r.without, self), slices.Min(r.without), stats.Median(r.level),
+			slices.Min(r.level), slices.Max(r.level))
+		if mean(r.chosen, self) < 0.96 || slices.Min(r.chosen) < 0.9 || mean(r.chosen, self) < mean(r.without, self)+0.015 {
+			t.Errorf("%s: %.3f, worst %.3f, of the fastest; without a table %.3f", kind, mean(r.chosen, self), slices.Min(r.chosen),
+				mean(r.without, self))
 		}
 	}
 }

@@ -115,7 +115,9 @@ type expertTable struct {
 	DeviceName string `json:"device_name"`
 	Model      string `json:"model"` // the model, and the kernel family of its products
 	Kernel     string `json:"kernel"`
-	DType      string `json:"dtype"`       // the type of the weights
+	DType      string `json:"dtype"` // the type of the weights
+	// the rows and columns of the weights that have a scale in common, absent for one per tensor
+	ScaleBlock []int  `json:"scale_block,omitempty"`
 	For        string `json:"for"`         // type, layers and hidden size of the language model, and tp
 	TP         int    `json:"tp"`          // the GPUs that divide each expert among them
 	Experts    int    `json:"experts"`     // of a layer
@@ -169,11 +171,11 @@ func (e expert) String() string {
 func newExpertTable(ctx context.Context, side *ask.Contender, e *experts, l load) (*expertTable, error) {
 	d := side.Describe()
 	t := &expertTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
-		DType: e.dtype.String(), Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter,
-		Evidence: expertEvidence(d.ID())}
+		DType: e.dtype.String(), ScaleBlock: e.scaleBlock(), Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter,
+		Evidence: e.evidence(d)}
 	for i, rows := range l.rows(e.topK, tokenSizes) {
 		tokens := tokenSizes[i]
-		configs := append(tuned(tokens, e.count), e.defaultConfig(tokens))
+		configs := append(e.space(tokens), e.defaultConfig(tokens))
 		times, err := e.estimate(ctx, side.Model, tokens, rows, configs)
 		if err != nil {
 			return nil, err
@@ -183,7 +185,7 @@ func newExpertTable(ctx context.Context, side *ask.Contender, e *experts, l load
 			return nil, err
 		}
 		k.M = tokens
-		low, high := expertInterval(d.ID())
+		low, high := e.interval(d.ID())
 		k.Interval = [2]float64{k.Seconds * low, k.Seconds * high}
 		for _, n := range rows {
 			k.Active += min(n, 1)
@@ -243,6 +245,13 @@ func (t *expertTable) fileName(sglang bool) string {
 	if t.DType == gemm.FP8.String() {
 		name += ",dtype=fp8_w8a8"
 	}
+	switch {
+	case t.ScaleBlock == nil:
+	case sglang:
+		name += fmt.Sprintf(",block_shape=[%d, %d]", t.ScaleBlock[0], t.ScaleBlock[1])
+	default:
+		name += fmt.Sprintf(",block_shape=[%d,%d]", t.ScaleBlock[0], t.ScaleBlock[1])
+	}
 	return name
 }
 
@@ -284,12 +293,20 @@ func (o *moeOptions) write(side *ask.Contender, t *expertTable) error {
 	if !o.explain {
 		columns = columns[:len(columns)-1]
 	}
-	return answer(o.factory, side, t, columns, t.Kernels, func(s *iostreams.Streams) {
+	return answer(o.factory, side, t, t.Evidence, columns, t.Kernels, func(s *iostreams.Streams) {
 		table.Line(s, "table", "%s, %d layers of %d experts (%d per token), hidden %d, inner %d, %s, load %s", t.For,
-			t.Layers, t.Experts, t.TopK, t.Hidden, t.Inter, t.DType, t.Load)
+			t.Layers, t.Experts, t.TopK, t.Hidden, t.Inter, typeOf(t.DType, t.ScaleBlock), t.Load)
 		table.Line(s, "gain", "%s times as fast as vLLM without a table (predicted; geometric mean over the tokens)",
 			s.Bold(digits.ThreeDigits(t.Gain)))
 	})
+}
+
+// typeOf is a type with its scales.
+func typeOf(dtype string, block []int) string {
+	if block == nil {
+		return dtype
+	}
+	return fmt.Sprintf("%s with scales per %dx%d", dtype, block[0], block[1])
 }
 
 var expertColumns = table.Columns[expertKernel]{

@@ -45,7 +45,7 @@ func (o *invariantOptions) write(side *ask.Contender, t *invariantTable) error {
 
 // answer writes an object about experts as JSON, its rows as CSV, or lines and rows for people.
 func answer[T any](
-	f *session.Factory, side *ask.Contender, object any, columns table.Columns[T], rows []T,
+	f *session.Factory, side *ask.Contender, object any, evidence string, columns table.Columns[T], rows []T,
 	lines func(*iostreams.Streams),
 ) error {
 	s, format := f.Streams, f.Format()
@@ -57,7 +57,7 @@ func answer[T any](
 		table.Lines(s, table.DeviceLines(d)...)
 		table.Lines(s, table.ModelLine(d, side.Kernel))
 		lines(s)
-		table.Line(s, "evidence", "%s", expertEvidence(d.ID()))
+		table.Line(s, "evidence", "%s", evidence)
 	}
 	return columns.Write(s, format, rows)
 }

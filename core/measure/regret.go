@@ -101,7 +101,7 @@ func (g grid) include(s *survival, t unit.Seconds) {
 	}
 }
 
-// regret returns E[max(0, exp(A − B) − 1)] for the fastest A of some candidates and the fastest B of others. It has nine
+// regret returns E[max(0, exp(A − B) − 1)] for the fastest A of some candidates and the fastest B of others, with nine
 // decimals. Those after them depend on how a platform computes logarithms and exponentials.
 func (g grid) regret(a, b *survival) float64 {
 	// For a given b it is ∫ exp(x − b) · P(A > x) dx over x > b. One pass from the end gives the integrals for all

@@ -86,11 +86,11 @@ type Answer struct {
 // Live says where the hardware numbers of a GPU of this machine come from.
 type Live struct {
 	// the name of the product, and which parameters its driver reports that no file has
-	Name string `json:"name"`
+	Name   string   `json:"name"`
 	Driver []string `json:"driver"`
 	// the parameters that are computed from another device, and that device, as `arch@device`
-	Scaled []string `json:"scaled"`
-	ScaledFrom string `json:"scaled_from,omitempty"`
+	Scaled     []string `json:"scaled"`
+	ScaledFrom string   `json:"scaled_from,omitempty"`
 }
 
 // Predicted is what a model predicts for a configuration.
@@ -106,7 +106,7 @@ type Predicted struct {
 	// the sentence of the text output, for one problem
 	Why string `json:"why,omitempty"`
 	// the clock of the model's cycles, and its rung
-	ClockHz float64 `json:"clock_hz"`
+	ClockHz   float64   `json:"clock_hz"`
 	ClockRung arch.Rung `json:"clock_rung"`
 	// the low and the high end of the time, unless the model states none ([how](evaluating.md#intervals))
 	Interval *[2]float64 `json:"interval_seconds,omitempty" c:"pick.13=low,high"`
@@ -143,8 +143,8 @@ type Measured struct {
 // MeasuredCandidate is one measured configuration.
 type MeasuredCandidate struct {
 	// the configuration, and its predicted time
-	Config gemm.Config `json:"config"`
-	Predicted float64 `json:"predicted_seconds"`
+	Config    gemm.Config `json:"config"`
+	Predicted float64     `json:"predicted_seconds"`
 	// the measured time; `null` without one
 	Median *float64 `json:"median_seconds"`
 	// the relative median absolute deviation of the samples; `null` without a time
@@ -153,7 +153,7 @@ type MeasuredCandidate struct {
 	Runs int `json:"runs"`
 	// how the measurement ended, and why there is no time
 	Status dataset.Status `json:"status"`
-	Detail string `json:"detail,omitempty"`
+	Detail string         `json:"detail,omitempty"`
 	// whether it is the choice
 	Chosen bool `json:"chosen"`
 }

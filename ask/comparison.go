@@ -12,7 +12,7 @@ import (
 type Comparison struct {
 	// as in `select`
 	Problem gemm.Record `json:"problem"`
-	Labels Fields `json:"labels,omitempty"`
+	Labels  Fields      `json:"labels,omitempty"`
 	// the model of all sides, empty if they have several; each entry has its own
 	Model string `json:"model"`
 	// as in `select`

@@ -8,12 +8,12 @@ import (
 // Evaluation is a model scored against measurements. [Evaluating](evaluating.md) defines the numbers.
 type Evaluation struct {
 	// as in `select`
-	Arch   string `json:"arch"`
-	Device string `json:"device"`
-	Model string `json:"model"`
+	Arch       string          `json:"arch"`
+	Device     string          `json:"device"`
+	Model      string          `json:"model"`
 	ModelClass arch.ModelClass `json:"model_class,omitempty"`
-	Kernel string `json:"kernel"`
-	Rung arch.Rung `json:"rung"`
+	Kernel     string          `json:"kernel"`
+	Rung       arch.Rung       `json:"rung"`
 	// what the times are [of](timings.md), measured and predicted
 	Timing string `json:"timing,omitempty"`
 	// as in `select`: `predicted_ms` is then no time, and `error_median` no error of one
@@ -56,13 +56,13 @@ type Evaluated struct {
 	// the model's pick
 	Pick gemm.Config `json:"pick"`
 	// its recorded time, `null` without one, and its predicted time
-	PickMS Number `json:"pick_ms"`
+	PickMS      Number  `json:"pick_ms"`
 	PredictedMS float64 `json:"predicted_ms"`
 	// the low and the high end of its time, or `null`
 	IntervalMS *[2]float64 `json:"interval_ms"`
 	// the fastest recorded configuration, and its time
-	Best gemm.Config `json:"best"`
-	BestMS float64 `json:"best_ms"`
+	Best   gemm.Config `json:"best"`
+	BestMS float64     `json:"best_ms"`
 	// the best time ÷ the time of the pick, and of the fastest of the model's first 4, 8 and 16 candidates: 0 if the
 	// pick was tried and failed, `null` if none was ever tried
 	Eff   Number `json:"efficiency"`

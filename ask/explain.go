@@ -17,9 +17,9 @@ type Explanation struct {
 	// as in `rank`. `null` for a configuration that is not in the candidate list
 	Rank *int `json:"rank"`
 	// `ok` or `rejected`, and then the reason as in `rank`, with numbers if the model gives them
-	Status string `json:"status" enum:"ok,rejected"`
+	Status string      `json:"status" enum:"ok,rejected"`
 	Reason arch.Reason `json:"reason,omitempty"`
-	Detail string `json:"detail,omitempty"`
+	Detail string      `json:"detail,omitempty"`
 	// hardware numbers
 	Parameters []Parameter `json:"parameters"`
 	// empirical numbers of the model

@@ -21,9 +21,9 @@ type RooflineDevice struct {
 	// the name of the product
 	Name string `json:"name"`
 	// as in `select`
-	Model string `json:"model"`
+	Model      string          `json:"model"`
 	ModelClass arch.ModelClass `json:"model_class,omitempty"`
-	Kernel string `json:"kernel"`
+	Kernel     string          `json:"kernel"`
 	// the type of the operands
 	DType string `json:"dtype"`
 	// the ceilings
@@ -54,7 +54,7 @@ type RooflineKernel struct {
 	Device string `json:"device"`
 	// as in `select`
 	Problem gemm.Record `json:"problem"`
-	Labels Fields `json:"labels,omitempty"`
+	Labels  Fields      `json:"labels,omitempty"`
 	// `pick`, `config`, `fastest` or a library
 	Name string `json:"name"`
 	// its configuration; `null` of a library
@@ -63,10 +63,10 @@ type RooflineKernel struct {
 	Measured bool `json:"measured"`
 	// its time, and its rate
 	Seconds float64 `json:"seconds"`
-	Rate float64 `json:"flop_per_second"`
+	Rate    float64 `json:"flop_per_second"`
 	// the rate that the lowest of the roofs allows, and what share of it the rate is
 	Attainable float64 `json:"attainable_flop_per_second"`
-	Share float64 `json:"of_attainable"`
+	Share      float64 `json:"of_attainable"`
 	// the level of the lowest roof
 	Bound string `json:"bound" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
 	// the number of the instructions that it is above, so that one of both is wrong; absent otherwise

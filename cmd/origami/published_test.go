@@ -311,7 +311,7 @@ func inDocs(t *testing.T, got *publishedScore) {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", g.Device, kind, g.Score.cells())
 		}
 	}
-	fmt.Fprintf(&b, "\nIn each of the %d other groups, %.0f %% or more of the times are.\n", others, math.Floor(100*least))
+	fmt.Fprintf(&b, "\nIn each of the %d other groups, %.0f %% or more are within 20 %%.\n", others, math.Floor(100*least))
 	b.WriteString("\n| shapes | times | predicted ÷ measured | p10 | p90 | within 20 % | stacks agree |\n" +
 		"| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for i := range got.Classes {

@@ -85,14 +85,12 @@ type Answer struct {
 
 // Live says where the hardware numbers of a GPU of this machine come from.
 type Live struct {
-	// the name of the product
-	Name string `json:"name"`
-	// the parameters that the driver reports and that no file has
+	// the name of the product, and which parameters its driver reports that no file has
+	Name   string   `json:"name"`
 	Driver []string `json:"driver"`
-	// the parameters that are computed from another device
-	Scaled []string `json:"scaled"`
-	// that device, as `arch@device`
-	ScaledFrom string `json:"scaled_from,omitempty"`
+	// the parameters that are computed from another device, and that device, as `arch@device`
+	Scaled     []string `json:"scaled"`
+	ScaledFrom string   `json:"scaled_from,omitempty"`
 }
 
 // Predicted is what a model predicts for a configuration.
@@ -107,9 +105,8 @@ type Predicted struct {
 	Bound string `json:"bound" c:"pick.10" enum:"unknown,compute,l2,mall,dram,latency,l1,shared_memory,issue"`
 	// the sentence of the text output, for one problem
 	Why string `json:"why,omitempty"`
-	// the clock of the model's cycles
-	ClockHz float64 `json:"clock_hz"`
-	// the rung of the clock
+	// the clock of the model's cycles, and its rung
+	ClockHz   float64   `json:"clock_hz"`
 	ClockRung arch.Rung `json:"clock_rung"`
 	// the low and the high end of the time, unless the model states none ([how](evaluating.md#intervals))
 	Interval *[2]float64 `json:"interval_seconds,omitempty" c:"pick.13=low,high"`
@@ -145,20 +142,18 @@ type Measured struct {
 
 // MeasuredCandidate is one measured configuration.
 type MeasuredCandidate struct {
-	// the configuration
-	Config gemm.Config `json:"config"`
-	// the predicted time
-	Predicted float64 `json:"predicted_seconds"`
+	// the configuration, and its predicted time
+	Config    gemm.Config `json:"config"`
+	Predicted float64     `json:"predicted_seconds"`
 	// the measured time; `null` without one
 	Median *float64 `json:"median_seconds"`
 	// the relative median absolute deviation of the samples; `null` without a time
 	Spread *float64 `json:"spread"`
 	// how often the kernel was timed
 	Runs int `json:"runs"`
-	// how the measurement ended
+	// how the measurement ended, and why there is no time
 	Status dataset.Status `json:"status"`
-	// why there is no time
-	Detail string `json:"detail,omitempty"`
+	Detail string         `json:"detail,omitempty"`
 	// whether it is the choice
 	Chosen bool `json:"chosen"`
 }

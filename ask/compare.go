@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -371,7 +372,7 @@ func StandingsOf(sides []Contender, rows []Contest) Standings {
 // standing sums up the contests that are chosen.
 func standing(name string, sides []Contender, rows []Contest, chosen func(*Contest) bool) Standing {
 	out := Standing{Class: name, Sides: make([]SideStanding, len(sides))}
-	ratios, speeds := make([]geomean, len(sides)), make([]geomean, len(sides))
+	ratios, speeds := make([][]float64, len(sides)), make([][]float64, len(sides))
 	for j := range rows {
 		c := &rows[j]
 		if !chosen(c) {
@@ -388,32 +389,24 @@ func standing(name string, sides []Contender, rows []Contest, chosen func(*Conte
 		others := 0
 		for i := range sides {
 			if ratio := c.Ratio(i); ratio != nil {
-				ratios[i].add(float64(*ratio))
+				ratios[i] = append(ratios[i], float64(*ratio))
 				others += min(i, 1)
 			}
 			if t, ok := c.Time(i); ok {
-				speeds[i].add(c.Flops() / float64(t))
+				speeds[i] = append(speeds[i], c.Flops()/float64(t))
 			}
 		}
 		out.Compared += min(others, 1)
 	}
 	for i := range sides {
 		s := &out.Sides[i]
-		s.Side, s.Ratio, s.Count = sides[i].Label(), ratios[i].per(1), ratios[i].count
-		s.PerDollar, s.PerJoule = speeds[i].per(sides[i].Dollars), speeds[i].per(sides[i].Watts)
+		s.Side, s.Ratio, s.Count = sides[i].Label(), meanPer(1, ratios[i]), len(ratios[i])
+		s.PerDollar, s.PerJoule = meanPer(sides[i].Dollars, speeds[i]), meanPer(sides[i].Watts, speeds[i])
 	}
 	return out
 }
 
-// geomean is a geometric mean of so many values.
-type geomean struct {
-	count int
-	logs  float64
-}
-
-func (m *geomean) add(v float64) { m.count, m.logs = m.count+1, m.logs+math.Log(v) }
-
-// per is the mean ÷ a cost, nil without values or a cost.
-func (m *geomean) per(cost float64) *Number {
-	return known(math.Exp(m.logs/float64(m.count))/cost, m.count > 0 && cost > 0)
+// meanPer is the geometric mean of values ÷ a cost, nil without values or a cost.
+func meanPer(cost float64, values []float64) *Number {
+	return known(stats.Geomean(values)/cost, len(values) > 0 && cost > 0)
 }

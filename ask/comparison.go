@@ -10,10 +10,9 @@ import (
 
 // Comparison is what several architectures make of one problem.
 type Comparison struct {
-	// the product that was asked about
+	// as in `select`
 	Problem gemm.Record `json:"problem"`
-	// with `--problems`: the further columns of the file, by name, if there are any
-	Labels Fields `json:"labels,omitempty"`
+	Labels  Fields      `json:"labels,omitempty"`
 	// the model of all sides, empty if they have several; each entry has its own
 	Model string `json:"model"`
 	// as in `select`

@@ -7,17 +7,13 @@ import (
 
 // Evaluation is a model scored against measurements. [Evaluating](evaluating.md) defines the numbers.
 type Evaluation struct {
-	// ids, as in `--arch arch@device`
-	Arch   string `json:"arch"`
-	Device string `json:"device"`
-	// the model
-	Model string `json:"model"`
 	// as in `select`
+	Arch       string          `json:"arch"`
+	Device     string          `json:"device"`
+	Model      string          `json:"model"`
 	ModelClass arch.ModelClass `json:"model_class,omitempty"`
-	// the kernel family
-	Kernel string `json:"kernel"`
-	// as in `select`
-	Rung arch.Rung `json:"rung"`
+	Kernel     string          `json:"kernel"`
+	Rung       arch.Rung       `json:"rung"`
 	// what the times are [of](timings.md), measured and predicted
 	Timing string `json:"timing,omitempty"`
 	// as in `select`: `predicted_ms` is then no time, and `error_median` no error of one
@@ -53,22 +49,20 @@ type Evaluation struct {
 // Evaluated is one problem of an evaluation.
 type Evaluated struct {
 	gemm.Record
-	// with `--problems`: the further columns of the file, by name, if there are any
+	// as in `select`
 	Labels Fields `json:"labels,omitempty"`
 	// the class of shape
 	Class string `json:"class"`
 	// the model's pick
 	Pick gemm.Config `json:"pick"`
-	// its recorded time; `null` without one
-	PickMS Number `json:"pick_ms"`
-	// its predicted time
+	// its recorded time, `null` without one, and its predicted time
+	PickMS      Number  `json:"pick_ms"`
 	PredictedMS float64 `json:"predicted_ms"`
 	// the low and the high end of its time, or `null`
 	IntervalMS *[2]float64 `json:"interval_ms"`
-	// the fastest recorded configuration
-	Best gemm.Config `json:"best"`
-	// its time
-	BestMS float64 `json:"best_ms"`
+	// the fastest recorded configuration, and its time
+	Best   gemm.Config `json:"best"`
+	BestMS float64     `json:"best_ms"`
 	// the best time ÷ the time of the pick, and of the fastest of the model's first 4, 8 and 16 candidates: 0 if the
 	// pick was tried and failed, `null` if none was ever tried
 	Eff   Number `json:"efficiency"`

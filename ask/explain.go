@@ -16,12 +16,10 @@ type Explanation struct {
 	Answer
 	// as in `rank`. `null` for a configuration that is not in the candidate list
 	Rank *int `json:"rank"`
-	// `ok` or `rejected`
-	Status string `json:"status" enum:"ok,rejected"`
-	// the reason of a rejected configuration, as in `rank`
+	// `ok` or `rejected`, and then the reason as in `rank`, with numbers if the model gives them
+	Status string      `json:"status" enum:"ok,rejected"`
 	Reason arch.Reason `json:"reason,omitempty"`
-	// the reason in numbers, if the model gives it
-	Detail string `json:"detail,omitempty"`
+	Detail string      `json:"detail,omitempty"`
 	// hardware numbers
 	Parameters []Parameter `json:"parameters"`
 	// empirical numbers of the model

@@ -9,10 +9,10 @@ type Ranked struct {
 	Rank *int `json:"rank"`
 	// with `--include-rejected`: `ok` or `rejected`
 	Status string `json:"status,omitempty" enum:"ok,rejected"`
-	// with `--include-rejected`: the reason, one of `shared_memory`, `registers`, `atom_shape`, `warps`, `model_rule`.
-	// Plugins may have others, such as `stages` of family `mma`
+	// of a rejected one, the reason: `shared_memory`, `registers`, `atom_shape`, `warps`, `model_rule`, or another of its
+	// plugin, such as `stages` of family `mma`
 	Reason arch.Reason `json:"reason,omitempty"`
-	// with `--include-rejected`: the reason in numbers, if the model gives it. A rejected entry has no `predicted`
+	// the reason in numbers, if the model gives it. A rejected entry has no `predicted`
 	Detail string `json:"detail,omitempty"`
 	// by name, in the order of the model's schema
 	Terms Fields `json:"terms" of:"Term"`

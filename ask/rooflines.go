@@ -20,12 +20,10 @@ type RooflineDevice struct {
 	ID string `json:"device"`
 	// the name of the product
 	Name string `json:"name"`
-	// the model
-	Model string `json:"model"`
 	// as in `select`
+	Model      string          `json:"model"`
 	ModelClass arch.ModelClass `json:"model_class,omitempty"`
-	// the kernel family
-	Kernel string `json:"kernel"`
+	Kernel     string          `json:"kernel"`
 	// the type of the operands
 	DType string `json:"dtype"`
 	// the ceilings
@@ -54,24 +52,21 @@ type Ceiling struct {
 type RooflineKernel struct {
 	// the device, as `arch@device`
 	Device string `json:"device"`
-	// the product that it computes
+	// as in `select`
 	Problem gemm.Record `json:"problem"`
-	// with `--problems`: the further columns of the file, by name, if there are any
-	Labels Fields `json:"labels,omitempty"`
+	Labels  Fields      `json:"labels,omitempty"`
 	// `pick`, `config`, `fastest` or a library
 	Name string `json:"name"`
 	// its configuration; `null` of a library
 	Config *gemm.Config `json:"config"`
 	// whether the time is measured
 	Measured bool `json:"measured"`
-	// the time
+	// its time, and its rate
 	Seconds float64 `json:"seconds"`
-	// the rate
-	Rate float64 `json:"flop_per_second"`
-	// the rate that the lowest of the roofs allows
+	Rate    float64 `json:"flop_per_second"`
+	// the rate that the lowest of the roofs allows, and what share of it the rate is
 	Attainable float64 `json:"attainable_flop_per_second"`
-	// rate ÷ attainable rate
-	Share float64 `json:"of_attainable"`
+	Share      float64 `json:"of_attainable"`
 	// the level of the lowest roof
 	Bound string `json:"bound" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
 	// the number of the instructions that it is above, so that one of both is wrong; absent otherwise
@@ -88,9 +83,8 @@ type RooflineLevel struct {
 	Bytes float64 `json:"bytes"`
 	// whether the model counted the bytes
 	Counted bool `json:"counted_by_model"`
-	// operations by byte
+	// operations by byte, and bytes by second
 	Intensity float64 `json:"flop_per_byte"`
-	// bytes by second
 	Bandwidth float64 `json:"bytes_per_second"`
 	// the bandwidth ÷ its roof; `null` if unknown
 	Share Number `json:"of_roof"`

@@ -16,24 +16,20 @@ import (
 
 // Way is how another kernel family of the device runs the product: its fastest configuration.
 type Way struct {
-	// the kernel family
-	Kernel string `json:"kernel"`
-	// the model
-	Model string `json:"model"`
 	// as in the answer
+	Kernel string      `json:"kernel"`
+	Model  string      `json:"model"`
 	Config gemm.Config `json:"config"`
 	// what the time is of: as in the answer, unless this model does not say
 	Timing string `json:"timing,omitempty"`
-	// the predicted time
-	Seconds float64 `json:"seconds"`
-	// the low and the high end of the time, unless its model states none
+	// the predicted time, and its low and high end, unless its model states none
+	Seconds  float64     `json:"seconds"`
 	Interval *[2]float64 `json:"interval_seconds,omitempty"`
 	// the probability that the measured time lies in the interval
 	IntervalLevel float64 `json:"interval_level,omitempty"`
 	// as in the answer
-	Validated bool `json:"validated"`
-	// as in the answer
-	Outside []string `json:"outside"`
+	Validated bool     `json:"validated"`
+	Outside   []string `json:"outside"`
 	// what the predictions most like this one were checked on; `null` if none ever was
 	Checked *Checked `json:"checked"`
 	// as in the answer

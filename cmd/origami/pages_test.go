@@ -7,13 +7,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // console is a block of commands with what they print on a terminal.
 var console = regexp.MustCompile("(?s)```console\n(.*?)```")
 
 // The README and the pages for readers show what the commands print, so that what a reader types prints the same. A
-// command `cat FILE` shows a file that the next ones read. With -update, the pages get what is printed now.
+// command `cat FILE` shows a file that the next ones read. With -update, the pages get what is printed now. With -v, it
+// says how long a reader waits.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/for/*.md")
 	if err != nil || len(pages) < 4 {
@@ -27,7 +29,8 @@ func TestPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			folder, shown := t.TempDir(), 0
+			folder, shown, began := t.TempDir(), 0, time.Now()
+			var first time.Duration
 			now := console.ReplaceAllStringFunc(string(text), func(block string) string {
 				var out strings.Builder
 				out.WriteString("```console\n")
@@ -36,12 +39,16 @@ func TestPages(t *testing.T) {
 					line, want, _ := strings.Cut(part, "\n")
 					shown++
 					out.WriteString("$ " + line + "\n" + printed(t, folder, path, line, want))
+					if first == 0 && !strings.HasPrefix(line, "cat ") {
+						first = time.Since(began)
+					}
 				}
 				return out.String() + "```"
 			})
 			if shown == 0 {
 				t.Fatal("it shows no command")
 			}
+			t.Logf("the first answer after %v, all after %v", first, time.Since(began))
 			if now != string(text) {
 				if *update {
 					err = os.WriteFile(page, []byte(now), 0o644)
@@ -69,7 +76,8 @@ func printed(t *testing.T, folder, path, line, shown string) string {
 	}
 	cmd := osexec.Command("sh", "-c", line)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "PATH="+path, "ORIGAMI_IN_PROCESS=true")
+	// A new user has no settings, no trusted plugins and no cache.
+	cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+folder, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: %v\n%s", line, err, out)

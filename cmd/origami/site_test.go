@@ -67,6 +67,8 @@ func TestSiteAnswersAsTheCommand(t *testing.T) {
 			"compare --arch h100,mi300x,b200 -m 1 -n 7168 -k 2048 --dtype fp8 --trans-b"},
 		{"compare?arch=h200,rtx4090,mi300x&m=4096&n=4096&k=4096&dtype=bf16",
 			"compare --arch h200,rtx4090,mi300x -m 4096 -n 4096 -k 4096 --dtype bf16"},
+		{"eval?arch=h200", "eval --arch h200"},
+		{"eval?arch=h200&model=tritonblas", "eval --arch h200 --model tritonblas"},
 	}
 	var paths []string
 	for _, q := range questions {

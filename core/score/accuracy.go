@@ -32,17 +32,16 @@ func AccuracyOf(ratios []float64) Accuracy {
 	if len(ratios) == 0 {
 		return Accuracy{}
 	}
-	sorted, errors, logs, within := slices.Sorted(slices.Values(ratios)), make([]float64, len(ratios)), 0.0, 0
+	sorted, errors, within := slices.Sorted(slices.Values(ratios)), make([]float64, len(ratios)), 0
 	for i, r := range sorted {
 		errors[i] = math.Abs(r - 1)
-		logs += math.Log(r)
 		if agree(r, 1) {
 			within++
 		}
 	}
 	n := float64(len(sorted))
 	return Accuracy{
-		Count: len(sorted), Geomean: math.Exp(logs / n), P10: stats.Quantile(sorted, 0.1),
+		Count: len(sorted), Geomean: stats.Geomean(sorted), P10: stats.Quantile(sorted, 0.1),
 		P90: stats.Quantile(sorted, 0.9), Within: float64(within) / n, Error: stats.Median(errors),
 	}
 }

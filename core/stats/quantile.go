@@ -5,6 +5,7 @@ package stats
 import (
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Quantiles summarises a list of ratios. All fields are 0 for an empty list.
@@ -21,14 +22,22 @@ func QuantilesOf(ratios []float64) Quantiles {
 	}
 	sorted := slices.Clone(ratios)
 	slices.Sort(sorted)
-	logs := 0.0
-	for _, x := range sorted {
-		logs += math.Log(x) // −Inf for 0, which makes the mean 0
-	}
 	return Quantiles{
 		Count: len(ratios), Median: Quantile(sorted, 0.5), P10: Quantile(sorted, 0.1), Worst: sorted[0],
-		Geomean: math.Exp(logs / float64(len(ratios))),
+		Geomean: Geomean(sorted),
 	}
+}
+
+// Geomean returns the geometric mean of values that are at least 0: 0 if one is 0, NaN if there are none. It has twelve
+// digits. Those after them depend on how a platform computes logarithms and exponentials.
+func Geomean(values []float64) float64 {
+	logs := 0.0
+	for _, x := range values {
+		logs += math.Log(x) // −Inf for 0, which makes the mean 0
+	}
+	mean := math.Exp(logs / float64(len(values)))
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(mean, 'g', 12, 64), 64) // it reads what it wrote
+	return rounded
 }
 
 // Quantile interpolates linearly between the order statistics of a sorted list, which must not be empty. This is type 7

@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -45,7 +46,8 @@ type Options struct {
 	// DescribeCache is a directory for the descriptions of plugins, so that a plugin is not started only to describe
 	// itself. It is created if necessary. Empty: no cache.
 	DescribeCache string
-	// Logger receives the log lines of the plugins, under their names. nil drops them.
+	// Logger receives which model of which plugin was opened, and the log lines of the plugins, under their names. nil
+	// drops them.
 	Logger hclog.Logger
 	// Warn, if set, receives what the user should know at once: a refused lock file, a plugin that is awaited or left
 	// out, a file that others may replace. Otherwise the log has it. Warn may be called from several goroutines.
@@ -153,6 +155,9 @@ func (h *Host) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture,
 	if err != nil {
 		return nil, err
 	}
+	d := a.Describe()
+	h.options.Logger.Debug("opened", "plugin", f.info.Name, "version", f.info.Version, "device", d.ID(), "model", d.Model,
+		"rung", d.Rung, "kernels", strings.Join(d.Kernels, ","))
 	return a, nil
 }
 

@@ -165,7 +165,8 @@ func Register(flags *pflag.FlagSet) {
 		"triton, inductor or cuda, to paste (default table)")
 	flags.Bool("json", false, "short for --format json")
 	flags.Bool("wide", false, "show all columns of a table, however narrow the terminal is")
-	flags.String("log-level", "", "show log messages from `LEVEL` on: trace, debug, info, warn, error or off")
+	flags.String("log-level", "", "show log messages of plugins from `LEVEL` on: trace, debug (also the opened models), "+
+		"info, warn, error or off")
 	flags.Bool("in-process", false, "answer with the built-in models inside this process, without plugins")
 	flags.StringArray("plugin", nil, "use the plugin binary at `PATH`; repeatable")
 	flags.Duration("timeout", 0,

@@ -119,7 +119,11 @@ func setFlags(flags *pflag.FlagSet, values map[string]string) error {
 			continue
 		}
 		if err := flags.Set(strings.ReplaceAll(name, "_", "-"), values[name]); err != nil {
-			return diag.Inputf("%s %q %v", name, values[name], wrong(err)).Do("see openapi.json")
+			fix := "see openapi.json"
+			if strings.ContainsAny(values[name], ",:") && slices.Contains([]string{"m", "n", "k"}, name) {
+				fix = "give one size; lists of sizes are for the command line, and for api/v1/map"
+			}
+			return diag.Inputf("%s %q %v", name, values[name], wrong(err)).Do("%s", fix)
 		}
 	}
 	return nil

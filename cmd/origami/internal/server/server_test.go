@@ -174,6 +174,8 @@ func TestErrorsAreInTheClientsWords(t *testing.T) {
 		{"rank?arch=toy1&top=99999999999999999999&" + shape256,
 			`top "99999999999999999999" is too large; see openapi.json`},
 		{"rank?arch=toy1&top=0&" + shape256, "top 0 is not positive; give a whole number of at least 1"},
+		{"select?arch=toy1&m=16,64&n=1&k=1", `m "16,64" is not a whole number; give one size; lists of sizes are for the ` +
+			"command line, and for api/v1/map"},
 		{"explain?arch=toy1&config=zz&" + shape256, `config: config "zz" does not start with a tile; `},
 		{"compare?arch=toy1&" + shape256,
 			"arch: compare needs at least two architectures, and one is given; add another, as in arch=toy1,h200"},

@@ -37,14 +37,15 @@ func NewTrust(f *session.Factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			dtypes := gemm.DTypes()
 			if flag := cmd.Flags().Lookup("dtype"); flag.Changed {
 				dtype, err := gemm.ParseDType(flag.Value.String())
 				if err != nil {
 					return diag.Within("--dtype", err)
 				}
-				rows = ofType(rows, dtype)
+				dtypes = []gemm.DType{dtype}
 			}
-			return trustColumns.Write(f.Streams, f.Format(), rows)
+			return trustColumns.Write(f.Streams, f.Format(), ofTypes(rows, dtypes...))
 		},
 	}
 	cmd.Flags().String("dtype", "", "only of this element `TYPE` of A and B")
@@ -58,28 +59,35 @@ type trust struct {
 	*arch.Uncertainty
 }
 
-// types lists the types of A and B.
+// types lists the types of A and B that the model predicts. Times of others may be among those it was held against.
 func (r *trust) types() (list []string) {
 	for _, l := range r.Checked.Layouts {
-		if name := l.Types.In.String(); !slices.Contains(list, name) {
+		if name := l.Types.In.String(); r.predicts(l.Types.In) && !slices.Contains(list, name) {
 			list = append(list, name)
 		}
 	}
 	return list
 }
 
-// ofType returns the rows that predictions of a type rest on: of each device and family, those that name the type, or
-// else the one for all others.
-func ofType(rows []trust, dtype gemm.DType) []trust {
-	names := func(r *trust) bool { return slices.Contains(r.types(), dtype.String()) }
+// predicts reports whether the model predicts kernels of the family for a type.
+func (r *trust) predicts(dtype gemm.DType) bool {
+	p := gemm.New(1, 1, 1)
+	p.DType = dtype
+	return r.model.SupportsTypes(r.Kernel, &p) == nil
+}
+
+// ofTypes returns the rows that predictions of some types rest on: of each device and family, those that name one of
+// them, and the one for all others if one is not named.
+func ofTypes(rows []trust, dtypes ...gemm.DType) []trust {
+	names := func(r *trust, dtype gemm.DType) bool { return slices.Contains(r.types(), dtype.String()) }
 	return slices.DeleteFunc(slices.Clone(rows), func(r trust) bool {
-		if types := r.types(); len(types) > 0 {
-			return !names(&r)
-		}
-		p := gemm.New(1, 1, 1)
-		p.DType = dtype
-		return r.model.SupportsTypes(r.Kernel, &p) != nil || slices.ContainsFunc(rows, func(o trust) bool {
-			return o.model == r.model && o.Kernel == r.Kernel && names(&o)
+		return !slices.ContainsFunc(dtypes, func(dtype gemm.DType) bool {
+			if len(r.Checked.Layouts) > 0 {
+				return names(&r, dtype)
+			}
+			return r.predicts(dtype) && !slices.ContainsFunc(rows, func(o trust) bool {
+				return o.model == r.model && o.Kernel == r.Kernel && names(&o, dtype)
+			})
 		})
 	})
 }

@@ -15,10 +15,10 @@ import (
 
 // intervals is what `eval --intervals` writes: an arch.Uncertainty that a model can ship, and its coverage.
 type intervals struct {
-	Arch        string                 `json:"arch"` // ids, as in `--arch arch@device`
+	Arch        string                 `json:"arch"` // as in `select`
 	Device      string                 `json:"device"`
-	Model       string                 `json:"model"`       // the model
-	Rung        arch.Rung              `json:"rung"`        // as in `select`
+	Model       string                 `json:"model"`
+	Rung        arch.Rung              `json:"rung"`
 	Uncertainty arch.UncertaintyRecord `json:"uncertainty"` // what a model can ship, with the keys above
 	// `interval_coverage`, `interval_coverage_picks`, `interval_coverage_worst` (of the worst size),
 	// `high_over_low_median`, `expected_regret_mean`, `recorded_regret_mean`, `auto_regret_mean` (after measuring the

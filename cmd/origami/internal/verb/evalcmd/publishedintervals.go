@@ -21,8 +21,8 @@ import (
 // publishedIntervals is a line of `eval --published --intervals`: how far a model's times are from the published ones
 // that are of one device, of types that cost the same, and of one scheme and release, for the model to ship.
 type publishedIntervals struct {
-	Device string   `json:"device"` // as `arch@device`
-	Model  string   `json:"model"`  // the model
+	Device string   `json:"device"` // as `arch@device`, and the model
+	Model  string   `json:"model"`
 	DTypes []string `json:"dtypes"` // types that cost the same
 	Scheme string   `json:"scheme"` // the scheme of scales
 	// releases of the library that the model does not tell apart

@@ -26,12 +26,12 @@ type singles struct {
 
 // singlesJSON is the answer of `eval --json` for a data set with one configuration per problem.
 type singlesJSON struct {
-	Arch   string          `json:"arch"` // ids, as in `--arch arch@device`
+	Arch   string          `json:"arch"` // as in `select`
 	Device string          `json:"device"`
-	Model  string          `json:"model"` // as in `select`
+	Model  string          `json:"model"`
 	Class  arch.ModelClass `json:"model_class,omitempty"`
-	Kernel string          `json:"kernel"` // the kernel family
-	Rung   arch.Rung       `json:"rung"`   // as in `select`
+	Kernel string          `json:"kernel"`
+	Rung   arch.Rung       `json:"rung"`
 	Ranks  bool            `json:"ranks_only,omitempty"`
 	Data   string          `json:"records"` // the measurements
 	// each with `problem`, `config`, `bound`, `predicted_ms`, `measured_ms`, `predicted_by_measured`, `spill_bytes`

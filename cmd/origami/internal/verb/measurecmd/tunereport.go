@@ -58,11 +58,11 @@ type step struct {
 
 // summary is what came out for all sizes, in JSON.
 type summary struct {
-	Arch         string          `json:"arch"` // ids, as in `--arch arch@device`
+	Arch         string          `json:"arch"` // as in `select`
 	Device       string          `json:"device"`
-	Model        string          `json:"model"` // as in `select`
+	Model        string          `json:"model"`
 	ModelClass   arch.ModelClass `json:"model_class,omitempty"`
-	Kernel       string          `json:"kernel"`             // the kernel family
+	Kernel       string          `json:"kernel"`
 	Strategy     string          `json:"strategy"`           // how it was tuned
 	Regret       float64         `json:"regret"`             // the limit
 	Sizes        int             `json:"sizes"`              // how many there are

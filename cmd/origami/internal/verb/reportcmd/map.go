@@ -42,6 +42,14 @@ func (b *builder) maps(ctx context.Context, like gemm.Problem) error {
 	return nil
 }
 
+// percent writes a share into a cell: with two digits, and whole from 10 % on.
+func percent(share float64) string {
+	if share >= 0.0995 {
+		return strconv.FormatFloat(share*100, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(share*100, 'g', 2, 64)
+}
+
 // mapOf asks a model about a grid of sizes. It is nil for a model that does not predict times.
 func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*figure.Figure, error) {
 	if s.Describe().RanksOnly || s.Describe().PeakFor(like.DType) <= 0 {
@@ -87,7 +95,7 @@ func (b *builder) mapOf(ctx context.Context, s *subject, like gemm.Problem) (*fi
 		e := &a.Entries[0]
 		share := a.Roofline(e).RoofShare
 		*row = append(*row, digits.Percent(share))
-		cells.Rows = append(cells.Rows, figure.Row{X: n, Y: m, Value: share, Text: strconv.FormatFloat(share*100, 'g', 2, 64),
+		cells.Rows = append(cells.Rows, figure.Row{X: n, Y: m, Value: share, Text: percent(share),
 			Tip: figure.Tip("%s\n%s, %s of the roof\n%s, %s-bound", a.Problem, table.RateCell(a, e), digits.Percent(share),
 				e.Config, e.Estimate.Bound)})
 	}

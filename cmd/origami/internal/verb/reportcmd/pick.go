@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// runnersUp are how many entries are shown with their terms.
+	// runnersUp are how many entries are shown with their terms, the pick among them.
 	runnersUp = 10
 	// perDecade is how many dots a figure of candidates has per factor of ten of the rank.
 	perDecade = 90
@@ -50,6 +50,7 @@ func (b *builder) detail(
 	if err != nil {
 		return 0, err
 	}
+	a.Entries = a.Entries[:min(len(a.Entries), runnersUp)] // more may be worth measuring
 	facts(to, a)
 	ways(to, a)
 	to.Figure(candidates(a, &everyone[0]))

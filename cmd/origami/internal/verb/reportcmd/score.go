@@ -15,7 +15,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -178,8 +177,13 @@ func (b *builder) scoreOf(to *report.Section, s *subject) {
 			text = fmt.Sprintf("A sweep of %s kernels on this device is shipped. Ask with “Show measurements” to see how the "+
 				"picks did.", s.Kernel)
 		}
+		lines := checked(s)
+		if len(lines) == 0 {
+			to.Text(text + " The predicted times are unchecked: no times of this device were compared.")
+			return
+		}
 		to.Text(text + " What the predicted times were checked on:")
-		to.List(checked(s))
+		to.List(lines)
 		return
 	}
 	if len(s.verdict.figures) == 0 {
@@ -207,9 +211,6 @@ func checked(s *subject) (lines []string) {
 		if u := &s.Describe().Uncertainty[i]; u.Kernel == s.Kernel && len(u.Checked.Layouts) > 0 {
 			lines = append(lines, table.CheckedOn(u))
 		}
-	}
-	if len(lines) == 0 {
-		return []string{string(arch.EvidenceUnchecked)}
 	}
 	return lines
 }

@@ -119,7 +119,7 @@ func (c *modelConfig) experts(name string, tp int) (*experts, int, error) {
 //	productScale · (first product + second product) + elementwise · bytes ÷ DRAM's bandwidth + otherKernels
 //
 // with the times of the products as the family triton predicts them, times what the kernel's own ways change of that
-// (gathered), and the bytes that the activation and the sum over a token's experts move once (elementwise counts that
+// (factor), and the bytes that the activation and the sum over a token's experts move once (elementwise counts that
 // they reach only a part of the data sheet's bandwidth). The other kernels sort the rows by expert. All three were
 // fitted on published times of vLLM's layer on four GPUs: testdata/fused-moe/README.md, TestExpertTimes.
 const (
@@ -149,10 +149,10 @@ const (
 	countWays
 )
 
-// wayLogs were fitted to all tiles of vLLM's tuner for 54 layers and numbers of tokens, measured on one H100, where a tile
-// is near the fastest (testdata/fused-moe/README.md, TestMeasuredExperts); busyWay and blocksWay, which choose nothing,
-// to the medians of all, as spillWay. For wideWay the fit has 0.04, and vLLM's own tables speak for less. They hold
-// for wayArch alone: on others, those tables contradict them.
+// wayLogs were fitted to all tiles of vLLM's tuner for 54 layers and numbers of tokens, measured on one H100, where a
+// tile is near the fastest (testdata/fused-moe/README.md, TestMeasuredExperts); busyWay and blocksWay, which choose
+// nothing, and spillWay to the medians of all. For wideWay the fit has 0.04, and vLLM's own tables speak for less.
+// They hold for wayArch alone: on others, those tables contradict them.
 var wayLogs = [countWays]float64{busyWay: 0.31, shortWay: 0.2, wideWay: 0.03, fewestWay: -0.3, blocksWay: 0.1,
 	twoStagesWay: 0.12, eightWarpsWay: 0.39, spillWay: 0.8}
 
@@ -177,7 +177,7 @@ func (e *experts) ways(rows float64, c *gemm.Config) (w [countWays]float64) {
 	}
 	w[blocksWay] = 1
 	if c.NumStages == 2 {
-		w[twoStagesWay] = 1 - busy
+		w[twoStagesWay] = 1
 	}
 	if c.NumWarps == 8 {
 		w[eightWarpsWay] = busy
@@ -188,8 +188,8 @@ func (e *experts) ways(rows float64, c *gemm.Config) (w [countWays]float64) {
 	return w
 }
 
-// gathered is the time of a product with so many rows per expert ÷ that of the family triton for the same rows.
-func (e *experts) gathered(rows float64, c *gemm.Config) float64 {
+// factor is the time of a product with so many rows per expert ÷ that of the family triton for the same rows.
+func (e *experts) factor(rows float64, c *gemm.Config) float64 {
 	log := 0.0
 	for i, much := range e.ways(rows, c) {
 		log += much * wayLogs[i]
@@ -277,7 +277,7 @@ func (e *experts) estimate(
 		for i := range estimates {
 			times[i] = float64(estimates[i].Cycles.At(d.Clock))
 			if t.hopper {
-				times[i] *= e.gathered(t.perExpert, &configs[i])
+				times[i] *= e.factor(t.perExpert, &configs[i])
 			}
 			if reason := string(estimates[i].Reject); reason != "" {
 				times[i], t.rejects[i] = math.Inf(1), reason
@@ -439,8 +439,8 @@ var published = map[string][2]float64{
 // elsewhere are the same on a device that was left out of the fit, the widest of the four.
 var elsewhere = [2]float64{0.43, 1.47}
 
-// blocked is how far the measured times of chosen kernels with scales per block were from the predicted ones on the H100
-// of TestMeasuredExperts. No such layer's times were published.
+// blocked is how far the measured times of chosen kernels with scales per block were from the predicted ones on the
+// H100 of TestMeasuredExperts. No such layer's times were published.
 var blocked = [2]float64{0.88, 1.21}
 
 // interval is between which factors the time of a layer on a device is expected, with 90 %.

@@ -82,7 +82,7 @@ func decode(name string, text []byte) (*modelConfig, error) {
 	return &c, nil
 }
 
-// readModel reads a config.json whose layers are known.
+// readModel reads a config.json whose layers are known, of a model in bf16.
 func readModel(name string, text []byte) (*modelConfig, error) {
 	c, err := decode(name, text)
 	if err != nil {
@@ -92,9 +92,14 @@ func readModel(name string, text []byte) (*modelConfig, error) {
 		return nil, diag.Inputf("the model is quantized, and vLLM's table is for bf16 weights").At("%s", name).
 			Do("give a model without a quantization_config")
 	}
+	return c, c.complete(name)
+}
+
+// complete fills in what a config.json leaves out, and refuses one whose layers are not known.
+func (c *modelConfig) complete(name string) error {
 	if known := slices.Concat(dense, sparse); !slices.Contains(known, c.ModelType) {
 		slices.Sort(known)
-		return nil, diag.Inputf("the layers of the model_type %q are not known", c.ModelType).At("%s", name).
+		return diag.Inputf("the layers of the model_type %q are not known", c.ModelType).At("%s", name).
 			Do("use one of %s; or take `origami select -m 1,16,256 -n N -k K --same block_k` for each layer",
 				strings.Join(known, ", "))
 	}
@@ -111,11 +116,11 @@ func readModel(name string, text []byte) (*modelConfig, error) {
 			*one.value = one.absent
 		}
 		if *one.value < 1 || *one.value > mostSize {
-			return nil, diag.Inputf("%s is %d", one.key, *one.value).At("%s", name).
+			return diag.Inputf("%s is %d", one.key, *one.value).At("%s", name).
 				Do("give a config.json with %s from 1 to %d", one.key, mostSize)
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // mostSize bounds the sizes of a config.json, so that products of two of them fit.

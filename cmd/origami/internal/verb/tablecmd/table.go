@@ -20,6 +20,6 @@ func New(f *session.Factory) *cobra.Command {
 		Args: session.OnlySubcommands,
 		RunE: session.MissingSubcommand,
 	}
-	cmd.AddCommand(newInvariant(f), newMoE(f), newCheck(f))
+	cmd.AddCommand(newInvariant(f), newMoE(f), newBlocks(f), newCheck(f))
 	return cmd
 }

@@ -1,0 +1,252 @@
+package tablecmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+type blockOptions struct {
+	factory *session.Factory
+	tp      int
+	output  string
+}
+
+func newBlocks(f *session.Factory) *cobra.Command {
+	o := &blockOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "block-fp8 CONFIG --arch ARCH",
+		Short: "Write the tables of vLLM's and SGLang's fp8 matmul with scales per block",
+		Long: "Write the tables of kernels that vLLM and SGLang take for the linear layers of a model in fp8 with a scale\n" +
+			"per 128x128 of a weight, given as its config.json of Hugging Face, where they run them in Triton: a tile,\n" +
+			"warps and stages for each number of rows, the fastest as predicted, and the gain over the kernel without a\n" +
+			"table. --output writes a file for each layer, under the names of both servers.",
+		Example: "  origami table block-fp8 config.json --arch h100 --tp 8 --output tables\n" +
+			"  cp tables/*.json …/vllm/model_executor/layers/quantization/utils/configs/\n" +
+			"  origami table block-fp8 config.json --arch h200 --json",
+		Args: session.OneArgument("CONFIG", "the config.json of a model"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().IntVar(&o.tp, "tp", 1, "`N` GPUs divide each layer among them (tensor parallel)")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the tables to this `FOLDER`")
+	return cmd
+}
+
+func (o *blockOptions) run(ctx context.Context, name string) error {
+	c, err := readConfig(ctx, name)
+	if err != nil {
+		return err
+	}
+	if q := c.Quantization; q == nil || q.Method != "fp8" || !slices.Equal(q.Block, blockScaled.scaleBlock()) {
+		return diag.Inputf("the model is not in fp8 with scales per 128x128").At("%s", name).
+			Do("give one whose quantization_config has weight_block_size [128, 128]")
+	}
+	if err := c.complete(name); err != nil {
+		return err
+	}
+	if o.tp < 1 {
+		return diag.Inputf("--tp %d is not positive", o.tp).Do("give a whole number of at least 1")
+	}
+	list, err := c.layers(o.tp)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(l layer) bool { return l.name == "lm_head" }) // it stays in bf16
+	side, err := openSide(ctx, o.factory, expertFamily)
+	if err != nil {
+		return err
+	}
+	t, err := newBlockTable(ctx, side, list)
+	if err != nil {
+		return err
+	}
+	t.For, t.TP = c.label(o.tp), o.tp
+	if !slices.Contains(dense, c.ModelType) {
+		o.factory.Streams.Note("experts run in another kernel: `origami table fused-moe` has their table")
+	}
+	if o.output != "" {
+		if err := t.install(o.output); err != nil {
+			return err
+		}
+		o.factory.Streams.Note("copy the files to vllm/model_executor/layers/quantization/utils/configs, or for SGLang to " +
+			"sglang/srt/layers/quantization/configs")
+	}
+	return o.write(side, t)
+}
+
+// blockTable is the tables of the layers of a model.
+type blockTable struct {
+	Arch       string `json:"arch"` // the device
+	Device     string `json:"device"`
+	DeviceName string `json:"device_name"`
+	Model      string `json:"model"` // the model, and the kernel family of its products
+	Kernel     string `json:"kernel"`
+	DType      string `json:"dtype"`       // the type of the weights
+	ScaleBlock []int  `json:"scale_block"` // the rows and columns of the weights that have a scale in common
+	For        string `json:"for"`         // type, layers and hidden size of the language model, and tp
+	TP         int    `json:"tp"`          // the GPUs that divide each layer among them
+	Evidence   string `json:"evidence"`    // what the interval rests on
+	// the kernels, by layer and in the order of M
+	Kernels []blockKernel `json:"kernels"`
+	Gain    float64       `json:"gain"` // the geometric mean of the gains
+}
+
+// blockKernel is what runs in a layer for numbers of rows nearest to M.
+type blockKernel struct {
+	Layer  string `json:"layer"` // its name, or those of equal layers
+	N      int    `json:"n"`     // columns, and the depth
+	K      int    `json:"k"`
+	M      int    `json:"m"` // rows
+	Config expert `json:"config"`
+	// the predicted time of the product
+	Seconds        float64    `json:"seconds"`
+	Interval       [2]float64 `json:"interval"`        // of 90 %
+	DefaultSeconds float64    `json:"default_seconds"` // with the kernel without a table
+	Gain           float64    `json:"gain"`            // default_seconds ÷ seconds
+}
+
+// blockScaled is the kernel of fused_moe without experts: what its ways say of scales per block holds for one matrix
+// too.
+var blockScaled = experts{dtype: gemm.FP8, blocks: true}
+
+// withoutBlockTable is the kernel of both servers without a table (fp8_utils.w8a8_triton_block_scaled_mm).
+var withoutBlockTable = gemm.Config{Kernel: expertFamily, BlockM: 64, BlockN: scaleBlock, BlockK: scaleBlock,
+	GroupM: 32, NumWarps: 4, NumStages: 2, SplitK: 1}
+
+// blockInterval is between which factors 90 % of the measured times of chosen kernels were from the predicted ones, on
+// the H100 of TestMeasuredBlocks.
+var blockInterval = [2]float64{0.85, 1.55}
+
+// blockTimes predicts the times of configurations, in s; one that does not run takes forever.
+func blockTimes(ctx context.Context, a arch.Architecture, m, n, k int, configs []gemm.Config) ([]float64, error) {
+	p := gemm.New(m, n, k)
+	p.DType, p.Out = gemm.FP8, gemm.BF16
+	p.SetTrans(false, true)
+	p = p.Canonical()
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	estimates, times := make([]arch.Estimate, len(configs)), make([]float64, len(configs))
+	if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+		return nil, err
+	}
+	for i := range estimates {
+		times[i] = float64(estimates[i].Cycles.At(a.Describe().Clock)) * blockScaled.factor(float64(m), &configs[i])
+		if estimates[i].Reject != "" {
+			times[i] = math.Inf(1)
+		}
+	}
+	return times, nil
+}
+
+// newBlockTable chooses the kernels.
+func newBlockTable(ctx context.Context, side *ask.Contender, list []layer) (*blockTable, error) {
+	d := side.Describe()
+	if d.Arch != wayArch {
+		return nil, diag.Inputf("no model predicts scales per block on %s", d.ID()).
+			Do("choose a Hopper GPU; vLLM's benchmark_w8a8_block_fp8.py measures others")
+	}
+	t := &blockTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
+		DType: gemm.FP8.String(), ScaleBlock: blockScaled.scaleBlock(),
+		Evidence: fmt.Sprintf("times of ours on an H100: 90 %% of those of chosen kernels are %s to %s of the predicted "+
+			"ones, and their speed is 0.95 of the fastest tile's, 0.73 at worst", digits.ThreeDigits(blockInterval[0]),
+			digits.ThreeDigits(blockInterval[1]))}
+	at := map[[2]int]int{}
+	for _, l := range list {
+		if i, is := at[[2]int{l.n, l.k}]; is {
+			for j := range tokenSizes {
+				t.Kernels[i+j].Layer += " " + l.name
+			}
+			continue
+		}
+		at[[2]int{l.n, l.k}] = len(t.Kernels)
+		for _, m := range tokenSizes {
+			configs := append(blockScaled.space(m), withoutBlockTable)
+			for i := range configs {
+				configs[i].GroupM = withoutBlockTable.GroupM
+			}
+			times, err := blockTimes(ctx, side.Model, m, l.n, l.k, configs)
+			if err != nil {
+				return nil, err
+			}
+			last := len(configs) - 1
+			best := last
+			for i := range times {
+				if times[i] < times[best] {
+					best = i
+				}
+			}
+			t.Kernels = append(t.Kernels, blockKernel{Layer: l.name, N: l.n, K: l.k, M: m, Config: expertOf(&configs[best]),
+				Seconds: times[best], DefaultSeconds: times[last], Gain: times[last] / times[best],
+				Interval: [2]float64{times[best] * blockInterval[0], times[best] * blockInterval[1]}})
+		}
+	}
+	t.Gain = mean(t.Kernels, func(k blockKernel) float64 { return k.Gain })
+	return t, nil
+}
+
+// install writes a file for each layer, under the name of vLLM and under SGLang's.
+func (t *blockTable) install(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return diag.Inputf("the folder cannot be made: %v", diag.WithoutPath(err)).At("--output %s", folder).
+			Do("choose another folder")
+	}
+	for all := range slices.Chunk(t.Kernels, len(tokenSizes)) {
+		kernels := map[int]expert{}
+		for _, k := range all {
+			kernels[k.M] = k.Config
+		}
+		text, err := json.MarshalIndent(kernels, "", "    ")
+		if err != nil {
+			return err
+		}
+		for _, comma := range []string{",", ", "} {
+			name := fmt.Sprintf("N=%d,K=%d,device_name=%s,dtype=fp8_w8a8,block_shape=[%d%s%d].json", all[0].N, all[0].K,
+				strings.ReplaceAll(t.DeviceName, " ", "_"), t.ScaleBlock[0], comma, t.ScaleBlock[1])
+			if err := session.Replace(filepath.Join(folder, name), append(text, '\n')); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *blockOptions) write(side *ask.Contender, t *blockTable) error {
+	return answer(o.factory, side, t, t.Evidence, blockColumns, t.Kernels, func(s *iostreams.Streams) {
+		table.Line(s, "table", "%s, %s", t.For, typeOf(t.DType, t.ScaleBlock))
+		table.Line(s, "gain", "%s times as fast as without a table (predicted; geometric mean)",
+			s.Bold(digits.ThreeDigits(t.Gain)))
+	})
+}
+
+var blockColumns = table.Columns[blockKernel]{
+	table.Col("layer", func(k *blockKernel) string { return k.Layer }),
+	table.Col("n", func(k *blockKernel) int { return k.N }),
+	table.Col("k", func(k *blockKernel) int { return k.K }),
+	table.Col("m||rows", func(k *blockKernel) int { return k.M }),
+	table.Col("config||kernel", func(k *blockKernel) string { return k.Config.String() }),
+	table.Col("seconds||time", func(k *blockKernel) float64 { return k.Seconds }, seconds),
+	table.Group([]string{"interval_low_seconds", "interval_high_seconds"}, func(k *blockKernel) []string {
+		return []string{table.Cell(k.Interval[0]), table.Cell(k.Interval[1])}
+	}).In(table.CSV),
+	table.Text("90 %", func(k *blockKernel) string { return span(k.Interval) }),
+	table.Col("default_seconds||no table", func(k *blockKernel) float64 { return k.DefaultSeconds }, seconds),
+	table.Col("gain", func(k *blockKernel) float64 { return k.Gain }, digits.ThreeDigits),
+}

@@ -60,11 +60,12 @@ type named struct {
 	experts, inter int
 	device, dtype  string
 	blocks         bool
+	down           bool // SGLang's, for the second product alone
 }
 
 // tableName is the form of a name: of vLLM, and of SGLang, which has files for the second product too.
 var tableName = regexp.MustCompile(`^E=(\d+),N=(\d+),device_name=([^,]+?)(?:,dtype=([^,]+?))?` +
-	`(,block_shape=.*|,per_channel.*)?(_down)?\.json$`)
+	`(,block_shape=\[[^]]*\]|,per_channel[^_]*)?(_down)?\.json$`)
 
 // readName reads the name of a table.
 func readName(name string) (n named, err error) {
@@ -74,14 +75,12 @@ func readName(name string) (n named, err error) {
 	case parts == nil:
 		return wrong("it has no name of a table of fused_moe",
 			"keep the name by which the server looks for it, as in E=8,N=7168,device_name=NVIDIA_H200.json")
-	case parts[6] != "":
-		return wrong("it is SGLang's table for the second product alone", "give the one without _down")
 	case parts[4] != "" && parts[4] != "fp8_w8a8",
 		parts[5] != "" && (parts[4] == "" || strings.ReplaceAll(parts[5], " ", "") != ",block_shape=[128,128]"):
 		return wrong("no model predicts experts of "+strings.Trim(cmp.Or(parts[4], "this type")+parts[5], ","),
 			"use a table of bf16, or of fp8 with a scale per tensor or per 128x128")
 	}
-	n.blocks = parts[5] != ""
+	n.blocks, n.down = parts[5] != "", parts[6] != ""
 	n.device, n.dtype = parts[3], gemm.BF16.String()
 	if parts[4] != "" {
 		n.dtype = gemm.FP8.String()
@@ -161,7 +160,7 @@ type checkedLine struct {
 	Config  expert  `json:"config"`
 	Reject  string  `json:"reject,omitempty"` // why it does not run
 	Choice  expert  `json:"choice"`           // the kernel that the model would choose
-	Seconds float64 `json:"seconds"`          // the predicted time of a layer with that
+	Seconds float64 `json:"seconds"`          // the predicted time with that, of a layer, or of its second product
 	// the predicted time with the table's kernel ÷ that − 1, and with vLLM's kernel without a table, below 0 by less than
 	// what the model tells apart; `null` if it does not run
 	Loss        *float64 `json:"loss"`
@@ -211,7 +210,7 @@ func (o *checkOptions) run(ctx context.Context, name, config string) error {
 	t := &tableCheck{File: filepath.Base(name), MadeFor: n.device, Arch: d.Arch, Device: d.Device,
 		DeviceName: d.DeviceName, SameDevice: n.device == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,
 		Kernel: side.Kernel, DType: n.dtype, ScaleBlock: e.scaleBlock(), Load: o.load, evidence: e.evidence(d)}
-	if err := t.check(ctx, side, e, l, configs); err != nil {
+	if err := t.check(ctx, side, e, l, configs, n.down); err != nil {
 		return err
 	}
 	if !t.SameDevice {
@@ -220,9 +219,10 @@ func (o *checkOptions) run(ctx context.Context, name, config string) error {
 	return o.write(side, t)
 }
 
-// check compares each kernel with the fastest one.
+// check compares each kernel with the fastest one, of the second product alone with those of the same BLOCK_SIZE_M: the
+// table of the first one has that.
 func (t *tableCheck) check(
-	ctx context.Context, side *ask.Contender, e *experts, l load, configs map[int]gemm.Config,
+	ctx context.Context, side *ask.Contender, e *experts, l load, configs map[int]gemm.Config, down bool,
 ) error {
 	sizes := slices.Sorted(maps.Keys(configs))
 	var losses []float64
@@ -234,18 +234,27 @@ func (t *tableCheck) check(
 			return err
 		}
 		own, without := len(list)-2, len(list)-1
-		best := times.pick(without)
+		best, time := times.pick(without), func(i int) float64 { return times.layer(i, i) }
+		if down {
+			time = func(i int) float64 { return productScale * times.down[i] }
+			best = own
+			for i := range list {
+				if list[i].BlockM == list[own].BlockM && time(i) < time(best) {
+					best = i
+				}
+			}
+		}
 		if times.rejects[best] != "" {
 			return diag.Inputf("no kernel of a layer of %d tokens runs (%s)", tokens, times.rejects[best]).
 				At("%s", side.Describe().ID()).Do("choose another device")
 		}
 		line := checkedLine{M: tokens, Config: expertOf(&list[own]), Reject: times.rejects[own],
-			Choice: expertOf(&list[best]), Seconds: times.layer(best, best)}
+			Choice: expertOf(&list[best]), Seconds: time(best)}
 		loss := func(i int) *float64 {
-			if times.rejects[i] != "" {
+			if times.rejects[i] != "" || down && list[i].BlockM != list[own].BlockM {
 				return nil
 			}
-			v := times.layer(i, i)/line.Seconds - 1
+			v := time(i)/line.Seconds - 1
 			return &v
 		}
 		line.Loss, line.DefaultLoss = loss(own), loss(without)

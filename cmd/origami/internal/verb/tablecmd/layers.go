@@ -50,15 +50,24 @@ type modelConfig struct {
 	DenseLayers   []int `json:"mlp_only_layers"`
 	SparseStep    int   `json:"decoder_sparse_step"` // every such layer has experts, counted from one
 	SparseEvery   int   `json:"moe_layer_freq"`      // every such layer has experts, counted from zero
+	SharedExperts int   `json:"n_shared_experts"`    // for every token
+
+	// Latent attention goes through vectors of these ranks. Its heads have two parts for Q and K, and one for V.
+	RankQ      int `json:"q_lora_rank"`
+	RankKV     int `json:"kv_lora_rank"`
+	HeadNoRoPE int `json:"qk_nope_head_dim"`
+	HeadRoPE   int `json:"qk_rope_head_dim"`
+	HeadV      int `json:"v_head_dim"`
 }
 
-// dense and sparse are the model types for which modelConfig.layers is right. vLLM 0.33.0 builds them with one product
+// dense, sparse and latent are the model types for which modelConfig.layers is right. vLLM 0.33.0 builds them with one product
 // for Q, K and V, and one for both halves of a gated feed-forward layer (vllm/model_executor/models). Experts run in
 // another kernel.
 var (
 	dense = []string{"ernie4_5", "exaone4", "gemma", "gemma2", "gemma3_text", "granite", "llama", "mistral", "phi3",
 		"qwen2", "qwen3"}
 	sparse = []string{"mixtral", "qwen3_moe"}
+	latent = []string{"deepseek_v3"}
 )
 
 // decode reads a config.json.
@@ -97,11 +106,15 @@ func readModel(name string, text []byte) (*modelConfig, error) {
 
 // complete fills in what a config.json leaves out, and refuses one whose layers are not known.
 func (c *modelConfig) complete(name string) error {
-	if known := slices.Concat(dense, sparse); !slices.Contains(known, c.ModelType) {
+	if known := slices.Concat(dense, sparse, latent); !slices.Contains(known, c.ModelType) {
 		slices.Sort(known)
 		return diag.Inputf("the layers of the model_type %q are not known", c.ModelType).At("%s", name).
 			Do("use one of %s; or take `origami select -m 1,16,256 -n N -k K --same block_k` for each layer",
 				strings.Join(known, ", "))
+	}
+	other := 1 // of what other models do not have
+	if slices.Contains(latent, c.ModelType) {
+		other = 0
 	}
 	for _, one := range []struct {
 		key    string
@@ -111,6 +124,9 @@ func (c *modelConfig) complete(name string) error {
 		{"hidden_size", &c.Hidden, 0}, {"intermediate_size", &c.Intermediate, 0}, {"vocab_size", &c.Vocab, 0},
 		{"num_attention_heads", &c.Heads, 0}, {"num_hidden_layers", &c.Layers, 0},
 		{"num_key_value_heads", &c.KVHeads, c.Heads}, {"head_dim", &c.HeadDim, c.Hidden / max(c.Heads, 1)},
+		{"q_lora_rank", &c.RankQ, other}, {"kv_lora_rank", &c.RankKV, other}, {"qk_nope_head_dim", &c.HeadNoRoPE, other},
+		{"qk_rope_head_dim", &c.HeadRoPE, other}, {"v_head_dim", &c.HeadV, other},
+		{"moe_intermediate_size", &c.ExpertInner, other}, {"n_shared_experts", &c.SharedExperts, other},
 	} {
 		if *one.value == 0 {
 			*one.value = one.absent
@@ -154,6 +170,25 @@ func (c *modelConfig) layers(tp int) ([]layer, error) {
 		return nil, err
 	}
 	heads, kv := c.Heads/tp, max(1, c.KVHeads/tp)
+	if slices.Contains(latent, c.ModelType) {
+		shared := c.ExpertInner * c.SharedExperts
+		if err := whole("columns of the shared experts", shared); err != nil {
+			return nil, err
+		}
+		sparse := c.Layers - c.DenseFirst
+		list := []layer{
+			{"fused_qkv_a_proj", c.RankQ + c.RankKV + c.HeadRoPE, c.Hidden, c.Layers, mostRows},
+			{"q_b_proj", heads * (c.HeadNoRoPE + c.HeadRoPE), c.RankQ, c.Layers, mostRows},
+			{"kv_b_proj", heads * (c.HeadNoRoPE + c.HeadV), c.RankKV, c.Layers, mostRows},
+			{"o_proj", c.Hidden, heads * c.HeadV, c.Layers, mostRows},
+			{"gate_up_proj", 2 * c.Intermediate / tp, c.Hidden, c.DenseFirst, mostRows},
+			{"down_proj", c.Hidden, c.Intermediate / tp, c.DenseFirst, mostRows},
+			{"shared_experts.gate_up_proj", 2 * shared / tp, c.Hidden, sparse, mostRows},
+			{"shared_experts.down_proj", c.Hidden, shared / tp, sparse, mostRows},
+			{"lm_head", vocab / tp, c.Hidden, 1, mostLogits},
+		}
+		return slices.DeleteFunc(list, func(l layer) bool { return l.count < 1 }), nil
+	}
 	list := []layer{
 		{"qkv_proj", (heads + 2*kv) * c.HeadDim, c.Hidden, c.Layers, mostRows},
 		{"o_proj", c.Hidden, heads * c.HeadDim, c.Layers, mostRows},

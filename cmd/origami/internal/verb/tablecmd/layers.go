@@ -60,9 +60,9 @@ type modelConfig struct {
 	HeadV      int `json:"v_head_dim"`
 }
 
-// dense, sparse and latent are the model types for which modelConfig.layers is right. vLLM 0.33.0 builds them with one product
-// for Q, K and V, and one for both halves of a gated feed-forward layer (vllm/model_executor/models). Experts run in
-// another kernel.
+// dense, sparse and latent are the model types for which modelConfig.layers is right. vLLM 0.33.0 builds them with a
+// product for Q, K and V, and one for both halves of a gated feed-forward layer (vllm/model_executor/models). Experts
+// run in another kernel.
 var (
 	dense = []string{"ernie4_5", "exaone4", "gemma", "gemma2", "gemma3_text", "granite", "llama", "mistral", "phi3",
 		"qwen2", "qwen3"}

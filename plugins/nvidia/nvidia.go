@@ -41,7 +41,7 @@ var models = []struct {
 	{gpu.SM100, []func(*gpu.SM) catalog.Model{libraryOf, refinedOver(mma.Family{}), ladderOf}},
 	{gpu.SM103, onlyLibrary},
 	{gpu.SM120, allFamilies},
-	{gpu.SM121, onlyLibrary},
+	{gpu.SM121, allFamilies},
 }
 
 var (

@@ -10,6 +10,4 @@ var (
 	SM75 = &SM{ID: "sm75", Generation: "turing", Target: target.Target{CC: 75}}
 	// SM103 is the SM of compute capability 10.3: B300, GB300.
 	SM103 = &SM{ID: "sm103", Generation: "blackwell", Target: target.Target{CC: 103}}
-	// SM121 is the SM of compute capability 12.1: GB10.
-	SM121 = &SM{ID: "sm121", Generation: "blackwell-consumer", Target: target.Target{CC: 121}}
 )

@@ -21,6 +21,7 @@ var slower = map[string]string{
 	// The fastest of its kernels take up to 1.23 times as long as torch.matmul (recorded on an H100).
 	"sm90 triton_persistent":  "one CTA per SM computes tile after tile, and nothing hides their starts",
 	"sm120 triton_persistent": "the same, with 99 KiB of shared memory per CTA",
+	"sm121 triton_persistent": "the same, with 99 KiB of shared memory per CTA",
 }
 
 // apart are known contradictions: the fastest family ÷ the library, of devices without times of their own but for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -37,7 +38,7 @@ func sharedBytes(c *gemm.Config, id string) int {
 	if wgmma { // the instruction still reads a copy when the next one begins
 		copies = c.NumStages
 	}
-	return bf16Bytes*copies*(c.BlockM+c.BlockN)*c.BlockK + stagedBytes(c, wgmma, id == "sm90" || id == "sm120")
+	return bf16Bytes*copies*(c.BlockM+c.BlockN)*c.BlockK + stagedBytes(c, wgmma, id == "sm90" || strings.HasPrefix(id, "sm12"))
 }
 
 const bf16Bytes = 2

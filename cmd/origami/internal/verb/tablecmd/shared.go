@@ -38,7 +38,8 @@ func sharedBytes(c *gemm.Config, id string) int {
 	if wgmma { // the instruction still reads a copy when the next one begins
 		copies = c.NumStages
 	}
-	return bf16Bytes*copies*(c.BlockM+c.BlockN)*c.BlockK + stagedBytes(c, wgmma, id == "sm90" || strings.HasPrefix(id, "sm12"))
+	stmatrix := id == "sm90" || strings.HasPrefix(id, "sm12")
+	return bf16Bytes*copies*(c.BlockM+c.BlockN)*c.BlockK + stagedBytes(c, wgmma, stmatrix)
 }
 
 const bf16Bytes = 2

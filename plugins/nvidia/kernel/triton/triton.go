@@ -189,7 +189,7 @@ func (tiles) Overhead() kernel.Overhead {
 		Slots: tabled.Bounded("loop_slots", "1", 108.6, 10, 300,
 			"instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers").
 			Over(108, 109).From(dataSet, fit),
-		Latency: tabled.Bounded("step_latency", "cycles", 132.4, 20, 600, "wait and barriers of a K step with mma.sync").
-			Over(122, 162).From(dataSet, fit),
+		Latency: tabled.Bounded("step_latency", "cycles", 134.8, 20, 600, "wait and barriers of a K step with mma.sync").
+			Over(122, 164).From(dataSet, fit),
 	}
 }

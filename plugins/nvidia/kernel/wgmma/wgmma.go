@@ -158,7 +158,7 @@ func (Family) Overhead() kernel.Overhead {
 	return kernel.Overhead{
 		Slots: tabled.Bounded("wgmma_loop_slots", "1", 1, 1, 20, "loop_slots of the family wgmma").
 			Over(1, 1).From(dataSet, fit),
-		Latency: tabled.Bounded("wgmma_step_latency", "cycles", 124.4732, 10, 300, "step_latency of the family wgmma").
-			Over(104, 130).From(dataSet, fit),
+		Latency: tabled.Bounded("wgmma_step_latency", "cycles", 122.278, 10, 300, "step_latency of the family wgmma").
+			Over(105, 130).From(dataSet, fit),
 	}
 }

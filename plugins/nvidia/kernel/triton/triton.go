@@ -184,7 +184,7 @@ func serialColumnsOf(o *kernel.Operands, c *gemm.Config) bool {
 // Overhead implements kernel.Family.
 func (tiles) Overhead() kernel.Overhead {
 	const dataSet = "h200-triton"
-	const fit = "fitted on " + dataSet + " (34,240 times of 856 kernels on 40 sizes), 2026-11-22"
+	const fit = "fitted on " + dataSet + " (34,240 times of 856 kernels on 40 sizes), 2026-11-27"
 	return kernel.Overhead{
 		Slots: tabled.Bounded("loop_slots", "1", 108.6, 10, 300,
 			"instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers").

@@ -35,5 +35,5 @@ func Example() {
 	fmt.Printf("%.0f cycles, bound by %s\n", float64(pick.Estimate.Cycles), pick.Estimate.Bound)
 	// Output:
 	// 128x128x16 w4 s4 g8
-	// 307613 cycles, bound by compute
+	// 307366 cycles, bound by compute
 }

@@ -200,7 +200,7 @@ func TestTuneBudget(t *testing.T) {
 }
 
 // A sixth of a recorded sweep is tuned by 1, 2 and 4 GPUs in simulated time: 7 s of one GPU. Hardly any of them waits,
-// and the picks are about as good as those that one GPU finds: the regret of so few sizes varies by a fifth with the
+// and the picks are about as good as those that one GPU finds: the regret of so few sizes varies by a third with the
 // order of the measurements, and the time of four GPUs by a tenth. With ORIGAMI_TEST_ALL it is the whole sweep, in the
 // mean over six orders of its sizes.
 func TestTuneWithSeveral(t *testing.T) {
@@ -209,7 +209,7 @@ func TestTuneWithSeveral(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
-	every, orders, several, most := 6, 1, []int{1, 2, 4}, 1.25
+	every, orders, several, most := 6, 1, []int{1, 2, 4}, 1.4
 	least := map[int]float64{1: 1, 2: 0.84, 4: 0.72}
 	if os.Getenv("ORIGAMI_TEST_ALL") != "" {
 		every, orders, several, most = 1, 6, []int{1, 2, 4, 8}, 1.12

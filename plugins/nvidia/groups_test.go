@@ -14,7 +14,9 @@ import (
 )
 
 // Problems in groups, as mixtures of experts have them, on which no constant of the model was found. The pick is of the
-// 24 configurations that were measured. The floors are just below the scores when these were first scored, 2026-11-22.
+// 24 configurations that were measured. The floors are just below the scores when these were first scored, 2026-11-22,
+// except the first: the pick of one of its eight problems, 128×14336×4096, changed on 2026-11-27, as it had at the rung
+// characterized before.
 func TestFloorsOfGroups(t *testing.T) {
 	provider, err := nvidia.Provider()
 	if err != nil {
@@ -25,10 +27,10 @@ func TestFloorsOfGroups(t *testing.T) {
 		rung                  arch.Rung
 		geomean, worst, error float64
 	}{
-		{"h200-fit", arch.RungCompiled, 0.98, 0.92, 0.12},
+		{"h200-fit", arch.RungCompiled, 0.96, 0.86, 0.12},
 		{"h200-fit", arch.RungCharacterized, 0.96, 0.86, 0.12},
 		{"h200-test", arch.RungCompiled, 0.97, 0.91, 0.10},
-		{"h200-test", arch.RungCharacterized, 0.935, 0.82, 0.09},
+		{"h200-test", arch.RungCharacterized, 0.965, 0.92, 0.09},
 	} {
 		t.Run(f.folder+" "+string(f.rung), func(t *testing.T) {
 			a, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: f.rung})

@@ -108,7 +108,6 @@ type device struct {
 	arrivalLatency     float64 // arrival_latency
 	addLatency         float64 // add_latency
 	engineBandwidth    float64 // engine_bandwidth
-	residentCoalescing float64 // resident_coalescing
 	crossing           float64 // crossing
 	l2Crossing         float64 // l2_crossing
 	sharingStep        float64 // sharing_step
@@ -133,6 +132,8 @@ type device struct {
 	reduceBandwidth    float64 // reduce_bandwidth
 	turnLatency        float64 // turn_latency
 	narrowSpillShare   float64 // narrow_spill_share
+	passShare          float64 // pass_share
+	waveCoalescing     float64 // wave_coalescing
 	part1              float64 // shared_memory_bytes + shared_reserved
 	part2              float64 // 2 * wgmma_m
 	part3              float64 // mma_latency + ldmatrix_latency
@@ -213,7 +214,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.arrivalLatency = value("arrival_latency")
 	d.addLatency = value("add_latency")
 	d.engineBandwidth = value("engine_bandwidth")
-	d.residentCoalescing = value("resident_coalescing")
 	d.crossing = value("crossing")
 	d.l2Crossing = value("l2_crossing")
 	d.sharingStep = value("sharing_step")
@@ -238,6 +238,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.reduceBandwidth = value("reduce_bandwidth")
 	d.turnLatency = value("turn_latency")
 	d.narrowSpillShare = value("narrow_spill_share")
+	d.passShare = value("pass_share")
+	d.waveCoalescing = value("wave_coalescing")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.part2 = float64(2 * wgmmaM)
 	d.part3 = value("mma_latency") + value("ldmatrix_latency")
@@ -1009,14 +1011,10 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	x10 := float64(ctas * steps)
 	dramShare := min(1, dramBytes/(x10*g.stepBytes))
 	var coalescing float64
-	if k.resident > 0 {
-		if v.part1 < ctas {
-			coalescing = d.l2Coalescing
-		} else {
-			coalescing = d.residentCoalescing
-		}
-	} else {
+	if v.part1 < ctas {
 		coalescing = d.l2Coalescing
+	} else {
+		coalescing = d.waveCoalescing
 	}
 	l2Step := active * g.part6 / (d.l2PerfRatio * coalescing)
 	dramStep := active * g.stepBytes * dramShare / d.part9
@@ -1096,7 +1094,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	var allWaves float64
 	if g.passCounts > 0 {
 		x28 := fill + loop + epilogue
-		allWaves = math.Sqrt(x28 * (float64(fullWaves*fullTimed) + tailTimed))
+		allWaves = float64(x28 * math.Pow((float64(fullWaves*fullTimed)+tailTimed)/x28, d.passShare))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
@@ -1203,14 +1201,10 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	rowGroups := max(1, g.part4*min(1, x9))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	var coalescing float64
-	if k.resident > 0 {
-		if v.part1 < ctas {
-			coalescing = d.l2Coalescing
-		} else {
-			coalescing = d.residentCoalescing
-		}
-	} else {
+	if v.part1 < ctas {
 		coalescing = d.l2Coalescing
+	} else {
+		coalescing = d.waveCoalescing
 	}
 	var fullEpilogue float64
 	if fullWaves > 0 {
@@ -1265,7 +1259,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		if tailCtas > 0 {
 			x17 = k.timedFixed + tailPaced
 		}
-		x12 = math.Sqrt(x13 * (float64(fullWaves*(k.timedFixed+fullPaced)) + x17))
+		x12 = float64(x13 * math.Pow((float64(fullWaves*(k.timedFixed+fullPaced))+x17)/x13, d.passShare))
 	} else {
 		var x19 float64
 		if tailCtas > 0 {
@@ -1453,14 +1447,10 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	l2Hit := 1 - dramShare
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
 	var coalescing float64
-	if k.resident > 0 {
-		if v.part1 < ctas {
-			coalescing = d.l2Coalescing
-		} else {
-			coalescing = d.residentCoalescing
-		}
-	} else {
+	if v.part1 < ctas {
 		coalescing = d.l2Coalescing
+	} else {
+		coalescing = d.waveCoalescing
 	}
 	dramStep := active * g.stepBytes * dramShare / d.part9
 	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)

@@ -134,11 +134,11 @@ func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 func (Family) Overhead() kernel.Overhead {
 	const dataSets = "h200-mma, sweeps"
 	const fit = "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) with the other " +
-		"quantities as they are, 2026-11-22"
+		"quantities as they are, 2026-11-27"
 	return kernel.Overhead{
-		Slots: tabled.Bounded("mma_loop_slots", "1", 55.22, 10, 300, "loop_slots of the family mma").
-			Over(54.7, 56.5).From(dataSets, fit),
-		Latency: tabled.Bounded("mma_step_latency", "cycles", 131.9, 20, 600, "step_latency of the family mma").
-			Over(116, 141).From(dataSets, fit),
+		Slots: tabled.Bounded("mma_loop_slots", "1", 54.78, 10, 300, "loop_slots of the family mma").
+			Over(54.2, 56.1).From(dataSets, fit),
+		Latency: tabled.Bounded("mma_step_latency", "cycles", 130.2, 20, 600, "step_latency of the family mma").
+			Over(114, 139).From(dataSets, fit),
 	}
 }

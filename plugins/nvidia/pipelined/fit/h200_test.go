@@ -236,6 +236,9 @@ func TestAblation(t *testing.T) {
 	for _, q := range e.fitted() {
 		without(q.Name, q.Doc, q.Without)
 	}
+	later := maps.Clone(e.shipped())
+	later["wave_coalescing"] = later["l2_coalescing"]
+	show("what a single wave gets of the L2 besides (`wave_coalescing`)", later)
 	alone := maps.Clone(e.shipped())
 	alone["ctas_limit"] = 1
 	show("more than one CTA per SM (`ctas_per_sm`)", alone)

@@ -49,10 +49,8 @@ const askedOfL2 = `when(resident > 0, step_bytes + l2_crossing * (offset_a * sha
 
 // deviceTerms are the times of a K step at what all SMs share, and all resources together.
 var deviceTerms = []tabled.Term{
-	row("coalescing", one,
-		"when(resident > 0, when(ctas > sms * ctas_per_sm, l2_coalescing, resident_coalescing), l2_coalescing)",
-		"requests of SMs ÷ deliveries of the L2: more where the CTAs of a single wave stay resident, as they start "+
-			"together"),
+	row("coalescing", one, "when(ctas > sms * ctas_per_sm, l2_coalescing, wave_coalescing)",
+		"requests of SMs ÷ deliveries of the L2: more in a launch of a single wave, whose CTAs start together"),
 	row("l2_step", cycles, "active * "+askedOfL2+" / (l2_perf_ratio * coalescing)",
 		"one CTA's operands through the L2").As(arch.CommonL2Step),
 	row("dram_step", cycles, "active * step_bytes * dram_share / (dram_perf_ratio * dram_efficiency)",
@@ -137,9 +135,11 @@ var totalTerms = []tabled.Term{
 	row("loop", cycles, "full_waves * full_loop + tail_loop", "K loops").Share(),
 	row("epilogue", cycles, "full_waves * full_epilogue + tail_epilogue", "output, and the sums of a split K").Share(),
 	row("all_waves", cycles,
-		`when(pass_counts > 0, sqrt((fill + loop + epilogue) * (full_waves * full_timed + tail_timed)),
-			fill + loop + epilogue)`, "all waves; where the timing pass counts, the geometric mean with what it predicts, "+
-			"since the errors of the two are independent"),
+		`when(pass_counts > 0,
+				(fill + loop + epilogue)
+					* pow((full_waves * full_timed + tail_timed) / (fill + loop + epilogue), pass_share),
+			fill + loop + epilogue)`, "all waves; where the timing pass counts, the weighted geometric mean with what it "+
+			"predicts, since the errors of the two are independent"),
 	row("pass", cycles, "all_waves - (fill + loop + epilogue)",
 		"what the timing pass changes").Share().If("pass_counts > 0"),
 	row("power", cycles, `max(2 * ctas * block_m * block_n * steps * block_k * (16 / instruction_k)

@@ -31,7 +31,7 @@ func TestCharacterizationCounts(t *testing.T) {
 	}
 	slow := predict("128,256,64,3,8,0,1,242.8,722.8,242.8,722.8,242.8,722.8") /
 		predict("128,256,64,3,8,0,1,122.8,362.8,122.8,362.8,122.8,362.8")
-	if want := math.Pow(2, 0.35); math.Abs(slow-want) > 0.01 {
+	if want := math.Pow(2, 3.0/8); math.Abs(slow-want) > 0.01 {
 		t.Errorf("twice as slow by itself is %v times as slow, want %v", slow, want)
 	}
 }

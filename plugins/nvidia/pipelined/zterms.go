@@ -132,7 +132,6 @@ type device struct {
 	reduceBandwidth    float64 // reduce_bandwidth
 	turnLatency        float64 // turn_latency
 	narrowSpillShare   float64 // narrow_spill_share
-	passShare          float64 // pass_share
 	waveCoalescing     float64 // wave_coalescing
 	part1              float64 // shared_memory_bytes + shared_reserved
 	part2              float64 // 2 * wgmma_m
@@ -238,7 +237,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.reduceBandwidth = value("reduce_bandwidth")
 	d.turnLatency = value("turn_latency")
 	d.narrowSpillShare = value("narrow_spill_share")
-	d.passShare = value("pass_share")
 	d.waveCoalescing = value("wave_coalescing")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.part2 = float64(2 * wgmmaM)
@@ -1094,7 +1092,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	var allWaves float64
 	if g.passCounts > 0 {
 		x28 := fill + loop + epilogue
-		allWaves = float64(x28 * math.Pow((float64(fullWaves*fullTimed)+tailTimed)/x28, d.passShare))
+		x29 := (float64(fullWaves*fullTimed) + tailTimed) / x28
+		allWaves = float64(x28 * math.Sqrt(math.Sqrt(x29*math.Sqrt(x29))))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
@@ -1119,23 +1118,23 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	}
 	var unbeaten float64
 	if s.vendor > 0 {
-		var x30 float64
+		var x31 float64
 		if power > 0 {
-			x30 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+			x31 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 		} else {
-			x30 = allWaves
+			x31 = allWaves
 		}
-		x29 := k.launch + max(max(x30, dramFloor), g.computeFloor) + reduction + handed
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x29), 2)+s.part9))) - x29
+		x30 := k.launch + max(max(x31, dramFloor), g.computeFloor) + reduction + handed
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x30), 2)+s.part9))) - x30
 	}
-	var x32 float64
+	var x33 float64
 	if power > 0 {
-		x32 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x33 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x32 = allWaves
+		x33 = allWaves
 	}
-	x31 := k.launch + max(max(x32, dramFloor), g.computeFloor) + reduction + handed
-	total := x31 + unbeaten
+	x32 := k.launch + max(max(x33, dramFloor), g.computeFloor) + reduction + handed
+	total := x32 + unbeaten
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -1255,19 +1254,20 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		x14 := fullWaves + x15
 		x16 := float64(ctas * steps)
 		x13 := g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x14*v.part7), max(steps-k.stepsAhead, 0)*(x14*g.part12)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part18))
-		var x17 float64
+		var x18 float64
 		if tailCtas > 0 {
-			x17 = k.timedFixed + tailPaced
+			x18 = k.timedFixed + tailPaced
 		}
-		x12 = float64(x13 * math.Pow((float64(fullWaves*(k.timedFixed+fullPaced))+x17)/x13, d.passShare))
+		x17 := (float64(fullWaves*(k.timedFixed+fullPaced)) + x18) / x13
+		x12 = float64(x13 * math.Sqrt(math.Sqrt(x17*math.Sqrt(x17))))
 	} else {
-		var x19 float64
+		var x20 float64
 		if tailCtas > 0 {
-			x19 = 1
+			x20 = 1
 		}
-		x18 := fullWaves + x19
-		x20 := float64(ctas * steps)
-		x12 = g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x18*v.part7), max(steps-k.stepsAhead, 0)*(x18*g.part12)), max(x20*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x20*g.stepBytes, dramBytes)*d.part18))
+		x19 := fullWaves + x20
+		x21 := float64(ctas * steps)
+		x12 = g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x19*v.part7), max(steps-k.stepsAhead, 0)*(x19*g.part12)), max(x21*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x21*g.stepBytes, dramBytes)*d.part18))
 	}
 	return k.launch + max(max(x12, power), dramFloor) + reduction
 }

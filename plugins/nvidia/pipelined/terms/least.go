@@ -9,8 +9,10 @@ import "strings"
 //   - where the timing pass counts, a wave takes at least its K loop at the pace of the pass;
 //   - neither the power limit nor DRAM's floor makes a kernel faster.
 var Least = strings.Join(strings.Fields(`launch + max(max(when(pass_counts > 0,
-	(`+leastWaves+`) * pow((full_waves * (timed_fixed + full_paced) + when(tail_ctas > 0, timed_fixed + tail_paced, 0))
-		/ (`+leastWaves+`), pass_share),
+	(`+leastWaves+`) * sqrt(sqrt(
+		(full_waves * (timed_fixed + full_paced) + when(tail_ctas > 0, timed_fixed + tail_paced, 0)) / (`+leastWaves+`)
+		* sqrt((full_waves * (timed_fixed + full_paced) + when(tail_ctas > 0, timed_fixed + tail_paced, 0))
+			/ (`+leastWaves+`)))),
 	`+leastWaves+`), power), dram_floor) + reduction`), " ")
 
 // leastWaves is the least time of all waves by the model.

@@ -287,8 +287,6 @@ var chosen = []tabled.Quantity{
 	bounded("timed_launch_seconds", "s", 2.8e-6, 2e-6, 3.5e-6,
 		"launch of a kernel that has just run, taken off the times of the characterization"),
 	bounded("timed_least_seconds", "s", 1e-6, 0, 1.5e-6, "least prologue and epilogue of a kernel that was timed"),
-	bounded("pass_share", one, 0.35, 0.3, 0.5,
-		"weight of the timing pass in the geometric mean with what the model predicts without it"),
 }
 
 // chosenWave is a number of the L2, whatever asks it. Data sets that were measured on other days disagree on it.

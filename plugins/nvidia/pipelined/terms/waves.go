@@ -136,10 +136,10 @@ var totalTerms = []tabled.Term{
 	row("epilogue", cycles, "full_waves * full_epilogue + tail_epilogue", "output, and the sums of a split K").Share(),
 	row("all_waves", cycles,
 		`when(pass_counts > 0,
-				(fill + loop + epilogue)
-					* pow((full_waves * full_timed + tail_timed) / (fill + loop + epilogue), pass_share),
-			fill + loop + epilogue)`, "all waves; where the timing pass counts, the weighted geometric mean with what it "+
-			"predicts, since the errors of the two are independent"),
+				(fill + loop + epilogue) * sqrt(sqrt((full_waves * full_timed + tail_timed) / (fill + loop + epilogue)
+					* sqrt((full_waves * full_timed + tail_timed) / (fill + loop + epilogue)))),
+			fill + loop + epilogue)`, "all waves; where the timing pass counts, the geometric mean with what it predicts, "+
+			"with a weight of 3/8: square roots have the same bits everywhere"),
 	row("pass", cycles, "all_waves - (fill + loop + epilogue)",
 		"what the timing pass changes").Share().If("pass_counts > 0"),
 	row("power", cycles, `max(2 * ctas * block_m * block_n * steps * block_k * (16 / instruction_k)

@@ -26,6 +26,8 @@ func TestEnough(t *testing.T) {
 	}{
 		"none":               {nil, 1, false},
 		"two, hopeless":      {samples(26e-6, 27e-6), 10e-6, true},
+		"two, a hiccup":      {samples(16e-6, 90e-6), 10e-6, false},
+		"three, a hiccup":    {samples(16e-6, 90e-6, 17e-6), 10e-6, true},
 		"two, one in reach":  {samples(26e-6, 14e-6), 10e-6, false},
 		"one, hopeless":      {samples(26e-6), 10e-6, false},
 		"one, long":          {samples(26e-3), 10e-3, true},

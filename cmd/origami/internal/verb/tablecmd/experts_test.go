@@ -509,7 +509,7 @@ func TestMeasuredExperts(t *testing.T) {
 	}
 }
 
-// The kernels chosen for one matrix with scales per block, to which nothing was fitted, are nearly as fast as the
+// The kernels chosen for one matrix with scales per block, to which no number was fitted, are nearly as fast as the
 // fastest of all tiles, and far ahead of the kernel without a table.
 func TestMeasuredBlocks(t *testing.T) {
 	t.Parallel()

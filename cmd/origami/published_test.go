@@ -290,7 +290,7 @@ func sure(t *testing.T, got *publishedScore) {
 	}
 }
 
-// inDocs holds the tables of docs/published.md to the scores: of the groups, those of which the least is within 20 %.
+// inDocs holds the tables of docs/published.md to the scores. They list the groups with the least within 20 %.
 func inDocs(t *testing.T, got *publishedScore) {
 	t.Helper()
 	var b strings.Builder

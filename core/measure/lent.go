@@ -458,7 +458,7 @@ type stream struct {
 	lines *limit.Lines
 	name  string // whose the other end is
 	mu    sync.Mutex
-	// waiting are lines for which there is time until the next others are sent.
+	// waiting are lines that are sent with the next ones, or after the time together.
 	waiting []byte
 	// quiet, if set, ends the stream when nothing was read for long. silent means that it did.
 	quiet  *time.Timer

@@ -9,11 +9,14 @@ import "strings"
 //   - where the timing pass counts, a wave takes at least its K loop at the pace of the pass;
 //   - neither the power limit nor DRAM's floor makes a kernel faster.
 var Least = strings.Join(strings.Fields(`launch + max(max(when(pass_counts > 0,
-	(`+leastWaves+`) * sqrt(sqrt(
-		(full_waves * (timed_fixed + full_paced) + when(tail_ctas > 0, timed_fixed + tail_paced, 0)) / (`+leastWaves+`)
-		* sqrt((full_waves * (timed_fixed + full_paced) + when(tail_ctas > 0, timed_fixed + tail_paced, 0))
-			/ (`+leastWaves+`)))),
+	`+weighted(leastWaves, "full_waves * (timed_fixed + full_paced) + when(tail_ctas > 0, timed_fixed + tail_paced, 0)")+`,
 	`+leastWaves+`), power), dram_floor) + reduction`), " ")
+
+// weighted is the geometric mean of a time by the model and one by the timing pass, which weighs 3/8.
+func weighted(model, pass string) string {
+	ratio := "(" + pass + ") / (" + model + ")"
+	return "(" + model + ") * sqrt(sqrt(" + ratio + " * sqrt(" + ratio + ")))"
+}
 
 // leastWaves is the least time of all waves by the model.
 const leastWaves = `prologue_cycles + idle_latency + epilogue

@@ -136,8 +136,7 @@ var totalTerms = []tabled.Term{
 	row("epilogue", cycles, "full_waves * full_epilogue + tail_epilogue", "output, and the sums of a split K").Share(),
 	row("all_waves", cycles,
 		`when(pass_counts > 0,
-				(fill + loop + epilogue) * sqrt(sqrt((full_waves * full_timed + tail_timed) / (fill + loop + epilogue)
-					* sqrt((full_waves * full_timed + tail_timed) / (fill + loop + epilogue)))),
+			`+weighted("fill + loop + epilogue", "full_waves * full_timed + tail_timed")+`,
 			fill + loop + epilogue)`, "all waves; where the timing pass counts, the geometric mean with what it predicts, "+
 			"with a weight of 3/8: square roots have the same bits everywhere"),
 	row("pass", cycles, "all_waves - (fill + loop + epilogue)",

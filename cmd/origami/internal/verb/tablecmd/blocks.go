@@ -2,10 +2,7 @@ package tablecmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,7 +51,7 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if q := c.Quantization; q == nil || q.Method != "fp8" || !slices.Equal(q.Block, blockScaled.scaleBlock()) {
+	if q := c.Quantization; q == nil || q.Method != "fp8" || !slices.Equal(q.Block, blockScaled.scaled()) {
 		return diag.Inputf("the model is not in fp8 with scales per 128x128").At("%s", name).
 			Do("give one whose quantization_config has weight_block_size [128, 128]")
 	}
@@ -110,7 +107,7 @@ type blockTable struct {
 
 // blockKernel is what runs in a layer for numbers of rows nearest to M.
 type blockKernel struct {
-	Layer  string `json:"layer"` // its name, or those of equal layers
+	Layer  string `json:"layer"` // the names of the layers of this size
 	N      int    `json:"n"`     // columns, and the depth
 	K      int    `json:"k"`
 	M      int    `json:"m"` // rows
@@ -134,26 +131,14 @@ var withoutBlockTable = gemm.Config{Kernel: expertFamily, BlockM: 64, BlockN: sc
 // the H100 of TestMeasuredBlocks.
 var blockInterval = [2]float64{0.86, 1.54}
 
-// blockTimes predicts the times of configurations, in s; one that does not run takes forever.
+// blockTimes predicts the times of configurations, in s. One that does not run takes forever.
 func blockTimes(ctx context.Context, a arch.Architecture, m, n, k int, configs []gemm.Config) ([]float64, error) {
-	p := gemm.New(m, n, k)
-	p.DType, p.Out = gemm.FP8, gemm.BF16
-	p.SetTrans(false, true)
-	p = p.Canonical()
+	p := typedLinear(blockScaled.dtype, m, n, k)
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	estimates, times := make([]arch.Estimate, len(configs)), make([]float64, len(configs))
-	if err := a.Estimate(ctx, estimates, p, configs); err != nil {
-		return nil, err
-	}
-	for i := range estimates {
-		times[i] = float64(estimates[i].Cycles.At(a.Describe().Clock)) * blockScaled.factor(float64(m), &configs[i])
-		if estimates[i].Reject != "" {
-			times[i] = math.Inf(1)
-		}
-	}
-	return times, nil
+	times, _, err := blockScaled.times(ctx, a, p, float64(m), configs)
+	return times, err
 }
 
 // newBlockTable chooses the kernels.
@@ -164,7 +149,7 @@ func newBlockTable(ctx context.Context, side *ask.Contender, list []layer) (*blo
 			Do("choose a Hopper GPU; vLLM's benchmark_w8a8_block_fp8.py measures others")
 	}
 	t := &blockTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
-		DType: gemm.FP8.String(), ScaleBlock: blockScaled.scaleBlock(),
+		DType: gemm.FP8.String(), ScaleBlock: blockScaled.scaled(),
 		Evidence: fmt.Sprintf("times of ours on an H100: 90 %% of those of chosen kernels are %s to %s of the predicted "+
 			"ones, and their speed is 0.95 of the fastest tile's, 0.73 at worst", digits.ThreeDigits(blockInterval[0]),
 			digits.ThreeDigits(blockInterval[1]))}
@@ -186,13 +171,7 @@ func newBlockTable(ctx context.Context, side *ask.Contender, list []layer) (*blo
 			if err != nil {
 				return nil, err
 			}
-			last := len(configs) - 1
-			best := last
-			for i := range times {
-				if times[i] < times[best] {
-					best = i
-				}
-			}
+			best, last := fastest(times, configs, 0), len(configs)-1
 			t.Kernels = append(t.Kernels, blockKernel{Layer: l.name, N: l.n, K: l.k, M: m, Config: expertOf(&configs[best]),
 				Seconds: times[best], DefaultSeconds: times[last], Gain: times[last] / times[best],
 				Interval: [2]float64{times[best] * blockInterval[0], times[best] * blockInterval[1]}})
@@ -204,23 +183,18 @@ func newBlockTable(ctx context.Context, side *ask.Contender, list []layer) (*blo
 
 // install writes a file for each layer, under the name of vLLM and under SGLang's.
 func (t *blockTable) install(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return diag.Inputf("the folder cannot be made: %v", diag.WithoutPath(err)).At("--output %s", folder).
-			Do("choose another folder")
+	if err := makeFolder(folder, folder); err != nil {
+		return err
 	}
 	for all := range slices.Chunk(t.Kernels, len(tokenSizes)) {
 		kernels := map[int]expert{}
 		for _, k := range all {
 			kernels[k.M] = k.Config
 		}
-		text, err := json.MarshalIndent(kernels, "", "    ")
-		if err != nil {
-			return err
-		}
-		for _, comma := range []string{",", ", "} {
-			name := fmt.Sprintf("N=%d,K=%d,device_name=%s,dtype=fp8_w8a8,block_shape=[%d%s%d].json", all[0].N, all[0].K,
-				strings.ReplaceAll(t.DeviceName, " ", "_"), t.ScaleBlock[0], comma, t.ScaleBlock[1])
-			if err := session.Replace(filepath.Join(folder, name), append(text, '\n')); err != nil {
+		for _, sglang := range []bool{false, true} {
+			name := fmt.Sprintf("N=%d,K=%d,device_name=%s,dtype=fp8_w8a8%s.json", all[0].N, all[0].K,
+				strings.ReplaceAll(t.DeviceName, " ", "_"), blockShape(t.ScaleBlock, sglang))
+			if err := writeKernels(filepath.Join(folder, name), kernels); err != nil {
 				return err
 			}
 		}

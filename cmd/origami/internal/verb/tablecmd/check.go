@@ -209,7 +209,7 @@ func (o *checkOptions) run(ctx context.Context, name, config string) error {
 	d := side.Describe()
 	t := &tableCheck{File: filepath.Base(name), MadeFor: n.device, Arch: d.Arch, Device: d.Device,
 		DeviceName: d.DeviceName, SameDevice: n.device == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,
-		Kernel: side.Kernel, DType: n.dtype, ScaleBlock: e.scaleBlock(), Load: o.load, evidence: e.evidence(d)}
+		Kernel: side.Kernel, DType: n.dtype, ScaleBlock: e.scaled(), Load: o.load, evidence: e.evidence(d)}
 	if err := t.check(ctx, side, e, l, configs, n.down); err != nil {
 		return err
 	}
@@ -219,8 +219,8 @@ func (o *checkOptions) run(ctx context.Context, name, config string) error {
 	return o.write(side, t)
 }
 
-// check compares each kernel with the fastest one, of the second product alone with those of the same BLOCK_SIZE_M: the
-// table of the first one has that.
+// check compares each kernel with the fastest one. Kernels of the second product alone (down) are compared with those
+// of the same BLOCK_SIZE_M, which the table of the first product sets.
 func (t *tableCheck) check(
 	ctx context.Context, side *ask.Contender, e *experts, l load, configs map[int]gemm.Config, down bool,
 ) error {
@@ -237,12 +237,7 @@ func (t *tableCheck) check(
 		best, time := times.pick(without), func(i int) float64 { return times.layer(i, i) }
 		if down {
 			time = func(i int) float64 { return productScale * times.down[i] }
-			best = own
-			for i := range list {
-				if list[i].BlockM == list[own].BlockM && time(i) < time(best) {
-					best = i
-				}
-			}
+			best = fastest(times.down, list, list[own].BlockM)
 		}
 		if times.rejects[best] != "" {
 			return diag.Inputf("no kernel of a layer of %d tokens runs (%s)", tokens, times.rejects[best]).

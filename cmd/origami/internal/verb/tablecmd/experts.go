@@ -30,8 +30,8 @@ type experts struct {
 // scaleBlock is how many elements have a scale in common along K and N, where they have one per block.
 const scaleBlock = 128
 
-// scaleBlock is what has a scale in common, nil for a tensor.
-func (e *experts) scaleBlock() []int {
+// scaled is the rows and columns of a weight that have a scale in common, nil for all.
+func (e *experts) scaled() []int {
 	if !e.blocks {
 		return nil
 	}
@@ -45,10 +45,8 @@ func (e *experts) products(rows []int) (up, down gemm.Problem, err error) {
 		return up, down, err
 	}
 	of := func(n, k int) gemm.Problem {
-		p := gemm.New(1, n, k)
+		p := typedLinear(e.dtype, 1, n, k)
 		p.SetGroups(groups)
-		p.DType, p.Out = e.dtype, gemm.BF16
-		p.SetTrans(false, true)
 		return p.Canonical()
 	}
 	up, down = of(2*e.inter, e.hidden), of(e.hidden, e.inter)
@@ -128,8 +126,8 @@ const (
 	otherKernels = 13.38e-6 // s
 )
 
-// A way is something in which the kernel differs from that of the family triton. How much each is there is a number,
-// by experts.ways, and what it does to a product's time is a logarithm, by wayLogs.
+// Ways in which the kernel differs from that of the family triton. experts.ways says how much of each a product has,
+// and wayLogs what that does to the logarithm of its time.
 const (
 	// Computing takes longer than the family's time, beside the time of reading.
 	busyWay = iota
@@ -137,7 +135,7 @@ const (
 	shortWay
 	// So are wide tiles, of which fewer run at a time: for each doubling of BLOCK_SIZE_N.
 	wideWay
-	// Gathered rows of A cost more than those of B, and 128×256 reads the fewest of them for its products.
+	// Gathered rows of A cost more than rows of B. A tile of 128×256 gathers the fewest for its work.
 	fewestWay
 	// With scales per block, a step's sum waits for its product before it is added to another accumulator. So everything
 	// takes longer, two stages hide less, and eight warps wait for each other. Of more than 64 elements per thread, two
@@ -188,7 +186,7 @@ func (e *experts) ways(rows float64, c *gemm.Config) (w [countWays]float64) {
 	return w
 }
 
-// factor is the time of a product with so many rows per expert ÷ that of the family triton for the same rows.
+// factor is the kernel's time ÷ the family triton's, for so many rows per expert.
 func (e *experts) factor(rows float64, c *gemm.Config) float64 {
 	log := 0.0
 	for i, much := range e.ways(rows, c) {
@@ -210,7 +208,8 @@ type expertTimes struct {
 	rejects   []string
 	rest      float64
 	rows      int     // per expert
-	perExpert float64 // rows, of the experts that get a token
+	active    int     // experts that get a token
+	perExpert float64 // rows of one of those
 	hopper    bool    // wayLogs hold
 }
 
@@ -257,39 +256,48 @@ func (e *experts) estimate(
 	if err != nil {
 		return nil, err
 	}
-	d, active := a.Describe(), 0
+	d := a.Describe()
 	if e.blocks && d.Arch != wayArch {
 		return nil, diag.Inputf("no model predicts experts with scales per block on %s", d.ID()).
 			Do("choose a Hopper GPU, or a model in bf16 or in fp8 with a scale per tensor; vLLM's benchmark_moe.py measures it")
 	}
-	for _, n := range rows {
-		active += min(n, 1)
-	}
 	t := &expertTimes{rejects: make([]string, len(configs)), rows: tokens * e.topK / e.count,
-		perExpert: float64(tokens*e.topK) / float64(active), hopper: d.Arch == wayArch,
-		rest: elementwise*e.activationBytes(tokens)/ask.PeakBandwidth(a) + otherKernels}
-	seconds := func(p gemm.Problem) ([]float64, []arch.Estimate, error) {
-		estimates := make([]arch.Estimate, len(configs))
-		if err := a.Estimate(ctx, estimates, p, configs); err != nil {
-			return nil, nil, err
-		}
-		times := make([]float64, len(configs))
-		for i := range estimates {
-			times[i] = float64(estimates[i].Cycles.At(d.Clock))
-			if t.hopper {
-				times[i] *= e.factor(t.perExpert, &configs[i])
-			}
-			if reason := string(estimates[i].Reject); reason != "" {
-				times[i], t.rejects[i] = math.Inf(1), reason
-			}
-		}
-		return times, estimates, nil
+		hopper: d.Arch == wayArch,
+		rest:   elementwise*e.activationBytes(tokens)/ask.PeakBandwidth(a) + otherKernels}
+	for _, n := range rows {
+		t.active += min(n, 1)
 	}
-	if t.up, t.estimates, err = seconds(up); err != nil {
+	t.perExpert = float64(tokens*e.topK) / float64(t.active)
+	if t.up, t.estimates, err = e.times(ctx, a, up, t.perExpert, configs); err != nil {
 		return nil, err
 	}
-	t.down, _, err = seconds(down)
-	return t, err
+	second := []arch.Estimate(nil)
+	if t.down, second, err = e.times(ctx, a, down, t.perExpert, configs); err != nil {
+		return nil, err
+	}
+	for i := range configs {
+		t.rejects[i] = string(cmp.Or(second[i].Reject, t.estimates[i].Reject))
+	}
+	return t, nil
+}
+
+// times predicts a product's times in s, for so many rows per expert. A configuration that does not run takes forever.
+func (e *experts) times(
+	ctx context.Context, a arch.Architecture, p gemm.Problem, rows float64, configs []gemm.Config,
+) ([]float64, []arch.Estimate, error) {
+	d, estimates, times := a.Describe(), make([]arch.Estimate, len(configs)), make([]float64, len(configs))
+	if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+		return nil, nil, err
+	}
+	for i := range estimates {
+		switch times[i] = float64(estimates[i].Cycles.At(d.Clock)); {
+		case estimates[i].Reject != "":
+			times[i] = math.Inf(1)
+		case d.Arch == wayArch:
+			times[i] *= e.factor(rows, &configs[i])
+		}
+	}
+	return times, estimates, nil
 }
 
 // space are the configurations among which vLLM's tuner searches on NVIDIA (benchmarks/kernels/benchmark_moe.py), but
@@ -313,6 +321,18 @@ func (e *experts) space(tokens int) (list []gemm.Config) {
 		}
 	}
 	return list
+}
+
+// fastest is the index of the least time among configurations with this BLOCK_SIZE_M, or with any for 0, and −1
+// without one.
+func fastest(times []float64, configs []gemm.Config, blockM int) int {
+	at := -1
+	for i := range times {
+		if (blockM == 0 || configs[i].BlockM == blockM) && (at < 0 || times[i] < times[at]) {
+			at = i
+		}
+	}
+	return at
 }
 
 // expertFamily is the kernel family whose loop fused_moe has.
@@ -467,7 +487,7 @@ func (e *experts) evidence(d *arch.Description) string {
 	}
 	tiles := "no tiles were timed by us on such a device"
 	if d.Arch == wayArch {
-		tiles = "of the fastest tile's speed, the tiles chosen for layers that the fit had not seen have 0.90 to 1 on an H100"
+		tiles = "on an H100, tiles chosen for layers left out of the fit reach 0.90 to 1 of the fastest tile's speed"
 	}
 	return fmt.Sprintf("%s: 90 %% lie within %s to %s of the predicted ones; %s", what, digits.ThreeDigits(low),
 		digits.ThreeDigits(high), tiles)

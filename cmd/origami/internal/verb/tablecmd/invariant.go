@@ -132,9 +132,12 @@ func openSide(ctx context.Context, f *session.Factory, family string) (*ask.Cont
 }
 
 // linear is the product of a linear layer for m rows, whose weight is stored as N×K.
-func linear(m, n, k int) gemm.Problem {
+func linear(m, n, k int) gemm.Problem { return typedLinear(gemm.BF16, m, n, k) }
+
+// typedLinear is linear with operands of a type. The output is in bf16.
+func typedLinear(t gemm.DType, m, n, k int) gemm.Problem {
 	p := gemm.New(m, n, k)
-	p.DType = gemm.BF16
+	p.DType, p.Out = t, gemm.BF16
 	p.SetTrans(false, true)
 	return p.Canonical()
 }

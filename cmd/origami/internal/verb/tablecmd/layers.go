@@ -112,22 +112,23 @@ func (c *modelConfig) complete(name string) error {
 			Do("use one of %s; or take `origami select -m 1,16,256 -n N -k K --same block_k` for each layer",
 				strings.Join(known, ", "))
 	}
-	other := 1 // of what other models do not have
-	if slices.Contains(latent, c.ModelType) {
-		other = 0
-	}
-	for _, one := range []struct {
+	type size struct {
 		key    string
 		value  *int
 		absent int // what a missing value stands for, 0 if it must be there
-	}{
+	}
+	sizes := []size{
 		{"hidden_size", &c.Hidden, 0}, {"intermediate_size", &c.Intermediate, 0}, {"vocab_size", &c.Vocab, 0},
 		{"num_attention_heads", &c.Heads, 0}, {"num_hidden_layers", &c.Layers, 0},
 		{"num_key_value_heads", &c.KVHeads, c.Heads}, {"head_dim", &c.HeadDim, c.Hidden / max(c.Heads, 1)},
-		{"q_lora_rank", &c.RankQ, other}, {"kv_lora_rank", &c.RankKV, other}, {"qk_nope_head_dim", &c.HeadNoRoPE, other},
-		{"qk_rope_head_dim", &c.HeadRoPE, other}, {"v_head_dim", &c.HeadV, other},
-		{"moe_intermediate_size", &c.ExpertInner, other}, {"n_shared_experts", &c.SharedExperts, other},
-	} {
+	}
+	if slices.Contains(latent, c.ModelType) {
+		sizes = append(sizes, size{"q_lora_rank", &c.RankQ, 0}, size{"kv_lora_rank", &c.RankKV, 0},
+			size{"qk_nope_head_dim", &c.HeadNoRoPE, 0}, size{"qk_rope_head_dim", &c.HeadRoPE, 0},
+			size{"v_head_dim", &c.HeadV, 0}, size{"moe_intermediate_size", &c.ExpertInner, 0},
+			size{"n_shared_experts", &c.SharedExperts, 0})
+	}
+	for _, one := range sizes {
 		if *one.value == 0 {
 			*one.value = one.absent
 		}

@@ -171,7 +171,7 @@ func (e expert) String() string {
 func newExpertTable(ctx context.Context, side *ask.Contender, e *experts, l load) (*expertTable, error) {
 	d := side.Describe()
 	t := &expertTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
-		DType: e.dtype.String(), ScaleBlock: e.scaleBlock(), Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter,
+		DType: e.dtype.String(), ScaleBlock: e.scaled(), Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter,
 		Evidence: e.evidence(d)}
 	for i, rows := range l.rows(e.topK, tokenSizes) {
 		tokens := tokenSizes[i]
@@ -187,9 +187,7 @@ func newExpertTable(ctx context.Context, side *ask.Contender, e *experts, l load
 		k.M = tokens
 		low, high := e.interval(d.ID())
 		k.Interval = [2]float64{k.Seconds * low, k.Seconds * high}
-		for _, n := range rows {
-			k.Active += min(n, 1)
-		}
+		k.Active = times.active
 		t.Kernels = append(t.Kernels, k)
 	}
 	t.Gain = mean(t.Kernels, func(k expertKernel) float64 { return k.Gain })
@@ -208,16 +206,7 @@ func (t *expertTimes) choose(
 	}
 	best, split, pair := t.pick(last), math.Inf(1), [2]int{}
 	for _, m := range []int{16, 32, 64, 128, 256} {
-		fastest := func(times []float64) int {
-			at := -1
-			for i := range times {
-				if configs[i].BlockM == m && (at < 0 || times[i] < times[at]) {
-					at = i
-				}
-			}
-			return at
-		}
-		if up, down := fastest(t.up), fastest(t.down); t.layer(up, down) < split {
+		if up, down := fastest(t.up, configs, m), fastest(t.down, configs, m); t.layer(up, down) < split {
 			split, pair = t.layer(up, down), [2]int{up, down}
 		}
 	}
@@ -245,14 +234,18 @@ func (t *expertTable) fileName(sglang bool) string {
 	if t.DType == gemm.FP8.String() {
 		name += ",dtype=fp8_w8a8"
 	}
+	return name + blockShape(t.ScaleBlock, sglang)
+}
+
+// blockShape is the part of a file's name about scales per block. SGLang's has a space.
+func blockShape(block []int, sglang bool) string {
 	switch {
-	case t.ScaleBlock == nil:
+	case block == nil:
+		return ""
 	case sglang:
-		name += fmt.Sprintf(",block_shape=[%d, %d]", t.ScaleBlock[0], t.ScaleBlock[1])
-	default:
-		name += fmt.Sprintf(",block_shape=[%d,%d]", t.ScaleBlock[0], t.ScaleBlock[1])
+		return fmt.Sprintf(",block_shape=[%d, %d]", block[0], block[1])
 	}
-	return name
+	return fmt.Sprintf(",block_shape=[%d,%d]", block[0], block[1])
 }
 
 // install writes the files of a server.
@@ -267,25 +260,38 @@ func (o *moeOptions) install(t *expertTable) error {
 			"_down.json": func(k *expertKernel) expert { return k.Down },
 		}
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return diag.Inputf("the folder cannot be made: %v", diag.WithoutPath(err)).At("--output %s", o.output).
-			Do("choose another folder")
+	if err := makeFolder(folder, o.output); err != nil {
+		return err
 	}
 	for end, of := range files {
 		kernels := map[int]expert{}
 		for i := range t.Kernels {
 			kernels[t.Kernels[i].M] = of(&t.Kernels[i])
 		}
-		text, err := json.MarshalIndent(kernels, "", "    ")
-		if err != nil {
-			return err
-		}
-		if err := session.Replace(filepath.Join(folder, t.fileName(o.sglang != "")+end), append(text, '\n')); err != nil {
+		if err := writeKernels(filepath.Join(folder, t.fileName(o.sglang != "")+end), kernels); err != nil {
 			return err
 		}
 	}
 	o.factory.Streams.Note(note)
 	return nil
+}
+
+// makeFolder makes a folder of --output.
+func makeFolder(folder, output string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return diag.Inputf("the folder cannot be made: %v", diag.WithoutPath(err)).At("--output %s", output).
+			Do("choose another folder")
+	}
+	return nil
+}
+
+// writeKernels writes a file as the servers read it: kernels by the number of rows.
+func writeKernels(name string, kernels map[int]expert) error {
+	text, err := json.MarshalIndent(kernels, "", "    ")
+	if err != nil {
+		return err
+	}
+	return session.Replace(name, append(text, '\n'))
 }
 
 func (o *moeOptions) write(side *ask.Contender, t *expertTable) error {

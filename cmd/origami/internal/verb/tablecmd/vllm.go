@@ -3,12 +3,10 @@ package tablecmd
 import (
 	_ "embed"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/diag"
 )
 
 const (
@@ -38,9 +36,8 @@ func (t *invariantTable) fileName() string {
 
 // install writes the folder that vLLM reads.
 func (t *invariantTable) install(folder string) error {
-	if err := os.MkdirAll(filepath.Join(folder, metadataFolder), 0o755); err != nil {
-		return diag.Inputf("the folder cannot be made: %v", diag.WithoutPath(err)).At("--output %s", folder).
-			Do("choose another folder")
+	if err := makeFolder(filepath.Join(folder, metadataFolder), folder); err != nil {
+		return err
 	}
 	text, err := json.MarshalIndent(t, "", " ")
 	if err != nil {

@@ -35,6 +35,7 @@ ROLE_R = 10  # ORIGAMI_ROLE_R of origami.h
 PLANS = 4096
 
 LIBRARY = "cuBLAS is predicted to be faster"
+SLOWER = "cuBLAS was measured to be faster"
 PENDING = "the kernel is not compiled yet"
 
 
@@ -208,6 +209,27 @@ class Layer:
                     self.plans.clear()
                 self.plans[m] = found
             return found
+
+    def why(self, low, high=None):
+        """Why no kernel of ours runs at any M of a range, or None. Sizes that were not prepared are. A range is that of a
+        graph for any of its sizes."""
+        high = high or low
+        if self.device.why:
+            return self.device.why
+        if self._span(low) is None or self._span(high) is None:
+            self.prepare(low, high)
+        whys = [s.why for s in self.spans if s.band.m_low <= high and s.band.m_high >= low]
+        return None if None in whys else whys[0]
+
+    def predicted(self, m):
+        """Our best kernel for M, and the seconds of the vendor's library, as far as the models know."""
+        problem, out = self.key.problem(m), []
+        for model in (self._model(), self.device.library):
+            try:
+                out += model._ranked(problem, 1)
+            except Error:
+                out.append(None)
+        return out[0], out[1].seconds if out[1] else None
 
     def _span(self, m):
         i = bisect.bisect_right(self.spans, m, key=lambda s: s.band.m_low) - 1

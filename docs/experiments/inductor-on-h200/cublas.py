@@ -95,10 +95,6 @@ def products():
 
 def main():
     every = list(products())
-    short = [p.library - p.predicted + _cublas.EVENTS for p in every
-             if p.predicted and p.library < 10e-6 and p.problem["dtype"] in ("fp16", "bf16")]
-    print(f"Between events, torch.matmul takes {statistics.median(short) * 1e6:.1f} µs more than predicted of a CUDA "
-          f"graph, of {len(short)} products of 16-bit types below 10 µs.\n")
     ratios = sorted(p.ratio * p.pick / p.library for p in every if p.ratio)
     tenths = statistics.quantiles(ratios, n=10)
     print(f"{len(every)} products, {len(ratios)} in the reach of both models. Predicted ÷ measured cuBLAS ÷ pick: "

@@ -15,6 +15,7 @@ docs/inductor.md says more.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import itertools
 import logging
@@ -52,7 +53,7 @@ class Enabled:
         return f"<origami_gemm.inductor {settings}>" if settings else "<origami_gemm.inductor disabled>"
 
 
-def enable(top: int | str = 1, *, aten: bool | str = "auto", model: Model | None = None) -> Enabled:
+def enable(top: int | str = 1, *, aten: bool | str = "auto", model: Model | None = None, kernels: bool = False) -> Enabled:
     """From now on, graphs that torch.compile compiles get the model's picks for mm, addmm, bmm, baddbmm and _scaled_mm.
 
     top    how many of the best configurations Inductor gets. With 1 it compiles that one and times nothing; with more
@@ -60,13 +61,18 @@ def enable(top: int | str = 1, *, aten: bool | str = "auto", model: Model | None
     aten   whether cuBLAS stays among the choices, where Inductor has it. True: it is timed beside the picks. False: the
            picks alone. "auto" is True, but with top=1 cuBLAS alone is taken, without timing, where the model says that
            it is clearly faster than the pick
-    model  a Model instead of the current GPU's
+    model  a Model instead of the current GPU's, for the picks
+    kernels
+           generated kernels (origami_gemm.torch) are among the choices, for mm, addmm and _scaled_mm. With top=1 nothing is
+           timed: the generated kernel is taken, or cuBLAS where the models say that it is faster, and what no generated
+           kernel computes is Inductor's own. With more, the generated kernel is timed beside the others. Without gradients,
+           an activation behind linear() becomes part of a generated kernel where that is predicted to be faster
 
-    Turns on Inductor's max_autotune_gemm if neither it nor max_autotune is on: Inductor uses no Triton template
-    otherwise. Operations that are not understood then get cuBLAS untimed, as without max_autotune. Functions that were
+    Turns on Inductor's max_autotune_gemm if neither it nor max_autotune is on, and Triton kernels may be among the choices:
+    Inductor uses none otherwise. Operations that are not understood then get cuBLAS untimed, as without max_autotune. Functions that were
     compiled before keep their kernels; torch._dynamo.reset() compiles them again."""
     before = _state.state.settings
-    _install(_settings.Settings(top, aten, model))
+    _install(_settings.Settings(top, aten, model, kernels))
     return Enabled(before)
 
 
@@ -99,7 +105,9 @@ def _install(settings):
     for name, value in _before.items():
         setattr(config, name, value)
     _before.clear()
-    forced = settings is not None and not (config.max_autotune or config.max_autotune_gemm)
+    triton = settings is not None and not (settings.kernels and settings.top == 1)
+    forced = triton and not (config.max_autotune or config.max_autotune_gemm)
+    _fuse_activations(settings is not None and settings.kernels)
     if settings is not None:
         # Part of the keys of Inductor's caches: kernels of other settings are not taken from there.
         changes = {"inductor_choices_class": functools.partial(_handler, settings.key(), config.inductor_choices_class)}
@@ -112,6 +120,14 @@ def _install(settings):
     _state.state = _state.State(settings, forced)
     if settings is not None and "torch._inductor.choices" in sys.modules:  # threads may have handlers
         _renew()
+
+
+def _fuse_activations(wanted):
+    """Puts the pass that moves activations into generated kernels in force, or takes it away."""
+    name = "origami_gemm.torch"
+    if wanted or name in sys.modules:
+        fuse = importlib.import_module(name + "._fuse")
+        (fuse.install if wanted else fuse.remove)(fuse.ANY)
 
 
 def _inductor_config():

@@ -10,7 +10,7 @@ import dataclasses
 import logging
 
 from torch._inductor import config
-from torch._inductor.ir import FlexibleLayout, TritonTemplateBuffer
+from torch._inductor.ir import TritonTemplateBuffer
 from torch._inductor.kernel.bmm import bmm_template
 from torch._inductor.kernel.mm import mm_template
 from torch._inductor.kernel_template_choice import KernelTemplateChoice
@@ -20,8 +20,8 @@ from torch._inductor.virtualized import V
 
 import origami_gemm.triton
 from origami_gemm.errors import Error
-from origami_gemm.inductor import _cublas, _problem, _state
-from origami_gemm.inductor._problem import Matrix, NotUnderstood
+from origami_gemm.inductor import _cublas, _nodes, _problem, _state
+from origami_gemm.inductor._problem import NotUnderstood
 from origami_gemm.inductor._report import Row
 
 log = logging.getLogger("origami_gemm.inductor")
@@ -68,8 +68,9 @@ class Picks:
             return own()
         if op_name not in OPERATIONS:
             return _untimed(own())
+        asked = settings, kernel_inputs, templates, op_name, kwarg_overrides or {}
         try:
-            choices, rows = self._picks(settings, kernel_inputs, templates, op_name, kwarg_overrides or {})
+            choices, rows = self._generated(*asked) if settings.kernels else self._picks(*asked)
         except Exception as e:  # Inductor's own list is right, whatever is wrong here
             expected = isinstance(e, (NotUnderstood, Error))
             row = Row(op_name, _known(kernel_inputs), reason=str(e) if expected else f"{type(e).__name__}: {e}")
@@ -80,6 +81,25 @@ class Picks:
             _state.recorder.add(row)
             log.info("%s", row)
         return choices
+
+    def _generated(self, settings, kernel_inputs, templates, op_name, overrides):
+        """The choices with a generated kernel among them, and the rows of the report. With top=1, the generated kernel or
+        cuBLAS; otherwise both, with the picks for Triton's template, to be timed."""
+        from origami_gemm.inductor import _kernels
+
+        externs = self._externs(kernel_inputs, templates, op_name, overrides)
+        if not externs:
+            raise NotUnderstood("cuBLAS is not among Inductor's choices")
+        choice, row = _kernels.offered(externs[-1], op_name)
+        if settings.top == 1:
+            return [choice or externs[0]], [row]
+        choices, rows = self._picks(settings, kernel_inputs, templates, op_name, overrides)
+        return ([choice] if choice else []) + choices, [row, *rows]
+
+    def _externs(self, kernel_inputs, templates, op_name, overrides):
+        """Inductor's choices of cuBLAS."""
+        return [choice for t in templates if isinstance(t, ExternKernelChoice)
+                for choice in self.get_ktc(kernel_inputs, t, op_name, overrides.get(t.uid, {}))]
 
     def can_fuse_vertical(self, scheduler, node1, node2, shared_data_score):
         """Inductor times a fused epilogue if it has several kernels. Into a single one it fuses any."""
@@ -106,19 +126,16 @@ class Picks:
         if op_name == "scaled_mm" and not _whole_scales(kernel_inputs):
             raise NotUnderstood("its scales are of blocks, which are multiplied inside the loop")
         model = settings.model or origami_gemm.triton.model_of_gpu(kernel_inputs.device().index)
-        externs = []
-        for t in templates if settings.aten else ():
-            if isinstance(t, ExternKernelChoice):
-                externs += self.get_ktc(kernel_inputs, t, op_name, overrides.get(t.uid, {}))
+        externs = self._externs(kernel_inputs, templates, op_name, overrides) if settings.aten else []
         if not externs:
-            _fix_strides(kernel_inputs)
+            _nodes.fix_strides(kernel_inputs)
         weighed = settings.aten == "auto" and externs and _library_knows(op_name, kernel_inputs)
         asked = []
         for hint in (None, *config.multi_kernel_hints):
-            problem = _asked(kernel_inputs, base.extra_kwargs.get("ALLOW_TF32", False), hint)
+            problem = _nodes.problem(kernel_inputs, base.extra_kwargs.get("ALLOW_TF32", False), hint)
             cublas = _cublas.seconds(model, problem) if weighed else None
             asked.append(_Asked(hint, problem, *_ranked(model, settings.top, problem, base), cublas))
-        dynamic = _dynamic(kernel_inputs)
+        dynamic = _nodes.dynamic(kernel_inputs)
         if settings.top == 1 and all(a.cublas_is_faster() for a in asked):
             rows = [Row(op_name, a.problem, (), a.ranked[0][0], 1, dynamic, a.hint, cublas_seconds=a.cublas)
                     for a in asked]
@@ -218,36 +235,12 @@ def _untimed(choices):
     return [c for c in choices if isinstance(c.template, ExternKernelChoice)][:1] or choices
 
 
-def _asked(kernel_inputs, tf32, hint=None):
-    """The problem of an operation, with hints for the sizes that are dynamic."""
-    a, b = (_matrix(node, hint) for node in kernel_inputs.mat1mat2())
-    return _problem.problem(a, b, _name(kernel_inputs.out_dtype()), tf32)
-
-
 def _known(kernel_inputs):
     """The problem for a row of the report, as far as it is understood."""
     try:
-        return _asked(kernel_inputs, False)
+        return _nodes.problem(kernel_inputs, False)
     except Exception:
         return {}
-
-
-def _matrix(node, hint):
-    layout = node.get_layout()
-    sizes, strides = _hints(node.get_size(), hint), _hints(node.get_stride(), hint)
-    dtype = node.get_dtype()
-    # An address that is known to be unaligned has no more than the alignment of an element.
-    offset = 1 if node.get_name() in V.graph.unaligned_buffers else _hints([layout.offset], None)[0]
-    return Matrix(sizes, strides, _name(dtype), dtype.itemsize, offset)
-
-
-def _hints(expressions, hint):
-    sizes = V.graph.sizevars
-    if hasattr(sizes, "optimization_hints_with_override"):
-        hints = sizes.optimization_hints_with_override(expressions, hint)
-    else:  # 2.10
-        hints = sizes.size_hints(expressions, fallback=config.unbacked_symint_fallback, hint_override=hint)
-    return tuple(map(int, hints))
 
 
 def _library_knows(op_name, kernel_inputs):
@@ -256,26 +249,14 @@ def _library_knows(op_name, kernel_inputs):
     if op_name == "addmm":
         return kernel_inputs.nodes()[0].get_stride()[0] == 0
     if op_name == "scaled_mm":
-        return set(_hints([s for node in kernel_inputs.nodes()[2:4] for s in node.get_size()], None)) <= {1}
+        return set(_nodes.hints([s for node in kernel_inputs.nodes()[2:4] for s in node.get_size()], None)) <= {1}
     return op_name in ("mm", "bmm")
 
 
 def _whole_scales(kernel_inputs):
     """Whether the scales are of whole tensors, or of rows of A and columns of B."""
-    a, b = (_hints(node.get_size(), None) for node in kernel_inputs.nodes()[2:4])
+    a, b = (_nodes.hints(node.get_size(), None) for node in kernel_inputs.nodes()[2:4])
     return set(a + b) <= {1} or len(a) == len(b) == 2 and a[1] == b[0] == 1
-
-
-def _fix_strides(kernel_inputs):
-    """Keeps Inductor from changing the strides of operands after the kernels were made for them. It may if it can fall
-    back to cuBLAS; without, the compilation would fail."""
-    for node in kernel_inputs.nodes():
-        if isinstance(node.get_layout(), FlexibleLayout):
-            node.freeze_layout()
-
-
-def _dynamic(kernel_inputs):
-    return any(getattr(size, "free_symbols", None) for shape in kernel_inputs.shapes_symbolic() for size in shape)
 
 
 def _static(kernel_inputs):
@@ -283,7 +264,3 @@ def _static(kernel_inputs):
     a, b = kernel_inputs.mat1mat2()
     parts = dict(zip("mnk", ([size] for size in kernel_inputs.mnk_symbolic())), lda=a.get_stride(), ldb=b.get_stride())
     return {name for name, given in parts.items() if not any(getattr(x, "free_symbols", None) for x in given)}
-
-
-def _name(dtype):
-    return str(dtype).removeprefix("torch.")

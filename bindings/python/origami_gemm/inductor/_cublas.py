@@ -10,15 +10,16 @@ from origami_gemm.errors import Error
 log = logging.getLogger("origami_gemm.inductor")
 
 # cuBLAS alone is taken, untimed, if it is predicted to take at most this share of the best pick's time. Of 831 products
-# recorded on an H200, 330 are below. For these, cuBLAS takes 1.001 of the time of the fastest kernel recorded at the
-# geometric mean, and 1.098 at worst. With 0.9 it would be 439 products, and 1.168 at worst. Hardly any are predicted to
+# recorded on an H200, 248 are below. For these, cuBLAS takes 1.001 of the time of the fastest kernel recorded at the
+# geometric mean, and 1.258 at worst. With 0.95 it would be 415 products, 1.005 and 1.775. Hardly any are predicted to
 # be so much slower with cuBLAS that it need not be timed. (docs/experiments/inductor-on-h200/cublas.py)
 ALONE = 0.85
 
 # The types that both were measured in.
 TYPES = ("fp16", "bf16", "tf32", "fp8")
 
-# What 16 divides counts as aligned in the times that the library's model was checked on.
+# Rows of sizes or bytes that 16 does not divide: there the pick and cuBLAS are both timed. With them, 818 products were
+# known, and the worst taken untimed took 1.412 of the fastest kernel's time.
 ALIGNED = 16
 
 _libraries = weakref.WeakKeyDictionary()  # by the model of the picks
@@ -28,6 +29,8 @@ def seconds(model, problem: dict) -> float | None:
     """The time of cuBLAS for a problem (a dict of Model.rank's arguments), comparable with those of the picks of model.
     None outside of what both models were checked on."""
     if problem["dtype"] not in TYPES or problem.get("batch", 1) > 1:
+        return None
+    if problem["n"] % ALIGNED or problem["k"] % ALIGNED or min(problem.get("align") or (ALIGNED,)) < ALIGNED:
         return None
     # Along M, A has a layout that the library's model was not checked on. It takes as long as the other: of 24 recorded
     # products, the prediction is as right as elsewhere.
@@ -45,12 +48,12 @@ def seconds(model, problem: dict) -> float | None:
 
 
 def _library(model):
-    """The model of the vendor's library on the device of another model, in its timing, events. None if the times of that
-    one are no better known than from data sheets."""
+    """The model of the vendor's library on the device of another model, in the same timing. None if the times of that one
+    are no better known than from data sheets."""
     if model not in _libraries:
         known = model.description.get("rung") == "characterized" and not model.description.get("ranks_only")
         try:
-            _libraries[model] = model.sibling("library", options={"timing": "events"}) if known else None
+            _libraries[model] = model.sibling("library") if known else None
         except Error as e:
             log.debug("no model of the vendor's library: %s", e)
             _libraries[model] = None

@@ -8,12 +8,13 @@ import threading
 from origami_gemm.lib import Pick
 
 KEPT = 10_000  # rows; older ones are dropped
+TRITON, GENERATED = "Triton", "generated"  # where kernels are from
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
     """An operation that Inductor asked about. picks is empty if cuBLAS was taken untimed, or if Inductor's own list was
-    used, and reason says why."""
+    used, and reason says why. family says where the picks' kernels are from."""
 
     op: str
     problem: dict  # Model.rank's arguments; empty if they were not understood
@@ -24,6 +25,7 @@ class Row:
     hint: int | None = None  # of torch._inductor.config.multi_kernel_hints
     reason: str = ""
     cublas_seconds: float | None = None  # of cuBLAS by its model; None if that does not know, or was not asked
+    family: str = TRITON
 
     @property
     def cublas_alone(self) -> bool:
@@ -47,7 +49,7 @@ class Row:
     def why(self) -> str:
         """What the model says of the first pick."""
         if self.cublas_alone:
-            return (f"predicted {_time(self.cublas_seconds)}; the best Triton kernel, {self.runner_up}, "
+            return (f"predicted {_time(self.cublas_seconds)}; the best {self.family} kernel, {self.runner_up}, "
                     f"{_time(self.runner_up.seconds)}")
         if not self.picks:
             return self.reason
@@ -69,7 +71,8 @@ class Row:
         if not self.picks:
             return "Inductor's own list"
         more = len(self.picks) - 1 + self.others
-        return str(self.picks[0]) + (f" and {more} more, timed" if more else "")
+        origin = ", generated" if self.family == GENERATED else ""
+        return str(self.picks[0]) + origin + (f" and {more} more, timed" if more else "")
 
     def __str__(self):
         at = f" at hint {self.hint}" if self.hint is not None else ""

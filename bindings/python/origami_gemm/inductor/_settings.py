@@ -11,18 +11,20 @@ from origami_gemm.lib import Model, load
 
 VARIABLE = "ORIGAMI_INDUCTOR"
 MOST = 64  # of the candidates that may be asked for
-FORM = "1, or top=4,aten=auto, or 0"
+FORM = "1, or top=4,aten=auto,kernels=1, or 0"
 ATEN = {"0": False, "1": True, "auto": "auto"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """top: how many of the model's picks Inductor gets, or "auto". aten: whether cuBLAS stays among its choices; with
-    "auto", the model decides whether it is timed or taken. model: that of the GPU at hand if None."""
+    "auto", the model decides whether it is timed or taken. model: that of the GPU at hand if None. kernels: whether generated
+    kernels are among the choices."""
 
     top: int | str = 1
     aten: bool | str = "auto"
     model: Model | None = None
+    kernels: bool = False
 
     def __post_init__(self):
         if self.top != "auto":
@@ -30,6 +32,9 @@ class Settings:
             object.__setattr__(self, "top", top)
         if self.aten != "auto":
             object.__setattr__(self, "aten", bool(_arguments.flag("aten", self.aten)))
+        object.__setattr__(self, "kernels", bool(_arguments.flag("kernels", self.kernels)))
+        if self.kernels and not self.aten:
+            raise Error("kernels=True needs cuBLAS among the choices: a generated kernel is beside it; leave aten out")
         if self.model is not None and not isinstance(self.model, Model):
             raise ArgumentTypeError(f"model is {_arguments.shown(self.model)}; give an origami_gemm.Model")
 
@@ -37,7 +42,7 @@ class Settings:
         """A text that is another one if other kernels may be picked: Inductor's caches are looked up with it."""
         library = load().path
         changed = os.stat(library).st_mtime_ns
-        return f"origami-gemm {__version__} {changed} top={self.top} aten={self.aten} {self.model or ''}"
+        return f"origami-gemm {__version__} {changed} top={self.top} aten={self.aten} kernels={self.kernels} {self.model or ''}"
 
 
 def parse(text: str) -> Settings | None:
@@ -50,7 +55,7 @@ def parse(text: str) -> Settings | None:
     values = {}
     for part in word.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or name not in ("top", "aten") or name in values:
+        if not equals or name not in ("top", "aten", "kernels") or name in values:
             raise _wrong(text)
         values[name] = value
     try:
@@ -58,6 +63,8 @@ def parse(text: str) -> Settings | None:
             values["top"] = int(values["top"])
         if "aten" in values:
             values["aten"] = ATEN[values["aten"]]
+        if "kernels" in values:
+            values["kernels"] = {"0": False, "1": True}[values["kernels"]]
         return Settings(**values)
     except (ValueError, KeyError, Error):
         raise _wrong(text) from None

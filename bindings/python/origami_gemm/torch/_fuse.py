@@ -8,8 +8,10 @@ import weakref
 
 import torch
 
+from origami_gemm import _layers
 from origami_gemm._layers import Key, registry
 from origami_gemm.torch import _ops, _verify
+from origami_gemm.torch._described import described, with_size
 
 F = torch.nn.functional
 # What applies an activation in a graph before gradients. A gelu has its approximation as an argument.
@@ -73,6 +75,11 @@ class Pass:
         for node in list(graph.nodes):
             if node.op == "call_function" and node.target in (_ops._ops.linear.default, _ops._ops.linear):
                 lower(graph, node)
+            elif node.op == "call_function" and node.target is F.linear and ANY in _modules:
+                try:
+                    fuse(graph, node)
+                except Exception as e:  # the graph is right as it is
+                    _layers.log.warning("what follows %s stays outside of its kernel: %s: %s", node, type(e).__name__, e)
 
 
 def lower(graph, node):
@@ -85,11 +92,36 @@ def lower(graph, node):
     user = next(iter(node.users)) if len(node.users) == 1 else None
     name = None if user is None or y.requires_grad else activation_of(user, node)
     if name and (layer is None or layer.runs(name, m)):
-        node.args = (x, weight, bias, name, None)
-        user.replace_all_uses_with(node)
-        graph.erase_node(user)
+        _join(graph, node, user, (x, weight, bias, name, None))
     elif layer is not None and not layer.runs("", m):
         node.target, node.args = F.linear, (x, weight, bias)
+
+
+def fuse(graph, node):
+    """Puts the activation behind PyTorch's own linear() into a kernel of ours where that is predicted to be faster."""
+    given = dict(zip(("input", "weight", "bias"), node.args)) | node.kwargs
+    x, weight, bias = operands = [given.get(name) for name in ("input", "weight", "bias")]
+    values = [None if one is None else one.meta.get("example_value") for one in operands]
+    y, user = node.meta.get("example_value"), next(iter(node.users)) if len(node.users) == 1 else None
+    name = None if user is None or y is None or y.requires_grad else activation_of(user, node)
+    if not name or None in values[:2] or (bias is not None and values[2] is None) or not values[0].is_cuda:
+        return
+    m = math.prod(values[0].shape[:-1])
+    low, high = (m, m) if isinstance(m, int) else (m.node.hint, m.node.hint)
+    w, row = (one if one is None else with_size(one, m, high) for one in values[1:])
+    k, dtype, device = w.shape[1], values[0].dtype, values[0].device.index
+    a, b = described((high, k), (k, 1), dtype, device), described(w.shape[::-1], w.stride()[::-1], w.dtype, w.index)
+    key = _ops.key_of(a, b, row, name, False, dtype)
+    if not isinstance(key, str) and registry.layer(key[0]).why(low, high) is None:
+        node.target, node.kwargs = _ops._ops.linear.default, {}
+        _join(graph, node, user, (x, weight, bias, name, None))
+
+
+def _join(graph, node, user, args):
+    """Gives a node what another one did behind it."""
+    node.args = args
+    user.replace_all_uses_with(node)
+    graph.erase_node(user)
 
 
 def activation_of(user, node):
@@ -103,6 +135,11 @@ def activation_of(user, node):
     return name
 
 
+class Any:
+    """Stands among the modules for all of a program."""
+
+
+ANY = Any()
 _modules: weakref.WeakSet = weakref.WeakSet()
 
 

@@ -40,6 +40,7 @@ def columns_of(n, activation):
     return n // 2 if activation.endswith("_gated") else n
 
 
+_aten = torch.ops.aten
 # What was left to PyTorch, by reason.
 refusals: collections.Counter[str] = collections.Counter()
 # The launches of calls, or why there is none, and the shape of the product, by what the caller's tensors look like, so
@@ -123,10 +124,11 @@ NO_SCALES = 0, 0, 0, 0
 
 
 def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=None, last=None, invariant=False,
-            scales=None, promote=False):
+            scales=None, promote=False, into=None):
     """activation(alpha a b + beta add + bias) + last on our kernel, or None where PyTorch's own operator has to run. a and
     b are matrices or batches of them; what is added has the shape of the result. invariant asks for the order of sums that
-    all M have, promote for sums of fp8 in fp32. scales are those of rows and columns, and their steps."""
+    all M have, promote for sums of fp8 in fp32. scales are those of rows and columns, and their steps. The result is into,
+    which is dense and begins at a multiple of 16 bytes, or new."""
     dtype, device, pa, pb = a.dtype, a.get_device(), a.data_ptr(), b.data_ptr()
     out = out or dtype
     call = (a.shape, b.shape, a.stride(), b.stride(), dtype, b.dtype, out, device, b.get_device(), (pa | pb) & 15,
@@ -142,7 +144,9 @@ def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=N
     r = add if last is None else last
     if r is not None and (not r.is_contiguous() or r.data_ptr() & 15):
         r = r.clone(memory_format=torch.contiguous_format)
-    c = a.new_empty(shape) if out is dtype else a.new_empty(shape, dtype=out)
+    c = into
+    if c is None:
+        c = a.new_empty(shape) if out is dtype else a.new_empty(shape, dtype=out)
     if plan.in_place:
         c.copy_(r)
     device = max(0, device)
@@ -230,6 +234,14 @@ def _linear(x, weight, bias=None, activation="", residual=None):
     return y if residual is None else y + _as(residual, y)
 
 
+def _no_view(function):
+    """An operator that returns no view: autograd refuses to change in place what is one."""
+    def operator(*args, **options):
+        y = function(*args, **options)
+        return _aten._unsafe_view(y, y.shape) if y._is_view() else y
+    return operator
+
+
 def _as(residual, y):
     """What is added, if it has the shape and the type of the result."""
     if residual.shape != y.shape or residual.dtype != y.dtype:
@@ -260,17 +272,21 @@ def _addmm(add, a, b, *, beta=1, alpha=1):
 
 
 def _addmm_cuda(add, a, b, *, beta=1, alpha=1):
-    c = None
+    c = added(add, a, b, beta, alpha)
+    return _addmm(add, a, b, beta=beta, alpha=alpha) if c is None else c
+
+
+def added(add, a, b, beta, alpha, into=None):
+    """product() as torch.addmm, or None."""
     if a.dim() == 2 == b.dim() and add.dtype == a.dtype and add.get_device() == a.get_device():
         if add.shape == b.shape[1:] and beta == 1:
-            c = product(a, b, add, alpha=_single(alpha))
-        elif beta == 0:
-            c = product(a, b, alpha=_single(alpha))
-        elif add.shape == (a.shape[0], b.shape[1]):
-            c = product(a, b, add=add, alpha=_single(alpha), beta=_single(beta))
-        else:
-            _refuse("what is added has another shape than the product")
-    return _addmm(add, a, b, beta=beta, alpha=alpha) if c is None else c
+            return product(a, b, add, alpha=_single(alpha), into=into)
+        if beta == 0:
+            return product(a, b, alpha=_single(alpha), into=into)
+        if add.shape == (a.shape[0], b.shape[1]):
+            return product(a, b, add=add, alpha=_single(alpha), beta=_single(beta), into=into)
+        _refuse("what is added has another shape than the product")
+    return None
 
 
 SCALES = "give fp32 of one element each, or of shapes (rows, 1) and (1, columns)"
@@ -297,15 +313,20 @@ def _check_scales(a, b, scale_a, scale_b):
 
 
 def _scaled_mm_cuda(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=False):
-    c, out = None, out_dtype or torch.bfloat16
+    out = out_dtype or torch.bfloat16
+    c = scaled(a, b, scale_a, scale_b, bias, out, use_fast_accum)
+    return _scaled_mm_torch(a, b, scale_a, scale_b, bias, out, use_fast_accum) if c is None else c
+
+
+def scaled(a, b, scale_a, scale_b, bias, out, use_fast_accum, into=None):
+    """product() as torch._scaled_mm, or None."""
     if a.dim() == 2 == b.dim():
         step_a, step_b = _step(scale_a, a.shape[0], a), _step(scale_b, b.shape[1], a)
-        if step_a is None or step_b is None:
-            _refuse("the scales are others than fp32 of one element, or dense ones of each row and column")
-        else:
-            c = product(a, b, bias, out=out, promote=not use_fast_accum,
-                        scales=(scale_a.data_ptr(), scale_b.data_ptr(), step_a, step_b))
-    return _scaled_mm_torch(a, b, scale_a, scale_b, bias, out, use_fast_accum) if c is None else c
+        if step_a is not None and step_b is not None:
+            return product(a, b, bias, out=out, promote=not use_fast_accum, into=into,
+                           scales=(scale_a.data_ptr(), scale_b.data_ptr(), step_a, step_b))
+        _refuse("the scales are others than fp32 of one element, or dense ones of each row and column")
+    return None
 
 
 def _scaled_mm_torch(a, b, scale_a, scale_b, bias, out, use_fast_accum):
@@ -396,11 +417,10 @@ def _ordered_linear(x, weight, bias=None, activation="", residual=None):
     return y.view(*x.shape[:-1], columns)
 
 
-_aten = torch.ops.aten
-for _name, _one in (("mm", _ordered_mm), ("bmm", _ordered_bmm), ("linear", _ordered_linear), ("addmm", _ordered_addmm)):
+for _name, _one in (("mm", _ordered_mm), ("bmm", _ordered_bmm), ("linear", _no_view(_ordered_linear)), ("addmm", _ordered_addmm)):
     for _key in ("CPU", "CUDA"):  # on the CPU it says that there is no kernel
         _library.impl("ordered_" + _name, _one, _key)
-for _name, _own, _cuda_one in (("mm", _mm, _mm_cuda), ("bmm", _bmm, _bmm_cuda), ("linear", _linear, _linear_cuda),
+for _name, _own, _cuda_one in (("mm", _mm, _mm_cuda), ("bmm", _bmm, _bmm_cuda), ("linear", _no_view(_linear), _no_view(_linear_cuda)),
                                ("addmm", _addmm, _addmm_cuda), ("scaled_mm", _scaled_mm, _scaled_mm_cuda)):
     _library.impl(_name, _own, "CPU")
     _library.impl(_name, _cuda_one, "CUDA")

@@ -207,5 +207,4 @@ def clear() -> None:
     """Forgets all layers, bands and reasons. Compiled kernels stay loaded."""
     registry.clear()
     _fuse.used.clear()
-    _scaled._prepared.clear()
     _ops.clear_calls()

@@ -8,6 +8,7 @@ import torch
 
 from origami_gemm._layers import registry
 from origami_gemm.torch import _ops
+from origami_gemm.torch._described import with_size
 
 aten = torch.ops.aten
 # Where the operator is replaced.
@@ -18,8 +19,6 @@ ONE_SCALE, FAST = 64, 128
 NAMES = ("self", "mat2", "scale_a", "scale_b", "bias", "scale_result", "out_dtype", "use_fast_accum")
 # The modules that need the pass, and the sizes M of each, or None.
 _modules: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-# The layers whose kernels were compiled, and for which sizes.
-_prepared: set[tuple] = set()
 
 
 def replace(node, spans):
@@ -42,46 +41,25 @@ def replace(node, spans):
 
 def runs(a, b, scale_a, scale_b, bias, out, fast, low, high):
     """Whether our kernel runs at some M."""
-    with torch.utils._python_dispatch._disable_current_modes():
-        a, b, scale_a, scale_b, bias = (x if x is None else shape_of(x, a.shape[0], high) for x in (a, b, scale_a, scale_b, bias))
-        steps = _ops._step(scale_a, high, a), _ops._step(scale_b, b.shape[1], a)
-        if None in steps:
-            return False
-        for applies, most, what in ((not any(steps), ONE_SCALE, "one scale for each matrix"), (fast, FAST, "fast sums")):
-            if applies and (high := min(high, most)) < low:
-                _ops._refuse(f"{what}: cuBLAS is faster from M = {most + 1} on")
-                return False
-        key = _ops.key_of(a, b, bias, "", False, out, scaled=True, promote=not fast)
-        if isinstance(key, str):
-            _ops._refuse(key)
-            return False
-        layer = registry.layer(key[0])
-        if (key[0], low, high) not in _prepared:
-            _prepared.add((key[0], low, high))
-            layer.prepare(low, high)
-            _ops._calls.clear()
-        return any(s.why is None and s.band.m_low <= high and s.band.m_high >= low for s in layer.spans)
+    found = asked(*(x if x is None else with_size(x, a.shape[0], high) for x in (a, b, scale_a, scale_b, bias)), out, fast,
+                  low, high)
+    if isinstance(found, str):
+        _ops._refuse(found)
+        return False
+    key, high = found
+    return registry.layer(key).why(low, high) is None
 
 
-class Described(torch.Tensor):
-    """A tensor of a graph, without elements, that says on which GPU it is."""
-
-    def get_device(self):
-        return self.index
-
-    @classmethod
-    def __torch_function__(cls, function, types, args=(), kwargs=None):
-        with torch._C.DisableTorchFunctionSubclass():
-            return function(*args, **(kwargs or {}))
-
-
-def shape_of(x, m, size):
-    """A tensor of a graph, with a size in place of the symbol M."""
-    whole = lambda n: n if isinstance(n, int) else size if str(n) == str(m) else size * (n.node.hint // m.node.hint)
-    one = torch.empty_strided([whole(n) for n in x.shape], [whole(n) for n in x.stride()], dtype=x.dtype,
-                              device="meta").as_subclass(Described)
-    one.index = x.device.index or 0
-    return one
+def asked(a, b, scale_a, scale_b, bias, out, fast, low, high):
+    """The layer of a product, and the largest M at which cuBLAS was not measured to be faster, or why there is none."""
+    steps = _ops._step(scale_a, high, a), _ops._step(scale_b, b.shape[1], a)
+    if None in steps:
+        return "the scales are others than fp32 of one element, or dense ones of each row and column"
+    for applies, most, what in ((not any(steps), ONE_SCALE, "one scale for each matrix"), (fast, FAST, "fast sums")):
+        if applies and (high := min(high, most)) < low:
+            return f"{what}: cuBLAS is faster from M = {most + 1} on"
+    key = _ops.key_of(a, b, bias, "", False, out, scaled=True, promote=not fast)
+    return key if isinstance(key, str) else (key[0], high)
 
 
 def install(module, span):

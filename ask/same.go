@@ -205,6 +205,12 @@ func (b *banding) search(ctx context.Context, a arch.Architecture, space arch.Sp
 	if err != nil {
 		return err
 	}
+	// An axis of the family on which all agree says nothing: sums of bf16 are never promoted.
+	axes = slices.DeleteFunc(slices.Clone(axes), func(x axis) bool {
+		return x.named != nil && len(axes) > 1 && !slices.ContainsFunc(list.Configs, func(c gemm.Config) bool {
+			return x.number(&c) != x.number(&list.Configs[0])
+		})
+	})
 	s := newSearching(list.Configs, axes)
 	estimates := make([]arch.Estimate, len(list.Configs))
 	total := b.weight(0, len(b.sizes))

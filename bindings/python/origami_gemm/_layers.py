@@ -136,18 +136,21 @@ class Device:
     def ordered(self, key):
         """The model of the kernels that add up in one order for all M, and for every layer of the same N, K and type."""
         with self._lock:
-            name = key.n, key.k, key.dtype
+            name = key.n, key.k, key.dtype, key.promote
             if name not in self._orders:
-                if () not in self._ordered:
-                    self._ordered[()] = self.own.sibling(self._family, invariant=True)
-                model = self._ordered[()]
+                promoting = (("promote", "1"),) if key.promote else ()
+                if promoting not in self._ordered:
+                    self._ordered[promoting] = self._one_order(promoting)
+                model = self._ordered[promoting]
                 self._orders[name] = model.bands(ORDERED, key.n, key.k, dtype=key.dtype, trans_b=True).same.values
-            values = self._orders[name]
-            order = tuple(sorted(values.items()))
+            order = tuple(sorted((self._orders[name] | ({"promote": "1"} if key.promote else {})).items()))
             if order not in self._ordered:
-                space = {axis: [int(v)] if v.isdigit() and axis in NUMBERS else [v] for axis, v in order}
-                self._ordered[order] = self.own.sibling(self._family, invariant=True, space=space)
+                self._ordered[order] = self._one_order(order)
             return self._ordered[order]
+
+    def _one_order(self, order):
+        space = {axis: [int(v)] if v.isdigit() and axis in NUMBERS else [v] for axis, v in order}
+        return self.own.sibling(self._family, invariant=True, **({"space": space} if space else {}))
 
 
 # The axes whose values are numbers in a space.

@@ -9,6 +9,7 @@ try:
     from torch._inductor.utils import fresh_cache, run_and_get_code
 
     import origami_gemm.inductor as oi
+    from origami_gemm import _layers
     from origami_gemm.lib import load
 
     load()
@@ -78,6 +79,47 @@ class Compiled(unittest.TestCase):
         oi.enable()
         a, b = normal(2048, 4096), normal(6144, 4096).t()
         self.check(torch.mm, a, b, picked=0 if torch.cuda.get_device_name() == "NVIDIA H200" else 1)
+
+    def test_generated(self):
+        if torch.cuda.get_device_capability() != (9, 0):
+            self.skipTest("needs a Hopper GPU")
+        oi.enable(kernels=True)
+        layer = _layers.Device(0)
+        alone = _layers.Device(0, (layer.own, None))  # ours at every size
+        linear, gelu = torch.nn.functional.linear, torch.nn.functional.gelu
+        fp8 = [normal(s, 1024, dtype=torch.float8_e4m3fn) for s in (512, 768)]
+        scales = torch.rand(512, 1, device="cuda"), torch.rand(1, 768, device="cuda")
+
+        def scaled(a, b):
+            return torch._scaled_mm(a, b.t(), *scales, out_dtype=torch.bfloat16)
+
+        for name, function, arguments in (
+            ("extern_kernels.origami_gemm_mm(", torch.mm, (normal(512, 1024), normal(768, 1024).t())),
+            ("extern_kernels.origami_gemm_mm(", torch.mm, (normal(512, 1024).t(), normal(512, 768))),
+            ("extern_kernels.origami_gemm_addmm(", torch.addmm, (normal(768), normal(16, 1024), normal(1024, 768))),
+            ("extern_kernels.origami_gemm_addmm(", lambda c, a, b: torch.addmm(c, a, b, beta=2, alpha=3),
+             (normal(64, 768), normal(64, 1024), normal(1024, 768))),
+            ("extern_kernels.origami_gemm_scaled_mm(", scaled, fp8),
+            ("torch.ops.origami_gemm.linear", lambda x, w, b: gelu(linear(x, w, b)), (normal(2, 40, 1024), normal(768, 1024), normal(768))),
+        ):
+            with self.subTest(name), torch.no_grad():
+                _layers.registry.clear()
+                _layers.registry._devices[0] = alone
+                torch._dynamo.reset()
+                compiled = torch.compile(function)
+                got, code = run_and_get_code(compiled, *arguments)
+                self.assertIn(name, "\n".join(code))
+                want = function(*arguments)
+                self.assertLess(((got.float() - want.float()).norm() / want.float().norm()).item(), 1e-2)
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    again = compiled(*arguments)
+                graph.replay()
+                self.assertTrue(torch.equal(again, got))
+                self.assertTrue(any(plan.calls for one in _layers.registry.layers() for plan in one.plans.values()
+                                    if not isinstance(plan, str)), oi.report())
+        _layers.registry.clear()
+        _layers.registry._devices[0] = layer
 
     def test_dynamic_sizes(self):
         oi.enable(aten=False)

@@ -47,6 +47,25 @@ class Bits(unittest.TestCase):
             for n, k in LAYERS:
                 self.rows(n, k, dtype, lambda x, w, bias: og.linear(x, w, bias, invariant=True))
 
+    def test_scaled(self):
+        """fp8, sums promoted and fast, with scales of rows and columns, eager and compiled."""
+        og.enable_batch_invariant()
+        for n, k in ((4096, 4096), (1024, 8192), (512, 3088)):
+            x, w = (torch.randn(s, k, device="cuda").to(torch.float8_e4m3fn) for s in (max(SIZES), n))
+            rows, columns = torch.rand(max(SIZES), 1, device="cuda") + 0.5, torch.rand(1, n, device="cuda") + 0.5
+            want = (x.double() @ w.double().t()) * rows.double() * columns.double()
+            for fast in (False, True):
+                def run(x, rows, fast=fast):
+                    return torch._scaled_mm(x, w.t(), rows, columns, out_dtype=torch.bfloat16, use_fast_accum=fast)
+                whole, compiled = run(x, rows), torch.compile(run, dynamic=True)
+                self.assertLess(((whole.double() - want).norm() / want.norm()).item(), 1e-2)
+                for m in SIZES:
+                    for first in {0, max(SIZES) - m}:
+                        for one in (run, compiled) if m > 1 else (run,):
+                            y = one(x[first:first + m], rows[first:first + m])
+                            self.assertTrue(torch.equal(y, whole[first:first + m]), (n, k, fast, m, first))
+                torch._dynamo.reset()
+
     def test_eager(self):
         og.enable_batch_invariant()
         for n, k in LAYERS[:3]:

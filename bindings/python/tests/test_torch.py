@@ -541,6 +541,13 @@ linear(x, w, bias).sum().backward()
 print(tuple(x.grad.shape))
 og.enable_batch_invariant(strict=False)
 print((torch.ones(3, 7) @ torch.ones(7, 2)).sum().item(), linear(torch.ones(3, 7), torch.ones(2, 7)).sum().item())
+q = torch.ones(48, 512).to(torch.float8_e4m3fn)
+rows, columns = torch.ones(48, 1), torch.ones(1, 256)
+og.enable_batch_invariant()
+for fast in (False, True):
+    print(tuple(torch._scaled_mm(q, q[:16].t(), rows, columns[:, :16], out_dtype=torch.bfloat16, use_fast_accum=fast).shape),
+          tuple(og.scaled_mm(q, q[:16].t(), rows[:1], columns[:, :1], invariant=True, use_fast_accum=fast).shape))
+og.enable_batch_invariant(strict=False)
 og.disable_batch_invariant()
 print((x @ w.t())[0, 0].item())
 for row in og.explain():
@@ -555,10 +562,11 @@ for row in og.explain():
         for line, why in zip(lines[9:12], ("no kernel multiplies float32", "tensor_map", "no kernel multiplies float64")):
             self.assertIn("in an order of sums that all M have: ", line)
             self.assertIn(why, line)
-        self.assertEqual(lines[12:16], ["72.0 0", "(48, 512)", "42.0 42.0", "512.0"])
-        kernels = [line for line in lines[16:] if "one order" in line and "skew=0" in line]
+        self.assertEqual(lines[12:18], ["72.0 0", "(48, 512)", "42.0 42.0", "(48, 16) (48, 16)", "(48, 16) (48, 16)", "512.0"])
+        kernels = [line for line in lines[18:] if "one order" in line and "skew=0" in line]
         self.assertGreater(len(kernels), 3, out)
-        self.assertEqual(sum(c.startswith("launch ") for c in calls), 14)
+        self.assertTrue(any("promoted sums" in line and "promote=1" in line for line in kernels), out)
+        self.assertEqual(sum(c.startswith("launch ") for c in calls), 18)
 
     def test_compiled_in_one_order(self):
         """Inductor's graphs call our kernels: each product once for each call."""

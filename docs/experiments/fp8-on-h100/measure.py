@@ -149,37 +149,12 @@ def small(device):
                 keep({"small": f"{m}x{n}x{k}", "promote": promote, "kernel": str(pick), "error": off(got, want.double(), each)})
 
 
-class Line(torch.nn.Module):
-    """A layer in fp8: a scale for each output channel, and for each token as it comes."""
-
-    def __init__(self, like, fast):
-        super().__init__()
-        w = like.weight.data.float()
-        scale = w.abs().amax(1, keepdim=True) / 448
-        self.fast = fast
-        self.register_buffer("weight", (w / scale).to(FP8))
-        self.register_buffer("scale", scale.t().contiguous())
-
-    def forward(self, x):
-        scale = (x.abs().amax(1, keepdim=True).float() / 448).clamp(min=1e-12)
-        q = (x.float() / scale).clamp(-448, 448).to(FP8)
-        return torch._scaled_mm(q, self.weight.t(), scale, self.scale, out_dtype=torch.bfloat16, use_fast_accum=self.fast)
-
-
-def quantized(model, fast):
-    for one in list(model.modules()):
-        for name, child in list(one.named_children()):
-            if type(child) is torch.nn.Linear:
-                setattr(one, name, Line(child, fast))
-    return model
-
-
 def decoders(_, rounds=15):
     source = open(os.path.join(sys.path[0], "measure.py")).read().split("\ndef cases():")[0]
     parts = {"__name__": "parts", "__file__": os.path.join(sys.path[0], "measure.py")}
     os.environ.setdefault("ORIGAMI_LIB", "")
     exec(compile(source, "measure.py", "exec"), parts)
-    Stack, Decoder = parts["Stack"], parts["Decoder"]
+    Stack, Decoder, quantized = parts["Stack"], parts["Decoder"], parts["quantized"]
     for t in TOKENS:
         exact = Stack(Decoder(4096, 14336, 32, 8, False) for _ in range(6)).to("cuda", torch.bfloat16)
         x = torch.randn(t, 4096, device="cuda", dtype=torch.bfloat16)

@@ -1,4 +1,5 @@
-"""Whole models with og.use() beside torch.compile alone, on a Hopper GPU. OUT=folder python3 measure.py"""
+"""Whole models with oi.enable(kernels=True) and with og.use() beside torch.compile alone, on a Hopper GPU.
+OUT=folder python3 measure.py [word ...]: the models whose names have one of the words."""
 import copy, json, math, os, statistics, sys, tempfile, time
 HERE = os.path.dirname(os.path.abspath(__file__))
 os.environ.setdefault("ORIGAMI_LIB", os.path.join(HERE, "liborigami.so"))
@@ -6,10 +7,12 @@ os.environ.setdefault("XDG_CACHE_HOME", tempfile.mkdtemp())
 sys.path.insert(0, HERE)
 import torch
 import torch.nn.functional as F
+import origami_gemm.inductor as oi
 import origami_gemm.torch as og
 OUT, START = os.environ.get("OUT", "."), time.time()
 MOST = float(os.environ.get("SECONDS_MOST", 470))
 ROUNDS = 15
+FP8 = torch.float8_e4m3fn
 torch.manual_seed(1)
 
 
@@ -91,6 +94,31 @@ class Stack(torch.nn.Module):
         return x
 
 
+class Line(torch.nn.Module):
+    """A layer in fp8: a scale for each output channel, and for each token as it comes."""
+
+    def __init__(self, like, fast):
+        super().__init__()
+        w = like.weight.data.float()
+        scale = w.abs().amax(1, keepdim=True) / 448
+        self.fast = fast
+        self.register_buffer("weight", (w / scale).to(FP8))
+        self.register_buffer("scale", scale.t().contiguous())
+
+    def forward(self, x):
+        scale = (x.abs().amax(1, keepdim=True).float() / 448).clamp(min=1e-12)
+        q = (x.float() / scale).clamp(-448, 448).to(FP8)
+        return torch._scaled_mm(q, self.weight.t(), scale, self.scale, out_dtype=torch.bfloat16, use_fast_accum=self.fast)
+
+
+def quantized(model, fast):
+    for one in list(model.modules()):
+        for name, child in list(one.named_children()):
+            if type(child) is torch.nn.Linear:
+                setattr(one, name, Line(child, fast))
+    return model
+
+
 def cases():
     qwen = lambda: Stack(Decoder(3584, 18944, 28, 4, True) for _ in range(6))
     llama = lambda: Stack(Decoder(4096, 14336, 32, 8, False) for _ in range(6))
@@ -103,6 +131,9 @@ def cases():
             width = 3584 if "Qwen" in name else 4096
             yield f"{name}, {t} tokens", make, lambda t=t, w=width, kv=kv, size=size: (
                 torch.randn(t, w), None if t == 3000 else torch.randn(t, kv, 256, size)), t, False
+    for t in (1, 16, 64, 3000):
+        yield f"Llama 3 8B in fp8, 6 layers, {t} tokens", llama, lambda t=t: (
+            torch.randn(t, 4096), None if t == 3000 else torch.randn(t, 8, 256, 128)), t, False
     yield ("GPT-2 large training, 2 x 1024", lambda: Stack(Encoder(1280, 20) for _ in range(12)),
            lambda: (torch.randn(2, 1024, 1280), True), 2 * 1024, True)
 
@@ -166,14 +197,17 @@ def runner(model, kind, x, extra, m, training):
     """A step, its first call's seconds, and what the layers run on."""
     begin = time.time()
     og.restore(model)
-    if kind != "plain":
-        og.use(model, m=(m, m), verify=kind == "verified")
+    if kind == "used":
+        og.use(model, m=(m, m))
+    elif kind == "enabled":
+        oi.enable(kernels=True)
     torch._dynamo.reset()
     compiled = torch.compile(model)
     step = stepper(compiled, x, extra, training)
     step()
     torch.cuda.synchronize()
     first = time.time() - begin
+    oi.disable()
     kernels = [f"{r.layer}: {r.kernel or r.why}" for r in og.explain() if r.m_low]
     for _ in range(3):
         step()
@@ -192,27 +226,23 @@ def measure(name, make, inputs, m, training):
     with torch.no_grad():
         want = copy.deepcopy(model).double()(x.double(), extra.double() if torch.is_tensor(extra) else extra)
     torch.cuda.empty_cache()
-    kinds = ("plain", "ours", "verified")
+    kinds = ("plain", "enabled", "used")
+    if "fp8" in name:
+        quantized(model, False)
     with torch.set_grad_enabled(training):
         times = {kind: [] for kind in kinds}
         models = {kind: copy.deepcopy(model) for kind in kinds}  # use() may give weights other memory than a graph knows
         for kind in kinds:
             compiled, step, first, kernels = runner(models[kind], kind, x, extra, m, training)
             error = off(compiled(x, extra), want)
-            if training:
-                runs[kind] = step
-                for _ in range(5):
-                    times[kind].append(seconds(step, 10))
-            else:
-                g = graph(step)  # keeps its buffers, and runs what it was captured with
-                runs[kind] = g.replay
+            g = graph(step)  # keeps its buffers, and runs what it was captured with
+            runs[kind] = g.replay
             row[kind] = {"first": first, "error": error, "kernels": kernels, "shares": shares(runs[kind]),
                          "gated": sum(isinstance(one, og.Gated) for one in models[kind].modules()), "bytes": torch.cuda.memory_allocated()}
-        if not training:
-            number = max(3, int(0.02 / seconds(runs["plain"], 3)))
-            for _ in range(ROUNDS):
-                for kind, run in runs.items():
-                    times[kind].append(seconds(run, number))
+        number = max(3, int(0.02 / seconds(runs["plain"], 3)))
+        for _ in range(ROUNDS):
+            for kind, run in runs.items():
+                times[kind].append(seconds(run, number))
         for kind in kinds:
             row[kind]["seconds"] = statistics.median(times[kind])
             row[kind]["ratio"] = row[kind]["seconds"] / row["plain"]["seconds"]
@@ -221,6 +251,8 @@ def measure(name, make, inputs, m, training):
 
 rows = [{"device": torch.cuda.get_device_name(0), "torch": torch.__version__, "cuda": torch.version.cuda}]
 for case in cases():
+    if sys.argv[1:] and not any(word in case[0] for word in sys.argv[1:]):
+        continue
     if time.time() - START > MOST:
         rows.append({"model": case[0], "left out": "no time"})
     else:
@@ -234,7 +266,7 @@ for case in cases():
         for k, v in rows[-1].items() if isinstance(v, dict)), flush=True)
     with open(os.path.join(OUT, "result.json"), "w") as f:
         json.dump(rows, f, indent=1)
-for kind in ("ours", "verified"):
+for kind in ("enabled", "used"):
     ratios = [r[kind]["ratio"] for r in rows if kind in r]
     if ratios:
         print(kind, math.exp(statistics.fmean(map(math.log, ratios))), min(ratios), max(ratios))

@@ -16,7 +16,7 @@ F = torch.nn.functional
 results = {}
 DEADLINE = T0 + float(os.environ.get("SECONDS_MOST", 470))
 # What a section may take of the time that is left when it begins, beside the sections that follow.
-SHARES = {"environment": 10, "host": 15, "correctness": 200, "graphs": 40, "cache": 40, "speed": 120}
+SHARES = {"environment": 10, "host": 15, "correctness": 200, "graphs": 40, "cache": 40, "speed": 120, "shapes": 90}
 until = DEADLINE
 
 
@@ -285,6 +285,40 @@ def cache():
     w = torch.nn.Linear(4096, 4096, bias=True, device="cuda", dtype=torch.bfloat16)
     begin = time.time(); rows = og.prepare(w, m=(1, 512), verify=True)
     print(f"verify: {time.time() - begin:.1f} s;", [(r.m_low, r.m_high, r.kernel, r.why) for r in rows])
+
+
+def shapes():
+    """10,000 shapes in one process: no memory is lost, and every fiftieth result is compared."""
+    draw, wrong, checked, first = random.Random(5), 0, 0, None
+    layers = [(8 * draw.randint(16, 512), 8 * draw.randint(16, 512)) for _ in range(40)]
+    ws = [torch.randn(n, k, device="cuda", dtype=torch.bfloat16) for n, k in layers]
+    begin = time.time()
+    for w in ws: og.prepare(w, m=(1, 4096))
+    print(f"40 layers prepared in {time.time() - begin:.1f} s, {len({(r.layer, r.kernel) for r in og.explain() if r.kernel})} kernels", flush=True)
+    x = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
+    sizes = [(i % 40, draw.randint(1, 4096)) for i in range(10000)]
+    memory = lambda: (torch.cuda.memory_allocated(), torch.cuda.mem_get_info()[0],
+                      int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
+    with torch.no_grad():
+        for turn in range(3):
+            begin = time.time()
+            for j, (i, m) in enumerate(sizes):
+                a = x[:m, :layers[i][1]]
+                y = og.linear(a, ws[i])
+                if turn == 0 and j % 50 == 0:
+                    checked += 1; wrong += not torch.allclose(y, F.linear(a, ws[i]), rtol=0.05, atol=0.5)
+            del y; torch.cuda.synchronize()
+            print(f"turn {turn}: {len(set(sizes))} shapes, {time.time() - begin:.1f} s, allocated, free and resident bytes {memory()}", flush=True)
+    print("calls on our kernels:", sum(r.calls for r in og.explain() if r.kernel), "results compared:", checked, "wrong:", wrong)
+    # a module that moves and is loaded again
+    net = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).to("cuda", torch.bfloat16)
+    og.use(net, m=(1, 64)); a = torch.randn(48, 1024, device="cuda", dtype=torch.bfloat16)
+    with torch.no_grad():
+        want = net(a); net.cpu(); net.cuda(); same = torch.equal(net(a), want)
+        state = {k: v.clone() for k, v in net.state_dict().items()}
+        for p in net.parameters(): p.zero_()
+        zero = not net(a).any(); net.load_state_dict(state)
+        print("a module that moved and was loaded again:", same, bool(zero), torch.equal(net(a), want))
 
 
 from origami_gemm.torch import _prepare as _p

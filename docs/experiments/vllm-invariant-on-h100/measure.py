@@ -29,6 +29,12 @@ ROOT = HERE.parents[2]
 sys.path.insert(0, str(ROOT / "plugins/triton/origami_triton"))
 from product import multiply_persistent, place  # noqa: E402
 
+try:  # generated kernels of one order, beside: ORIGAMI_LIB is liborigami.so
+    sys.path.insert(0, str(ROOT / "bindings/python"))
+    import origami_gemm.torch as og
+except (ImportError, RuntimeError):
+    og = None
+
 OUT = pathlib.Path(os.environ.get("OUT", "."))
 SHIPPED = ROOT / "cmd/origami/internal/verb/tablecmd/testdata/vllm-0.33.0/tables.csv"
 MOST, START = float(os.environ.get("SECONDS_MOST", 230)), time.time()
@@ -198,6 +204,10 @@ def measure(name, layer, ways, sizes):
                 different += (same[first:] != part).any(1).sum().item()
                 row["different_bits"][f"{kind} {who}"] = different
                 row["us"][f"{kind} {who}"] = microseconds([launcher(kind, tile, a, w, c) for w in weights])
+        if og is not None and m <= 64:
+            with torch.no_grad():
+                og.prepare(weights[0], m=(m, m), invariant=True)
+                row["us"]["wgmma"] = microseconds([lambda w=w: og.linear(a, w, invariant=True) for w in weights])
         row["us"]["torch.matmul"] = microseconds([lambda w=w: torch.mm(a, w.T, out=c) for w in weights])
         row["tile"] = ways["table"](m)
         if m in predicted:
@@ -215,6 +225,11 @@ def summary(rows):
     for name in dict.fromkeys(r["for"] for r in rows):
         of = [r for r in rows if r["for"] == name]
         whos = [w for w in of[0]["us"] if all(w in r["us"] for r in of)]
+        for kind in KINDS:
+            own = [r["us"][f"{kind} fixed"] / r["us"]["wgmma"] for r in of if "wgmma" in r["us"]]
+            if own:
+                print(f"{name}, M up to 64: generated kernels of one order are {geomean(own):.3f} times as fast as the fixed "
+                      f"tile, {kind} (worst {min(own):.3f})")
         print(f"\n{name}: µs of all layers but lm_head above M = {MOST_LOGITS}")
         print("     M " + " ".join(f"{w:>18}" for w in whos))
         for m in SIZES:

@@ -155,6 +155,38 @@ def bits(seconds):
     print(f"bits, {phase}: {tried} rows, {bad} differ", flush=True)
 
 
+def bits8(seconds):
+    """The same in fp8, with promoted and fast sums, by torch._scaled_mm."""
+    end, bad, tried, done = time.time() + seconds, 0, 0, 0
+    phase, folder, fp8 = os.environ.get("PHASE", "write"), "/tmp/bits", torch.float8_e4m3fn
+    os.makedirs(folder, exist_ok=True)
+    og.enable_batch_invariant()
+    for n, k in KEPT:
+        for fast in (False, True):
+            if time.time() > end:
+                break
+            seeded = torch.Generator(device="cuda").manual_seed(n * k)
+            x, w = (torch.randn(s, k, device="cuda", generator=seeded).to(fp8) for s in (4096, n))
+            rows, columns = (torch.rand(s, device="cuda", generator=seeded) + 0.5 for s in ((4096, 1), (1, n)))
+            def product(x, rows, w=w, columns=columns, fast=fast):
+                return torch._scaled_mm(x, w.t(), rows, columns, out_dtype=BF16, use_fast_accum=fast)
+            whole, path = product(x, rows), f"{folder}/fp8-{n}-{k}-{fast}.pt"
+            if phase == "write":
+                torch.save(whole[::64].cpu(), path)
+            else:
+                tried, bad = tried + 1, bad + (not torch.equal(torch.load(path).cuda(), whole[::64]))
+            draw, compiled = random.Random(n + len(phase)), torch.compile(product, dynamic=True)
+            for i in range(500):
+                m = int(2 ** draw.uniform(0, 12))
+                row, first = draw.randrange(m), draw.randrange(4096 - m + 1)
+                index = torch.arange(first, first + m, device="cuda") if i % 2 else torch.randperm(4096, device="cuda")[:m]
+                y = (compiled if i % 5 == 0 and m > 1 else product)(x[index], rows[index])
+                tried, bad = tried + 1, bad + (not torch.equal(y[row], whole[index[row]]))
+            torch._dynamo.reset()
+            done += 1
+    print(f"bits in fp8, {phase}: {done} of {2 * len(KEPT)} layers, {tried} rows, {bad} differ", flush=True)
+
+
 for one in sys.argv[1:] or ["picks=100", "invariant=60", "bits=60"]:
     name, _, seconds = one.partition("=")
     begin = time.time()

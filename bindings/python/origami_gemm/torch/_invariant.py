@@ -8,7 +8,7 @@ import warnings
 
 import torch
 
-from origami_gemm.torch import _ops
+from origami_gemm.torch import _ops, _scaled
 
 aten = torch.ops.aten
 # Where the operators are replaced.
@@ -26,6 +26,7 @@ class Mode:
             warnings.simplefilter("ignore")  # that a kernel is replaced, which is what is wanted
             for name, one in (("mm", _ops._ordered_mm), ("bmm", _ops._ordered_bmm), ("addmm", _ops._ordered_addmm)):
                 self.library.impl(name, one if strict else lenient(name, one), DEVICE)
+            self.library.impl("_scaled_mm", scaled_mm(strict), DEVICE)
             # PyTorch may compute linear without mm and addmm. Ours calls them, and has their gradients.
             for key in (DEVICE, "Autograd" + DEVICE):
                 self.library.impl("linear", linear, key)
@@ -69,6 +70,22 @@ def lenient(name, one):
     return run
 
 
+def scaled_mm(strict):
+    """aten._scaled_mm in one order."""
+    def run(a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
+        out = out_dtype or a.dtype
+        try:
+            if scale_result is not None:
+                raise _ops.NotInvariant("origami_gemm: no kernel scales the result")
+            return _ops._ordered_scaled_mm(a, b, scale_a, scale_b, bias, out, use_fast_accum)
+        except _ops.NotInvariant:
+            if strict:
+                raise
+            return aten._scaled_mm.out(a, b, scale_a, scale_b, bias, scale_result, out, use_fast_accum,
+                                       out=a.new_empty((a.shape[0], b.shape[1]), dtype=out))
+    return run
+
+
 def pass_of(before, strict):
     """The pass on graphs, behind the one that is there."""
     from torch._inductor.custom_graph_pass import CustomGraphPass
@@ -78,8 +95,15 @@ def pass_of(before, strict):
             if before is not None:
                 before(graph)
             for node in graph.nodes:
-                if node.op == "call_function" and node.target in ORDERED and ordered(node, strict):
+                if node.op != "call_function":
+                    continue
+                if node.target in ORDERED and ordered(node, strict):
                     node.target = getattr(torch.ops.origami_gemm, ORDERED[node.target]).default
+                elif node.target is _ops._ops.scaled_mm.default:  # of use()
+                    node.target = _ops._ops.ordered_scaled_mm.default
+                elif node.target is aten._scaled_mm.default and ordered(node, True) and (strict or _scaled.fits(node)):
+                    operands, _, out, fast = _scaled.parts(node)
+                    _scaled.put(node, _ops._ops.ordered_scaled_mm.default, operands, out, fast)
 
         def uuid(self):
             earlier = b"" if before is None else getattr(before, "uuid", lambda: None)()
@@ -102,7 +126,7 @@ _mode: Mode | None = None
 
 
 def enable_batch_invariant(*, strict: bool = True) -> None:
-    """Makes mm, addmm, bmm and linear on a Hopper GPU, eager and under torch.compile, compute each row to the same bits
+    """Makes mm, addmm, bmm, linear and _scaled_mm on a Hopper GPU, eager and under torch.compile, compute each row to the same bits
     whatever rows are beside it. What no kernel computes so, as fp32, is a NotInvariant error; without strict, PyTorch's own
     operator runs and explain() says why. Graphs of torch.compile and of CUDA from before keep what they have."""
     global _mode

@@ -205,6 +205,9 @@ _library.define("ordered_bmm(Tensor self, Tensor mat2) -> Tensor")
 _library.define("ordered_linear(Tensor input, Tensor weight, Tensor? bias=None, str activation='', Tensor? residual=None) "
                 "-> Tensor")
 _library.define("ordered_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+_library.define(
+    "ordered_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, ScalarType? out_dtype=None, "
+    "bool use_fast_accum=False) -> Tensor")
 _library.define("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
 _library.define(
     "scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, ScalarType? out_dtype=None, "
@@ -318,14 +321,17 @@ def _scaled_mm_cuda(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_
     return _scaled_mm_torch(a, b, scale_a, scale_b, bias, out, use_fast_accum) if c is None else c
 
 
-def scaled(a, b, scale_a, scale_b, bias, out, use_fast_accum, into=None):
+STEPS = "the scales are others than fp32 of one element, or dense ones of each row and column"
+
+
+def scaled(a, b, scale_a, scale_b, bias, out, use_fast_accum, **options):
     """product() as torch._scaled_mm, or None."""
     if a.dim() == 2 == b.dim():
         step_a, step_b = _step(scale_a, a.shape[0], a), _step(scale_b, b.shape[1], a)
         if step_a is not None and step_b is not None:
-            return product(a, b, bias, out=out, promote=not use_fast_accum, into=into,
-                           scales=(scale_a.data_ptr(), scale_b.data_ptr(), step_a, step_b))
-        _refuse("the scales are others than fp32 of one element, or dense ones of each row and column")
+            return product(a, b, bias, out=out, promote=not use_fast_accum,
+                           scales=(scale_a.data_ptr(), scale_b.data_ptr(), step_a, step_b), **options)
+        _refuse(STEPS)
     return None
 
 
@@ -417,7 +423,20 @@ def _ordered_linear(x, weight, bias=None, activation="", residual=None):
     return y.view(*x.shape[:-1], columns)
 
 
-for _name, _one in (("mm", _ordered_mm), ("bmm", _ordered_bmm), ("linear", _no_view(_ordered_linear)), ("addmm", _ordered_addmm)):
+def _ordered_scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=False):
+    out = out_dtype or torch.bfloat16
+    if a.dim() == 2 == b.dim() and _trivial(a, b):
+        return _scaled_mm(a, b, scale_a, scale_b, bias, out)
+    bias = bias if bias is None else bias.contiguous()
+    c = scaled(_readable(a), _readable(b), scale_a, scale_b, bias, out, use_fast_accum, invariant=True)
+    if c is None:
+        raise NotInvariant(f"origami_gemm: no kernel multiplies {tuple(a.shape)} and {tuple(b.shape)} in an order of sums that "
+                           f"all M have: {STEPS}")
+    return c
+
+
+for _name, _one in (("mm", _ordered_mm), ("bmm", _ordered_bmm), ("linear", _no_view(_ordered_linear)), ("addmm", _ordered_addmm),
+                    ("scaled_mm", _ordered_scaled_mm)):
     for _key in ("CPU", "CUDA"):  # on the CPU it says that there is no kernel
         _library.impl("ordered_" + _name, _one, _key)
 for _name, _own, _cuda_one in (("mm", _mm, _mm_cuda), ("bmm", _bmm, _bmm_cuda), ("linear", _no_view(_linear), _no_view(_linear_cuda)),
@@ -425,9 +444,8 @@ for _name, _own, _cuda_one in (("mm", _mm, _mm_cuda), ("bmm", _bmm, _bmm_cuda), 
     _library.impl(_name, _own, "CPU")
     _library.impl(_name, _cuda_one, "CUDA")
 for _name, _fake in (("mm", _mm), ("bmm", _bmm), ("linear", _fake_linear), ("addmm", _addmm), ("scaled_mm", _fake_scaled_mm)):
-    torch.library.register_fake(f"origami_gemm::{_name}", _fake, lib=_library)
-    if _name != "scaled_mm":
-        torch.library.register_fake(f"origami_gemm::ordered_{_name}", _fake, lib=_library)
+    for _order in ("", "ordered_"):
+        torch.library.register_fake(f"origami_gemm::{_order}{_name}", _fake, lib=_library)
 _ops = torch.ops.origami_gemm
 
 
@@ -563,9 +581,12 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 
 def scaled_mm(input: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None,
-              out_dtype: torch.dtype | None = None, use_fast_accum: bool = False) -> Tensor:
+              out_dtype: torch.dtype | None = None, use_fast_accum: bool = False, *, invariant: bool = False) -> Tensor:
     """torch._scaled_mm: input · mat2 · scale_a · scale_b + bias of fp8 matrices, input by rows and mat2 by columns. Each scale
     is fp32, of one element or of each row (scale_a) or column (scale_b). The bias is of the output's type or fp32. out_dtype is
-    bfloat16 by default. Without use_fast_accum, sums are added in fp32 after each 128 products, as cuBLAS does."""
+    bfloat16 by default. Without use_fast_accum, sums are added in fp32 after each 128 products, as cuBLAS does. invariant is
+    as in linear()."""
+    if invariant:
+        return _ops.ordered_scaled_mm(input, mat2, scale_a, scale_b, bias, out_dtype, use_fast_accum)
     tensors = input, mat2, scale_a, scale_b, bias  # autocast leaves fp8 alone
     return (_scaled_mm_cuda if _alone(tensors) else _ops.scaled_mm.default)(*tensors, out_dtype, use_fast_accum)

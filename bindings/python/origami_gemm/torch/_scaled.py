@@ -23,20 +23,36 @@ _modules: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 def replace(node, spans):
     """Makes a node ours. spans are the sizes M that a graph may have that is compiled for any."""
-    given = dict(zip(NAMES, node.args)) | node.kwargs
-    operands = [given.get(name) for name in NAMES[:5]]
-    values = [None if x is None else x.meta.get("val") for x in operands]
-    out, fast = given.get("out_dtype") or values[0].dtype, bool(given.get("use_fast_accum"))
-    if values[0].device.type != DEVICE or given.get("scale_result") is not None:
+    operands, values, out, fast = parts(node)
+    if values[0].device.type != DEVICE or not fits(node):
         return
     m = values[0].shape[0]
     spans = [(m, m)] if isinstance(m, int) else spans
     if any(runs(*values, out, fast, *span) for span in spans):
-        node.target, node.args, node.kwargs = _ops._ops.scaled_mm.default, (*operands, out, fast), {}
-        if "eager_input_vals" in node.meta:  # Inductor reads the strides of operands there, by the operator's arguments
-            args, kwargs = node.meta["eager_input_vals"]
-            given = dict(zip(NAMES, args)) | kwargs
-            node.meta["eager_input_vals"] = (*(given.get(name) for name in NAMES[:5]), out, fast), {}
+        put(node, _ops._ops.scaled_mm.default, operands, out, fast)
+
+
+def parts(node):
+    """The operands of torch._scaled_mm in a graph and what they are, the type of the output and whether sums are fast."""
+    given = dict(zip(NAMES, node.args)) | node.kwargs
+    operands = [given.get(name) for name in NAMES[:5]]
+    values = [None if x is None else x.meta.get("val") for x in operands]
+    return operands, values, given.get("out_dtype") or values[0].dtype, bool(given.get("use_fast_accum"))
+
+
+def fits(node):
+    """Whether the scales are of whole matrices, or of rows and columns, and the result has none."""
+    (a, b, scale_a, scale_b, _), result = parts(node)[1], (dict(zip(NAMES, node.args)) | node.kwargs).get("scale_result")
+    return result is None and scale_a.numel() in (1, a.shape[0]) and scale_b.numel() in (1, b.shape[1])
+
+
+def put(node, target, operands, out, fast):
+    """Makes a node of torch._scaled_mm one of our operators."""
+    node.target, node.args, node.kwargs = target, (*operands, out, fast), {}
+    if "eager_input_vals" in node.meta:  # Inductor reads the strides of operands there, by the operator's arguments
+        args, kwargs = node.meta["eager_input_vals"]
+        given = dict(zip(NAMES, args)) | kwargs
+        node.meta["eager_input_vals"] = (*(given.get(name) for name in NAMES[:5]), out, fast), {}
 
 
 def runs(a, b, scale_a, scale_b, bias, out, fast, low, high):
@@ -54,7 +70,7 @@ def asked(a, b, scale_a, scale_b, bias, out, fast, low, high):
     """The layer of a product, and the largest M at which cuBLAS was not measured to be faster, or why there is none."""
     steps = _ops._step(scale_a, high, a), _ops._step(scale_b, b.shape[1], a)
     if None in steps:
-        return "the scales are others than fp32 of one element, or dense ones of each row and column"
+        return _ops.STEPS
     for applies, most, what in ((not any(steps), ONE_SCALE, "one scale for each matrix"), (fast, FAST, "fast sums")):
         if applies and (high := min(high, most)) < low:
             return f"{what}: cuBLAS is faster from M = {most + 1} on"

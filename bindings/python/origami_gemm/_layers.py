@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import bisect
+import concurrent.futures
 import ctypes
 import dataclasses
 import logging
@@ -159,10 +160,19 @@ NUMBERS = ("block_m", "block_n", "block_k", "num_warps", "num_stages", "split_k"
 
 @dataclasses.dataclass(slots=True)
 class Span:
-    """A band of a layer. why says why our kernel does not run, and is None if it does."""
+    """A band of a layer. why says why our kernel does not run, and is None if it does. Until its kernel is compiled, compiled
+    has what why will be."""
 
     band: lib.Band
     why: str | None
+    compiled: concurrent.futures.Future | None = None
+
+    def settle(self):
+        """Waits for the compiler."""
+        compiled = self.compiled
+        if compiled is not None:
+            self.why, self.compiled = compiled.result(), None
+        return self
 
 
 class Layer:
@@ -198,10 +208,10 @@ class Layer:
                     self._asked.add(octave)
                     worker.ask(self, 1 << (octave - 1), (1 << octave) - 1)
                 return PENDING
-            found = span.why
+            found = span.settle().why
             if found is not None and self.key.invariant:  # another kernel of the same order may do
                 near = sorted(self.spans, key=lambda s: abs(s.band.m_high - span.band.m_high))
-                span = next((s for s in near if s.why is None), span)
+                span = next((s for s in near if s.settle().why is None), span)
             if span.why is None:
                 try:
                     found = self._load(m, span.band.pick)
@@ -214,13 +224,14 @@ class Layer:
             return found
 
     def why(self, low, high=None):
-        """Why no kernel of ours runs at any M of a range, or None. Sizes that were not prepared are. A range is that of a
-        graph for any of its sizes."""
+        """Why no kernel of ours runs at any M of a range, or None. Sizes that were not prepared are, and plan() waits for the
+        compiler, so that the kernels of a graph are compiled beside each other. A range is that of a graph for any of its
+        sizes."""
         high = high or low
         if self.device.why:
             return self.device.why
         if self._span(low) is None or self._span(high) is None:
-            self.prepare(low, high)
+            self.prepare(low, high, wait=False)
         whys = [s.why for s in self.spans if s.band.m_low <= high and s.band.m_high >= low]
         return None if None in whys else whys[0]
 
@@ -229,7 +240,7 @@ class Layer:
         problem, out = self.key.problem(m), []
         for model in (self._model(), self.device.library):
             try:
-                out += model._ranked(problem, 1)
+                out += model._ranked(problem, 1) if model else [None]
             except Error:
                 out.append(None)
         return out[0], out[1].seconds if out[1] else None
@@ -238,7 +249,7 @@ class Layer:
         i = bisect.bisect_right(self.spans, m, key=lambda s: s.band.m_low) - 1
         return self.spans[i] if i >= 0 and m <= self.spans[i].band.m_high else None
 
-    def prepare(self, low, high):
+    def prepare(self, low, high, wait=True):
         """Divides the sizes and compiles the kernels. What cannot be compiled is left to PyTorch."""
         if self.device.why:
             return
@@ -252,10 +263,13 @@ class Layer:
             bands = [lib.Band(low, high, None, 0.0, 0.0, low, 0.0, 0.0)]
             new = [Span(bands[0], str(e))]
         else:
-            new = [Span(band, LIBRARY if band.pick is None else self._compile(band)) for band in bands]
+            new = [Span(band, LIBRARY) if band.pick is None else Span(band, None, compiler().submit(self._compile, band))
+                   for band in bands]
+        for span in new if wait else ():
+            span.settle()
         with self._lock:
             old = [s for s in self.spans if s.band.m_high < low or s.band.m_low > high]
-            cut = [Span(dataclasses.replace(s.band, **ends), s.why) for s in self.spans
+            cut = [Span(dataclasses.replace(s.band, **ends), s.why, s.compiled) for s in self.spans
                    for ends in ({"m_high": low - 1}, {"m_low": high + 1})
                    if s.band.m_low <= high and s.band.m_high >= low
                    and ends.get("m_high", s.band.m_high) >= ends.get("m_low", s.band.m_low)]
@@ -314,6 +328,17 @@ def config(pick):
     """A pick as the library takes it. Each M has its own launch order."""
     return lib._Pick(block_m=pick.block_m, block_n=pick.block_n, block_k=pick.block_k, num_warps=pick.num_warps,
                      num_stages=pick.num_stages, split_k=pick.split_k, axes=pick.axes.encode())
+
+
+_compiler = None
+
+
+def compiler():
+    """Threads that compile kernels. The driver compiles outside of Python's lock."""
+    global _compiler
+    if _compiler is None:
+        _compiler = concurrent.futures.ThreadPoolExecutor(min(8, os.cpu_count() or 1), "origami_gemm.compiler")
+    return _compiler
 
 
 class Worker:
@@ -392,8 +417,8 @@ registry = Registry()
 
 def _in_child():
     """After a fork, in the child: CUDA cannot be used, and the thread is not there."""
-    global worker
-    worker = Worker()
+    global worker, _compiler
+    worker, _compiler = Worker(), None
     for layer in registry.layers():
         layer._lock, layer._first = threading.Lock(), threading.Lock()
         layer.plans.clear()

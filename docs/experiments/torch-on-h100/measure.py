@@ -197,7 +197,6 @@ def graphs():
 
 
 def host():
-    subprocess.run([os.path.join(HERE, "hostcost")], env=os.environ | {"LD_LIBRARY_PATH": HERE + ":" + os.environ.get("LD_LIBRARY_PATH", "")})
     gpu = own_only()
     x, w = torch.randn(16, 1024, device="cuda", dtype=torch.bfloat16), torch.randn(1024, 1024, device="cuda", dtype=torch.bfloat16)
     wt = w.t()
@@ -280,7 +279,7 @@ def cache():
                "rows = og.prepare(w, m=(1, 256)); print(f'{len({r.kernel for r in rows if r.kernel})} kernels prepared in {time.time() - t:.2f} s')")
     folder = tempfile.mkdtemp()
     for what in ("empty", "filled"):
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | {"XDG_CACHE_HOME": folder, "CUDA_CACHE_PATH": os.path.join(folder, "nv"), "PYTHONPATH": HERE})
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | {"XDG_CACHE_HOME": folder, "CUDA_CACHE_PATH": os.path.join(folder, "nv"), "PYTHONPATH": ":".join([HERE, os.environ.get("PYTHONPATH", "")])})
         print(what, "cache:", done.stdout.strip(), done.stderr.strip()[-500:])
     w = torch.nn.Linear(4096, 4096, bias=True, device="cuda", dtype=torch.bfloat16)
     begin = time.time(); rows = og.prepare(w, m=(1, 512), verify=True)

@@ -124,21 +124,23 @@ NO_SCALES = 0, 0, 0, 0
 
 
 def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=None, last=None, invariant=False,
-            scales=None, promote=False, into=None):
+            scales=None, promote=False, into=None, turned=False):
     """activation(alpha a b + beta add + bias) + last on our kernel, or None where PyTorch's own operator has to run. a and
-    b are matrices or batches of them; what is added has the shape of the result. invariant asks for the order of sums that
-    all M have, promote for sums of fp8 in fp32. scales are those of rows and columns, and their steps. The result is into,
-    which is dense and begins at a multiple of 16 bytes, or new."""
+    b, or bᵀ if that is turned, are matrices or batches of them; what is added has the shape of the result. invariant asks
+    for the order of sums that all M have, promote for sums of fp8 in fp32. scales are those of rows and columns, and their
+    steps. The result is into, which is dense and begins at a multiple of 16 bytes, or new."""
     dtype, device, pa, pb = a.dtype, a.get_device(), a.data_ptr(), b.data_ptr()
     out = out or dtype
     call = (a.shape, b.shape, a.stride(), b.stride(), dtype, b.dtype, out, device, b.get_device(), (pa | pb) & 15,
-            activation, add is not None, last is not None, invariant, promote, scales is None, bias is None or (bias.dtype, bias.shape, bias.stride(), bias.get_device()))
-    plan, shape = _calls.get(call) or _plan(call, a, b, bias, activation, add is not None, out, last is not None, invariant,
-                                                 scales is not None, promote)
+            activation, add is not None, last is not None, invariant, promote, scales is None, turned,
+            bias is None or (bias.dtype, bias.shape, bias.stride(), bias.get_device()))
+    plan, shape = _calls.get(call) or _plan(call, a, b.t() if turned else b, bias, activation, add is not None, out,
+                                            last is not None, invariant, scales is not None, promote)
     if type(plan) is str:
         _refuse(plan)
         if invariant:
-            raise NotInvariant(f"origami_gemm: no kernel multiplies {tuple(a.shape)} and {tuple(b.shape)} in an order of sums "
+            shape = tuple((b.t() if turned else b).shape)
+            raise NotInvariant(f"origami_gemm: no kernel multiplies {tuple(a.shape)} and {shape} in an order of sums "
                                f"that all M have: {plan}")
         return None
     r = add if last is None else last
@@ -254,15 +256,15 @@ def _as(residual, y):
 
 
 def _linear_cuda(x, weight, bias=None, activation="", residual=None):
-    columns = columns_of(weight.shape[0], activation)
-    if (x.dim() < 1 or weight.dim() != 2 or x.dim() > 2 and not x.is_contiguous() or x.numel() == 0 or residual is not None
-            and (residual.shape != (*x.shape[:-1], columns) or residual.dtype is not x.dtype
-                 or residual.get_device() != x.get_device())):
+    rank = x.dim()
+    if rank < 1 or weight.dim() != 2 or rank > 2 and not x.is_contiguous() or x.numel() == 0 or residual is not None and (
+            residual.shape != (*x.shape[:-1], columns_of(weight.shape[0], activation)) or residual.dtype is not x.dtype
+            or residual.get_device() != x.get_device()):
         return _linear(x, weight, bias, activation, residual)
-    c = product(x if x.dim() == 2 else x.reshape(-1, x.shape[-1]), weight.t(), bias, activation, last=residual)
+    c = product(x if rank == 2 else x.reshape(-1, x.shape[-1]), weight, bias, activation, last=residual, turned=True)
     if c is None:
         return _linear(x, weight, bias, activation, residual)
-    return c if x.dim() == 2 else c.view(*x.shape[:-1], columns)
+    return c if rank == 2 else c.view(*x.shape[:-1], c.shape[-1])
 
 
 def _single(x):

@@ -1,6 +1,7 @@
 package terms
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -53,7 +54,6 @@ const (
 var Constants = []Constant{
 	fixed("mma_m", gpu.MMAM, one, "rows of one mma.sync", mmaISA),
 	fixed("mma_n", gpu.MMAN, one, "columns of one mma.sync", mmaISA),
-	fixed("wgmma_m", gpu.WGMMAM, one, "rows of one wgmma", "PTX ISA, wgmma.mma_async"),
 	ofDevice("tensor_rate", "FLOP/cycle", "of one SM: the power of two next to peak_fp16 / (num_sms * clock), "+
 		"since data sheets and drivers give different clocks; an override of peak_fp16 changes it in proportion",
 		"device file", func(g *gpu.Device) float64 { return g.FlopsPerCycle("peak_fp16") }),
@@ -61,6 +61,19 @@ var Constants = []Constant{
 		Constant: arch.Constant{Name: "mma_sync_share", Unit: one, Doc: "rate of mma.sync ÷ tensor_rate"},
 		Of:       func(g *gpu.Device) float64 { return g.SM.MMAShare },
 		SourceOf: func(g *gpu.Device) string { return g.SM.MMAShareSource },
+	},
+	ofDevice("tensor_memory", one, "columns of tensor memory of an SM, which hold the sums of tcgen05.mma; 0 without it",
+		"PTX ISA, Tensor Memory", func(g *gpu.Device) float64 { return float64(g.SM.TensorMemory) }),
+	fixed("tensor_lanes", gpu.TensorRows, one, "lanes of tensor memory: a tcgen05.mma of fewer rows takes as long as one "+
+		"of so many", "PTX ISA, Tensor Memory"),
+	fixed("tensor_memory_bandwidth", 512, perCycle, "tensor memory of an SM",
+		"assumed: a column of its 128 lanes of 4 B per cycle"),
+	{
+		Constant: arch.Constant{Name: "energy_share", Unit: one, Doc: "energy of a FLOP ÷ energy_per_flop"},
+		Of:       func(g *gpu.Device) float64 { return cmp.Or(g.SM.EnergyShare, 1) },
+		SourceOf: func(g *gpu.Device) string {
+			return cmp.Or(g.SM.EnergyShareSource, "energy_per_flop is taken for all parts")
+		},
 	},
 	ofDevice("schedulers", one, "warp instructions that an SM issues per cycle", capability+"Architecture",
 		func(g *gpu.Device) float64 { return float64(g.SM.Schedulers) }),

@@ -127,6 +127,7 @@ type device struct {
 	residentAdd           float64 // resident_add
 	largeSharing          float64 // large_sharing
 	readShare             float64 // read_share
+	lineWait              float64 // line_wait
 	interleavedShare      float64 // interleaved_share
 	copyRate              float64 // copy_rate
 	crossCopyRate         float64 // cross_copy_rate
@@ -232,6 +233,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.residentAdd = value("resident_add")
 	d.largeSharing = value("large_sharing")
 	d.readShare = value("read_share")
+	d.lineWait = value("line_wait")
 	d.interleavedShare = value("interleaved_share")
 	d.copyRate = value("copy_rate")
 	d.crossCopyRate = value("cross_copy_rate")
@@ -518,66 +520,71 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		instructionStep = max(x42/in.warpsK*d.part2, tensorStep)
 	}
 	var readStep float64
-	if in.persistent*in.wgmma*(2-stepsAhead) > 0 {
+	x43 := float64(in.persistent * in.wgmma)
+	if x43*(2-stepsAhead) > 0 {
 		readStep = float64(d.readShare * sharedStep)
 	}
+	var issueWait float64
+	if x43*(1-min(in.tensorColumns, 1)) > 0 {
+		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(d.lineWait*tileLines/in.numWarps))) - instructionStep
+	}
 	var sharing float64
-	x43 := float64(in.sharers * in.sharersA)
-	if x43 > 2 {
+	x44 := float64(in.sharers * in.sharersA)
+	if x44 > 2 {
 		sharing = d.largeSharing
 	} else {
-		sharing = x43 - 1
-	}
-	var x44 float64
-	if in.wgmma+in.fma > 0 {
-		x44 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
-	} else {
-		x44 = in.familyLatency
+		sharing = x44 - 1
 	}
 	var x45 float64
-	if in.loadWaits > 0 {
-		x45 = float64(in.loadWaits*d.loadLatency) + copyStep
+	if in.wgmma+in.fma > 0 {
+		x45 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
+	} else {
+		x45 = in.familyLatency
 	}
-	chainStep := instructionStep + x44 + convertStep + max(issueStep, in.serial*(tileLines/d.lineRate)) + x45
+	var x46 float64
+	if in.loadWaits > 0 {
+		x46 = float64(in.loadWaits*d.loadLatency) + copyStep
+	}
+	chainStep := instructionStep + x45 + convertStep + issueWait + max(issueStep, in.serial*(tileLines/d.lineRate)) + x46
 	var engineB float64
 	if in.resident > 0 {
-		var x46 float64
+		var x47 float64
 		if in.transB > 0 {
-			x46 = float64(columns * in.blockK * in.elementBytes)
+			x47 = float64(columns * in.blockK * in.elementBytes)
 		} else {
-			x46 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
+			x47 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
 		}
-		engineB = x46 / in.sharers
+		engineB = x47 / in.sharers
 	}
 	var sms float64
-	if x43 > 2 {
-		sms = float64(max(1, math.Floor(d.part4/x43)) * in.sharers * in.sharersA)
+	if x44 > 2 {
+		sms = float64(max(1, math.Floor(d.part4/x44)) * in.sharers * in.sharersA)
 	} else {
 		sms = d.numSms
 	}
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x47 := float64(in.one2048*d.clock) - d.part5
-		x48 := float64(in.one6144*d.clock) - d.part5 - x47
-		timedFixed = max(x47-float64(x48/4096*2048), d.part6)
-		x49 := 2048 / in.blockK
-		onePace = max(0, x47-timedFixed) / x49
-		x50 := 4096 / in.blockK
-		oneLongPace = max(0, x48) / x50
-		x51 := float64(in.chip2048*d.clock) - d.part5
-		chipPace = max(0, x51-timedFixed) / x49
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x51) / x50
-		x52 := float64(in.fullChip2048*d.clock) - d.part5
-		fullChipPace = max(0, x52-timedFixed) / x49
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x52) / x50
+		x48 := float64(in.one2048*d.clock) - d.part5
+		x49 := float64(in.one6144*d.clock) - d.part5 - x48
+		timedFixed = max(x48-float64(x49/4096*2048), d.part6)
+		x50 := 2048 / in.blockK
+		onePace = max(0, x48-timedFixed) / x50
+		x51 := 4096 / in.blockK
+		oneLongPace = max(0, x49) / x51
+		x52 := float64(in.chip2048*d.clock) - d.part5
+		chipPace = max(0, x52-timedFixed) / x50
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x52) / x51
+		x53 := float64(in.fullChip2048*d.clock) - d.part5
+		fullChipPace = max(0, x53-timedFixed) / x50
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x53) / x51
 	}
-	var x53 float64
+	var x54 float64
 	if in.resident > 0 {
-		x53 = d.residentLaunch
+		x54 = d.residentLaunch
 	} else {
-		x53 = d.launchSeconds
+		x54 = d.launchSeconds
 	}
-	launch := float64(x53 * d.clock)
+	launch := float64(x54 * d.clock)
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
 	k.transA = in.transA
@@ -590,16 +597,16 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.sharers = in.sharers
 	k.sharersA = in.sharersA
 	k.streams = in.streams
-	x54 := in.resident + in.persistent
-	k.part3 = x54
+	x55 := in.resident + in.persistent
+	k.part3 = x55
 	k.part1 = math.Floor(d.threadsPerSm / threads)
-	var x55 float64
+	var x56 float64
 	if in.tensorColumns > 0 {
-		x55 = math.Floor(d.tensorMemory / in.tensorColumns)
+		x56 = math.Floor(d.tensorMemory / in.tensorColumns)
 	} else {
-		x55 = d.ctasLimit
+		x56 = d.ctasLimit
 	}
-	k.part2 = x55
+	k.part2 = x56
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
@@ -608,117 +615,117 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x56 := in.blockN * in.elementBytes / d.lineBytes
-	k.part15 = x56
-	x57 := math.Ceil(x56)
-	k.part16 = x57
+	x57 := in.blockN * in.elementBytes / d.lineBytes
+	k.part15 = x57
+	x58 := math.Ceil(x57)
+	k.part16 = x58
 	k.outputCost = outputCost
 	k.tensorCopy = tensorCopy
-	var x58 float64
+	var x59 float64
 	if in.reduceLaunches > 0 {
-		x58 = 0
+		x59 = 0
 	} else {
-		x58 = 1
+		x59 = 1
 	}
-	k.part4 = x58
-	x59 := in.blockM * in.elementBytes / d.lineBytes
-	k.part11 = x59
-	x60 := math.Ceil(x59)
-	k.part12 = x60
-	x62 := float64(in.blockK * in.elementBytes)
-	x61 := x62 / d.lineBytes
-	k.part13 = x61
-	x63 := math.Ceil(x61)
-	k.part14 = x63
+	k.part4 = x59
+	x60 := in.blockM * in.elementBytes / d.lineBytes
+	k.part11 = x60
+	x61 := math.Ceil(x60)
+	k.part12 = x61
+	x63 := float64(in.blockK * in.elementBytes)
+	x62 := x63 / d.lineBytes
+	k.part13 = x62
+	x64 := math.Ceil(x62)
+	k.part14 = x64
 	k.part17 = x29
 	k.part18 = x35
 	k.tileLines = tileLines
-	var x64 float64
+	var x65 float64
 	if in.loadWaits > 0 {
-		x64 = d.narrowSpillShare
+		x65 = d.narrowSpillShare
 	} else {
-		x64 = 1
+		x65 = 1
 	}
-	k.part5 = float64(d.spillBandwidth * x64)
+	k.part5 = float64(d.spillBandwidth * x65)
 	k.part6 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.readStep = readStep
 	k.chainStep = chainStep
 	k.part7 = columns / in.blockN
-	x65 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part8 = float64(in.transA * (x65 - math.Floor(x65)))
-	x66 := 1 - in.transB
-	k.part19 = x66
-	x67 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part9 = float64(x66 * (x67 - math.Floor(x67)))
-	x68 := float64(in.blockK * x60)
-	k.part10 = float64(x68 * d.lineBytes)
+	x66 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part8 = float64(in.transA * (x66 - math.Floor(x66)))
+	x67 := 1 - in.transB
+	k.part19 = x67
+	x68 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part9 = float64(x67 * (x68 - math.Floor(x68)))
+	x69 := float64(in.blockK * x61)
+	k.part10 = float64(x69 * d.lineBytes)
 	k.engineB = engineB
 	k.part20 = d.engineLatency + float64(sharing*d.sharingLatency)
-	var x69 float64
+	var x70 float64
 	if in.lateCopies > 0 {
-		x69 = instructionStep
+		x70 = instructionStep
 	}
-	k.part21 = x69
-	k.part22 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x66)
+	k.part21 = x70
+	k.part22 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x67)
 	k.part23 = float64((d.part3 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
 	k.sms = sms
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x70 := 2048 / in.blockK
-	k.part24 = x70
+	x71 := 2048 / in.blockK
+	k.part24 = x71
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x71 float64
-	if in.transA > 0 {
-		x71 = x62
-	} else {
-		x71 = float64(x63 * d.lineBytes)
-	}
-	k.part25 = x71
 	var x72 float64
+	if in.transA > 0 {
+		x72 = x63
+	} else {
+		x72 = float64(x64 * d.lineBytes)
+	}
+	k.part25 = x72
+	var x73 float64
 	if in.transB > 0 {
-		x72 = float64(x63 * d.lineBytes)
+		x73 = float64(x64 * d.lineBytes)
 	} else {
-		x72 = x62
+		x73 = x63
 	}
-	k.part26 = x72
-	x73 := in.repeatM + in.repeatN
-	k.part27 = x73
-	var x74 float64
-	if in.resident > 0 {
-		x74 = d.partialBandwidth
-	} else {
-		x74 = d.epilogueBandwidth
-	}
-	k.part28 = d.part13 / x74
+	k.part26 = x73
+	x74 := in.repeatM + in.repeatN
+	k.part27 = x74
 	var x75 float64
 	if in.resident > 0 {
-		x75 = d.residentArrival
+		x75 = d.partialBandwidth
 	} else {
-		x75 = d.arrivalLatency
+		x75 = d.epilogueBandwidth
 	}
-	k.part29 = x75
+	k.part28 = d.part13 / x75
+	var x76 float64
+	if in.resident > 0 {
+		x76 = d.residentArrival
+	} else {
+		x76 = d.arrivalLatency
+	}
+	k.part29 = x76
 	k.part30 = float64(in.resident * d.residentTurn)
 	k.part31 = max(in.timedCtas-1, 1)
 	k.launch = launch
 	k.part32 = 16 / in.instructionK
-	x76 := float64(d.tdp * (1 - in.fma))
-	k.part33 = x76
+	x77 := float64(d.tdp * (1 - in.fma))
+	k.part33 = x77
 	k.part34 = d.clock / in.peak
-	var x77 float64
+	var x78 float64
 	if in.resident > 0 {
-		x77 = d.residentAdd
+		x78 = d.residentAdd
 	} else {
-		x77 = d.addLatency
+		x78 = d.addLatency
 	}
-	x78 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
-	k.part35 = x77 + x78
+	x79 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
+	k.part35 = x78 + x79
 	k.part36 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part37 = d.residentAdd + x78
+	k.part37 = d.residentAdd + x79
 }
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
@@ -1356,6 +1363,10 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x16 := k.blockK / in.instructionK
 		instructionStep = max(x16/in.warpsK*d.part2, k.tensorStep)
 	}
+	var issueWait float64
+	if in.persistent*in.wgmma*(1-min(in.tensorColumns, 1)) > 0 {
+		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(d.lineWait*k.tileLines/in.numWarps))) - instructionStep
+	}
 	var sharing float64
 	x17 := float64(k.sharers * k.sharersA)
 	if x17 > 2 {
@@ -1668,121 +1679,122 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[53] = v.onChip
 	dst[54] = instructionStep
 	dst[55] = k.readStep
-	dst[56] = sharing
-	dst[57] = k.chainStep
-	dst[58] = s.groupTiles
-	dst[59] = gridM
-	dst[60] = gridN
-	dst[61] = ctas
-	dst[62] = sharedA
-	dst[63] = sharedB
-	dst[64] = g.stepBytes
-	dst[65] = s.misalignedA
-	dst[66] = s.misalignedB
-	dst[67] = offsetA
-	dst[68] = offsetB
-	dst[69] = engineA
-	dst[70] = k.engineB
-	dst[71] = engineBytes
-	dst[72] = t.steps
-	dst[73] = splitLines
-	dst[74] = brokenLines
-	dst[75] = lines
-	dst[76] = lineStep
-	dst[77] = copyLatency
-	dst[78] = turnStep
-	dst[79] = group
-	dst[80] = k.sms
-	dst[81] = waves
-	dst[82] = sharedTiles
-	dst[83] = part
-	dst[84] = t.ctasOfSm
-	dst[85] = active
-	dst[86] = t.fullWaves
-	dst[87] = t.tailCtas
-	dst[88] = k.timed
-	dst[89] = g.passCounts
-	dst[90] = in.timedCtas
-	dst[91] = in.one2048
-	dst[92] = in.one6144
-	dst[93] = in.chip2048
-	dst[94] = in.chip6144
-	dst[95] = in.fullChip2048
-	dst[96] = in.fullChip6144
-	dst[97] = k.timedFixed
-	dst[98] = k.onePace
-	dst[99] = k.oneLongPace
-	dst[100] = oneLoop
-	dst[101] = k.chipPace
-	dst[102] = k.chipLongPace
-	dst[103] = chipLoop
-	dst[104] = k.fullChipPace
-	dst[105] = k.fullChipLongPace
-	dst[106] = fullChipLoop
-	dst[107] = sweeps
-	dst[108] = rowGroups
-	dst[109] = g.missA
-	dst[110] = g.missB
-	dst[111] = dramBytes
-	dst[112] = dramShare
-	dst[113] = l2Hit
-	dst[114] = g.repeated
-	dst[115] = v.hidden
-	dst[116] = d.dramLatency
-	dst[117] = g.idleLatency
-	dst[118] = dramQueue
-	dst[119] = coalescing
-	dst[120] = t.l2Step
-	dst[121] = dramStep
-	dst[122] = t.repeatStep
-	dst[123] = t.spillL2Step
-	dst[124] = busy
-	dst[125] = fullSpillMiss
-	dst[126] = t.fullSpillDramStep
-	dst[127] = fullBusy
-	dst[128] = fullThroughput
-	dst[129] = fullLatency
-	dst[130] = fullAlone
-	dst[131] = fullStep
-	dst[132] = fullFirstStep
-	dst[133] = fullFill
-	dst[134] = fullLoop
-	dst[135] = fullEpilogue
-	dst[136] = fullPaced
-	dst[137] = fullTimed
-	dst[138] = tailSpillMiss
-	dst[139] = t.tailSpillDramStep
-	dst[140] = tailBusy
-	dst[141] = tailThroughput
-	dst[142] = tailLatency
-	dst[143] = tailAlone
-	dst[144] = tailStep
-	dst[145] = tailFirstStep
-	dst[146] = tailFill
-	dst[147] = tailLoop
-	dst[148] = tailEpilogue
-	dst[149] = tailPaced
-	dst[150] = tailTimed
-	dst[151] = k.launch
-	dst[152] = fill
-	dst[153] = loop
-	dst[154] = epilogue
-	dst[155] = t.allWaves
-	dst[156] = pass
-	dst[157] = t.power
-	dst[158] = t.dramFloor
-	dst[159] = g.computeFloor
-	dst[160] = reduction
-	dst[161] = handed
-	dst[162] = dramTotal
-	dst[163] = partialBytes
-	dst[164] = requested
-	dst[165] = l2Total
-	dst[166] = sharedTotal
-	dst[167] = limits
-	dst[168] = s.vendor
-	dst[169] = unbeaten
-	dst[170] = t.total
+	dst[56] = issueWait
+	dst[57] = sharing
+	dst[58] = k.chainStep
+	dst[59] = s.groupTiles
+	dst[60] = gridM
+	dst[61] = gridN
+	dst[62] = ctas
+	dst[63] = sharedA
+	dst[64] = sharedB
+	dst[65] = g.stepBytes
+	dst[66] = s.misalignedA
+	dst[67] = s.misalignedB
+	dst[68] = offsetA
+	dst[69] = offsetB
+	dst[70] = engineA
+	dst[71] = k.engineB
+	dst[72] = engineBytes
+	dst[73] = t.steps
+	dst[74] = splitLines
+	dst[75] = brokenLines
+	dst[76] = lines
+	dst[77] = lineStep
+	dst[78] = copyLatency
+	dst[79] = turnStep
+	dst[80] = group
+	dst[81] = k.sms
+	dst[82] = waves
+	dst[83] = sharedTiles
+	dst[84] = part
+	dst[85] = t.ctasOfSm
+	dst[86] = active
+	dst[87] = t.fullWaves
+	dst[88] = t.tailCtas
+	dst[89] = k.timed
+	dst[90] = g.passCounts
+	dst[91] = in.timedCtas
+	dst[92] = in.one2048
+	dst[93] = in.one6144
+	dst[94] = in.chip2048
+	dst[95] = in.chip6144
+	dst[96] = in.fullChip2048
+	dst[97] = in.fullChip6144
+	dst[98] = k.timedFixed
+	dst[99] = k.onePace
+	dst[100] = k.oneLongPace
+	dst[101] = oneLoop
+	dst[102] = k.chipPace
+	dst[103] = k.chipLongPace
+	dst[104] = chipLoop
+	dst[105] = k.fullChipPace
+	dst[106] = k.fullChipLongPace
+	dst[107] = fullChipLoop
+	dst[108] = sweeps
+	dst[109] = rowGroups
+	dst[110] = g.missA
+	dst[111] = g.missB
+	dst[112] = dramBytes
+	dst[113] = dramShare
+	dst[114] = l2Hit
+	dst[115] = g.repeated
+	dst[116] = v.hidden
+	dst[117] = d.dramLatency
+	dst[118] = g.idleLatency
+	dst[119] = dramQueue
+	dst[120] = coalescing
+	dst[121] = t.l2Step
+	dst[122] = dramStep
+	dst[123] = t.repeatStep
+	dst[124] = t.spillL2Step
+	dst[125] = busy
+	dst[126] = fullSpillMiss
+	dst[127] = t.fullSpillDramStep
+	dst[128] = fullBusy
+	dst[129] = fullThroughput
+	dst[130] = fullLatency
+	dst[131] = fullAlone
+	dst[132] = fullStep
+	dst[133] = fullFirstStep
+	dst[134] = fullFill
+	dst[135] = fullLoop
+	dst[136] = fullEpilogue
+	dst[137] = fullPaced
+	dst[138] = fullTimed
+	dst[139] = tailSpillMiss
+	dst[140] = t.tailSpillDramStep
+	dst[141] = tailBusy
+	dst[142] = tailThroughput
+	dst[143] = tailLatency
+	dst[144] = tailAlone
+	dst[145] = tailStep
+	dst[146] = tailFirstStep
+	dst[147] = tailFill
+	dst[148] = tailLoop
+	dst[149] = tailEpilogue
+	dst[150] = tailPaced
+	dst[151] = tailTimed
+	dst[152] = k.launch
+	dst[153] = fill
+	dst[154] = loop
+	dst[155] = epilogue
+	dst[156] = t.allWaves
+	dst[157] = pass
+	dst[158] = t.power
+	dst[159] = t.dramFloor
+	dst[160] = g.computeFloor
+	dst[161] = reduction
+	dst[162] = handed
+	dst[163] = dramTotal
+	dst[164] = partialBytes
+	dst[165] = requested
+	dst[166] = l2Total
+	dst[167] = sharedTotal
+	dst[168] = limits
+	dst[169] = s.vendor
+	dst[170] = unbeaten
+	dst[171] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -129,7 +129,7 @@ var Quantities = slices.Concat(
 	of(Resident, from("h200-wgmma/clusters-h100", "fitted on the set wgmma-fit of h200-wgmma/clusters-h100, an H100's, "+
 		"with the other quantities as they are, 2026-11-27", fittedClusters)),
 	of(Persistent, from("h100-persistent", "fitted on h100-persistent/h100-fit (13,956 times of 292 kernels on 54 "+
-		"sizes) with the other quantities as they are, 2026-11-27", fittedPersistent)),
+		"sizes) with the other quantities as they are, 2026-11-28", fittedPersistent)),
 	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),
 	from("sweeps", "fitted on the set unaligned of sweeps, and on the first draw of random sizes (2,060 times), with the "+
 		"other quantities as they are, 2026-11-26", fittedUnaligned),
@@ -292,8 +292,9 @@ var fittedUnaligned = []tabled.Quantity{
 
 // fittedPersistent are the quantities of kernels whose CTAs compute one tile after the other.
 var fittedPersistent = []tabled.Quantity{
-	bounded("read_share", one, 0.2332, 0.01, 1,
+	bounded("read_share", one, 0.2305, 0.01, 1,
 		"share of the time in which matrix instructions read shared memory that delays copies a single K step ahead"),
+	bounded("line_wait", cycles, 8.375, 0.1, 20, "for how long a warp issues the copy of a cache line"),
 }
 
 var chosen = []tabled.Quantity{

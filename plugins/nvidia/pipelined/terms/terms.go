@@ -177,13 +177,17 @@ var stepTerms = []tabled.Term{
 		"matrix instructions of one CTA"),
 	row("read_step", cycles, "when(persistent * wgmma * (2 - steps_ahead) > 0, read_share * shared_step, 0)",
 		"what copies that run a single K step ahead wait for the matrix instructions, which read shared memory meanwhile"),
+	row("issue_wait", cycles,
+		"sqrt(sqrt(pow(instruction_step, 4) + pow(line_wait * tile_lines / num_warps, 4))) - instruction_step",
+		"what wgmma waits for the copies that its warps issue meanwhile: together they take as long as the longer, with a "+
+			"smooth transition. A single thread issues tcgen05.mma").If("persistent * wgmma * (1 - min(tensor_columns, 1)) > 0"),
 	row("sharing", one, "when(sharers * sharers_a > 2, large_sharing, sharers * sharers_a - 1)",
 		"what the CTAs of a cluster wait for each other ÷ what those of a cluster of two do"),
 	row("chain_step", cycles, `instruction_step + when(wgmma + fma > 0,
 				interleaved * interleaved_share * (tile_lines * line_latency)
 				+ resident * (family_latency + sharing * sharing_step * block_k * element_bytes / line_bytes),
 				family_latency)
-			+ convert_step + max(issue_step, serial * (tile_lines / line_rate))
+			+ convert_step + issue_wait + max(issue_step, serial * (tile_lines / line_rate))
 			+ when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
 		"dependent instructions of one CTA"),
 }

@@ -69,7 +69,7 @@ func TestPublishedWinners(t *testing.T) {
 		{"ada", "sm89", "rtx4090d", 0, 5, 0.02, 3.02, 1.42, timing.Model},
 		{"ada", "sm89", "rtx4090d", 0, 5, 0.02, 3.02, 1.1, timing.Warm},
 		{"hopper", "sm90", "h20", 0, 5, 0.03, 2.79, 1.32, timing.Model},
-		{"hopper", "sm90", "h100", 5, 13, 0.005, 0, 0, timing.Model}, // whose device is not stated
+		{"hopper", "sm90", "h100", 5, 13, 0.02, 0, 0, timing.Model}, // whose device is not stated
 		{"blackwell", "sm100", "b200", 0, 5, 0.001, 0, 0, timing.Model},
 		{"sm120", "sm120", "rtxpro6000", 0, 15, 0.01, 0, 0, timing.Model},
 		{"sm120", "sm120", "rtxpro6000", 15, 56, 0.035, 0, 0, timing.Model},

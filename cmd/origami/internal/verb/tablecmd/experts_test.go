@@ -227,8 +227,8 @@ func TestExpertTimes(t *testing.T) {
 }
 
 // Where vLLM has a table for a B200 and none for another Blackwell, or the other way round, their published times say
-// what the table gains over the default, once divided by what the other device takes longer for a kernel that both have.
-// The predicted gain of the same kernels is near.
+// what the table gains over the default, once divided by what the other device takes longer for a kernel that both
+// have. The predicted gain of the same kernels is near.
 func TestBlackwellGains(t *testing.T) {
 	t.Parallel()
 	type place struct {

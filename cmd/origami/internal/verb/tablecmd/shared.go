@@ -55,8 +55,8 @@ func sharedBytes(c *gemm.Config, id string) int {
 // barriers is the shared memory of the two barriers for which a tcgen05.mma arrives.
 const barriers = 16
 
-// tensorStagedBytes is stagedBytes of sums that come from tensor memory, a row per thread, at most: a quarter of the tile,
-// or all of it for few sums per thread and narrow tiles, and half of that if threads have two rows.
+// tensorStagedBytes is stagedBytes of sums that come from tensor memory, a row per thread, at most: a quarter of the
+// tile, or all of it for few sums per thread and narrow tiles, and half of that if threads have two rows.
 func tensorStagedBytes(c *gemm.Config) int {
 	staged := bf16Bytes * c.BlockM * c.BlockN
 	if c.BlockM*c.BlockN >= 32*32*c.NumWarps && c.BlockN >= 32 {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/origami-gemm/origami/ask"
@@ -91,7 +92,19 @@ func (l *layerTime) ratio(c [3]float64) float64 {
 // blackwell says that the device is one whose times nothing was fitted to.
 func (l *layerTime) blackwell() bool { return strings.HasPrefix(l.device, "sm10") }
 
-func layerTimes(t *testing.T) (list []layerTime) {
+var layerOnce struct {
+	once sync.Once
+	list []layerTime
+}
+
+// layerTimes are all published times, which are predicted once.
+func layerTimes(t *testing.T) []layerTime {
+	t.Helper()
+	layerOnce.once.Do(func() { layerOnce.list = predictLayers(t) })
+	return layerOnce.list
+}
+
+func predictLayers(t *testing.T) (list []layerTime) {
 	t.Helper()
 	open := opened(t)
 	for _, row := range zipped(t, "times.csv.gz") {

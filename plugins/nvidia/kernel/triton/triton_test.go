@@ -55,8 +55,8 @@ func TestTensorMemory(t *testing.T) {
 }
 
 // Configurations that ran on a device and won there are not refused. The winners are of vLLM's tables (Apache-2.0):
-// batch_invariant_configs.py, "ada", "hopper" and "blackwell", measured on an RTX 4090 D and an H20, and fused_moe/configs
-// of the A100, the L40S and the B200, those with most shared memory.
+// batch_invariant_configs.py, "ada", "hopper" and "blackwell", measured on an RTX 4090 D and an H20, and
+// fused_moe/configs of the A100, the L40S and the B200, those with most shared memory.
 func TestPublishedWinnersRun(t *testing.T) {
 	type winner struct{ m, n, k, warps, stages int }
 	for _, device := range []struct {

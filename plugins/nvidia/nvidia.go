@@ -27,7 +27,8 @@ import (
 const Vendor = "NVIDIA"
 
 // models lists the modelled architectures with their models, the default first: of kernels that a user can configure
-// and that reach the matrix units, and otherwise of the library. No family here uses the tcgen05 of SM100.
+// and that reach the matrix units, and otherwise of the library. Of SM100 and SM103 it is the library too: Triton's
+// kernels there are far from it, and their times are not measured.
 var models = []struct {
 	sm     *gpu.SM
 	models []func(*gpu.SM) catalog.Model
@@ -38,8 +39,8 @@ var models = []struct {
 	{gpu.SM86, allFamilies},
 	{gpu.SM89, allFamilies},
 	{gpu.SM90, hopperFamilies},
-	{gpu.SM100, []func(*gpu.SM) catalog.Model{libraryOf, refinedOver(mma.Family{}), ladderOf}},
-	{gpu.SM103, onlyLibrary},
+	{gpu.SM100, blackwellFamilies},
+	{gpu.SM103, blackwellFamilies},
 	{gpu.SM120, allFamilies},
 	{gpu.SM121, allFamilies},
 }
@@ -56,6 +57,11 @@ var (
 		libraryOf,
 		ladderOf,
 		referenceOver(triton.Family{}, mma.Family{}),
+	}
+	blackwellFamilies = []func(*gpu.SM) catalog.Model{
+		libraryOf,
+		refinedOver(triton.Family{}, triton.Persistent{}, mma.Family{}),
+		ladderOf,
 	}
 	onlyLibrary = []func(*gpu.SM) catalog.Model{libraryOf}
 )

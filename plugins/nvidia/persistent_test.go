@@ -51,7 +51,7 @@ func TestPersistentWithOneBlockK(t *testing.T) {
 	geomean := math.Exp(sum / float64(n))
 	t.Logf("%d sizes: geometric mean %.4f, worst %.3f, the same BLOCK_K for %d of %d layers", n, geomean, worst, same,
 		len(layers))
-	if n != 54 || geomean < 0.974 || worst < 0.88 || same < 9 {
+	if n != 54 || geomean < 0.984 || worst < 0.88 || same < 9 {
 		t.Errorf("%d sizes: geometric mean %.4f, worst %.3f, the same BLOCK_K for %d of %d layers", n, geomean, worst, same,
 			len(layers))
 	}

@@ -240,11 +240,14 @@ def summary(rows):
             for low, high in ((1, 64), (65, 8192)):
                 part = [r for r in of if low <= r["m"] <= high]
                 gains = [r["us"][fixed] / r["us"][table] for r in part if table in r["us"] and fixed in r["us"]]
-                said = [r["predicted_us"]["fixed"] / r["predicted_us"]["table"] for r in part if "predicted_us" in r]
+                both = [r for r in part if "predicted_us" in r and table in r["us"] and fixed in r["us"]]
+                said = [r["predicted_us"]["fixed"] / r["predicted_us"]["table"] for r in both]
+                done = [r["us"][fixed] / r["us"][table] for r in both]
                 over = [r["us"][f"{kind} shipped"] / r["us"][table] for r in part if f"{kind} shipped" in r["us"]]
                 library = [r["us"]["torch.matmul"] / r["us"][table] for r in part if table in r["us"]]
                 print(f"{kind}, M {low} to {high}: table {geomean(gains):.3f} times as fast as the fixed tile "
-                      f"(worst {min(gains):.3f}; predicted {geomean(said):.3f}), {geomean(over):.3f} as vLLM's own "
+                      f"(worst {min(gains):.3f}; {geomean(done):.3f} in {len(both)} products for which "
+                      f"{geomean(said):.3f} is predicted), {geomean(over):.3f} as vLLM's own "
                       f"({len(over)} products), {geomean(library):.3f} as torch.matmul")
         for way in of[0]["different_bits"]:
             bad = [(r["m"], r["n"], r["k"], r["different_bits"][way]) for r in of if r["different_bits"].get(way)]

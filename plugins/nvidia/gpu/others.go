@@ -8,6 +8,4 @@ var (
 	SM70 = &SM{ID: "sm70", Generation: "volta", Target: target.Target{CC: 70}}
 	// SM75 is the SM of compute capability 7.5: T4, GeForce RTX 20.
 	SM75 = &SM{ID: "sm75", Generation: "turing", Target: target.Target{CC: 75}}
-	// SM103 is the SM of compute capability 10.3: B300, GB300.
-	SM103 = &SM{ID: "sm103", Generation: "blackwell", Target: target.Target{CC: 103}}
 )

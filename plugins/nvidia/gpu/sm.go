@@ -27,6 +27,15 @@ const (
 	WGMMAAccumulators = 128
 )
 
+// The matrix instruction tcgen05.mma of one CTA, which reads its operands from shared memory and keeps its sums in
+// tensor memory (PTX ISA, "tcgen05.mma" and "Tensor Memory"): its most rows and columns, which are also the lanes of
+// tensor memory, and the least columns that a CTA allocates. Of columns it allocates a power of two.
+const (
+	TensorRows      = 128
+	TensorColumns   = 256
+	TensorAllocated = 32
+)
+
 // StepBytes is the extent along K of a matrix instruction in bytes of an operand: 16 elements of 16 bits, 32 of 8 bits,
 // 8 of 32 bits (PTX ISA, "Matrix Fragments" of mma.sync, and "wgmma.mma_async").
 const StepBytes = 32
@@ -62,6 +71,13 @@ type SM struct {
 	StMatrix bool
 	// WGMMA: warpgroups have the matrix instruction wgmma.
 	WGMMA bool
+	// TensorMemory is the columns of tensor memory, which the matrix instruction tcgen05.mma has its sums in; 0 without
+	// it.
+	TensorMemory int
+	// EnergyShare is the energy of a FLOP of the fastest matrix instruction ÷ that of sm90. EnergyShareSource is its
+	// source.
+	EnergyShare       float64
+	EnergyShareSource string
 	// MMAShare is the rate of mma.sync ÷ the rate of the fastest matrix instruction. MMAShareSource is its source.
 	MMAShare       float64
 	MMAShareSource string

@@ -164,10 +164,12 @@ type Resources struct {
 
 // Loop describes the K loop of a kernel.
 type Loop struct {
-	// WGMMA: the matrix instruction is wgmma, with operands in shared memory, instead of mma.sync.
+	// WGMMA: the matrix instruction has its operands in shared memory, as wgmma and tcgen05.mma do and mma.sync does not.
 	WGMMA bool
-	// Columns are the columns of a wgmma.
-	Columns int
+	// Rows and Columns are those of such an instruction. No rows are wgmma's 64.
+	Rows, Columns int
+	// TensorMemory is the columns of tensor memory that a CTA has for its sums, 0 if they are in registers.
+	TensorMemory int
 	// Multiplies is the operand type of the multiplying instruction. It differs from the type of the matrices if they
 	// are converted in registers. FP32 stands for FMA instructions.
 	Multiplies gemm.DType

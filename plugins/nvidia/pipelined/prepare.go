@@ -1,6 +1,7 @@
 package pipelined
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -146,7 +147,8 @@ func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
 	in.wgmma, in.loadWaits = tabled.One(loop.WGMMA), float64(loop.LoadWaits)
 	in.conversions = float64(loop.Conversions)
 	in.serial, in.interleaved = tabled.One(loop.Serial), tabled.One(loop.Interleaved)
-	in.wgmmaN = float64(loop.Columns)
+	in.wgmmaM, in.wgmmaN = float64(cmp.Or(loop.Rows, gpu.WGMMAM)), float64(loop.Columns)
+	in.tensorColumns = float64(loop.TensorMemory)
 	in.fma = tabled.One(loop.Multiplies == gemm.FP32)
 	in.rate, in.peak = m.rates[loop.Multiplies].ofFP16, m.rates[loop.Multiplies].peak
 	in.instructionK = gpu.StepBytes / float64(loop.Multiplies.Bytes())

@@ -17,6 +17,7 @@ type kernelInputs struct {
 	numStages        float64 // num_stages
 	resident         float64 // resident
 	persistent       float64 // persistent
+	tensorColumns    float64 // tensor_columns
 	sharers          float64 // sharers
 	sharersA         float64 // sharers_a
 	streams          float64 // streams
@@ -24,6 +25,7 @@ type kernelInputs struct {
 	fma              float64 // fma
 	serial           float64 // serial
 	interleaved      float64 // interleaved
+	wgmmaM           float64 // wgmma_m
 	wgmmaN           float64 // wgmma_n
 	rate             float64 // rate
 	peak             float64 // peak
@@ -70,91 +72,93 @@ type variantInputs struct {
 
 // device holds what depends on the device alone. value returns the parameters, constants and quantities.
 type device struct {
-	numSms             float64 // num_sms
-	clock              float64 // clock
-	registerFile       float64 // register_file
-	l2PerfRatio        float64 // l2_perf_ratio
-	tdp                float64 // tdp
-	mmaM               float64 // mma_m
-	mmaN               float64 // mma_n
-	wgmmaM             float64 // wgmma_m
-	tensorRate         float64 // tensor_rate
-	mmaSyncShare       float64 // mma_sync_share
-	schedulers         float64 // schedulers
-	sharedReserved     float64 // shared_reserved
-	threadsPerSm       float64 // threads_per_sm
-	ctasLimit          float64 // ctas_limit
-	registerGranule    float64 // register_granule
-	lineBytes          float64 // line_bytes
-	accumulatorBytes   float64 // accumulator_bytes
-	defaultGroup       float64 // default_group
-	launchSeconds      float64 // launch_seconds
-	wgmmaCycles        float64 // wgmma_cycles
-	lineRate           float64 // line_rate
-	l2Coalescing       float64 // l2_coalescing
-	lineLatency        float64 // line_latency
-	sharedBandwidth    float64 // shared_bandwidth
-	fillOverlap        float64 // fill_overlap
-	loadLatency        float64 // load_latency
-	prologueCycles     float64 // prologue_cycles
-	epilogueBandwidth  float64 // epilogue_bandwidth
-	spillBandwidth     float64 // spill_bandwidth
-	hotLineBandwidth   float64 // hot_line_bandwidth
-	sectorCost         float64 // sector_cost
-	convertRate        float64 // convert_rate
-	fmaShare           float64 // fma_share
-	fmaLoadRate        float64 // fma_load_rate
-	fmaLatency         float64 // fma_latency
-	arrivalLatency     float64 // arrival_latency
-	addLatency         float64 // add_latency
-	engineBandwidth    float64 // engine_bandwidth
-	crossing           float64 // crossing
-	l2Crossing         float64 // l2_crossing
-	sharingStep        float64 // sharing_step
-	engineLatency      float64 // engine_latency
-	sharingLatency     float64 // sharing_latency
-	residentShared     float64 // resident_shared
-	residentLaunch     float64 // resident_launch
-	residentBandwidth  float64 // resident_bandwidth
-	scatteredBandwidth float64 // scattered_bandwidth
-	residentTurn       float64 // resident_turn
-	partialBandwidth   float64 // partial_bandwidth
-	residentArrival    float64 // resident_arrival
-	residentAdd        float64 // resident_add
-	largeSharing       float64 // large_sharing
-	readShare          float64 // read_share
-	interleavedShare   float64 // interleaved_share
-	copyRate           float64 // copy_rate
-	crossCopyRate      float64 // cross_copy_rate
-	transposedRate     float64 // transposed_rate
-	storeRate          float64 // store_rate
-	relaunchSeconds    float64 // relaunch_seconds
-	reduceBandwidth    float64 // reduce_bandwidth
-	turnLatency        float64 // turn_latency
-	narrowSpillShare   float64 // narrow_spill_share
-	waveCoalescing     float64 // wave_coalescing
-	part1              float64 // shared_memory_bytes + shared_reserved
-	part2              float64 // 2 * wgmma_m
-	part3              float64 // mma_latency + ldmatrix_latency
-	part4              float64 // load_latency / 2
-	part5              float64 // num_sms - ceil(num_sms / 11)
-	part6              float64 // timed_launch_seconds * clock
-	part7              float64 // timed_least_seconds * clock
-	part8              float64 // l2_bytes * l2_usable_share
-	dramLatency        float64 // dram_latency
-	part9              float64 // dram_perf_ratio * dram_efficiency
-	part10             float64 // l2_perf_ratio * spill_share
-	part11             float64 // 2 * l2_bytes * l2_usable_share
-	part12             float64 // dram_perf_ratio * spill_share
-	part13             float64 // 4 * dram_queue
-	part14             float64 // 2 * accumulator_bytes
-	part15             float64 // energy_per_flop / (tdp * dynamic_share) * clock
-	part16             float64 // power_window * clock
-	part17             float64 // line_rate * line_bytes
-	part18             float64 // 1 / (dram_perf_ratio * dram_efficiency)
-	hbmLatencyPenalty  float64 // hbm_latency_penalty
-	sharedWidth        float64 // shared_width
-	dramQueueLoad      float64 // dram_queue_load
+	numSms                float64 // num_sms
+	clock                 float64 // clock
+	registerFile          float64 // register_file
+	l2PerfRatio           float64 // l2_perf_ratio
+	tdp                   float64 // tdp
+	mmaM                  float64 // mma_m
+	mmaN                  float64 // mma_n
+	tensorRate            float64 // tensor_rate
+	mmaSyncShare          float64 // mma_sync_share
+	tensorMemory          float64 // tensor_memory
+	tensorLanes           float64 // tensor_lanes
+	tensorMemoryBandwidth float64 // tensor_memory_bandwidth
+	schedulers            float64 // schedulers
+	sharedReserved        float64 // shared_reserved
+	threadsPerSm          float64 // threads_per_sm
+	ctasLimit             float64 // ctas_limit
+	registerGranule       float64 // register_granule
+	lineBytes             float64 // line_bytes
+	accumulatorBytes      float64 // accumulator_bytes
+	defaultGroup          float64 // default_group
+	launchSeconds         float64 // launch_seconds
+	wgmmaCycles           float64 // wgmma_cycles
+	lineRate              float64 // line_rate
+	l2Coalescing          float64 // l2_coalescing
+	lineLatency           float64 // line_latency
+	sharedBandwidth       float64 // shared_bandwidth
+	fillOverlap           float64 // fill_overlap
+	loadLatency           float64 // load_latency
+	prologueCycles        float64 // prologue_cycles
+	epilogueBandwidth     float64 // epilogue_bandwidth
+	spillBandwidth        float64 // spill_bandwidth
+	hotLineBandwidth      float64 // hot_line_bandwidth
+	sectorCost            float64 // sector_cost
+	convertRate           float64 // convert_rate
+	fmaShare              float64 // fma_share
+	fmaLoadRate           float64 // fma_load_rate
+	fmaLatency            float64 // fma_latency
+	arrivalLatency        float64 // arrival_latency
+	addLatency            float64 // add_latency
+	engineBandwidth       float64 // engine_bandwidth
+	crossing              float64 // crossing
+	l2Crossing            float64 // l2_crossing
+	sharingStep           float64 // sharing_step
+	engineLatency         float64 // engine_latency
+	sharingLatency        float64 // sharing_latency
+	residentShared        float64 // resident_shared
+	residentLaunch        float64 // resident_launch
+	residentBandwidth     float64 // resident_bandwidth
+	scatteredBandwidth    float64 // scattered_bandwidth
+	residentTurn          float64 // resident_turn
+	partialBandwidth      float64 // partial_bandwidth
+	residentArrival       float64 // resident_arrival
+	residentAdd           float64 // resident_add
+	largeSharing          float64 // large_sharing
+	readShare             float64 // read_share
+	lineWait              float64 // line_wait
+	interleavedShare      float64 // interleaved_share
+	copyRate              float64 // copy_rate
+	crossCopyRate         float64 // cross_copy_rate
+	transposedRate        float64 // transposed_rate
+	storeRate             float64 // store_rate
+	relaunchSeconds       float64 // relaunch_seconds
+	reduceBandwidth       float64 // reduce_bandwidth
+	turnLatency           float64 // turn_latency
+	narrowSpillShare      float64 // narrow_spill_share
+	waveCoalescing        float64 // wave_coalescing
+	part1                 float64 // shared_memory_bytes + shared_reserved
+	part2                 float64 // mma_latency + ldmatrix_latency
+	part3                 float64 // load_latency / 2
+	part4                 float64 // num_sms - ceil(num_sms / 11)
+	part5                 float64 // timed_launch_seconds * clock
+	part6                 float64 // timed_least_seconds * clock
+	part7                 float64 // l2_bytes * l2_usable_share
+	dramLatency           float64 // dram_latency
+	part8                 float64 // dram_perf_ratio * dram_efficiency
+	part9                 float64 // l2_perf_ratio * spill_share
+	part10                float64 // 2 * l2_bytes * l2_usable_share
+	part11                float64 // dram_perf_ratio * spill_share
+	part12                float64 // 4 * dram_queue
+	part13                float64 // 2 * accumulator_bytes
+	part14                float64 // energy_share * energy_per_flop / (tdp * dynamic_share) * clock
+	part15                float64 // power_window * clock
+	part16                float64 // line_rate * line_bytes
+	part17                float64 // 1 / (dram_perf_ratio * dram_efficiency)
+	hbmLatencyPenalty     float64 // hbm_latency_penalty
+	sharedWidth           float64 // shared_width
+	dramQueueLoad         float64 // dram_queue_load
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -174,10 +178,11 @@ func (d *device) compute(value func(name string) float64) {
 	d.tdp = tdp
 	d.mmaM = value("mma_m")
 	d.mmaN = value("mma_n")
-	wgmmaM := value("wgmma_m")
-	d.wgmmaM = wgmmaM
 	d.tensorRate = value("tensor_rate")
 	d.mmaSyncShare = value("mma_sync_share")
+	d.tensorMemory = value("tensor_memory")
+	d.tensorLanes = value("tensor_lanes")
+	d.tensorMemoryBandwidth = value("tensor_memory_bandwidth")
 	d.schedulers = value("schedulers")
 	sharedReserved := value("shared_reserved")
 	d.sharedReserved = sharedReserved
@@ -228,6 +233,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.residentAdd = value("resident_add")
 	d.largeSharing = value("large_sharing")
 	d.readShare = value("read_share")
+	d.lineWait = value("line_wait")
 	d.interleavedShare = value("interleaved_share")
 	d.copyRate = value("copy_rate")
 	d.crossCopyRate = value("cross_copy_rate")
@@ -239,29 +245,28 @@ func (d *device) compute(value func(name string) float64) {
 	d.narrowSpillShare = value("narrow_spill_share")
 	d.waveCoalescing = value("wave_coalescing")
 	d.part1 = value("shared_memory_bytes") + sharedReserved
-	d.part2 = float64(2 * wgmmaM)
-	d.part3 = value("mma_latency") + value("ldmatrix_latency")
-	d.part4 = loadLatency / 2
-	d.part5 = numSms - math.Ceil(numSms/11)
-	d.part6 = float64(value("timed_launch_seconds") * clock)
-	d.part7 = float64(value("timed_least_seconds") * clock)
+	d.part2 = value("mma_latency") + value("ldmatrix_latency")
+	d.part3 = loadLatency / 2
+	d.part4 = numSms - math.Ceil(numSms/11)
+	d.part5 = float64(value("timed_launch_seconds") * clock)
+	d.part6 = float64(value("timed_least_seconds") * clock)
 	l2Bytes := value("l2_bytes")
 	l2UsableShare := value("l2_usable_share")
-	d.part8 = float64(l2Bytes * l2UsableShare)
+	d.part7 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
 	dramPerfRatio := value("dram_perf_ratio")
-	x15 := float64(dramPerfRatio * value("dram_efficiency"))
-	d.part9 = x15
+	x14 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part8 = x14
 	spillShare := value("spill_share")
-	d.part10 = float64(l2PerfRatio * spillShare)
-	d.part11 = float64(2 * l2Bytes * l2UsableShare)
-	d.part12 = float64(dramPerfRatio * spillShare)
-	d.part13 = float64(4 * dramQueue)
-	d.part14 = float64(2 * accumulatorBytes)
-	d.part15 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part16 = float64(value("power_window") * clock)
-	d.part17 = float64(lineRate * lineBytes)
-	d.part18 = 1 / x15
+	d.part9 = float64(l2PerfRatio * spillShare)
+	d.part10 = float64(2 * l2Bytes * l2UsableShare)
+	d.part11 = float64(dramPerfRatio * spillShare)
+	d.part12 = float64(4 * dramQueue)
+	d.part13 = float64(2 * accumulatorBytes)
+	d.part14 = float64(value("energy_share") * value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part15 = float64(value("power_window") * clock)
+	d.part16 = float64(lineRate * lineBytes)
+	d.part17 = 1 / x14
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -319,8 +324,9 @@ type kernelTerms struct {
 	sharers          float64 // sharers
 	sharersA         float64 // sharers_a
 	streams          float64 // streams
-	part2            float64 // resident + persistent
+	part3            float64 // resident + persistent
 	part1            float64 // floor(threads_per_sm / threads)
+	part2            float64 // when(0 < tensor_columns, floor(tensor_memory / tensor_columns), ctas_limit)
 	stepsAhead       float64 // steps_ahead
 	repeatM          float64 // repeat_m
 	repeatN          float64 // repeat_n
@@ -328,55 +334,56 @@ type kernelTerms struct {
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
 	tileBytes        float64 // tile_bytes
-	part14           float64 // block_n * element_bytes / line_bytes
-	part15           float64 // ceil(block_n * element_bytes / line_bytes)
+	part15           float64 // block_n * element_bytes / line_bytes
+	part16           float64 // ceil(block_n * element_bytes / line_bytes)
 	outputCost       float64 // output_cost
-	part3            float64 // when(0 < reduce_launches, 0, 1)
-	part10           float64 // block_m * element_bytes / line_bytes
-	part11           float64 // ceil(block_m * element_bytes / line_bytes)
-	part12           float64 // block_k * element_bytes / line_bytes
-	part13           float64 // ceil(block_k * element_bytes / line_bytes)
-	part16           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
-	part17           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
+	tensorCopy       float64 // tensor_copy
+	part4            float64 // when(0 < reduce_launches, 0, 1)
+	part11           float64 // block_m * element_bytes / line_bytes
+	part12           float64 // ceil(block_m * element_bytes / line_bytes)
+	part13           float64 // block_k * element_bytes / line_bytes
+	part14           float64 // ceil(block_k * element_bytes / line_bytes)
+	part17           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part18           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
-	part4            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
-	part5            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+	part5            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
+	part6            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
 	readStep         float64 // read_step
 	chainStep        float64 // chain_step
-	part6            float64 // columns / block_n
-	part7            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
-	part18           float64 // 1 - trans_b
-	part8            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
-	part9            float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
+	part7            float64 // columns / block_n
+	part8            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
+	part19           float64 // 1 - trans_b
+	part9            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
+	part10           float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
 	engineB          float64 // engine_b
-	part19           float64 // engine_latency + sharing * sharing_latency
-	part20           float64 // when(0 < late_copies, instruction_step, 0)
-	part21           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
-	part22           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
+	part20           float64 // engine_latency + sharing * sharing_latency
+	part21           float64 // when(0 < late_copies, instruction_step, 0)
+	part22           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
+	part23           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
 	sms              float64 // sms
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part23           float64 // 2048 / block_k
+	part24           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part24           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part25           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part26           float64 // repeat_m + repeat_n
-	part27           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
-	part28           float64 // when(0 < resident, resident_arrival, arrival_latency)
-	part29           float64 // resident * resident_turn
-	part30           float64 // max(timed_ctas - 1, 1)
+	part25           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part26           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part27           float64 // repeat_m + repeat_n
+	part28           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
+	part29           float64 // when(0 < resident, resident_arrival, arrival_latency)
+	part30           float64 // resident * resident_turn
+	part31           float64 // max(timed_ctas - 1, 1)
 	launch           float64 // launch
-	part31           float64 // 16 / instruction_k
-	part32           float64 // tdp * (1 - fma)
-	part33           float64 // clock / peak
-	part34           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part35           float64 // reduce_launches * relaunch_seconds * clock
-	part36           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part32           float64 // 16 / instruction_k
+	part33           float64 // tdp * (1 - fma)
+	part34           float64 // clock / peak
+	part35           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part36           float64 // reduce_launches * relaunch_seconds * clock
+	part37           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	tensorStep       float64 // tensor_step
 }
 
@@ -386,21 +393,27 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	var tensorStep float64
 	if in.wgmma > 0 {
 		x2 := in.blockK / in.instructionK
-		x1 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x2)
-		x3 := float64(d.tensorRate * in.rate)
-		tensorStep = float64(x1 * max(d.part2*in.wgmmaN*in.instructionK/x3, d.wgmmaCycles))
-	} else {
-		x4 := max(in.blockM/in.warpsM, d.mmaM)
-		x5 := max(in.blockN/in.warpsN, d.mmaN)
-		x6 := in.blockK / in.warpsK
-		x7 := float64(d.tensorRate * in.rate)
-		var x8 float64
-		if in.fma > 0 {
-			x8 = d.fmaShare
+		x1 := float64(in.blockM / in.wgmmaM * (in.blockN / in.wgmmaN) * x2)
+		var x3 float64
+		if in.tensorColumns > 0 {
+			x3 = d.tensorLanes
 		} else {
-			x8 = d.mmaSyncShare
+			x3 = in.wgmmaM
 		}
-		tensorStep = float64(in.numWarps*x4*x5*x6) * 2 / (x7 * x8)
+		x4 := float64(d.tensorRate * in.rate)
+		tensorStep = float64(x1 * max(2*x3*in.wgmmaN*in.instructionK/x4, d.wgmmaCycles))
+	} else {
+		x5 := max(in.blockM/in.warpsM, d.mmaM)
+		x6 := max(in.blockN/in.warpsN, d.mmaN)
+		x7 := in.blockK / in.warpsK
+		x8 := float64(d.tensorRate * in.rate)
+		var x9 float64
+		if in.fma > 0 {
+			x9 = d.fmaShare
+		} else {
+			x9 = d.mmaSyncShare
+		}
+		tensorStep = float64(in.numWarps*x5*x6*x7) * 2 / (x8 * x9)
 	}
 	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
 	var columns float64
@@ -408,161 +421,170 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		if in.transB > 0 {
 			columns = in.blockN
 		} else {
-			x10 := in.blockN * in.elementBytes / d.lineBytes
-			x9 := math.Ceil(x10)
-			columns = x9 * d.lineBytes / in.elementBytes
+			x11 := in.blockN * in.elementBytes / d.lineBytes
+			x10 := math.Ceil(x11)
+			columns = x10 * d.lineBytes / in.elementBytes
 		}
 	}
 	var fmaLoads float64
 	if in.fma > 0 {
-		x11 := max(in.blockM/in.warpsM, d.mmaM)
-		x12 := max(in.blockN/in.warpsN, d.mmaN)
-		x13 := in.blockK / in.warpsK
-		fmaLoads = float64(in.numWarps * ((1+in.transA)*x11/d.mmaM + x12/d.mmaN) * x13)
+		x12 := max(in.blockM/in.warpsM, d.mmaM)
+		x13 := max(in.blockN/in.warpsN, d.mmaN)
+		x14 := in.blockK / in.warpsK
+		fmaLoads = float64(in.numWarps * ((1+in.transA)*x12/d.mmaM + x13/d.mmaN) * x14)
 	}
 	var sharedStep float64
 	if in.fma > 0 {
 		sharedStep = fmaLoads / d.fmaLoadRate
 	} else {
-		var x14 float64
+		var x15 float64
 		if in.wgmma > 0 {
-			x16 := in.blockK / in.instructionK
-			x15 := float64(in.blockM / d.wgmmaM * (in.blockN / in.wgmmaN) * x16)
-			x14 = float64(x15 * (d.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
+			x17 := in.blockK / in.instructionK
+			x16 := float64(in.blockM / in.wgmmaM * (in.blockN / in.wgmmaN) * x17)
+			x15 = float64(x16 * (in.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
 		} else {
-			x18 := max(in.blockM/in.warpsM, d.mmaM)
-			x19 := max(in.blockN/in.warpsN, d.mmaN)
-			x17 := x18 + x19
-			x20 := in.blockK / in.warpsK
-			x14 = float64(in.numWarps * x17 * x20 * in.elementBytes)
+			x19 := max(in.blockM/in.warpsM, d.mmaM)
+			x20 := max(in.blockN/in.warpsN, d.mmaN)
+			x18 := x19 + x20
+			x21 := in.blockK / in.warpsK
+			x15 = float64(in.numWarps * x18 * x21 * in.elementBytes)
 		}
-		var x21 float64
+		var x22 float64
 		if in.resident > 0 {
-			x21 = d.residentShared
+			x22 = d.residentShared
 		} else {
-			x21 = d.sharedBandwidth
+			x22 = d.sharedBandwidth
 		}
-		sharedStep = x14 / x21
+		sharedStep = x15 / x22
 	}
 	var convertStep float64
 	if in.conversions > 0 {
-		x23 := max(in.blockM/in.warpsM, d.mmaM)
-		x24 := max(in.blockN/in.warpsN, d.mmaN)
-		x22 := x23 + x24
-		x25 := in.blockK / in.warpsK
-		convertStep = in.conversions * in.numWarps * x22 * x25 * in.elementBytes / 128 / d.convertRate
-	}
-	var x26 float64
-	if in.reduceLaunches > 0 {
-		x26 = d.accumulatorBytes
-	} else {
-		x26 = in.outputBytes
+		x24 := max(in.blockM/in.warpsM, d.mmaM)
+		x25 := max(in.blockN/in.warpsN, d.mmaN)
+		x23 := x24 + x25
+		x26 := in.blockK / in.warpsK
+		convertStep = in.conversions * in.numWarps * x23 * x26 * in.elementBytes / 128 / d.convertRate
 	}
 	var x27 float64
+	if in.reduceLaunches > 0 {
+		x27 = d.accumulatorBytes
+	} else {
+		x27 = in.outputBytes
+	}
+	var x28 float64
 	if in.resident > 0 {
 		if in.storeBytes < 16 {
-			x27 = d.scatteredBandwidth
+			x28 = d.scatteredBandwidth
 		} else {
-			x27 = d.residentBandwidth
+			x28 = d.residentBandwidth
 		}
 	} else {
-		x27 = d.epilogueBandwidth
+		x28 = d.epilogueBandwidth
 	}
-	outputCost := max(x26/x27, in.outputBytes/in.storeBytes/32/d.storeRate)
+	outputCost := max(x27/x28, in.outputBytes/in.storeBytes/32/d.storeRate)
+	var tensorCopy float64
+	if in.tensorColumns > 0 {
+		tensorCopy = 2 * in.blockM * in.blockN * d.accumulatorBytes / d.tensorMemoryBandwidth
+	}
 	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
-	var x28 float64
+	var x29 float64
 	if in.transA > 0 {
-		x30 := in.blockM * in.elementBytes / d.lineBytes
-		x29 := math.Ceil(x30)
-		x28 = float64(in.blockK * x29)
+		x31 := in.blockM * in.elementBytes / d.lineBytes
+		x30 := math.Ceil(x31)
+		x29 = float64(in.blockK * x30)
 	} else {
-		x33 := float64(in.blockK * in.elementBytes)
-		x32 := x33 / d.lineBytes
-		x31 := math.Ceil(x32)
-		x28 = float64(in.blockM * x31)
+		x34 := float64(in.blockK * in.elementBytes)
+		x33 := x34 / d.lineBytes
+		x32 := math.Ceil(x33)
+		x29 = float64(in.blockM * x32)
 	}
-	var x34 float64
+	var x35 float64
 	if in.transB > 0 {
-		x37 := float64(in.blockK * in.elementBytes)
-		x36 := x37 / d.lineBytes
-		x35 := math.Ceil(x36)
-		x34 = float64(in.blockN * x35)
+		x38 := float64(in.blockK * in.elementBytes)
+		x37 := x38 / d.lineBytes
+		x36 := math.Ceil(x37)
+		x35 = float64(in.blockN * x36)
 	} else {
-		x39 := in.blockN * in.elementBytes / d.lineBytes
-		x38 := math.Ceil(x39)
-		x34 = float64(in.blockK * x38)
+		x40 := in.blockN * in.elementBytes / d.lineBytes
+		x39 := math.Ceil(x40)
+		x35 = float64(in.blockK * x39)
 	}
-	tileLines := x28 + x34
+	tileLines := x29 + x35
 	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		x40 := in.blockK / in.warpsK
-		instructionStep = tensorStep + float64(in.fma*(x40*d.fmaLatency))
+		x41 := in.blockK / in.warpsK
+		instructionStep = tensorStep + float64(in.fma*(x41*d.fmaLatency))
 	} else {
-		x41 := in.blockK / in.instructionK
-		instructionStep = max(x41/in.warpsK*d.part3, tensorStep)
+		x42 := in.blockK / in.instructionK
+		instructionStep = max(x42/in.warpsK*d.part2, tensorStep)
 	}
 	var readStep float64
-	if in.persistent*in.wgmma*(2-stepsAhead) > 0 {
+	x43 := float64(in.persistent * in.wgmma)
+	if x43*(2-stepsAhead) > 0 {
 		readStep = float64(d.readShare * sharedStep)
 	}
+	var issueWait float64
+	if x43*(1-min(in.tensorColumns, 1)) > 0 {
+		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(d.lineWait*tileLines/in.numWarps))) - instructionStep
+	}
 	var sharing float64
-	x42 := float64(in.sharers * in.sharersA)
-	if x42 > 2 {
+	x44 := float64(in.sharers * in.sharersA)
+	if x44 > 2 {
 		sharing = d.largeSharing
 	} else {
-		sharing = x42 - 1
+		sharing = x44 - 1
 	}
-	var x43 float64
+	var x45 float64
 	if in.wgmma+in.fma > 0 {
-		x43 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
+		x45 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
 	} else {
-		x43 = in.familyLatency
+		x45 = in.familyLatency
 	}
-	var x44 float64
+	var x46 float64
 	if in.loadWaits > 0 {
-		x44 = float64(in.loadWaits*d.loadLatency) + copyStep
+		x46 = float64(in.loadWaits*d.loadLatency) + copyStep
 	}
-	chainStep := instructionStep + x43 + convertStep + max(issueStep, in.serial*(tileLines/d.lineRate)) + x44
+	chainStep := instructionStep + x45 + convertStep + issueWait + max(issueStep, in.serial*(tileLines/d.lineRate)) + x46
 	var engineB float64
 	if in.resident > 0 {
-		var x45 float64
+		var x47 float64
 		if in.transB > 0 {
-			x45 = float64(columns * in.blockK * in.elementBytes)
+			x47 = float64(columns * in.blockK * in.elementBytes)
 		} else {
-			x45 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
+			x47 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
 		}
-		engineB = x45 / in.sharers
+		engineB = x47 / in.sharers
 	}
 	var sms float64
-	if x42 > 2 {
-		sms = float64(max(1, math.Floor(d.part5/x42)) * in.sharers * in.sharersA)
+	if x44 > 2 {
+		sms = float64(max(1, math.Floor(d.part4/x44)) * in.sharers * in.sharersA)
 	} else {
 		sms = d.numSms
 	}
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x46 := float64(in.one2048*d.clock) - d.part6
-		x47 := float64(in.one6144*d.clock) - d.part6 - x46
-		timedFixed = max(x46-float64(x47/4096*2048), d.part7)
-		x48 := 2048 / in.blockK
-		onePace = max(0, x46-timedFixed) / x48
-		x49 := 4096 / in.blockK
-		oneLongPace = max(0, x47) / x49
-		x50 := float64(in.chip2048*d.clock) - d.part6
-		chipPace = max(0, x50-timedFixed) / x48
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part6-x50) / x49
-		x51 := float64(in.fullChip2048*d.clock) - d.part6
-		fullChipPace = max(0, x51-timedFixed) / x48
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part6-x51) / x49
+		x48 := float64(in.one2048*d.clock) - d.part5
+		x49 := float64(in.one6144*d.clock) - d.part5 - x48
+		timedFixed = max(x48-float64(x49/4096*2048), d.part6)
+		x50 := 2048 / in.blockK
+		onePace = max(0, x48-timedFixed) / x50
+		x51 := 4096 / in.blockK
+		oneLongPace = max(0, x49) / x51
+		x52 := float64(in.chip2048*d.clock) - d.part5
+		chipPace = max(0, x52-timedFixed) / x50
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x52) / x51
+		x53 := float64(in.fullChip2048*d.clock) - d.part5
+		fullChipPace = max(0, x53-timedFixed) / x50
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x53) / x51
 	}
-	var x52 float64
+	var x54 float64
 	if in.resident > 0 {
-		x52 = d.residentLaunch
+		x54 = d.residentLaunch
 	} else {
-		x52 = d.launchSeconds
+		x54 = d.launchSeconds
 	}
-	launch := float64(x52 * d.clock)
+	launch := float64(x54 * d.clock)
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
 	k.transA = in.transA
@@ -575,9 +597,16 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.sharers = in.sharers
 	k.sharersA = in.sharersA
 	k.streams = in.streams
-	x53 := in.resident + in.persistent
-	k.part2 = x53
+	x55 := in.resident + in.persistent
+	k.part3 = x55
 	k.part1 = math.Floor(d.threadsPerSm / threads)
+	var x56 float64
+	if in.tensorColumns > 0 {
+		x56 = math.Floor(d.tensorMemory / in.tensorColumns)
+	} else {
+		x56 = d.ctasLimit
+	}
+	k.part2 = x56
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
@@ -586,116 +615,117 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x54 := in.blockN * in.elementBytes / d.lineBytes
-	k.part14 = x54
-	x55 := math.Ceil(x54)
-	k.part15 = x55
-	k.outputCost = outputCost
-	var x56 float64
-	if in.reduceLaunches > 0 {
-		x56 = 0
-	} else {
-		x56 = 1
-	}
-	k.part3 = x56
-	x57 := in.blockM * in.elementBytes / d.lineBytes
-	k.part10 = x57
+	x57 := in.blockN * in.elementBytes / d.lineBytes
+	k.part15 = x57
 	x58 := math.Ceil(x57)
-	k.part11 = x58
-	x60 := float64(in.blockK * in.elementBytes)
-	x59 := x60 / d.lineBytes
-	k.part12 = x59
-	x61 := math.Ceil(x59)
-	k.part13 = x61
-	k.part16 = x28
-	k.part17 = x34
-	k.tileLines = tileLines
-	var x62 float64
-	if in.loadWaits > 0 {
-		x62 = d.narrowSpillShare
+	k.part16 = x58
+	k.outputCost = outputCost
+	k.tensorCopy = tensorCopy
+	var x59 float64
+	if in.reduceLaunches > 0 {
+		x59 = 0
 	} else {
-		x62 = 1
+		x59 = 1
 	}
-	k.part4 = float64(d.spillBandwidth * x62)
-	k.part5 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
+	k.part4 = x59
+	x60 := in.blockM * in.elementBytes / d.lineBytes
+	k.part11 = x60
+	x61 := math.Ceil(x60)
+	k.part12 = x61
+	x63 := float64(in.blockK * in.elementBytes)
+	x62 := x63 / d.lineBytes
+	k.part13 = x62
+	x64 := math.Ceil(x62)
+	k.part14 = x64
+	k.part17 = x29
+	k.part18 = x35
+	k.tileLines = tileLines
+	var x65 float64
+	if in.loadWaits > 0 {
+		x65 = d.narrowSpillShare
+	} else {
+		x65 = 1
+	}
+	k.part5 = float64(d.spillBandwidth * x65)
+	k.part6 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.readStep = readStep
 	k.chainStep = chainStep
-	k.part6 = columns / in.blockN
-	x63 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part7 = float64(in.transA * (x63 - math.Floor(x63)))
-	x64 := 1 - in.transB
-	k.part18 = x64
-	x65 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part8 = float64(x64 * (x65 - math.Floor(x65)))
-	x66 := float64(in.blockK * x58)
-	k.part9 = float64(x66 * d.lineBytes)
+	k.part7 = columns / in.blockN
+	x66 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part8 = float64(in.transA * (x66 - math.Floor(x66)))
+	x67 := 1 - in.transB
+	k.part19 = x67
+	x68 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part9 = float64(x67 * (x68 - math.Floor(x68)))
+	x69 := float64(in.blockK * x61)
+	k.part10 = float64(x69 * d.lineBytes)
 	k.engineB = engineB
-	k.part19 = d.engineLatency + float64(sharing*d.sharingLatency)
-	var x67 float64
+	k.part20 = d.engineLatency + float64(sharing*d.sharingLatency)
+	var x70 float64
 	if in.lateCopies > 0 {
-		x67 = instructionStep
+		x70 = instructionStep
 	}
-	k.part20 = x67
-	k.part21 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x64)
-	k.part22 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
+	k.part21 = x70
+	k.part22 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x67)
+	k.part23 = float64((d.part3 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
 	k.sms = sms
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x68 := 2048 / in.blockK
-	k.part23 = x68
+	x71 := 2048 / in.blockK
+	k.part24 = x71
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x69 float64
-	if in.transA > 0 {
-		x69 = x60
-	} else {
-		x69 = float64(x61 * d.lineBytes)
-	}
-	k.part24 = x69
-	var x70 float64
-	if in.transB > 0 {
-		x70 = float64(x61 * d.lineBytes)
-	} else {
-		x70 = x60
-	}
-	k.part25 = x70
-	x71 := in.repeatM + in.repeatN
-	k.part26 = x71
 	var x72 float64
-	if in.resident > 0 {
-		x72 = d.partialBandwidth
+	if in.transA > 0 {
+		x72 = x63
 	} else {
-		x72 = d.epilogueBandwidth
+		x72 = float64(x64 * d.lineBytes)
 	}
-	k.part27 = d.part14 / x72
+	k.part25 = x72
 	var x73 float64
-	if in.resident > 0 {
-		x73 = d.residentArrival
+	if in.transB > 0 {
+		x73 = float64(x64 * d.lineBytes)
 	} else {
-		x73 = d.arrivalLatency
+		x73 = x63
 	}
-	k.part28 = x73
-	k.part29 = float64(in.resident * d.residentTurn)
-	k.part30 = max(in.timedCtas-1, 1)
-	k.launch = launch
-	k.part31 = 16 / in.instructionK
-	x74 := float64(d.tdp * (1 - in.fma))
-	k.part32 = x74
-	k.part33 = d.clock / in.peak
+	k.part26 = x73
+	x74 := in.repeatM + in.repeatN
+	k.part27 = x74
 	var x75 float64
 	if in.resident > 0 {
-		x75 = d.residentAdd
+		x75 = d.partialBandwidth
 	} else {
-		x75 = d.addLatency
+		x75 = d.epilogueBandwidth
 	}
-	x76 := in.blockM * in.blockN * d.accumulatorBytes / d.part17
-	k.part34 = x75 + x76
-	k.part35 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part36 = d.residentAdd + x76
+	k.part28 = d.part13 / x75
+	var x76 float64
+	if in.resident > 0 {
+		x76 = d.residentArrival
+	} else {
+		x76 = d.arrivalLatency
+	}
+	k.part29 = x76
+	k.part30 = float64(in.resident * d.residentTurn)
+	k.part31 = max(in.timedCtas-1, 1)
+	k.launch = launch
+	k.part32 = 16 / in.instructionK
+	x77 := float64(d.tdp * (1 - in.fma))
+	k.part33 = x77
+	k.part34 = d.clock / in.peak
+	var x78 float64
+	if in.resident > 0 {
+		x78 = d.residentAdd
+	} else {
+		x78 = d.addLatency
+	}
+	x79 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
+	k.part35 = x78 + x79
+	k.part36 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part37 = d.residentAdd + x79
 }
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
@@ -708,22 +738,23 @@ type variantTerms struct {
 	hidden       float64 // hidden
 	part2        float64 // pow(ctas_per_sm, 4)
 	part3        float64 // ctas_per_sm * block_m * block_n
-	part4        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part5        float64 // 1 - hidden
-	part6        float64 // sqrt(sqrt(on_chip))
-	part7        float64 // chain_step + spill_step
+	part4        float64 // ctas_per_sm * tensor_copy
+	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part6        float64 // 1 - hidden
+	part7        float64 // sqrt(sqrt(on_chip))
+	part8        float64 // chain_step + spill_step
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	var ctasPerSm float64
-	if k.part2 > 0 {
+	if k.part3 > 0 {
 		ctasPerSm = 1
 	} else {
-		ctasPerSm = max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit))
+		ctasPerSm = max(1, min(min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit), k.part2))
 	}
 	spillTraffic := float64(2 * in.spillBytes * k.threads)
-	spillStep := spillTraffic / k.part4
-	onChip := k.part5 + fourth(spillStep)
+	spillStep := spillTraffic / k.part5
+	onChip := k.part6 + fourth(spillStep)
 	var hidden float64
 	if k.resident > 0 {
 		hidden = 1
@@ -738,10 +769,11 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.hidden = hidden
 	v.part2 = fourth(ctasPerSm)
 	v.part3 = float64(ctasPerSm * k.blockM * k.blockN)
-	v.part4 = min(1, (ctasPerSm-1)/k.part30)
-	v.part5 = 1 - hidden
-	v.part6 = math.Sqrt(math.Sqrt(onChip))
-	v.part7 = k.chainStep + spillStep
+	v.part4 = float64(ctasPerSm * k.tensorCopy)
+	v.part5 = min(1, (ctasPerSm-1)/k.part31)
+	v.part6 = 1 - hidden
+	v.part7 = math.Sqrt(math.Sqrt(onChip))
+	v.part8 = k.chainStep + spillStep
 }
 
 // splitTerms holds what depends on the kernel, the variant and the split of K.
@@ -750,7 +782,7 @@ type splitTerms struct {
 	handover float64 // handover
 	part2    float64 // when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost)
 	part3    float64 // when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0)
-	part1    float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost) + when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0) + resident * resident_turn
+	part1    float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost) + ctas_per_sm * tensor_copy + when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0) + resident * resident_turn
 	part5    float64 // split_k * (when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
 	part4    float64 // split_k * accumulator_bytes + output_bytes
 }
@@ -758,24 +790,24 @@ type splitTerms struct {
 func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTerms) {
 	var handover float64
 	if in.splitK > 1 {
-		handover = k.part3
+		handover = k.part4
 	}
 	c.splitK = in.splitK
 	c.handover = handover
 	var x1 float64
 	if handover > 0 {
-		x1 = k.part27 + k.outputCost/in.splitK
+		x1 = k.part28 + k.outputCost/in.splitK
 	} else {
 		x1 = k.outputCost
 	}
 	c.part2 = x1
 	var x2 float64
 	if handover > 0 {
-		x2 = k.part28
+		x2 = k.part29
 	}
 	c.part3 = x2
-	c.part1 = float64(v.part3*x1) + x2 + k.part29
-	c.part5 = float64(in.splitK * k.part34)
+	c.part1 = float64(v.part3*x1) + v.part4 + x2 + k.part30
+	c.part5 = float64(in.splitK * k.part35)
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
@@ -815,7 +847,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		x1 := s.m / gridM
 		sharedA = float64(x1 / k.sharersA * k.blockK * k.elementBytes)
 		x2 := s.n / gridN
-		sharedB = float64(x2 * k.part6 / k.sharers * k.blockK * k.elementBytes)
+		sharedB = float64(x2 * k.part7 / k.sharers * k.blockK * k.elementBytes)
 	}
 	var stepBytes float64
 	if k.resident > 0 {
@@ -825,11 +857,11 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	var offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
-		offsetA = max(s.part1, k.part7)
-		offsetB = max(s.part2, k.part8)
+		offsetA = max(s.part1, k.part8)
+		offsetB = max(s.part2, k.part9)
 		var x3 float64
 		if k.transA > 0 {
-			x3 = k.part9
+			x3 = k.part10
 		} else {
 			x3 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
@@ -840,25 +872,25 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if s.part3 > 0 {
 		var x4 float64
 		if k.transA > 0 {
-			x4 = float64(k.blockK * max(0, k.part10+s.misalignedA-k.part11))
+			x4 = float64(k.blockK * max(0, k.part11+s.misalignedA-k.part12))
 		} else {
-			x4 = float64(k.blockM * max(0, k.part12+s.misalignedA-k.part13))
+			x4 = float64(k.blockM * max(0, k.part13+s.misalignedA-k.part14))
 		}
 		var x5 float64
 		if k.transB > 0 {
-			x5 = float64(k.blockN * max(0, k.part12+s.misalignedB-k.part13))
+			x5 = float64(k.blockN * max(0, k.part13+s.misalignedB-k.part14))
 		} else {
-			x5 = float64(k.blockK * max(0, k.part14+s.misalignedB-k.part15))
+			x5 = float64(k.blockK * max(0, k.part15+s.misalignedB-k.part16))
 		}
 		splitLines = x4 + x5
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part16) + float64(k.asyncB*s.part2*k.part17)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part17) + float64(k.asyncB*s.part2*k.part18)))
 	}
 	var x6 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part18*(k.blockN-s.n)) > 0 {
-		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part11)) + float64(k.part18*max(0, math.Floor(k.blockN/s.n)-k.part15))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part19*(k.blockN-s.n)) > 0 {
+		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part12)) + float64(k.part19*max(0, math.Floor(k.blockN/s.n)-k.part16))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x6
 	var lineStep float64
@@ -870,13 +902,13 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	var copyLatency float64
 	if k.resident > 0 {
 		x7 := engineBytes / d.engineBandwidth
-		copyLatency = k.part19 + x7
+		copyLatency = k.part20 + x7
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part20
+		copyLatency = float64(lines*d.lineLatency) + k.part21
 	}
 	var turnStep float64
-	if k.part21*s.part4 > 0 {
-		turnStep = k.part22
+	if k.part22*s.part4 > 0 {
+		turnStep = k.part23
 	}
 	var x8 float64
 	if k.groupM > 0 {
@@ -886,10 +918,10 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	group := min(x8, gridM)
 	passCounts := float64(k.timed * s.part5)
-	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part26 > 0 {
+	if k.part27 > 0 {
 		x9 := s.m / gridM
 		var x10 float64
 		if k.wraps > 0 {
@@ -904,10 +936,10 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		} else {
 			x12 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part24) + float64(k.repeatN*(k.blockN-x11)/x12*k.part25)
+		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part25) + float64(k.repeatN*(k.blockN-x11)/x12*k.part26)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part8 * k.part33)
+	computeFloor := float64(s.part8 * k.part34)
 	var x13 float64
 	if s.groupTiles > 0 {
 		x13 = s.groupTiles
@@ -996,7 +1028,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part23)
+		x7 := min(steps, k.part24)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1015,20 +1047,20 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		coalescing = d.waveCoalescing
 	}
 	l2Step := active * g.part6 / (d.l2PerfRatio * coalescing)
-	dramStep := active * g.stepBytes * dramShare / d.part9
+	dramStep := active * g.stepBytes * dramShare / d.part8
 	repeatStep := active * g.repeated / d.hotLineBandwidth
 	x11 := float64(active * v.spillTraffic)
-	spillL2Step := x11 / d.part10
+	spillL2Step := x11 / d.part9
 	busy := v.onChip + g.part7 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part11, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
-		fullSpillDramStep = x11 * fullSpillMiss / d.part12
+		fullSpillDramStep = x11 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part13*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x12 := fullLatency / k.stepsAhead
 		fullAlone = max(g.part9, x12+k.readStep) + v.spillStep
 		x13 := fourth(fullAlone)
@@ -1045,7 +1077,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x17 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x17*v.part4)
+			fullPaced = chipLoop + float64(x17*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1056,12 +1088,12 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part11, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
 		}
-		tailSpillDramStep = x11 * tailSpillMiss / d.part12
+		tailSpillDramStep = x11 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part13*(tailCtas*dramStep*k.stepsAhead)))) / 2
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
 		x20 := tailLatency / k.stepsAhead
 		tailAlone = max(g.part9, x20+k.readStep) + v.spillStep
 		x21 := fourth(tailAlone)
@@ -1072,13 +1104,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x23 := min(steps, k.stepsAhead)
 		x24 := max(steps-k.stepsAhead, 0)
 		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part29
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + float64(tailCtas*k.tensorCopy) + c.part3 + k.part30
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x25 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part30))
+			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part31))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1086,7 +1118,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x27 := tailLatency / k.stepsAhead
 		tailTimed = k.timedFixed + max(x26*x27, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part5*(float64(fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
@@ -1098,22 +1130,22 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part32 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part31*d.part15)-d.part16, 0)
+	if k.part33 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part32*d.part14)-d.part15, 0)
 	}
-	dramFloor := (dramBytes + g.part10) / d.part9
+	dramFloor := (dramBytes + g.part10) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part35 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part36 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part36)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part37)))
 		}
 	}
 	var unbeaten float64
@@ -1189,7 +1221,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part23)
+		x7 := min(steps, k.part24)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
@@ -1213,36 +1245,36 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x10 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x10*v.part4)
+			fullPaced = chipLoop + float64(x10*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	var tailEpilogue float64
 	if tailCtas > 0 {
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part29
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + float64(tailCtas*k.tensorCopy) + c.part3 + k.part30
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x11 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part30))
+			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part31))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part32 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part31*d.part15)-d.part16, 0)
+	if k.part33 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part32*d.part14)-d.part15, 0)
 	}
-	dramFloor := (dramBytes + g.part10) / d.part9
+	dramFloor := (dramBytes + g.part10) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part35 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part36 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var x12 float64
@@ -1253,7 +1285,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x14 := fullWaves + x15
 		x16 := float64(ctas * steps)
-		x13 := g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x14*v.part7), max(steps-k.stepsAhead, 0)*(x14*g.part12)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part18))
+		x13 := g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x14*v.part8), max(steps-k.stepsAhead, 0)*(x14*g.part12)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part17))
 		var x18 float64
 		if tailCtas > 0 {
 			x18 = k.timedFixed + tailPaced
@@ -1267,7 +1299,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x19 := fullWaves + x20
 		x21 := float64(ctas * steps)
-		x12 = g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x19*v.part7), max(steps-k.stepsAhead, 0)*(x19*g.part12)), max(x21*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x21*g.stepBytes, dramBytes)*d.part18))
+		x12 = g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x19*v.part8), max(steps-k.stepsAhead, 0)*(x19*g.part12)), max(x21*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x21*g.stepBytes, dramBytes)*d.part17))
 	}
 	return k.launch + max(max(x12, power), dramFloor) + reduction
 }
@@ -1280,7 +1312,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if k.transB > 0 {
 			columns = k.blockN
 		} else {
-			columns = k.part15 * d.lineBytes / k.elementBytes
+			columns = k.part16 * d.lineBytes / k.elementBytes
 		}
 	}
 	var fmaLoads float64
@@ -1297,7 +1329,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		var x4 float64
 		if in.wgmma > 0 {
 			x5 := k.blockK / in.instructionK
-			x4 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x5 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+			x4 = float64(k.blockM / in.wgmmaM * (k.blockN / in.wgmmaN) * x5 * (in.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 		} else {
 			x7 := max(k.blockM/in.warpsM, d.mmaM)
 			x8 := max(k.blockN/in.warpsN, d.mmaN)
@@ -1329,7 +1361,11 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		instructionStep = k.tensorStep + float64(in.fma*(x15*d.fmaLatency))
 	} else {
 		x16 := k.blockK / in.instructionK
-		instructionStep = max(x16/in.warpsK*d.part3, k.tensorStep)
+		instructionStep = max(x16/in.warpsK*d.part2, k.tensorStep)
+	}
+	var issueWait float64
+	if in.persistent*in.wgmma*(1-min(in.tensorColumns, 1)) > 0 {
+		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(d.lineWait*k.tileLines/in.numWarps))) - instructionStep
 	}
 	var sharing float64
 	x17 := float64(k.sharers * k.sharersA)
@@ -1349,12 +1385,12 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var sharedA, sharedB, offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
 		sharedA = float64(s.m / gridM / k.sharersA * k.blockK * k.elementBytes)
-		sharedB = float64(s.n / gridN * k.part6 / k.sharers * k.blockK * k.elementBytes)
-		offsetA = max(s.part1, k.part7)
-		offsetB = max(s.part2, k.part8)
+		sharedB = float64(s.n / gridN * k.part7 / k.sharers * k.blockK * k.elementBytes)
+		offsetA = max(s.part1, k.part8)
+		offsetB = max(s.part2, k.part9)
 		var x18 float64
 		if k.transA > 0 {
-			x18 = k.part9
+			x18 = k.part10
 		} else {
 			x18 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
@@ -1365,25 +1401,25 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	if s.part3 > 0 {
 		var x19 float64
 		if k.transA > 0 {
-			x19 = float64(k.blockK * max(0, k.part10+s.misalignedA-k.part11))
+			x19 = float64(k.blockK * max(0, k.part11+s.misalignedA-k.part12))
 		} else {
-			x19 = float64(k.blockM * max(0, k.part12+s.misalignedA-k.part13))
+			x19 = float64(k.blockM * max(0, k.part13+s.misalignedA-k.part14))
 		}
 		var x20 float64
 		if k.transB > 0 {
-			x20 = float64(k.blockN * max(0, k.part12+s.misalignedB-k.part13))
+			x20 = float64(k.blockN * max(0, k.part13+s.misalignedB-k.part14))
 		} else {
-			x20 = float64(k.blockK * max(0, k.part14+s.misalignedB-k.part15))
+			x20 = float64(k.blockK * max(0, k.part15+s.misalignedB-k.part16))
 		}
 		splitLines = x19 + x20
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part16) + float64(k.asyncB*s.part2*k.part17)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part17) + float64(k.asyncB*s.part2*k.part18)))
 	}
 	var x21 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part18*(k.blockN-s.n)) > 0 {
-		x21 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part11)) + float64(k.part18*max(0, math.Floor(k.blockN/s.n)-k.part15))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part19*(k.blockN-s.n)) > 0 {
+		x21 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part12)) + float64(k.part19*max(0, math.Floor(k.blockN/s.n)-k.part16))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x21
 	var lineStep float64
@@ -1395,13 +1431,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var copyLatency float64
 	if k.resident > 0 {
 		x22 := engineBytes / d.engineBandwidth
-		copyLatency = k.part19 + x22
+		copyLatency = k.part20 + x22
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part20
+		copyLatency = float64(lines*d.lineLatency) + k.part21
 	}
 	var turnStep float64
-	if k.part21*s.part4 > 0 {
-		turnStep = k.part22
+	if k.part22*s.part4 > 0 {
+		turnStep = k.part23
 	}
 	var x23 float64
 	if k.groupM > 0 {
@@ -1432,7 +1468,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x29 := min(t.steps, k.part23)
+		x29 := min(t.steps, k.part24)
 		x30 := t.steps - x29
 		oneLoop = float64(x29*k.onePace) + float64(x30*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x29*k.chipPace)+float64(x30*k.chipLongPace))
@@ -1452,16 +1488,16 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	} else {
 		coalescing = d.waveCoalescing
 	}
-	dramStep := active * g.stepBytes * dramShare / d.part9
+	dramStep := active * g.stepBytes * dramShare / d.part8
 	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part11, 2))
+			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part13*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
 		x33 := fullLatency / k.stepsAhead
 		fullAlone = max(g.part9, x33+k.readStep) + v.spillStep
 		x34 := fourth(fullAlone)
@@ -1478,7 +1514,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x38 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x38*v.part4)
+			fullPaced = chipLoop + float64(x38*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1489,11 +1525,11 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part11, 2))
+			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part10, 2))
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part13*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
 		x41 := tailLatency / k.stepsAhead
 		tailAlone = max(g.part9, x41+k.readStep) + v.spillStep
 		x42 := fourth(tailAlone)
@@ -1504,13 +1540,13 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x44 := min(t.steps, k.stepsAhead)
 		x45 := max(t.steps-k.stepsAhead, 0)
 		tailLoop = float64(x44*tailFirstStep) + float64(x45*tailStep)
-		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + c.part3 + k.part29
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + float64(t.tailCtas*k.tensorCopy) + c.part3 + k.part30
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
 			x46 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x46*min(1, (t.tailCtas-1)/k.part30))
+			tailPaced = chipLoop + float64(x46*min(1, (t.tailCtas-1)/k.part31))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1518,7 +1554,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		x48 := tailLatency / k.stepsAhead
 		tailTimed = k.timedFixed + max(x47*x48, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part5*(float64(t.fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
 	var pass float64
@@ -1530,16 +1566,16 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part35 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part36 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part36)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part37)))
 		}
 	}
-	dramTotal := dramBytes + g.part10 + float64(t.steps*d.part12*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	dramTotal := dramBytes + g.part10 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
 		var x49 float64
@@ -1548,7 +1584,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		} else {
 			x49 = s.part7
 		}
-		partialBytes = float64(d.part14 * c.splitK * x49)
+		partialBytes = float64(d.part13 * c.splitK * x49)
 	}
 	var x50 float64
 	if k.resident > 0 {
@@ -1564,7 +1600,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	} else {
 		if in.wgmma > 0 {
 			x52 := k.blockK / in.instructionK
-			x51 = float64(k.blockM / d.wgmmaM * (k.blockN / in.wgmmaN) * x52 * (d.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+			x51 = float64(k.blockM / in.wgmmaM * (k.blockN / in.wgmmaN) * x52 * (in.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 		} else {
 			x54 := max(k.blockM/in.warpsM, d.mmaM)
 			x55 := max(k.blockN/in.warpsN, d.mmaN)
@@ -1590,171 +1626,175 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[0] = k.threads
 	dst[1] = k.resident
 	dst[2] = in.persistent
-	dst[3] = k.sharers
-	dst[4] = k.sharersA
-	dst[5] = k.streams
-	dst[6] = in.registers
-	dst[7] = in.spillBytes
-	dst[8] = in.sharedBytes
-	dst[9] = v.ctasPerSm
-	dst[10] = in.wgmma
-	dst[11] = in.fma
-	dst[12] = in.serial
-	dst[13] = in.interleaved
-	dst[14] = in.wgmmaN
-	dst[15] = in.rate
-	dst[16] = in.peak
-	dst[17] = in.instructionK
-	dst[18] = in.warpsM
-	dst[19] = in.warpsN
-	dst[20] = in.warpsK
-	dst[21] = k.stepsAhead
-	dst[22] = in.loadWaits
-	dst[23] = in.conversions
-	dst[24] = in.lateCopies
-	dst[25] = k.repeatM
-	dst[26] = k.repeatN
-	dst[27] = k.wraps
-	dst[28] = in.syncCopies
-	dst[29] = in.crossCopies
-	dst[30] = k.asyncA
-	dst[31] = k.asyncB
-	dst[32] = in.transposedCopies
-	dst[33] = in.storeBytes
-	dst[34] = in.reduceLaunches
-	dst[35] = in.familySlots
-	dst[36] = in.familyLatency
-	dst[37] = k.tensorStep
-	dst[38] = k.tileBytes
-	dst[39] = columns
-	dst[40] = fmaLoads
-	dst[41] = sharedStep
-	dst[42] = convertStep
-	dst[43] = k.outputCost
-	dst[44] = c.handover
-	dst[45] = issueStep
-	dst[46] = k.tileLines
-	dst[47] = copyStep
-	dst[48] = v.spillTraffic
-	dst[49] = v.spillStep
-	dst[50] = v.onChip
-	dst[51] = instructionStep
-	dst[52] = k.readStep
-	dst[53] = sharing
-	dst[54] = k.chainStep
-	dst[55] = s.groupTiles
-	dst[56] = gridM
-	dst[57] = gridN
-	dst[58] = ctas
-	dst[59] = sharedA
-	dst[60] = sharedB
-	dst[61] = g.stepBytes
-	dst[62] = s.misalignedA
-	dst[63] = s.misalignedB
-	dst[64] = offsetA
-	dst[65] = offsetB
-	dst[66] = engineA
-	dst[67] = k.engineB
-	dst[68] = engineBytes
-	dst[69] = t.steps
-	dst[70] = splitLines
-	dst[71] = brokenLines
-	dst[72] = lines
-	dst[73] = lineStep
-	dst[74] = copyLatency
-	dst[75] = turnStep
-	dst[76] = group
-	dst[77] = k.sms
-	dst[78] = waves
-	dst[79] = sharedTiles
-	dst[80] = part
-	dst[81] = t.ctasOfSm
-	dst[82] = active
-	dst[83] = t.fullWaves
-	dst[84] = t.tailCtas
-	dst[85] = k.timed
-	dst[86] = g.passCounts
-	dst[87] = in.timedCtas
-	dst[88] = in.one2048
-	dst[89] = in.one6144
-	dst[90] = in.chip2048
-	dst[91] = in.chip6144
-	dst[92] = in.fullChip2048
-	dst[93] = in.fullChip6144
-	dst[94] = k.timedFixed
-	dst[95] = k.onePace
-	dst[96] = k.oneLongPace
-	dst[97] = oneLoop
-	dst[98] = k.chipPace
-	dst[99] = k.chipLongPace
-	dst[100] = chipLoop
-	dst[101] = k.fullChipPace
-	dst[102] = k.fullChipLongPace
-	dst[103] = fullChipLoop
-	dst[104] = sweeps
-	dst[105] = rowGroups
-	dst[106] = g.missA
-	dst[107] = g.missB
-	dst[108] = dramBytes
-	dst[109] = dramShare
-	dst[110] = l2Hit
-	dst[111] = g.repeated
-	dst[112] = v.hidden
-	dst[113] = d.dramLatency
-	dst[114] = g.idleLatency
-	dst[115] = dramQueue
-	dst[116] = coalescing
-	dst[117] = t.l2Step
-	dst[118] = dramStep
-	dst[119] = t.repeatStep
-	dst[120] = t.spillL2Step
-	dst[121] = busy
-	dst[122] = fullSpillMiss
-	dst[123] = t.fullSpillDramStep
-	dst[124] = fullBusy
-	dst[125] = fullThroughput
-	dst[126] = fullLatency
-	dst[127] = fullAlone
-	dst[128] = fullStep
-	dst[129] = fullFirstStep
-	dst[130] = fullFill
-	dst[131] = fullLoop
-	dst[132] = fullEpilogue
-	dst[133] = fullPaced
-	dst[134] = fullTimed
-	dst[135] = tailSpillMiss
-	dst[136] = t.tailSpillDramStep
-	dst[137] = tailBusy
-	dst[138] = tailThroughput
-	dst[139] = tailLatency
-	dst[140] = tailAlone
-	dst[141] = tailStep
-	dst[142] = tailFirstStep
-	dst[143] = tailFill
-	dst[144] = tailLoop
-	dst[145] = tailEpilogue
-	dst[146] = tailPaced
-	dst[147] = tailTimed
-	dst[148] = k.launch
-	dst[149] = fill
-	dst[150] = loop
-	dst[151] = epilogue
-	dst[152] = t.allWaves
-	dst[153] = pass
-	dst[154] = t.power
-	dst[155] = t.dramFloor
-	dst[156] = g.computeFloor
-	dst[157] = reduction
-	dst[158] = handed
-	dst[159] = dramTotal
-	dst[160] = partialBytes
-	dst[161] = requested
-	dst[162] = l2Total
-	dst[163] = sharedTotal
-	dst[164] = limits
-	dst[165] = s.vendor
-	dst[166] = unbeaten
-	dst[167] = t.total
+	dst[3] = in.tensorColumns
+	dst[4] = k.sharers
+	dst[5] = k.sharersA
+	dst[6] = k.streams
+	dst[7] = in.registers
+	dst[8] = in.spillBytes
+	dst[9] = in.sharedBytes
+	dst[10] = v.ctasPerSm
+	dst[11] = in.wgmma
+	dst[12] = in.fma
+	dst[13] = in.serial
+	dst[14] = in.interleaved
+	dst[15] = in.wgmmaM
+	dst[16] = in.wgmmaN
+	dst[17] = in.rate
+	dst[18] = in.peak
+	dst[19] = in.instructionK
+	dst[20] = in.warpsM
+	dst[21] = in.warpsN
+	dst[22] = in.warpsK
+	dst[23] = k.stepsAhead
+	dst[24] = in.loadWaits
+	dst[25] = in.conversions
+	dst[26] = in.lateCopies
+	dst[27] = k.repeatM
+	dst[28] = k.repeatN
+	dst[29] = k.wraps
+	dst[30] = in.syncCopies
+	dst[31] = in.crossCopies
+	dst[32] = k.asyncA
+	dst[33] = k.asyncB
+	dst[34] = in.transposedCopies
+	dst[35] = in.storeBytes
+	dst[36] = in.reduceLaunches
+	dst[37] = in.familySlots
+	dst[38] = in.familyLatency
+	dst[39] = k.tensorStep
+	dst[40] = k.tileBytes
+	dst[41] = columns
+	dst[42] = fmaLoads
+	dst[43] = sharedStep
+	dst[44] = convertStep
+	dst[45] = k.outputCost
+	dst[46] = k.tensorCopy
+	dst[47] = c.handover
+	dst[48] = issueStep
+	dst[49] = k.tileLines
+	dst[50] = copyStep
+	dst[51] = v.spillTraffic
+	dst[52] = v.spillStep
+	dst[53] = v.onChip
+	dst[54] = instructionStep
+	dst[55] = k.readStep
+	dst[56] = issueWait
+	dst[57] = sharing
+	dst[58] = k.chainStep
+	dst[59] = s.groupTiles
+	dst[60] = gridM
+	dst[61] = gridN
+	dst[62] = ctas
+	dst[63] = sharedA
+	dst[64] = sharedB
+	dst[65] = g.stepBytes
+	dst[66] = s.misalignedA
+	dst[67] = s.misalignedB
+	dst[68] = offsetA
+	dst[69] = offsetB
+	dst[70] = engineA
+	dst[71] = k.engineB
+	dst[72] = engineBytes
+	dst[73] = t.steps
+	dst[74] = splitLines
+	dst[75] = brokenLines
+	dst[76] = lines
+	dst[77] = lineStep
+	dst[78] = copyLatency
+	dst[79] = turnStep
+	dst[80] = group
+	dst[81] = k.sms
+	dst[82] = waves
+	dst[83] = sharedTiles
+	dst[84] = part
+	dst[85] = t.ctasOfSm
+	dst[86] = active
+	dst[87] = t.fullWaves
+	dst[88] = t.tailCtas
+	dst[89] = k.timed
+	dst[90] = g.passCounts
+	dst[91] = in.timedCtas
+	dst[92] = in.one2048
+	dst[93] = in.one6144
+	dst[94] = in.chip2048
+	dst[95] = in.chip6144
+	dst[96] = in.fullChip2048
+	dst[97] = in.fullChip6144
+	dst[98] = k.timedFixed
+	dst[99] = k.onePace
+	dst[100] = k.oneLongPace
+	dst[101] = oneLoop
+	dst[102] = k.chipPace
+	dst[103] = k.chipLongPace
+	dst[104] = chipLoop
+	dst[105] = k.fullChipPace
+	dst[106] = k.fullChipLongPace
+	dst[107] = fullChipLoop
+	dst[108] = sweeps
+	dst[109] = rowGroups
+	dst[110] = g.missA
+	dst[111] = g.missB
+	dst[112] = dramBytes
+	dst[113] = dramShare
+	dst[114] = l2Hit
+	dst[115] = g.repeated
+	dst[116] = v.hidden
+	dst[117] = d.dramLatency
+	dst[118] = g.idleLatency
+	dst[119] = dramQueue
+	dst[120] = coalescing
+	dst[121] = t.l2Step
+	dst[122] = dramStep
+	dst[123] = t.repeatStep
+	dst[124] = t.spillL2Step
+	dst[125] = busy
+	dst[126] = fullSpillMiss
+	dst[127] = t.fullSpillDramStep
+	dst[128] = fullBusy
+	dst[129] = fullThroughput
+	dst[130] = fullLatency
+	dst[131] = fullAlone
+	dst[132] = fullStep
+	dst[133] = fullFirstStep
+	dst[134] = fullFill
+	dst[135] = fullLoop
+	dst[136] = fullEpilogue
+	dst[137] = fullPaced
+	dst[138] = fullTimed
+	dst[139] = tailSpillMiss
+	dst[140] = t.tailSpillDramStep
+	dst[141] = tailBusy
+	dst[142] = tailThroughput
+	dst[143] = tailLatency
+	dst[144] = tailAlone
+	dst[145] = tailStep
+	dst[146] = tailFirstStep
+	dst[147] = tailFill
+	dst[148] = tailLoop
+	dst[149] = tailEpilogue
+	dst[150] = tailPaced
+	dst[151] = tailTimed
+	dst[152] = k.launch
+	dst[153] = fill
+	dst[154] = loop
+	dst[155] = epilogue
+	dst[156] = t.allWaves
+	dst[157] = pass
+	dst[158] = t.power
+	dst[159] = t.dramFloor
+	dst[160] = g.computeFloor
+	dst[161] = reduction
+	dst[162] = handed
+	dst[163] = dramTotal
+	dst[164] = partialBytes
+	dst[165] = requested
+	dst[166] = l2Total
+	dst[167] = sharedTotal
+	dst[168] = limits
+	dst[169] = s.vendor
+	dst[170] = unbeaten
+	dst[171] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -23,11 +23,11 @@ sys.path += [str(REPOSITORY / folder) for folder in ("plugins/triton", "sdk/pyth
 from origami_gemm_plugin import Config, Problem  # noqa: E402
 from origami_triton import kernel  # noqa: E402
 
-PTXAS = os.path.join(os.path.dirname(triton.backends.nvidia.__file__), "bin", "ptxas")
+TOOLS = os.path.join(os.path.dirname(triton.backends.nvidia.__file__), "bin")
 
 # The shared memory that a CTA may use. Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute
 # Capability".
-SHARED = {80: 163 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10}
+SHARED = {80: 163 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10, 100: 227 << 10, 103: 227 << 10}
 
 
 def build(target, layout, bm, bn, bk, stages, warps, even_k):
@@ -48,9 +48,9 @@ def assemble(ptx, target):
         name = os.path.join(folder, "k.ptx")
         with open(name, "w") as f:
             f.write(ptx)
-        arch = f"sm_{target}a" if target == 90 else f"sm_{target}"
+        arch = f"sm_{target}a" if target in (90, 100, 103) else f"sm_{target}"
         log = subprocess.run(
-            [PTXAS, "-lineinfo", "-v", "--gpu-name", arch, name, "-o", name + ".o"],
+            [os.path.join(TOOLS, "ptxas-blackwell" if target >= 100 else "ptxas"), "-lineinfo", "-v", "--gpu-name", arch, name, "-o", name + ".o"],
             capture_output=True,
             text=True,
             check=True,

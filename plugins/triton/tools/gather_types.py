@@ -19,7 +19,7 @@ from triton.compiler import ASTSource
 
 from gather_triton import Config, Problem, assemble, kernel
 
-TARGETS = (90, 80)
+TARGETS = (90, 80, 100, 103)
 LEAST_FP8 = 89
 # block_m, block_n, block_k, stages, warps. fp32 has no matrix instruction, and large blocks of it take long to compile.
 BLOCKS = ((16, 64, 64, 3, 4), (128, 128, 64, 3, 8), (64, 64, 32, 4, 4))
@@ -52,17 +52,17 @@ def build(target, dtype, out_dtype, storage, block):
     ptx = built.asm["ptx"]
     copies = re.findall(r"cp\.async\.c[ag]\.shared\.global \[[^\]]*\], \[[^\]]*\], (?:0x)?(\w+)", ptx)
     loads = re.findall(r"\bld\.global((?:\.\w+)*)", ptx)
-    instructions = re.findall(r"(?:wgmma\.mma_async|mma\.sync)[\w.:]*", ptx)
+    instructions = re.findall(r"(?:wgmma\.mma_async|mma\.sync|tcgen05\.mma)[\w.:]*", ptx)
     instruction = {re.sub(r"\.(sync|aligned|row|col)", "", text) for text in instructions}
     return [target, dtype, p.output, *storage, *block, " ".join(sorted(instruction)) or "fma",
             widths(int(c, 16) for c in copies), widths(map(load_width, loads)), *assemble(ptx, target),
-            built.metadata.shared]
+            built.metadata.shared, built.metadata.tmem_size]
 
 
 def main():
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow("target,dtype,out_dtype,trans_a,trans_b,lda,ldb,bm,bn,bk,stages,warps,instruction,async,loads,n_regs,"
-                 "n_spills,shared".split(","))
+                 "n_spills,shared,tensor_columns".split(","))
     for target in TARGETS:
         for dtype in TYPES:
             if dtype.startswith("fp8") and target < LEAST_FP8:

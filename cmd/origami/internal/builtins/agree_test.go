@@ -18,6 +18,12 @@ const mostApart = 1.3
 var slower = map[string]string{
 	"sm90 mma":  "mma.sync reaches 0.62 of a Hopper SM's rate (recorded on an H200)",
 	"sm100 mma": "mma.sync reaches a quarter of a B200's matrix units",
+	"sm103 mma": "the same",
+	// vLLM's layer of experts reaches 0.4 of a B200's peak with 128x128x64 (published times).
+	"sm100 triton":            "operands come through the load path of the SM, which feeds no more of the matrix units",
+	"sm103 triton":            "the same",
+	"sm100 triton_persistent": "the same",
+	"sm103 triton_persistent": "the same",
 	// The fastest of its kernels take up to 1.23 times as long as torch.matmul (recorded on an H100).
 	"sm90 triton_persistent":  "one CTA per SM computes tile after tile, and nothing hides their starts",
 	"sm120 triton_persistent": "the same, with 99 KiB of shared memory per CTA",

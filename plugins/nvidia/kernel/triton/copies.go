@@ -25,16 +25,16 @@ func (tiles) Width(p gemm.Problem, o gemm.Operand) int {
 
 // Copies implements kernel.Family.
 func (tiles) Copies(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Copies {
-	return copiesOf(d.SM, &o, &c, usesWGMMA(d.SM, o.DType, &c))
+	return copiesOf(d.SM, &o, &c, usesWGMMA(d.SM, o.DType, &c) || tensorColumns(d.SM, o.DType, &c) > 0)
 }
 
-// copiesOf describes the loads of a K step.
-func copiesOf(sm *gpu.SM, o *kernel.Operands, c *gemm.Config, wgmma bool) (k kernel.Copies) {
+// copiesOf describes the loads of a K step. shared: the instruction has its operands in shared memory.
+func copiesOf(sm *gpu.SM, o *kernel.Operands, c *gemm.Config, shared bool) (k kernel.Copies) {
 	a, b := operandBytes(o.DType, c)
 	threads := 32 * c.NumWarps
-	k.CountA, k.BytesA, k.AsyncA = copies(sm, o.DType, a/threads, o.WidthA, o.AMajor == gemm.MajorK, wgmma)
-	k.CountB, k.BytesB, k.AsyncB = copies(sm, o.DType, b/threads, o.WidthB, o.BMajor == gemm.MajorK, wgmma)
-	transposed := wgmma && o.DType.Bytes() > matrixBytes
+	k.CountA, k.BytesA, k.AsyncA = copies(sm, o.DType, a/threads, o.WidthA, o.AMajor == gemm.MajorK, shared)
+	k.CountB, k.BytesB, k.AsyncB = copies(sm, o.DType, b/threads, o.WidthB, o.BMajor == gemm.MajorK, shared)
+	transposed := shared && o.DType.Bytes() > matrixBytes
 	k.TransposedA, k.TransposedB = transposed && o.AMajor != gemm.MajorK, transposed && o.BMajor != gemm.MajorK
 	return k
 }
@@ -45,18 +45,19 @@ const transposedElements = 8
 
 // copies describes the copies of one operand: share is a thread's bytes of it.
 //
-// wgmma reads only 16-bit operands against their order in shared memory. Others that are not contiguous along K are
-// transposed on the way: 32-bit elements by asynchronous copies of one element each, 8-bit ones through registers.
-func copies(sm *gpu.SM, t gemm.DType, share, width int, alongK, wgmma bool) (count, bytes int, async bool) {
+// wgmma reads only 16-bit operands against their order in shared memory, and tcgen05.mma only those of 8 and 16 bits.
+// Others that are not contiguous along K are transposed on the way: 32-bit elements by asynchronous copies of one
+// element each, 8-bit ones through registers.
+func copies(sm *gpu.SM, t gemm.DType, share, width int, alongK, shared bool) (count, bytes int, async bool) {
 	size := t.Bytes()
 	if bytes = sm.CopyMax; width != 0 {
 		bytes = min(bytes, width)
 	}
-	transposed := wgmma && !alongK && size != matrixBytes
+	transposed := shared && !alongK && size != matrixBytes && (sm.TensorMemory == 0 || size > matrixBytes)
 	switch {
 	case transposed && size > matrixBytes:
 		bytes = size
-	case !wgmma && !alongK && size < matrixBytes:
+	case !shared && !alongK && size < matrixBytes:
 		bytes = min(bytes, transposedElements*size)
 	}
 	bytes = min(bytes, max(share, size))

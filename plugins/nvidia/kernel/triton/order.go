@@ -13,14 +13,14 @@ import (
 // divide K. A split of K adds up more than one sum of an element. block_k is the same for all M, because the last
 // block is filled up with zeros, and because it is tl.dot's business how it orders a block.
 //
-// Where Triton has two instructions, wgmma and mma.sync, it takes wgmma from 64 rows on. Whether both add 32 bytes
-// along K in the same way is not documented, so that there block_m is at least 64. Its warps have to be whole
-// warpgroups.
+// Where Triton has two instructions, mma.sync and wgmma or tcgen05.mma, it takes the latter from 64 rows on. Whether
+// both add 32 bytes along K in the same way is not documented, so that there block_m is at least 64. Its warps have to
+// be whole warpgroups.
 func (tiles) Sums(sm *gpu.SM) arch.SumOrder {
 	order := arch.SumOrder{
 		Values: []arch.AxisValues{{Name: "split_k", Values: []string{"1"}}}, Same: []string{"block_k"},
 	}
-	if !sm.WGMMA {
+	if !sm.WGMMA && sm.TensorMemory == 0 {
 		return order
 	}
 	full := arch.AxisValues{Name: "block_m"}

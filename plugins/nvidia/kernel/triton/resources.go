@@ -31,10 +31,23 @@ const (
 )
 
 // usesWGMMA reports whether Triton uses wgmma: the SM has it, the rows of the tile fill the instruction, and the
-// warps are whole warpgroups. Otherwise Triton uses mma.sync, and FMA for fp32.
+// warps are whole warpgroups. Otherwise Triton uses tcgen05.mma, mma.sync, and FMA for fp32.
 func usesWGMMA(sm *gpu.SM, t gemm.DType, c *gemm.Config) bool {
 	return sm.WGMMA && t != gemm.FP32 && c.BlockM%gpu.WGMMAM == 0 && c.NumWarps%gpu.WGMMAWarps == 0
 }
+
+// tensorColumns is the columns of tensor memory that a CTA has for its sums, 0 if Triton does not use tcgen05.mma. It
+// uses it where the SM has it, in tiles of at least 64 rows, with one or two warpgroups, and not for integers.
+func tensorColumns(sm *gpu.SM, t gemm.DType, c *gemm.Config) int {
+	if sm.TensorMemory == 0 || t == gemm.FP32 || t == gemm.INT8 || c.BlockM < leastTensorRows ||
+		c.NumWarps != gpu.WGMMAWarps && c.NumWarps != 2*gpu.WGMMAWarps {
+		return 0
+	}
+	return max(c.BlockN*max(c.BlockM/gpu.TensorRows, 1), gpu.TensorAllocated)
+}
+
+// leastTensorRows is the least rows of a tcgen05.mma of one CTA (PTX ISA, "tcgen05.mma").
+const leastTensorRows = 64
 
 // warpGrid is Triton's layout of the warps over a tile. With wgmma the warps first fill its rows, 16 each. With
 // mma.sync they halve the dimension that has more instructions of 16×8 left, rows first.
@@ -53,20 +66,34 @@ func warpGrid(c *gemm.Config, wgmma bool) (m, n int) {
 // Resources implements kernel.Family. Its constants were chosen for 16-bit operands.
 func (tiles) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked bool) kernel.Resources {
 	threads := 32 * c.NumWarps
-	wgmma := usesWGMMA(d.SM, o.DType, &c)
-	buffers := max(c.NumStages-1, 1)
-	if wgmma {
+	wgmma, tensor := usesWGMMA(d.SM, o.DType, &c), tensorColumns(d.SM, o.DType, &c)
+	buffers, sync := max(c.NumStages-1, 1), 1
+	if wgmma || tensor > 0 {
 		// The instruction still reads a buffer when the copy into the next buffer begins.
 		buffers = max(c.NumStages, 1)
+	}
+	barriers := 0
+	if tensor > 0 {
+		// One instruction may be on its way while the operands of the next are stored.
+		sync = min(buffers, 2)
+		barriers = barrierBytes * sync
 	}
 	warpsM, warpsN := warpGrid(&c, wgmma)
 
 	var r kernel.Resources
 	a, b := operandBytes(o.DType, &c)
-	copies := copiesOf(d.SM, &o, &c, wgmma)
-	pipeline := buffered(a, copies.AsyncA, buffers) + buffered(b, copies.AsyncB, buffers)
-	r.SharedMemory = unit.Bytes(max(pipeline, staging(d.SM, o.Out, &c, warpsM, warpsN)))
+	copies := copiesOf(d.SM, &o, &c, wgmma || tensor > 0)
+	pipeline := buffered(a, copies.AsyncA, buffers, sync) + buffered(b, copies.AsyncB, buffers, sync)
+	if tensor == 0 {
+		pipeline = max(pipeline, staging(d.SM, o.Out, &c, warpsM, warpsN))
+	}
+	r.SharedMemory = unit.Bytes(pipeline + barriers)
 
+	if tensor > 0 {
+		n := registerNeed{registers: tensorRegisters(o.Out, c.BlockM*c.BlockN/threads, copies)}
+		r.Registers, r.SpillBytes = n.allocate(d, threads)
+		return r
+	}
 	n := registerNeed{accumulators: c.BlockM * c.BlockN / threads, wgmma: wgmma}
 	copiesA, copiesB := copies.CountA, copies.CountB
 	n.registers = kernel.RegistersFixed + float64(registersPerAccumulator*float64(n.accumulators)) +
@@ -87,6 +114,19 @@ func (tiles) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked b
 	r.Registers, r.SpillBytes = n.allocate(d, threads)
 	return r
 }
+
+// tensorRegisters are the registers that a thread needs if its sums are in tensor memory. The K loop holds the copies,
+// and the epilogue the sums: all of them up to heldSums, and otherwise a piece of them beside the converted others.
+func tensorRegisters(out gemm.DType, sums int, copies kernel.Copies) float64 {
+	held := float64(registersPerAccumulator * float64(sums))
+	if sums > heldSums {
+		held = float64(sums*out.Bytes()/wordBytes + heldSums/2)
+	}
+	return kernel.RegistersFixed + max(held, float64(kernel.RegistersPerCopy*float64(copies.CountA+copies.CountB)))
+}
+
+// heldSums are the most sums that a thread reads of tensor memory at once (tcgen05.ld.32x32b.x128).
+const heldSums = 128
 
 // registerNeed has the registers that a thread needs without a limit.
 type registerNeed struct {
@@ -127,10 +167,11 @@ func (n *registerNeed) allocate(d *gpu.Device, threads int) (registers, spillByt
 }
 
 const (
-	wordBytes   = 4  // a register
-	storeBytes  = 16 // the widest store of a thread (PTX ISA, "st")
-	matrixBytes = 2  // an element of stmatrix and ldmatrix
-	mmaColumns  = 2  // the accumulators of a thread that are side by side (PTX ISA, fragments of mma.m16n8k16)
+	wordBytes    = 4  // a register
+	storeBytes   = 16 // the widest store of a thread (PTX ISA, "st")
+	matrixBytes  = 2  // an element of stmatrix and ldmatrix
+	barrierBytes = 8  // an mbarrier (PTX ISA)
+	mmaColumns   = 2  // the accumulators of a thread that are side by side (PTX ISA, fragments of mma.m16n8k16)
 )
 
 // operandBytes are A's and B's bytes of a K step.
@@ -139,11 +180,11 @@ func operandBytes(t gemm.DType, c *gemm.Config) (a, b int) {
 	return c.BlockM * c.BlockK * size, c.BlockK * c.BlockN * size
 }
 
-// buffered is the shared memory of an operand: one buffer per K step in flight, or a single buffer without asynchronous
-// copies.
-func buffered(bytes int, async bool, buffers int) int {
+// buffered is the shared memory of an operand: one buffer per K step in flight, or so many as sync says without
+// asynchronous copies.
+func buffered(bytes int, async bool, buffers, sync int) int {
 	if !async {
-		return bytes
+		buffers = sync
 	}
 	return bytes * buffers
 }

@@ -66,6 +66,10 @@ func (tiles) Check(d *gpu.Device, o kernel.Operands, c gemm.Config, need kernel.
 	if reason, detail := checkShape(d.SM, o.DType, &c); reason != "" {
 		return reason, detail
 	}
+	if columns := tensorColumns(d.SM, o.DType, &c); columns > d.SM.TensorMemory {
+		return arch.ReasonModelRule, fmt.Sprintf("the tile's sums take %d columns of tensor memory, and an SM has %d",
+			columns, d.SM.TensorMemory)
+	}
 	if threads := 32 * c.NumWarps; d.RegisterLimit(threads) < d.SM.RegisterGranule {
 		return arch.ReasonRegisters, fmt.Sprintf("%d registers of an SM are not %d for each of %d threads",
 			d.RegisterFile, d.SM.RegisterGranule, threads)
@@ -127,10 +131,14 @@ func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 // loopOf describes the K loop of a kernel. serial: its wgmma instructions wait for one another.
 func loopOf(d *gpu.Device, o *kernel.Operands, c *gemm.Config, serial bool) kernel.Loop {
 	loop := kernel.Loop{WGMMA: usesWGMMA(d.SM, o.DType, c), WarpsK: 1, Multiplies: o.DType}
+	loop.WarpsM, loop.WarpsN = warpGrid(c, loop.WGMMA)
+	if columns := tensorColumns(d.SM, o.DType, c); columns > 0 {
+		loop.WGMMA, loop.TensorMemory = true, columns
+		loop.Rows, loop.Columns = min(c.BlockM, gpu.TensorRows), min(c.BlockN, gpu.TensorColumns)
+	}
 	if !loop.WGMMA {
 		loop.Multiplies = d.SM.Multiplies(o.DType)
 	}
-	loop.WarpsM, loop.WarpsN = warpGrid(c, loop.WGMMA)
 	k := copiesOf(d.SM, o, c, loop.WGMMA)
 	if !k.AsyncA || !k.AsyncB {
 		loop.LoadWaits = 1 // both operands at once
@@ -138,7 +146,7 @@ func loopOf(d *gpu.Device, o *kernel.Operands, c *gemm.Config, serial bool) kern
 	// Rows and columns are taken modulo M and N. With mma.sync there is one buffer less than stages.
 	loop.RepeatM, loop.RepeatN, loop.Wraps = o.AMajor == gemm.MajorK, o.BMajor == gemm.MajorK, true
 	loop.LateCopies = !loop.WGMMA
-	if loop.WGMMA {
+	if loop.WGMMA && loop.TensorMemory == 0 {
 		loop.Columns = min(c.BlockN/loop.WarpsN, columnsOf(o.DType))
 		loop.Serial, loop.LateCopies = serial, serial
 		loop.Interleaved = !loop.Serial && o.DType.Bytes() == matrixBytes &&

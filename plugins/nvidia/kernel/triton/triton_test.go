@@ -42,9 +42,21 @@ func TestCheckShape(t *testing.T) {
 	}
 }
 
+// A tile whose sums do not fit into tensor memory is refused.
+func TestTensorMemory(t *testing.T) {
+	d := gputest.Device(t, gpu.SM100, "sm100-b200", nil)
+	o := kernel.Operands{DType: gemm.BF16, Out: gemm.BF16, AMajor: gemm.MajorK, BMajor: gemm.MajorK}
+	for rows, want := range map[int]arch.Reason{256: "", 512: arch.ReasonModelRule} {
+		c := gemm.Config{BlockM: rows, BlockN: 256, BlockK: 32, NumWarps: 8, NumStages: 2, SplitK: 1, Kernel: "triton"}
+		if reason, detail := (Family{}).Check(d, o, c, Family{}.Resources(d, o, c, false)); reason != want {
+			t.Errorf("%s: %q, %s, want %q", c, reason, detail, want)
+		}
+	}
+}
+
 // Configurations that ran on a device and won there are not refused. The winners are of vLLM's tables (Apache-2.0):
-// batch_invariant_configs.py, "ada" and "hopper", measured on an RTX 4090 D and an H20, and fused_moe/configs of the
-// A100 and the L40S, those with most shared memory.
+// batch_invariant_configs.py, "ada", "hopper" and "blackwell", measured on an RTX 4090 D and an H20, and
+// fused_moe/configs of the A100, the L40S and the B200, those with most shared memory.
 func TestPublishedWinnersRun(t *testing.T) {
 	type winner struct{ m, n, k, warps, stages int }
 	for _, device := range []struct {
@@ -71,6 +83,10 @@ func TestPublishedWinnersRun(t *testing.T) {
 			{64, 64, 128, 4, 5}, {64, 128, 128, 4, 4}, {64, 256, 128, 4, 2}, {128, 64, 128, 4, 4},
 		}},
 		{gpu.SM90, "sm90-h200", []winner{{16, 256, 128, 8, 4}, {32, 64, 256, 4, 5}}},
+		{gpu.SM100, "sm100-b200", []winner{
+			{16, 256, 128, 8, 4}, {32, 256, 128, 8, 4}, {64, 256, 64, 8, 5}, {16, 64, 256, 4, 5}, {128, 256, 64, 8, 4},
+			{128, 256, 64, 4, 4}, {128, 128, 128, 8, 3}, {256, 256, 64, 8, 3}, {256, 128, 64, 4, 4},
+		}},
 	} {
 		d := gputest.Device(t, device.sm, device.file, nil)
 		p := gemm.New(512, 4096, 8192)

@@ -19,10 +19,11 @@ type built struct {
 	target           int
 	problem          gemm.Problem
 	config           gemm.Config
-	wgmma            bool
+	shared           bool   // the matrix instruction has its operands in shared memory
+	columns          int    // of tensor memory
 	async, loads     string // as 8x16: eight of 16 bytes
 	registers, words int
-	shared           int
+	sharedBytes      int
 }
 
 func readBuilt(t *testing.T) (list []built) {
@@ -63,16 +64,18 @@ func readBuilt(t *testing.T) (list []built) {
 				BlockM: number("bm"), BlockN: number("bn"), BlockK: number("bk"), NumStages: number("stages"),
 				NumWarps: number("warps"), SplitK: 1, Kernel: "triton",
 			},
-			wgmma: strings.HasPrefix(cell["instruction"], "wgmma"), async: cell["async"], loads: cell["loads"],
-			registers: number("n_regs"), words: number("n_spills"), shared: number("shared"),
+			shared:  strings.HasPrefix(cell["instruction"], "wgmma") || strings.HasPrefix(cell["instruction"], "tcgen05"),
+			columns: number("tensor_columns"), async: cell["async"], loads: cell["loads"],
+			registers: number("n_regs"), words: number("n_spills"), sharedBytes: number("shared"),
 		})
 	}
 	return list
 }
 
 // loads writes the copies of a kernel as types.csv has them: each asynchronous copy of a K step once per stage, in
-// front of the loop and inside.
-func loads(k kernel.Copies, stages int) (async, loads string) {
+// front of the loop and inside. With tcgen05.mma, the loop begins one step later.
+func loads(k kernel.Copies, stages, columns int) (async, loads string) {
+	later := min(columns, 1)
 	counts := map[bool]map[int]int{true: {}, false: {}}
 	counts[k.AsyncA][k.BytesA] += k.CountA
 	counts[k.AsyncB][k.BytesB] += k.CountB
@@ -85,7 +88,7 @@ func loads(k kernel.Copies, stages int) (async, loads string) {
 		}
 		return strings.Join(parts, " ")
 	}
-	return text(true, stages), text(false, 1)
+	return text(true, stages+later), text(false, 1+later)
 }
 
 // What the family says of the loads of a kernel is what Triton compiles, for every type, layout and alignment, and so
@@ -94,26 +97,33 @@ func TestTypes(t *testing.T) {
 	devices := map[int]*gpu.Device{
 		80: gputest.Device(t, gpu.SM80, "sm80-a100-sxm4-80gb", nil),
 		90: gputest.Device(t, gpu.SM90, "sm90-h200", nil),
+
+		100: gputest.Device(t, gpu.SM100, "sm100-b200", nil),
+		103: gputest.Device(t, gpu.SM103, "sm103-b300", nil),
 	}
 	f := Family{}
 	all := readBuilt(t)
-	near := 0
+	near, operands := 0, 0
 	for _, b := range all {
 		d := devices[b.target]
 		o := kernel.OperandsOf(&b.problem).WithWidths(f, &b.problem)
-		async, plain := loads(f.Copies(d, o, b.config), b.config.NumStages)
+		async, plain := loads(f.Copies(d, o, b.config), b.config.NumStages, b.columns)
 		if async != b.async || plain != b.loads {
 			t.Errorf("sm%d %s %s: copies %q and loads %q, compiled %q and %q", b.target, b.problem, b.config, async, plain,
 				b.async, b.loads)
 		}
 		loop := f.Loop(d, o, b.config)
-		if loop.WGMMA != b.wgmma || (loop.LoadWaits > 0) != (b.loads != "") {
+		if b.columns == 2*loop.TensorMemory && b.columns > 0 {
+			operands++ // A is in tensor memory too: tf32 that nothing loads in rows
+			continue
+		}
+		if loop.WGMMA != b.shared || loop.TensorMemory != b.columns || (loop.LoadWaits > 0) != (b.loads != "") {
 			t.Errorf("sm%d %s %s: %+v", b.target, b.problem, b.config, loop)
 		}
 		r := f.Resources(d, o, b.config, false)
-		if int(r.SharedMemory) != b.shared {
+		if int(r.SharedMemory) != b.sharedBytes {
 			t.Errorf("sm%d %s %s: %d B of shared memory, compiled %d", b.target, b.problem, b.config, int(r.SharedMemory),
-				b.shared)
+				b.sharedBytes)
 		}
 		if diff := r.Registers - b.registers; max(diff, -diff) <= 32 {
 			near++
@@ -123,6 +133,9 @@ func TestTypes(t *testing.T) {
 		if r.SpillBytes != 0 {
 			t.Errorf("sm%d %s %s: spills %d B, compiled %d words", b.target, b.problem, b.config, r.SpillBytes, b.words)
 		}
+	}
+	if operands > 2 {
+		t.Errorf("%d kernels have an operand in tensor memory", operands)
 	}
 	t.Logf("%d of %d within 32 registers", near, len(all))
 	if len(all) < 200 || near*10 < len(all)*9 {

@@ -1,6 +1,7 @@
 package terms
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -53,7 +54,6 @@ const (
 var Constants = []Constant{
 	fixed("mma_m", gpu.MMAM, one, "rows of one mma.sync", mmaISA),
 	fixed("mma_n", gpu.MMAN, one, "columns of one mma.sync", mmaISA),
-	fixed("wgmma_m", gpu.WGMMAM, one, "rows of one wgmma", "PTX ISA, wgmma.mma_async"),
 	ofDevice("tensor_rate", "FLOP/cycle", "of one SM: the power of two next to peak_fp16 / (num_sms * clock), "+
 		"since data sheets and drivers give different clocks; an override of peak_fp16 changes it in proportion",
 		"device file", func(g *gpu.Device) float64 { return g.FlopsPerCycle("peak_fp16") }),
@@ -61,6 +61,19 @@ var Constants = []Constant{
 		Constant: arch.Constant{Name: "mma_sync_share", Unit: one, Doc: "rate of mma.sync ÷ tensor_rate"},
 		Of:       func(g *gpu.Device) float64 { return g.SM.MMAShare },
 		SourceOf: func(g *gpu.Device) string { return g.SM.MMAShareSource },
+	},
+	ofDevice("tensor_memory", one, "columns of tensor memory of an SM, which hold the sums of tcgen05.mma; 0 without it",
+		"PTX ISA, Tensor Memory", func(g *gpu.Device) float64 { return float64(g.SM.TensorMemory) }),
+	fixed("tensor_lanes", gpu.TensorRows, one, "lanes of tensor memory: a tcgen05.mma of fewer rows takes as long as one "+
+		"of so many", "PTX ISA, Tensor Memory"),
+	fixed("tensor_memory_bandwidth", 512, perCycle, "tensor memory of an SM",
+		"assumed: a column of its 128 lanes of 4 B per cycle"),
+	{
+		Constant: arch.Constant{Name: "energy_share", Unit: one, Doc: "energy of a FLOP ÷ energy_per_flop"},
+		Of:       func(g *gpu.Device) float64 { return cmp.Or(g.SM.EnergyShare, 1) },
+		SourceOf: func(g *gpu.Device) string {
+			return cmp.Or(g.SM.EnergyShareSource, "energy_per_flop is taken for all parts")
+		},
 	},
 	ofDevice("schedulers", one, "warp instructions that an SM issues per cycle", capability+"Architecture",
 		func(g *gpu.Device) float64 { return float64(g.SM.Schedulers) }),
@@ -116,7 +129,7 @@ var Quantities = slices.Concat(
 	of(Resident, from("h200-wgmma/clusters-h100", "fitted on the set wgmma-fit of h200-wgmma/clusters-h100, an H100's, "+
 		"with the other quantities as they are, 2026-11-27", fittedClusters)),
 	of(Persistent, from("h100-persistent", "fitted on h100-persistent/h100-fit (13,956 times of 292 kernels on 54 "+
-		"sizes) with the other quantities as they are, 2026-11-27", fittedPersistent)),
+		"sizes) with the other quantities as they are, 2026-11-28", fittedPersistent)),
 	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),
 	from("sweeps", "fitted on the set unaligned of sweeps, and on the first draw of random sizes (2,060 times), with the "+
 		"other quantities as they are, 2026-11-26", fittedUnaligned),
@@ -279,8 +292,9 @@ var fittedUnaligned = []tabled.Quantity{
 
 // fittedPersistent are the quantities of kernels whose CTAs compute one tile after the other.
 var fittedPersistent = []tabled.Quantity{
-	bounded("read_share", one, 0.2332, 0.01, 1,
+	bounded("read_share", one, 0.2305, 0.01, 1,
 		"share of the time in which matrix instructions read shared memory that delays copies a single K step ahead"),
+	bounded("line_wait", cycles, 8.375, 0.1, 20, "for how long a warp issues the copy of a cache line"),
 }
 
 var chosen = []tabled.Quantity{

@@ -66,6 +66,8 @@ var kernelTerms = []tabled.Term{
 	input("persistent", one, OfKernel, fromFamily,
 		"1 if the launch has at most a CTA for each SM, which computes one tile after the other, and does not copy ahead "+
 			"from one to the next"),
+	input("tensor_columns", one, OfKernel, fromFamily,
+		"columns of tensor memory that a CTA has for its sums; 0 if they are in registers"),
 	input("sharers", one, OfKernel, fromFamily, "CTAs of a cluster along M, which share the copies of B"),
 	input("sharers_a", one, OfKernel, fromFamily, "CTAs of a cluster along N, which share the copies of A"),
 	input("streams", one, OfKernel, fromFamily, "1 if all CTAs share the tiles that fill no wave, along K (stream-K)"),
@@ -75,13 +77,17 @@ var kernelTerms = []tabled.Term{
 	row("ctas_per_sm", one, `when(resident + persistent > 0, 1, max(1, min(
 			floor(register_file / (ceil(max(registers, 1) / register_granule) * register_granule * threads)),
 			floor((shared_memory_bytes + shared_reserved) / (shared_bytes + shared_reserved)),
-			floor(threads_per_sm / threads), ctas_limit)))`, "CTAs that fit on an SM").As(arch.CommonCTAsPerUnit),
-	input("wgmma", one, OfKernel, fromFamily, "matrix instruction: 1 for wgmma, 0 for mma.sync"),
+			floor(threads_per_sm / threads), ctas_limit,
+			when(tensor_columns > 0, floor(tensor_memory / tensor_columns), ctas_limit))))`,
+		"CTAs that fit on an SM").As(arch.CommonCTAsPerUnit),
+	input("wgmma", one, OfKernel, fromFamily,
+		"matrix instruction: 1 for wgmma and tcgen05.mma, with operands in shared memory, 0 for mma.sync"),
 	input("fma", one, OfKernel, fromFamily, "1 for FMA instructions instead of matrix instructions"),
 	input("serial", one, OfKernel, fromFamily,
 		"1 if each matrix instruction waits for the one before, and the copies for the last"),
 	input("interleaved", one, OfKernel, fromFamily, "1 if addresses are computed between the copies"),
-	input("wgmma_n", one, OfKernel, fromFamily, "columns of a wgmma"),
+	input("wgmma_m", one, OfKernel, fromFamily, "rows of a wgmma or tcgen05.mma"),
+	input("wgmma_n", one, OfKernel, fromFamily, "columns of a wgmma or tcgen05.mma"),
 	input("rate", one, OfKernel, "from the peak rates of the device",
 		"rate of the type that is multiplied ÷ rate of fp16"),
 	input("peak", "FLOP/s", OfKernel, "from the peak rates of the device", "peak rate of the type that is multiplied"),
@@ -122,7 +128,8 @@ var kernelTerms = []tabled.Term{
 var stepTerms = []tabled.Term{
 	row("tensor_step", cycles, `when(wgmma > 0,
 			`+instructions+`
-				* max(2 * wgmma_m * wgmma_n * instruction_k / (tensor_rate * rate), wgmma_cycles),
+				* max(2 * when(tensor_columns > 0, tensor_lanes, wgmma_m) * wgmma_n * instruction_k / (tensor_rate * rate),
+					wgmma_cycles),
 			num_warps * `+warpM+` * `+warpN+` * (block_k / warps_k)
 				* 2 / (tensor_rate * rate * when(fma > 0, fma_share, mma_sync_share)))`,
 		"tensor cores").As(arch.CommonComputeStep).Step(),
@@ -146,6 +153,8 @@ var stepTerms = []tabled.Term{
 				/ when(resident > 0, when(store_bytes < 16, scattered_bandwidth, resident_bandwidth), epilogue_bandwidth),
 			output_bytes / store_bytes / 32 / store_rate)`,
 		"output of an element: bytes or, if they are narrow, store instructions"),
+	row("tensor_copy", cycles, "2 * block_m * block_n * accumulator_bytes / tensor_memory_bandwidth",
+		"sums in tensor memory: set to zero, and read").If("tensor_columns > 0"),
 	row("handover", one, "when(split_k > 1, when(reduce_launches > 0, 0, 1), 0)",
 		"1 if the CTAs of a tile hand their sums to the one that arrives last"),
 	row("issue_step", cycles, "(family_slots * num_warps + fma_loads) / schedulers",
@@ -168,13 +177,17 @@ var stepTerms = []tabled.Term{
 		"matrix instructions of one CTA"),
 	row("read_step", cycles, "when(persistent * wgmma * (2 - steps_ahead) > 0, read_share * shared_step, 0)",
 		"what copies that run a single K step ahead wait for the matrix instructions, which read shared memory meanwhile"),
+	row("issue_wait", cycles,
+		"sqrt(sqrt(pow(instruction_step, 4) + pow(line_wait * tile_lines / num_warps, 4))) - instruction_step",
+		"what wgmma waits for the copies that its warps issue meanwhile: together they take as long as the longer, with a "+
+			"smooth transition. A single thread issues tcgen05.mma").If("persistent * wgmma * (1 - min(tensor_columns, 1)) > 0"),
 	row("sharing", one, "when(sharers * sharers_a > 2, large_sharing, sharers * sharers_a - 1)",
 		"what the CTAs of a cluster wait for each other ÷ what those of a cluster of two do"),
 	row("chain_step", cycles, `instruction_step + when(wgmma + fma > 0,
 				interleaved * interleaved_share * (tile_lines * line_latency)
 				+ resident * (family_latency + sharing * sharing_step * block_k * element_bytes / line_bytes),
 				family_latency)
-			+ convert_step + max(issue_step, serial * (tile_lines / line_rate))
+			+ convert_step + issue_wait + max(issue_step, serial * (tile_lines / line_rate))
 			+ when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
 		"dependent instructions of one CTA"),
 }

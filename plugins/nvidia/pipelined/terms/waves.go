@@ -116,6 +116,7 @@ var waveTerms = []tabled.Term{
 				* when(handover > 0,
 					2 * accumulator_bytes / when(resident > 0, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k,
 					output_cost)
+			+ wave_ctas * tensor_copy
 			+ when(handover > 0, when(resident > 0, resident_arrival, arrival_latency), 0) + resident * resident_turn`,
 		"output; sums that are handed over are written and, by the last CTA of the tile, read"),
 	row("wave_paced", cycles, `when(wave_ctas > 1,
@@ -142,7 +143,7 @@ var totalTerms = []tabled.Term{
 	row("pass", cycles, "all_waves - (fill + loop + epilogue)",
 		"what the timing pass changes").Share().If("pass_counts > 0"),
 	row("power", cycles, `max(2 * ctas * block_m * block_n * steps * block_k * (16 / instruction_k)
-			* (energy_per_flop / (tdp * dynamic_share) * clock)
+			* (energy_share * energy_per_flop / (tdp * dynamic_share) * clock)
 			- power_window * clock, 0)`,
 		"least time within the power limit, 0 if tdp is unknown; an instruction takes the same energy with any type").
 		If("tdp * (1 - fma) > 0"),

@@ -24,22 +24,48 @@ func fitting(ctx context.Context, a arch.Architecture, kernel string) (arch.Arch
 		return nil, err
 	}
 	return arch.WithCandidates(a, slices.DeleteFunc(slices.Clone(list.Configs), func(c gemm.Config) bool {
-		return float64(sharedBytes(&c, d.Arch)) > memory.Value
+		return float64(sharedBytes(&c, d.Arch)) > memory.Value || isTensor(&c, d.Arch) && c.BlockM*c.BlockN > mostSums
 	})), nil
 }
+
+// isTensor reports whether the kernel has its sums in tensor memory. There vLLM's kernel needs room for those of two
+// tiles: the next one begins while one is stored. An SM has mostSums for each.
+func isTensor(c *gemm.Config, id string) bool { return strings.HasPrefix(id, "sm10") && c.BlockM >= 64 }
+
+const mostSums = 128 * 512 / 2
 
 // sharedBytes is the shared memory of vLLM's kernel for bf16. The copies in flight need some, and so does the tile that
 // is being stored. Triton runs the kernel's loops over tiles and over K as one, so both are live together. In the
 // kernels that the models know, they share memory: the models' rule does not hold here.
 // testdata/vllm-0.33.0/shared.csv has what the compiler says: this, for each tile.
 func sharedBytes(c *gemm.Config, id string) int {
-	wgmma := id == "sm90" && c.BlockM >= 64
+	wgmma, tensor := id == "sm90" && c.BlockM >= 64, isTensor(c, id)
 	copies := max(c.NumStages-1, 1)
-	if wgmma { // the instruction still reads a copy when the next one begins
+	if wgmma || tensor { // the instruction still reads a copy when the next one begins
 		copies = c.NumStages
 	}
-	stmatrix := id == "sm90" || strings.HasPrefix(id, "sm12")
-	return bf16Bytes*copies*(c.BlockM+c.BlockN)*c.BlockK + stagedBytes(c, wgmma, stmatrix)
+	inFlight := bf16Bytes * copies * (c.BlockM + c.BlockN) * c.BlockK
+	if tensor {
+		return inFlight + barriers + tensorStagedBytes(c)
+	}
+	stmatrix := id != "sm80" && id != "sm86" && id != "sm89"
+	return inFlight + stagedBytes(c, wgmma, stmatrix)
+}
+
+// barriers is the shared memory of the two barriers for which a tcgen05.mma arrives.
+const barriers = 16
+
+// tensorStagedBytes is stagedBytes of sums that come from tensor memory, a row per thread, at most: a quarter of the
+// tile, or all of it for few sums per thread and narrow tiles, and half of that if threads have two rows.
+func tensorStagedBytes(c *gemm.Config) int {
+	staged := bf16Bytes * c.BlockM * c.BlockN
+	if c.BlockM*c.BlockN >= 32*32*c.NumWarps && c.BlockN >= 32 {
+		staged /= 4
+	}
+	if c.BlockM > 32*c.NumWarps {
+		staged /= 2
+	}
+	return staged
 }
 
 const bf16Bytes = 2

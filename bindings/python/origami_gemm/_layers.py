@@ -181,7 +181,7 @@ class Layer:
     def __init__(self, key, device):
         self.key, self.device = key, device
         self.spans, self.plans = [], {}
-        self._asked = set()
+        self._asked, self._predicted = set(), {}
         self._lock, self._first = threading.Lock(), threading.Lock()
 
     def plan(self, m):
@@ -236,14 +236,18 @@ class Layer:
         return None if None in whys else whys[0]
 
     def predicted(self, m):
-        """Our best kernel for M, and the seconds of the vendor's library, as far as the models know."""
+        """Our best kernel for M, and the seconds of the vendor's library, as far as the models know. Asking takes tens of
+        milliseconds, and a model has a layer many times."""
+        if m in self._predicted:
+            return self._predicted[m]
         problem, out = self.key.problem(m), []
         for model in (self._model(), self.device.library):
             try:
                 out += model._ranked(problem, 1) if model else [None]
             except Error:
                 out.append(None)
-        return out[0], out[1].seconds if out[1] else None
+        self._predicted[m] = out[0], out[1].seconds if out[1] else None
+        return self._predicted[m]
 
     def _span(self, m):
         i = bisect.bisect_right(self.spans, m, key=lambda s: s.band.m_low) - 1

@@ -88,7 +88,6 @@ type device struct {
 	lineBytes          float64 // line_bytes
 	accumulatorBytes   float64 // accumulator_bytes
 	defaultGroup       float64 // default_group
-	launchSeconds      float64 // launch_seconds
 	wgmmaCycles        float64 // wgmma_cycles
 	lineRate           float64 // line_rate
 	l2Coalescing       float64 // l2_coalescing
@@ -114,7 +113,6 @@ type device struct {
 	engineLatency      float64 // engine_latency
 	sharingLatency     float64 // sharing_latency
 	residentShared     float64 // resident_shared
-	residentLaunch     float64 // resident_launch
 	residentBandwidth  float64 // resident_bandwidth
 	scatteredBandwidth float64 // scattered_bandwidth
 	residentTurn       float64 // resident_turn
@@ -148,6 +146,7 @@ type device struct {
 	part12             float64 // dram_perf_ratio * spill_share
 	part13             float64 // 4 * dram_queue
 	part14             float64 // 2 * accumulator_bytes
+	launch             float64 // launch
 	part15             float64 // energy_per_flop / (tdp * dynamic_share) * clock
 	part16             float64 // power_window * clock
 	part17             float64 // line_rate * line_bytes
@@ -162,9 +161,10 @@ func (d *device) compute(value func(name string) float64) {
 	dramLatency := float64(hbmLatencyPenalty * value("dram_latency_load"))
 	dramQueueLoad := value("dram_queue_load")
 	dramQueue := float64(hbmLatencyPenalty * dramQueueLoad)
+	clock := value("clock")
+	launch := float64(value("launch_seconds") * clock)
 	numSms := value("num_sms")
 	d.numSms = numSms
-	clock := value("clock")
 	d.clock = clock
 	d.registerFile = value("register_file")
 	l2PerfRatio := value("l2_perf_ratio")
@@ -190,7 +190,6 @@ func (d *device) compute(value func(name string) float64) {
 	accumulatorBytes := value("accumulator_bytes")
 	d.accumulatorBytes = accumulatorBytes
 	d.defaultGroup = value("default_group")
-	d.launchSeconds = value("launch_seconds")
 	d.wgmmaCycles = value("wgmma_cycles")
 	lineRate := value("line_rate")
 	d.lineRate = lineRate
@@ -219,7 +218,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.engineLatency = value("engine_latency")
 	d.sharingLatency = value("sharing_latency")
 	d.residentShared = value("resident_shared")
-	d.residentLaunch = value("resident_launch")
 	d.residentBandwidth = value("resident_bandwidth")
 	d.scatteredBandwidth = value("scattered_bandwidth")
 	d.residentTurn = value("resident_turn")
@@ -258,6 +256,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.part12 = float64(dramPerfRatio * spillShare)
 	d.part13 = float64(4 * dramQueue)
 	d.part14 = float64(2 * accumulatorBytes)
+	d.launch = launch
 	d.part15 = float64(value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
 	d.part16 = float64(value("power_window") * clock)
 	d.part17 = float64(lineRate * lineBytes)
@@ -370,7 +369,6 @@ type kernelTerms struct {
 	part28           float64 // when(0 < resident, resident_arrival, arrival_latency)
 	part29           float64 // resident * resident_turn
 	part30           float64 // max(timed_ctas - 1, 1)
-	launch           float64 // launch
 	part31           float64 // 16 / instruction_k
 	part32           float64 // tdp * (1 - fma)
 	part33           float64 // clock / peak
@@ -503,8 +501,12 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		instructionStep = max(x41/in.warpsK*d.part3, tensorStep)
 	}
 	var readStep float64
-	if in.persistent*in.wgmma*(2-stepsAhead) > 0 {
-		readStep = float64(d.readShare * sharedStep)
+	if (2-stepsAhead)*(in.resident+float64(in.persistent*in.wgmma)) > 0 {
+		if in.resident > 0 {
+			readStep = instructionStep
+		} else {
+			readStep = float64(d.readShare * sharedStep)
+		}
 	}
 	var sharing float64
 	x42 := float64(in.sharers * in.sharersA)
@@ -556,13 +558,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		fullChipPace = max(0, x51-timedFixed) / x48
 		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part6-x51) / x49
 	}
-	var x52 float64
-	if in.resident > 0 {
-		x52 = d.residentLaunch
-	} else {
-		x52 = d.launchSeconds
-	}
-	launch := float64(x52 * d.clock)
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
 	k.transA = in.transA
@@ -575,8 +570,8 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.sharers = in.sharers
 	k.sharersA = in.sharersA
 	k.streams = in.streams
-	x53 := in.resident + in.persistent
-	k.part2 = x53
+	x52 := in.resident + in.persistent
+	k.part2 = x52
 	k.part1 = math.Floor(d.threadsPerSm / threads)
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
@@ -586,116 +581,115 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x54 := in.blockN * in.elementBytes / d.lineBytes
-	k.part14 = x54
-	x55 := math.Ceil(x54)
-	k.part15 = x55
+	x53 := in.blockN * in.elementBytes / d.lineBytes
+	k.part14 = x53
+	x54 := math.Ceil(x53)
+	k.part15 = x54
 	k.outputCost = outputCost
-	var x56 float64
+	var x55 float64
 	if in.reduceLaunches > 0 {
-		x56 = 0
+		x55 = 0
 	} else {
-		x56 = 1
+		x55 = 1
 	}
-	k.part3 = x56
-	x57 := in.blockM * in.elementBytes / d.lineBytes
-	k.part10 = x57
-	x58 := math.Ceil(x57)
-	k.part11 = x58
-	x60 := float64(in.blockK * in.elementBytes)
-	x59 := x60 / d.lineBytes
-	k.part12 = x59
-	x61 := math.Ceil(x59)
-	k.part13 = x61
+	k.part3 = x55
+	x56 := in.blockM * in.elementBytes / d.lineBytes
+	k.part10 = x56
+	x57 := math.Ceil(x56)
+	k.part11 = x57
+	x59 := float64(in.blockK * in.elementBytes)
+	x58 := x59 / d.lineBytes
+	k.part12 = x58
+	x60 := math.Ceil(x58)
+	k.part13 = x60
 	k.part16 = x28
 	k.part17 = x34
 	k.tileLines = tileLines
-	var x62 float64
+	var x61 float64
 	if in.loadWaits > 0 {
-		x62 = d.narrowSpillShare
+		x61 = d.narrowSpillShare
 	} else {
-		x62 = 1
+		x61 = 1
 	}
-	k.part4 = float64(d.spillBandwidth * x62)
+	k.part4 = float64(d.spillBandwidth * x61)
 	k.part5 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.readStep = readStep
 	k.chainStep = chainStep
 	k.part6 = columns / in.blockN
-	x63 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part7 = float64(in.transA * (x63 - math.Floor(x63)))
-	x64 := 1 - in.transB
-	k.part18 = x64
-	x65 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part8 = float64(x64 * (x65 - math.Floor(x65)))
-	x66 := float64(in.blockK * x58)
-	k.part9 = float64(x66 * d.lineBytes)
+	x62 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part7 = float64(in.transA * (x62 - math.Floor(x62)))
+	x63 := 1 - in.transB
+	k.part18 = x63
+	x64 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part8 = float64(x63 * (x64 - math.Floor(x64)))
+	x65 := float64(in.blockK * x57)
+	k.part9 = float64(x65 * d.lineBytes)
 	k.engineB = engineB
 	k.part19 = d.engineLatency + float64(sharing*d.sharingLatency)
-	var x67 float64
+	var x66 float64
 	if in.lateCopies > 0 {
-		x67 = instructionStep
+		x66 = instructionStep
 	}
-	k.part20 = x67
-	k.part21 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x64)
+	k.part20 = x66
+	k.part21 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x63)
 	k.part22 = float64((d.part4 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
 	k.sms = sms
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x68 := 2048 / in.blockK
-	k.part23 = x68
+	x67 := 2048 / in.blockK
+	k.part23 = x67
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x69 float64
+	var x68 float64
 	if in.transA > 0 {
-		x69 = x60
+		x68 = x59
 	} else {
-		x69 = float64(x61 * d.lineBytes)
+		x68 = float64(x60 * d.lineBytes)
 	}
-	k.part24 = x69
-	var x70 float64
+	k.part24 = x68
+	var x69 float64
 	if in.transB > 0 {
-		x70 = float64(x61 * d.lineBytes)
+		x69 = float64(x60 * d.lineBytes)
 	} else {
-		x70 = x60
+		x69 = x59
 	}
-	k.part25 = x70
-	x71 := in.repeatM + in.repeatN
-	k.part26 = x71
+	k.part25 = x69
+	x70 := in.repeatM + in.repeatN
+	k.part26 = x70
+	var x71 float64
+	if in.resident > 0 {
+		x71 = d.partialBandwidth
+	} else {
+		x71 = d.epilogueBandwidth
+	}
+	k.part27 = d.part14 / x71
 	var x72 float64
 	if in.resident > 0 {
-		x72 = d.partialBandwidth
+		x72 = d.residentArrival
 	} else {
-		x72 = d.epilogueBandwidth
+		x72 = d.arrivalLatency
 	}
-	k.part27 = d.part14 / x72
-	var x73 float64
-	if in.resident > 0 {
-		x73 = d.residentArrival
-	} else {
-		x73 = d.arrivalLatency
-	}
-	k.part28 = x73
+	k.part28 = x72
 	k.part29 = float64(in.resident * d.residentTurn)
 	k.part30 = max(in.timedCtas-1, 1)
-	k.launch = launch
 	k.part31 = 16 / in.instructionK
-	x74 := float64(d.tdp * (1 - in.fma))
-	k.part32 = x74
+	x73 := float64(d.tdp * (1 - in.fma))
+	k.part32 = x73
 	k.part33 = d.clock / in.peak
-	var x75 float64
+	var x74 float64
 	if in.resident > 0 {
-		x75 = d.residentAdd
+		x74 = d.residentAdd
 	} else {
-		x75 = d.addLatency
+		x74 = d.addLatency
 	}
-	x76 := in.blockM * in.blockN * d.accumulatorBytes / d.part17
-	k.part34 = x75 + x76
+	x75 := in.blockM * in.blockN * d.accumulatorBytes / d.part17
+	k.part34 = x74 + x75
 	k.part35 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part36 = d.residentAdd + x76
+	k.part36 = d.residentAdd + x75
 }
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
@@ -1009,10 +1003,14 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	x10 := float64(ctas * steps)
 	dramShare := min(1, dramBytes/(x10*g.stepBytes))
 	var coalescing float64
-	if v.part1 < ctas {
-		coalescing = d.l2Coalescing
-	} else {
+	if k.resident > 0 {
 		coalescing = d.waveCoalescing
+	} else {
+		if v.part1 < ctas {
+			coalescing = d.l2Coalescing
+		} else {
+			coalescing = d.waveCoalescing
+		}
 	}
 	l2Step := active * g.part6 / (d.l2PerfRatio * coalescing)
 	dramStep := active * g.stepBytes * dramShare / d.part9
@@ -1124,7 +1122,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		} else {
 			x31 = allWaves
 		}
-		x30 := k.launch + max(max(x31, dramFloor), g.computeFloor) + reduction + handed
+		x30 := d.launch + max(max(x31, dramFloor), g.computeFloor) + reduction + handed
 		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x30), 2)+s.part9))) - x30
 	}
 	var x33 float64
@@ -1133,7 +1131,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	} else {
 		x33 = allWaves
 	}
-	x32 := k.launch + max(max(x33, dramFloor), g.computeFloor) + reduction + handed
+	x32 := d.launch + max(max(x33, dramFloor), g.computeFloor) + reduction + handed
 	total := x32 + unbeaten
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
@@ -1200,10 +1198,14 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	rowGroups := max(1, g.part4*min(1, x9))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	var coalescing float64
-	if v.part1 < ctas {
-		coalescing = d.l2Coalescing
-	} else {
+	if k.resident > 0 {
 		coalescing = d.waveCoalescing
+	} else {
+		if v.part1 < ctas {
+			coalescing = d.l2Coalescing
+		} else {
+			coalescing = d.waveCoalescing
+		}
 	}
 	var fullEpilogue float64
 	if fullWaves > 0 {
@@ -1269,7 +1271,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		x21 := float64(ctas * steps)
 		x12 = g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part6, x19*v.part7), max(steps-k.stepsAhead, 0)*(x19*g.part12)), max(x21*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x21*g.stepBytes, dramBytes)*d.part18))
 	}
-	return k.launch + max(max(x12, power), dramFloor) + reduction
+	return d.launch + max(max(x12, power), dramFloor) + reduction
 }
 
 // columns writes all terms to dst.
@@ -1447,10 +1449,14 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	l2Hit := 1 - dramShare
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
 	var coalescing float64
-	if v.part1 < ctas {
-		coalescing = d.l2Coalescing
-	} else {
+	if k.resident > 0 {
 		coalescing = d.waveCoalescing
+	} else {
+		if v.part1 < ctas {
+			coalescing = d.l2Coalescing
+		} else {
+			coalescing = d.waveCoalescing
+		}
 	}
 	dramStep := active * g.stepBytes * dramShare / d.part9
 	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
@@ -1584,7 +1590,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	limits := x57 - t.allWaves
 	var unbeaten float64
 	if s.vendor > 0 {
-		x59 := k.launch + x57 + reduction + handed
+		x59 := d.launch + x57 + reduction + handed
 		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x59), 2)+s.part9))) - x59
 	}
 	dst[0] = k.threads
@@ -1735,7 +1741,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[145] = tailEpilogue
 	dst[146] = tailPaced
 	dst[147] = tailTimed
-	dst[148] = k.launch
+	dst[148] = d.launch
 	dst[149] = fill
 	dst[150] = loop
 	dst[151] = epilogue

@@ -156,9 +156,9 @@ func (Family) Overhead() kernel.Overhead {
 	const dataSet = "h200-wgmma"
 	const fit = "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, 2026-11-27"
 	return kernel.Overhead{
-		Slots: tabled.Bounded("wgmma_loop_slots", "1", 1, 1, 20, "loop_slots of the family wgmma").
+		Slots: tabled.Bounded("wgmma_loop_slots", "1", 12.8548, 1, 20, "loop_slots of the family wgmma").
 			Over(1, 1).From(dataSet, fit),
-		Latency: tabled.Bounded("wgmma_step_latency", "cycles", 122.278, 10, 300, "step_latency of the family wgmma").
+		Latency: tabled.Bounded("wgmma_step_latency", "cycles", 131.5986, 10, 300, "step_latency of the family wgmma").
 			Over(105, 130).From(dataSet, fit),
 	}
 }

@@ -166,8 +166,10 @@ var stepTerms = []tabled.Term{
 	row("instruction_step", cycles, `when(wgmma + fma > 0, tensor_step + fma * (block_k / warps_k * fma_latency),
 			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step))`,
 		"matrix instructions of one CTA"),
-	row("read_step", cycles, "when(persistent * wgmma * (2 - steps_ahead) > 0, read_share * shared_step, 0)",
-		"what copies that run a single K step ahead wait for the matrix instructions, which read shared memory meanwhile"),
+	row("read_step", cycles, `when((2 - steps_ahead) * (resident + persistent * wgmma) > 0,
+			when(resident > 0, instruction_step, read_share * shared_step), 0)`,
+		"what copies that run a single K step ahead wait for the matrix instructions, which read shared memory meanwhile: "+
+			"a resident CTA copies when they have ended"),
 	row("sharing", one, "when(sharers * sharers_a > 2, large_sharing, sharers * sharers_a - 1)",
 		"what the CTAs of a cluster wait for each other ÷ what those of a cluster of two do"),
 	row("chain_step", cycles, `instruction_step + when(wgmma + fma > 0,

@@ -157,8 +157,8 @@ func (Family) Overhead() kernel.Overhead {
 	const fit = "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, 2026-11-27"
 	return kernel.Overhead{
 		Slots: tabled.Bounded("wgmma_loop_slots", "1", 12.8548, 1, 20, "loop_slots of the family wgmma").
-			Over(1, 1).From(dataSet, fit),
+			Over(6.832, 17.28).From(dataSet, fit),
 		Latency: tabled.Bounded("wgmma_step_latency", "cycles", 131.5986, 10, 300, "step_latency of the family wgmma").
-			Over(105, 130).From(dataSet, fit),
+			Over(124, 142.6).From(dataSet, fit),
 	}
 }

@@ -49,7 +49,7 @@ type Band struct {
 	// the first and the last M
 	MLow  int `json:"m_low"`
 	MHigh int `json:"m_high"`
-	// the kernel family: the model's, or `library` where the vendor's library is taken: a kernel has to be predicted 3 %
+	// the kernel family: the model's, or `library` where the vendor's library is taken: a kernel has to be predicted 5 %
 	// faster, and may be 4 % slower with up to 128 rows that begin with a cache line
 	Kernel string `json:"kernel"`
 	// the configuration, with a `group_m` of 0 for more than one M, as each M has its own. `null` for the library, which
@@ -142,7 +142,7 @@ func handicap(p *gemm.Problem) unit.Seconds {
 	if bytes := p.K * p.DType.Bits() / 8; p.M <= 128 && bytes%128 == 0 && p.AMajor == gemm.MajorK {
 		return 1.04
 	}
-	return 0.97
+	return 0.95
 }
 
 // BandsOf divides sizes M among the kernels of a in space, and the vendor's library where its model is given. A library

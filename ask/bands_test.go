@@ -107,7 +107,7 @@ func margin(m, k int) float64 {
 	if m <= 128 && k%64 == 0 {
 		return 1.04
 	}
-	return 0.97
+	return 0.95
 }
 
 // One M has one band, with the pick. Bands without the library are of the family alone.

@@ -31,13 +31,12 @@ var wgmmaSets = map[string][]string{
 	"h100": {"h200-wgmma/clusters-h100/wgmma-fit"},
 }
 
-// The quantities of wgmma are fitted for picks. Each problem counts the same, with two errors: two thirds of the mean
-// square of log(predicted ÷ measured), where a kernel weighs (best time ÷ time)⁴, and the logarithm of the time of the
-// pick ÷ the best time, as is expected if predictions are off by spread. A fit to all times alike is better at slow
-// kernels and worse at picks.
+// The quantities of wgmma are fitted for picks. Each problem counts the same, with the sum of two losses: the mean square
+// of log(predicted ÷ measured), where a kernel weighs (best time ÷ time)², and the logarithm of the time of the pick ÷ the
+// best time, as is expected if predictions are off by spread. A fit to all times alike is better at slow kernels and worse
+// at picks.
 const (
-	spread      = 0.02
-	errorsCount = 2. / 3
+	spread = 0.02
 	// small keeps residuals where fit.Minimise takes their squares.
 	small = 0.1
 	// hiccup is the median of samples ÷ the shortest from which a time does not count: two samples that disagree.
@@ -97,8 +96,8 @@ func (p *picks) add(device string, problem gemm.Problem, times []dataset.Measure
 	sum := 0.
 	for _, s := range one.seconds {
 		x := best / s
-		one.logs, one.weights = append(one.logs, -math.Log(x)), append(one.weights, x*x*x*x)
-		sum += x * x * x * x
+		one.logs, one.weights = append(one.logs, -math.Log(x)), append(one.weights, x*x)
+		sum += x * x
 	}
 	for i := range one.weights {
 		one.weights[i] /= sum
@@ -132,7 +131,7 @@ func (p *picked) residuals(ctx context.Context, m *pipelined.Model, r []float64)
 	logs, least := make([]float64, len(estimates)), math.Inf(1)
 	for i, e := range estimates {
 		logs[i] = math.Log(float64(e.Cycles.At(m.Describe().Clock)))
-		r = append(r, small*math.Sqrt(errorsCount*p.weights[i])*(logs[i]-math.Log(p.seconds[i])))
+		r = append(r, small*math.Sqrt(p.weights[i])*(logs[i]-math.Log(p.seconds[i])))
 		if p.listed[i] {
 			least = min(least, logs[i])
 		}

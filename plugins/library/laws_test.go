@@ -306,8 +306,8 @@ func (w *ways) broken(t *testing.T, law string, fast way, amd float64) float64 {
 // generation and type, with the factor.
 //
 //   - int8 and tf32 are measured on Hopper alone, and of other generations predicted from other types. On
-//     Hopper int8 does not split K, and has no tiles in between. With some dozens of tiles and a long K it is predicted up to 1.4 times too
-//     slow, and tf32 with a short K 1.25 times.
+//     Hopper int8 does not split K, and has no tiles in between. With some dozens of tiles and a long K it is
+//     predicted up to 1.4 times too slow, and tf32 with a short K 1.25 times.
 //   - Hopper's fp8 with one scale is measured without the fast accumulation that the times with the quantising
 //     have, and is predicted up to 1.4 times too slow with 130 to 260 rows.
 //   - A launch takes 2.6 µs on Hopper and 1.6 on Ada, in published times of both. The smallest products on the

@@ -32,8 +32,8 @@ func TestFloorsOfUnseenMMA(t *testing.T) {
 	})
 }
 
-// Problems of the family wgmma on which nothing was fitted. The limits are just beyond the scores of 2026-11-28, when its
-// quantities were fitted for picks: these became faster on average, and times less exact by one to two per cent.
+// Problems of the family wgmma on which nothing was fitted. The limits are just beyond the scores of 2026-11-28, when
+// its quantities were fitted for picks: these became faster on average, and times less exact by one to two per cent.
 func TestFloorsOfUnseenWGMMA(t *testing.T) {
 	floorsOfUnseen(t, []unseenFloor{
 		{"h200-wgmma/skinny/wgmma-test", 0.975, 0.925, 0.065},

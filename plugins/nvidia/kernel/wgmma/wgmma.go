@@ -154,8 +154,8 @@ func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 // Overhead implements kernel.Family.
 func (Family) Overhead() kernel.Overhead {
 	const dataSet = "h200-wgmma"
-	const fit = "fitted for picks on the sets wgmma-fit of h200-wgmma, of which one is an H100's, with the other quantities as " +
-		"they are, 2026-11-28"
+	const fit = "fitted for picks on the sets wgmma-fit of h200-wgmma, of which one is an H100's, with the other " +
+		"quantities as they are, 2026-11-28"
 	return kernel.Overhead{
 		Slots: tabled.Bounded("wgmma_loop_slots", "1", 5.904886, 1, 20, "loop_slots of the family wgmma").
 			Over(2.496, 15.56).From(dataSet, fit),

@@ -31,10 +31,10 @@ var wgmmaSets = map[string][]string{
 	"h100": {"h200-wgmma/clusters-h100/wgmma-fit"},
 }
 
-// The quantities of wgmma are fitted for picks. Each problem counts the same, with the sum of two losses: the mean square
-// of log(predicted ÷ measured), where a kernel weighs (best time ÷ time)², and the logarithm of the time of the pick ÷ the
-// best time, as is expected if predictions are off by spread. A fit to all times alike is better at slow kernels and worse
-// at picks.
+// The quantities of wgmma are fitted for picks. Each problem counts the same, with the sum of two losses: the mean
+// square of log(predicted ÷ measured), where a kernel weighs (best time ÷ time)², and the logarithm of the time of the
+// pick ÷ the best time, as is expected if predictions are off by spread. A fit to all times alike is better at slow
+// kernels and worse at picks.
 const (
 	spread = 0.02
 	// small keeps residuals where fit.Minimise takes their squares.

@@ -111,8 +111,8 @@ var Quantities = slices.Concat(
 	from("h200-triton", "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-27", fitted),
 	from("h200-mma, sweeps", "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) "+
 		"with the other quantities as they are, 2026-11-27", fittedMMA),
-	of(Resident, from("h200-wgmma", "fitted for picks on the sets wgmma-fit of h200-wgmma, of which one is an H100's, with "+
-		"the other quantities as they are, 2026-11-28", fittedResident)),
+	of(Resident, from("h200-wgmma", "fitted for picks on the sets wgmma-fit of h200-wgmma, of which one is an H100's, "+
+		"with the other quantities as they are, 2026-11-28", fittedResident)),
 	of(Persistent, from("h100-persistent", "fitted on h100-persistent/h100-fit (13,956 times of 292 kernels on 54 "+
 		"sizes) with the other quantities as they are, 2026-11-27", fittedPersistent)),
 	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),

@@ -49,7 +49,8 @@ const askedOfL2 = `when(resident > 0, step_bytes + l2_crossing * (offset_a * sha
 
 // deviceTerms are the times of a K step at what all SMs share, and all resources together.
 var deviceTerms = []tabled.Term{
-	row("coalescing", one, "when(resident > 0, wave_coalescing, when(ctas > sms * ctas_per_sm, l2_coalescing, wave_coalescing))",
+	row("coalescing", one,
+		"when(resident > 0, wave_coalescing, when(ctas > sms * ctas_per_sm, l2_coalescing, wave_coalescing))",
 		"requests of SMs ÷ deliveries of the L2: more in a launch of a single wave, whose CTAs start together. A resident "+
 			"grid is one"),
 	row("l2_step", cycles, "active * "+askedOfL2+" / (l2_perf_ratio * coalescing)",

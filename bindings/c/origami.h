@@ -229,7 +229,7 @@ typedef struct {
 } origami_same;
 
 /* A band: the sizes M from m_low to m_high, and the kernel for them. pick has the configuration; its times and its
- * launch order are those of m_high. library is 1 where the vendor's library is predicted to be faster; pick is then its
+ * launch order are those of m_high. library is 1 where the vendor's library is taken; pick is then its
  * prediction. The regret is how much slower the band's kernel is than the pick for each M, as a fraction. The prices are
  * the mean ones of origami_same in this band. */
 typedef struct {

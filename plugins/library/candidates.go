@@ -13,6 +13,8 @@ import (
 // kernels are those of the library for a generation.
 type kernels struct {
 	sides []int // of tiles
+	// finer are the sides of tiles for 16 bits and fp8.
+	finer []int
 	// A tile has at least one side of at least leastSide, and at most mostSums sums.
 	leastSide, mostSums int
 	splits              []int
@@ -34,6 +36,9 @@ func kernelsOf(g terms.Generation, scheme string) kernels {
 		k.mostSums = 256 * 256
 	case terms.Hopper: // cuBLAS, as measured
 		k.unsplit = []gemm.DType{gemm.INT8}
+		if plain {
+			k.finer = []int{16, 32, 64, 96, 128, 160, 192, 256}
+		}
 	case terms.Blackwell, terms.BlackwellConsumer: // TensorRT-LLM
 		k.unsplit = []gemm.DType{gemm.FP4}
 	default:
@@ -59,6 +64,9 @@ func (k *kernels) of(t gemm.DType) kernels {
 	out := *k
 	if slices.Contains(k.unsplit, t) {
 		out.splits = k.splits[:1]
+	}
+	if k.finer != nil && slices.Contains([]gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2}, t) {
+		out.sides = k.finer
 	}
 	return out
 }

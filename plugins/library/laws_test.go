@@ -306,8 +306,8 @@ func (w *ways) broken(t *testing.T, law string, fast way, amd float64) float64 {
 // generation and type, with the factor.
 //
 //   - int8 and tf32 are measured on Hopper alone, and of other generations predicted from other types. On
-//     Hopper int8 does not split K. With some dozens of tiles and a long K it is predicted up to 1.4 times too
-//     slow, and tf32 with a short K 1.25 times.
+//     Hopper int8 does not split K, and has no tiles in between. With some dozens of tiles and a long K it is
+//     predicted up to 1.4 times too slow, and tf32 with a short K 1.25 times.
 //   - Hopper's fp8 with one scale is measured without the fast accumulation that the times with the quantising
 //     have, and is predicted up to 1.4 times too slow with 130 to 260 rows.
 //   - A launch takes 2.6 µs on Hopper and 1.6 on Ada, in published times of both. The smallest products on the
@@ -319,7 +319,7 @@ var named = map[string]float64{
 	"fewer scales hopper fp8":                    1.22,
 	"half the bytes blackwell fp4":               1.2,
 	"half the bytes blackwell-consumer fp4":      1.28,
-	"half the bytes hopper int8":                 1.66,
+	"half the bytes hopper int8":                 1.71,
 	"more of everything blackwell fp8":           1.17, // one row of A, beside an RTX 4090 D; 1.08 beside others
 	"more of everything blackwell-consumer fp32": 1.17,
 	"more of everything hopper bf16":             1.09,

@@ -32,24 +32,25 @@ func TestFloorsOfUnseenMMA(t *testing.T) {
 	})
 }
 
-// Problems of the family wgmma on which nothing was fitted.
+// Problems of the family wgmma on which nothing was fitted. The limits are just beyond the scores of 2026-11-28, when
+// its quantities were fitted for picks: these became faster on average, and times less exact by one to two per cent.
 func TestFloorsOfUnseenWGMMA(t *testing.T) {
 	floorsOfUnseen(t, []unseenFloor{
-		{"h200-wgmma/skinny/wgmma-test", 0.975, 0.93, 0.06},
-		{"h200-wgmma/large/wgmma-test", 0.98, 0.89, 0.09},
+		{"h200-wgmma/skinny/wgmma-test", 0.975, 0.925, 0.065},
+		{"h200-wgmma/large/wgmma-test", 0.985, 0.89, 0.09},
 		{"h200-wgmma/fp8/wgmma-test", 0.975, 0.89, 0.075},
-		{"h200-wgmma/skinny/wgmma-builtin-test", 0.96, 0.89, 0.08},
-		{"h200-wgmma/large/wgmma-builtin-test", 0.97, 0.89, 0.07},
-		{"h200-wgmma/tail/wgmma-unseen", 0.965, 0.87, 0.06},
-		{"h200-wgmma/rows/wgmma-test", 0.974, 0.875, 0.06},
-		{"h200-wgmma/bf16-skinny/wgmma-test", 0.97, 0.89, 0.06},
+		{"h200-wgmma/skinny/wgmma-builtin-test", 0.975, 0.89, 0.095},
+		{"h200-wgmma/large/wgmma-builtin-test", 0.98, 0.93, 0.07},
+		{"h200-wgmma/tail/wgmma-unseen", 0.97, 0.9, 0.08},
+		{"h200-wgmma/rows/wgmma-test", 0.974, 0.925, 0.075},
+		{"h200-wgmma/bf16-skinny/wgmma-test", 0.975, 0.89, 0.065},
 		{"h200-wgmma/bf16-large/wgmma-test", 0.985, 0.89, 0.085},
-		{"h200-wgmma/bf16-rows/wgmma-test", 0.979, 0.905, 0.06},
-		{"h200-wgmma/builtin-rows/wgmma-builtin", 0.96, 0.81, 0.08},
-		{"h200-wgmma/splits/wgmma-test", 0.95, 0.8, 0.055},
-		{"h200-wgmma/clusters/wgmma-test", 0.96, 0.825, 0.065},
-		{"h200-wgmma/random/wgmma-test", 0.94, 0.84, 0.055},
-		{"h200-wgmma/both/wgmma-builtin-test", 0.965, 0.855, 0.065},
+		{"h200-wgmma/bf16-rows/wgmma-test", 0.977, 0.92, 0.07},
+		{"h200-wgmma/builtin-rows/wgmma-builtin", 0.96, 0.81, 0.09},
+		{"h200-wgmma/splits/wgmma-test", 0.95, 0.8, 0.06},
+		{"h200-wgmma/clusters/wgmma-test", 0.96, 0.89, 0.065},
+		{"h200-wgmma/random/wgmma-test", 0.945, 0.85, 0.06},
+		{"h200-wgmma/both/wgmma-builtin-test", 0.97, 0.86, 0.068},
 	})
 }
 

@@ -35,7 +35,7 @@ ROLE_R = 10  # ORIGAMI_ROLE_R of origami.h
 # The most launches that a layer keeps, of some kilobytes each.
 PLANS = 4096
 
-LIBRARY = "cuBLAS is predicted to be faster"
+LIBRARY = "cuBLAS is predicted to be as fast"
 SLOWER = "cuBLAS was measured to be faster"
 PENDING = "the kernel is not compiled yet"
 

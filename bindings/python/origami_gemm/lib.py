@@ -138,7 +138,7 @@ class Regret:
 @dataclasses.dataclass(frozen=True, slots=True)
 class Band:
     """The sizes M from m_low to m_high, and the kernel for them: the pick for m_high, or None where the vendor's library
-    is predicted to be faster. The regret is how much slower that kernel is than the pick for each M, as a fraction."""
+    is taken. The regret is how much slower that kernel is than the pick for each M, as a fraction."""
 
     m_low: int
     m_high: int
@@ -333,8 +333,8 @@ class Model:
               ldc: int = 0, align: int | tuple[int, int, int] = 16, epilogue: str = "",
               library: Model | None = None, same: Sequence[str] = ()) -> Bands:
         """Divides the sizes M from m[0] to m[1] into bands with one kernel each. A list of sizes has a band for each, and
-        all count the same. library is a model of the vendor's library, for the sizes at which that is predicted to be
-        faster. same names axes, as "block_k", that have one value for all M: the one that costs least. The library is left
+        all count the same. library is a model of the vendor's library, which is taken where no kernel is predicted
+        clearly faster. same names axes, as "block_k", that have one value for all M: the one that costs least. The library is left
         out then."""
         low, high, sizes = _sizes(m)
         problem = _problem(*_key(high, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align), epilogue)

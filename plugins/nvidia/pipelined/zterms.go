@@ -92,7 +92,6 @@ type device struct {
 	lineBytes             float64 // line_bytes
 	accumulatorBytes      float64 // accumulator_bytes
 	defaultGroup          float64 // default_group
-	launchSeconds         float64 // launch_seconds
 	wgmmaCycles           float64 // wgmma_cycles
 	lineRate              float64 // line_rate
 	l2Coalescing          float64 // l2_coalescing
@@ -118,7 +117,6 @@ type device struct {
 	engineLatency         float64 // engine_latency
 	sharingLatency        float64 // sharing_latency
 	residentShared        float64 // resident_shared
-	residentLaunch        float64 // resident_launch
 	residentBandwidth     float64 // resident_bandwidth
 	scatteredBandwidth    float64 // scattered_bandwidth
 	residentTurn          float64 // resident_turn
@@ -152,6 +150,7 @@ type device struct {
 	part11                float64 // dram_perf_ratio * spill_share
 	part12                float64 // 4 * dram_queue
 	part13                float64 // 2 * accumulator_bytes
+	launch                float64 // launch
 	part14                float64 // energy_share * energy_per_flop / (tdp * dynamic_share) * clock
 	part15                float64 // power_window * clock
 	part16                float64 // line_rate * line_bytes
@@ -166,9 +165,10 @@ func (d *device) compute(value func(name string) float64) {
 	dramLatency := float64(hbmLatencyPenalty * value("dram_latency_load"))
 	dramQueueLoad := value("dram_queue_load")
 	dramQueue := float64(hbmLatencyPenalty * dramQueueLoad)
+	clock := value("clock")
+	launch := float64(value("launch_seconds") * clock)
 	numSms := value("num_sms")
 	d.numSms = numSms
-	clock := value("clock")
 	d.clock = clock
 	d.registerFile = value("register_file")
 	l2PerfRatio := value("l2_perf_ratio")
@@ -195,7 +195,6 @@ func (d *device) compute(value func(name string) float64) {
 	accumulatorBytes := value("accumulator_bytes")
 	d.accumulatorBytes = accumulatorBytes
 	d.defaultGroup = value("default_group")
-	d.launchSeconds = value("launch_seconds")
 	d.wgmmaCycles = value("wgmma_cycles")
 	lineRate := value("line_rate")
 	d.lineRate = lineRate
@@ -224,7 +223,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.engineLatency = value("engine_latency")
 	d.sharingLatency = value("sharing_latency")
 	d.residentShared = value("resident_shared")
-	d.residentLaunch = value("resident_launch")
 	d.residentBandwidth = value("resident_bandwidth")
 	d.scatteredBandwidth = value("scattered_bandwidth")
 	d.residentTurn = value("resident_turn")
@@ -263,6 +261,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.part11 = float64(dramPerfRatio * spillShare)
 	d.part12 = float64(4 * dramQueue)
 	d.part13 = float64(2 * accumulatorBytes)
+	d.launch = launch
 	d.part14 = float64(value("energy_share") * value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
 	d.part15 = float64(value("power_window") * clock)
 	d.part16 = float64(lineRate * lineBytes)
@@ -377,7 +376,6 @@ type kernelTerms struct {
 	part29           float64 // when(0 < resident, resident_arrival, arrival_latency)
 	part30           float64 // resident * resident_turn
 	part31           float64 // max(timed_ctas - 1, 1)
-	launch           float64 // launch
 	part32           float64 // 16 / instruction_k
 	part33           float64 // tdp * (1 - fma)
 	part34           float64 // clock / peak
@@ -521,8 +519,12 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	}
 	var readStep float64
 	x43 := float64(in.persistent * in.wgmma)
-	if x43*(2-stepsAhead) > 0 {
-		readStep = float64(d.readShare * sharedStep)
+	if (2-stepsAhead)*(in.resident+x43) > 0 {
+		if in.resident > 0 {
+			readStep = instructionStep
+		} else {
+			readStep = float64(d.readShare * sharedStep)
+		}
 	}
 	var issueWait float64
 	if x43*(1-min(in.tensorColumns, 1)) > 0 {
@@ -578,13 +580,6 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		fullChipPace = max(0, x53-timedFixed) / x50
 		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x53) / x51
 	}
-	var x54 float64
-	if in.resident > 0 {
-		x54 = d.residentLaunch
-	} else {
-		x54 = d.launchSeconds
-	}
-	launch := float64(x54 * d.clock)
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
 	k.transA = in.transA
@@ -597,16 +592,16 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.sharers = in.sharers
 	k.sharersA = in.sharersA
 	k.streams = in.streams
-	x55 := in.resident + in.persistent
-	k.part3 = x55
+	x54 := in.resident + in.persistent
+	k.part3 = x54
 	k.part1 = math.Floor(d.threadsPerSm / threads)
-	var x56 float64
+	var x55 float64
 	if in.tensorColumns > 0 {
-		x56 = math.Floor(d.tensorMemory / in.tensorColumns)
+		x55 = math.Floor(d.tensorMemory / in.tensorColumns)
 	} else {
-		x56 = d.ctasLimit
+		x55 = d.ctasLimit
 	}
-	k.part2 = x56
+	k.part2 = x55
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
@@ -615,117 +610,116 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x57 := in.blockN * in.elementBytes / d.lineBytes
-	k.part15 = x57
-	x58 := math.Ceil(x57)
-	k.part16 = x58
+	x56 := in.blockN * in.elementBytes / d.lineBytes
+	k.part15 = x56
+	x57 := math.Ceil(x56)
+	k.part16 = x57
 	k.outputCost = outputCost
 	k.tensorCopy = tensorCopy
-	var x59 float64
+	var x58 float64
 	if in.reduceLaunches > 0 {
-		x59 = 0
+		x58 = 0
 	} else {
-		x59 = 1
+		x58 = 1
 	}
-	k.part4 = x59
-	x60 := in.blockM * in.elementBytes / d.lineBytes
-	k.part11 = x60
-	x61 := math.Ceil(x60)
-	k.part12 = x61
-	x63 := float64(in.blockK * in.elementBytes)
-	x62 := x63 / d.lineBytes
-	k.part13 = x62
-	x64 := math.Ceil(x62)
-	k.part14 = x64
+	k.part4 = x58
+	x59 := in.blockM * in.elementBytes / d.lineBytes
+	k.part11 = x59
+	x60 := math.Ceil(x59)
+	k.part12 = x60
+	x62 := float64(in.blockK * in.elementBytes)
+	x61 := x62 / d.lineBytes
+	k.part13 = x61
+	x63 := math.Ceil(x61)
+	k.part14 = x63
 	k.part17 = x29
 	k.part18 = x35
 	k.tileLines = tileLines
-	var x65 float64
+	var x64 float64
 	if in.loadWaits > 0 {
-		x65 = d.narrowSpillShare
+		x64 = d.narrowSpillShare
 	} else {
-		x65 = 1
+		x64 = 1
 	}
-	k.part5 = float64(d.spillBandwidth * x65)
+	k.part5 = float64(d.spillBandwidth * x64)
 	k.part6 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
 	k.readStep = readStep
 	k.chainStep = chainStep
 	k.part7 = columns / in.blockN
-	x66 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part8 = float64(in.transA * (x66 - math.Floor(x66)))
-	x67 := 1 - in.transB
-	k.part19 = x67
-	x68 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part9 = float64(x67 * (x68 - math.Floor(x68)))
-	x69 := float64(in.blockK * x61)
-	k.part10 = float64(x69 * d.lineBytes)
+	x65 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part8 = float64(in.transA * (x65 - math.Floor(x65)))
+	x66 := 1 - in.transB
+	k.part19 = x66
+	x67 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part9 = float64(x66 * (x67 - math.Floor(x67)))
+	x68 := float64(in.blockK * x60)
+	k.part10 = float64(x68 * d.lineBytes)
 	k.engineB = engineB
 	k.part20 = d.engineLatency + float64(sharing*d.sharingLatency)
-	var x70 float64
+	var x69 float64
 	if in.lateCopies > 0 {
-		x70 = instructionStep
+		x69 = instructionStep
 	}
-	k.part21 = x70
-	k.part22 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x67)
+	k.part21 = x69
+	k.part22 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x66)
 	k.part23 = float64((d.part3 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
 	k.sms = sms
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x71 := 2048 / in.blockK
-	k.part24 = x71
+	x70 := 2048 / in.blockK
+	k.part24 = x70
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x72 float64
+	var x71 float64
 	if in.transA > 0 {
-		x72 = x63
+		x71 = x62
 	} else {
-		x72 = float64(x64 * d.lineBytes)
+		x71 = float64(x63 * d.lineBytes)
 	}
-	k.part25 = x72
-	var x73 float64
+	k.part25 = x71
+	var x72 float64
 	if in.transB > 0 {
-		x73 = float64(x64 * d.lineBytes)
+		x72 = float64(x63 * d.lineBytes)
 	} else {
-		x73 = x63
+		x72 = x62
 	}
-	k.part26 = x73
-	x74 := in.repeatM + in.repeatN
-	k.part27 = x74
+	k.part26 = x72
+	x73 := in.repeatM + in.repeatN
+	k.part27 = x73
+	var x74 float64
+	if in.resident > 0 {
+		x74 = d.partialBandwidth
+	} else {
+		x74 = d.epilogueBandwidth
+	}
+	k.part28 = d.part13 / x74
 	var x75 float64
 	if in.resident > 0 {
-		x75 = d.partialBandwidth
+		x75 = d.residentArrival
 	} else {
-		x75 = d.epilogueBandwidth
+		x75 = d.arrivalLatency
 	}
-	k.part28 = d.part13 / x75
-	var x76 float64
-	if in.resident > 0 {
-		x76 = d.residentArrival
-	} else {
-		x76 = d.arrivalLatency
-	}
-	k.part29 = x76
+	k.part29 = x75
 	k.part30 = float64(in.resident * d.residentTurn)
 	k.part31 = max(in.timedCtas-1, 1)
-	k.launch = launch
 	k.part32 = 16 / in.instructionK
-	x77 := float64(d.tdp * (1 - in.fma))
-	k.part33 = x77
+	x76 := float64(d.tdp * (1 - in.fma))
+	k.part33 = x76
 	k.part34 = d.clock / in.peak
-	var x78 float64
+	var x77 float64
 	if in.resident > 0 {
-		x78 = d.residentAdd
+		x77 = d.residentAdd
 	} else {
-		x78 = d.addLatency
+		x77 = d.addLatency
 	}
-	x79 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
-	k.part35 = x78 + x79
+	x78 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
+	k.part35 = x77 + x78
 	k.part36 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part37 = d.residentAdd + x79
+	k.part37 = d.residentAdd + x78
 }
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
@@ -1041,10 +1035,14 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	x10 := float64(ctas * steps)
 	dramShare := min(1, dramBytes/(x10*g.stepBytes))
 	var coalescing float64
-	if v.part1 < ctas {
-		coalescing = d.l2Coalescing
-	} else {
+	if k.resident > 0 {
 		coalescing = d.waveCoalescing
+	} else {
+		if v.part1 < ctas {
+			coalescing = d.l2Coalescing
+		} else {
+			coalescing = d.waveCoalescing
+		}
 	}
 	l2Step := active * g.part6 / (d.l2PerfRatio * coalescing)
 	dramStep := active * g.stepBytes * dramShare / d.part8
@@ -1156,7 +1154,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		} else {
 			x31 = allWaves
 		}
-		x30 := k.launch + max(max(x31, dramFloor), g.computeFloor) + reduction + handed
+		x30 := d.launch + max(max(x31, dramFloor), g.computeFloor) + reduction + handed
 		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x30), 2)+s.part9))) - x30
 	}
 	var x33 float64
@@ -1165,7 +1163,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	} else {
 		x33 = allWaves
 	}
-	x32 := k.launch + max(max(x33, dramFloor), g.computeFloor) + reduction + handed
+	x32 := d.launch + max(max(x33, dramFloor), g.computeFloor) + reduction + handed
 	total := x32 + unbeaten
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
@@ -1232,10 +1230,14 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	rowGroups := max(1, g.part4*min(1, x9))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	var coalescing float64
-	if v.part1 < ctas {
-		coalescing = d.l2Coalescing
-	} else {
+	if k.resident > 0 {
 		coalescing = d.waveCoalescing
+	} else {
+		if v.part1 < ctas {
+			coalescing = d.l2Coalescing
+		} else {
+			coalescing = d.waveCoalescing
+		}
 	}
 	var fullEpilogue float64
 	if fullWaves > 0 {
@@ -1301,7 +1303,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		x21 := float64(ctas * steps)
 		x12 = g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x19*v.part8), max(steps-k.stepsAhead, 0)*(x19*g.part12)), max(x21*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x21*g.stepBytes, dramBytes)*d.part17))
 	}
-	return k.launch + max(max(x12, power), dramFloor) + reduction
+	return d.launch + max(max(x12, power), dramFloor) + reduction
 }
 
 // columns writes all terms to dst.
@@ -1483,10 +1485,14 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	l2Hit := 1 - dramShare
 	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
 	var coalescing float64
-	if v.part1 < ctas {
-		coalescing = d.l2Coalescing
-	} else {
+	if k.resident > 0 {
 		coalescing = d.waveCoalescing
+	} else {
+		if v.part1 < ctas {
+			coalescing = d.l2Coalescing
+		} else {
+			coalescing = d.waveCoalescing
+		}
 	}
 	dramStep := active * g.stepBytes * dramShare / d.part8
 	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
@@ -1620,7 +1626,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	limits := x57 - t.allWaves
 	var unbeaten float64
 	if s.vendor > 0 {
-		x59 := k.launch + x57 + reduction + handed
+		x59 := d.launch + x57 + reduction + handed
 		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x59), 2)+s.part9))) - x59
 	}
 	dst[0] = k.threads
@@ -1775,7 +1781,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[149] = tailEpilogue
 	dst[150] = tailPaced
 	dst[151] = tailTimed
-	dst[152] = k.launch
+	dst[152] = d.launch
 	dst[153] = fill
 	dst[154] = loop
 	dst[155] = epilogue

@@ -33,7 +33,7 @@ var slower = map[string]string{
 // apart are known contradictions: the fastest family ÷ the library, of devices without times of their own but for
 // vega10.
 var apart = map[string]float64{
-	"sm90@h100-pcie": 0.66, // 350 W and HBM2e: the families carry the power and the DRAM of the H200
+	"sm90@h100-pcie": 0.65, // 350 W and HBM2e: the families carry the power and the DRAM of the H200
 	"sm90@h100-nvl":  0.65, // 400 W
 	"gfx900@vega10":  0.54, // short kernels are predicted too fast, as their intervals say
 	"sm86@rtx3090":   0.60, // published times of Triton's kernels are below the prediction of the library

@@ -4,11 +4,13 @@ package fit_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 )
@@ -65,4 +67,34 @@ func TestMMACrossValidated(t *testing.T) {
 	}
 	e, problems := openMMA(t)
 	e.crossValidated(t, score.Folds(problems, 5))
+}
+
+// crossValidated compares the loss on problems that are left out of the fit with that on problems that are in it.
+func (e *experiment) crossValidated(t *testing.T, folds []int) {
+	t.Helper()
+	values := map[string][]float64{}
+	var held, inSample float64
+	loss := func(v map[string]float64, fold int) float64 {
+		l, err := e.sample.Loss(t.Context(), e.model.With(v), func(i int) bool { return folds[i] == fold })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	for fold := range 5 {
+		found := e.fit(t, e.fitted(), fit.Options{Use: func(i int) bool { return folds[i] != fold }})
+		for name, v := range found {
+			values[name] = append(values[name], v)
+		}
+		held += loss(found, fold)
+		inSample += loss(nil, fold)
+	}
+	for _, q := range e.fitted() {
+		low, high := slices.Min(values[q.Name]), slices.Max(values[q.Name])
+		t.Logf("%-20s %.4g, over folds %.4g to %.4g", q.Name, q.Value, low, high)
+	}
+	t.Logf("loss %.2f on problems left out, %.2f with them", held, inSample)
+	if held > 1.05*inSample {
+		t.Errorf("the loss is %.2f on problems that are left out, and %.2f if they are fitted", held, inSample)
+	}
 }

@@ -124,10 +124,8 @@ var Quantities = slices.Concat(
 	from("h200-triton", "fitted on h200-triton (34,240 times of 856 kernels on 40 sizes), 2026-11-27", fitted),
 	from("h200-mma, sweeps", "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) "+
 		"with the other quantities as they are, 2026-11-27", fittedMMA),
-	of(Resident, from("h200-wgmma", "fitted on the sets wgmma-fit of h200-wgmma with the other quantities as they are, "+
-		"2026-11-27", fittedResident)),
-	of(Resident, from("h200-wgmma/clusters-h100", "fitted on the set wgmma-fit of h200-wgmma/clusters-h100, an H100's, "+
-		"with the other quantities as they are, 2026-11-27", fittedClusters)),
+	of(Resident, from("h200-wgmma", "fitted for picks on the sets wgmma-fit of h200-wgmma, of which one is an H100's, "+
+		"with the other quantities as they are, 2026-11-28", fittedResident)),
 	of(Persistent, from("h100-persistent", "fitted on h100-persistent/h100-fit (13,956 times of 292 kernels on 54 "+
 		"sizes) with the other quantities as they are, 2026-11-28", fittedPersistent)),
 	from("sweeps", "fitted on sweeps, 2026-11-22", fittedSweeps),
@@ -223,43 +221,37 @@ var fittedMMA = []tabled.Quantity{
 		"what the last CTA of a tile waits for the sums of each of the others").Over(307, 328),
 }
 
-// fittedClusters are the quantities of clusters of more than two CTAs.
-var fittedClusters = []tabled.Quantity{
-	bounded("large_sharing", one, 0.4308089, 0.1, 7,
-		"what the CTAs of a cluster of four or eight wait for each other ÷ what those of a cluster of two do").
-		Over(0.395, 0.452),
-}
-
 // fittedResident are the quantities of CTAs that stay resident.
 var fittedResident = []tabled.Quantity{
-	bounded("engine_bandwidth", perCycle, 123.8511, 16, 128,
-		"what the copy engine of an SM brings of the L2").Over(106, 128).Off(unlimited),
-	bounded("crossing", one, 1.732692, 0.01, 3,
-		"what a byte of rows that begin within a cache line costs the copy engine besides").Over(1.51, 1.8),
-	bounded("l2_crossing", one, 1.629144, 0.01, 6,
-		"what a byte of rows that begin within a sector costs the L2 besides").Over(1.59, 1.7),
-	bounded("sharing_step", cycles, 54.10776, 0.1, 200,
-		"what CTAs of a cluster wait for each other in a K step, for each cache line of its depth").Over(48.1, 68.9),
-	bounded("engine_latency", cycles, 648.9956, 1, 2000,
-		"what a copy of the copy engine takes longer than a load").Over(565, 691),
-	bounded("sharing_latency", cycles, 387.0093, 1, 3000,
-		"what a copy waits for another CTA of a cluster").Over(320, 458),
-	bounded("resident_shared", perCycle, 108.894, 105, 256,
-		"shared_bandwidth of a resident CTA, whose copies do not pass through registers").Over(105, 114).Off(unlimited),
-	bounded("resident_launch", "s", 3.666722e-06, 2e-6, 4.2e-6,
-		"launch_seconds of a resident grid").Over(3.37e-06, 3.79e-06),
-	bounded("resident_bandwidth", perCycle, 19.03672, 5, 512,
-		"output of a resident CTA: what it keeps its sums for").Over(16.1, 27).Off(unlimited),
-	bounded("scattered_bandwidth", perCycle, 8.291651, 1, 256,
-		"output of a resident CTA whose threads store their own sums").Over(7.35, 9.56).Off(unlimited),
-	bounded("resident_turn", cycles, 103.9012, 1, 5000,
-		"from the last multiplication of a tile to the first of the next, besides the output").Over(30.2, 150),
-	bounded("partial_bandwidth", perCycle, 23.14083, 5, 512,
-		"sums of a split of K that a resident CTA writes and reads").Over(22.8, 23.9).Off(unlimited),
-	bounded("resident_arrival", cycles, 3185.496, 10, 10000,
-		"from the sums of a warp to when the last warp knows of them: fence, counter").Over(3110, 3310),
-	bounded("resident_add", cycles, 103.2293, 10, 5000,
-		"what the last warp waits for the sums of each of the others").Over(75.8, 271),
+	bounded("engine_bandwidth", perCycle, 126.2794, 16, 128,
+		"what the copy engine of an SM brings of the L2").Over(115.8, 128).Off(unlimited),
+	bounded("crossing", one, 2.044271, 0.01, 3,
+		"what a byte of rows that begin within a cache line costs the copy engine besides").Over(1.161, 2.257),
+	bounded("l2_crossing", one, 2.224536, 0.01, 6,
+		"what a byte of rows that begin within a sector costs the L2 besides").Over(2.085, 2.384),
+	bounded("sharing_step", cycles, 22.05634, 0.1, 200,
+		"what CTAs of a cluster wait for each other in a K step, for each cache line of its depth").Over(15.55, 26.36),
+	bounded("engine_latency", cycles, 679.9606, 1, 2000,
+		"what a copy of the copy engine takes longer than a load").Over(565.4, 764.9),
+	bounded("sharing_latency", cycles, 896.9723, 1, 3000,
+		"what a copy waits for another CTA of a cluster").Over(862.4, 950.1),
+	bounded("resident_shared", perCycle, 108.9292, 105, 256,
+		"shared_bandwidth of a resident CTA, whose copies do not pass through registers").Over(105, 115.6).Off(unlimited),
+	bounded("resident_bandwidth", perCycle, 19.85028, 5, 512,
+		"output of a resident CTA: what it keeps its sums for").Over(18.44, 24.84).Off(unlimited),
+	bounded("scattered_bandwidth", perCycle, 4.215758, 1, 256,
+		"output of a resident CTA whose threads store their own sums").Over(3.259, 6.728).Off(unlimited),
+	bounded("resident_turn", cycles, 144.633, 1, 5000,
+		"from the last multiplication of a tile to the first of the next, besides the output").Over(43.9, 241.3),
+	bounded("partial_bandwidth", perCycle, 23.08061, 5, 512,
+		"sums of a split of K that a resident CTA writes and reads").Over(21.65, 24.61).Off(unlimited),
+	bounded("resident_arrival", cycles, 2767.741, 10, 10000,
+		"from the sums of a warp to when the last warp knows of them: fence, counter").Over(2503, 3170),
+	bounded("resident_add", cycles, 136.4298, 10, 5000,
+		"what the last warp waits for the sums of each of the others").Over(10, 187.4),
+	bounded("large_sharing", one, 0.5795214, 0.1, 7,
+		"what the CTAs of a cluster of four or eight wait for each other ÷ what those of a cluster of two do").
+		Over(0.5627, 0.6717),
 }
 
 var fittedSweeps = []tabled.Quantity{

@@ -175,8 +175,10 @@ var stepTerms = []tabled.Term{
 	row("instruction_step", cycles, `when(wgmma + fma > 0, tensor_step + fma * (block_k / warps_k * fma_latency),
 			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step))`,
 		"matrix instructions of one CTA"),
-	row("read_step", cycles, "when(persistent * wgmma * (2 - steps_ahead) > 0, read_share * shared_step, 0)",
-		"what copies that run a single K step ahead wait for the matrix instructions, which read shared memory meanwhile"),
+	row("read_step", cycles, `when((2 - steps_ahead) * (resident + persistent * wgmma) > 0,
+			when(resident > 0, instruction_step, read_share * shared_step), 0)`,
+		"what copies that run a single K step ahead wait for the matrix instructions, which read shared memory meanwhile: "+
+			"a resident CTA copies when they have ended"),
 	row("issue_wait", cycles,
 		"sqrt(sqrt(pow(instruction_step, 4) + pow(line_wait * tile_lines / num_warps, 4))) - instruction_step",
 		"what wgmma waits for the copies that its warps issue meanwhile: together they take as long as the longer, with a "+

@@ -49,8 +49,10 @@ const askedOfL2 = `when(resident > 0, step_bytes + l2_crossing * (offset_a * sha
 
 // deviceTerms are the times of a K step at what all SMs share, and all resources together.
 var deviceTerms = []tabled.Term{
-	row("coalescing", one, "when(ctas > sms * ctas_per_sm, l2_coalescing, wave_coalescing)",
-		"requests of SMs ÷ deliveries of the L2: more in a launch of a single wave, whose CTAs start together"),
+	row("coalescing", one,
+		"when(resident > 0, wave_coalescing, when(ctas > sms * ctas_per_sm, l2_coalescing, wave_coalescing))",
+		"requests of SMs ÷ deliveries of the L2: more in a launch of a single wave, whose CTAs start together. A resident "+
+			"grid is one"),
 	row("l2_step", cycles, "active * "+askedOfL2+" / (l2_perf_ratio * coalescing)",
 		"one CTA's operands through the L2").As(arch.CommonL2Step),
 	row("dram_step", cycles, "active * step_bytes * dram_share / (dram_perf_ratio * dram_efficiency)",
@@ -130,7 +132,7 @@ var waveTerms = []tabled.Term{
 
 // The total, and the shares of which it is the sum.
 var totalTerms = []tabled.Term{
-	row("launch", cycles, "when(resident > 0, resident_launch, launch_seconds) * clock", "launch of the kernel").Share(),
+	row("launch", cycles, "launch_seconds * clock", "launch of the kernel").Share(),
 	row("fill", cycles, `hidden * max(full_fill, tail_fill) + (1 - hidden) * (full_waves * full_fill + tail_fill)`,
 		"starts of CTAs and pipeline fills: behind the first, other CTAs of the SM work meanwhile").Share(),
 	row("loop", cycles, "full_waves * full_loop + tail_loop", "K loops").Share(),

@@ -53,7 +53,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 			"measures the first N. The answer is then the fastest of them. --advice adds what would be faster.\n\n" +
 			"With a range of M, as in -m 1:16384, the answer divides it into bands, with one kernel each: as many\n" +
 			"kernels as are worth compiling. It has the bands' regret against the pick for each M, and says where\n" +
-			"the vendor's library is predicted to be faster. With a list, as in -m 1,16,64, each M has a pick. --same\n" +
+			"the vendor's library is taken. With a list, as in -m 1,16,64, each M has a pick. --same\n" +
 			"gives the kernels for all M one value of an axis: the one that costs least. The answer has that price,\n" +
 			"and the price of a single kernel for all M. With --invariant the kernels for all M add up in one\n" +
 			"order, and the prices are against all kernels.",

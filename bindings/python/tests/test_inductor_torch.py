@@ -687,13 +687,13 @@ class Environment(unittest.TestCase):
                     "print(oi.enable, oi._state.state.settings)")
             out = {}
             for text in ("", "top=3", "no idea"):
-                environment = os.environ | {"PYTHONPATH": f"{CLIENT}{os.pathsep}{folder}", "ORIGAMI_INDUCTOR": text}
+                environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(CLIENT), folder, *sys.path]), "ORIGAMI_INDUCTOR": text}
                 out[text] = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
                                            env=environment)
         self.assertRegex(out[""].stdout, r"^False False\n.*None\n", out[""].stderr)
         self.assertRegex(out["top=3"].stdout, r"^True False\n.*Settings\(top=3,", out["top=3"].stderr)
         self.assertRegex(out["no idea"].stdout, r"^False False\n.*None\n", out["no idea"].stderr)
-        self.assertIn("ORIGAMI_INDUCTOR is 'no idea'; give 1, or top=4,aten=auto, or 0", out["no idea"].stderr)
+        self.assertIn("ORIGAMI_INDUCTOR is 'no idea'; give 1, or top=4,aten=auto,kernels=1, or 0", out["no idea"].stderr)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ func TestAssemble(t *testing.T) {
 		"128x128x16,warps=4,stages=3,lanes_m=8,pad=a4", "128x128x8,warps=8,stages=3,pad=a4",
 		"256x128x16,warps=8,stages=2,staging=registers,thread_m=16", "64x64x32,warps=2,stages=4,lane_map=quad",
 		"128x256x32,warps=8,stages=2,staging=registers,lanes_m=8,pad=a4", "32x32x8,warps=2,stages=2,thread_m=4",
+		"128x256x16,warps=8,stages=2,staging=registers,lanes_m=8,pad=a4,split=4",
 	} {
 		config, err := gemm.ParseConfig(c, gemm.Config{GroupM: 1, SplitK: 1, Kernel: Name}, axes...)
 		if err != nil {

@@ -177,7 +177,8 @@ var totalTerms = []tabled.Term{
 	row("compute_floor", cycles, `2 * batch * m * n * k
 		* when(multiplications > 0, 1 / (tensor_rate * num_sms), 1 / (2 * fma_lanes * num_sms))`,
 		"least time at the peak rate"),
-	row("limits", cycles, "max(fill + loop + output + reduction, dram_floor, compute_floor) - (fill + loop + output + reduction)",
+	row("limits", cycles, `max(fill + loop + output + reduction, dram_floor, compute_floor)
+		- (fill + loop + output + reduction)`,
 		"what DRAM's bandwidth and the peak rate add").Share(),
 	row("total", cycles, "launch + conversion + fill + loop + output + reduction + limits", "predicted total").Total(),
 }

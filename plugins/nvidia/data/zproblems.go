@@ -146,6 +146,23 @@ var Problems = []Set{
 		{M: 4096, N: 5120, K: 13824, Batch: 1, AMajor: 0x6b, BMajor: 0x6b, DType: 0x2},
 		{M: 4096, N: 8192, K: 1024, Batch: 1, AMajor: 0x6b, BMajor: 0x6b, DType: 0x2},
 	}},
+	{"h100-sgemm", []gemm.Problem{
+		{M: 512, N: 512, K: 512, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x1, Out: 0x3},
+		{M: 1024, N: 1024, K: 1024, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x1, Out: 0x3},
+		{M: 2048, N: 2048, K: 2048, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x1, Out: 0x3},
+		{M: 4096, N: 4096, K: 4096, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x1, Out: 0x3},
+		{M: 8192, N: 8192, K: 8192, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x1, Out: 0x3},
+		{M: 256, N: 640, K: 384, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x1, Out: 0x3},
+		{M: 512, N: 512, K: 512, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x3},
+		{M: 1024, N: 1024, K: 1024, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x3},
+		{M: 2048, N: 2048, K: 2048, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x3},
+		{M: 4096, N: 4096, K: 4096, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x3},
+		{M: 8192, N: 8192, K: 8192, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x3},
+		{M: 256, N: 640, K: 384, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x3},
+		{M: 511, N: 1025, K: 513, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x3},
+		{M: 15, N: 15, K: 15, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x3},
+		{M: 17, N: 23, K: 19, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x3},
+	}},
 	{"h200-mma", []gemm.Problem{
 		{M: 64, N: 64, K: 64, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x1},
 		{M: 128, N: 128, K: 128, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x1},
@@ -883,7 +900,7 @@ var Problems = []Set{
 		{M: 1000, N: 1000, K: 1000, Batch: 1, AMajor: 0x6b, BMajor: 0x6b, DType: 0x2},
 		{M: 3000, N: 4536, K: 2216, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x1},
 	}},
-	{"sweeps/sgemm/h100-fit", []gemm.Problem{
+	{"sweeps/sgemm/sgemm-fit", []gemm.Problem{
 		{M: 896, N: 2368, K: 2816, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x3},
 		{M: 4736, N: 3776, K: 192, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x3},
 		{M: 320, N: 448, K: 2240, Batch: 1, AMajor: 0x6b, BMajor: 0x6e, DType: 0x3},

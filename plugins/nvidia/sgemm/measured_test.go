@@ -96,7 +96,7 @@ func fp32Problems(t testing.TB, d *dataset.Dataset) (list []gemm.Problem) {
 // unalignedTo, and below 1024 wmma, whose operands the L2 still has from their conversion, up to smallWMMA.
 const (
 	most        = 1.3
-	unalignedTo = 0.58
+	unalignedTo = 0.5
 	smallWMMA   = 1.5
 )
 

@@ -40,7 +40,7 @@ type Model struct {
 var Family = family.Family{}.Name()
 
 // DataSet is what the constants were fitted to, on one device for all.
-const DataSet = "sweeps/sgemm/h100-fit"
+const DataSet = "sweeps/sgemm/sgemm-fit"
 
 // Needs are the parameters that the model cannot do without.
 func Needs() []string { return slices.Concat(terms.Parameters, gpu.Limits) }

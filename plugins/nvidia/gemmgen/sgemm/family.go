@@ -34,7 +34,7 @@ func (Family) Space() arch.Space {
 		NumWarps: []int{2, 4, 8}, NumStages: []int{2, 3}, SplitK: []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32},
 		Axes: []arch.AxisValues{
 			{Name: axisStaging, Values: []string{stagingAsync, stagingRegisters}},
-			{Name: axisThreadM, Values: []string{"4", "8", "16"}},
+			{Name: axisThreadM, Values: []string{"8", "4", "16"}},
 			{Name: axisLanesM, Values: []string{"4", "8"}},
 			{Name: axisPad, Values: []string{"4"}},
 		},

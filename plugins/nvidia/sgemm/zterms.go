@@ -40,6 +40,7 @@ type device struct {
 	barrierLatency  float64 // barrier_latency
 	prologueCycles  float64 // prologue_cycles
 	loopSlots       float64 // loop_slots
+	copySlots       float64 // copy_slots
 	asyncSlots      float64 // async_slots
 	handoverCycles  float64 // handover_cycles
 	smL2Rate        float64 // sm_l2_rate
@@ -51,12 +52,11 @@ type device struct {
 	part3           float64 // wide_slots - 1
 	part4           float64 // 32 / load_store_units
 	part5           float64 // tensor_rate * mma_sync_share
-	part6           float64 // 1 + copy_slots
-	part7           float64 // max(0, hbm_latency_penalty - l2_latency_cycles)
+	part6           float64 // max(0, hbm_latency_penalty - l2_latency_cycles)
 	launch          float64 // launch
-	part8           float64 // next_launch_seconds * clock
-	part9           float64 // 1 / (tensor_rate * num_sms)
-	part10          float64 // 1 / (2 * fma_lanes * num_sms)
+	part7           float64 // next_launch_seconds * clock
+	part8           float64 // 1 / (tensor_rate * num_sms)
+	part9           float64 // 1 / (2 * fma_lanes * num_sms)
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -80,6 +80,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.barrierLatency = value("barrier_latency")
 	d.prologueCycles = value("prologue_cycles")
 	d.loopSlots = value("loop_slots")
+	d.copySlots = value("copy_slots")
 	d.asyncSlots = value("async_slots")
 	d.handoverCycles = value("handover_cycles")
 	d.smL2Rate = value("sm_l2_rate")
@@ -92,12 +93,11 @@ func (d *device) compute(value func(name string) float64) {
 	d.part4 = 32 / value("load_store_units")
 	tensorRate := value("tensor_rate")
 	d.part5 = float64(tensorRate * value("mma_sync_share"))
-	d.part6 = 1 + value("copy_slots")
-	d.part7 = max(0, value("hbm_latency_penalty")-l2LatencyCycles)
+	d.part6 = max(0, value("hbm_latency_penalty")-l2LatencyCycles)
 	d.launch = launch
-	d.part8 = float64(value("next_launch_seconds") * clock)
-	d.part9 = 1 / (tensorRate * numSms)
-	d.part10 = 1 / (2 * fmaLanes * numSms)
+	d.part7 = float64(value("next_launch_seconds") * clock)
+	d.part8 = 1 / (tensorRate * numSms)
+	d.part9 = 1 / (2 * fmaLanes * numSms)
 }
 
 // problem holds what depends on the problem.
@@ -170,35 +170,41 @@ func (t *timing) compute(in *inputs, d *device, p *problem) {
 	loadIssueStep := float64((in.globalInstructions/d.globalLoadShare + in.sharedInstructions + float64(in.wideInstructions*d.part3)) * d.part4)
 	fmaStep := in.fmas * 32 / d.fmaLanes / d.fmaShare
 	tensorStep := in.multiplications * 8192 / d.part5
-	issueStep := (in.fmas + float64(in.globalInstructions*d.part6) + float64(in.asyncCopies*d.asyncSlots) + in.sharedInstructions + float64(d.loopSlots*t.numWarps)) / d.schedulers
-	x4 := float64(active * tileBytes)
-	l2Step := x4 / d.l2PerfRatio
-	dramStep := x4 * dramShare / d.dramPerfRatio
+	var x4 float64
+	if in.barriers > 0 {
+		x4 = d.copySlots
+	} else {
+		x4 = 1
+	}
+	issueStep := (in.fmas + float64(in.globalInstructions*(1+x4)) + float64(in.asyncCopies*d.asyncSlots) + in.sharedInstructions + float64(d.loopSlots*t.numWarps)) / d.schedulers
+	x5 := float64(active * tileBytes)
+	l2Step := x5 / d.l2PerfRatio
+	dramStep := x5 * dramShare / d.dramPerfRatio
 	busy := fourth(loadIssueStep) + fourth(in.sharedWavefronts) + fourth(in.l1Passes) + fourth(fmaStep+tensorStep) + fourth(issueStep) + fourth(l2Step) + fourth(dramStep)
 	throughputStep := math.Sqrt(math.Sqrt(busy))
-	x5 := 1 / max(1, waves)
-	dramWaits := x5 + float64((1-x5)*dramShare)
-	loadLatency := d.l2LatencyCycles + float64(dramWaits*d.part7)
+	x6 := 1 / max(1, waves)
+	dramWaits := x6 + float64((1-x6)*dramShare)
+	loadLatency := d.l2LatencyCycles + float64(dramWaits*d.part6)
 	barrierStep := float64(in.barriers * d.barrierLatency)
 	var exposedStep float64
 	if in.ahead > 0 {
 		exposedStep = max(0, loadLatency/max(in.ahead, 1)-throughputStep)
 	} else {
-		var x6 float64
+		var x7 float64
 		if in.barriers > 0 {
-			x6 = float64(in.globalInstructions * d.part4)
+			x7 = float64(in.globalInstructions * d.part4)
 		} else {
-			x6 = throughputStep
+			x7 = throughputStep
 		}
-		exposedStep = max(0, loadLatency-x6)
+		exposedStep = max(0, loadLatency-x7)
 	}
 	aloneStep := max(0, float64(in.fmas/t.numWarps*d.warpFmaCycles)-throughputStep)
 	waitStep := exposedStep + aloneStep + barrierStep
 	var fullWait float64
 	if fullWaves > 0 {
-		x7 := float64((ctasPerSm - 1) * throughputStep)
-		x8 := math.Pow(waitStep, 2)
-		fullWait = math.Sqrt(math.Pow(x7, 2)+x8) - x7
+		x8 := float64((ctasPerSm - 1) * throughputStep)
+		x9 := math.Pow(waitStep, 2)
+		fullWait = math.Sqrt(math.Pow(x8, 2)+x9) - x8
 	}
 	var fullStep float64
 	if fullWaves > 0 {
@@ -206,9 +212,9 @@ func (t *timing) compute(in *inputs, d *device, p *problem) {
 	}
 	var tailWait float64
 	if tailCtas > 0 {
-		x9 := float64((tailCtas - 1) * throughputStep)
-		x10 := math.Pow(waitStep, 2)
-		tailWait = math.Sqrt(math.Pow(x9, 2)+x10) - x9
+		x10 := float64((tailCtas - 1) * throughputStep)
+		x11 := math.Pow(waitStep, 2)
+		tailWait = math.Sqrt(math.Pow(x10, 2)+x11) - x10
 	}
 	var tailStep float64
 	if tailCtas > 0 {
@@ -217,13 +223,13 @@ func (t *timing) compute(in *inputs, d *device, p *problem) {
 	waitingStep := (float64(fullWaves*fullWait) + tailWait) / ctasOfSm
 	var conversion float64
 	if in.converts > 0 {
-		conversion = d.part8 + p.part3*(4+in.operandBytes)/d.dramPerfRatio
+		conversion = d.part7 + p.part3*(4+in.operandBytes)/d.dramPerfRatio
 	}
-	var x11 float64
+	var x12 float64
 	if tailCtas > 0 {
-		x11 = 1
+		x12 = 1
 	}
-	fill := float64((fullWaves + x11) * (loadLatency + d.prologueCycles))
+	fill := float64((fullWaves + x12) * (loadLatency + d.prologueCycles))
 	loop := float64(steps * (float64(fullWaves*fullStep) + tailStep))
 	output := ctasOfSm * active * t.blockM * t.blockN * p.outputBytes / d.l2PerfRatio
 	var partialBytes float64
@@ -236,15 +242,15 @@ func (t *timing) compute(in *inputs, d *device, p *problem) {
 	}
 	dramTotal := dramBytes + p.part2
 	dramFloor := dramTotal / d.dramPerfRatio
-	var x12 float64
+	var x13 float64
 	if in.multiplications > 0 {
-		x12 = d.part9
+		x13 = d.part8
 	} else {
-		x12 = d.part10
+		x13 = d.part9
 	}
-	computeFloor := float64(p.part4 * x12)
-	x13 := fill + loop + output + reduction
-	limits := max(max(x13, dramFloor), computeFloor) - x13
+	computeFloor := float64(p.part4 * x13)
+	x14 := fill + loop + output + reduction
+	limits := max(max(x14, dramFloor), computeFloor) - x14
 	total := d.launch + conversion + fill + loop + output + reduction + limits
 	t.loadIssueStep = loadIssueStep
 	t.fmaStep = fmaStep
@@ -301,7 +307,7 @@ func columns(dst []float64, d *device, in *inputs, p *problem, t *timing) {
 	throughputStep := math.Sqrt(math.Sqrt(busy))
 	x7 := 1 / max(1, waves)
 	dramWaits := x7 + float64((1-x7)*dramShare)
-	loadLatency := d.l2LatencyCycles + float64(dramWaits*d.part7)
+	loadLatency := d.l2LatencyCycles + float64(dramWaits*d.part6)
 	barrierStep := float64(in.barriers * d.barrierLatency)
 	var exposedStep float64
 	if in.ahead > 0 {
@@ -339,7 +345,7 @@ func columns(dst []float64, d *device, in *inputs, p *problem, t *timing) {
 	}
 	var conversion float64
 	if in.converts > 0 {
-		conversion = d.part8 + p.part3*(4+in.operandBytes)/d.dramPerfRatio
+		conversion = d.part7 + p.part3*(4+in.operandBytes)/d.dramPerfRatio
 	}
 	var x13 float64
 	if tailCtas > 0 {
@@ -359,9 +365,9 @@ func columns(dst []float64, d *device, in *inputs, p *problem, t *timing) {
 	dramFloor := dramTotal / d.dramPerfRatio
 	var x14 float64
 	if in.multiplications > 0 {
-		x14 = d.part9
+		x14 = d.part8
 	} else {
-		x14 = d.part10
+		x14 = d.part9
 	}
 	computeFloor := float64(p.part4 * x14)
 	x15 := fill + loop + output + reduction

@@ -59,7 +59,7 @@ func Constants(g *gpu.Device) []arch.Constant {
 			Doc: "launch of a kernel between events, with its instructions in DRAM"},
 		{Name: "next_launch_seconds", Value: 1e-6, Unit: "s", Doc: "launch of a kernel behind another",
 			Source: "assumed: what the device takes from one kernel of a stream to the next"},
-		{Name: "copy_slots", Value: 3, Unit: one, Doc: "instructions of a warp for the address of a load from global memory",
+		{Name: "copy_slots", Value: 3, Unit: one, Doc: "instructions of a warp for the address of a copy from global memory",
 			Source: sweep},
 		{Name: "async_slots", Value: 14, Unit: one, Doc: "issue slots that a warp's cp.async takes beyond those of a load",
 			Source: sweep},

@@ -110,8 +110,9 @@ var resourceTerms = []tabled.Term{
 	row("fma_step", cycles, "fmas * 32 / fma_lanes / fma_share", "FMA instructions"),
 	row("tensor_step", cycles, "multiplications * (2 * 16 * 16 * 16) / (tensor_rate * mma_sync_share)", "tensor cores").
 		As(arch.CommonComputeStep),
-	row("issue_step", cycles, `(fmas + global_instructions * (1 + copy_slots) + async_copies * async_slots
-		+ shared_instructions + loop_slots * num_warps) / schedulers`, "issue of all instructions of warps"),
+	row("issue_step", cycles, `(fmas + global_instructions * (1 + when(barriers > 0, copy_slots, 1))
+		+ async_copies * async_slots + shared_instructions + loop_slots * num_warps) / schedulers`,
+		"issue of all instructions of warps; a load of an operand that is not copied has an addition for its address"),
 	row("l2_step", cycles, "active * tile_bytes / l2_perf_ratio", "one CTA's operands through the L2").
 		As(arch.CommonL2Step),
 	row("dram_step", cycles, "active * tile_bytes * dram_share / dram_perf_ratio", "one CTA's share of DRAM").

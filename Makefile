@@ -299,6 +299,8 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 	done; done > $(BIN)/intervals.jsonl
 	$(BIN)/origami --in-process eval --arch sm90@h100 --rung spec --times plugins/nvidia/data/h100-persistent/h100-fit \
 		--candidates plugins/nvidia/data/h100-persistent/configs.csv --intervals --json >> $(BIN)/intervals.jsonl
+	$(BIN)/origami --in-process eval --arch sm90@h100 --rung spec --kernel sgemm --times plugins/nvidia/data/sweeps/sgemm/sgemm-fit \
+		--candidates plugins/nvidia/data/sweeps/sgemm/sgemm-configs.csv --intervals --json >> $(BIN)/intervals.jsonl
 	mv $(BIN)/intervals.jsonl plugins/nvidia/data/intervals.jsonl
 
 checked: ## how far the times of kernel family library are from published ones, for the models to ship, and the scores in docs

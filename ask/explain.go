@@ -259,8 +259,12 @@ func WhyRejected(ctx context.Context, a arch.Architecture, p gemm.Problem, c gem
 			*values = []int{numbers[i]}
 		}
 	}
-	for name, value := range c.Axes.All() {
-		space.Axes = append(space.Axes, arch.AxisValues{Name: name, Values: []string{value}})
+	for _, axis := range a.Describe().Axes(c.Kernel) { // the values of candidates may lack the default
+		value, ok := c.Axes.Get(axis.Name)
+		if !ok {
+			value = axis.Default
+		}
+		space.Axes = append(space.Axes, arch.AxisValues{Name: axis.Name, Values: []string{value}})
 	}
 	list, err := a.Candidates(ctx, p, space)
 	if err != nil {

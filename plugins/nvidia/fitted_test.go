@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/nvidia/pipelined"
+	"github.com/origami-gemm/origami/plugins/nvidia/sgemm"
 )
 
 // A model declares the data sets of its quantities and of its intervals, on every device, and no other.
@@ -32,6 +33,9 @@ func TestFitted(t *testing.T) {
 					for _, q := range m.Quantities() {
 						want = append(want, strings.Split(q.DataSet, ", ")...)
 					}
+				}
+				if _, ok := opened.(*sgemm.Model); ok {
+					want = append(want, sgemm.DataSet)
 				}
 				if slices.Contains(opened.Describe().Kernels, library.Family) {
 					continue // fitted to published times, which plugins do not contain

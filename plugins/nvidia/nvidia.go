@@ -110,7 +110,8 @@ func ladderOf(sm *gpu.SM) catalog.Model {
 				return nil, diag.Inputf("files of compiled or timed kernels do not say which axes of the family %s a kernel has",
 					sgemm.Family).Do("leave the files about kernels out")
 			}
-			return anywhere(sgemm.New(gpu.NewDevice(sm, s.Sheet, s.Params))), nil
+			m := sgemm.New(gpu.NewDevice(sm, s.Sheet, s.Params))
+			return anywhere(compared(m, withDataSet(nil, sgemm.DataSet, sgemm.Family))), nil
 		},
 	}
 }

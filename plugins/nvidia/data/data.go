@@ -11,7 +11,7 @@ import (
 // FS and Large hold the data sets, a folder each, as core/dataset reads them. Those of Large are not in programs that
 // have to be small.
 var (
-	//go:embed h200-triton h200-sgemm
+	//go:embed h200-triton h200-sgemm h100-sgemm
 	FS embed.FS
 	//go:embed h200-mma
 	Large embed.FS

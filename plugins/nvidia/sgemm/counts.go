@@ -77,7 +77,7 @@ func operandsOf(p *gemm.Problem) operands {
 // count returns the counts of a configuration for the operands of a problem.
 func (m *Model) count(o *operands, c *gemm.Config) *counts {
 	key := counting{*o, *c}
-	key.config.GroupM = 0
+	key.config.GroupM, key.config.SplitK = 0, min(key.config.SplitK, 2)
 	return m.counts.get(&key, m.countAnew)
 }
 
@@ -130,6 +130,9 @@ func (c *inputs) add(a *generator.Access, apart int) {
 	}
 	if a.Instruction == generator.LoadGlobal || a.Instruction == generator.CopyAsync {
 		c.globalInstructions += instructions
+		if a.Instruction == generator.CopyAsync {
+			c.asyncCopies += instructions
+		}
 		c.l1Passes += instructions * max(float64(lines(a))/linesPerPass, float64(a.L1Conflicts(apart)))
 		c.requestedBytes += float64(a.RequestedBytes())
 	}

@@ -39,6 +39,9 @@ type Model struct {
 // Family is the kernel family that the model predicts, and the model's name in requests and descriptions.
 var Family = family.Family{}.Name()
 
+// DataSet is what the constants were fitted to, on one device for all.
+const DataSet = "sweeps/sgemm/sgemm-fit"
+
 // Needs are the parameters that the model cannot do without.
 func Needs() []string { return slices.Concat(terms.Parameters, gpu.Limits) }
 
@@ -102,7 +105,7 @@ func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	e.counts = e.model.count(&e.operands, c)
 	e.detail = e.counts.detail
 	e.t.blockM, e.t.blockN, e.t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
-	e.t.numWarps, e.t.groupM = float64(c.NumWarps), float64(c.GroupM)
+	e.t.numWarps, e.t.groupM, e.t.splitK = float64(c.NumWarps), float64(c.GroupM), float64(max(c.SplitK, 1))
 	if e.counts.multiplications > 0 { // with tensor cores, which not every problem of these operands can use
 		if _, e.detail = generator.Guard(&e.asked, *c); e.detail != "" {
 			return generator.ReasonGuard

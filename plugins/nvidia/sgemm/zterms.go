@@ -12,6 +12,7 @@ type inputs struct {
 	fmas               float64 // fmas
 	multiplications    float64 // multiplications
 	globalInstructions float64 // global_instructions
+	asyncCopies        float64 // async_copies
 	sharedInstructions float64 // shared_instructions
 	wideInstructions   float64 // wide_instructions
 	sharedWavefronts   float64 // shared_wavefronts
@@ -39,6 +40,10 @@ type device struct {
 	barrierLatency  float64 // barrier_latency
 	prologueCycles  float64 // prologue_cycles
 	loopSlots       float64 // loop_slots
+	copySlots       float64 // copy_slots
+	asyncSlots      float64 // async_slots
+	handoverCycles  float64 // handover_cycles
+	smL2Rate        float64 // sm_l2_rate
 	globalLoadShare float64 // global_load_share
 	warpFmaCycles   float64 // warp_fma_cycles
 	fmaShare        float64 // fma_share
@@ -49,15 +54,14 @@ type device struct {
 	part5           float64 // tensor_rate * mma_sync_share
 	part6           float64 // max(0, hbm_latency_penalty - l2_latency_cycles)
 	launch          float64 // launch
-	part7           float64 // 2 * launch_seconds * clock
+	part7           float64 // next_launch_seconds * clock
 	part8           float64 // 1 / (tensor_rate * num_sms)
 	part9           float64 // 1 / (2 * fma_lanes * num_sms)
 }
 
 func (d *device) compute(value func(name string) float64) {
-	launchSeconds := value("launch_seconds")
 	clock := value("clock")
-	launch := float64(launchSeconds * clock)
+	launch := float64(value("launch_seconds") * clock)
 	numSms := value("num_sms")
 	d.numSms = numSms
 	d.l2PerfRatio = value("l2_perf_ratio")
@@ -76,6 +80,10 @@ func (d *device) compute(value func(name string) float64) {
 	d.barrierLatency = value("barrier_latency")
 	d.prologueCycles = value("prologue_cycles")
 	d.loopSlots = value("loop_slots")
+	d.copySlots = value("copy_slots")
+	d.asyncSlots = value("async_slots")
+	d.handoverCycles = value("handover_cycles")
+	d.smL2Rate = value("sm_l2_rate")
 	d.globalLoadShare = value("global_load_share")
 	d.warpFmaCycles = value("warp_fma_cycles")
 	d.fmaShare = value("fma_share")
@@ -87,7 +95,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.part5 = float64(tensorRate * value("mma_sync_share"))
 	d.part6 = max(0, value("hbm_latency_penalty")-l2LatencyCycles)
 	d.launch = launch
-	d.part7 = float64(2 * launchSeconds * clock)
+	d.part7 = float64(value("next_launch_seconds") * clock)
 	d.part8 = 1 / (tensorRate * numSms)
 	d.part9 = 1 / (2 * fmaLanes * numSms)
 }
@@ -119,6 +127,7 @@ type timing struct {
 	blockK        float64 // block_k, set by hand
 	numWarps      float64 // num_warps, set by hand
 	groupM        float64 // group_m, set by hand
+	splitK        float64 // split_k, set by hand
 	loadIssueStep float64 // load_issue_step
 	fmaStep       float64 // fma_step
 	tensorStep    float64 // tensor_step
@@ -134,8 +143,9 @@ func (t *timing) compute(in *inputs, d *device, p *problem) {
 	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), math.Floor(d.threadsPerSm/threads)), d.ctasLimit))
 	gridM := math.Ceil(p.m / t.blockM)
 	gridN := math.Ceil(p.n / t.blockN)
-	ctas := float64(gridM * gridN * p.batch)
-	steps := math.Ceil(p.k / t.blockK)
+	tiles := float64(gridM * gridN * p.batch)
+	ctas := float64(tiles * t.splitK)
+	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
 	x1 := float64(d.numSms * ctasPerSm)
 	waves := ctas / x1
 	ctasOfSm := math.Ceil(ctas / d.numSms)
@@ -149,7 +159,7 @@ func (t *timing) compute(in *inputs, d *device, p *problem) {
 		x2 = 1
 	}
 	group := min(x2, gridM)
-	x3 := gridN * group / min(ctas, x1)
+	x3 := gridN * group / min(tiles, x1)
 	sweeps := max(1, x3)
 	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x3))
 	missA := 1 - min(1, d.part2/(group*t.blockM*p.k*in.operandBytes))
@@ -160,35 +170,41 @@ func (t *timing) compute(in *inputs, d *device, p *problem) {
 	loadIssueStep := float64((in.globalInstructions/d.globalLoadShare + in.sharedInstructions + float64(in.wideInstructions*d.part3)) * d.part4)
 	fmaStep := in.fmas * 32 / d.fmaLanes / d.fmaShare
 	tensorStep := in.multiplications * 8192 / d.part5
-	issueStep := (in.fmas + in.globalInstructions + in.sharedInstructions + float64(d.loopSlots*t.numWarps)) / d.schedulers
-	x4 := float64(active * tileBytes)
-	l2Step := x4 / d.l2PerfRatio
-	dramStep := x4 * dramShare / d.dramPerfRatio
+	var x4 float64
+	if in.barriers > 0 {
+		x4 = d.copySlots
+	} else {
+		x4 = 1
+	}
+	issueStep := (in.fmas + float64(in.globalInstructions*(1+x4)) + float64(in.asyncCopies*d.asyncSlots) + in.sharedInstructions + float64(d.loopSlots*t.numWarps)) / d.schedulers
+	x5 := float64(active * tileBytes)
+	l2Step := x5 / d.l2PerfRatio
+	dramStep := x5 * dramShare / d.dramPerfRatio
 	busy := fourth(loadIssueStep) + fourth(in.sharedWavefronts) + fourth(in.l1Passes) + fourth(fmaStep+tensorStep) + fourth(issueStep) + fourth(l2Step) + fourth(dramStep)
 	throughputStep := math.Sqrt(math.Sqrt(busy))
-	x5 := 1 / max(1, waves)
-	dramWaits := x5 + float64((1-x5)*dramShare)
+	x6 := 1 / max(1, waves)
+	dramWaits := x6 + float64((1-x6)*dramShare)
 	loadLatency := d.l2LatencyCycles + float64(dramWaits*d.part6)
 	barrierStep := float64(in.barriers * d.barrierLatency)
 	var exposedStep float64
 	if in.ahead > 0 {
 		exposedStep = max(0, loadLatency/max(in.ahead, 1)-throughputStep)
 	} else {
-		var x6 float64
+		var x7 float64
 		if in.barriers > 0 {
-			x6 = float64(in.globalInstructions * d.part4)
+			x7 = float64(in.globalInstructions * d.part4)
 		} else {
-			x6 = throughputStep
+			x7 = throughputStep
 		}
-		exposedStep = max(0, loadLatency-x6)
+		exposedStep = max(0, loadLatency-x7)
 	}
 	aloneStep := max(0, float64(in.fmas/t.numWarps*d.warpFmaCycles)-throughputStep)
 	waitStep := exposedStep + aloneStep + barrierStep
 	var fullWait float64
 	if fullWaves > 0 {
-		x7 := float64((ctasPerSm - 1) * throughputStep)
-		x8 := math.Pow(waitStep, 2)
-		fullWait = math.Sqrt(math.Pow(x7, 2)+x8) - x7
+		x8 := float64((ctasPerSm - 1) * throughputStep)
+		x9 := math.Pow(waitStep, 2)
+		fullWait = math.Sqrt(math.Pow(x8, 2)+x9) - x8
 	}
 	var fullStep float64
 	if fullWaves > 0 {
@@ -196,9 +212,9 @@ func (t *timing) compute(in *inputs, d *device, p *problem) {
 	}
 	var tailWait float64
 	if tailCtas > 0 {
-		x9 := float64((tailCtas - 1) * throughputStep)
-		x10 := math.Pow(waitStep, 2)
-		tailWait = math.Sqrt(math.Pow(x9, 2)+x10) - x9
+		x10 := float64((tailCtas - 1) * throughputStep)
+		x11 := math.Pow(waitStep, 2)
+		tailWait = math.Sqrt(math.Pow(x10, 2)+x11) - x10
 	}
 	var tailStep float64
 	if tailCtas > 0 {
@@ -209,25 +225,33 @@ func (t *timing) compute(in *inputs, d *device, p *problem) {
 	if in.converts > 0 {
 		conversion = d.part7 + p.part3*(4+in.operandBytes)/d.dramPerfRatio
 	}
-	var x11 float64
+	var x12 float64
 	if tailCtas > 0 {
-		x11 = 1
+		x12 = 1
 	}
-	fill := float64((fullWaves + x11) * (loadLatency + d.prologueCycles))
+	fill := float64((fullWaves + x12) * (loadLatency + d.prologueCycles))
 	loop := float64(steps * (float64(fullWaves*fullStep) + tailStep))
 	output := ctasOfSm * active * t.blockM * t.blockN * p.outputBytes / d.l2PerfRatio
+	var partialBytes float64
+	if t.splitK > 1 {
+		partialBytes = float64(float64(ctas*t.blockM*t.blockN) * 4)
+	}
+	var reduction float64
+	if t.splitK > 1 {
+		reduction = d.handoverCycles + float64(math.Ceil(tiles/d.numSms)*t.splitK*(d.l2LatencyCycles+float64(t.blockM*t.blockN)*4/d.smL2Rate)) + 2*max(0, partialBytes-d.part2)/d.dramPerfRatio
+	}
 	dramTotal := dramBytes + p.part2
 	dramFloor := dramTotal / d.dramPerfRatio
-	var x12 float64
+	var x13 float64
 	if in.multiplications > 0 {
-		x12 = d.part8
+		x13 = d.part8
 	} else {
-		x12 = d.part9
+		x13 = d.part9
 	}
-	computeFloor := float64(p.part4 * x12)
-	x13 := fill + loop + output
-	limits := max(max(x13, dramFloor), computeFloor) - x13
-	total := d.launch + conversion + fill + loop + output + limits
+	computeFloor := float64(p.part4 * x13)
+	x14 := fill + loop + output + reduction
+	limits := max(max(x14, dramFloor), computeFloor) - x14
+	total := d.launch + conversion + fill + loop + output + reduction + limits
 	t.loadIssueStep = loadIssueStep
 	t.fmaStep = fmaStep
 	t.tensorStep = tensorStep
@@ -244,8 +268,9 @@ func columns(dst []float64, d *device, in *inputs, p *problem, t *timing) {
 	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), math.Floor(d.threadsPerSm/threads)), d.ctasLimit))
 	gridM := math.Ceil(p.m / t.blockM)
 	gridN := math.Ceil(p.n / t.blockN)
-	ctas := float64(gridM * gridN * p.batch)
-	steps := math.Ceil(p.k / t.blockK)
+	tiles := float64(gridM * gridN * p.batch)
+	ctas := float64(tiles * t.splitK)
+	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
 	x1 := float64(d.numSms * ctasPerSm)
 	waves := ctas / x1
 	ctasOfSm := math.Ceil(ctas / d.numSms)
@@ -259,7 +284,7 @@ func columns(dst []float64, d *device, in *inputs, p *problem, t *timing) {
 		x2 = 1
 	}
 	group := min(x2, gridM)
-	x3 := gridN * group / min(ctas, x1)
+	x3 := gridN * group / min(tiles, x1)
 	sweeps := max(1, x3)
 	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x3))
 	missA := 1 - min(1, d.part2/(group*t.blockM*p.k*in.operandBytes))
@@ -329,6 +354,14 @@ func columns(dst []float64, d *device, in *inputs, p *problem, t *timing) {
 	fill := float64((fullWaves + x13) * (loadLatency + d.prologueCycles))
 	loop := float64(steps * (float64(fullWaves*fullStep) + tailStep))
 	output := ctasOfSm * active * t.blockM * t.blockN * p.outputBytes / d.l2PerfRatio
+	var partialBytes float64
+	if t.splitK > 1 {
+		partialBytes = float64(float64(ctas*t.blockM*t.blockN) * 4)
+	}
+	var reduction float64
+	if t.splitK > 1 {
+		reduction = d.handoverCycles + float64(math.Ceil(tiles/d.numSms)*t.splitK*(d.l2LatencyCycles+float64(t.blockM*t.blockN)*4/d.smL2Rate)) + 2*max(0, partialBytes-d.part2)/d.dramPerfRatio
+	}
 	dramFloor := dramTotal / d.dramPerfRatio
 	var x14 float64
 	if in.multiplications > 0 {
@@ -337,7 +370,7 @@ func columns(dst []float64, d *device, in *inputs, p *problem, t *timing) {
 		x14 = d.part9
 	}
 	computeFloor := float64(p.part4 * x14)
-	x15 := fill + loop + output
+	x15 := fill + loop + output + reduction
 	limits := max(max(x15, dramFloor), computeFloor) - x15
 	dst[0] = threads
 	dst[1] = in.registers
@@ -346,69 +379,73 @@ func columns(dst []float64, d *device, in *inputs, p *problem, t *timing) {
 	dst[4] = in.fmas
 	dst[5] = in.multiplications
 	dst[6] = in.globalInstructions
-	dst[7] = in.sharedInstructions
-	dst[8] = in.wideInstructions
-	dst[9] = in.sharedWavefronts
-	dst[10] = in.conflictDegree
-	dst[11] = in.l1Passes
-	dst[12] = in.requestedBytes
-	dst[13] = in.barriers
-	dst[14] = in.ahead
-	dst[15] = in.converts
-	dst[16] = ctasPerSm
-	dst[17] = gridM
-	dst[18] = gridN
-	dst[19] = ctas
-	dst[20] = steps
-	dst[21] = waves
-	dst[22] = ctasOfSm
-	dst[23] = active
-	dst[24] = fullWaves
-	dst[25] = tailCtas
-	dst[26] = group
-	dst[27] = sweeps
-	dst[28] = rowGroups
-	dst[29] = missA
-	dst[30] = missB
-	dst[31] = dramBytes
-	dst[32] = tileBytes
-	dst[33] = dramShare
-	dst[34] = l2Hit
-	dst[35] = intensityRequested
-	dst[36] = intensityL2
-	dst[37] = intensityDram
-	dst[38] = intensityLimit
-	dst[39] = t.loadIssueStep
-	dst[40] = in.sharedWavefronts
-	dst[41] = in.l1Passes
-	dst[42] = t.fmaStep
-	dst[43] = t.tensorStep
-	dst[44] = t.issueStep
-	dst[45] = t.l2Step
-	dst[46] = t.dramStep
-	dst[47] = busy
-	dst[48] = throughputStep
-	dst[49] = dramWaits
-	dst[50] = loadLatency
-	dst[51] = barrierStep
-	dst[52] = exposedStep
-	dst[53] = aloneStep
-	dst[54] = waitStep
-	dst[55] = fullWait
-	dst[56] = fullStep
-	dst[57] = tailWait
-	dst[58] = tailStep
-	dst[59] = t.waitingStep
-	dst[60] = d.launch
-	dst[61] = conversion
-	dst[62] = fill
-	dst[63] = loop
-	dst[64] = output
-	dst[65] = dramTotal
-	dst[66] = dramFloor
-	dst[67] = computeFloor
-	dst[68] = limits
-	dst[69] = t.total
+	dst[7] = in.asyncCopies
+	dst[8] = in.sharedInstructions
+	dst[9] = in.wideInstructions
+	dst[10] = in.sharedWavefronts
+	dst[11] = in.conflictDegree
+	dst[12] = in.l1Passes
+	dst[13] = in.requestedBytes
+	dst[14] = in.barriers
+	dst[15] = in.ahead
+	dst[16] = in.converts
+	dst[17] = ctasPerSm
+	dst[18] = gridM
+	dst[19] = gridN
+	dst[20] = tiles
+	dst[21] = ctas
+	dst[22] = steps
+	dst[23] = waves
+	dst[24] = ctasOfSm
+	dst[25] = active
+	dst[26] = fullWaves
+	dst[27] = tailCtas
+	dst[28] = group
+	dst[29] = sweeps
+	dst[30] = rowGroups
+	dst[31] = missA
+	dst[32] = missB
+	dst[33] = dramBytes
+	dst[34] = tileBytes
+	dst[35] = dramShare
+	dst[36] = l2Hit
+	dst[37] = intensityRequested
+	dst[38] = intensityL2
+	dst[39] = intensityDram
+	dst[40] = intensityLimit
+	dst[41] = t.loadIssueStep
+	dst[42] = in.sharedWavefronts
+	dst[43] = in.l1Passes
+	dst[44] = t.fmaStep
+	dst[45] = t.tensorStep
+	dst[46] = t.issueStep
+	dst[47] = t.l2Step
+	dst[48] = t.dramStep
+	dst[49] = busy
+	dst[50] = throughputStep
+	dst[51] = dramWaits
+	dst[52] = loadLatency
+	dst[53] = barrierStep
+	dst[54] = exposedStep
+	dst[55] = aloneStep
+	dst[56] = waitStep
+	dst[57] = fullWait
+	dst[58] = fullStep
+	dst[59] = tailWait
+	dst[60] = tailStep
+	dst[61] = t.waitingStep
+	dst[62] = d.launch
+	dst[63] = conversion
+	dst[64] = fill
+	dst[65] = loop
+	dst[66] = output
+	dst[67] = partialBytes
+	dst[68] = reduction
+	dst[69] = dramTotal
+	dst[70] = dramFloor
+	dst[71] = computeFloor
+	dst[72] = limits
+	dst[73] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -67,6 +67,8 @@ func TestEveryAxisComputes(t *testing.T) {
 		"64x64x2,warps=4,stages=2,thread_m=4,copy_width=2",
 		"64x32x4,warps=2,stages=1,staging=registers,shared_a=k,read_width=a1b4,copy_width=2",
 		"64x64x8,warps=2,stages=1,staging=none", "32x64x32,warps=2,stages=5,pad=8,copy_width=1,read_width=1",
+		"32x64x8,warps=2,stages=3,thread_m=4,split=3", "32x32x4,warps=32,stages=1,staging=registers,thread_m=1,split=8",
+		"64x64x8,warps=2,stages=2,staging=registers,shared_a=k,split=2",
 	} {
 		for j := i % 2; j < 4; j += 2 { // half of the layouts each
 			r := trial{

@@ -67,7 +67,7 @@ func (e *emitter) reduceSplits() {
 	}
 	e.FenceAcqRelGpu()
 	e.BarSync(ptx.Int(0))
-	e.arrive(slot, splits)
+	e.ArriveLast(e.p.counters, slot, splits, e.tid, e.smem, e.exit)
 
 	for _, acc := range e.acc {
 		for _, r := range acc {
@@ -85,29 +85,4 @@ func (e *emitter) reduceSplits() {
 	}
 	e.AddS64(first, first, ptx.Int(block))
 	e.If(e.CountDown(splits)).BraUni(again)
-}
-
-// arrive increments the counter of an output tile. The CTA that arrives last resets it and goes on; the others end.
-func (e *emitter) arrive(slot, splits ptx.Operand) {
-	counter, arrived, last := e.B64(), e.B32(), e.B32()
-	e.CvtaToGlobalU64(counter, e.Param64(e.p.counters))
-	offset := e.B64()
-	e.MulWideU32(offset, slot, ptx.Int(4))
-	e.AddS64(counter, counter, offset)
-	counted := e.Label("counted")
-	isThread0 := e.Pred()
-	e.SetpEqS32(isThread0, e.tid, ptx.Int(0))
-	e.IfNot(isThread0).Bra(counted)
-	e.AtomAddU32(arrived, ptx.Global(counter, 0), ptx.Int(1))
-	e.StSharedB32(ptx.Shared(e.smem, 0), arrived)
-	e.Place(counted)
-	e.BarSync(ptx.Int(0))
-	e.LdSharedB32(arrived, ptx.Shared(e.smem, 0))
-	e.AddS32(last, splits, ptx.Int(-1))
-	isLast := e.Pred()
-	e.SetpEqS32(isLast, arrived, last)
-	e.IfNot(isLast).BraUni(e.exit)
-	e.If(isThread0).StGlobalB32(ptx.Global(counter, 0), ptx.Int(0))
-	e.FenceAcqRelGpu()
-	e.BarSync(ptx.Int(0)) // all have read the arrival count in shared memory before the epilogue overwrites it
 }

@@ -38,6 +38,13 @@ func (e *emitter) newCopier(t *tile, p matrixParams, first, limit ptx.Operand) *
 	c.to = e.Add(e.Mad(c.line, lineStep, e.Mad(c.element, elementStep, e.And(c.line, 0))), ptx.Int(t.at))
 
 	base, wide := e.matrix(p, wordBytes)
+	if e.s.splits() {
+		along := wide
+		if t.alongK() {
+			along = ptx.Int(wordBytes)
+		}
+		e.MadLoS64(base, e.Wide(e.begin), along, base)
+	}
 	c.rowBytesWide, c.rowBytes = wide, e.B32()
 	e.CvtU32U64(c.rowBytes, wide)
 	if t.alongK() {
@@ -205,6 +212,25 @@ func (r *reader) registers() (o operands) {
 	return o
 }
 
+// multiplyRows reads the operands of a step and adds its products, one row of A after the other: the next read of A is
+// all that has to be ahead, so a step that spans several indices along K takes few registers.
+func (r *reader) multiplyRows(step int) {
+	b := make([][]ptx.Operand, r.span)
+	for j := range b {
+		b[j] = r.Regs(r.g.threadN, r.F32)
+	}
+	r.readB(step, b)
+	for i := range r.g.threadM {
+		a := r.Regs(r.span, r.F32)
+		r.Load(a, ptx.Shared(r.atA, (r.g.rowAt(i)*r.g.a.stride+step*r.span)*wordBytes))
+		for j, x := range a {
+			for n, y := range b[j] {
+				r.FmaF32(r.sums[i][n], x, y, r.sums[i][n])
+			}
+		}
+	}
+}
+
 // read reads the operands of a step.
 func (r *reader) read(step int, o operands) {
 	g, k := &r.g, step*r.span
@@ -221,9 +247,15 @@ func (r *reader) read(step int, o operands) {
 			r.Load(v, ptx.Shared(r.atA, (g.rowAt(i)*g.a.stride+k)*wordBytes))
 		}
 	}
-	for j := range r.span {
+	r.readB(step, o.b)
+}
+
+// readB reads the elements of B of a step.
+func (r *reader) readB(step int, b [][]ptx.Operand) {
+	g := &r.g
+	for j, v := range b {
 		for i := 0; i < g.threadN; i += g.readB {
-			r.Load(o.b[j][i:i+g.readB], ptx.Shared(r.atB, ((k+j)*g.b.stride+g.columnAt(i))*wordBytes))
+			r.Load(v[i:i+g.readB], ptx.Shared(r.atB, ((step*r.span+j)*g.b.stride+g.columnAt(i))*wordBytes))
 		}
 	}
 }
@@ -238,6 +270,9 @@ func (r *reader) multiplyStep(o operands) {
 // firstBlock returns the number of blocks along K and how many indices the first one has.
 func (e *emitter) firstBlock() (blocks, first ptx.Operand) {
 	blocks, first = e.Shr(e.Add(e.k, ptx.Int(e.g.blockK-1)), asm.Log2(e.g.blockK)), e.B32()
+	if e.s.splits() {
+		e.MaxS32(blocks, blocks, ptx.Int(1))
+	}
 	e.MadLoS32(first, e.Add(blocks, ptx.Int(-1)), ptx.Int(-e.g.blockK), e.k)
 	return blocks, first
 }

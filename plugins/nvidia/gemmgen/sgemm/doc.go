@@ -46,6 +46,9 @@
 //
 // # Order of summation
 //
+// Where split_k is more than 1, so many CTAs share a tile of C. Each sums over a part of K and writes its sums to the
+// workspace, and the last to arrive adds them in the order of K.
+//
 // Each element is summed in the order of K. If block_k does not divide K, the short block comes first, filled up with
 // zeros. Rows and columns beyond the matrix repeat the last ones inside; their results are not written. C is read only
 // if beta is not zero.

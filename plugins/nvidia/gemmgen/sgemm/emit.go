@@ -49,7 +49,9 @@ type emitter struct {
 	row, column ptx.Operand // the thread's first row and column in the CTA's tile
 	m, n, k     ptx.Operand // the problem's size
 	m0, n0      ptx.Operand // the CTA's first row and column of C
+	begin       ptx.Operand // this split's first index along K, invalid if K is not split
 	blocks      ptx.Operand // blocks along K that are not yet multiplied
+	smem        ptx.Operand // address of the shared memory
 	exit        ptx.Operand // label of the end of the kernel
 	sums        [][]ptx.Operand
 }
@@ -60,6 +62,8 @@ type params struct {
 	m, n, k                ptx.Operand
 	tilesM, tilesN, groupM ptx.Operand
 	alpha, beta            ptx.Operand
+	// These are of kernels that split K.
+	partials, counters, kPerSplit ptx.Operand
 }
 
 // matrixParams are the parameters of one matrix.
@@ -85,6 +89,9 @@ func (e *emitter) kernel() {
 	default:
 		e.clearSums()
 		e.stagedLoop()
+		if e.s.splits() {
+			e.reduceSplits()
+		}
 		e.epilogue()
 	}
 	e.Place(e.exit)
@@ -101,6 +108,10 @@ func (e *emitter) params() params {
 	p.tilesM, p.tilesN = e.Param("tiles_m", ptx.U32), e.Param("tiles_n", ptx.U32)
 	p.groupM = e.Param("group_m", ptx.U32)
 	p.alpha, p.beta = e.Param("alpha", ptx.F32), e.Param("beta", ptx.F32)
+	if e.s.splits() {
+		p.partials, p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
+		p.kPerSplit = e.Param("k_per_split", ptx.S32)
+	}
 	return p
 }
 
@@ -111,6 +122,9 @@ func (e *emitter) place() {
 	tilesM, tilesN, groupM := e.Param32(e.p.tilesM), e.Param32(e.p.tilesN), e.Param32(e.p.groupM)
 	row, column := e.Grouped(e.Special(ptx.CtaidX), tilesM, tilesN, groupM)
 	e.m0, e.n0 = e.Shl(row, asm.Log2(e.g.blockM)), e.Shl(column, asm.Log2(e.g.blockN))
+	if e.s.splits() {
+		e.part()
+	}
 	e.thread = e.Special(ptx.TidX)
 	if e.g.math == mathFMA {
 		e.row, e.column = rowAndColumn(e.Builder, &e.g, e.thread)

@@ -30,13 +30,13 @@ func (Family) Axes() []gemm.Axis { return axes }
 // not among them; they can be named.
 func (Family) Space() arch.Space {
 	return arch.Space{
-		Kernel: Name, BlockM: []int{32, 64, 128, 256}, BlockN: []int{32, 64, 128, 256}, BlockK: []int{8, 16, 32},
-		NumWarps: []int{2, 4, 8}, NumStages: []int{2, 3, 4}, SplitK: []int{1},
+		Kernel: Name, BlockM: []int{16, 32, 64, 128, 256}, BlockN: []int{16, 32, 64, 128, 256}, BlockK: []int{16},
+		NumWarps: []int{2, 4, 8}, NumStages: []int{2, 3}, SplitK: []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32},
 		Axes: []arch.AxisValues{
 			{Name: axisStaging, Values: []string{stagingAsync, stagingRegisters}},
-			{Name: axisThreadM, Values: []string{"4", "8", "16"}},
+			{Name: axisThreadM, Values: []string{"8", "4", "16"}},
 			{Name: axisLanesM, Values: []string{"4", "8"}},
-			{Name: axisPad, Values: []string{"0", "4"}},
+			{Name: axisPad, Values: []string{"4"}},
 		},
 	}
 }

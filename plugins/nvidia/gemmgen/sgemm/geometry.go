@@ -131,9 +131,12 @@ func (g *geometry) resources() Resources {
 		steps = g.readA
 	}
 	r.Operands = (g.threadM + g.threadN) * steps
-	if g.staging == stagingNone {
+	switch {
+	case g.staging == stagingNone:
 		r.Operands *= g.blockK
-	} else if g.blockK > steps {
+	case g.stages == 1 && steps > 1: // one row of A after the other
+		r.Operands = (g.threadN + 1) * steps
+	case g.blockK > steps:
 		r.Operands *= 2
 	}
 	held := r.Operands

@@ -31,7 +31,7 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 		return where(err)
 	}
 	return gemmgen.Launch{
-		GridX: t.TilesM * t.TilesN, GridY: 1, GridZ: t.Batch,
+		GridX: t.TilesM * t.TilesN, GridY: t.Splits, GridZ: t.Batch,
 		Threads: k.Threads, SharedMemory: k.SharedMemory, Params: gemmgen.Pack(k.Kernel, call.Params(t)),
 		Before: before,
 	}, nil

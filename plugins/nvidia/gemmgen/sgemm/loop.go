@@ -8,7 +8,7 @@ import (
 // stages is where blocks are copied to and read from.
 type stages struct {
 	*emitter
-	smem, end   ptx.Operand
+	end         ptx.Operand
 	write, read ptx.Operand
 	a, b        *copier
 	reader      *reader
@@ -16,7 +16,8 @@ type stages struct {
 
 // stagedLoop multiplies blocks that pass through shared memory.
 func (e *emitter) stagedLoop() {
-	s := &stages{emitter: e, smem: e.B32(), write: e.B32(), read: e.B32()}
+	e.smem = e.B32()
+	s := &stages{emitter: e, write: e.B32(), read: e.B32()}
 	e.MovU32(s.smem, e.DynamicShared("smem", widest))
 	s.end = e.Add(s.smem, ptx.Int(e.g.stages*e.g.stageBytes))
 	s.a = e.newCopier(&e.g.a, e.p.a, e.m0, e.m)
@@ -59,18 +60,30 @@ func (s *stages) next(stage ptx.Operand) {
 
 // single has one buffer: load, store, wait, multiply, wait.
 func (s *stages) single(first ptx.Operand) {
-	loop, done := s.Label("loop"), s.Label("done")
+	loop, r := s.Label("loop"), s.reader
 	s.copy(first, ptx.Operand{})
 	s.Place(loop)
 	s.store(ptx.Operand{})
 	s.BarSync(ptx.Int(0))
-	set := [2]operands{s.reader.registers(), s.reader.registers()}
-	s.reader.read(0, set[0])
-	for i := range s.reader.steps {
-		if i+1 < s.reader.steps {
-			s.reader.read(i+1, set[(i+1)%2])
+	if r.span > 1 {
+		for i := range r.steps {
+			r.multiplyRows(i)
 		}
-		s.reader.multiplyStep(set[i%2])
+		// The loop ends at its end: one that ends here makes the assembler write its body twice, and spill.
+		more := s.CountDown(s.blocks)
+		s.BarSync(ptx.Int(0))
+		s.copy(ptx.Operand{}, more)
+		s.If(more).BraUni(loop)
+		return
+	}
+	done := s.Label("done")
+	set := [2]operands{r.registers(), r.registers()}
+	r.read(0, set[0])
+	for i := range r.steps {
+		if i+1 < r.steps {
+			r.read(i+1, set[(i+1)%2])
+		}
+		r.multiplyStep(set[i%2])
 	}
 	s.IfNot(s.CountDown(s.blocks)).BraUni(done)
 	s.BarSync(ptx.Int(0))

@@ -50,7 +50,7 @@ const (
 )
 
 const (
-	naive   = "32x32x4,warps=32,stages=1,staging=none,thread_m=1"
+	naive   = ",warps=32,stages=1,staging=none,thread_m=1"
 	tile2D  = "128x128x8,warps=8,stages=1,staging=registers,lanes_m=2"
 	warped  = "128x128x16,warps=4,staging=registers,lanes_m=8"
 	topRung = warped + ",stages=2,pad=a4,group=8"
@@ -59,9 +59,9 @@ const (
 var ladder = []struct{ name, doc, config string }{
 	{
 		"naive-uncoalesced", "one element of C per thread; neighbours along M, so that each reads another row of B's line",
-		naive + ",lanes_m=32",
+		"32x32x4" + naive + ",lanes_m=32",
 	},
-	{RungNaive, "one element of C per thread, operands from global memory", naive + ",lanes_m=1"},
+	{RungNaive, "one element of C per thread, operands from global memory", "32x32x8" + naive + ",lanes_m=1"},
 	{RungTiled, "tiles of 32x32 in shared memory", oneTile + ",stages=1"},
 	{RungPadded, "rows of 33 words in shared memory", oneTile + ",stages=1,pad=1"},
 	{

@@ -10,8 +10,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
-// Spec is everything that the text of a kernel depends on. Sizes, leading dimensions, strides, alpha, beta and group_m
-// are parameters of the kernel (see gemmgen.Call), so one kernel serves all of them.
+// Spec is everything that the text of a kernel depends on. Sizes, leading dimensions, strides, alpha, beta, group_m and
+// how many splits K has are parameters of the kernel (see gemmgen.Call), so one kernel serves all of them.
 type Spec struct {
 	// DType is the type of A and B: FP32, or FP16 for math=wmma without a conversion. C is FP32.
 	DType gemm.DType
@@ -37,7 +37,7 @@ func (s Spec) Key() any { return s.key() }
 
 // key returns the specification without what the text does not depend on.
 func (s Spec) key() Spec {
-	s.Config.GroupM, s.Config.Kernel = 0, Name
+	s.Config.GroupM, s.Config.SplitK, s.Config.Kernel = 0, min(s.Config.SplitK, 2), Name
 	if choicesOf(&s.Config).math == mathWMMA { // the guard has the alignments
 		s.AlignA, s.AlignB, s.AlignC = widest, widest, widest
 	}
@@ -105,8 +105,6 @@ func (s *Spec) layout(g *geometry) (reason arch.Reason, detail string) {
 			c.BlockM, c.BlockN, c.BlockK)
 	case !slices.Contains(warps, c.NumWarps):
 		return arch.ReasonWarps, fmt.Sprintf("%d warps: the family has a power of two up to 32", c.NumWarps)
-	case c.SplitK > 1:
-		return arch.ReasonModelRule, fmt.Sprintf("split_k %d: the family does not split K", c.SplitK)
 	}
 	g.choices = choicesOf(c)
 	if reason, detail = s.belongs(g.choices); reason != "" {
@@ -123,6 +121,9 @@ func (s *Spec) belongs(o choices) (reason arch.Reason, detail string) {
 	c := &s.Config
 	if want := gemm.FP32; s.DType != want && (s.DType != gemm.FP16 || o.math != mathWMMA) {
 		return arch.ReasonAtomShape, fmt.Sprintf("math=%s multiplies no operands of %s", o.math, s.DType)
+	}
+	if o.staging == stagingNone && s.splits() {
+		return arch.ReasonModelRule, fmt.Sprintf("split_k %d: kernels with staging=none do not split K", c.SplitK)
 	}
 	stages := [2]int{2, 6}
 	switch o.staging {
@@ -142,11 +143,17 @@ func (s *Spec) belongs(o choices) (reason arch.Reason, detail string) {
 	return "", ""
 }
 
+// splits says that several CTAs share an output tile. How many is not in the text.
+func (s *Spec) splits() bool { return s.Config.SplitK > 1 }
+
 // name is the kernel's entry point: every field of the specification's key.
 func (s Spec) name() string {
 	c, o := s.Config, choicesOf(&s.Config)
 	name := fmt.Sprintf(Name+"_%dx%dx%d_w%d_s%d_%s_%c%c", c.BlockM, c.BlockN, c.BlockK, c.NumWarps, c.NumStages,
 		o.staging, s.AMajor, s.BMajor)
+	if s.splits() {
+		name += "_split"
+	}
 	if o.math == mathWMMA {
 		return fmt.Sprintf("%s_wmma_%s", name, s.DType)
 	}

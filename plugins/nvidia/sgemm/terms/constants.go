@@ -20,6 +20,8 @@ const globalLoadShare = 0.9
 const (
 	fit = "chosen on the ladders of an RTX A6000 (siboehm/SGEMM_CUDA@60cba6f) and an RTX 3060 Laptop " +
 		"(LessUp/sgemm-optimization@4b39e85) at 4096x4096x4096; those of an H100 and an RTX PRO 6000 are held out"
+	sweep = "fitted on an H100 (plugins/nvidia/data/sweeps/sgemm: 26 sizes, 218 kernels) together with its ladder, for " +
+		"the order of kernels near the fastest"
 	technical = "CUDA C++ Programming Guide, Technical Specifications per Compute Capability"
 )
 
@@ -47,20 +49,27 @@ func Constants(g *gpu.Device) []arch.Constant {
 		{Name: "l2_usable_share", Value: 0.7, Unit: one, Doc: "share of l2_bytes within which the L2 is uniformly fast",
 			Source: "RRZE-HPC/gpu-benches@1038c5d, gpu-l2-cache, h200: 44 of 62.9 MB"},
 		latencyOf(g),
-		{Name: "barrier_latency", Value: 30, Unit: cycles,
-			Doc: "from the last warp's arrival at a barrier to the next instruction",
-			Source: "assumed: about the latency of shared memory, 23 to 33 cycles on GPUs of these generations " +
-				"(arXiv:2402.13499)"},
+		{Name: "barrier_latency", Value: 150, Unit: cycles,
+			Doc: "from the last warp's arrival at a barrier to the first FMA on what it published", Source: sweep},
 		{Name: "prologue_cycles", Value: 291.6, Unit: cycles, Doc: "start of a CTA up to its first load",
 			Source: "as in the model pipelined, fitted on h200-triton"},
 		{Name: "loop_slots", Value: 10, Unit: one, Doc: "instructions of a warp per K step besides loads and FMA",
 			Source: "assumed: a counter, a branch, and pointers of two operands, each with its carry"},
-		{Name: "launch_seconds", Value: 2.8e-6, Unit: "s", Doc: "launch of a kernel",
-			Source: "chosen: timed_launch_seconds of pipelined. With its launch_seconds, 3.7 us, 118 of 132 times of " +
-				"plugins/nvidia/data/h200-sgemm are within a factor of 1.3 in place of 110, and 698 of 943 ratios of two rungs " +
-				"within 1.25 in place of 710: ratios decide, for the rungs are compared"},
-		{Name: "wide_slots", Value: 1.5, Unit: one, Doc: "issue of an access of 16 bytes per lane ÷ that of one of 4",
-			Source: "assumed: between 1, for addresses alone, and 2, for four times the data at half the address rate"},
+		{Name: "launch_seconds", Value: 4.5e-6, Unit: "s", Source: sweep,
+			Doc: "launch of a kernel between events, with its instructions in DRAM"},
+		{Name: "next_launch_seconds", Value: 1e-6, Unit: "s", Doc: "launch of a kernel behind another",
+			Source: "assumed: what the device takes from one kernel of a stream to the next"},
+		{Name: "copy_slots", Value: 3, Unit: one, Doc: "instructions of a warp for the address of a copy from global memory",
+			Source: sweep},
+		{Name: "async_slots", Value: 14, Unit: one, Doc: "issue slots that a warp's cp.async takes beyond those of a load",
+			Source: sweep},
+		{Name: "handover_cycles", Value: 900, Unit: cycles, Source: sweep,
+			Doc: "from the last sum that a split of K writes to the first that is added"},
+		{Name: "sm_l2_rate", Value: 32, Unit: "B/cycle", Source: sweep,
+			Doc: "sums of the other splits that an SM reads from the L2 and adds"},
+		{Name: "wide_slots", Value: 2, Unit: one, Doc: "issue of an access of 16 bytes per lane ÷ that of one of 4",
+			Source: "assumed: between 1, for addresses alone, and 4, for four times the data; on the H100's sweep 2 orders " +
+				"kernels better than 1.5, and 2.5 better still, but not the ladder"},
 		{Name: "global_load_share", Value: globalLoadShare, Unit: one, Source: fit,
 			Doc: "rate of loads through L1 ÷ that of load_store_units, which loads from shared memory reach"},
 		{Name: "warp_fma_cycles", Value: 2, Unit: cycles, Doc: "from one FMA of a warp to the next",

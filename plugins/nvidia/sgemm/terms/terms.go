@@ -43,6 +43,7 @@ var kernelTerms = []tabled.Term{
 	input("fmas", one, fromFamily, "FMA instructions of all warps in a K step"),
 	input("multiplications", one, fromFamily, "tensor-core multiplications of 16x16x16 of all warps in a K step"),
 	input("global_instructions", one, fromFamily, "loads and copies from global memory, of all warps in a K step"),
+	input("async_copies", one, fromFamily, "those of them that are cp.async"),
 	input("shared_instructions", one, fromFamily, "loads from and stores to shared memory, of all warps in a K step"),
 	input("wide_instructions", one, fromFamily, "those of both that access 16 bytes per lane"),
 	input("shared_wavefronts", one, fromAddresses+": the most different words in a bank, between parts of a warp that "+
@@ -54,7 +55,7 @@ var kernelTerms = []tabled.Term{
 	input("barriers", one, fromFamily, "how often all threads of the CTA wait for each other in a K step"),
 	input("ahead", one, fromFamily, "K steps whose loads are under way while one is multiplied"),
 	input("converts", one, "1 if A and B are fp32 and are multiplied as fp16",
-		"two kernels before this one convert A and B"),
+		"a kernel before this one converts A and B"),
 	row("ctas_per_sm", one, `max(1, min(
 		floor(register_file / (ceil(max(registers, 1) / register_granule) * register_granule * threads)),
 		floor((shared_memory_bytes + shared_reserved) / (shared_bytes + shared_reserved)),
@@ -64,8 +65,9 @@ var kernelTerms = []tabled.Term{
 var gridTerms = []tabled.Term{
 	row("grid_m", one, "cdiv(m, block_m)", "rows of output tiles").As(arch.CommonTilesM),
 	row("grid_n", one, "cdiv(n, block_n)", "columns of output tiles").As(arch.CommonTilesN),
-	row("ctas", one, "grid_m * grid_n * batch", "CTAs of the launch"),
-	row("steps", one, "cdiv(k, block_k)", "K steps of a CTA"),
+	row("tiles", one, "grid_m * grid_n * batch", "output tiles"),
+	row("ctas", one, "tiles * split_k", "CTAs of the launch"),
+	row("steps", one, "cdiv(cdiv(k, block_k), split_k)", "K steps of a CTA"),
 	row("waves", one, "ctas / (num_sms * ctas_per_sm)", "CTAs of the launch ÷ CTAs that fit on the device").
 		As(arch.CommonWaves),
 	row("ctas_of_sm", one, "cdiv(ctas, num_sms)", "CTAs of the busiest SM"),
@@ -73,9 +75,9 @@ var gridTerms = []tabled.Term{
 	row("full_waves", one, "floor(ctas_of_sm / ctas_per_sm)", "waves in which the SM is full"),
 	row("tail_ctas", one, "ctas_of_sm - full_waves * ctas_per_sm", "CTAs of the busiest SM in the last, partial wave"),
 	row("group", one, "min(when(group_m > 0, group_m, 1), grid_m)", "rows of tiles that are walked together"),
-	row("sweeps", one, "max(1, grid_n * group / min(ctas, num_sms * ctas_per_sm))",
+	row("sweeps", one, "max(1, grid_n * group / min(tiles, num_sms * ctas_per_sm))",
 		"rounds that a group of rows takes to sweep over all columns"),
-	row("row_groups", one, "max(1, ceil(grid_m / group) * min(1, grid_n * group / min(ctas, num_sms * ctas_per_sm)))",
+	row("row_groups", one, "max(1, ceil(grid_m / group) * min(1, grid_n * group / min(tiles, num_sms * ctas_per_sm)))",
 		"times that all columns are swept over; groups that run at the same time share a sweep"),
 	row("miss_a", one, "1 - min(1, l2_bytes * l2_usable_share / (group * block_m * k * operand_bytes))",
 		"share of a group's rows of A that the L2 does not keep"),
@@ -108,8 +110,9 @@ var resourceTerms = []tabled.Term{
 	row("fma_step", cycles, "fmas * 32 / fma_lanes / fma_share", "FMA instructions"),
 	row("tensor_step", cycles, "multiplications * (2 * 16 * 16 * 16) / (tensor_rate * mma_sync_share)", "tensor cores").
 		As(arch.CommonComputeStep),
-	row("issue_step", cycles, "(fmas + global_instructions + shared_instructions + loop_slots * num_warps) / schedulers",
-		"issue of all instructions of warps"),
+	row("issue_step", cycles, `(fmas + global_instructions * (1 + when(barriers > 0, copy_slots, 1))
+		+ async_copies * async_slots + shared_instructions + loop_slots * num_warps) / schedulers`,
+		"issue of all instructions of warps; a load of an operand that is not copied has an addition for its address"),
 	row("l2_step", cycles, "active * tile_bytes / l2_perf_ratio", "one CTA's operands through the L2").
 		As(arch.CommonL2Step),
 	row("dram_step", cycles, "active * tile_bytes * dram_share / dram_perf_ratio", "one CTA's share of DRAM").
@@ -156,20 +159,27 @@ var totalTerms = []tabled.Term{
 		"what the SM waits in a K step, per CTA: latencies and barriers that no other CTA hides"),
 	row("launch", cycles, "launch_seconds * clock", "launch of the kernel").As(arch.CommonLaunch).Share(),
 	row("conversion", cycles, `when(converts > 0,
-		2 * launch_seconds * clock + batch * (m * k + k * n) * (4 + operand_bytes) / dram_perf_ratio, 0)`,
-		"two kernels that round A and B to fp16").Share(),
+		next_launch_seconds * clock + batch * (m * k + k * n) * (4 + operand_bytes) / dram_perf_ratio, 0)`,
+		"a kernel that rounds A and B to fp16").Share(),
 	row("fill", cycles, "(full_waves + when(tail_ctas > 0, 1, 0)) * (load_latency + prologue_cycles)",
 		"start of CTAs and their first loads").Share(),
 	row("loop", cycles, "steps * (full_waves * full_step + tail_step)", "K loops").Share(),
-	row("output", cycles, "ctas_of_sm * active * block_m * block_n * output_bytes / l2_perf_ratio", "output of C").
-		Share(),
+	row("output", cycles, "ctas_of_sm * active * block_m * block_n * output_bytes / l2_perf_ratio",
+		"output of C, or of the sums of a split of K").Share(),
+	row("partial_bytes", inBytes, "when(split_k > 1, ctas * block_m * block_n * 4, 0)", "sums of the splits of K"),
+	row("reduction", cycles, `when(split_k > 1, handover_cycles + cdiv(tiles, num_sms)
+		* split_k * (l2_latency_cycles + block_m * block_n * 4 / sm_l2_rate)
+		+ 2 * max(0, partial_bytes - l2_bytes * l2_usable_share) / dram_perf_ratio, 0)`,
+		"the CTA of a tile that arrives last adds the sums of all splits, one after the other; what the L2 does not keep of "+
+			"them is written to DRAM and read from there").Share(),
 	row("dram_total", inBytes, "dram_bytes + batch * m * n * output_bytes", "through DRAM: operands, output").
 		As(arch.CommonDRAMTotal),
 	row("dram_floor", cycles, "dram_total / dram_perf_ratio", "least time of DRAM"),
 	row("compute_floor", cycles, `2 * batch * m * n * k
 		* when(multiplications > 0, 1 / (tensor_rate * num_sms), 1 / (2 * fma_lanes * num_sms))`,
 		"least time at the peak rate"),
-	row("limits", cycles, "max(fill + loop + output, dram_floor, compute_floor) - (fill + loop + output)",
+	row("limits", cycles, `max(fill + loop + output + reduction, dram_floor, compute_floor)
+		- (fill + loop + output + reduction)`,
 		"what DRAM's bandwidth and the peak rate add").Share(),
-	row("total", cycles, "launch + conversion + fill + loop + output + limits", "predicted total").Total(),
+	row("total", cycles, "launch + conversion + fill + loop + output + reduction + limits", "predicted total").Total(),
 }

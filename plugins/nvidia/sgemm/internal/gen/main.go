@@ -26,7 +26,8 @@ var model = modelgen.Model{
 	},
 	Inputs: []modelgen.Input{
 		{Names: "m n k batch output_bytes", On: onProblem, Type: "problem", Var: "p", Reach: gogen.Everywhere},
-		{Names: "block_m block_n block_k num_warps group_m", On: onConfig, Type: "timing", Var: "t", Reach: gogen.Everywhere},
+		{Names: "block_m block_n block_k num_warps group_m split_k", On: onConfig, Type: "timing", Var: "t",
+			Reach: gogen.Everywhere},
 		{By: terms.OfKernel, On: onConfig, Type: "inputs", Var: "in", Reach: gogen.Own},
 	},
 	Keep:    `total load_issue_step fma_step tensor_step issue_step l2_step dram_step waiting_step`,

@@ -152,18 +152,19 @@ def epilogues(end, device):
         run("epilogues", device, kind, n, k, m, torch.bfloat16, others, kind)
 
 
-device = L.Device(0)
-assert device.why is None, device.why
-print(torch.cuda.get_device_name(), torch.__version__, device.own.description["device"], flush=True)
-for one in sys.argv[1:] or ["layers=220", "fp8=100", "drawn=60", "epilogues=60"]:
-    name, _, seconds = one.partition("=")
-    begin = time.time()
-    globals()[name](begin + float(seconds), device)
-    got = [r for r in rows.get(name, []) if "ours" in r]
-    for other in ("cublas", "cublaslt", "compiled", "fused"):
-        ratio = [r[other] / r["ours"] for r in got if other in r]
-        if ratio:
-            decided = [r[other] / r["ours"] if r["taken"] else 1 for r in got if other in r]
-            print(f"{name}: {other}'s time ÷ ours {statistics.geometric_mean(ratio):.4f}, worst {min(ratio):.3f}, of {len(ratio)}; as "
-                  f"decided {statistics.geometric_mean(decided):.4f}, worst {min(decided):.3f}", flush=True)
-    print(f"{name}: {time.time() - begin:.0f} s", flush=True)
+if __name__ == "__main__":
+    device = L.Device(0)
+    assert device.why is None, device.why
+    print(torch.cuda.get_device_name(), torch.__version__, device.own.description["device"], flush=True)
+    for one in sys.argv[1:] or ["layers=220", "fp8=100", "drawn=60", "epilogues=60"]:
+        name, _, seconds = one.partition("=")
+        begin = time.time()
+        globals()[name](begin + float(seconds), device)
+        got = [r for r in rows.get(name, []) if "ours" in r]
+        for other in ("cublas", "cublaslt", "compiled", "fused"):
+            ratio = [r[other] / r["ours"] for r in got if other in r]
+            if ratio:
+                decided = [r[other] / r["ours"] if r["taken"] else 1 for r in got if other in r]
+                print(f"{name}: {other}'s time ÷ ours {statistics.geometric_mean(ratio):.4f}, worst {min(ratio):.3f}, of {len(ratio)}; as "
+                      f"decided {statistics.geometric_mean(decided):.4f}, worst {min(decided):.3f}", flush=True)
+        print(f"{name}: {time.time() - begin:.0f} s", flush=True)

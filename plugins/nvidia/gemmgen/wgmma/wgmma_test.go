@@ -53,7 +53,7 @@ func TestGolden(t *testing.T) {
 }
 
 // TestOneInstruction: kernels that Sums calls invariant add to each sum with instructions of one extent along K, in the
-// order of K, and with nothing else before the tile is stored.
+// order of K, and with nothing else before the tile is stored, or before the sums of a block are promoted.
 func TestOneInstruction(t *testing.T) {
 	multiplies := regexp.MustCompile(`wgmma\.mma_async\.sync\.aligned\.m64n\d+k(\d+)`)
 	for _, c := range []struct {
@@ -66,6 +66,8 @@ func TestOneInstruction(t *testing.T) {
 		{"40x192x64,warps=16,stages=2,cluster=2,skew=0", gemm.FP16, "16"},
 		{"64x16x128,warps=8,stages=2,skew=0", gemm.FP8, "32"}, {"128x256x128,warps=12,stages=2,skew=0", gemm.FP8, "32"},
 		{"16x64x128,warps=8,stages=2,skew=0", gemm.FP8, "32"},
+		{"64x16x128,warps=8,stages=2,skew=0,promote=1", gemm.FP8, "32"},
+		{"16x64x128,warps=8,stages=2,skew=0,promote=1", gemm.FP8, "32"},
 	} {
 		s := spec(t, c.config, "kk", c.dtype, gemm.FP32)
 		if sums := (Family{}).Sums(); !sums.Has(&s.Config, Family{}.Axes()) {

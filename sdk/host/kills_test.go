@@ -21,7 +21,8 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// A host that is killed at any moment leaves no process. The next host removes its folder.
+// A host that is killed at any moment leaves no process. The next host removes its folder, or, if a plugin was still
+// about to put its socket there, the one after that.
 func TestHostIsKilledAtAnyMoment(t *testing.T) {
 	tmp := shortDir(t)
 	folders := make([]folder, 20)
@@ -45,14 +46,18 @@ func TestHostIsKilledAtAnyMoment(t *testing.T) {
 		f.noneLives(t)
 	}
 	t.Logf("left for the next host: %d folders", len(socketFolders(tmp)))
-	f := folder(t.TempDir())
-	next, _ := startHost(t, f, "idle", tmp)
-	_ = next.Process.Signal(syscall.SIGTERM)
-	_ = next.Wait()
-	if left := socketFolders(tmp); len(left) > 0 {
+	left := []string{""}
+	for hosts := 0; len(left) > 0 && hosts < 5; hosts++ {
+		f := folder(t.TempDir())
+		next, _ := startHost(t, f, "idle", tmp)
+		_ = next.Process.Signal(syscall.SIGTERM)
+		_ = next.Wait()
+		f.noneLives(t)
+		left = socketFolders(tmp)
+	}
+	if len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	f.noneLives(t)
 }
 
 // A sweep removes only what ended hosts have left.

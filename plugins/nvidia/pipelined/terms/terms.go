@@ -168,10 +168,16 @@ var stepTerms = []tabled.Term{
 	row("spill_traffic", bytes, "2 * spill_bytes * threads", "local memory, written and read in a K step"),
 	row("spill_step", cycles, "spill_traffic / (spill_bandwidth * when(load_waits > 0, narrow_spill_share, 1))",
 		"local memory through the load path of the SM"),
+	row("streamed", one, "wgmma * (1 - resident)",
+		"1 if what matrix instructions read of shared memory takes no time besides them: wgmma reads it as it multiplies. "+
+			"A resident CTA's numbers were found with both"),
 	row("on_chip", cycles4,
-		`pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4)
-			+ pow(copy_step, 4)
-			+ pow(spill_step, 4)`, "resources of the SM besides its cache lines, as a sum of fourth powers"),
+		`pow(max(tensor_step + max(convert_step, (1 - wgmma) * issue_step), streamed * shared_step), 4)
+			+ (1 - streamed) * pow(shared_step, 4) + pow(issue_step, 4)
+			+ pow(copy_step + when(transposed_copies > 0, shared_step, 0), 4)
+			+ pow(spill_step, 4)`, "resources of the SM besides its cache lines, as a sum of fourth powers. mma.sync and FMA "+
+			"wait for the instructions beside them, or for conversions if these take longer. Copies that transpose write to "+
+			"the banks that operands are read of"),
 	row("instruction_step", cycles, `when(wgmma + fma > 0, tensor_step + fma * (block_k / warps_k * fma_latency),
 			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step))`,
 		"matrix instructions of one CTA"),
@@ -180,16 +186,18 @@ var stepTerms = []tabled.Term{
 		"what copies that run a single K step ahead wait for the matrix instructions, which read shared memory meanwhile: "+
 			"a resident CTA copies when they have ended"),
 	row("issue_wait", cycles,
-		"sqrt(sqrt(pow(instruction_step, 4) + pow(line_wait * tile_lines / num_warps, 4))) - instruction_step",
+		`sqrt(sqrt(pow(instruction_step, 4)
+			+ pow(when(persistent > 0, line_wait, copy_wait) * tile_lines / num_warps, 4))) - instruction_step`,
 		"what wgmma waits for the copies that its warps issue meanwhile: together they take as long as the longer, with a "+
-			"smooth transition. A single thread issues tcgen05.mma").If("persistent * wgmma * (1 - min(tensor_columns, 1)) > 0"),
+			"smooth transition. A single thread issues tcgen05.mma").
+		If("wgmma * (1 - resident) * (1 - min(tensor_columns, 1)) * max(persistent, 1 - late_copies) > 0"),
 	row("sharing", one, "when(sharers * sharers_a > 2, large_sharing, sharers * sharers_a - 1)",
 		"what the CTAs of a cluster wait for each other ÷ what those of a cluster of two do"),
 	row("chain_step", cycles, `instruction_step + when(wgmma + fma > 0,
 				interleaved * interleaved_share * (tile_lines * line_latency)
 				+ resident * (family_latency + sharing * sharing_step * block_k * element_bytes / line_bytes),
 				family_latency)
-			+ convert_step + issue_wait + max(issue_step, serial * (tile_lines / line_rate))
+			+ convert_step + issue_wait + max(issue_step, max(serial, late_share * late_copies) * (tile_lines / line_rate))
 			+ when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
 		"dependent instructions of one CTA"),
 }

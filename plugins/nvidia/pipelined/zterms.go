@@ -94,14 +94,14 @@ type device struct {
 	defaultGroup          float64 // default_group
 	wgmmaCycles           float64 // wgmma_cycles
 	lineRate              float64 // line_rate
+	prologueCycles        float64 // prologue_cycles
+	spillBandwidth        float64 // spill_bandwidth
 	l2Coalescing          float64 // l2_coalescing
 	lineLatency           float64 // line_latency
 	sharedBandwidth       float64 // shared_bandwidth
 	fillOverlap           float64 // fill_overlap
 	loadLatency           float64 // load_latency
-	prologueCycles        float64 // prologue_cycles
 	epilogueBandwidth     float64 // epilogue_bandwidth
-	spillBandwidth        float64 // spill_bandwidth
 	l2QueueCycles         float64 // l2_queue_cycles
 	lateShare             float64 // late_share
 	copyWait              float64 // copy_wait
@@ -197,15 +197,15 @@ func (d *device) compute(value func(name string) float64) {
 	d.wgmmaCycles = value("wgmma_cycles")
 	lineRate := value("line_rate")
 	d.lineRate = lineRate
+	d.prologueCycles = value("prologue_cycles")
+	d.spillBandwidth = value("spill_bandwidth")
 	d.l2Coalescing = value("l2_coalescing")
 	d.lineLatency = value("line_latency")
 	d.sharedBandwidth = value("shared_bandwidth")
 	d.fillOverlap = value("fill_overlap")
 	loadLatency := value("load_latency")
 	d.loadLatency = loadLatency
-	d.prologueCycles = value("prologue_cycles")
 	d.epilogueBandwidth = value("epilogue_bandwidth")
-	d.spillBandwidth = value("spill_bandwidth")
 	d.l2QueueCycles = value("l2_queue_cycles")
 	d.lateShare = value("late_share")
 	d.copyWait = value("copy_wait")

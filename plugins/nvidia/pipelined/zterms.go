@@ -529,65 +529,79 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 			readStep = float64(d.readShare * sharedStep)
 		}
 	}
+	var x44 float64
+	if in.wgmma > 0 {
+		x44 = float64(x41 * (1 - min(in.tensorColumns, 1)) * max(in.persistent, 1-in.lateCopies))
+	} else {
+		x44 = in.lateCopies
+	}
 	var issueWait float64
-	if streamed*(1-min(in.tensorColumns, 1))*max(in.persistent, 1-in.lateCopies) > 0 {
-		var x44 float64
-		if in.persistent > 0 {
-			x44 = d.lineWait
+	if x44 > 0 {
+		var x45 float64
+		if in.wgmma > 0 {
+			var x46 float64
+			if in.persistent > 0 {
+				x46 = d.lineWait
+			} else {
+				x46 = d.copyWait
+			}
+			x45 = x46 * tileLines / in.numWarps
 		} else {
-			x44 = d.copyWait
+			x47 := tileLines / d.lineRate
+			x45 = float64(d.lateShare * x47)
 		}
-		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(x44*tileLines/in.numWarps))) - instructionStep
+		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(x45))) - instructionStep
 	}
 	var sharing float64
-	x45 := float64(in.sharers * in.sharersA)
-	if x45 > 2 {
+	x48 := float64(in.sharers * in.sharersA)
+	if x48 > 2 {
 		sharing = d.largeSharing
 	} else {
-		sharing = x45 - 1
+		sharing = x48 - 1
 	}
-	var x46 float64
+	var x49 float64
 	if in.wgmma+in.fma > 0 {
-		x46 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
+		x49 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
 	} else {
-		x46 = in.familyLatency
+		x49 = in.familyLatency
 	}
-	var x47 float64
+	x50 := tileLines / d.lineRate
+	var x51 float64
 	if in.loadWaits > 0 {
-		x47 = float64(in.loadWaits*d.loadLatency) + copyStep
+		x51 = float64(in.loadWaits*d.loadLatency) + copyStep
 	}
-	chainStep := instructionStep + x46 + convertStep + issueWait + max(issueStep, max(in.serial, d.lateShare*in.lateCopies)*(tileLines/d.lineRate)) + x47
+	chainStep := instructionStep + x49 + convertStep + issueWait + max(issueStep, in.serial*x50) + x51
 	var engineB float64
 	if in.resident > 0 {
-		var x48 float64
+		var x52 float64
 		if in.transB > 0 {
-			x48 = float64(columns * in.blockK * in.elementBytes)
+			x52 = float64(columns * in.blockK * in.elementBytes)
 		} else {
-			x48 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
+			x52 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
 		}
-		engineB = x48 / in.sharers
+		engineB = x52 / in.sharers
 	}
 	var sms float64
-	if x45 > 2 {
-		sms = float64(max(1, math.Floor(d.part4/x45)) * in.sharers * in.sharersA)
+	if x48 > 2 {
+		sms = float64(max(1, math.Floor(d.part4/x48)) * in.sharers * in.sharersA)
 	} else {
 		sms = d.numSms
 	}
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x49 := float64(in.one2048*d.clock) - d.part5
-		x50 := float64(in.one6144*d.clock) - d.part5 - x49
-		timedFixed = max(x49-float64(x50/4096*2048), d.part6)
-		x51 := 2048 / in.blockK
-		onePace = max(0, x49-timedFixed) / x51
-		x52 := 4096 / in.blockK
-		oneLongPace = max(0, x50) / x52
-		x53 := float64(in.chip2048*d.clock) - d.part5
-		chipPace = max(0, x53-timedFixed) / x51
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x53) / x52
-		x54 := float64(in.fullChip2048*d.clock) - d.part5
-		fullChipPace = max(0, x54-timedFixed) / x51
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x54) / x52
+		x53 := float64(in.one2048*d.clock) - d.part5
+		x54 := float64(in.one6144*d.clock) - d.part5 - x53
+		timedFixed = max(x53-float64(x54/4096*2048), d.part6)
+		x55 := 2048 / in.blockK
+		onePace = max(0, x53-timedFixed) / x55
+		x56 := 4096 / in.blockK
+		oneLongPace = max(0, x54) / x56
+		x57 := float64(in.chip2048*d.clock) - d.part5
+		chipPace = max(0, x57-timedFixed) / x55
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x57) / x56
+		x58 := float64(in.fullChip2048*d.clock) - d.part5
+		fullChipPace = max(0, x58-timedFixed) / x55
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x58) / x56
 	}
 	var l2Queue float64
 	if x41 > 0 {
@@ -605,16 +619,16 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.sharers = in.sharers
 	k.sharersA = in.sharersA
 	k.streams = in.streams
-	x55 := in.resident + in.persistent
-	k.part3 = x55
+	x59 := in.resident + in.persistent
+	k.part3 = x59
 	k.part1 = math.Floor(d.threadsPerSm / threads)
-	var x56 float64
+	var x60 float64
 	if in.tensorColumns > 0 {
-		x56 = math.Floor(d.tensorMemory / in.tensorColumns)
+		x60 = math.Floor(d.tensorMemory / in.tensorColumns)
 	} else {
-		x56 = d.ctasLimit
+		x60 = d.ctasLimit
 	}
-	k.part2 = x56
+	k.part2 = x60
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
@@ -623,121 +637,121 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x57 := in.blockN * in.elementBytes / d.lineBytes
-	k.part15 = x57
-	x58 := math.Ceil(x57)
-	k.part16 = x58
+	x61 := in.blockN * in.elementBytes / d.lineBytes
+	k.part15 = x61
+	x62 := math.Ceil(x61)
+	k.part16 = x62
 	k.outputCost = outputCost
 	k.tensorCopy = tensorCopy
-	var x59 float64
+	var x63 float64
 	if in.reduceLaunches > 0 {
-		x59 = 0
+		x63 = 0
 	} else {
-		x59 = 1
+		x63 = 1
 	}
-	k.part4 = x59
-	x60 := in.blockM * in.elementBytes / d.lineBytes
-	k.part11 = x60
-	x61 := math.Ceil(x60)
-	k.part12 = x61
-	x63 := float64(in.blockK * in.elementBytes)
-	x62 := x63 / d.lineBytes
-	k.part13 = x62
-	x64 := math.Ceil(x62)
-	k.part14 = x64
+	k.part4 = x63
+	x64 := in.blockM * in.elementBytes / d.lineBytes
+	k.part11 = x64
+	x65 := math.Ceil(x64)
+	k.part12 = x65
+	x67 := float64(in.blockK * in.elementBytes)
+	x66 := x67 / d.lineBytes
+	k.part13 = x66
+	x68 := math.Ceil(x66)
+	k.part14 = x68
 	k.part17 = x29
 	k.part18 = x35
 	k.tileLines = tileLines
-	var x65 float64
+	var x69 float64
 	if in.loadWaits > 0 {
-		x65 = d.narrowSpillShare
+		x69 = d.narrowSpillShare
 	} else {
-		x65 = 1
+		x69 = 1
 	}
-	k.part5 = float64(d.spillBandwidth * x65)
-	var x66 float64
+	k.part5 = float64(d.spillBandwidth * x69)
+	var x70 float64
 	if in.transposedCopies > 0 {
-		x66 = sharedStep
+		x70 = sharedStep
 	}
-	k.part6 = fourth(max(tensorStep+max(convertStep, (1-in.wgmma)*issueStep), streamed*sharedStep)) + float64((1-streamed)*fourth(sharedStep)) + fourth(issueStep) + fourth(copyStep+x66)
+	k.part6 = fourth(max(tensorStep+max(convertStep, (1-in.wgmma)*issueStep), streamed*sharedStep)) + float64((1-streamed)*fourth(sharedStep)) + fourth(issueStep) + fourth(copyStep+x70)
 	k.readStep = readStep
 	k.chainStep = chainStep
 	k.part7 = columns / in.blockN
-	x67 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part8 = float64(in.transA * (x67 - math.Floor(x67)))
-	x68 := 1 - in.transB
-	k.part19 = x68
-	x69 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part9 = float64(x68 * (x69 - math.Floor(x69)))
-	x70 := float64(in.blockK * x61)
-	k.part10 = float64(x70 * d.lineBytes)
+	x71 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part8 = float64(in.transA * (x71 - math.Floor(x71)))
+	x72 := 1 - in.transB
+	k.part19 = x72
+	x73 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part9 = float64(x72 * (x73 - math.Floor(x73)))
+	x74 := float64(in.blockK * x65)
+	k.part10 = float64(x74 * d.lineBytes)
 	k.engineB = engineB
 	k.part20 = d.engineLatency + float64(sharing*d.sharingLatency)
-	var x71 float64
+	var x75 float64
 	if in.lateCopies > 0 {
-		x71 = instructionStep
+		x75 = instructionStep
 	}
-	k.part21 = x71
-	k.part22 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x68)
+	k.part21 = x75
+	k.part22 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x72)
 	k.part23 = float64((d.part3 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
 	k.sms = sms
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x72 := 2048 / in.blockK
-	k.part24 = x72
+	x76 := 2048 / in.blockK
+	k.part24 = x76
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x73 float64
-	if in.transA > 0 {
-		x73 = x63
-	} else {
-		x73 = float64(x64 * d.lineBytes)
-	}
-	k.part25 = x73
-	var x74 float64
-	if in.transB > 0 {
-		x74 = float64(x64 * d.lineBytes)
-	} else {
-		x74 = x63
-	}
-	k.part26 = x74
-	x75 := in.repeatM + in.repeatN
-	k.part27 = x75
-	k.l2Queue = l2Queue
-	var x76 float64
-	if in.resident > 0 {
-		x76 = d.partialBandwidth
-	} else {
-		x76 = d.epilogueBandwidth
-	}
-	k.part28 = d.part12 / x76
 	var x77 float64
-	if in.resident > 0 {
-		x77 = d.residentArrival
+	if in.transA > 0 {
+		x77 = x67
 	} else {
-		x77 = d.arrivalLatency
+		x77 = float64(x68 * d.lineBytes)
 	}
-	k.part29 = x77
+	k.part25 = x77
+	var x78 float64
+	if in.transB > 0 {
+		x78 = float64(x68 * d.lineBytes)
+	} else {
+		x78 = x67
+	}
+	k.part26 = x78
+	x79 := in.repeatM + in.repeatN
+	k.part27 = x79
+	k.l2Queue = l2Queue
+	var x80 float64
+	if in.resident > 0 {
+		x80 = d.partialBandwidth
+	} else {
+		x80 = d.epilogueBandwidth
+	}
+	k.part28 = d.part12 / x80
+	var x81 float64
+	if in.resident > 0 {
+		x81 = d.residentArrival
+	} else {
+		x81 = d.arrivalLatency
+	}
+	k.part29 = x81
 	k.part30 = float64(in.resident * d.residentTurn)
 	k.part31 = max(in.timedCtas-1, 1)
 	k.part32 = 16 / in.instructionK
-	x78 := float64(d.tdp * (1 - in.fma))
-	k.part33 = x78
+	x82 := float64(d.tdp * (1 - in.fma))
+	k.part33 = x82
 	k.part34 = d.clock / in.peak
-	var x79 float64
+	var x83 float64
 	if in.resident > 0 {
-		x79 = d.residentAdd
+		x83 = d.residentAdd
 	} else {
-		x79 = d.addLatency
+		x83 = d.addLatency
 	}
-	x80 := in.blockM * in.blockN * d.accumulatorBytes / d.part15
-	k.part35 = x79 + x80
+	x84 := in.blockM * in.blockN * d.accumulatorBytes / d.part15
+	k.part35 = x83 + x84
 	k.part36 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part37 = d.residentAdd + x80
+	k.part37 = d.residentAdd + x84
 }
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
@@ -1398,31 +1412,44 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
 	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
-	streamed := float64(in.wgmma * (1 - k.resident))
+	x15 := 1 - k.resident
+	streamed := float64(in.wgmma * x15)
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		x15 := k.blockK / in.warpsK
-		instructionStep = k.tensorStep + float64(in.fma*(x15*d.fmaLatency))
+		x16 := k.blockK / in.warpsK
+		instructionStep = k.tensorStep + float64(in.fma*(x16*d.fmaLatency))
 	} else {
-		x16 := k.blockK / in.instructionK
-		instructionStep = max(x16/in.warpsK*d.part2, k.tensorStep)
+		x17 := k.blockK / in.instructionK
+		instructionStep = max(x17/in.warpsK*d.part2, k.tensorStep)
+	}
+	var x18 float64
+	if in.wgmma > 0 {
+		x18 = float64(x15 * (1 - min(in.tensorColumns, 1)) * max(in.persistent, 1-in.lateCopies))
+	} else {
+		x18 = in.lateCopies
 	}
 	var issueWait float64
-	if streamed*(1-min(in.tensorColumns, 1))*max(in.persistent, 1-in.lateCopies) > 0 {
-		var x17 float64
-		if in.persistent > 0 {
-			x17 = d.lineWait
+	if x18 > 0 {
+		var x19 float64
+		if in.wgmma > 0 {
+			var x20 float64
+			if in.persistent > 0 {
+				x20 = d.lineWait
+			} else {
+				x20 = d.copyWait
+			}
+			x19 = x20 * k.tileLines / in.numWarps
 		} else {
-			x17 = d.copyWait
+			x19 = float64(d.lateShare * (k.tileLines / d.lineRate))
 		}
-		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(x17*k.tileLines/in.numWarps))) - instructionStep
+		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(x19))) - instructionStep
 	}
 	var sharing float64
-	x18 := float64(k.sharers * k.sharersA)
-	if x18 > 2 {
+	x21 := float64(k.sharers * k.sharersA)
+	if x21 > 2 {
 		sharing = d.largeSharing
 	} else {
-		sharing = x18 - 1
+		sharing = x21 - 1
 	}
 	var gridM float64
 	if s.groupTiles > 0 {
@@ -1438,40 +1465,40 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		sharedB = float64(s.n / gridN * k.part7 / k.sharers * k.blockK * k.elementBytes)
 		offsetA = max(s.part1, k.part8)
 		offsetB = max(s.part2, k.part9)
-		var x19 float64
+		var x22 float64
 		if k.transA > 0 {
-			x19 = k.part10
+			x22 = k.part10
 		} else {
-			x19 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
+			x22 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
-		engineA = x19 / k.sharersA
+		engineA = x22 / k.sharersA
 		engineBytes = engineA + k.engineB + float64(d.crossing*(float64(engineA*s.misalignedA)+float64(k.engineB*s.misalignedB)))
 	}
 	var splitLines float64
 	if s.part3 > 0 {
-		var x20 float64
+		var x23 float64
 		if k.transA > 0 {
-			x20 = float64(k.blockK * max(0, k.part11+s.misalignedA-k.part12))
+			x23 = float64(k.blockK * max(0, k.part11+s.misalignedA-k.part12))
 		} else {
-			x20 = float64(k.blockM * max(0, k.part13+s.misalignedA-k.part14))
+			x23 = float64(k.blockM * max(0, k.part13+s.misalignedA-k.part14))
 		}
-		var x21 float64
+		var x24 float64
 		if k.transB > 0 {
-			x21 = float64(k.blockN * max(0, k.part13+s.misalignedB-k.part14))
+			x24 = float64(k.blockN * max(0, k.part13+s.misalignedB-k.part14))
 		} else {
-			x21 = float64(k.blockK * max(0, k.part15+s.misalignedB-k.part16))
+			x24 = float64(k.blockK * max(0, k.part15+s.misalignedB-k.part16))
 		}
-		splitLines = x20 + x21
+		splitLines = x23 + x24
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
 		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part17) + float64(k.asyncB*s.part2*k.part18)))
 	}
-	var x22 float64
+	var x25 float64
 	if k.wraps*max(k.transA*(k.blockM-s.m), k.part19*(k.blockN-s.n)) > 0 {
-		x22 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part12)) + float64(k.part19*max(0, math.Floor(k.blockN/s.n)-k.part16))))
+		x25 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part12)) + float64(k.part19*max(0, math.Floor(k.blockN/s.n)-k.part16))))
 	}
-	lines := k.tileLines + max(splitLines, brokenLines) + x22
+	lines := k.tileLines + max(splitLines, brokenLines) + x25
 	var lineStep float64
 	if k.resident > 0 {
 		lineStep = engineBytes / d.engineBandwidth
@@ -1480,8 +1507,8 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	var copyLatency float64
 	if k.resident > 0 {
-		x23 := engineBytes / d.engineBandwidth
-		copyLatency = k.part20 + x23
+		x26 := engineBytes / d.engineBandwidth
+		copyLatency = k.part20 + x26
 	} else {
 		copyLatency = float64(lines*d.lineLatency) + k.part21
 	}
@@ -1489,47 +1516,47 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	if k.part22*s.part4 > 0 {
 		turnStep = k.part23
 	}
-	var x24 float64
+	var x27 float64
 	if k.groupM > 0 {
-		x24 = k.groupM
+		x27 = k.groupM
 	} else {
-		x24 = d.defaultGroup
+		x27 = d.defaultGroup
 	}
-	group := min(x24, gridM)
+	group := min(x27, gridM)
 	waves := ctas / v.part1
 	var sharedTiles float64
 	if k.streams > 0 {
-		x25 := ctas / k.sms
-		x26 := math.Floor(x25)
-		var x27 float64
-		x28 := ctas - float64(k.sms*x26)
-		if 2*x28 < k.sms {
-			if x28 > 0 {
-				x27 = 1
+		x28 := ctas / k.sms
+		x29 := math.Floor(x28)
+		var x30 float64
+		x31 := ctas - float64(k.sms*x29)
+		if 2*x31 < k.sms {
+			if x31 > 0 {
+				x30 = 1
 			}
 		}
-		sharedTiles = x25 - max(0, x26-x27)
+		sharedTiles = x28 - max(0, x29-x30)
 	}
 	var part float64
 	if sharedTiles > 0 {
-		x29 := float64(ctas * t.steps)
-		part = min(x29, max(4, math.Ceil(sharedTiles*t.steps))) / t.steps
+		x32 := float64(ctas * t.steps)
+		part = min(x32, max(4, math.Ceil(sharedTiles*t.steps))) / t.steps
 	}
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x30 := min(t.steps, k.part24)
-		x31 := t.steps - x30
-		oneLoop = float64(x30*k.onePace) + float64(x31*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x30*k.chipPace)+float64(x31*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x30*k.fullChipPace)+float64(x31*k.fullChipLongPace))
+		x33 := min(t.steps, k.part24)
+		x34 := t.steps - x33
+		oneLoop = float64(x33*k.onePace) + float64(x34*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x33*k.chipPace)+float64(x34*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x33*k.fullChipPace)+float64(x34*k.fullChipLongPace))
 	}
-	x32 := g.part3 / min(ctas, v.part1)
-	sweeps := max(1, x32)
-	rowGroups := max(1, g.part4*min(1, x32))
+	x35 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x35)
+	rowGroups := max(1, g.part4*min(1, x35))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
-	x33 := float64(ctas * t.steps)
-	dramShare := min(1, dramBytes/(x33*g.stepBytes))
+	x36 := float64(ctas * t.steps)
+	dramShare := min(1, dramBytes/(x36*g.stepBytes))
 	l2Hit := 1 - dramShare
 	var coalescing float64
 	if k.resident > 0 {
@@ -1550,40 +1577,40 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x34 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(v.ctasPerSm*x34*k.stepsAhead)))) / 2
-		var x35 float64
+		x37 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(v.ctasPerSm*x37*k.stepsAhead)))) / 2
+		var x38 float64
 		if k.resident > 0 {
-			x37 := fullLatency / k.stepsAhead
-			x36 := x37 + k.readStep
-			x35 = max(g.part9, x36)
+			x40 := fullLatency / k.stepsAhead
+			x39 := x40 + k.readStep
+			x38 = max(g.part9, x39)
 		} else {
-			x39 := fullLatency / k.stepsAhead
-			x38 := x39 + k.readStep
-			x35 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + math.Pow(fourth(fourth(x38)), 2))))))
+			x42 := fullLatency / k.stepsAhead
+			x41 := x42 + k.readStep
+			x38 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + math.Pow(fourth(fourth(x41)), 2))))))
 		}
-		fullAlone = x35 + v.spillStep
-		x40 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x40*x40))))
-		x41 := g.part9 + v.spillStep
-		fullFirstStep = max(fullThroughput, x41)
+		fullAlone = x38 + v.spillStep
+		x43 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x43*x43))))
+		x44 := g.part9 + v.spillStep
+		fullFirstStep = max(fullThroughput, x44)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x42 := min(t.steps, k.stepsAhead)
-		x43 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x42*fullFirstStep) + float64(x43*fullStep)
+		x45 := min(t.steps, k.stepsAhead)
+		x46 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x45*fullFirstStep) + float64(x46*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x44 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x44*v.part5)
+			x47 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x47*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x45 := max(t.steps-k.stepsAhead, 0)
-		x46 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x45*x46, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x48 := max(t.steps-k.stepsAhead, 0)
+		x49 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x48*x49, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
@@ -1592,40 +1619,40 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x47 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(t.tailCtas*x47*k.stepsAhead)))) / 2
-		var x48 float64
+		x50 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(t.tailCtas*x50*k.stepsAhead)))) / 2
+		var x51 float64
 		if k.resident > 0 {
-			x50 := tailLatency / k.stepsAhead
-			x49 := x50 + k.readStep
-			x48 = max(g.part9, x49)
+			x53 := tailLatency / k.stepsAhead
+			x52 := x53 + k.readStep
+			x51 = max(g.part9, x52)
 		} else {
-			x52 := tailLatency / k.stepsAhead
-			x51 := x52 + k.readStep
-			x48 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + math.Pow(fourth(fourth(x51)), 2))))))
+			x55 := tailLatency / k.stepsAhead
+			x54 := x55 + k.readStep
+			x51 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + math.Pow(fourth(fourth(x54)), 2))))))
 		}
-		tailAlone = x48 + v.spillStep
-		x53 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x53*x53))))
-		x54 := g.part9 + v.spillStep
-		tailFirstStep = max(tailThroughput, x54)
+		tailAlone = x51 + v.spillStep
+		x56 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x56*x56))))
+		x57 := g.part9 + v.spillStep
+		tailFirstStep = max(tailThroughput, x57)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x55 := min(t.steps, k.stepsAhead)
-		x56 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x55*tailFirstStep) + float64(x56*tailStep)
+		x58 := min(t.steps, k.stepsAhead)
+		x59 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x58*tailFirstStep) + float64(x59*tailStep)
 		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + float64(t.tailCtas*k.tensorCopy) + c.part3 + k.part30
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x57 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x57*min(1, (t.tailCtas-1)/k.part31))
+			x60 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x60*min(1, (t.tailCtas-1)/k.part31))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x58 := max(t.steps-k.stepsAhead, 0)
-		x59 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x58*x59, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x61 := max(t.steps-k.stepsAhead, 0)
+		x62 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x61*x62, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -1651,50 +1678,50 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dramTotal := dramBytes + g.part11 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
-		var x60 float64
+		var x63 float64
 		if c.handover > 0 {
-			x60 = float64(ctas / c.splitK * k.blockM * k.blockN)
+			x63 = float64(ctas / c.splitK * k.blockM * k.blockN)
 		} else {
-			x60 = s.part7
+			x63 = s.part7
 		}
-		partialBytes = float64(d.part12 * c.splitK * x60)
+		partialBytes = float64(d.part12 * c.splitK * x63)
 	}
-	var x61 float64
+	var x64 float64
 	if k.resident > 0 {
-		x61 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
+		x64 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
 	} else {
-		x61 = k.tileBytes
+		x64 = k.tileBytes
 	}
-	requested := float64(x33*(x61+v.spillTraffic)) + partialBytes + g.part11
-	l2Total := float64(x33*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part11
-	var x62 float64
+	requested := float64(x36*(x64+v.spillTraffic)) + partialBytes + g.part11
+	l2Total := float64(x36*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part11
+	var x65 float64
 	if in.fma > 0 {
-		x62 = float64(fmaLoads * d.sharedWidth)
+		x65 = float64(fmaLoads * d.sharedWidth)
 	} else {
 		if in.wgmma > 0 {
-			x63 := k.blockK / in.instructionK
-			x62 = float64(k.blockM / in.wgmmaM * (k.blockN / in.wgmmaN) * x63 * (in.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+			x66 := k.blockK / in.instructionK
+			x65 = float64(k.blockM / in.wgmmaM * (k.blockN / in.wgmmaN) * x66 * (in.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 		} else {
-			x65 := max(k.blockM/in.warpsM, d.mmaM)
-			x66 := max(k.blockN/in.warpsN, d.mmaN)
-			x64 := x65 + x66
-			x67 := k.blockK / in.warpsK
-			x62 = float64(in.numWarps * x64 * x67 * k.elementBytes)
+			x68 := max(k.blockM/in.warpsM, d.mmaM)
+			x69 := max(k.blockN/in.warpsN, d.mmaN)
+			x67 := x68 + x69
+			x70 := k.blockK / in.warpsK
+			x65 = float64(in.numWarps * x67 * x70 * k.elementBytes)
 		}
 	}
-	sharedTotal := float64(x33 * x62)
-	var x69 float64
+	sharedTotal := float64(x36 * x65)
+	var x72 float64
 	if t.power > 0 {
-		x69 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x72 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x69 = t.allWaves
+		x72 = t.allWaves
 	}
-	x68 := max(max(x69, t.dramFloor), g.computeFloor)
-	limits := x68 - t.allWaves
+	x71 := max(max(x72, t.dramFloor), g.computeFloor)
+	limits := x71 - t.allWaves
 	var unbeaten float64
 	if s.vendor > 0 {
-		x70 := d.launch + x68 + reduction + handed
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x70), 2)+s.part9))) - x70
+		x73 := d.launch + x71 + reduction + handed
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x73), 2)+s.part9))) - x73
 	}
 	dst[0] = k.threads
 	dst[1] = k.resident

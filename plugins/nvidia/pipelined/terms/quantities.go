@@ -192,51 +192,51 @@ var fittedFirst = []tabled.Quantity{
 
 // fitted are those of Triton's kernels, and of mma's.
 var fitted = []tabled.Quantity{
-	bounded("l2_coalescing", one, 1.302, 1, 2,
+	bounded("l2_coalescing", one, 1.298, 1, 2,
 		"bytes that reach SMs per byte that the L2 delivers: presumably SMs that ask for the "+
-			"same line at the same time are served at once").Over(1.28, 1.33).Off(unlimited),
-	bounded("line_latency", cycles, 2.427, 0.1, 5,
-		"by how much each cache line of a K step delays the last copy of one CTA").Over(2.36, 2.5),
-	bounded("shared_bandwidth", perCycle, 86.57, 40, 128,
-		"what matrix instructions read of one SM's shared memory, which has 32 banks of 4 B").Over(85.8, 87.2).Off(unlimited),
-	bounded("fill_overlap", one, 0.6888, 0.01, 1,
-		"share of the start of a wave that other CTAs of the SM hide if there are many").Over(0.657, 0.85),
-	bounded("load_latency", cycles, 778.7, 200, 1000,
-		"what a K step waits for an operand that is loaded when needed: L2, registers, shared memory").Over(769, 811),
-	bounded("epilogue_bandwidth", perCycle, 22.94, 10, 50, "output of one SM").Over(19.4, 26.4).Off(unlimited),
+			"same line at the same time are served at once").Over(1.28, 1.32).Off(unlimited),
+	bounded("line_latency", cycles, 2.414, 0.1, 5,
+		"by how much each cache line of a K step delays the last copy of one CTA").Over(2.35, 2.48),
+	bounded("shared_bandwidth", perCycle, 86.9, 40, 128,
+		"what matrix instructions read of one SM's shared memory, which has 32 banks of 4 B").Over(86.1, 87.5).Off(unlimited),
+	bounded("fill_overlap", one, 0.6998, 0.01, 1,
+		"share of the start of a wave that other CTAs of the SM hide if there are many").Over(0.672, 0.863),
+	bounded("load_latency", cycles, 799.4, 200, 1000,
+		"what a K step waits for an operand that is loaded when needed: L2, registers, shared memory").Over(789, 828),
+	bounded("epilogue_bandwidth", perCycle, 22.65, 10, 50, "output of one SM").Over(19.2, 26.1).Off(unlimited),
 	// Without it, the latency of the instruction itself is taken out as well.
-	bounded("ldmatrix_latency", cycles, 1, 1, 60,
-		"from shared memory to the operands of mma.sync").Over(1, 3.12).Off(-24.1),
-	bounded("l2_queue_cycles", cycles, 107.7, 10, 2000,
-		"what an L2 that is always busy adds to the latency of a copy").Over(65.8, 160).Off(0),
-	bounded("late_share", one, 0.8576, 0.05, 2,
-		"share of the time of copies that a CTA waits if it issues them behind its matrix instructions").
-		Over(0.805, 0.872).Off(0),
-	bounded("copy_wait", cycles, 4.968, 0.1, 20,
-		"for how long a warp issues the copy of a cache line, if the CTA computes one tile").Over(4.76, 5.1).Off(0),
+	bounded("ldmatrix_latency", cycles, 5.728, 1, 60,
+		"from shared memory to the operands of mma.sync").Over(3.58, 8.74).Off(-24.1),
+	bounded("l2_queue_cycles", cycles, 106.9, 10, 2000,
+		"what an L2 that is always busy adds to the latency of a copy").Over(65.2, 160).Off(0),
+	bounded("late_share", one, 1.386, 0.05, 4,
+		"time in which a CTA issues copies behind its matrix instructions ÷ that at line_rate").
+		Over(1.37, 1.4).Off(0),
+	bounded("copy_wait", cycles, 4.898, 0.1, 20,
+		"for how long a warp issues the copy of a cache line, if the CTA computes one tile").Over(4.68, 5.03).Off(0),
 }
 
 // fittedMMA are the quantities that only kernels of the family mma tell. Those of all its kernels are fitted together.
 var fittedMMA = []tabled.Quantity{
-	bounded("hot_line_bandwidth", perCycle, 989.6, 64, 5120,
+	bounded("hot_line_bandwidth", perCycle, 989.1, 64, 5120,
 		"what all SMs together get of the lines of one row: a kernel that repeats rows reads "+
 			"it again for every row of a tile beyond the matrix").Over(952, 1010).Off(unlimited),
-	bounded("sector_cost", one, 1.456, 0.1, 4,
-		"lines that a copy costs besides if a sector ends within each of its parts").Over(1.33, 1.49),
-	bounded("convert_rate", one, 2.418, 0.1, 8,
-		"instructions of warps that convert operands, per cycle of an SM").Over(2.36, 2.48).Off(unlimited),
-	bounded("fma_share", one, 0.7556, 0.3, 1.2,
+	bounded("sector_cost", one, 1.453, 0.1, 4,
+		"lines that a copy costs besides if a sector ends within each of its parts").Over(1.32, 1.49),
+	bounded("convert_rate", one, 2.42, 0.1, 8,
+		"instructions of warps that convert operands, per cycle of an SM").Over(2.36, 2.49).Off(unlimited),
+	bounded("fma_share", one, 0.7558, 0.3, 1.2,
 		"rate of FMA ÷ its peak: presumably operands that are in the same bank of the register "+
-			"file").Over(0.739, 0.761).Off(1),
-	bounded("fma_load_rate", one, 0.6013, 0.1, 4,
+			"file").Over(0.739, 0.762).Off(1),
+	bounded("fma_load_rate", one, 0.6015, 0.1, 4,
 		"loads of warps from shared memory for FMA, per cycle of an SM").Over(0.598, 0.61).Off(unlimited),
 	bounded("fma_latency", cycles, 17.29, 1, 100,
 		"what a warp waits for the operands of FMA, per index along K").Over(15.1, 19.9),
-	bounded("arrival_latency", cycles, 1574, 50, 10000,
+	bounded("arrival_latency", cycles, 1579, 50, 10000,
 		"from the sums of a CTA to when the last CTA of the tile knows of them: fence, counter, "+
-			"barriers").Over(1510, 1620),
-	bounded("add_latency", cycles, 317.7, 20, 5000,
-		"what the last CTA of a tile waits for the sums of each of the others").Over(306, 329),
+			"barriers").Over(1520, 1620),
+	bounded("add_latency", cycles, 316.8, 20, 5000,
+		"what the last CTA of a tile waits for the sums of each of the others").Over(305, 328),
 }
 
 // fittedResident are the quantities of CTAs that stay resident.
@@ -302,9 +302,9 @@ var fittedUnaligned = []tabled.Quantity{
 
 // fittedPersistent are the quantities of kernels whose CTAs compute one tile after the other.
 var fittedPersistent = []tabled.Quantity{
-	bounded("read_share", one, 0.2319, 0.01, 1,
+	bounded("read_share", one, 0.2383, 0.01, 1,
 		"share of the time in which matrix instructions read shared memory that delays copies a single K step ahead"),
-	bounded("line_wait", cycles, 8.969, 0.1, 20, "for how long a warp issues the copy of a cache line"),
+	bounded("line_wait", cycles, 8.975, 0.1, 20, "for how long a warp issues the copy of a cache line"),
 }
 
 var chosen = []tabled.Quantity{

@@ -185,19 +185,21 @@ var stepTerms = []tabled.Term{
 			when(resident > 0, instruction_step, read_share * shared_step), 0)`,
 		"what copies that run a single K step ahead wait for the matrix instructions, which read shared memory meanwhile: "+
 			"a resident CTA copies when they have ended"),
-	row("issue_wait", cycles,
-		`sqrt(sqrt(pow(instruction_step, 4)
-			+ pow(when(persistent > 0, line_wait, copy_wait) * tile_lines / num_warps, 4))) - instruction_step`,
-		"what wgmma waits for the copies that its warps issue meanwhile: together they take as long as the longer, with a "+
-			"smooth transition. A single thread issues tcgen05.mma").
-		If("wgmma * (1 - resident) * (1 - min(tensor_columns, 1)) * max(persistent, 1 - late_copies) > 0"),
+	row("issue_wait", cycles, `sqrt(sqrt(pow(instruction_step, 4) + pow(when(wgmma > 0,
+			when(persistent > 0, line_wait, copy_wait) * tile_lines / num_warps, late_share * (tile_lines / line_rate)), 4)))
+			- instruction_step`,
+		"what matrix instructions wait for the copies that their warps issue meanwhile, and mma.sync for those behind the "+
+			"instructions of the step before: together they take as long as the longer, with a smooth transition. A single "+
+			"thread issues tcgen05.mma").
+		If("when(wgmma > 0, (1 - resident) * (1 - min(tensor_columns, 1)) * max(persistent, 1 - late_copies), late_copies)"+
+			" > 0"),
 	row("sharing", one, "when(sharers * sharers_a > 2, large_sharing, sharers * sharers_a - 1)",
 		"what the CTAs of a cluster wait for each other ÷ what those of a cluster of two do"),
 	row("chain_step", cycles, `instruction_step + when(wgmma + fma > 0,
 				interleaved * interleaved_share * (tile_lines * line_latency)
 				+ resident * (family_latency + sharing * sharing_step * block_k * element_bytes / line_bytes),
 				family_latency)
-			+ convert_step + issue_wait + max(issue_step, max(serial, late_share * late_copies) * (tile_lines / line_rate))
+			+ convert_step + issue_wait + max(issue_step, serial * (tile_lines / line_rate))
 			+ when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
 		"dependent instructions of one CTA"),
 }

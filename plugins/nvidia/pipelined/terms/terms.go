@@ -191,7 +191,7 @@ var stepTerms = []tabled.Term{
 		"what matrix instructions wait for the copies that their warps issue meanwhile, and mma.sync for those behind the "+
 			"instructions of the step before: together they take as long as the longer, with a smooth transition. A single "+
 			"thread issues tcgen05.mma").
-		If("when(wgmma > 0, (1 - resident) * (1 - min(tensor_columns, 1)) * max(persistent, 1 - late_copies), late_copies)"+
+		If("when(wgmma > 0, (1 - resident) * (1 - min(tensor_columns, 1)) * max(persistent, 1 - late_copies), late_copies)" +
 			" > 0"),
 	row("sharing", one, "when(sharers * sharers_a > 2, large_sharing, sharers * sharers_a - 1)",
 		"what the CTAs of a cluster wait for each other ÷ what those of a cluster of two do"),

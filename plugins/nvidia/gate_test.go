@@ -75,8 +75,8 @@ var floors = []struct {
 	{
 		model:       "refined",
 		rung:        arch.RungCharacterized,
-		geomean:     0.984,
-		p10:         0.940,
+		geomean:     0.985,
+		p10:         0.955,
 		worst:       0.88,
 		top8Geomean: 0.994,
 		top8Worst:   0.92,

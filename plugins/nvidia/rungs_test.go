@@ -37,11 +37,10 @@ var ofKind = map[string]string{
 }
 
 // The picks of a rung that knows more are no slower than those of a rung that knows less, by more than 0.2 % in the
-// geometric mean over the sizes of a kind. Kinds that lose more have a limit just above their loss, which one or two
-// sizes decide.
+// geometric mean over the sizes of a kind.
 func TestMoreKnowledgePicksNoSlower(t *testing.T) {
 	rungs := []arch.Rung{arch.RungSpec, arch.RungCalibrated, arch.RungCompiled, arch.RungCharacterized}
-	limits := map[string]float64{"triton fp8": 0.006, "triton bf16": 0.004, "mma layouts": 0.01}
+	const limit = 0.002
 	models := make([]arch.Architecture, len(rungs))
 	for i, rung := range rungs {
 		models[i] = nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: rung})
@@ -64,7 +63,6 @@ func TestMoreKnowledgePicksNoSlower(t *testing.T) {
 				}
 			}
 		}
-		limit := max(limits[kind], 0.002)
 		for i := range rungs {
 			for j := range i {
 				lost, sizes := lostFrom(picks[j], picks[i])

@@ -94,14 +94,17 @@ type device struct {
 	defaultGroup          float64 // default_group
 	wgmmaCycles           float64 // wgmma_cycles
 	lineRate              float64 // line_rate
+	prologueCycles        float64 // prologue_cycles
+	spillBandwidth        float64 // spill_bandwidth
 	l2Coalescing          float64 // l2_coalescing
 	lineLatency           float64 // line_latency
 	sharedBandwidth       float64 // shared_bandwidth
 	fillOverlap           float64 // fill_overlap
 	loadLatency           float64 // load_latency
-	prologueCycles        float64 // prologue_cycles
 	epilogueBandwidth     float64 // epilogue_bandwidth
-	spillBandwidth        float64 // spill_bandwidth
+	l2QueueCycles         float64 // l2_queue_cycles
+	lateShare             float64 // late_share
+	copyWait              float64 // copy_wait
 	hotLineBandwidth      float64 // hot_line_bandwidth
 	sectorCost            float64 // sector_cost
 	convertRate           float64 // convert_rate
@@ -144,27 +147,24 @@ type device struct {
 	part6                 float64 // timed_least_seconds * clock
 	part7                 float64 // l2_bytes * l2_usable_share
 	dramLatency           float64 // dram_latency
+	dramQueue             float64 // dram_queue
 	part8                 float64 // dram_perf_ratio * dram_efficiency
 	part9                 float64 // l2_perf_ratio * spill_share
 	part10                float64 // 2 * l2_bytes * l2_usable_share
 	part11                float64 // dram_perf_ratio * spill_share
-	part12                float64 // 4 * dram_queue
-	part13                float64 // 2 * accumulator_bytes
+	part12                float64 // 2 * accumulator_bytes
 	launch                float64 // launch
-	part14                float64 // energy_share * energy_per_flop / (tdp * dynamic_share) * clock
-	part15                float64 // power_window * clock
-	part16                float64 // line_rate * line_bytes
-	part17                float64 // 1 / (dram_perf_ratio * dram_efficiency)
-	hbmLatencyPenalty     float64 // hbm_latency_penalty
+	part13                float64 // energy_share * energy_per_flop / (tdp * dynamic_share) * clock
+	part14                float64 // power_window * clock
+	part15                float64 // line_rate * line_bytes
+	part16                float64 // 1 / (dram_perf_ratio * dram_efficiency)
 	sharedWidth           float64 // shared_width
-	dramQueueLoad         float64 // dram_queue_load
 }
 
 func (d *device) compute(value func(name string) float64) {
 	hbmLatencyPenalty := value("hbm_latency_penalty")
 	dramLatency := float64(hbmLatencyPenalty * value("dram_latency_load"))
-	dramQueueLoad := value("dram_queue_load")
-	dramQueue := float64(hbmLatencyPenalty * dramQueueLoad)
+	dramQueue := float64(hbmLatencyPenalty * value("dram_queue_load"))
 	clock := value("clock")
 	launch := float64(value("launch_seconds") * clock)
 	numSms := value("num_sms")
@@ -173,7 +173,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.registerFile = value("register_file")
 	l2PerfRatio := value("l2_perf_ratio")
 	d.l2PerfRatio = l2PerfRatio
-	d.hbmLatencyPenalty = hbmLatencyPenalty
 	tdp := value("tdp")
 	d.tdp = tdp
 	d.mmaM = value("mma_m")
@@ -198,16 +197,18 @@ func (d *device) compute(value func(name string) float64) {
 	d.wgmmaCycles = value("wgmma_cycles")
 	lineRate := value("line_rate")
 	d.lineRate = lineRate
+	d.prologueCycles = value("prologue_cycles")
+	d.spillBandwidth = value("spill_bandwidth")
 	d.l2Coalescing = value("l2_coalescing")
-	d.dramQueueLoad = dramQueueLoad
 	d.lineLatency = value("line_latency")
 	d.sharedBandwidth = value("shared_bandwidth")
 	d.fillOverlap = value("fill_overlap")
 	loadLatency := value("load_latency")
 	d.loadLatency = loadLatency
-	d.prologueCycles = value("prologue_cycles")
 	d.epilogueBandwidth = value("epilogue_bandwidth")
-	d.spillBandwidth = value("spill_bandwidth")
+	d.l2QueueCycles = value("l2_queue_cycles")
+	d.lateShare = value("late_share")
+	d.copyWait = value("copy_wait")
 	d.hotLineBandwidth = value("hot_line_bandwidth")
 	d.sectorCost = value("sector_cost")
 	d.convertRate = value("convert_rate")
@@ -252,20 +253,20 @@ func (d *device) compute(value func(name string) float64) {
 	l2UsableShare := value("l2_usable_share")
 	d.part7 = float64(l2Bytes * l2UsableShare)
 	d.dramLatency = dramLatency
+	d.dramQueue = dramQueue
 	dramPerfRatio := value("dram_perf_ratio")
-	x14 := float64(dramPerfRatio * value("dram_efficiency"))
-	d.part8 = x14
+	x13 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part8 = x13
 	spillShare := value("spill_share")
 	d.part9 = float64(l2PerfRatio * spillShare)
 	d.part10 = float64(2 * l2Bytes * l2UsableShare)
 	d.part11 = float64(dramPerfRatio * spillShare)
-	d.part12 = float64(4 * dramQueue)
-	d.part13 = float64(2 * accumulatorBytes)
+	d.part12 = float64(2 * accumulatorBytes)
 	d.launch = launch
-	d.part14 = float64(value("energy_share") * value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part15 = float64(value("power_window") * clock)
-	d.part16 = float64(lineRate * lineBytes)
-	d.part17 = 1 / x14
+	d.part13 = float64(value("energy_share") * value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part14 = float64(value("power_window") * clock)
+	d.part15 = float64(lineRate * lineBytes)
+	d.part16 = 1 / x13
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -346,7 +347,7 @@ type kernelTerms struct {
 	part18           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
 	part5            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
-	part6            float64 // pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step, 4)
+	part6            float64 // pow(max(tensor_step + max(convert_step, (1 - wgmma) * issue_step), streamed * shared_step), 4) + (1 - streamed) * pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step + when(0 < transposed_copies, shared_step, 0), 4)
 	readStep         float64 // read_step
 	chainStep        float64 // chain_step
 	part7            float64 // columns / block_n
@@ -372,6 +373,7 @@ type kernelTerms struct {
 	part25           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
 	part26           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
 	part27           float64 // repeat_m + repeat_n
+	l2Queue          float64 // l2_queue
 	part28           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
 	part29           float64 // when(0 < resident, resident_arrival, arrival_latency)
 	part30           float64 // resident * resident_turn
@@ -509,76 +511,101 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	}
 	tileLines := x29 + x35
 	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
+	x41 := 1 - in.resident
+	streamed := float64(in.wgmma * x41)
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		x41 := in.blockK / in.warpsK
-		instructionStep = tensorStep + float64(in.fma*(x41*d.fmaLatency))
+		x42 := in.blockK / in.warpsK
+		instructionStep = tensorStep + float64(in.fma*(x42*d.fmaLatency))
 	} else {
-		x42 := in.blockK / in.instructionK
-		instructionStep = max(x42/in.warpsK*d.part2, tensorStep)
+		x43 := in.blockK / in.instructionK
+		instructionStep = max(x43/in.warpsK*d.part2, tensorStep)
 	}
 	var readStep float64
-	x43 := float64(in.persistent * in.wgmma)
-	if (2-stepsAhead)*(in.resident+x43) > 0 {
+	if (2-stepsAhead)*(in.resident+float64(in.persistent*in.wgmma)) > 0 {
 		if in.resident > 0 {
 			readStep = instructionStep
 		} else {
 			readStep = float64(d.readShare * sharedStep)
 		}
 	}
+	var x44 float64
+	if in.wgmma > 0 {
+		x44 = float64(x41 * (1 - min(in.tensorColumns, 1)) * max(in.persistent, 1-in.lateCopies))
+	} else {
+		x44 = in.lateCopies
+	}
 	var issueWait float64
-	if x43*(1-min(in.tensorColumns, 1)) > 0 {
-		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(d.lineWait*tileLines/in.numWarps))) - instructionStep
+	if x44 > 0 {
+		var x45 float64
+		if in.wgmma > 0 {
+			var x46 float64
+			if in.persistent > 0 {
+				x46 = d.lineWait
+			} else {
+				x46 = d.copyWait
+			}
+			x45 = x46 * tileLines / in.numWarps
+		} else {
+			x47 := tileLines / d.lineRate
+			x45 = float64(d.lateShare * x47)
+		}
+		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(x45))) - instructionStep
 	}
 	var sharing float64
-	x44 := float64(in.sharers * in.sharersA)
-	if x44 > 2 {
+	x48 := float64(in.sharers * in.sharersA)
+	if x48 > 2 {
 		sharing = d.largeSharing
 	} else {
-		sharing = x44 - 1
+		sharing = x48 - 1
 	}
-	var x45 float64
+	var x49 float64
 	if in.wgmma+in.fma > 0 {
-		x45 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
+		x49 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
 	} else {
-		x45 = in.familyLatency
+		x49 = in.familyLatency
 	}
-	var x46 float64
+	x50 := tileLines / d.lineRate
+	var x51 float64
 	if in.loadWaits > 0 {
-		x46 = float64(in.loadWaits*d.loadLatency) + copyStep
+		x51 = float64(in.loadWaits*d.loadLatency) + copyStep
 	}
-	chainStep := instructionStep + x45 + convertStep + issueWait + max(issueStep, in.serial*(tileLines/d.lineRate)) + x46
+	chainStep := instructionStep + x49 + convertStep + issueWait + max(issueStep, in.serial*x50) + x51
 	var engineB float64
 	if in.resident > 0 {
-		var x47 float64
+		var x52 float64
 		if in.transB > 0 {
-			x47 = float64(columns * in.blockK * in.elementBytes)
+			x52 = float64(columns * in.blockK * in.elementBytes)
 		} else {
-			x47 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
+			x52 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
 		}
-		engineB = x47 / in.sharers
+		engineB = x52 / in.sharers
 	}
 	var sms float64
-	if x44 > 2 {
-		sms = float64(max(1, math.Floor(d.part4/x44)) * in.sharers * in.sharersA)
+	if x48 > 2 {
+		sms = float64(max(1, math.Floor(d.part4/x48)) * in.sharers * in.sharersA)
 	} else {
 		sms = d.numSms
 	}
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x48 := float64(in.one2048*d.clock) - d.part5
-		x49 := float64(in.one6144*d.clock) - d.part5 - x48
-		timedFixed = max(x48-float64(x49/4096*2048), d.part6)
-		x50 := 2048 / in.blockK
-		onePace = max(0, x48-timedFixed) / x50
-		x51 := 4096 / in.blockK
-		oneLongPace = max(0, x49) / x51
-		x52 := float64(in.chip2048*d.clock) - d.part5
-		chipPace = max(0, x52-timedFixed) / x50
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x52) / x51
-		x53 := float64(in.fullChip2048*d.clock) - d.part5
-		fullChipPace = max(0, x53-timedFixed) / x50
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x53) / x51
+		x53 := float64(in.one2048*d.clock) - d.part5
+		x54 := float64(in.one6144*d.clock) - d.part5 - x53
+		timedFixed = max(x53-float64(x54/4096*2048), d.part6)
+		x55 := 2048 / in.blockK
+		onePace = max(0, x53-timedFixed) / x55
+		x56 := 4096 / in.blockK
+		oneLongPace = max(0, x54) / x56
+		x57 := float64(in.chip2048*d.clock) - d.part5
+		chipPace = max(0, x57-timedFixed) / x55
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x57) / x56
+		x58 := float64(in.fullChip2048*d.clock) - d.part5
+		fullChipPace = max(0, x58-timedFixed) / x55
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x58) / x56
+	}
+	var l2Queue float64
+	if x41 > 0 {
+		l2Queue = d.l2QueueCycles
 	}
 	k.elementBytes = in.elementBytes
 	k.outputBytes = in.outputBytes
@@ -592,16 +619,16 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.sharers = in.sharers
 	k.sharersA = in.sharersA
 	k.streams = in.streams
-	x54 := in.resident + in.persistent
-	k.part3 = x54
+	x59 := in.resident + in.persistent
+	k.part3 = x59
 	k.part1 = math.Floor(d.threadsPerSm / threads)
-	var x55 float64
+	var x60 float64
 	if in.tensorColumns > 0 {
-		x55 = math.Floor(d.tensorMemory / in.tensorColumns)
+		x60 = math.Floor(d.tensorMemory / in.tensorColumns)
 	} else {
-		x55 = d.ctasLimit
+		x60 = d.ctasLimit
 	}
-	k.part2 = x55
+	k.part2 = x60
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
@@ -610,116 +637,121 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x56 := in.blockN * in.elementBytes / d.lineBytes
-	k.part15 = x56
-	x57 := math.Ceil(x56)
-	k.part16 = x57
+	x61 := in.blockN * in.elementBytes / d.lineBytes
+	k.part15 = x61
+	x62 := math.Ceil(x61)
+	k.part16 = x62
 	k.outputCost = outputCost
 	k.tensorCopy = tensorCopy
-	var x58 float64
+	var x63 float64
 	if in.reduceLaunches > 0 {
-		x58 = 0
+		x63 = 0
 	} else {
-		x58 = 1
+		x63 = 1
 	}
-	k.part4 = x58
-	x59 := in.blockM * in.elementBytes / d.lineBytes
-	k.part11 = x59
-	x60 := math.Ceil(x59)
-	k.part12 = x60
-	x62 := float64(in.blockK * in.elementBytes)
-	x61 := x62 / d.lineBytes
-	k.part13 = x61
-	x63 := math.Ceil(x61)
-	k.part14 = x63
+	k.part4 = x63
+	x64 := in.blockM * in.elementBytes / d.lineBytes
+	k.part11 = x64
+	x65 := math.Ceil(x64)
+	k.part12 = x65
+	x67 := float64(in.blockK * in.elementBytes)
+	x66 := x67 / d.lineBytes
+	k.part13 = x66
+	x68 := math.Ceil(x66)
+	k.part14 = x68
 	k.part17 = x29
 	k.part18 = x35
 	k.tileLines = tileLines
-	var x64 float64
+	var x69 float64
 	if in.loadWaits > 0 {
-		x64 = d.narrowSpillShare
+		x69 = d.narrowSpillShare
 	} else {
-		x64 = 1
+		x69 = 1
 	}
-	k.part5 = float64(d.spillBandwidth * x64)
-	k.part6 = fourth(tensorStep+convertStep+float64(in.fma*issueStep)) + fourth(sharedStep) + fourth(issueStep) + fourth(copyStep)
+	k.part5 = float64(d.spillBandwidth * x69)
+	var x70 float64
+	if in.transposedCopies > 0 {
+		x70 = sharedStep
+	}
+	k.part6 = fourth(max(tensorStep+max(convertStep, (1-in.wgmma)*issueStep), streamed*sharedStep)) + float64((1-streamed)*fourth(sharedStep)) + fourth(issueStep) + fourth(copyStep+x70)
 	k.readStep = readStep
 	k.chainStep = chainStep
 	k.part7 = columns / in.blockN
-	x65 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part8 = float64(in.transA * (x65 - math.Floor(x65)))
-	x66 := 1 - in.transB
-	k.part19 = x66
-	x67 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part9 = float64(x66 * (x67 - math.Floor(x67)))
-	x68 := float64(in.blockK * x60)
-	k.part10 = float64(x68 * d.lineBytes)
+	x71 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part8 = float64(in.transA * (x71 - math.Floor(x71)))
+	x72 := 1 - in.transB
+	k.part19 = x72
+	x73 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part9 = float64(x72 * (x73 - math.Floor(x73)))
+	x74 := float64(in.blockK * x65)
+	k.part10 = float64(x74 * d.lineBytes)
 	k.engineB = engineB
 	k.part20 = d.engineLatency + float64(sharing*d.sharingLatency)
-	var x69 float64
+	var x75 float64
 	if in.lateCopies > 0 {
-		x69 = instructionStep
+		x75 = instructionStep
 	}
-	k.part21 = x69
-	k.part22 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x66)
+	k.part21 = x75
+	k.part22 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x72)
 	k.part23 = float64((d.part3 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
 	k.sms = sms
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x70 := 2048 / in.blockK
-	k.part24 = x70
+	x76 := 2048 / in.blockK
+	k.part24 = x76
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x71 float64
+	var x77 float64
 	if in.transA > 0 {
-		x71 = x62
+		x77 = x67
 	} else {
-		x71 = float64(x63 * d.lineBytes)
+		x77 = float64(x68 * d.lineBytes)
 	}
-	k.part25 = x71
-	var x72 float64
+	k.part25 = x77
+	var x78 float64
 	if in.transB > 0 {
-		x72 = float64(x63 * d.lineBytes)
+		x78 = float64(x68 * d.lineBytes)
 	} else {
-		x72 = x62
+		x78 = x67
 	}
-	k.part26 = x72
-	x73 := in.repeatM + in.repeatN
-	k.part27 = x73
-	var x74 float64
+	k.part26 = x78
+	x79 := in.repeatM + in.repeatN
+	k.part27 = x79
+	k.l2Queue = l2Queue
+	var x80 float64
 	if in.resident > 0 {
-		x74 = d.partialBandwidth
+		x80 = d.partialBandwidth
 	} else {
-		x74 = d.epilogueBandwidth
+		x80 = d.epilogueBandwidth
 	}
-	k.part28 = d.part13 / x74
-	var x75 float64
+	k.part28 = d.part12 / x80
+	var x81 float64
 	if in.resident > 0 {
-		x75 = d.residentArrival
+		x81 = d.residentArrival
 	} else {
-		x75 = d.arrivalLatency
+		x81 = d.arrivalLatency
 	}
-	k.part29 = x75
+	k.part29 = x81
 	k.part30 = float64(in.resident * d.residentTurn)
 	k.part31 = max(in.timedCtas-1, 1)
 	k.part32 = 16 / in.instructionK
-	x76 := float64(d.tdp * (1 - in.fma))
-	k.part33 = x76
+	x82 := float64(d.tdp * (1 - in.fma))
+	k.part33 = x82
 	k.part34 = d.clock / in.peak
-	var x77 float64
+	var x83 float64
 	if in.resident > 0 {
-		x77 = d.residentAdd
+		x83 = d.residentAdd
 	} else {
-		x77 = d.addLatency
+		x83 = d.addLatency
 	}
-	x78 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
-	k.part35 = x77 + x78
+	x84 := in.blockM * in.blockN * d.accumulatorBytes / d.part15
+	k.part35 = x83 + x84
 	k.part36 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part37 = d.residentAdd + x78
+	k.part37 = d.residentAdd + x84
 }
 
 // variantTerms holds what depends on the kernel and on whether its loads are masked along K.
@@ -822,10 +854,11 @@ type gridTerms struct {
 	part7        float64 // pow(line_step, 4)
 	part8        float64 // idle_latency * idle_latency
 	part9        float64 // chain_step + turn_step
-	part10       float64 // batch * m * n * output_bytes
+	part10       float64 // pow(pow(pow(chain_step + turn_step, 4), 4), 2)
+	part11       float64 // batch * m * n * output_bytes
 	computeFloor float64 // compute_floor
-	part11       float64 // prologue_cycles + idle_latency
-	part12       float64 // idle_latency / steps_ahead
+	part12       float64 // prologue_cycles + idle_latency
+	part13       float64 // idle_latency / steps_ahead
 }
 
 func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
@@ -960,11 +993,13 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part6 = x14
 	g.part7 = fourth(lineStep)
 	g.part8 = float64(idleLatency * idleLatency)
-	g.part9 = k.chainStep + turnStep
-	g.part10 = float64(s.part7 * k.outputBytes)
+	x15 := k.chainStep + turnStep
+	g.part9 = x15
+	g.part10 = math.Pow(fourth(fourth(x15)), 2)
+	g.part11 = float64(s.part7 * k.outputBytes)
 	g.computeFloor = computeFloor
-	g.part11 = d.prologueCycles + idleLatency
-	g.part12 = idleLatency / k.stepsAhead
+	g.part12 = d.prologueCycles + idleLatency
+	g.part13 = idleLatency / k.stepsAhead
 }
 
 // timing holds what depends on all.
@@ -1058,30 +1093,40 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		fullSpillDramStep = x11 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x12 := fullLatency / k.stepsAhead
-		fullAlone = max(g.part9, x12+k.readStep) + v.spillStep
-		x13 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x13*x13))))
-		x14 := g.part9 + v.spillStep
-		fullFirstStep = max(fullThroughput, x14)
+		x12 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*l2Step)
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(v.ctasPerSm*x12*k.stepsAhead)))) / 2
+		var x13 float64
+		if k.resident > 0 {
+			x15 := fullLatency / k.stepsAhead
+			x14 := x15 + k.readStep
+			x13 = max(g.part9, x14)
+		} else {
+			x17 := fullLatency / k.stepsAhead
+			x16 := x17 + k.readStep
+			x13 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + math.Pow(fourth(fourth(x16)), 2))))))
+		}
+		fullAlone = x13 + v.spillStep
+		x18 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x18*x18))))
+		x19 := g.part9 + v.spillStep
+		fullFirstStep = max(fullThroughput, x19)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		x15 := min(steps, k.stepsAhead)
-		x16 := max(steps-k.stepsAhead, 0)
-		fullLoop = float64(x15*fullFirstStep) + float64(x16*fullStep)
+		x20 := min(steps, k.stepsAhead)
+		x21 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x20*fullFirstStep) + float64(x21*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x17 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x17*v.part5)
+			x22 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x22*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x18 := max(steps-k.stepsAhead, 0)
-		x19 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x18*x19, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
+		x23 := max(steps-k.stepsAhead, 0)
+		x24 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x23*x24, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
@@ -1091,47 +1136,57 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		tailSpillDramStep = x11 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(tailCtas*dramStep*k.stepsAhead)))) / 2
-		x20 := tailLatency / k.stepsAhead
-		tailAlone = max(g.part9, x20+k.readStep) + v.spillStep
-		x21 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x21*x21))))
-		x22 := g.part9 + v.spillStep
-		tailFirstStep = max(tailThroughput, x22)
+		x25 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*l2Step)
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(tailCtas*x25*k.stepsAhead)))) / 2
+		var x26 float64
+		if k.resident > 0 {
+			x28 := tailLatency / k.stepsAhead
+			x27 := x28 + k.readStep
+			x26 = max(g.part9, x27)
+		} else {
+			x30 := tailLatency / k.stepsAhead
+			x29 := x30 + k.readStep
+			x26 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + math.Pow(fourth(fourth(x29)), 2))))))
+		}
+		tailAlone = x26 + v.spillStep
+		x31 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x31*x31))))
+		x32 := g.part9 + v.spillStep
+		tailFirstStep = max(tailThroughput, x32)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
-		x23 := min(steps, k.stepsAhead)
-		x24 := max(steps-k.stepsAhead, 0)
-		tailLoop = float64(x23*tailFirstStep) + float64(x24*tailStep)
+		x33 := min(steps, k.stepsAhead)
+		x34 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x33*tailFirstStep) + float64(x34*tailStep)
 		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + float64(tailCtas*k.tensorCopy) + c.part3 + k.part30
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
-			x25 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x25*min(1, (tailCtas-1)/k.part31))
+			x35 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x35*min(1, (tailCtas-1)/k.part31))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x26 := max(steps-k.stepsAhead, 0)
-		x27 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x26*x27, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x36 := max(steps-k.stepsAhead, 0)
+		x37 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x36*x37, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if g.passCounts > 0 {
-		x28 := fill + loop + epilogue
-		x29 := (float64(fullWaves*fullTimed) + tailTimed) / x28
-		allWaves = float64(x28 * math.Sqrt(math.Sqrt(x29*math.Sqrt(x29))))
+		x38 := fill + loop + epilogue
+		x39 := (float64(fullWaves*fullTimed) + tailTimed) / x38
+		allWaves = float64(x38 * math.Sqrt(math.Sqrt(x39*math.Sqrt(x39))))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
 	if k.part33 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part32*d.part14)-d.part15, 0)
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part32*d.part13)-d.part14, 0)
 	}
-	dramFloor := (dramBytes + g.part10) / d.part8
+	dramFloor := (dramBytes + g.part11) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
@@ -1148,23 +1203,23 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	}
 	var unbeaten float64
 	if s.vendor > 0 {
-		var x31 float64
+		var x41 float64
 		if power > 0 {
-			x31 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+			x41 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 		} else {
-			x31 = allWaves
+			x41 = allWaves
 		}
-		x30 := d.launch + max(max(x31, dramFloor), g.computeFloor) + reduction + handed
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x30), 2)+s.part9))) - x30
+		x40 := d.launch + max(max(x41, dramFloor), g.computeFloor) + reduction + handed
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x40), 2)+s.part9))) - x40
 	}
-	var x33 float64
+	var x43 float64
 	if power > 0 {
-		x33 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x43 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x33 = allWaves
+		x43 = allWaves
 	}
-	x32 := d.launch + max(max(x33, dramFloor), g.computeFloor) + reduction + handed
-	total := x32 + unbeaten
+	x42 := d.launch + max(max(x43, dramFloor), g.computeFloor) + reduction + handed
+	total := x42 + unbeaten
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -1268,9 +1323,9 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
 	if k.part33 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part32*d.part14)-d.part15, 0)
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part32*d.part13)-d.part14, 0)
 	}
-	dramFloor := (dramBytes + g.part10) / d.part8
+	dramFloor := (dramBytes + g.part11) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
@@ -1287,7 +1342,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x14 := fullWaves + x15
 		x16 := float64(ctas * steps)
-		x13 := g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x14*v.part8), max(steps-k.stepsAhead, 0)*(x14*g.part12)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part17))
+		x13 := g.part12 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x14*v.part8), max(steps-k.stepsAhead, 0)*(x14*g.part13)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part16))
 		var x18 float64
 		if tailCtas > 0 {
 			x18 = k.timedFixed + tailPaced
@@ -1301,7 +1356,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x19 := fullWaves + x20
 		x21 := float64(ctas * steps)
-		x12 = g.part11 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x19*v.part8), max(steps-k.stepsAhead, 0)*(x19*g.part12)), max(x21*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x21*g.stepBytes, dramBytes)*d.part17))
+		x12 = g.part12 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x19*v.part8), max(steps-k.stepsAhead, 0)*(x19*g.part13)), max(x21*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x21*g.stepBytes, dramBytes)*d.part16))
 	}
 	return d.launch + max(max(x12, power), dramFloor) + reduction
 }
@@ -1357,24 +1412,44 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
 	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
+	x15 := 1 - k.resident
+	streamed := float64(in.wgmma * x15)
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		x15 := k.blockK / in.warpsK
-		instructionStep = k.tensorStep + float64(in.fma*(x15*d.fmaLatency))
+		x16 := k.blockK / in.warpsK
+		instructionStep = k.tensorStep + float64(in.fma*(x16*d.fmaLatency))
 	} else {
-		x16 := k.blockK / in.instructionK
-		instructionStep = max(x16/in.warpsK*d.part2, k.tensorStep)
+		x17 := k.blockK / in.instructionK
+		instructionStep = max(x17/in.warpsK*d.part2, k.tensorStep)
+	}
+	var x18 float64
+	if in.wgmma > 0 {
+		x18 = float64(x15 * (1 - min(in.tensorColumns, 1)) * max(in.persistent, 1-in.lateCopies))
+	} else {
+		x18 = in.lateCopies
 	}
 	var issueWait float64
-	if in.persistent*in.wgmma*(1-min(in.tensorColumns, 1)) > 0 {
-		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(d.lineWait*k.tileLines/in.numWarps))) - instructionStep
+	if x18 > 0 {
+		var x19 float64
+		if in.wgmma > 0 {
+			var x20 float64
+			if in.persistent > 0 {
+				x20 = d.lineWait
+			} else {
+				x20 = d.copyWait
+			}
+			x19 = x20 * k.tileLines / in.numWarps
+		} else {
+			x19 = float64(d.lateShare * (k.tileLines / d.lineRate))
+		}
+		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(x19))) - instructionStep
 	}
 	var sharing float64
-	x17 := float64(k.sharers * k.sharersA)
-	if x17 > 2 {
+	x21 := float64(k.sharers * k.sharersA)
+	if x21 > 2 {
 		sharing = d.largeSharing
 	} else {
-		sharing = x17 - 1
+		sharing = x21 - 1
 	}
 	var gridM float64
 	if s.groupTiles > 0 {
@@ -1390,40 +1465,40 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		sharedB = float64(s.n / gridN * k.part7 / k.sharers * k.blockK * k.elementBytes)
 		offsetA = max(s.part1, k.part8)
 		offsetB = max(s.part2, k.part9)
-		var x18 float64
+		var x22 float64
 		if k.transA > 0 {
-			x18 = k.part10
+			x22 = k.part10
 		} else {
-			x18 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
+			x22 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
-		engineA = x18 / k.sharersA
+		engineA = x22 / k.sharersA
 		engineBytes = engineA + k.engineB + float64(d.crossing*(float64(engineA*s.misalignedA)+float64(k.engineB*s.misalignedB)))
 	}
 	var splitLines float64
 	if s.part3 > 0 {
-		var x19 float64
+		var x23 float64
 		if k.transA > 0 {
-			x19 = float64(k.blockK * max(0, k.part11+s.misalignedA-k.part12))
+			x23 = float64(k.blockK * max(0, k.part11+s.misalignedA-k.part12))
 		} else {
-			x19 = float64(k.blockM * max(0, k.part13+s.misalignedA-k.part14))
+			x23 = float64(k.blockM * max(0, k.part13+s.misalignedA-k.part14))
 		}
-		var x20 float64
+		var x24 float64
 		if k.transB > 0 {
-			x20 = float64(k.blockN * max(0, k.part13+s.misalignedB-k.part14))
+			x24 = float64(k.blockN * max(0, k.part13+s.misalignedB-k.part14))
 		} else {
-			x20 = float64(k.blockK * max(0, k.part15+s.misalignedB-k.part16))
+			x24 = float64(k.blockK * max(0, k.part15+s.misalignedB-k.part16))
 		}
-		splitLines = x19 + x20
+		splitLines = x23 + x24
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
 		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part17) + float64(k.asyncB*s.part2*k.part18)))
 	}
-	var x21 float64
+	var x25 float64
 	if k.wraps*max(k.transA*(k.blockM-s.m), k.part19*(k.blockN-s.n)) > 0 {
-		x21 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part12)) + float64(k.part19*max(0, math.Floor(k.blockN/s.n)-k.part16))))
+		x25 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part12)) + float64(k.part19*max(0, math.Floor(k.blockN/s.n)-k.part16))))
 	}
-	lines := k.tileLines + max(splitLines, brokenLines) + x21
+	lines := k.tileLines + max(splitLines, brokenLines) + x25
 	var lineStep float64
 	if k.resident > 0 {
 		lineStep = engineBytes / d.engineBandwidth
@@ -1432,8 +1507,8 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	}
 	var copyLatency float64
 	if k.resident > 0 {
-		x22 := engineBytes / d.engineBandwidth
-		copyLatency = k.part20 + x22
+		x26 := engineBytes / d.engineBandwidth
+		copyLatency = k.part20 + x26
 	} else {
 		copyLatency = float64(lines*d.lineLatency) + k.part21
 	}
@@ -1441,49 +1516,48 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	if k.part22*s.part4 > 0 {
 		turnStep = k.part23
 	}
-	var x23 float64
+	var x27 float64
 	if k.groupM > 0 {
-		x23 = k.groupM
+		x27 = k.groupM
 	} else {
-		x23 = d.defaultGroup
+		x27 = d.defaultGroup
 	}
-	group := min(x23, gridM)
+	group := min(x27, gridM)
 	waves := ctas / v.part1
 	var sharedTiles float64
 	if k.streams > 0 {
-		x24 := ctas / k.sms
-		x25 := math.Floor(x24)
-		var x26 float64
-		x27 := ctas - float64(k.sms*x25)
-		if 2*x27 < k.sms {
-			if x27 > 0 {
-				x26 = 1
+		x28 := ctas / k.sms
+		x29 := math.Floor(x28)
+		var x30 float64
+		x31 := ctas - float64(k.sms*x29)
+		if 2*x31 < k.sms {
+			if x31 > 0 {
+				x30 = 1
 			}
 		}
-		sharedTiles = x24 - max(0, x25-x26)
+		sharedTiles = x28 - max(0, x29-x30)
 	}
 	var part float64
 	if sharedTiles > 0 {
-		x28 := float64(ctas * t.steps)
-		part = min(x28, max(4, math.Ceil(sharedTiles*t.steps))) / t.steps
+		x32 := float64(ctas * t.steps)
+		part = min(x32, max(4, math.Ceil(sharedTiles*t.steps))) / t.steps
 	}
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x29 := min(t.steps, k.part24)
-		x30 := t.steps - x29
-		oneLoop = float64(x29*k.onePace) + float64(x30*k.oneLongPace)
-		chipLoop = max(oneLoop, float64(x29*k.chipPace)+float64(x30*k.chipLongPace))
-		fullChipLoop = max(chipLoop, float64(x29*k.fullChipPace)+float64(x30*k.fullChipLongPace))
+		x33 := min(t.steps, k.part24)
+		x34 := t.steps - x33
+		oneLoop = float64(x33*k.onePace) + float64(x34*k.oneLongPace)
+		chipLoop = max(oneLoop, float64(x33*k.chipPace)+float64(x34*k.chipLongPace))
+		fullChipLoop = max(chipLoop, float64(x33*k.fullChipPace)+float64(x34*k.fullChipLongPace))
 	}
-	x31 := g.part3 / min(ctas, v.part1)
-	sweeps := max(1, x31)
-	rowGroups := max(1, g.part4*min(1, x31))
+	x35 := g.part3 / min(ctas, v.part1)
+	sweeps := max(1, x35)
+	rowGroups := max(1, g.part4*min(1, x35))
 	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
-	x32 := float64(ctas * t.steps)
-	dramShare := min(1, dramBytes/(x32*g.stepBytes))
+	x36 := float64(ctas * t.steps)
+	dramShare := min(1, dramBytes/(x36*g.stepBytes))
 	l2Hit := 1 - dramShare
-	dramQueue := float64(d.hbmLatencyPenalty * d.dramQueueLoad)
 	var coalescing float64
 	if k.resident > 0 {
 		coalescing = d.waveCoalescing
@@ -1503,30 +1577,40 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(v.ctasPerSm*dramStep*k.stepsAhead)))) / 2
-		x33 := fullLatency / k.stepsAhead
-		fullAlone = max(g.part9, x33+k.readStep) + v.spillStep
-		x34 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x34*x34))))
-		x35 := g.part9 + v.spillStep
-		fullFirstStep = max(fullThroughput, x35)
+		x37 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(v.ctasPerSm*x37*k.stepsAhead)))) / 2
+		var x38 float64
+		if k.resident > 0 {
+			x40 := fullLatency / k.stepsAhead
+			x39 := x40 + k.readStep
+			x38 = max(g.part9, x39)
+		} else {
+			x42 := fullLatency / k.stepsAhead
+			x41 := x42 + k.readStep
+			x38 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + math.Pow(fourth(fourth(x41)), 2))))))
+		}
+		fullAlone = x38 + v.spillStep
+		x43 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x43*x43))))
+		x44 := g.part9 + v.spillStep
+		fullFirstStep = max(fullThroughput, x44)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x36 := min(t.steps, k.stepsAhead)
-		x37 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x36*fullFirstStep) + float64(x37*fullStep)
+		x45 := min(t.steps, k.stepsAhead)
+		x46 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x45*fullFirstStep) + float64(x46*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x38 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x38*v.part5)
+			x47 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x47*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x39 := max(t.steps-k.stepsAhead, 0)
-		x40 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x39*x40, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x48 := max(t.steps-k.stepsAhead, 0)
+		x49 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x48*x49, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
@@ -1535,30 +1619,40 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(d.part12*(t.tailCtas*dramStep*k.stepsAhead)))) / 2
-		x41 := tailLatency / k.stepsAhead
-		tailAlone = max(g.part9, x41+k.readStep) + v.spillStep
-		x42 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x42*x42))))
-		x43 := g.part9 + v.spillStep
-		tailFirstStep = max(tailThroughput, x43)
+		x50 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(t.tailCtas*x50*k.stepsAhead)))) / 2
+		var x51 float64
+		if k.resident > 0 {
+			x53 := tailLatency / k.stepsAhead
+			x52 := x53 + k.readStep
+			x51 = max(g.part9, x52)
+		} else {
+			x55 := tailLatency / k.stepsAhead
+			x54 := x55 + k.readStep
+			x51 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + math.Pow(fourth(fourth(x54)), 2))))))
+		}
+		tailAlone = x51 + v.spillStep
+		x56 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x56*x56))))
+		x57 := g.part9 + v.spillStep
+		tailFirstStep = max(tailThroughput, x57)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x44 := min(t.steps, k.stepsAhead)
-		x45 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x44*tailFirstStep) + float64(x45*tailStep)
+		x58 := min(t.steps, k.stepsAhead)
+		x59 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x58*tailFirstStep) + float64(x59*tailStep)
 		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + float64(t.tailCtas*k.tensorCopy) + c.part3 + k.part30
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x46 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x46*min(1, (t.tailCtas-1)/k.part31))
+			x60 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x60*min(1, (t.tailCtas-1)/k.part31))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x47 := max(t.steps-k.stepsAhead, 0)
-		x48 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x47*x48, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x61 := max(t.steps-k.stepsAhead, 0)
+		x62 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x61*x62, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -1581,53 +1675,53 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part37)))
 		}
 	}
-	dramTotal := dramBytes + g.part10 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	dramTotal := dramBytes + g.part11 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
-		var x49 float64
+		var x63 float64
 		if c.handover > 0 {
-			x49 = float64(ctas / c.splitK * k.blockM * k.blockN)
+			x63 = float64(ctas / c.splitK * k.blockM * k.blockN)
 		} else {
-			x49 = s.part7
+			x63 = s.part7
 		}
-		partialBytes = float64(d.part13 * c.splitK * x49)
+		partialBytes = float64(d.part12 * c.splitK * x63)
 	}
-	var x50 float64
+	var x64 float64
 	if k.resident > 0 {
-		x50 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
+		x64 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
 	} else {
-		x50 = k.tileBytes
+		x64 = k.tileBytes
 	}
-	requested := float64(x32*(x50+v.spillTraffic)) + partialBytes + g.part10
-	l2Total := float64(x32*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part10
-	var x51 float64
+	requested := float64(x36*(x64+v.spillTraffic)) + partialBytes + g.part11
+	l2Total := float64(x36*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part11
+	var x65 float64
 	if in.fma > 0 {
-		x51 = float64(fmaLoads * d.sharedWidth)
+		x65 = float64(fmaLoads * d.sharedWidth)
 	} else {
 		if in.wgmma > 0 {
-			x52 := k.blockK / in.instructionK
-			x51 = float64(k.blockM / in.wgmmaM * (k.blockN / in.wgmmaN) * x52 * (in.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+			x66 := k.blockK / in.instructionK
+			x65 = float64(k.blockM / in.wgmmaM * (k.blockN / in.wgmmaN) * x66 * (in.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 		} else {
-			x54 := max(k.blockM/in.warpsM, d.mmaM)
-			x55 := max(k.blockN/in.warpsN, d.mmaN)
-			x53 := x54 + x55
-			x56 := k.blockK / in.warpsK
-			x51 = float64(in.numWarps * x53 * x56 * k.elementBytes)
+			x68 := max(k.blockM/in.warpsM, d.mmaM)
+			x69 := max(k.blockN/in.warpsN, d.mmaN)
+			x67 := x68 + x69
+			x70 := k.blockK / in.warpsK
+			x65 = float64(in.numWarps * x67 * x70 * k.elementBytes)
 		}
 	}
-	sharedTotal := float64(x32 * x51)
-	var x58 float64
+	sharedTotal := float64(x36 * x65)
+	var x72 float64
 	if t.power > 0 {
-		x58 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x72 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x58 = t.allWaves
+		x72 = t.allWaves
 	}
-	x57 := max(max(x58, t.dramFloor), g.computeFloor)
-	limits := x57 - t.allWaves
+	x71 := max(max(x72, t.dramFloor), g.computeFloor)
+	limits := x71 - t.allWaves
 	var unbeaten float64
 	if s.vendor > 0 {
-		x59 := d.launch + x57 + reduction + handed
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x59), 2)+s.part9))) - x59
+		x73 := d.launch + x71 + reduction + handed
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x73), 2)+s.part9))) - x73
 	}
 	dst[0] = k.threads
 	dst[1] = k.resident
@@ -1682,125 +1776,127 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[50] = copyStep
 	dst[51] = v.spillTraffic
 	dst[52] = v.spillStep
-	dst[53] = v.onChip
-	dst[54] = instructionStep
-	dst[55] = k.readStep
-	dst[56] = issueWait
-	dst[57] = sharing
-	dst[58] = k.chainStep
-	dst[59] = s.groupTiles
-	dst[60] = gridM
-	dst[61] = gridN
-	dst[62] = ctas
-	dst[63] = sharedA
-	dst[64] = sharedB
-	dst[65] = g.stepBytes
-	dst[66] = s.misalignedA
-	dst[67] = s.misalignedB
-	dst[68] = offsetA
-	dst[69] = offsetB
-	dst[70] = engineA
-	dst[71] = k.engineB
-	dst[72] = engineBytes
-	dst[73] = t.steps
-	dst[74] = splitLines
-	dst[75] = brokenLines
-	dst[76] = lines
-	dst[77] = lineStep
-	dst[78] = copyLatency
-	dst[79] = turnStep
-	dst[80] = group
-	dst[81] = k.sms
-	dst[82] = waves
-	dst[83] = sharedTiles
-	dst[84] = part
-	dst[85] = t.ctasOfSm
-	dst[86] = active
-	dst[87] = t.fullWaves
-	dst[88] = t.tailCtas
-	dst[89] = k.timed
-	dst[90] = g.passCounts
-	dst[91] = in.timedCtas
-	dst[92] = in.one2048
-	dst[93] = in.one6144
-	dst[94] = in.chip2048
-	dst[95] = in.chip6144
-	dst[96] = in.fullChip2048
-	dst[97] = in.fullChip6144
-	dst[98] = k.timedFixed
-	dst[99] = k.onePace
-	dst[100] = k.oneLongPace
-	dst[101] = oneLoop
-	dst[102] = k.chipPace
-	dst[103] = k.chipLongPace
-	dst[104] = chipLoop
-	dst[105] = k.fullChipPace
-	dst[106] = k.fullChipLongPace
-	dst[107] = fullChipLoop
-	dst[108] = sweeps
-	dst[109] = rowGroups
-	dst[110] = g.missA
-	dst[111] = g.missB
-	dst[112] = dramBytes
-	dst[113] = dramShare
-	dst[114] = l2Hit
-	dst[115] = g.repeated
-	dst[116] = v.hidden
-	dst[117] = d.dramLatency
-	dst[118] = g.idleLatency
-	dst[119] = dramQueue
-	dst[120] = coalescing
-	dst[121] = t.l2Step
-	dst[122] = dramStep
-	dst[123] = t.repeatStep
-	dst[124] = t.spillL2Step
-	dst[125] = busy
-	dst[126] = fullSpillMiss
-	dst[127] = t.fullSpillDramStep
-	dst[128] = fullBusy
-	dst[129] = fullThroughput
-	dst[130] = fullLatency
-	dst[131] = fullAlone
-	dst[132] = fullStep
-	dst[133] = fullFirstStep
-	dst[134] = fullFill
-	dst[135] = fullLoop
-	dst[136] = fullEpilogue
-	dst[137] = fullPaced
-	dst[138] = fullTimed
-	dst[139] = tailSpillMiss
-	dst[140] = t.tailSpillDramStep
-	dst[141] = tailBusy
-	dst[142] = tailThroughput
-	dst[143] = tailLatency
-	dst[144] = tailAlone
-	dst[145] = tailStep
-	dst[146] = tailFirstStep
-	dst[147] = tailFill
-	dst[148] = tailLoop
-	dst[149] = tailEpilogue
-	dst[150] = tailPaced
-	dst[151] = tailTimed
-	dst[152] = d.launch
-	dst[153] = fill
-	dst[154] = loop
-	dst[155] = epilogue
-	dst[156] = t.allWaves
-	dst[157] = pass
-	dst[158] = t.power
-	dst[159] = t.dramFloor
-	dst[160] = g.computeFloor
-	dst[161] = reduction
-	dst[162] = handed
-	dst[163] = dramTotal
-	dst[164] = partialBytes
-	dst[165] = requested
-	dst[166] = l2Total
-	dst[167] = sharedTotal
-	dst[168] = limits
-	dst[169] = s.vendor
-	dst[170] = unbeaten
-	dst[171] = t.total
+	dst[53] = streamed
+	dst[54] = v.onChip
+	dst[55] = instructionStep
+	dst[56] = k.readStep
+	dst[57] = issueWait
+	dst[58] = sharing
+	dst[59] = k.chainStep
+	dst[60] = s.groupTiles
+	dst[61] = gridM
+	dst[62] = gridN
+	dst[63] = ctas
+	dst[64] = sharedA
+	dst[65] = sharedB
+	dst[66] = g.stepBytes
+	dst[67] = s.misalignedA
+	dst[68] = s.misalignedB
+	dst[69] = offsetA
+	dst[70] = offsetB
+	dst[71] = engineA
+	dst[72] = k.engineB
+	dst[73] = engineBytes
+	dst[74] = t.steps
+	dst[75] = splitLines
+	dst[76] = brokenLines
+	dst[77] = lines
+	dst[78] = lineStep
+	dst[79] = copyLatency
+	dst[80] = turnStep
+	dst[81] = group
+	dst[82] = k.sms
+	dst[83] = waves
+	dst[84] = sharedTiles
+	dst[85] = part
+	dst[86] = t.ctasOfSm
+	dst[87] = active
+	dst[88] = t.fullWaves
+	dst[89] = t.tailCtas
+	dst[90] = k.timed
+	dst[91] = g.passCounts
+	dst[92] = in.timedCtas
+	dst[93] = in.one2048
+	dst[94] = in.one6144
+	dst[95] = in.chip2048
+	dst[96] = in.chip6144
+	dst[97] = in.fullChip2048
+	dst[98] = in.fullChip6144
+	dst[99] = k.timedFixed
+	dst[100] = k.onePace
+	dst[101] = k.oneLongPace
+	dst[102] = oneLoop
+	dst[103] = k.chipPace
+	dst[104] = k.chipLongPace
+	dst[105] = chipLoop
+	dst[106] = k.fullChipPace
+	dst[107] = k.fullChipLongPace
+	dst[108] = fullChipLoop
+	dst[109] = sweeps
+	dst[110] = rowGroups
+	dst[111] = g.missA
+	dst[112] = g.missB
+	dst[113] = dramBytes
+	dst[114] = dramShare
+	dst[115] = l2Hit
+	dst[116] = g.repeated
+	dst[117] = v.hidden
+	dst[118] = d.dramLatency
+	dst[119] = g.idleLatency
+	dst[120] = d.dramQueue
+	dst[121] = k.l2Queue
+	dst[122] = coalescing
+	dst[123] = t.l2Step
+	dst[124] = dramStep
+	dst[125] = t.repeatStep
+	dst[126] = t.spillL2Step
+	dst[127] = busy
+	dst[128] = fullSpillMiss
+	dst[129] = t.fullSpillDramStep
+	dst[130] = fullBusy
+	dst[131] = fullThroughput
+	dst[132] = fullLatency
+	dst[133] = fullAlone
+	dst[134] = fullStep
+	dst[135] = fullFirstStep
+	dst[136] = fullFill
+	dst[137] = fullLoop
+	dst[138] = fullEpilogue
+	dst[139] = fullPaced
+	dst[140] = fullTimed
+	dst[141] = tailSpillMiss
+	dst[142] = t.tailSpillDramStep
+	dst[143] = tailBusy
+	dst[144] = tailThroughput
+	dst[145] = tailLatency
+	dst[146] = tailAlone
+	dst[147] = tailStep
+	dst[148] = tailFirstStep
+	dst[149] = tailFill
+	dst[150] = tailLoop
+	dst[151] = tailEpilogue
+	dst[152] = tailPaced
+	dst[153] = tailTimed
+	dst[154] = d.launch
+	dst[155] = fill
+	dst[156] = loop
+	dst[157] = epilogue
+	dst[158] = t.allWaves
+	dst[159] = pass
+	dst[160] = t.power
+	dst[161] = t.dramFloor
+	dst[162] = g.computeFloor
+	dst[163] = reduction
+	dst[164] = handed
+	dst[165] = dramTotal
+	dst[166] = partialBytes
+	dst[167] = requested
+	dst[168] = l2Total
+	dst[169] = sharedTotal
+	dst[170] = limits
+	dst[171] = s.vendor
+	dst[172] = unbeaten
+	dst[173] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

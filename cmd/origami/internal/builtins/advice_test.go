@@ -31,7 +31,7 @@ func questions() []advised {
 	eight := sized(4096, 4096, 4096)
 	eight.DType = gemm.FP8
 	return []advised{
-		{"h200", sized(5000, 5000, 5000), "", "family pad", "pad M from 5000 to 5056, N from 5000 to 5056, K from 5000 to"},
+		{"h200", sized(5000, 5000, 5000), "", "family pad", "pad M from 5000 to 5008, N from 5000 to 5008, K from 5000 to"},
 		{"h200", strided, "", "strides", "begin the rows of A every 4112 elements instead of 4097"},
 		{"h200", misaligned, "", "strides", "begin B at multiples of 16 bytes"},
 		{"h200", eight, "", "layout", "store B contiguous along K"},

@@ -134,11 +134,11 @@ func (Family) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 func (Family) Overhead() kernel.Overhead {
 	const dataSets = "h200-mma, sweeps"
 	const fit = "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) with the other " +
-		"quantities as they are, 2026-11-27"
+		"quantities as they are, 2026-11-28"
 	return kernel.Overhead{
-		Slots: tabled.Bounded("mma_loop_slots", "1", 54.78, 10, 300, "loop_slots of the family mma").
-			Over(54.2, 56.1).From(dataSets, fit),
-		Latency: tabled.Bounded("mma_step_latency", "cycles", 130.2, 20, 600, "step_latency of the family mma").
-			Over(114, 139).From(dataSets, fit),
+		Slots: tabled.Bounded("mma_loop_slots", "1", 40.19, 10, 300, "loop_slots of the family mma").
+			Over(39.2, 42.3).From(dataSets, fit),
+		Latency: tabled.Bounded("mma_step_latency", "cycles", 142.8, 20, 600, "step_latency of the family mma").
+			Over(118, 153).From(dataSets, fit),
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -23,6 +24,7 @@ import (
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/pipelined"
+	"github.com/origami-gemm/origami/plugins/nvidia/pipelined/terms"
 )
 
 var ablation = flag.Bool("ablation", false, "print what the refined model loses without each of its terms")
@@ -37,9 +39,9 @@ type experiment struct {
 	sample  *fit.Sample
 }
 
-// fitted are the quantities that are fitted on the data set.
+// fitted are the quantities that are fitted on the data set, without those that are held.
 func (e *experiment) fitted() []tabled.Quantity {
-	other := func(q tabled.Quantity) bool { return q.DataSet != e.dataSet }
+	other := func(q tabled.Quantity) bool { return q.DataSet != e.dataSet || strings.HasSuffix(q.Source, terms.Held) }
 	return slices.DeleteFunc(e.model.Quantities(), other)
 }
 

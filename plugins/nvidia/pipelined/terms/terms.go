@@ -168,10 +168,16 @@ var stepTerms = []tabled.Term{
 	row("spill_traffic", bytes, "2 * spill_bytes * threads", "local memory, written and read in a K step"),
 	row("spill_step", cycles, "spill_traffic / (spill_bandwidth * when(load_waits > 0, narrow_spill_share, 1))",
 		"local memory through the load path of the SM"),
+	row("streamed", one, "wgmma * (1 - resident)",
+		"1 if what matrix instructions read of shared memory takes no time besides them: wgmma reads it as it multiplies. "+
+			"A resident CTA's numbers were found with both"),
 	row("on_chip", cycles4,
-		`pow(tensor_step + convert_step + fma * issue_step, 4) + pow(shared_step, 4) + pow(issue_step, 4)
-			+ pow(copy_step, 4)
-			+ pow(spill_step, 4)`, "resources of the SM besides its cache lines, as a sum of fourth powers"),
+		`pow(max(tensor_step + max(convert_step, (1 - wgmma) * issue_step), streamed * shared_step), 4)
+			+ (1 - streamed) * pow(shared_step, 4) + pow(issue_step, 4)
+			+ pow(copy_step + when(transposed_copies > 0, shared_step, 0), 4)
+			+ pow(spill_step, 4)`, "resources of the SM besides its cache lines, as a sum of fourth powers. mma.sync and FMA "+
+			"wait for the instructions beside them, or for conversions if these take longer. Copies that transpose write to "+
+			"the banks that operands are read of"),
 	row("instruction_step", cycles, `when(wgmma + fma > 0, tensor_step + fma * (block_k / warps_k * fma_latency),
 			max(block_k / instruction_k / warps_k * (mma_latency + ldmatrix_latency), tensor_step))`,
 		"matrix instructions of one CTA"),
@@ -179,10 +185,14 @@ var stepTerms = []tabled.Term{
 			when(resident > 0, instruction_step, read_share * shared_step), 0)`,
 		"what copies that run a single K step ahead wait for the matrix instructions, which read shared memory meanwhile: "+
 			"a resident CTA copies when they have ended"),
-	row("issue_wait", cycles,
-		"sqrt(sqrt(pow(instruction_step, 4) + pow(line_wait * tile_lines / num_warps, 4))) - instruction_step",
-		"what wgmma waits for the copies that its warps issue meanwhile: together they take as long as the longer, with a "+
-			"smooth transition. A single thread issues tcgen05.mma").If("persistent * wgmma * (1 - min(tensor_columns, 1)) > 0"),
+	row("issue_wait", cycles, `sqrt(sqrt(pow(instruction_step, 4) + pow(when(wgmma > 0,
+			when(persistent > 0, line_wait, copy_wait) * tile_lines / num_warps, late_share * (tile_lines / line_rate)), 4)))
+			- instruction_step`,
+		"what matrix instructions wait for the copies that their warps issue meanwhile, and mma.sync for those behind the "+
+			"instructions of the step before: together they take as long as the longer, with a smooth transition. A single "+
+			"thread issues tcgen05.mma").
+		If("when(wgmma > 0, (1 - resident) * (1 - min(tensor_columns, 1)) * max(persistent, 1 - late_copies), late_copies)" +
+			" > 0"),
 	row("sharing", one, "when(sharers * sharers_a > 2, large_sharing, sharers * sharers_a - 1)",
 		"what the CTAs of a cluster wait for each other ÷ what those of a cluster of two do"),
 	row("chain_step", cycles, `instruction_step + when(wgmma + fma > 0,

@@ -38,6 +38,8 @@ var trafficTerms = []tabled.Term{
 		"from the start of a K step to the arrival of its copies, while DRAM is idle"),
 	row("dram_queue", cycles, "hbm_latency_penalty * dram_queue_load",
 		"what the latency grows by while DRAM is busy all the time"),
+	row("l2_queue", cycles, "l2_queue_cycles", "what it grows by while the L2 is busy all the time").
+		If("1 - resident > 0"),
 }
 
 // wholeLines are the bytes of the cache lines that a row along K touches.
@@ -101,10 +103,14 @@ var waveTerms = []tabled.Term{
 	row("wave_throughput", cycles, "sqrt(sqrt(wave_busy))",
 		"a K step of all CTAs of the SM: the largest of its resources, with a smooth transition"),
 	row("wave_latency", cycles, `(idle_latency + sqrt(idle_latency * idle_latency
-			+ 4 * dram_queue * (wave_ctas * dram_step * steps_ahead))) / 2`,
-		"from the start of a K step to the arrival of its copies, with DRAM busy for what share of a step they take"),
-	row("wave_alone", cycles, "max(chain_step + turn_step, wave_latency / steps_ahead + read_step) + spill_step",
-		"a K step of one CTA: its instructions, or the latency of copies over the steps that they run ahead"),
+			+ 4 * (wave_ctas * (dram_queue * dram_step + l2_queue * l2_step) * steps_ahead))) / 2`,
+		"from the start of a K step to the arrival of its copies, with DRAM and the L2 busy for what share of a step they "+
+			"take"),
+	row("wave_alone", cycles, `when(resident > 0, max(chain_step + turn_step, wave_latency / steps_ahead + read_step),
+			sqrt(sqrt(sqrt(sqrt(sqrt(pow(pow(pow(chain_step + turn_step, 4), 4), 2)
+				+ pow(pow(pow(wave_latency / steps_ahead + read_step, 4), 4), 2))))))) + spill_step`,
+		"a K step of one CTA: its instructions, or the latency of copies over the steps that they run ahead. The root of a "+
+			"sum of 32nd powers is the longer, and up to 2 % more where both take as long"),
 	row("wave_step", cycles, "sqrt(sqrt(sqrt(wave_busy * wave_busy + pow(wave_alone, 4) * pow(wave_alone, 4))))",
 		"one K step: the eighth root of a sum of eighth powers, which is close to the longer of the two").
 		As(arch.CommonKStep),

@@ -14,7 +14,7 @@ import torch
 
 import origami_gemm.torch as og
 from origami_gemm import _layers as L, lib
-from origami_gemm.torch import _verify
+from origami_gemm.torch import _ops, _verify
 
 OUT, F, BF16 = os.environ.get("OUT", "."), torch.nn.functional, torch.bfloat16
 # N and K of layers of Qwen2-7B, Llama 3 8B, BERT-large, gpt-oss and others; and of others that nothing was chosen on.
@@ -170,6 +170,8 @@ def bits8(seconds):
             rows, columns = (torch.rand(s, device="cuda", generator=seeded) + 0.5 for s in ((4096, 1), (1, n)))
             def product(x, rows, w=w, columns=columns, fast=fast):
                 return torch._scaled_mm(x, w.t(), rows, columns, out_dtype=BF16, use_fast_accum=fast)
+            key, _ = _ops.key_of(x, w.t(), None, "", False, BF16, invariant=True, scaled=True, promote=not fast)
+            L.registry.layer(key).prepare(1, 4096)
             whole, path = product(x, rows), f"{folder}/fp8-{n}-{k}-{fast}.pt"
             if phase == "write":
                 torch.save(whole[::64].cpu(), path)

@@ -175,6 +175,11 @@ class Span:
         return self
 
 
+def octave(m):
+    """The sizes between the powers of two around M, for which a call compiles kernels."""
+    return 1 << (m.bit_length() - 1), (1 << m.bit_length()) - 1
+
+
 class Layer:
     """A layer on a device. plan() is the hot path; everything else may take long, and runs under the lock."""
 
@@ -193,8 +198,7 @@ class Layer:
         if self.key.invariant and not self.device.why:
             with self._first:
                 if self._span(m) is None:
-                    octave = m.bit_length()
-                    self.prepare(1 << (octave - 1), (1 << octave) - 1)
+                    self.prepare(*octave(m))
         return self._find(m)
 
     def _find(self, m):
@@ -203,10 +207,10 @@ class Layer:
         with self._lock:
             span = self._span(m)
             if span is None:
-                octave = m.bit_length()
-                if octave not in self._asked:
-                    self._asked.add(octave)
-                    worker.ask(self, 1 << (octave - 1), (1 << octave) - 1)
+                around = octave(m)
+                if around not in self._asked:
+                    self._asked.add(around)
+                    worker.ask(self, *around)
                 return PENDING
             found = span.settle().why
             if found is not None and self.key.invariant:  # another kernel of the same order may do
@@ -223,11 +227,9 @@ class Layer:
                 self.plans[m] = found
             return found
 
-    def why(self, low, high=None):
-        """Why no kernel of ours runs at any M of a range, or None. Sizes that were not prepared are, and plan() waits for the
-        compiler, so that the kernels of a graph are compiled beside each other. A range is that of a graph for any of its
-        sizes."""
-        high = high or low
+    def why(self, low, high):
+        """Why no kernel of ours runs at any M from low to high, or None. It prepares sizes that were not, and does not wait for
+        the compiler, as plan() does: so the kernels of a graph are compiled beside each other."""
         if self.device.why:
             return self.device.why
         if self._span(low) is None or self._span(high) is None:

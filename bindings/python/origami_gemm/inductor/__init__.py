@@ -53,7 +53,8 @@ class Enabled:
         return f"<origami_gemm.inductor {settings}>" if settings else "<origami_gemm.inductor disabled>"
 
 
-def enable(top: int | str = 1, *, aten: bool | str = "auto", model: Model | None = None, kernels: bool = False) -> Enabled:
+def enable(top: int | str = 1, *, aten: bool | str = "auto", model: Model | None = None,
+           kernels: bool = False) -> Enabled:
     """From now on, graphs that torch.compile compiles get the model's picks for mm, addmm, bmm, baddbmm and _scaled_mm.
 
     top    how many of the best configurations Inductor gets. With 1 it compiles that one and times nothing; with more
@@ -69,8 +70,8 @@ def enable(top: int | str = 1, *, aten: bool | str = "auto", model: Model | None
            an activation behind linear() becomes part of a generated kernel where that is predicted to be faster
 
     Turns on Inductor's max_autotune_gemm if neither it nor max_autotune is on, and Triton kernels may be among the choices:
-    Inductor uses none otherwise. Operations that are not understood then get cuBLAS untimed, as without max_autotune. Functions that were
-    compiled before keep their kernels; torch._dynamo.reset() compiles them again."""
+    Inductor uses none otherwise. Operations that are not understood then get cuBLAS untimed, as without max_autotune.
+    Functions that were compiled before keep their kernels; torch._dynamo.reset() compiles them again."""
     before = _state.state.settings
     _install(_settings.Settings(top, aten, model, kernels))
     return Enabled(before)

@@ -54,9 +54,8 @@ def offered(base, op_name):
     if V.graph.cpp_wrapper:
         raise NotUnderstood("programs in C++ call no generated kernel")
     m = _nodes.hints([inputs.mnk_symbolic()[0]], None)[0]
-    low, high, dynamic = m, m, _nodes.dynamic(inputs)
-    if dynamic:  # the sizes that a call for M would have compiled
-        low, high = 1 << (m.bit_length() - 1), (1 << m.bit_length()) - 1
+    dynamic = _nodes.dynamic(inputs)
+    low, high = _layers.octave(m) if dynamic else (m, m)
     key, high = _asked(base, op_name, low, high)
     layer = _layers.registry.layer(key)
     why = layer.why(low, high)

@@ -89,8 +89,7 @@ def lower(graph, node):
     if y is None or w is None or activation or residual is not None or node.kwargs:
         return
     layer, m = used.get(_name(w, bias is not None)), math.prod(y.shape[:-1])
-    user = next(iter(node.users)) if len(node.users) == 1 else None
-    name = None if user is None or y.requires_grad else activation_of(user, node)
+    user, name = follower(node, y)
     if name and (layer is None or layer.runs(name, m)):
         _join(graph, node, user, (x, weight, bias, name, None))
     elif layer is not None and not layer.runs("", m):
@@ -102,19 +101,25 @@ def fuse(graph, node):
     given = dict(zip(("input", "weight", "bias"), node.args)) | node.kwargs
     x, weight, bias = operands = [given.get(name) for name in ("input", "weight", "bias")]
     values = [None if one is None else one.meta.get("example_value") for one in operands]
-    y, user = node.meta.get("example_value"), next(iter(node.users)) if len(node.users) == 1 else None
-    name = None if user is None or y is None or y.requires_grad else activation_of(user, node)
+    y = node.meta.get("example_value")
+    user, name = (None, None) if y is None else follower(node, y)
     if not name or None in values[:2] or (bias is not None and values[2] is None) or not values[0].is_cuda:
         return
     m = math.prod(values[0].shape[:-1])
-    low, high = (m, m) if isinstance(m, int) else (m.node.hint, m.node.hint)
-    w, row = (one if one is None else with_size(one, m, high) for one in values[1:])
+    size = m if isinstance(m, int) else m.node.hint
+    w, row = (one if one is None else with_size(one, m, size) for one in values[1:])
     k, dtype, device = w.shape[1], values[0].dtype, values[0].device.index
-    a, b = described((high, k), (k, 1), dtype, device), described(w.shape[::-1], w.stride()[::-1], w.dtype, w.index)
+    a, b = described((size, k), (k, 1), dtype, device), described(w.shape[::-1], w.stride()[::-1], w.dtype, w.index)
     key = _ops.key_of(a, b, row, name, False, dtype)
-    if not isinstance(key, str) and registry.layer(key[0]).why(low, high) is None:
+    if not isinstance(key, str) and registry.layer(key[0]).why(size, size) is None:
         node.target, node.kwargs = _ops._ops.linear.default, {}
         _join(graph, node, user, (x, weight, bias, name, None))
+
+
+def follower(node, y):
+    """The only node that reads what a node returns, y, and the name of its activation: None where y needs a gradient."""
+    user = next(iter(node.users)) if len(node.users) == 1 else None
+    return user, None if user is None or y.requires_grad else activation_of(user, node)
 
 
 def _join(graph, node, user, args):
@@ -135,11 +140,8 @@ def activation_of(user, node):
     return name
 
 
-class Any:
-    """Stands among the modules for all of a program."""
-
-
-ANY = Any()
+# Stands among the modules for all of a program.
+ANY = torch.nn.Module()
 _modules: weakref.WeakSet = weakref.WeakSet()
 
 

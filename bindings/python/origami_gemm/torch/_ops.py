@@ -85,6 +85,11 @@ def _rows(x):
 class NotInvariant(RuntimeError):
     """No kernel computes a product in an order of sums that does not depend on M."""
 
+    @classmethod
+    def because(cls, a, b, why):
+        return cls(f"origami_gemm: no kernel multiplies {tuple(a.shape)} and {tuple(b.shape)} in an order of sums that all M have: "
+                   f"{why}")
+
 
 def key_of(a, b, bias, activation, adds, out, last=False, invariant=False, scaled=False, promote=False):
     """The layer and the M of a product, or the reason why no kernel computes it."""
@@ -139,9 +144,7 @@ def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=N
     if type(plan) is str:
         _refuse(plan)
         if invariant:
-            shape = tuple((b.t() if turned else b).shape)
-            raise NotInvariant(f"origami_gemm: no kernel multiplies {tuple(a.shape)} and {shape} in an order of sums "
-                               f"that all M have: {plan}")
+            raise NotInvariant.because(a, b.t() if turned else b, plan)
         return None
     r = add if last is None else last
     if r is not None and (not r.is_contiguous() or r.data_ptr() & 15):
@@ -432,8 +435,7 @@ def _ordered_scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fa
     bias = bias if bias is None else bias.contiguous()
     c = scaled(_readable(a), _readable(b), scale_a, scale_b, bias, out, use_fast_accum, invariant=True)
     if c is None:
-        raise NotInvariant(f"origami_gemm: no kernel multiplies {tuple(a.shape)} and {tuple(b.shape)} in an order of sums that "
-                           f"all M have: {STEPS}")
+        raise NotInvariant.because(a, b, STEPS)
     return c
 
 

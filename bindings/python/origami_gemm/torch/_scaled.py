@@ -32,9 +32,14 @@ def replace(node, spans):
         put(node, _ops._ops.scaled_mm.default, operands, out, fast)
 
 
+def named(args, kwargs):
+    """The arguments of torch._scaled_mm by name."""
+    return dict(zip(NAMES, args)) | kwargs
+
+
 def parts(node):
     """The operands of torch._scaled_mm in a graph and what they are, the type of the output and whether sums are fast."""
-    given = dict(zip(NAMES, node.args)) | node.kwargs
+    given = named(node.args, node.kwargs)
     operands = [given.get(name) for name in NAMES[:5]]
     values = [None if x is None else x.meta.get("val") for x in operands]
     return operands, values, given.get("out_dtype") or values[0].dtype, bool(given.get("use_fast_accum"))
@@ -42,16 +47,15 @@ def parts(node):
 
 def fits(node):
     """Whether the scales are of whole matrices, or of rows and columns, and the result has none."""
-    (a, b, scale_a, scale_b, _), result = parts(node)[1], (dict(zip(NAMES, node.args)) | node.kwargs).get("scale_result")
-    return result is None and scale_a.numel() in (1, a.shape[0]) and scale_b.numel() in (1, b.shape[1])
+    a, b, scale_a, scale_b, _ = parts(node)[1]
+    return named(node.args, node.kwargs).get("scale_result") is None and scale_a.numel() in (1, a.shape[0]) and scale_b.numel() in (1, b.shape[1])
 
 
 def put(node, target, operands, out, fast):
     """Makes a node of torch._scaled_mm one of our operators."""
     node.target, node.args, node.kwargs = target, (*operands, out, fast), {}
     if "eager_input_vals" in node.meta:  # Inductor reads the strides of operands there, by the operator's arguments
-        args, kwargs = node.meta["eager_input_vals"]
-        given = dict(zip(NAMES, args)) | kwargs
+        given = named(*node.meta["eager_input_vals"])
         node.meta["eager_input_vals"] = (*(given.get(name) for name in NAMES[:5]), out, fast), {}
 
 

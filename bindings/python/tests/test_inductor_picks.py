@@ -18,7 +18,7 @@ sys.path.append(str(MEASURED))
 import table  # noqa: E402
 
 RESULT = json.loads((MEASURED / "result.json").read_text())
-# Products; times of the picks in those of Inductor's best Triton kernels. Six picks of today were not timed there.
+# How many of today's picks Inductor timed; their times ÷ those of its best Triton kernels, as a geometric mean and at worst.
 LEAST, MEAN, WORST = 21, 0.99, 1.10
 TYPES = {"bf16": ("bfloat16", 2), "fp16": ("float16", 2), "fp8": ("float8_e4m3fn", 1)}
 ROW = re.compile(r"\w+ (?P<sizes>[\dx]+) (?P<dtype>\w+) (?P<layout>[NT]{2}): (?P<pick>\d+x\d+x\d+ [^;]*?)(?: and .*)?;")

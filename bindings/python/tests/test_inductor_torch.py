@@ -399,7 +399,7 @@ class Cublas(Lowered):
         _, triton, aten = self.only(function, *shapes, **more)
         return len(triton), len(aten)
 
-    FAST = ((2048, 4096),), ((4096, 6144), torch.bfloat16, True)  # cuBLAS is predicted to take 0.83 of the pick's time
+    FAST = ((2048, 1024),), ((1024, 12288), torch.bfloat16, True)  # cuBLAS is predicted to take 0.83 of the pick's time
     SLOW = ((16, 4096),), ((4096, 4096), torch.bfloat16, True)  # and 1.12 here
 
     def test_taken_alone_where_it_is_clearly_faster(self):
@@ -407,8 +407,8 @@ class Cublas(Lowered):
         row, = oi.report()
         self.assertTrue(row.cublas_alone)
         self.assertLess(row.cublas_seconds, 0.85 * row.runner_up.seconds)
-        self.assertRegex(str(row), r"^mm 2048x6144x4096 bf16 NT: cuBLAS; predicted 133 µs; the best Triton kernel, "
-                                   r"256x128x64 w8 s4 g8, 160 µs$")
+        self.assertRegex(str(row), r"^mm 2048x12288x1024 bf16 NT: cuBLAS; predicted 73.1 µs; the best Triton kernel, "
+                                   r"128x128x64 w4 s3 g8, 87.9 µs$")
         self.assertIn("1 of 1 operations picked by the model", str(oi.report()))
 
     def test_timed_beside_otherwise(self):
@@ -423,8 +423,8 @@ class Cublas(Lowered):
             self.assertEqual((triton > 0, aten), (True, 1))
 
     def test_a_row_is_added_by_cublas_itself(self):
-        self.assertEqual(self.chosen(torch.addmm, ((6144,),), *self.FAST), (0, 1))
-        self.assertEqual(self.chosen(torch.addmm, ((2048, 6144),), *self.FAST), (1, 1))  # copies the matrix first
+        self.assertEqual(self.chosen(torch.addmm, ((12288,),), *self.FAST), (0, 1))
+        self.assertEqual(self.chosen(torch.addmm, ((2048, 12288),), *self.FAST), (1, 1))  # copies the matrix first
 
     def test_scales(self):
         def scaled(a, b, scale_a, scale_b):
@@ -464,7 +464,7 @@ class Cublas(Lowered):
 
     def test_all_hints_must_agree(self):
         def shapes(hint):
-            return ((hint, 4096),), ((4096, 6144), torch.bfloat16, True)
+            return ((hint, 1024),), ((1024, 12288), torch.bfloat16, True)
 
         self.assertEqual(self.chosen(torch.mm, *shapes("2048"), hints=(4096,)), (0, 1))
         self.assertEqual([r.hint for r in oi.report()], [None, 4096])

@@ -132,12 +132,11 @@ const (
 	impossible = 1e6
 )
 
-// handicap is what the library's predicted time counts for beside that of kernels, which take its place where they are
-// predicted to be faster than this share of it. The library is the safe choice: a prediction is off by 5 to 10 % on
-// either side. With up to 128 rows that begin with a cache line, as in a decoder, kernels are taken even if they are
-// predicted slower: there they are 4 % faster than cuBLAS on average, and predictions tell little of the rest. Both
-// numbers were chosen on half of 560 products on an H100, and gain as much on the other half. More than 1,024 rows take
-// 7 % longer than predicted there, and cuBLAS as long (docs/adr/0104-margin-for-the-library.md).
+// handicap multiplies the library's predicted time before kernels are compared with it. Predictions are off by 5 to
+// 10 % for kernels and library alike, and the library is the safe choice, so it gets a head start. With up to 128 rows
+// that begin with a cache line, as in a decoder, the kernels get one: there they are 4 % faster than cuBLAS on average.
+// Both numbers were chosen on half of 560 products on an H100, and gain as much on the other half. Kernels of more than
+// 1,024 rows take 7 % longer there than predicted, cuBLAS does not (docs/adr/0104-margin-for-the-library.md).
 func handicap(p *gemm.Problem) unit.Seconds {
 	if bytes := p.K * p.DType.Bits() / 8; p.M <= 128 && bytes%128 == 0 && p.AMajor == gemm.MajorK {
 		return 1.04

@@ -107,6 +107,9 @@ func margin(m, k int) float64 {
 	if m <= 128 && k%64 == 0 {
 		return 1.04
 	}
+	if m > 1024 {
+		return 0.92
+	}
 	return 0.95
 }
 

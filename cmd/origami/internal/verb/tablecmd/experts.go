@@ -126,8 +126,8 @@ const (
 	otherKernels = 13.68e-6 // s
 )
 
-// Ways in which the kernel differs from that of the family triton. experts.ways says how much of each a product has,
-// and wayLogs what that does to the logarithm of its time.
+// Ways in which the kernel differs from that of the family triton. A product has a share of each (experts.ways), and
+// wayLogs is what a whole one adds to the logarithm of its time.
 const (
 	// Computing takes longer than the family's time, beside the time of reading.
 	busyWay = iota

@@ -28,8 +28,8 @@ func fitting(ctx context.Context, a arch.Architecture, kernel string) (arch.Arch
 	})), nil
 }
 
-// isTensor reports whether the kernel has its sums in tensor memory. There vLLM's kernel needs room for those of two
-// tiles: the next one begins while one is stored. An SM has mostSums for each.
+// isTensor reports whether the kernel has its sums in tensor memory. vLLM's kernel begins a tile while it stores the
+// one before, so tensor memory has to hold two tiles, each of at most mostSums.
 func isTensor(c *gemm.Config, id string) bool { return strings.HasPrefix(id, "sm10") && c.BlockM >= 64 }
 
 const mostSums = 128 * 512 / 2

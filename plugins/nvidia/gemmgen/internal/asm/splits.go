@@ -6,8 +6,8 @@ import "github.com/origami-gemm/origami/plugins/nvidia/ptx"
 type Splits struct {
 	Partials, Counters, TilesM, TilesN ptx.Operand // parameters of the kernel
 	Thread, Smem, Exit                 ptx.Operand // the first word at Smem is overwritten
-	// Threads have sums: a power of two. If there are more threads in the CTA, Slice is 0 in those whose sums count. Otherwise
-	// it is no operand.
+	// Threads is how many threads have sums, a power of two. If the CTA has more, Slice is 0 in those whose sums count;
+	// otherwise it is no operand.
 	Threads int
 	Slice   ptx.Operand
 	// SumBytes are those of a tile's sums.
@@ -69,8 +69,8 @@ func (b Builder) AddSplits(s *Splits, sums [][]ptx.Operand) {
 	b.If(b.CountDown(count)).BraUni(again)
 }
 
-// arriveLast increments the counter of an output tile, which is the counter at slot. The CTA that arrives as the last of so
-// many splits resets it and goes on; the others go to the exit. All threads of the CTA come here, behind a barrier.
+// arriveLast increments the counter at slot, which is that of the output tile. The last of so many splits to arrive
+// resets it and goes on; the other CTAs go to the exit. All threads of the CTA come here, behind a barrier.
 func (b Builder) arriveLast(s *Splits, slot, splits ptx.Operand) {
 	counter, arrived, last := b.B64(), b.B32(), b.B32()
 	b.CvtaToGlobalU64(counter, b.Param64(s.Counters))

@@ -154,8 +154,13 @@ func trusted(ctx context.Context, f *session.Factory) (rows []trust, err error) 
 			if diag.KindOf(err) != diag.Input && err != nil {
 				return nil, err
 			}
-			if err == nil && !slices.Contains(models, a.Describe()) {
-				models = append(models, a.Describe())
+			if err != nil {
+				continue
+			}
+			// A model may be open once for each of its families, and describes all of them each time.
+			d := a.Describe()
+			if !slices.ContainsFunc(models, func(o *arch.Description) bool { return o.Model == d.Model }) {
+				models = append(models, d)
 			}
 		}
 		for _, d := range models {

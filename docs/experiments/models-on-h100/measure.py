@@ -190,7 +190,14 @@ def shares(run):
 
 
 def off(got, want):
-    return float((got.detach().double() - want).norm() / want.norm())
+    """The relative error in the norm, of tensors together."""
+    got, want = ([y] if torch.is_tensor(y) else list(y) for y in (got, want))
+    return math.sqrt(sum(float((a.detach().double() - b).square().sum()) for a, b in zip(got, want))
+                     / sum(float(b.square().sum()) for b in want))
+
+
+def gradients(model):
+    return [p.grad for p in model.parameters()]
 
 
 def runner(model, kind, x, extra, m, training):
@@ -223,8 +230,13 @@ def measure(name, make, inputs, m, training):
     model = make().to("cuda", torch.bfloat16)
     x, extra = (y.to("cuda", torch.bfloat16) if torch.is_tensor(y) else y for y in inputs())
     row, runs = {"model": name, "m": m}, {}
-    with torch.no_grad():
-        want = copy.deepcopy(model).double()(x.double(), extra.double() if torch.is_tensor(extra) else extra)
+    with torch.set_grad_enabled(training):
+        exact = copy.deepcopy(model).double()
+        want = exact(x.double(), extra.double() if torch.is_tensor(extra) else extra)
+        if training:
+            want.square().mean().backward()
+        want, slopes = want.detach(), gradients(exact) if training else None
+    del exact
     torch.cuda.empty_cache()
     kinds = ("plain", "enabled", "used")
     if "fp8" in name:
@@ -235,6 +247,9 @@ def measure(name, make, inputs, m, training):
         for kind in kinds:
             compiled, step, first, kernels = runner(models[kind], kind, x, extra, m, training)
             error = off(compiled(x, extra), want)
+            if training:
+                step()
+                row[f"{kind} gradients"] = off(gradients(models[kind]), slopes)
             g = graph(step)  # keeps its buffers, and runs what it was captured with
             runs[kind] = g.replay
             row[kind] = {"first": first, "error": error, "kernels": kernels, "shares": shares(runs[kind]),

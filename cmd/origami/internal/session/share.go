@@ -1,8 +1,8 @@
 package session
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -150,7 +150,8 @@ func expected(gpus string) int {
 	return min(1+strings.Count(gpus, ","), most)
 }
 
-// ownExecutors opens executors in processes of their own, all at once. Those that are open are returned with an error.
+// ownExecutors opens executors in processes of their own, all at once. Those that are open are returned with the first
+// error.
 func (f *Factory) ownExecutors(ctx context.Context, name string, n int) ([]exec.Executor, error) {
 	opened, errs := make([]exec.Executor, n), make([]error, n)
 	var all sync.WaitGroup
@@ -158,7 +159,7 @@ func (f *Factory) ownExecutors(ctx context.Context, name string, n int) ([]exec.
 		all.Go(func() { opened[i], errs[i] = f.host.OwnExecutor(ctx, name) })
 	}
 	all.Wait()
-	return slices.DeleteFunc(opened, func(x exec.Executor) bool { return x == nil }), errors.Join(errs...)
+	return slices.DeleteFunc(opened, func(x exec.Executor) bool { return x == nil }), cmp.Or(errs...)
 }
 
 // chooseGPUs returns the numbers of the GPUs that a text names, which must be of one kind. "all" names the GPUs of the

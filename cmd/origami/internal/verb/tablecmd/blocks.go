@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
 )
 
 type blockOptions struct {
@@ -131,28 +132,43 @@ var withoutBlockTable = gemm.Config{Kernel: expertFamily, BlockM: 64, BlockN: sc
 // the H100 of TestMeasuredBlocks.
 var blockInterval = [2]float64{0.86, 1.29}
 
+// blockEvidence says what the interval and the choice rest on.
+func blockEvidence() string {
+	return fmt.Sprintf("times of ours on an H100: 90 %% of those of chosen kernels are %s to %s of the predicted ones, "+
+		"and their speed is 0.95 of the fastest tile's, 0.73 at worst", digits.ThreeDigits(blockInterval[0]),
+		digits.ThreeDigits(blockInterval[1]))
+}
+
+// blockSpace are the kernels to choose from for so many rows. The last one is that without a table.
+func blockSpace(m int) []gemm.Config {
+	configs := append(blockScaled.space(m), withoutBlockTable)
+	for i := range configs {
+		configs[i].GroupM = withoutBlockTable.GroupM
+	}
+	return configs
+}
+
 // blockTimes predicts the times of configurations, in s. One that does not run takes forever.
-func blockTimes(ctx context.Context, a arch.Architecture, m, n, k int, configs []gemm.Config) ([]float64, error) {
+func blockTimes(
+	ctx context.Context, a arch.Architecture, m, n, k int, configs []gemm.Config,
+) ([]float64, []arch.Estimate, error) {
+	if d := a.Describe(); d.Arch != wayArch {
+		return nil, nil, diag.Inputf("no model predicts scales per block on %s", d.ID()).
+			Do("choose a Hopper GPU; vLLM's benchmark_w8a8_block_fp8.py measures others")
+	}
 	p := typedLinear(blockScaled.dtype, m, n, k)
 	if err := p.Validate(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	times, _, err := blockScaled.times(ctx, a, p, float64(m), configs)
-	return times, err
+	return blockScaled.times(ctx, a, p, float64(m), configs)
 }
 
 // newBlockTable chooses the kernels.
 func newBlockTable(ctx context.Context, side *ask.Contender, list []layer) (*blockTable, error) {
 	d := side.Describe()
-	if d.Arch != wayArch {
-		return nil, diag.Inputf("no model predicts scales per block on %s", d.ID()).
-			Do("choose a Hopper GPU; vLLM's benchmark_w8a8_block_fp8.py measures others")
-	}
 	t := &blockTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
-		DType: gemm.FP8.String(), ScaleBlock: blockScaled.scaled(),
-		Evidence: fmt.Sprintf("times of ours on an H100: 90 %% of those of chosen kernels are %s to %s of the predicted "+
-			"ones, and their speed is 0.95 of the fastest tile's, 0.73 at worst", digits.ThreeDigits(blockInterval[0]),
-			digits.ThreeDigits(blockInterval[1]))}
+		DType: gemm.FP8.String(), ScaleBlock: blockScaled.scaled(), Evidence: blockEvidence()}
+	var gains []float64
 	at := map[[2]int]int{}
 	for _, l := range list {
 		if i, is := at[[2]int{l.n, l.k}]; is {
@@ -163,11 +179,8 @@ func newBlockTable(ctx context.Context, side *ask.Contender, list []layer) (*blo
 		}
 		at[[2]int{l.n, l.k}] = len(t.Kernels)
 		for _, m := range tokenSizes {
-			configs := append(blockScaled.space(m), withoutBlockTable)
-			for i := range configs {
-				configs[i].GroupM = withoutBlockTable.GroupM
-			}
-			times, err := blockTimes(ctx, side.Model, m, l.n, l.k, configs)
+			configs := blockSpace(m)
+			times, _, err := blockTimes(ctx, side.Model, m, l.n, l.k, configs)
 			if err != nil {
 				return nil, err
 			}
@@ -175,9 +188,10 @@ func newBlockTable(ctx context.Context, side *ask.Contender, list []layer) (*blo
 			t.Kernels = append(t.Kernels, blockKernel{Layer: l.name, N: l.n, K: l.k, M: m, Config: expertOf(&configs[best]),
 				Seconds: times[best], DefaultSeconds: times[last], Gain: times[last] / times[best],
 				Interval: [2]float64{times[best] * blockInterval[0], times[best] * blockInterval[1]}})
+			gains = append(gains, times[last]/times[best])
 		}
 	}
-	t.Gain = mean(t.Kernels, func(k blockKernel) float64 { return k.Gain })
+	t.Gain = stats.Geomean(gains)
 	return t, nil
 }
 

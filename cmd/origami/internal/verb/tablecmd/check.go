@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -33,22 +34,29 @@ type checkOptions struct {
 func newCheck(f *session.Factory) *cobra.Command {
 	o := &checkOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "check FILE CONFIG --arch ARCH",
-		Short: "Check a table of vLLM's or SGLang's fused_moe kernel",
-		Long: "Check a table that somebody tuned for the fused_moe kernel of vLLM or SGLang. FILE has the name under\n" +
-			"which the server looks for it, and CONFIG is the model's config.json, which has what the name lacks. For\n" +
-			"each number of tokens: whether the kernel runs on the device, the kernel that the model would choose, and\n" +
-			"what the table's kernel is predicted to lose against it. A loss below zero is a gain that the model does\n" +
-			"not tell apart from none.",
+		Use:   "check FILE [CONFIG] --arch ARCH",
+		Short: "Check a table of vLLM's or SGLang's fused_moe kernel or fp8 matmul",
+		Long: "Check a table that somebody tuned for the fused_moe kernel of vLLM or SGLang, or for their fp8 matmul with\n" +
+			"scales per block. FILE has the name under which the server looks for it. For experts, CONFIG is the model's\n" +
+			"config.json, which has what the name lacks. For each number of tokens: whether the kernel runs on the\n" +
+			"device, the kernel that the model would choose, and what the table's kernel is predicted to lose against\n" +
+			"it. A loss below zero is a gain that the model does not tell apart from none.",
 		Example: "  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h200\n" +
-			"  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h100 --json",
+			"  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h100 --json\n" +
+			"  origami table check 'N=5120,K=5120,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128,128].json' \\\n" +
+			"      --arch h200",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return session.OneArgument("FILE", "a table of fused_moe")(cmd, args)
+			if len(args) == 0 || blockName.MatchString(filepath.Base(args[0])) {
+				return session.OneArgument("FILE", "a table of kernels")(cmd, args)
 			}
 			return session.OneArgument("CONFIG", "the config.json of the model")(cmd, args[1:])
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return o.runBlocks(cmd.Context(), args[0])
+			}
+			return o.run(cmd.Context(), args[0], args[1])
+		},
 	}
 	cmd.Flags().SortFlags = false
 	addLoad(cmd, &o.load)
@@ -67,13 +75,17 @@ type named struct {
 var tableName = regexp.MustCompile(`^E=(\d+),N=(\d+),device_name=([^,]+?)(?:,dtype=([^,]+?))?` +
 	`(,block_shape=\[[^]]*\]|,per_channel[^_]*)?(_down)?\.json$`)
 
+// blockName is the form of a name of vLLM and SGLang for a matrix with scales per block.
+var blockName = regexp.MustCompile(
+	`^N=([1-9]\d{0,8}),K=([1-9]\d{0,8}),device_name=([^,]+),dtype=fp8_w8a8,block_shape=\[128, ?128\]\.json$`)
+
 // readName reads the name of a table.
 func readName(name string) (n named, err error) {
 	parts := tableName.FindStringSubmatch(filepath.Base(name))
 	wrong := func(what, fix string) (named, error) { return n, diag.Inputf("%s", what).At("%s", name).Do("%s", fix) }
 	switch {
 	case parts == nil:
-		return wrong("it has no name of a table of fused_moe",
+		return wrong("it has no name of a table of fused_moe, or of fp8 with a scale per 128x128",
 			"keep the name by which the server looks for it, as in E=8,N=7168,device_name=NVIDIA_H200.json")
 	case parts[4] != "" && parts[4] != "fp8_w8a8",
 		parts[5] != "" && (parts[4] == "" || strings.ReplaceAll(parts[5], " ", "") != ",block_shape=[128,128]"):
@@ -99,7 +111,11 @@ func readName(name string) (n named, err error) {
 const mostTokens, mostLines = 1 << 16, 256
 
 // readTable reads the kernels of a table by the number of tokens. Without warps and stages, Triton takes 4 and 3.
-func readTable(name string, text []byte) (map[int]gemm.Config, error) {
+func readTable(ctx context.Context, name string) (map[int]gemm.Config, error) {
+	text, err := session.ReadText(ctx, name, limit.Text, "give a table of kernels")
+	if err != nil {
+		return nil, err
+	}
 	wrong := func(format string, args ...any) (map[int]gemm.Config, error) {
 		return nil, diag.Inputf(format, args...).At("%s", name).
 			Do(`give a table as {"64": {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 128, …}, …}`)
@@ -146,7 +162,7 @@ type tableCheck struct {
 	DType      string `json:"dtype"` // the type of the weights
 	// the rows and columns of the weights that have a scale in common, absent for one per tensor
 	ScaleBlock []int  `json:"scale_block,omitempty"`
-	Load       string `json:"load"` // how popular the experts are
+	Load       string `json:"load,omitempty"` // how popular the experts are, absent without experts
 	// the kernels, in the order of M
 	Lines      []checkedLine `json:"lines"`
 	MedianLoss *float64      `json:"median_loss"` // of the kernels that run, `null` if none does
@@ -160,7 +176,7 @@ type checkedLine struct {
 	Config  expert  `json:"config"`
 	Reject  string  `json:"reject,omitempty"` // why it does not run
 	Choice  expert  `json:"choice"`           // the kernel that the model would choose
-	Seconds float64 `json:"seconds"`          // the predicted time with that, of a layer, or of its second product
+	Seconds float64 `json:"seconds"`          // the predicted time with that, of a layer, its second product, or the matrix
 	// the predicted time with the table's kernel ÷ that − 1, and with vLLM's kernel without a table, below 0 by less than
 	// what the model tells apart; `null` if it does not run
 	Loss        *float64 `json:"loss"`
@@ -172,11 +188,7 @@ func (o *checkOptions) run(ctx context.Context, name, config string) error {
 	if err != nil {
 		return err
 	}
-	text, err := session.ReadText(ctx, name, limit.Text, "give a table of fused_moe")
-	if err != nil {
-		return err
-	}
-	configs, err := readTable(name, text)
+	configs, err := readTable(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -206,17 +218,88 @@ func (o *checkOptions) run(ctx context.Context, name, config string) error {
 	if err != nil {
 		return err
 	}
-	d := side.Describe()
-	t := &tableCheck{File: filepath.Base(name), MadeFor: n.device, Arch: d.Arch, Device: d.Device,
-		DeviceName: d.DeviceName, SameDevice: n.device == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,
-		Kernel: side.Kernel, DType: n.dtype, ScaleBlock: e.scaled(), Load: o.load, evidence: e.evidence(d)}
+	t := newTableCheck(name, n.device, side, e)
+	t.Load, t.evidence = o.load, e.evidence(side.Describe())
 	if err := t.check(ctx, side, e, l, configs, n.down); err != nil {
 		return err
 	}
-	if !t.SameDevice {
-		o.factory.Streams.Warn(fmt.Sprintf("the table was made for %s, and is checked for %s", n.device, d.DeviceName))
-	}
 	return o.write(side, t)
+}
+
+// runBlocks checks a table of a matrix with scales per block.
+func (o *checkOptions) runBlocks(ctx context.Context, name string) error {
+	if o.load != uniform {
+		return diag.Inputf("--load is about experts, and the table has none").At("%s", name).Do("leave it out")
+	}
+	parts := blockName.FindStringSubmatch(filepath.Base(name))
+	n, _ := strconv.Atoi(parts[1]) // digits, as the form says
+	k, _ := strconv.Atoi(parts[2])
+	configs, err := readTable(ctx, name)
+	if err != nil {
+		return err
+	}
+	side, err := openSide(ctx, o.factory, expertFamily)
+	if err != nil {
+		return err
+	}
+	t := newTableCheck(name, parts[3], side, &blockScaled)
+	t.evidence = blockEvidence()
+	for _, m := range slices.Sorted(maps.Keys(configs)) {
+		list := blockSpace(m)
+		list = slices.Insert(list, len(list)-1, configs[m])
+		times, estimates, err := blockTimes(ctx, side.Model, m, n, k, list)
+		if err != nil {
+			return err
+		}
+		own := len(list) - 2
+		reject := string(estimates[own].Reject)
+		if list[own].BlockK > scaleBlock { // the kernel reads one scale per step
+			reject, times[own] = "scale_block", math.Inf(1)
+		}
+		t.add(m, list, fastest(times, list, 0), reject, func(i int) float64 { return times[i] })
+	}
+	t.sum()
+	return o.write(side, t)
+}
+
+// newTableCheck returns the answer about a table for a device, without its lines.
+func newTableCheck(name, madeFor string, side *ask.Contender, e *experts) *tableCheck {
+	d := side.Describe()
+	return &tableCheck{File: filepath.Base(name), MadeFor: madeFor, Arch: d.Arch, Device: d.Device,
+		DeviceName: d.DeviceName, SameDevice: madeFor == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,
+		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled()}
+}
+
+// add appends the line of the last kernel but one of a list. The last one is the server's without a table.
+func (t *tableCheck) add(m int, list []gemm.Config, best int, reject string, time func(int) float64) {
+	own := len(list) - 2
+	line := checkedLine{M: m, Config: expertOf(&list[own]), Reject: reject, Choice: expertOf(&list[best]),
+		Seconds: time(best)}
+	loss := func(i int) *float64 {
+		v := time(i)/line.Seconds - 1
+		if math.IsInf(v, 1) { // it does not run
+			return nil
+		}
+		return &v
+	}
+	line.Loss, line.DefaultLoss = loss(own), loss(own+1)
+	t.Lines = append(t.Lines, line)
+}
+
+// sum counts what the lines have in common.
+func (t *tableCheck) sum() {
+	var losses []float64
+	for _, line := range t.Lines {
+		if line.Loss == nil {
+			t.Refused++
+		} else {
+			losses = append(losses, *line.Loss)
+		}
+	}
+	if len(losses) > 0 {
+		median := stats.Median(losses)
+		t.MedianLoss = &median
+	}
 }
 
 // check compares each kernel with the fastest one. Kernels of the second product alone (down) are compared with those
@@ -225,7 +308,6 @@ func (t *tableCheck) check(
 	ctx context.Context, side *ask.Contender, e *experts, l load, configs map[int]gemm.Config, down bool,
 ) error {
 	sizes := slices.Sorted(maps.Keys(configs))
-	var losses []float64
 	for i, rows := range l.rows(e.topK, sizes) {
 		tokens := sizes[i]
 		list := append(e.space(tokens), configs[tokens], e.defaultConfig(tokens))
@@ -236,41 +318,34 @@ func (t *tableCheck) check(
 		own, without := len(list)-2, len(list)-1
 		best, time := times.pick(without), func(i int) float64 { return times.layer(i, i) }
 		if down {
-			time = func(i int) float64 { return productScale * times.down[i] }
+			time = func(i int) float64 {
+				if times.rejects[i] != "" || list[i].BlockM != list[own].BlockM {
+					return math.Inf(1)
+				}
+				return productScale * times.down[i]
+			}
 			best = fastest(times.down, list, list[own].BlockM)
 		}
 		if times.rejects[best] != "" {
 			return diag.Inputf("no kernel of a layer of %d tokens runs (%s)", tokens, times.rejects[best]).
 				At("%s", side.Describe().ID()).Do("choose another device")
 		}
-		line := checkedLine{M: tokens, Config: expertOf(&list[own]), Reject: times.rejects[own],
-			Choice: expertOf(&list[best]), Seconds: time(best)}
-		loss := func(i int) *float64 {
-			if times.rejects[i] != "" || down && list[i].BlockM != list[own].BlockM {
-				return nil
-			}
-			v := time(i)/line.Seconds - 1
-			return &v
-		}
-		line.Loss, line.DefaultLoss = loss(own), loss(without)
-		if line.Loss == nil {
-			t.Refused++
-		} else {
-			losses = append(losses, *line.Loss)
-		}
-		t.Lines = append(t.Lines, line)
+		t.add(tokens, list, best, times.rejects[own], time)
 	}
-	if len(losses) > 0 {
-		median := stats.Median(losses)
-		t.MedianLoss = &median
-	}
+	t.sum()
 	return nil
 }
 
 func (o *checkOptions) write(side *ask.Contender, t *tableCheck) error {
+	if !t.SameDevice {
+		o.factory.Streams.Warn(fmt.Sprintf("the table was made for %s, and is checked for %s", t.MadeFor, t.DeviceName))
+	}
 	return answer(o.factory, side, t, t.evidence, checkColumns, t.Lines, func(s *iostreams.Streams) {
-		table.Line(s, "table", "%s, for %s, load %s", typeOf(t.DType, t.ScaleBlock), t.MadeFor,
-			t.Load)
+		what := typeOf(t.DType, t.ScaleBlock) + ", for " + t.MadeFor
+		if t.Load != "" {
+			what += ", load " + t.Load
+		}
+		table.Line(s, "table", "%s", what)
 		if t.MedianLoss != nil {
 			table.Line(s, "loss", "%s at the median (predicted, against the kernels that the model would choose)",
 				s.Bold(digits.Percent(*t.MedianLoss)))
@@ -294,7 +369,7 @@ var checkColumns = table.Columns[checkedLine]{
 	table.Col("config||kernel", func(l *checkedLine) string { return l.Config.String() }),
 	table.Col("reject||does not run", func(l *checkedLine) string { return l.Reject }),
 	table.Col("choice||the model's", func(l *checkedLine) string { return l.Choice.String() }),
-	table.Col("seconds||layer", func(l *checkedLine) float64 { return l.Seconds }, seconds),
+	table.Col("seconds||time", func(l *checkedLine) float64 { return l.Seconds }, seconds),
 	table.Col("loss", func(l *checkedLine) *float64 { return l.Loss }, share),
 	table.Col("default_loss||no table", func(l *checkedLine) *float64 { return l.DefaultLoss }, share),
 }

@@ -360,7 +360,7 @@ func TestPublishedExperts(t *testing.T) {
 		}
 	}
 	for name, as := range gains {
-		gain := mean(gained[name], func(gain float64) float64 { return gain })
+		gain := stats.Geomean(gained[name])
 		t.Logf("%s: the winners gain %.3f over the default of their time, published %v", name, gain, as)
 		if gain < as[0]/1.3 || gain > as[1]*1.3 {
 			t.Errorf("%s: the winners gain %.3f, and %v was published", name, gain, as)
@@ -608,7 +608,7 @@ func TestMeasuredBlocks(t *testing.T) {
 	}
 	var chosen, without, levels []float64
 	for p, list := range configs {
-		predicted, err := blockTimes(t.Context(), a, p.m, p.n, p.k, list)
+		predicted, _, err := blockTimes(t.Context(), a, p.m, p.n, p.k, list)
 		if err != nil {
 			t.Fatal(err)
 		}

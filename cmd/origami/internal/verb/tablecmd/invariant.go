@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/stats"
 )
 
 // family is the kernel family of vLLM's batch-invariant matmul.
@@ -226,9 +226,10 @@ func newInvariantTable(ctx context.Context, side *ask.Contender, list []layer) (
 		g.Go(func() { errs[i] = t.Layers[i].choose(ctx, side) })
 	}
 	g.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, errors.Join(ctx.Err(), errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })])
+	if err := cmp.Or(errs...); err != nil {
+		return nil, errors.Join(ctx.Err(), err)
 	}
+	var gains []float64
 	t.Passes = make([]pass, len(sizes))
 	for i, m := range sizes {
 		p := &t.Passes[i]
@@ -240,18 +241,10 @@ func newInvariantTable(ctx context.Context, side *ask.Contender, list []layer) (
 			p.FixedSeconds += float64(l.Count) * l.fixedSeconds[at]
 		}
 		p.Gain = p.FixedSeconds / p.Seconds
+		gains = append(gains, p.Gain)
 	}
-	t.Gain = mean(t.Passes, func(p pass) float64 { return p.Gain })
+	t.Gain = stats.Geomean(gains)
 	return t, nil
-}
-
-// mean is the geometric mean of ratios.
-func mean[T any](list []T, ratio func(T) float64) float64 {
-	sum := 0.0
-	for _, one := range list {
-		sum += math.Log(ratio(one))
-	}
-	return math.Exp(sum / float64(len(list)))
 }
 
 // choose fills in the kernels.
@@ -294,7 +287,7 @@ func (l *tableLayer) choose(ctx context.Context, side *ask.Contender) error {
 		}
 		l.Kernels = append(l.Kernels, one)
 	}
-	l.Gain = mean(gains, func(gain float64) float64 { return gain })
+	l.Gain = stats.Geomean(gains)
 	return nil
 }
 

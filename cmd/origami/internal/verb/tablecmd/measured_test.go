@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/timing"
 )
 
@@ -39,7 +40,7 @@ func TestMeasured(t *testing.T) {
 			shapes = append(shapes, p)
 		}
 	}
-	agree, itself := 0, func(v float64) float64 { return v }
+	agree := 0
 	var gains, shares []float64
 	byRows := map[int][]float64{}
 	for _, p := range shapes {
@@ -65,11 +66,11 @@ func TestMeasured(t *testing.T) {
 			}
 		}
 	}
-	gain, share := mean(gains, itself), mean(shares, itself)
+	gain, share := stats.Geomean(gains), stats.Geomean(shares)
 	t.Logf("%s: gain %.3f, at worst %.3f; share of the best %.3f, at worst %.3f; BLOCK_K of %d of %d", family, gain,
 		slices.Min(gains), share, slices.Min(shares), agree, len(shapes))
 	for _, m := range rows {
-		t.Logf("M = %d: gain %.3f", m, mean(byRows[m], itself))
+		t.Logf("M = %d: gain %.3f", m, stats.Geomean(byRows[m]))
 	}
 	if len(gains) != 54 || gain < 1.5 || slices.Min(gains) < 1 || share < 0.97 || slices.Min(shares) < 0.88 || agree < 9 {
 		t.Error("the table is worth less than docs/serving.md says")

@@ -20,6 +20,7 @@ import (
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/stats"
 )
 
 // tokenSizes are the numbers of tokens that a table has a kernel for, as vLLM's have. For others, the servers take the
@@ -61,8 +62,11 @@ func newMoE(f *session.Factory) *cobra.Command {
 	return cmd
 }
 
+// uniform is the load without --load.
+const uniform = "uniform"
+
 func addLoad(cmd *cobra.Command, load *string) {
-	cmd.Flags().StringVar(load, "load", "uniform",
+	cmd.Flags().StringVar(load, "load", uniform,
 		"a `LOAD`, how popular the experts are: uniform, zipf=1.1, or a\nweight for each, divided by commas")
 }
 
@@ -173,6 +177,7 @@ func newExpertTable(ctx context.Context, side *ask.Contender, e *experts, l load
 	t := &expertTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
 		DType: e.dtype.String(), ScaleBlock: e.scaled(), Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter,
 		Evidence: e.evidence(d)}
+	var gains []float64
 	for i, rows := range l.rows(e.topK, tokenSizes) {
 		tokens := tokenSizes[i]
 		configs := append(e.space(tokens), e.defaultConfig(tokens))
@@ -188,9 +193,9 @@ func newExpertTable(ctx context.Context, side *ask.Contender, e *experts, l load
 		low, high := e.interval(d.ID())
 		k.Interval = [2]float64{k.Seconds * low, k.Seconds * high}
 		k.Active = times.active
-		t.Kernels = append(t.Kernels, k)
+		t.Kernels, gains = append(t.Kernels, k), append(gains, k.Gain)
 	}
-	t.Gain = mean(t.Kernels, func(k expertKernel) float64 { return k.Gain })
+	t.Gain = stats.Geomean(gains)
 	return t, nil
 }
 

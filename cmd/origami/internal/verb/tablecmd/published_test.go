@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
@@ -120,7 +121,7 @@ func TestPublishedWinners(t *testing.T) {
 			}
 		}
 		slices.Sort(losses)
-		loss, gain := losses[len(losses)/2], mean(gains, func(gain float64) float64 { return gain })
+		loss, gain := losses[len(losses)/2], stats.Geomean(gains)
 		t.Logf("%s %s, %s: %d winners lose %.4f (median), gain %.3f", family, a.Describe().ID(), c.timing, len(losses),
 			loss, gain)
 		if len(losses) != 10*(c.last-c.first) || loss > c.most {

@@ -58,7 +58,8 @@ func (u *Uncertainty) Record() UncertaintyRecord {
 	return out
 }
 
-// Uncertainty returns the uncertainty of a record.
+// Uncertainty returns the uncertainty of a record. Ranges grow to 1 where all measured times of a kind were on one side
+// of the predicted ones: an interval contains its prediction.
 func (r *UncertaintyRecord) Uncertainty() (Uncertainty, error) {
 	u := Uncertainty{Kernel: r.Kernel, Level: r.Level, Sigma: r.Spread, PlanSigma: r.Plan, Source: r.Source,
 		Evidence: r.Evidence}
@@ -72,7 +73,7 @@ func (r *UncertaintyRecord) Uncertainty() (Uncertainty, error) {
 		u.Checked = *r.Checked
 	}
 	for _, one := range r.Ranges {
-		e := ErrorRange{Low: one.Low, High: one.High}
+		e := ErrorRange{Low: min(one.Low, 1), High: max(one.High, 1)}
 		if one.Bound != nil {
 			var ok bool
 			if e.Bound, ok = boundNamed(*one.Bound); !ok {

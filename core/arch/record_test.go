@@ -3,6 +3,7 @@ package arch_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -33,8 +34,13 @@ func TestUncertaintyRecord(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
+	r := arch.UncertaintyRecord{Ranges: []arch.ErrorRangeRecord{{Low: 2.3, High: 3.2}, {Low: 0.5, High: 0.9}}}
+	got, err := r.Uncertainty()
+	if want := []arch.ErrorRange{{Low: 1, High: 3.2}, {Low: 0.5, High: 1}}; err != nil || !slices.Equal(got.Ranges, want) {
+		t.Errorf("ranges without the predicted time are %+v, %v", got.Ranges, err)
+	}
 	what := "heat"
-	r := arch.UncertaintyRecord{Ranges: []arch.ErrorRangeRecord{{Bound: &what}}}
+	r = arch.UncertaintyRecord{Ranges: []arch.ErrorRangeRecord{{Bound: &what}}}
 	if _, err := r.Uncertainty(); err == nil {
 		t.Error("an unknown bound is read")
 	}

@@ -214,14 +214,14 @@ func fittedTable(table string, width int) string {
 	return unpadded(strings.Join(out, "\n"))
 }
 
-// continued breaks the lines of examples before a flag where a screen is narrower, as a shell has it. Lines with quotes
-// stay: a shell takes the break there as a part of the text.
+// continued breaks the lines of examples before a flag where a screen is narrower, as a shell has it. Text in quotes
+// stays whole: a shell takes a break there as a part of the text.
 func continued(examples string, width int) string {
 	var out []string
 	for line := range strings.SplitSeq(examples, "\n") {
-		for width > leastText && len(line) > width && !strings.ContainsAny(line, `'"`) {
+		for width > leastText && len(line) > width {
 			end := strings.LastIndex(line[:width-1], " -")
-			if end < 0 || strings.TrimSpace(line[:end]) == "" {
+			if end < 0 || strings.TrimSpace(line[:end]) == "" || strings.Count(line[:end], "'")%2 == 1 {
 				break
 			}
 			out = append(out, line[:end]+" \\")

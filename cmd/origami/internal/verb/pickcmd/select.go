@@ -62,8 +62,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
   origami select --arch sm90@h200 --problems shapes.csv --format csv
   origami select --arch sm90@h200 --problems shapes.csv --logic h200.json
   origami select --arch sm90@h200 -m 5000 -n 5000 -k 5000 --advice
-  origami select --arch h200 --contract 'bsxy,xyn->bsn' \
-      --size b=8,s=512,n=4096,x=32,y=128
+  origami select --arch sm90@h200 --contract 'bsxy,xyn->bsn' --size b=8,s=512,n=4096,x=32,y=128
   origami select --arch sm90@h200 --kernel wgmma --dtype bf16 --trans-b -m 1:16384 -n 4096 -k 4096
   origami select --arch sm90@h200 --dtype bf16 --trans-b -m 1:8192 -n 4096 -k 4096 --space split_k=1 --same block_k
   origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,

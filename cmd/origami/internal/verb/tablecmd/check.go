@@ -43,8 +43,8 @@ func newCheck(f *session.Factory) *cobra.Command {
 			"it. A loss below zero is a gain that the model does not tell apart from none.",
 		Example: "  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h200\n" +
 			"  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h100 --json\n" +
-			"  origami table check 'N=5120,K=5120,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128,128].json' \\\n" +
-			"      --arch h200",
+			"  origami table check 'N=5120,K=5120,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128,128].json' " +
+			"--arch h200",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || blockName.MatchString(filepath.Base(args[0])) {
 				return session.OneArgument("FILE", "a table of kernels")(cmd, args)

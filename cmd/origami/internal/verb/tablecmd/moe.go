@@ -67,7 +67,7 @@ const uniform = "uniform"
 
 func addLoad(cmd *cobra.Command, load *string) {
 	cmd.Flags().StringVar(load, "load", uniform,
-		"a `LOAD`, how popular the experts are: uniform, zipf=1.1, or a\nweight for each, divided by commas")
+		"a `LOAD`, how popular the experts are: uniform, zipf=1.1, or a weight for each, divided by commas")
 }
 
 func (o *moeOptions) run(ctx context.Context, name string) error {

@@ -16,16 +16,14 @@ for the host: each run begins with a flush of the L2 and a pause. Each kernel fi
 whose sums are exact, and runs once. Those that are not much slower than the fastest run again, in ROUNDS.
 """
 
-import argparse
 import contextlib
 import csv
 import json
-import pathlib
 import statistics
 import sys
 import time
 
-from triton_measure import LIBRARY, Sweep, kernel, keys_of, read_configs, read_problems
+from triton_measure import LIBRARY, Sweep, arguments, kernel, keys_of, measure, read_configs, read_problems
 
 # Who runs again, by the time ÷ the fastest one's, and how often. Nine samples in all.
 ROUNDS = ((2, 2), (1.25, 2), (1.1, 4))
@@ -195,23 +193,16 @@ class Grid(Sweep):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Measures all listed Triton kernels on all listed problems.")
-    parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("sets", type=pathlib.Path, nargs="+")
-    parser.add_argument("--budget", type=float, default=1e9, help="seconds after which nothing new is begun")
+    parser = arguments("Measures all listed Triton kernels on all listed problems.")
     parser.add_argument("--prune", action="store_true", help="leave out configurations with too many CTAs")
     parser.add_argument("--kernel", default=kernel.FAMILY, choices=kernel.FAMILIES, help="the kernel family")
-    parser.add_argument("--device", default="h200", help="the device's id in the catalogue")
     options = parser.parse_args()
     began = time.monotonic()
     from gpu_of_tools import Batches
 
     sweep = Grid(Batches(), options.out, options.budget - (time.monotonic() - began), options.device)
     sweep.prune, sweep.family = options.prune, options.kernel
-    complete = [sweep.run(folder) for folder in options.sets]
-    sweep.device.close()
-    print("complete" if all(complete) else "incomplete: the same command continues", flush=True)
-    sys.exit(0 if all(complete) else 1)
+    sys.exit(0 if measure(sweep, options.sets) else 1)
 
 
 if __name__ == "__main__":

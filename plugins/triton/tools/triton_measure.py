@@ -265,20 +265,31 @@ def one_line(text):
     return " ".join(text.split())[-1000:]
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Measures listed Triton kernels on listed problems.")
+def arguments(description):
+    """The arguments of a command that measures."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("sets", type=pathlib.Path, nargs="+")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds after which nothing new is begun")
     parser.add_argument("--device", default="h200", help="the device's id in the catalogue")
-    options = parser.parse_args()
+    return parser
+
+
+def measure(sweep, sets):
+    """Measures all sets, and says whether nothing is left."""
+    complete = all([sweep.run(folder) for folder in sets])
+    sweep.device.close()
+    print("complete" if complete else "incomplete: the same command continues", flush=True)
+    return complete
+
+
+def main():
+    options = arguments("Measures listed Triton kernels on listed problems.").parse_args()
     began = time.monotonic()
     from gpu_of_tools import OnGpu
 
     sweep = Sweep(OnGpu(), options.out, options.budget - (time.monotonic() - began), options.device)
-    complete = [sweep.run(folder) for folder in options.sets]
-    sweep.device.close()
-    print("complete" if all(complete) else "incomplete: the same command continues", flush=True)
+    measure(sweep, options.sets)
 
 
 if __name__ == "__main__":

@@ -176,6 +176,19 @@ type Problems struct {
 // Single returns one problem.
 func Single(p gemm.Problem) *Problems { return &Problems{File: problems.One(p)} }
 
+// Open is Read, and the one architecture that answers.
+func (f *ProblemFlags) Open(ctx context.Context, from *Factory) (*Problems, ask.Contender, error) {
+	list, err := f.Read(ctx, from)
+	if err != nil {
+		return nil, ask.Contender{}, err
+	}
+	side, err := from.Side(ctx, &f.Search)
+	if err != nil {
+		list.Close()
+	}
+	return list, side, err
+}
+
 // Read returns the problems that the flags or the file ask for. The caller closes them.
 func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, error) {
 	base, err := f.Base(from.Settings.DType)

@@ -97,15 +97,11 @@ func RankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (an
 
 // Rank answers.
 func Rank(ctx context.Context, o *RankOptions) error {
-	problems, err := o.Query.Read(ctx, o.Factory)
+	problems, side, err := o.Query.Open(ctx, o.Factory)
 	if err != nil {
 		return err
 	}
 	defer problems.Close()
-	side, err := o.Factory.Side(ctx, &o.Query.Search)
-	if err != nil {
-		return err
-	}
 	question := ask.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Terms: true, Rejected: o.Rejected}
 	if o.All {
 		question.Top = 0

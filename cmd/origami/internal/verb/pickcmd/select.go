@@ -162,15 +162,11 @@ func (o *SelectOptions) answer(ctx context.Context) error {
 
 // Select answers with the model's pick.
 func Select(ctx context.Context, o *SelectOptions) error {
-	list, err := o.Query.Read(ctx, o.Factory)
+	list, side, err := o.Query.Open(ctx, o.Factory)
 	if err != nil {
 		return err
 	}
 	defer list.Close()
-	side, err := o.Factory.Side(ctx, &o.Query.Search)
-	if err != nil {
-		return err
-	}
 	return o.each(ctx, side.Rankings, list, ask.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Regret: o.Regret,
 		Advice: o.Advice}, nil)
 }

@@ -25,15 +25,11 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := o.Query.Read(ctx, o.Factory)
+	list, side, err := o.Query.Open(ctx, o.Factory)
 	if err != nil {
 		return err
 	}
 	defer list.Close()
-	side, err := o.Factory.Side(ctx, &o.Query.Search)
-	if err != nil {
-		return err
-	}
 	if err := o.checkLogic(l, side.Describe()); err != nil {
 		return err
 	}

@@ -20,14 +20,10 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 )
 
-type blockOptions struct {
-	factory *session.Factory
-	tp      int
-	output  string
-}
+type blockOptions struct{ options }
 
 func newBlocks(f *session.Factory) *cobra.Command {
-	o := &blockOptions{factory: f}
+	o := &blockOptions{options{factory: f}}
 	cmd := &cobra.Command{
 		Use:   "block-fp8 CONFIG --arch ARCH",
 		Short: "Write the tables of vLLM's and SGLang's fp8 matmul with scales per block",
@@ -41,9 +37,7 @@ func newBlocks(f *session.Factory) *cobra.Command {
 		Args: session.OneArgument("CONFIG", "the config.json of a model"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().IntVar(&o.tp, "tp", 1, "`N` GPUs divide each layer among them (tensor parallel)")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the tables to this `FOLDER`")
+	o.register(cmd, "layer", "tables")
 	return cmd
 }
 
@@ -58,9 +52,6 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 	}
 	if err := c.complete(name); err != nil {
 		return err
-	}
-	if o.tp < 1 {
-		return diag.Inputf("--tp %d is not positive", o.tp).Do("give a whole number of at least 1")
 	}
 	list, err := c.layers(o.tp)
 	if err != nil {

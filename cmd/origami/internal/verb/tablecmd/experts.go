@@ -89,7 +89,7 @@ func (c *modelConfig) experts(name string, tp int) (*experts, int, error) {
 	case min(e.hidden, e.inter, c.Layers) < 1 || max(e.hidden, e.inter, c.Layers) > mostSize:
 		return wrong("a size of the layers is missing")
 	case tp < 1:
-		return nil, 0, diag.Inputf("--tp %d is not positive", tp).Do("give a whole number of at least 1")
+		return nil, 0, notPositive(tp)
 	case e.inter%tp != 0:
 		return nil, 0, diag.Inputf("%d GPUs do not divide the %d columns of an expert", tp, e.inter).At("--tp").
 			Do("give a number that divides them, as vLLM asks for")

@@ -14,7 +14,6 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/stats"
 )
 
@@ -33,14 +32,12 @@ const group = 8
 var fixed = gemm.Config{BlockM: 128, BlockN: 128, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: group, SplitK: 1}
 
 type invariantOptions struct {
-	factory *session.Factory
-	tp      int
+	options
 	explain bool
-	output  string
 }
 
 func newInvariant(f *session.Factory) *cobra.Command {
-	o := &invariantOptions{factory: f}
+	o := &invariantOptions{options: options{factory: f}}
 	cmd := &cobra.Command{
 		Use:   "invariant CONFIG --arch ARCH",
 		Short: "Write the table of vLLM's batch-invariant matmul",
@@ -55,24 +52,22 @@ func newInvariant(f *session.Factory) *cobra.Command {
 		Args: session.OneArgument("CONFIG", "the config.json of a model"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().IntVar(&o.tp, "tp", 1, "`N` GPUs divide each layer among them (tensor parallel)")
+	o.register(cmd, "layer", "table for vLLM")
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "list every kernel: its time, evidence and price, and why")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the table for vLLM to this `FOLDER`")
 	return cmd
 }
 
 func (o *invariantOptions) run(ctx context.Context, name string) error {
-	text, err := session.ReadText(ctx, name, limit.Text, "give the config.json of a model")
+	c, err := readConfig(ctx, name)
 	if err != nil {
 		return err
 	}
-	c, err := readModel(name, text)
-	if err != nil {
-		return err
+	if c.Quantization != nil {
+		return diag.Inputf("the model is quantized, and vLLM's table is for bf16 weights").At("%s", name).
+			Do("give a model without a quantization_config")
 	}
-	if o.tp < 1 {
-		return diag.Inputf("--tp %d is not positive", o.tp).Do("give a whole number of at least 1")
+	if err := c.complete(name); err != nil {
+		return err
 	}
 	list, err := c.layers(o.tp)
 	if err != nil {

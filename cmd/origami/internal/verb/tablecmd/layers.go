@@ -91,19 +91,6 @@ func decode(name string, text []byte) (*modelConfig, error) {
 	return &c, nil
 }
 
-// readModel reads a config.json whose layers are known, of a model in bf16.
-func readModel(name string, text []byte) (*modelConfig, error) {
-	c, err := decode(name, text)
-	if err != nil {
-		return nil, err
-	}
-	if c.Quantization != nil {
-		return nil, diag.Inputf("the model is quantized, and vLLM's table is for bf16 weights").At("%s", name).
-			Do("give a model without a quantization_config")
-	}
-	return c, c.complete(name)
-}
-
 // complete fills in what a config.json leaves out, and refuses one whose layers are not known.
 func (c *modelConfig) complete(name string) error {
 	if known := slices.Concat(dense, sparse, latent); !slices.Contains(known, c.ModelType) {
@@ -149,6 +136,9 @@ const paddedVocab = 64
 // layers returns the products of a forward pass on one of tp GPUs: heads, the inner size of the feed-forward layer and
 // the vocabulary are divided among them. Heads of K and V that are fewer than the GPUs are repeated.
 func (c *modelConfig) layers(tp int) ([]layer, error) {
+	if tp < 1 {
+		return nil, notPositive(tp)
+	}
 	whole := func(what string, size int) error {
 		if size%tp == 0 {
 			return nil

@@ -31,7 +31,10 @@ func TestLayers(t *testing.T) {
 		{"llama", `{"model_type":"llama","hidden_size":4096,"intermediate_size":11008,"num_attention_heads":32,
 			"num_hidden_layers":32,"vocab_size":32000}`, 1, "12288x4096 4096x4096 22016x4096 4096x11008 32000x4096"},
 	} {
-		m, err := readModel("config.json", []byte(c.config))
+		m, err := decode("config.json", []byte(c.config))
+		if err == nil {
+			err = m.complete("config.json")
+		}
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

@@ -28,16 +28,14 @@ import (
 var tokenSizes = []int{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 1536, 2048, 3072, 4096}
 
 type moeOptions struct {
-	factory *session.Factory
-	tp      int
+	options
 	load    string
 	explain bool
-	output  string
 	sglang  string
 }
 
 func newMoE(f *session.Factory) *cobra.Command {
-	o := &moeOptions{factory: f}
+	o := &moeOptions{options: options{factory: f}}
 	cmd := &cobra.Command{
 		Use:   "fused-moe CONFIG --arch ARCH",
 		Short: "Write the table of vLLM's and SGLang's fused_moe kernel",
@@ -53,11 +51,9 @@ func newMoE(f *session.Factory) *cobra.Command {
 		Args: session.OneArgument("CONFIG", "the config.json of a model"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().IntVar(&o.tp, "tp", 1, "`N` GPUs divide each expert among them (tensor parallel)")
+	o.register(cmd, "expert", "table")
 	addLoad(cmd, &o.load)
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "list every kernel with the reason")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the table to this `FOLDER`")
 	cmd.Flags().StringVar(&o.sglang, "sglang", "", "write it for SGLang with this `VERSION` of Triton, as in 3.5.1")
 	return cmd
 }

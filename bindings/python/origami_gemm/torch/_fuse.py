@@ -148,6 +148,8 @@ _modules: weakref.WeakSet = weakref.WeakSet()
 def install(module):
     """Puts the pass behind the one that is there. It stays as long as a module needs it."""
     from torch._inductor import config
+    if module not in _modules:
+        weakref.finalize(module, _leave).atexit = False
     _modules.add(module)
     if not isinstance(config.pre_grad_custom_pass, Pass):
         timing = getattr(config, "pre_grad_pass_timing", None)
@@ -157,10 +159,15 @@ def install(module):
 
 
 def remove(module):
-    from torch._inductor import config
     _modules.discard(module)
+    _leave()
+
+
+def _leave():
+    """Takes the pass out if no module needs it."""
+    from torch._inductor import config
     ours = config.pre_grad_custom_pass
-    if not _modules and isinstance(ours, Pass):
+    if not list(_modules) and isinstance(ours, Pass):
         config.pre_grad_custom_pass = ours.before
         if ours.timing is not None:
             config.pre_grad_pass_timing = ours.timing

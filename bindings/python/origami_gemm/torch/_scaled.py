@@ -85,16 +85,23 @@ def asked(a, b, scale_a, scale_b, bias, out, fast, low, high):
 def install(module, span):
     """Puts the pass behind the one that is there. It stays as long as a module needs it."""
     from torch._inductor import config
+    if module not in _modules:
+        weakref.finalize(module, _leave).atexit = False
     _modules[module] = span
     if not isinstance(config.post_grad_custom_pre_pass, _pass_class()):
         config.post_grad_custom_pre_pass = _pass_class()(config.post_grad_custom_pre_pass)
 
 
 def remove(module):
-    from torch._inductor import config
     _modules.pop(module, None)
+    _leave()
+
+
+def _leave():
+    """Takes the pass out if no module needs it."""
+    from torch._inductor import config
     ours = config.post_grad_custom_pre_pass
-    if not _modules and isinstance(ours, _pass_class()):
+    if not list(_modules) and isinstance(ours, _pass_class()):
         config.post_grad_custom_pre_pass = ours.before
 
 

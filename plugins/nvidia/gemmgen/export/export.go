@@ -52,6 +52,9 @@ func For(d *arch.Description, p gemm.Problem, c gemm.Config, adds bool) (Kernel,
 		limits, err := limitsOf(d)
 		return Kernel{Family: f, Problem: p, Config: c, Limits: limits, Adds: adds}, err
 	}
+	if d.Vendor != "NVIDIA" {
+		return Kernel{}, diag.Inputf("origami generates no kernels for %s", d.ID()).Do("choose a GPU of NVIDIA")
+	}
 	return Kernel{}, diag.Inputf("origami does not generate kernels of the family %s", c.Kernel).
 		Do("choose one of the families %s", strings.Join(names, ", "))
 }

@@ -20,8 +20,9 @@ func (o *SelectOptions) runBands(ctx context.Context, r ask.Range) error {
 		flag  string
 		given bool
 	}{
-		{"--top", o.Top > 1}, {"--regret", o.Regret}, {"--measure", o.Measure != "" || o.Executor != ""},
-		{"--logic", o.Logic != ""}, {"--contract", o.Query.Contract.Text != ""}, {"--problems", o.Query.Problems != ""},
+		{"--top", o.Top > 1}, {"--regret", o.Regret}, {"--advice", o.Advice},
+		{"--measure", o.Measure != "" || o.Executor != ""}, {"--logic", o.Logic != ""},
+		{"--contract", o.Query.Contract.Text != ""}, {"--problems", o.Query.Problems != ""},
 	} {
 		if other.given {
 			return diag.Inputf("-m %s and %s contradict each other", o.Query.M.String(), other.flag).

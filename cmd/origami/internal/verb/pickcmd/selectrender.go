@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -160,6 +161,24 @@ func (w *selectWriter) table() {
 		table.Text("of peak", func(r *row) string { return peakShare(r.Ranking, r.Entry) }),
 		boundColumn,
 		layerColumn.If(w.logic),
+		table.Text("regret", func(r *row) string {
+			if r.Regret == nil {
+				return "unknown"
+			}
+			return percent(r.Regret.Expected)
+		}).If(w.regret),
+		table.Text("worth measuring", func(r *row) string {
+			if r.Regret == nil {
+				return ""
+			}
+			return strconv.Itoa(r.Regret.WorthMeasuring)
+		}).If(w.regret),
+		table.Text("advice", func(r *row) string {
+			if lines := table.Advice(r.Ranking); len(lines) > 0 {
+				return lines[0]
+			}
+			return ""
+		}).If(slices.ContainsFunc(w.rows, func(r row) bool { return len(r.Advice) > 0 })),
 		table.Text("evidence", func(r *row) string { return table.EvidenceCell(r.Ranking, r.Entry) }).If(some),
 	}.Write(w.s, table.Table, w.rows, "evidence", "of peak", "rate", "bound")
 	w.begun, w.rows = true, w.rows[:0]

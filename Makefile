@@ -315,8 +315,8 @@ scores: intervals ## what docs show of the models' scores: the table per rung an
 	go build -o $(BIN)/origami ./cmd/origami
 	go test -count=1 -run ScoresInDocs ./plugins/nvidia -scores
 	for rung in $(INTERVALS); do \
-		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --report $(BIN)/scores > /dev/null || exit; \
-		for file in efficiency.svg predicted-measured.png eval.csv; do cp $(BIN)/scores/$$file $(SCORES)/$$rung-$$file || exit; done; \
+		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --report bin/scores > /dev/null || exit; \
+		for file in efficiency.svg predicted-measured.png eval.csv; do cp bin/scores/$$file $(SCORES)/$$rung-$$file || exit; done; \
 	done
 
 verify: generate ## generated files are up to date

@@ -176,7 +176,7 @@ type checkedLine struct {
 	Config  expert  `json:"config"`
 	Reject  string  `json:"reject,omitempty"` // why it does not run
 	Choice  expert  `json:"choice"`           // the kernel that the model would choose
-	Seconds float64 `json:"seconds"`          // the predicted time with that, of a layer, its second product, or the matrix
+	Seconds float64 `json:"seconds"`          // the predicted time with that, of a layer, its second product, or a matrix
 	// the predicted time with the table's kernel ÷ that − 1, and with vLLM's kernel without a table, below 0 by less than
 	// what the model tells apart; `null` if it does not run
 	Loss        *float64 `json:"loss"`

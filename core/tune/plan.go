@@ -80,15 +80,19 @@ func (p *Plan) bind(d *arch.Description) error {
 				return err
 			}
 			var list []gemm.Config
+			listed := map[gemm.Config]bool{}
 			for _, text := range s.Configs {
 				c, err := gemm.ParseConfig(text.Text, gemm.Config{Kernel: p.kernel, SplitK: 1}, axes...)
 				if err == nil {
 					err = c.Validate(axes...)
 				}
+				if err == nil && listed[c] {
+					err = diag.Inputf("the set lists %s twice", c).Do("leave one of them out")
+				}
 				if err != nil {
 					return diag.Within(text.Where, err)
 				}
-				list = append(list, c)
+				list, listed[c] = append(list, c), true
 			}
 			spaces, lists = append(spaces, space), append(lists, list)
 		}

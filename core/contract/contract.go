@@ -15,7 +15,7 @@ import (
 )
 
 // Contraction is which indices the tensors have. Each text lists the letters of a tensor, the one with the shortest
-// stride first. Einsum writes them the other way round.
+// stride first. Einsum writes them the other way round, and may give an operand an index twice: its diagonal.
 type Contraction struct{ A, B, C string }
 
 // MaxIndices bounds the indices of a contraction: as many as there are letters from i on.
@@ -79,15 +79,17 @@ func (c Contraction) Of(class Class) string {
 
 // Validate reports the first index that makes no sense.
 func (c Contraction) Validate() error {
-	return c.check(func(o gemm.Operand, i int) string { return fmt.Sprintf("index %d of %s", i+1, o) })
+	return c.check(false, place)
 }
 
-// check is Validate with the words for the place of the i-th index of a tensor.
-func (c Contraction) check(place func(o gemm.Operand, i int) string) error {
+func place(o gemm.Operand, i int) string { return fmt.Sprintf("index %d of %s", i+1, o) }
+
+// check is Validate with the words for the place of the i-th index of a tensor. Operands may be diagonals or not.
+func (c Contraction) check(diagonals bool, place func(o gemm.Operand, i int) string) error {
 	for o := gemm.A; o <= gemm.C; o++ {
 		t := c.Tensor(o)
 		for i := range len(t) {
-			if err := c.checkIndex(o, i); err != nil {
+			if err := c.checkIndex(diagonals && o != gemm.C, o, i); err != nil {
 				return err.At("%s", place(o, i))
 			}
 		}
@@ -101,7 +103,7 @@ func (c Contraction) check(place func(o gemm.Operand, i int) string) error {
 // others are the tensors beside one.
 var others = [...][2]gemm.Operand{gemm.A: {gemm.B, gemm.C}, gemm.B: {gemm.A, gemm.C}, gemm.C: {gemm.A, gemm.B}}
 
-func (c Contraction) checkIndex(o gemm.Operand, i int) *diag.Error {
+func (c Contraction) checkIndex(diagonal bool, o gemm.Operand, i int) *diag.Error {
 	t := c.Tensor(o)
 	x := t[i]
 	if x == '.' {
@@ -110,9 +112,8 @@ func (c Contraction) checkIndex(o gemm.Operand, i int) *diag.Error {
 	if !isLetter(x) {
 		return diag.Inputf("%q is no index", x).Do("use letters")
 	}
-	if strings.IndexByte(t[:i], x) >= 0 {
-		return diag.Inputf("%s has the index %c twice", o, x).
-			Do("give each dimension of a tensor its own letter; a diagonal has one, and the sum of two strides")
+	if !diagonal && strings.IndexByte(t[:i], x) >= 0 {
+		return diag.Inputf("%s has the index %c twice", o, x).Do("give each dimension its own letter")
 	}
 	p, q := others[o][0], others[o][1]
 	if strings.IndexByte(c.Tensor(p), x) < 0 && strings.IndexByte(c.Tensor(q), x) < 0 {

@@ -57,25 +57,27 @@ func TestNotationsAgree(t *testing.T) {
 
 func TestMistakesPointAtTheIndex(t *testing.T) {
 	for text, says := range map[string]string{
-		"ijk,jk->iq":          `"ijk,jk->iq": column 10: the index q is in C alone; it belongs in A or B as well`,
-		"ijk,jlk->k":          `column 1: the index i is in A alone; put it in B or C as well, or sum over it before`,
-		"iik,jk->ij":          `"iik,jk->ij": column 1: A has the index i twice`,
-		" ik , k1 -> i1":      `" ik , k1 -> i1": column 8: '1' is no index; use letters`,
-		"ik,kj":               `"ik,kj" has no ->`,
-		"ik->i":               `"ik->i" has one operand: to copy or sum a tensor is no product`,
-		"i,j,k->ijk":          `"i,j,k->ijk" has 3 operands; contract two at a time`,
-		"...k,kj->...j":       `column 3: an ellipsis stands for indices of a number that is not given`,
-		"Cijk_Ailk_Bjlq":      `"Cijk_Ailk_Bjlq": column 14: the index q is in B alone`,
-		"Cijl_Aikl_Bjkl":      `"Cijl_Aikl_Bjkl": column 4: C's index 3 is l; letter C's indices i, j, k…`,
-		"Cij_Aim_Bmj":         `the summation indices are m; letter them on from where C stops`,
-		"Cij_Aik_Bkj_SB":      `"Cij_Aik_Bkj_SB": "_SB" is behind the tensors; leave it out`,
-		"Cij_Aik_Xkj":         `"Cij_Aik_Xkj": column 9: "Xkj" does not begin with B`,
-		"Cij_Aik":             `is no name of a problem type`,
-		"[0,2],[2,1]->[0,2]":  `C's index 2 is number 2; number C's indices 0, 1, 2…`,
-		"[0,2],[2,3]->[0,1]":  `index 2 of B: the index l is in B alone`,
-		"[0,2],[2,99]->[0,1]": `index 2 of B: there is no index 99`,
-		"[0,2],[2,x]->[0,1]":  `B of "[0,2],[2,x]->[0,1]" has "x", which is no whole number`,
-		"[0,2],2,1->[0,1]":    `B of "[0,2],2,1->[0,1]" is no list: "2,1"`,
+		"ijk,jk->iq":           `"ijk,jk->iq": column 10: the index q is in C alone; it belongs in A or B as well`,
+		"ijk,jlk->k":           `column 1: the index i is in A alone; put it in B or C as well, or sum over it before`,
+		"ik,jk->iij":           `"ik,jk->iij": column 8: C has the index i twice`,
+		"Cij_Aiik_Bkj":         `"Cij_Aiik_Bkj": column 7: A has the index i twice`,
+		"[0,0,2],[2,1]->[0,1]": `index 2 of A: A has the index i twice`,
+		" ik , k1 -> i1":       `" ik , k1 -> i1": column 8: '1' is no index; use letters`,
+		"ik,kj":                `"ik,kj" has no ->`,
+		"ik->i":                `"ik->i" has one operand: to copy or sum a tensor is no product`,
+		"i,j,k->ijk":           `"i,j,k->ijk" has 3 operands; contract two at a time`,
+		"...k,kj->...j":        `column 3: an ellipsis stands for indices of a number that is not given`,
+		"Cijk_Ailk_Bjlq":       `"Cijk_Ailk_Bjlq": column 14: the index q is in B alone`,
+		"Cijl_Aikl_Bjkl":       `"Cijl_Aikl_Bjkl": column 4: C's index 3 is l; letter C's indices i, j, k…`,
+		"Cij_Aim_Bmj":          `the summation indices are m; letter them on from where C stops`,
+		"Cij_Aik_Bkj_SB":       `"Cij_Aik_Bkj_SB": "_SB" is behind the tensors; leave it out`,
+		"Cij_Aik_Xkj":          `"Cij_Aik_Xkj": column 9: "Xkj" does not begin with B`,
+		"Cij_Aik":              `is no name of a problem type`,
+		"[0,2],[2,1]->[0,2]":   `C's index 2 is number 2; number C's indices 0, 1, 2…`,
+		"[0,2],[2,3]->[0,1]":   `index 2 of B: the index l is in B alone`,
+		"[0,2],[2,99]->[0,1]":  `index 2 of B: there is no index 99`,
+		"[0,2],[2,x]->[0,1]":   `B of "[0,2],[2,x]->[0,1]" has "x", which is no whole number`,
+		"[0,2],2,1->[0,1]":     `B of "[0,2],2,1->[0,1]" is no list: "2,1"`,
 	} {
 		_, err := contract.Parse(text)
 		if err == nil || !strings.Contains(err.Error(), says) || diag.KindOf(err) != diag.Input {
@@ -104,6 +106,26 @@ func shape(t testing.TB, text string, sizes string, strides ...contract.Strides)
 		t.Fatal(err)
 	}
 	return s
+}
+
+// An index that an operand has twice is that of its diagonal: a step in both dimensions.
+func TestDiagonals(t *testing.T) {
+	got := shape(t, "iki,kj->ij", "i=3,j=2,k=4")
+	want := shape(t, "ki,kj->ij", "i=3,j=2,k=4", contract.Strides{13, 3})
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(contract.Shape{})); diff != "" {
+		t.Error(diff)
+	}
+	strided := shape(t, "ii,ij->j", "i=3,j=2", contract.Strides{2, 9})
+	a, b, c := make([]float64, strided.Len(gemm.A)), make([]float64, strided.Len(gemm.B)), make([]float64, 2)
+	for i := range a {
+		a[i] = float64(i)
+	}
+	for i := range b {
+		b[i] = 1
+	}
+	if strided.Reference(1, a, b, 0, c); len(a) != 23 || c[0] != 0+11+22 || c[1] != c[0] {
+		t.Error(len(a), c)
+	}
 }
 
 func TestMistakesInShapes(t *testing.T) {

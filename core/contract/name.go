@@ -37,7 +37,7 @@ func ParseTensors(text string) (c Contraction, rest string, err error) {
 		*tensor.letters = letters
 		column += len(parts[i]) + 1
 	}
-	if err := c.check(func(o gemm.Operand, i int) string {
+	if err := c.check(false, func(o gemm.Operand, i int) string {
 		return fmt.Sprintf("%q: column %d", text, starts[o]+i)
 	}); err != nil {
 		return c, "", err

@@ -52,7 +52,7 @@ func parseEinsum(text, operands, result string) (Contraction, error) {
 	c := Contraction{A: reversed(strings.TrimSpace(a)), B: reversed(strings.TrimSpace(b)),
 		C: reversed(strings.TrimSpace(result))}
 	starts := [...]int{gemm.A: indent(a), gemm.B: len(a) + 1 + indent(b), gemm.C: len(operands) + 2 + indent(result)}
-	return c, c.check(func(o gemm.Operand, i int) string {
+	return c, c.check(true, func(o gemm.Operand, i int) string {
 		return fmt.Sprintf("%q: column %d", text, starts[o]+len(c.Tensor(o))-i)
 	})
 }

@@ -27,7 +27,7 @@ const mostVolume = 1 << 58
 
 // Shape returns the contraction with sizes, which every index needs, and strides.
 func (c Contraction) Shape(sizes Sizes, a, b, result Strides) (*Shape, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.check(true, place); err != nil {
 		return nil, err
 	}
 	s := &Shape{Contraction: c}
@@ -85,7 +85,17 @@ func (s *Shape) setStrides(o gemm.Operand, given Strides) error {
 			return diag.Inputf("the strides of %s overflow at %c", o, t[i]).Do("keep the tensor below 2^58 elements")
 		}
 	}
-	s.strides[o] = slices.Clone(given)
+	// An index that an operand has twice takes a step in both dimensions: its stride is their sum.
+	once := ""
+	for i, stride := range given {
+		if at := strings.IndexByte(once, t[i]); at >= 0 {
+			s.strides[o][at] += stride
+			continue
+		}
+		once += t[i : i+1]
+		s.strides[o] = append(s.strides[o], stride)
+	}
+	*[...]*string{&s.A, &s.B, &s.C}[o] = once
 	if o == gemm.C {
 		return s.checkResult()
 	}

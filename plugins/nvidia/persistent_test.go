@@ -53,7 +53,9 @@ func persistent(t *testing.T, name string) *dataset.Dataset {
 }
 
 // layersOf are the candidates of each size of a layer, as far as they are wanted.
-func layersOf(t *testing.T, a arch.Architecture, data *dataset.Dataset, wanted func(gemm.Config) bool) map[layer][]times {
+func layersOf(
+	t *testing.T, a arch.Architecture, data *dataset.Dataset, wanted func(gemm.Config) bool,
+) map[layer][]times {
 	t.Helper()
 	layers := map[layer][]times{}
 	for _, p := range data.Problems() {

@@ -29,6 +29,7 @@ func TestPersistentWithOneBlockK(t *testing.T) {
 		points int
 	}{
 		{"h100-test", floor{0.984, 0.88, 9}, floor{0.984, 0.88, 9}, 10_000},
+		{"h100-unseen-test", floor{0.982, 0.89, 9}, floor{0.983, 0.89, 9}, 10_000},
 	} {
 		t.Run(set.name, func(t *testing.T) {
 			a, data := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h100"}), persistent(t, set.name)

@@ -29,6 +29,7 @@ func TestMeasured(t *testing.T) {
 		agree                              int
 	}{
 		{"h100-test", 1.5, 1, 0.97, 0.88, 9},
+		{"h100-unseen-test", 1.45, 1, 0.97, 0.89, 9},
 	} {
 		t.Run(set.name, func(t *testing.T) {
 			gains, shares, agree := worth(t, measured(t, set.name))

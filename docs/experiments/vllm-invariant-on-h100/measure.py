@@ -6,7 +6,8 @@
 masked K, B stored N×K, fp32 sums in the order of K. `apart` is the Triton executor's kernel, whose loops are not one and
 which masks K where it must. Each launch of a graph has a weight of its own, and the weights of a graph do not fit into
 the L2. Operands are random. Bits: the rows of every M, and those of a part of a batch, are compared with the same rows
-among all.
+among all. `wgmma` are origami's generated kernels of one order, if ORIGAMI_LIB is liborigami.so. ONLY=column,… leaves
+the other columns out.
 """
 
 import concurrent.futures
@@ -29,20 +30,22 @@ ROOT = HERE.parents[2]
 sys.path.insert(0, str(ROOT / "plugins/triton/origami_triton"))
 from product import multiply_persistent, place  # noqa: E402
 
-try:  # generated kernels of one order, beside: ORIGAMI_LIB is liborigami.so
+try:
     sys.path.insert(0, str(ROOT / "bindings/python"))
     import origami_gemm.torch as og
+    from origami_gemm.torch._ops import product
 except (ImportError, RuntimeError):
     og = None
 
 OUT = pathlib.Path(os.environ.get("OUT", "."))
 SHIPPED = ROOT / "cmd/origami/internal/verb/tablecmd/testdata/vllm-0.33.0/tables.csv"
 MOST, START = float(os.environ.get("SECONDS_MOST", 230)), time.time()
+ONLY = os.environ.get("ONLY")
 SIZES = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
 MOST_LOGITS = 1024  # lm_head has a row for each sequence, not for each token
 FIXED = {"bm": 128, "bn": 128, "bk": 64, "warps": 8, "stages": 3}
 COLD = 3  # the weights of a graph are this many times the L2
-GROUP, KINDS = 8, ("flattened", "apart")
+GROUP, KINDS, BANDS = 8, ("flattened", "apart"), ((1, 64), (65, 8192), (1, 4096))
 
 
 @triton.jit
@@ -70,7 +73,7 @@ def multiply_flattened(a, b, c, m, n, k, stride_am, stride_bn, stride_cm, BM: tl
 
 
 def launcher(kind, t, a, b, c):
-    """A function that launches a kernel."""
+    """A function that launches a kernel of Triton."""
     (m, k), n = a.shape, b.shape[0]
     programs = min(SMS, triton.cdiv(m, t["bm"]) * triton.cdiv(n, t["bn"]))
     options = {"num_warps": t["warps"], "num_stages": t["stages"]}
@@ -105,26 +108,40 @@ def compile_all(work):
     for layer, ways, sizes in work:
         for m in sizes:
             for rows in (m, max(1, m // 2)):
-                for of in ways.values():
-                    for kind in KINDS:
+                for who, of in ways.items():
+                    for kind in filter(lambda kind: wanted(f"{kind} {who}"), KINDS):
                         job = (kind, of(rows), rows if rows == 1 else 16 if rows % 16 == 0 else 8,
                                kind == "flattened" or layer["k"] % of(rows)["bk"] == 0)
                         jobs[repr(job)] = job
-    spawn, most = multiprocessing.get_context("spawn"), min(14, os.cpu_count())
+    spawn, most = multiprocessing.get_context("spawn"), min(14, os.cpu_count(), len(jobs) or 1)
     with concurrent.futures.ProcessPoolExecutor(most, spawn, begin) as pool:
         for future in [pool.submit(compiled, *job) for job in jobs.values()]:
             future.result()
     print(f"{len(jobs)} kernels compiled: {time.time() - START:.0f} s", flush=True)
 
 
+def wanted(column):
+    return ONLY is None or column in ONLY.split(",")
+
+
 def ways_of(layer, own):
-    """The kernels that are compared: functions from M to a tile."""
+    """The kernels of Triton that are compared: functions from M to a tile."""
     buckets = [(t["m"], {"bm": t["block_m"], "bn": t["block_n"], "bk": layer["block_k"], "warps": t["num_warps"],
                          "stages": t["num_stages"]}) for t in layer["kernels"]]
     ways = {"fixed": lambda m: FIXED, "table": lambda m: bucket(buckets, m)}
     if (layer["n"], layer["k"]) in own:
         ways["shipped"] = lambda m: bucket(own[layer["n"], layer["k"]], m)
     return ways
+
+
+def columns_of(ways):
+    """What is compared: functions from rows, weights and what gets the product to a launch."""
+    columns = {f"{kind} {who}": lambda a, w, c, kind=kind, of=of: launcher(kind, of(len(a)), a, w, c)
+               for kind in KINDS for who, of in ways.items()}
+    if og is not None:
+        columns["wgmma"] = lambda a, w, c: lambda: product(a, w, turned=True, invariant=True, into=c)
+    columns["torch.matmul"] = lambda a, w, c: lambda: torch.mm(a, w.T, out=c)
+    return {name: column for name, column in columns.items() if wanted(name)}
 
 
 def graph(launches):
@@ -180,36 +197,30 @@ def measure(name, layer, ways, sizes):
     weights = [torch.randn(n, k, device="cuda").bfloat16() / math.sqrt(k)
                for _ in range(max(2, math.ceil(COLD * L2 / (2 * n * k))))]
     whole = torch.randn(sizes[-1], k, device="cuda").bfloat16()
-    rows, all_rows = [], {}
+    rows, all_rows, columns = [], {}, columns_of(ways)
+    if "wgmma" in columns:
+        og.prepare(weights[0], m=(1, sizes[-1]), invariant=True)
     for m in reversed(sizes):
         a, c = whole[:m], torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
         row = {"for": name, "layers": layer["names"], "count": layer["count"], "n": n, "k": k, "m": m, "us": {},
-               "different_bits": {}, "wrong": []}
+               "different_bits": {}, "wrong": [], "tile": ways["table"](m)}
         exact = whole[: min(m, 64)].float() @ weights[0].float().T
-        for kind in KINDS:
-            for who, of in ways.items():
-                tile = of(m)
-                try:
-                    launcher(kind, tile, a, weights[0], c)()
-                except triton.runtime.errors.OutOfResources as error:
-                    row["wrong"].append(f"{kind} {who} {tile}: {error}")
-                    continue
-                if not torch.allclose(c[: len(exact)].float(), exact, atol=3e-2, rtol=2e-2):
-                    row["wrong"].append(f"{kind} {who} {tile}: wrong result")
-                same = all_rows.setdefault((kind, who), c.clone())
-                different = (same[:m] != c).any(1).sum().item()
-                part = torch.empty(max(1, m // 2), n, device="cuda", dtype=torch.bfloat16)  # other rows, another M
-                first = sizes[-1] - len(part)
-                launcher(kind, of(len(part)), whole[first:], weights[0], part)()
-                different += (same[first:] != part).any(1).sum().item()
-                row["different_bits"][f"{kind} {who}"] = different
-                row["us"][f"{kind} {who}"] = microseconds([launcher(kind, tile, a, w, c) for w in weights])
-        if og is not None and m <= 64:
-            with torch.no_grad():
-                og.prepare(weights[0], m=(m, m), invariant=True)
-                row["us"]["wgmma"] = microseconds([lambda w=w: og.linear(a, w, invariant=True) for w in weights])
-        row["us"]["torch.matmul"] = microseconds([lambda w=w: torch.mm(a, w.T, out=c) for w in weights])
-        row["tile"] = ways["table"](m)
+        for who, column in columns.items():
+            try:
+                column(a, weights[0], c)()
+            except triton.runtime.errors.OutOfResources as error:
+                row["wrong"].append(f"{who}: {error}")
+                continue
+            if not torch.allclose(c[: len(exact)].float(), exact, atol=3e-2, rtol=2e-2):
+                row["wrong"].append(f"{who}: wrong result")
+            same = all_rows.setdefault(who, c.clone())
+            different = (same[:m] != c).any(1).sum().item()
+            part = torch.empty(max(1, m // 2), n, device="cuda", dtype=torch.bfloat16)  # other rows, another M
+            first = sizes[-1] - len(part)
+            column(whole[first:], weights[0], part)()
+            different += (same[first:] != part).any(1).sum().item()
+            row["different_bits"][who] = different
+            row["us"][who] = microseconds([column(a, w, c) for w in weights])
         if m in predicted:
             row["predicted_us"] = {"table": predicted[m]["seconds"] * 1e6, "fixed": predicted[m]["fixed_seconds"] * 1e6}
         rows.append(row)
@@ -217,7 +228,7 @@ def measure(name, layer, ways, sizes):
 
 
 def geomean(ratios):
-    return math.exp(statistics.fmean(map(math.log, ratios))) if ratios else math.nan
+    return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
 def summary(rows):
@@ -225,30 +236,26 @@ def summary(rows):
     for name in dict.fromkeys(r["for"] for r in rows):
         of = [r for r in rows if r["for"] == name]
         whos = [w for w in of[0]["us"] if all(w in r["us"] for r in of)]
-        for kind in KINDS:
-            own = [r["us"][f"{kind} fixed"] / r["us"]["wgmma"] for r in of if "wgmma" in r["us"]]
-            if own:
-                print(f"{name}, M up to 64: generated kernels of one order are {geomean(own):.3f} times as fast as the fixed "
-                      f"tile, {kind} (worst {min(own):.3f})")
         print(f"\n{name}: µs of all layers but lm_head above M = {MOST_LOGITS}")
         print("     M " + " ".join(f"{w:>18}" for w in whos))
         for m in SIZES:
             at = [r for r in of if r["m"] == m]
             print(f"{m:6d} " + " ".join(f"{sum(r['count'] * r['us'][w] for r in at):18.1f}" for w in whos))
-        for kind in KINDS:
-            fixed, table = f"{kind} fixed", f"{kind} table"
-            for low, high in ((1, 64), (65, 8192)):
-                part = [r for r in of if low <= r["m"] <= high]
-                gains = [r["us"][fixed] / r["us"][table] for r in part if table in r["us"] and fixed in r["us"]]
-                both = [r for r in part if "predicted_us" in r and table in r["us"] and fixed in r["us"]]
-                said = [r["predicted_us"]["fixed"] / r["predicted_us"]["table"] for r in both]
-                done = [r["us"][fixed] / r["us"][table] for r in both]
-                over = [r["us"][f"{kind} shipped"] / r["us"][table] for r in part if f"{kind} shipped" in r["us"]]
-                library = [r["us"]["torch.matmul"] / r["us"][table] for r in part if table in r["us"]]
-                print(f"{kind}, M {low} to {high}: table {geomean(gains):.3f} times as fast as the fixed tile "
-                      f"(worst {min(gains):.3f}; {geomean(done):.3f} in {len(both)} products for which "
-                      f"{geomean(said):.3f} is predicted), {geomean(over):.3f} as vLLM's own "
-                      f"({len(over)} products), {geomean(library):.3f} as torch.matmul")
+        pairs = {f"{kind} table": [f"{kind} fixed", f"{kind} shipped", "torch.matmul"] for kind in KINDS}
+        pairs["wgmma"] = [*(f"{kind} fixed" for kind in KINDS), "torch.matmul"]
+        for own, others in pairs.items():
+            for low, high in BANDS:
+                part = [r for r in of if low <= r["m"] <= high and own in r["us"]]
+                for other in others:
+                    gains = [r["us"][other] / r["us"][own] for r in part if other in r["us"]]
+                    if gains:
+                        print(f"{own}, M {low} to {high}: {geomean(gains):.3f} times as fast as {other} (worst {min(gains):.3f}), "
+                              f"{len(gains)} products")
+                both = [r for r in part if "predicted_us" in r and others[0] in r["us"] and own != "wgmma"]
+                if both:
+                    said = geomean([r["predicted_us"]["fixed"] / r["predicted_us"]["table"] for r in both])
+                    done = geomean([r["us"][others[0]] / r["us"][own] for r in both])
+                    print(f"  {done:.3f} in {len(both)} products for which {said:.3f} is predicted")
         for way in of[0]["different_bits"]:
             bad = [(r["m"], r["n"], r["k"], r["different_bits"][way]) for r in of if r["different_bits"].get(way)]
             print(f"rows with other bits, {way}: {sum(b[-1] for b in bad)} {bad or ''}")

@@ -1,5 +1,6 @@
 """Kernels of the family wgmma beside cuBLAS, in CUDA graphs with cold weights. OUT=folder python3 measure.py [section=seconds ...]"""
 
+import concurrent.futures
 import ctypes
 import dataclasses
 import json
@@ -14,9 +15,9 @@ import torch
 
 import origami_gemm.torch as og
 from origami_gemm import _layers as L, lib
-from origami_gemm.torch import _ops, _verify
+from origami_gemm.torch import _verify
 
-OUT, F, BF16 = os.environ.get("OUT", "."), torch.nn.functional, torch.bfloat16
+OUT, F, BF16, FP8 = os.environ.get("OUT", "."), torch.nn.functional, torch.bfloat16, torch.float8_e4m3fn
 # N and K of layers of Qwen2-7B, Llama 3 8B, BERT-large, gpt-oss and others; and of others that nothing was chosen on.
 LAYERS = [(4608, 3584), (3584, 3584), (37888, 3584), (3584, 18944), (6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336),
           (3072, 1024), (1024, 4096), (2880, 2880), (1536, 8960), (4096, 1536)]
@@ -127,66 +128,61 @@ def invariant(seconds):
     print(f"cuBLAS's time ÷ ours: {geomean(ratio):.4f}, worst {min(ratio):.3f}, of {len(ratio)}")
 
 
-def bits(seconds):
+def product_of(n, k, kind):
+    """Rows, their scales, and a product of them with weights: the same numbers in each process."""
+    seeded = torch.Generator(device="cuda").manual_seed(n * k)
+    x, w = (torch.randn(s, k, device="cuda", generator=seeded).to(BF16 if kind == "bf16" else FP8) for s in (4096, n))
+    rows, columns = (torch.rand(s, device="cuda", generator=seeded) + 0.5 for s in ((4096, 1), (1, n)))
+    if kind == "bf16":
+        return x, rows, lambda x, rows: F.linear(x, w)
+    return x, rows, lambda x, rows: torch._scaled_mm(x, w.t(), rows, columns, out_dtype=BF16, use_fast_accum=kind == "fast")
+
+
+def differ(x, y):
+    """How many rows have other bits."""
+    return int((x.view(torch.int16) != y.view(torch.int16)).any(1).sum())
+
+
+def bits(seconds, kinds=("bf16",)):
     """Rows of products of any M against those of the whole, eager and compiled, in two processes: PHASE=write, then read."""
-    end, bad, tried = time.time() + seconds, 0, 0
+    begin, total, different, done = time.time(), 0, 0, 0
     phase, folder = os.environ.get("PHASE", "write"), "/tmp/bits"
     os.makedirs(folder, exist_ok=True)
     og.enable_batch_invariant()
-    for n, k in KEPT:
-        if time.time() > end:
+    work = [(n, k, kind) for n, k in KEPT for kind in kinds]
+    layers = [L.registry.layer(L.Key(0, n, k, "bf16" if kind == "bf16" else "fp8", "bf16", trans_b=True, invariant=True,
+                                     epilogue="" if kind == "bf16" else "scales", promote=kind == "promoted"))
+              for n, k, kind in work]
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # one after the other would take a minute
+        list(pool.map(lambda layer: layer.prepare(1, 4096), layers))
+    refused = [span.why for layer in layers for span in layer.spans if span.why]
+    print(f"{sum(len(layer.spans) for layer in layers)} bands compiled, {time.time() - begin:.0f} s, refused: {refused}",
+          flush=True)
+    for n, k, kind in work:
+        if time.time() - begin > seconds:
             break
-        seeded = torch.Generator(device="cuda").manual_seed(n * k)
-        x, w = (torch.randn(s, k, device="cuda", dtype=BF16, generator=seeded) for s in (4096, n))
-        og.prepare(w, m=(1, 4096), invariant=True)
-        whole, path = F.linear(x, w), f"{folder}/{n}-{k}.pt"
+        x, rows, product = product_of(n, k, kind)
+        whole, path, tried, bad = product(x, rows), f"{folder}/{n}-{k}-{kind}.pt", 0, 0
         if phase == "write":
             torch.save(whole[::64].cpu(), path)
         else:
-            tried, bad = tried + 1, bad + (not torch.equal(torch.load(path).cuda(), whole[::64]))
-        draw, compiled = random.Random(n + len(phase)), torch.compile(lambda x, w: F.linear(x, w), dynamic=True)
-        for i in range(1000):
+            tried, bad = 64, differ(torch.load(path).cuda(), whole[::64])
+        draw, compiled = random.Random(n + len(phase)), torch.compile(product, dynamic=True)
+        for i in range(1000 // len(kinds)):
             m = int(2 ** draw.uniform(0, 12))
-            row, first = draw.randrange(m), draw.randrange(4096 - m + 1)
+            first = draw.randrange(4096 - m + 1)
             index = torch.arange(first, first + m, device="cuda") if i % 2 else torch.randperm(4096, device="cuda")[:m]
-            y = (compiled if i % 5 == 0 and m > 1 else F.linear)(x[index], w)
-            tried, bad = tried + 1, bad + (not torch.equal(y[row], whole[index[row]]))
+            y = (compiled if i % 5 == 0 and m > 1 else product)(x[index], rows[index])
+            tried, bad = tried + m, bad + differ(y, whole[index])
         torch._dynamo.reset()
-    print(f"bits, {phase}: {tried} rows, {bad} differ", flush=True)
+        total, different, done = total + tried, different + bad, done + 1
+        print(f"  {n}x{k} {kind}: {tried} rows, {bad} differ, {time.time() - begin:.0f} s", flush=True)
+    print(f"bits, {phase}: {done} of {len(work)} products, {total} rows, {different} differ", flush=True)
 
 
 def bits8(seconds):
-    """The same in fp8, with promoted and fast sums, by torch._scaled_mm."""
-    end, bad, tried, done = time.time() + seconds, 0, 0, 0
-    phase, folder, fp8 = os.environ.get("PHASE", "write"), "/tmp/bits", torch.float8_e4m3fn
-    os.makedirs(folder, exist_ok=True)
-    og.enable_batch_invariant()
-    for n, k in KEPT:
-        for fast in (False, True):
-            if time.time() > end:
-                break
-            seeded = torch.Generator(device="cuda").manual_seed(n * k)
-            x, w = (torch.randn(s, k, device="cuda", generator=seeded).to(fp8) for s in (4096, n))
-            rows, columns = (torch.rand(s, device="cuda", generator=seeded) + 0.5 for s in ((4096, 1), (1, n)))
-            def product(x, rows, w=w, columns=columns, fast=fast):
-                return torch._scaled_mm(x, w.t(), rows, columns, out_dtype=BF16, use_fast_accum=fast)
-            key, _ = _ops.key_of(x, w.t(), None, "", False, BF16, invariant=True, scaled=True, promote=not fast)
-            L.registry.layer(key).prepare(1, 4096)
-            whole, path = product(x, rows), f"{folder}/fp8-{n}-{k}-{fast}.pt"
-            if phase == "write":
-                torch.save(whole[::64].cpu(), path)
-            else:
-                tried, bad = tried + 1, bad + (not torch.equal(torch.load(path).cuda(), whole[::64]))
-            draw, compiled = random.Random(n + len(phase)), torch.compile(product, dynamic=True)
-            for i in range(500):
-                m = int(2 ** draw.uniform(0, 12))
-                row, first = draw.randrange(m), draw.randrange(4096 - m + 1)
-                index = torch.arange(first, first + m, device="cuda") if i % 2 else torch.randperm(4096, device="cuda")[:m]
-                y = (compiled if i % 5 == 0 and m > 1 else product)(x[index], rows[index])
-                tried, bad = tried + 1, bad + (not torch.equal(y[row], whole[index[row]]))
-            torch._dynamo.reset()
-            done += 1
-    print(f"bits in fp8, {phase}: {done} of {2 * len(KEPT)} layers, {tried} rows, {bad} differ", flush=True)
+    """The same in fp8, with promoted and fast sums."""
+    bits(seconds, ("promoted", "fast"))
 
 
 for one in sys.argv[1:] or ["picks=100", "invariant=60", "bits=60"]:

@@ -14,7 +14,7 @@ import "github.com/origami-gemm/origami/core/arch"
 // the clusters. Promotion is the same for all M, and so is block_k, because the last block is filled up with zeros: how
 // many of those are added depends on it. That the instruction adds its 32 bytes in the same way for all its widths, and
 // for Cᵀ, is not documented; on an H200 and an H100 the bits of products for M from 1 to 4,096 agreed wherever nothing
-// was skewed, in 16-bit types. In fp8 nobody has compared them.
+// was skewed, in 16-bit types, and on an H100 in fp8.
 func (Family) Sums() arch.SumOrder {
 	return arch.SumOrder{
 		Values: []arch.AxisValues{

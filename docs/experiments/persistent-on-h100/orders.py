@@ -10,8 +10,8 @@ import pathlib
 import statistics
 import sys
 
-CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.append(str(CHECKOUT / "bindings" / "python"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parents[2] / "bindings" / "python"))
 
 from origami_gemm import Model  # noqa: E402
 from origami_gemm.inductor import _problem  # noqa: E402
@@ -74,7 +74,7 @@ def models():
 
 def main():
     data = json.loads(pathlib.Path(sys.argv[1]).read_text())
-    for dtype in ("bf16", "fp8"):
+    for dtype in sorted({problem(name)["dtype"] for name in data["products"]}):
         found = shares(data, models(), dtype)
         print(f"\n| {dtype} | " + " | ".join(f"first {n}" for n in FIRST) + " |\n|" + " --- |" * (1 + len(FIRST)))
         for order in dict.fromkeys(order for order, _ in found):

@@ -165,7 +165,8 @@ func (e *evaluation) Problem(p gemm.Problem) {
 		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
 		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()), peak: e.model.peaks[p.DType],
 		kernels: kernelsFor[p.DType], halvings: e.model.halvings(&p),
-		oneRow: tabled.One(p.M == 1 && slices.Contains(e.kernels.oneRow, p.DType)),
+		crossings: e.model.crossings(&p),
+		oneRow:    tabled.One(p.M == 1 && slices.Contains(e.kernels.oneRow, p.DType)),
 	}
 	e.q.compute(&e.model.device)
 }
@@ -177,6 +178,16 @@ func (m *Model) halvings(p *gemm.Problem) float64 {
 	}
 	width := min(p.VectorBytes(gemm.A), p.VectorBytes(gemm.B), p.VectorBytes(gemm.C))
 	return math.Log2(gemm.MaxVector / float64(width))
+}
+
+// crossings is the term of that name.
+func (m *Model) crossings(p *gemm.Problem) float64 {
+	if m.machine.Generation != terms.Hopper || p.DType.Bits() != 8 || p.DType == gemm.INT8 {
+		return 0
+	}
+	const line = 128
+	begins := line | p.LD(gemm.A) | p.LD(gemm.B)
+	return math.Log2(line / float64(begins&-begins))
 }
 
 // Config implements tabled.Evaluation.

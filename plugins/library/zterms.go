@@ -184,10 +184,12 @@ type problem struct {
 	kernels          float64 // kernels, set by hand
 	oneRow           float64 // one_row, set by hand
 	halvings         float64 // halvings, set by hand
+	crossings        float64 // crossings, set by hand
 	reads            float64 // reads
 	againWeights     float64 // again_weights
 	againActivations float64 // again_activations
 	narrow           float64 // narrow
+	lines            float64 // lines
 	part1            float64 // 1 / (unit_rate * rate_share)
 	part2            float64 // 1 / feed
 	part3            float64 // 1 / l2_port
@@ -386,6 +388,7 @@ func (p *problem) compute(d *device) {
 	againActivations := float64(activations * min(max((activations/d.part3-0.3)/1, 0), 1))
 	unitRate := p.peak / d.part4
 	narrow := 1 + float64(1.2*p.halvings)
+	lines := 1 + float64(0.12*p.crossings)
 	x5 := float64(2 * p.batch * p.m * p.n * p.k)
 	computeFloor := x5 / (unitRate * d.units)
 	dramFloor := (reads + writes) / d.dramRate
@@ -403,6 +406,7 @@ func (p *problem) compute(d *device) {
 	p.againWeights = againWeights
 	p.againActivations = againActivations
 	p.narrow = narrow
+	p.lines = lines
 	p.computeFloor = computeFloor
 	p.dramFloor = dramFloor
 	p.part1 = 1 / (unitRate * rateShare)
@@ -455,18 +459,19 @@ func (t *timing) compute(d *device, p *problem) {
 	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
 	farBytes := float64((float64(tilesM*t.blockM*(tilesN/dieColumns)) + float64(tilesN*t.blockN*(tilesM/dieRows))) * p.batch * t.splitK * steps * t.blockK * p.elementBytes)
 	matrix := float64(ctasOfUnit * (float64(2*t.blockM*t.blockN*steps*t.blockK*p.part1) + float64(tileBytes*p.part2)))
-	l2 := max(max(tileBytes*ctasOfUnit*p.part3, tileBytes*ctas*p.part4), farBytes*d.part7)
+	x2 := float64(p.lines * tileBytes)
+	l2 := max(max(x2*ctasOfUnit*p.part3, x2*ctas*p.part4), farBytes*d.part7)
 	dram := float64((p.reads+readAgain)*d.part8) + p.part5
 	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
 	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
 	inner := float64((math.Sqrt(math.Sqrt(fourth(matrix)+fourth(l2)+fourth(latency))) + store) * d.part12)
-	x2 := fourth(dram)
-	tiled := math.Sqrt(math.Sqrt(fourth(inner) + x2))
-	gemv := math.Sqrt(math.Sqrt(p.part6+x2)) + p.part7
+	x3 := fourth(dram)
+	tiled := math.Sqrt(math.Sqrt(fourth(inner) + x3))
+	gemv := math.Sqrt(math.Sqrt(p.part6+x3)) + p.part7
 	var loop float64
 	if p.oneRow > 0 {
-		x3 := float64(p.narrow * tiled)
-		loop = min(x3, gemv)
+		x4 := float64(p.narrow * tiled)
+		loop = min(x4, gemv)
 	} else {
 		loop = float64(p.narrow * tiled)
 	}
@@ -728,45 +733,47 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[21] = d.dramRate
 	dst[22] = p.halvings
 	dst[23] = p.narrow
-	dst[24] = p.computeFloor
-	dst[25] = p.dramFloor
-	dst[26] = tilesM
-	dst[27] = tilesN
-	dst[28] = ctas
-	dst[29] = steps
-	dst[30] = resident
-	dst[31] = ctasOfUnit
-	dst[32] = active
-	dst[33] = waveTiles
-	dst[34] = waveRows
-	dst[35] = waveColumns
-	dst[36] = readAgain
-	dst[37] = dramBytes
-	dst[38] = tileBytes
-	dst[39] = dieTiles
-	dst[40] = dieRows
-	dst[41] = dieColumns
-	dst[42] = farBytes
-	dst[43] = t.matrix
-	dst[44] = t.l2
-	dst[45] = t.dram
-	dst[46] = p.step
-	dst[47] = latency
-	dst[48] = store
-	dst[49] = inner
-	dst[50] = tiled
-	dst[51] = gemv
-	dst[52] = loop
-	dst[53] = p.launch
-	dst[54] = limits
-	dst[55] = reduction
-	dst[56] = coldWide
-	dst[57] = p.quantise
-	dst[58] = busy
-	dst[59] = p.power
-	dst[60] = throttle
-	dst[61] = t.stopwatch
-	dst[62] = t.total
+	dst[24] = p.crossings
+	dst[25] = p.lines
+	dst[26] = p.computeFloor
+	dst[27] = p.dramFloor
+	dst[28] = tilesM
+	dst[29] = tilesN
+	dst[30] = ctas
+	dst[31] = steps
+	dst[32] = resident
+	dst[33] = ctasOfUnit
+	dst[34] = active
+	dst[35] = waveTiles
+	dst[36] = waveRows
+	dst[37] = waveColumns
+	dst[38] = readAgain
+	dst[39] = dramBytes
+	dst[40] = tileBytes
+	dst[41] = dieTiles
+	dst[42] = dieRows
+	dst[43] = dieColumns
+	dst[44] = farBytes
+	dst[45] = t.matrix
+	dst[46] = t.l2
+	dst[47] = t.dram
+	dst[48] = p.step
+	dst[49] = latency
+	dst[50] = store
+	dst[51] = inner
+	dst[52] = tiled
+	dst[53] = gemv
+	dst[54] = loop
+	dst[55] = p.launch
+	dst[56] = limits
+	dst[57] = reduction
+	dst[58] = coldWide
+	dst[59] = p.quantise
+	dst[60] = busy
+	dst[61] = p.power
+	dst[62] = throttle
+	dst[63] = t.stopwatch
+	dst[64] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -17,6 +17,9 @@ MEASURED = pathlib.Path(__file__).resolve().parents[3] / "docs" / "experiments" 
 sys.path.append(str(MEASURED))
 import table  # noqa: E402
 
+sys.path.append(str(MEASURED.parent / "persistent-on-h100"))
+import orders  # noqa: E402
+
 RESULT = json.loads((MEASURED / "result.json").read_text())
 # How many of today's picks Inductor timed; their times ÷ those of its best Triton kernels, as a geometric mean and at worst.
 LEAST, MEAN, WORST = 21, 0.99, 1.10
@@ -89,6 +92,24 @@ class Goals(unittest.TestCase):
             with self.subTest(name):
                 self.assertAlmostEqual(pick["loss"] / base["loss"], 1, delta=1e-6)
                 self.assertAlmostEqual(pick["gradient"] / base["gradient"], 1, delta=1e-4)
+
+
+class Orders(unittest.TestCase):
+    def test_both_templates_together(self):
+        """No other order of Inductor's templates puts faster kernels first, and the best four are near the best of all."""
+        try:
+            models = orders.models()
+        except Error as e:
+            if os.environ.get("ORIGAMI_REQUIRE_LIB") == "1":
+                raise
+            self.skipTest(str(e))
+        found = orders.shares(json.loads((orders.HERE / "inductor.json").read_text()), models, "bf16")
+        means = {key: statistics.geometric_mean(shares) for key, shares in found.items()}
+        for first in orders.FIRST:
+            best = max(means[order, n] for order, n in means if n == first)
+            self.assertGreaterEqual(means["both together", first], best - 0.005, first)
+        self.assertGreater(means["both together", 1], 0.97)
+        self.assertGreater(means["both together", 4], 0.99)
 
 
 class Replayed(unittest.TestCase):

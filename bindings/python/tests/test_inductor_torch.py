@@ -309,6 +309,65 @@ class Choices(Lowered):
             self.assertEqual(Mine.asked, 1)
 
 
+class Persistent(Lowered):
+    """Inductor's persistent templates with TMA are ranked together with the others."""
+
+    PROBLEM = dict(m=512, n=768, k=1024, dtype="bf16", trans_b=True)
+    SHAPES = ((512, 1024),), ((1024, 768), torch.bfloat16, True)
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(config.patch({"triton.enable_persistent_tma_matmul": True}))
+        heuristics = "torch._inductor.template_heuristics.triton."
+        for name, answer in (("torch.utils._triton.has_triton_tma_device", True), (heuristics + "get_num_sms", 132),
+                             ("torch._inductor.utils.get_num_sms", 132), (heuristics + "has_triton_stable_tma_api", True)):
+            self.enterContext(mock.patch(name, lambda answer=answer: answer))
+
+    def built(self, function, *shapes):
+        """The templates of the choices, and what they are built with."""
+        (_, choices), = self.lower(function, *shapes)
+        return [(c.annotations["ktc"].template.name, given(c)) for c in choices if not extern(c)]
+
+    def test_the_best_of_both(self):
+        tiled, persistent = self.model, self.model.sibling("triton_persistent")
+        best = [("mm", p) for p in tiled.rank(**self.PROBLEM, top=64) if p.split_k == 1]
+        best += [("mm_persistent_tma", p) for p in persistent.rank(**self.PROBLEM, top=64)]
+        best.sort(key=lambda b: b[1].seconds)
+        names = "BLOCK_M", "BLOCK_N", "BLOCK_K", "num_warps", "num_stages", "GROUP_M"
+        wanted = [(name, dict(zip(names, (p.block_m, p.block_n, p.block_k, p.num_warps, p.num_stages, p.group_m))))
+                  for name, p in best[:6]]
+        oi.enable(6, aten=False, model=self.model)
+        self.assertEqual(self.built(torch.mm, *self.SHAPES), wanted)
+        self.assertEqual({name for name, _ in wanted}, {"mm", "mm_persistent_tma"})
+        row = oi.report()[-1]
+        self.assertEqual(row.tma, tuple(name != "mm" for name, _ in wanted))
+        self.assertEqual(row.runner_up, best[6][1])
+        self.assertEqual("TMA" in row.chosen(), row.tma[0])
+
+    def test_what_the_template_needs(self):
+        oi.enable(16, aten=False, model=self.model)
+        (_, choices), = self.lower(torch.mm, *self.SHAPES)
+        for choice in choices:
+            values = choice.annotations["ktc"].params.to_kwargs()
+            if "NUM_SMS" in values:
+                self.assertEqual((values["NUM_SMS"], values["A_ROW_MAJOR"], values["B_ROW_MAJOR"]), (132, True, False))
+                self.assertGreaterEqual(values["num_warps"], 4)
+
+    def test_operations(self):
+        oi.enable(16, aten=False, model=self.model)
+        names = {name for name, _ in self.built(torch.addmm, ((768,),), *self.SHAPES)}
+        self.assertEqual(names, {"mm", "mm_persistent_tma"})
+        scaled = self.built(lambda a, b, x, y: torch._scaled_mm(a, b, x, y, out_dtype=torch.bfloat16), ((512, 1024), FP8),
+                            ((1024, 768), FP8, True), ((), torch.float32), ((), torch.float32))
+        self.assertEqual({name for name, _ in scaled}, {"mm", "scaled_mm_device_tma_epilogue_scaling"})
+
+    def test_off(self):
+        oi.enable(16, aten=False, model=self.model)
+        with config.patch({"triton.enable_persistent_tma_matmul": False}):
+            self.assertEqual({name for name, _ in self.built(torch.mm, *self.SHAPES)}, {"mm"})
+        self.assertFalse(any(oi.report()[-1].tma))
+
+
 class Epilogues(Lowered):
     """Which epilogues become part of the only kernel. Graphs are scheduled and written, not compiled."""
 

@@ -96,6 +96,12 @@ var problemTerms = []tabled.Term{
 		`what loads and stores of less than 16 bytes cost. 1.2: cuBLAS on an H200, 80 products in fp16 and bf16 with unaligned
 		rows, least squares of the logarithms; the scatter is 31 % (plugins/nvidia/data/sweeps, 2026-11-23). Taken for other
 		generations and types`),
+	input("crossings", one, OfProblem, "log2(128 ÷ bytes); 0 but for fp8 on Hopper, of which such times were recorded",
+		"of the 128 bytes of a line of the L2, until they begin every row of A and B"),
+	row("lines", one, "1 + 0.12 * crossings",
+		`of the L2 that a tile takes, ÷ those that it takes if every row begins with one. 0.12: of 0, 0.05, 0.1, 0.12 and 0.15
+		the fits of 1,464 times of cuBLAS on an H200 have the losses 13.96, 13.32, 13.04, 13.00 and 12.99
+		(plugins/library/published/measured, 2026-11-22)`),
 	row("compute_floor", cycles, "2 * batch * m * n * k / (unit_rate * units)", "least time at the peak"),
 	row("dram_floor", cycles, "(reads + writes) / dram_rate", "least time of DRAM at its peak"),
 }
@@ -134,7 +140,8 @@ var gridTerms = []tabled.Term{
 var loopTerms = []tabled.Term{
 	row("matrix", cycles, `ctas_of_unit * (2 * block_m * block_n * steps * block_k * (1 / (unit_rate * rate_share))
 			+ tile_bytes * (1 / feed))`, "matrix instructions of the busiest unit, and what they wait for operands"),
-	row("l2", cycles, `max(max(tile_bytes * ctas_of_unit * (1 / l2_port), tile_bytes * ctas * (1 / (units * l2_share))),
+	row("l2", cycles, `max(max(lines * tile_bytes * ctas_of_unit * (1 / l2_port),
+			lines * tile_bytes * ctas * (1 / (units * l2_share))),
 			far_bytes * (1 / (units * far_share)))`,
 		"operands: of the busiest unit through its port, of all through the L2, or from beyond it"),
 	row("dram", cycles,

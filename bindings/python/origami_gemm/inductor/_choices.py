@@ -1,18 +1,20 @@
 """The extension of Inductor's choices. It imports much of torch._inductor, so it is loaded when a graph is compiled.
 
 Inductor asks an InductorChoices for the candidates of an operation. Ours puts the model's picks in place of the
-candidates of the Triton template. All else of the handler that was there before stays as it is.
+candidates of the Triton templates. All else of the handler that was there before stays as it is.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import logging
+import weakref
 
 from torch._inductor import config
 from torch._inductor.ir import TritonTemplateBuffer
 from torch._inductor.kernel.bmm import bmm_template
-from torch._inductor.kernel.mm import mm_template
+from torch._inductor.kernel.mm import (mm_template, persistent_tma_mm_template,
+                                       scaled_mm_device_tma_epilogue_scaling_template)
 from torch._inductor.kernel_template_choice import KernelTemplateChoice
 from torch._inductor.select_algorithm import ExternKernelChoice
 from torch._inductor.template_heuristics.params import DictKernelTemplateParams
@@ -27,6 +29,8 @@ from origami_gemm.inductor._report import Row
 log = logging.getLogger("origami_gemm.inductor")
 
 OPERATIONS = ("mm", "addmm", "bmm", "baddbmm", "scaled_mm")
+TILED = mm_template, bmm_template
+PERSISTENT = persistent_tma_mm_template, scaled_mm_device_tma_epilogue_scaling_template
 TAKEN = {"BLOCK_M", "BLOCK_N", "BLOCK_K", "EVEN_K", "GROUP_M", "num_stages", "num_warps"}
 SPARE = 8  # picks beyond `top` that stand in for those that the template refuses
 UNSURE = 4  # picks for top="auto" where the model does not know its uncertainty
@@ -113,16 +117,18 @@ class Picks:
 
     def _picks(self, settings, kernel_inputs, templates, op_name, overrides):
         """The choices for an operation, and the rows of the report."""
-        template = next((t for t in templates if t is mm_template or t is bmm_template), None)
-        if template is None:
+        if not any(t in TILED for t in templates):
             raise NotUnderstood("Inductor offers no kernel of its Triton template for it")
         if any(t.uid == "decompose_k" for t in templates):
             raise NotUnderstood("Inductor may divide K here, which its Triton template cannot")
-        base = next(self.get_ktc(kernel_inputs, template, op_name, overrides.get(template.uid, {})), None)
-        if base is None:
+        bases = [next(self.get_ktc(kernel_inputs, t, op_name, overrides.get(t.uid, {})), None)
+                 for known in (TILED, PERSISTENT) for t in templates if t in known]
+        if None in bases:
             raise NotUnderstood("Inductor has no configuration of its Triton template for it")
-        if missing := TAKEN - base.params.to_kwargs().keys():
-            raise NotUnderstood(f"Inductor's template takes no {', '.join(sorted(missing))}")
+        for base in bases:
+            if missing := TAKEN - base.params.to_kwargs().keys():
+                raise NotUnderstood(f"Inductor's template takes no {', '.join(sorted(missing))}")
+        base = bases[0]
         if op_name == "scaled_mm" and not _whole_scales(kernel_inputs):
             raise NotUnderstood("its scales are of blocks, which are multiplied inside the loop")
         model = settings.model or origami_gemm.triton.model_of_gpu(kernel_inputs.device().index)
@@ -134,7 +140,7 @@ class Picks:
         for hint in (None, *config.multi_kernel_hints):
             problem = _nodes.problem(kernel_inputs, base.extra_kwargs.get("ALLOW_TF32", False), hint)
             cublas = _cublas.seconds(model, problem) if weighed else None
-            asked.append(_Asked(hint, problem, *_ranked(model, settings.top, problem, base), cublas))
+            asked.append(_Asked(hint, problem, *_ranked(model, settings.top, problem, bases), cublas))
         dynamic = _nodes.dynamic(kernel_inputs)
         if settings.top == 1 and all(a.cublas_is_faster() for a in asked):
             rows = [Row(op_name, a.problem, (), a.ranked[0][0], 1, dynamic, a.hint, cublas_seconds=a.cublas)
@@ -143,10 +149,11 @@ class Picks:
         choices, rows = list(externs), []
         layout = kernel_inputs.output_layout(flexible=False)
         for a in asked:
-            built, picks, runner_up = _built(a, base, layout)
+            built, picks, runner_up = _built(a, layout)
             choices += built
+            tma = tuple(choice.template in PERSISTENT for choice in built)
             rows.append(Row(op_name, a.problem, picks, runner_up, len(externs), dynamic, a.hint,
-                            cublas_seconds=a.cublas))
+                            cublas_seconds=a.cublas, tma=tma))
         return choices, rows
 
 
@@ -156,7 +163,7 @@ class _Asked:
 
     hint: int | None
     problem: dict
-    ranked: list  # picks that the template may be built with, best first, each with what it is built with
+    ranked: list  # picks, best first, each with a choice of the template it is for and what that is built with
     wanted: int  # how many of them
     cublas: float | None  # seconds of cuBLAS, if its model knows
 
@@ -165,20 +172,36 @@ class _Asked:
         return bool(self.cublas and self.ranked) and self.cublas <= _cublas.ALONE * self.ranked[0][0].seconds
 
 
-def _ranked(model, top, problem, base):
-    """The best picks for a problem, and how many of them Inductor gets."""
-    problem = _problem.with_constants(problem, base.inputs.dtype().itemsize, _static(base.inputs))
+def _ranked(model, top, problem, bases):
+    """The best picks for a problem, of all templates together, and how many of them Inductor gets."""
+    inputs = bases[0].inputs
+    problem = _problem.with_constants(problem, inputs.dtype().itemsize, _static(inputs))
     if top == "auto":
         regret = model.expected_regret(**problem)
         top = min(regret.worth_measuring, MOST) if regret else UNSURE
-    picks = origami_gemm.triton.ranking(model, problem, top + SPARE)
-    return [(p, blocks) for p in picks if (blocks := _problem.configuration(p, problem["dtype"])) is not None], top
+    ranked = []
+    for base in bases:
+        asked = _persistent(model) if base.template in PERSISTENT else model
+        picks = origami_gemm.triton.ranking(asked, problem, top + SPARE)
+        ranked += [(p, base, blocks) for p in picks
+                   if (blocks := _problem.configuration(p, problem["dtype"])) is not None]
+    return sorted(ranked, key=lambda r: r[0].seconds), top
 
 
-def _built(asked, base, layout):
+_siblings = weakref.WeakKeyDictionary()  # by the model of the picks
+
+
+def _persistent(model):
+    """The model of persistent kernels on the device of another model."""
+    if model not in _siblings:
+        _siblings[model] = model.sibling("triton_persistent")
+    return _siblings[model]
+
+
+def _built(asked, layout):
     """The choices of the best picks, these picks, and the next one."""
     built, picks = [], []
-    for pick, blocks in asked.ranked:
+    for pick, base, blocks in asked.ranked:
         if len(picks) == asked.wanted:
             return built, tuple(picks), pick
         choice = _choice(base, blocks, layout, asked.hint)
@@ -206,7 +229,7 @@ def _fused(node1, node2):
     if not isinstance(product, TritonTemplateBuffer) or node2.is_template():
         return True
     choice = product.annotations.get("ktc")  # of one kernel; a buffer with several has none, Inductor times those
-    if choice is None or choice.template not in (mm_template, bmm_template):
+    if choice is None or choice.template not in TILED + PERSISTENT:
         return True
     value = choice.params.to_kwargs()
     crowded = value["BLOCK_M"] * value["BLOCK_N"] >= CROWDED * 32 * value["num_warps"]

@@ -26,6 +26,7 @@ class Row:
     reason: str = ""
     cublas_seconds: float | None = None  # of cuBLAS by its model; None if that does not know, or was not asked
     family: str = TRITON
+    tma: tuple[bool, ...] = ()  # of each pick, whether it is for Inductor's persistent template with TMA
 
     @property
     def cublas_alone(self) -> bool:
@@ -71,7 +72,7 @@ class Row:
         if not self.picks:
             return "Inductor's own list"
         more = len(self.picks) - 1 + self.others
-        origin = ", generated" if self.family == GENERATED else ""
+        origin = ", generated" if self.family == GENERATED else ", persistent with TMA" if any(self.tma[:1]) else ""
         return str(self.picks[0]) + origin + (f" and {more} more, timed" if more else "")
 
     def __str__(self):

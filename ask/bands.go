@@ -50,8 +50,8 @@ type Band struct {
 	MLow  int `json:"m_low"`
 	MHigh int `json:"m_high"`
 	// the kernel family: the model's, or `library` where the vendor's library is taken: a kernel has to be predicted 5 %
-	// faster (12 % from 1,025 rows on), and may be 4 % slower with up to 128 rows that begin with a cache line. Where there
-	// is an activation, the library's time has a pass over the result for it
+	// faster (12 % from 1,025 rows on), and may be 4 % slower with up to 128 rows that begin with a cache line. For an
+	// activation, the library's time has a pass over the result
 	Kernel string `json:"kernel"`
 	// the configuration, with a `group_m` of 0 for more than one M, as each M has its own. `null` for the library, which
 	// chooses by itself
@@ -136,9 +136,9 @@ const (
 // handicap multiplies the library's predicted time before kernels are compared with it. Predictions are off by 5 to
 // 10 % for kernels and library alike, and the library is the safe choice, so it gets a head start. With up to 128 rows
 // that begin with a cache line, as in a decoder, the kernels get one: there they are 4 % faster than cuBLAS on average.
-// Both numbers were chosen on half of 560 products on an H100, and gain as much on the other half. Products of more than
-// 1,024 rows hold the board at its power limit: ten of them then take 1.14 times the predicted time, cuBLAS's 1.02 times,
-// as published times are of boards at work (docs/adr/0104-margin-for-the-library.md).
+// Both numbers were chosen on half of 560 products on an H100, and gain as much on the other half. Products of more
+// than 1,024 rows hold the board at its power limit: ten of them then take 1.14 times the predicted time, cuBLAS's 1.02
+// times, as published times are of boards at work (docs/adr/0104-margin-for-the-library.md).
 func handicap(p *gemm.Problem) unit.Seconds {
 	if bytes := p.K * p.DType.Bits() / 8; p.M <= 128 && bytes%128 == 0 && p.AMajor == gemm.MajorK {
 		return 1.04

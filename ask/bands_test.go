@@ -113,8 +113,8 @@ func margin(m, k int) float64 {
 	return 0.95
 }
 
-// The library's result needs a pass of its own for an activation: a band that has one goes to the kernel that applies it,
-// where plain products of these sizes are the library's. On an H100 such layers took 0.69 of torch.compile's time.
+// The library's result needs a pass of its own for an activation: a band that has one goes to the kernel that applies
+// it, where plain products of these sizes are the library's. On an H100 such layers took 0.69 of torch.compile's time.
 func TestBandsWithAnActivation(t *testing.T) {
 	p, err := nvidia.Provider()
 	if err != nil {

@@ -149,22 +149,6 @@ func handicap(p *gemm.Problem) unit.Seconds {
 	return 0.95
 }
 
-// pass is the least time of the kernel that applies an activation to what the library returns: the result is read and
-// written once, at the bandwidth of a's last level. The library itself adds no more than a bias.
-func pass(a arch.Architecture, p *gemm.Problem) unit.Seconds {
-	levels := a.Hierarchy().Levels()
-	if p.Epilogue.Activation == gemm.Identity || len(levels) == 0 {
-		return 0
-	}
-	read := float64(p.M) * float64(p.N) * float64(p.Batch) * float64(p.Output().Bits()) / 8
-	written := read
-	if p.Epilogue.Activation.Gated() {
-		written /= 2
-	}
-	peak := levels[len(levels)-1].Bandwidth.Peak
-	return unit.Cycles((read + written) / float64(peak)).At(a.Describe().Clock)
-}
-
 // BandsOf divides sizes M among the kernels of a in space, and the vendor's library where its model is given. A library
 // has nothing in common with other kernels: what Range.Same asks for is of a's kernels alone.
 func BandsOf(ctx context.Context, a arch.Architecture, space arch.Space, p gemm.Problem, r Range,
@@ -347,7 +331,7 @@ func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Spa
 			return err
 		}
 		for i := range picks {
-			theirs = append(theirs, (picked(library, &picks[i])+pass(a, &b.problems[i]))*handicap(&b.problems[i]))
+			theirs = append(theirs, picked(library, &picks[i])*handicap(&b.problems[i]))
 			b.best[i] = theirs[i]
 		}
 	}

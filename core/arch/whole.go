@@ -89,8 +89,8 @@ type Besides struct {
 	Beta unit.Cycles
 	// Scales is for reading scales of each row and column: their bytes ÷ bandwidth of DRAM.
 	Scales unit.Cycles
-	// Pass is for the kernel that a vendor's library needs behind it for a gated activation: it reads A·B and writes C.
-	// Its launch is not counted.
+	// Pass is for the kernel behind a vendor's library that applies the activation: it reads A·B and writes C. Its launch
+	// is not counted. Some libraries have kernels with some activations, but frameworks do not ask for these.
 	//
 	//	(bytes of A·B + bytes of C) ÷ bandwidth of DRAM
 	Pass unit.Cycles
@@ -120,7 +120,7 @@ func (b Besides) Parts() []BesidesPart {
 		{"gaps", "sectors with gaps between the elements, from DRAM", b.Gaps},
 		{"beta", "reading C or R from DRAM", b.Beta},
 		{"scales", "reading scales of each row and column from DRAM", b.Scales},
-		{"pass", "the kernel behind a library's for a gated activation: reading A·B and writing C", b.Pass},
+		{"pass", "the kernel behind a library's for an activation: reading A·B and writing C", b.Pass},
 		{"epilogue", "scales, bias and activation, by the SM with the most tiles", b.Epilogue},
 	}
 }
@@ -168,8 +168,10 @@ func (w *whole) counter(p *gemm.Problem) *counter {
 	if p.Epilogue.Scales {
 		c.fixed.Scales = per(float64(p.M+p.N)*float64(gemm.FP32.Bytes()), c.dram)
 	}
-	if d := w.Describe(); p.Epilogue.Activation.Gated() && len(d.Kernels) > 0 && d.Kernels[0] == libraryFamily {
-		c.fixed.Pass = per(3*elements[gemm.C]*float64(p.Batch)*size(gemm.C), c.dram)
+	if a, d := p.Epilogue.Activation, w.Describe(); a != gemm.Identity && len(d.Kernels) > 0 &&
+		d.Kernels[0] == libraryFamily {
+		product := float64(p.M) * float64(p.N)
+		c.fixed.Pass = per((product+elements[gemm.C])*float64(p.Batch)*size(gemm.C), c.dram)
 	}
 	if p.Nest == (gemm.Nest{}) {
 		return c

@@ -176,11 +176,14 @@ func (n Nest) Span(o Operand) int {
 
 // Flat returns the problem with matrices in place of the tensors: the same dimensions, with rows that are only as
 // aligned as an element. It is what models know. Of an epilogue it has whether there is a gate, for C has half the
-// columns then.
+// columns then, and whether the activation needs registers.
 func (p Problem) Flat() Problem {
 	var e Epilogue
-	if p.Epilogue.Activation.Gated() {
+	switch a := p.Epilogue.Activation; {
+	case a.Gated():
 		e.Activation = GatedSiLU
+	case a != Identity && a != ReLU:
+		e.Activation = SiLU
 	}
 	p.Nest, p.Alpha, p.Beta, p.Epilogue = Nest{}, 0, 0, e
 	return p

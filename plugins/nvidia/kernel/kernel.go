@@ -105,14 +105,14 @@ type Operands struct {
 	AMajor, BMajor gemm.Major
 	// WidthA, WidthB and WidthC are Widths.Width of the matrices. 0 is the widest.
 	WidthA, WidthB, WidthC int
-	// Gated says that one half of the columns of A·B is multiplied with the other, and C has half as many.
-	Gated bool
+	// Activation is that of the problem's Flat.
+	Activation gemm.Activation
 }
 
 // OperandsOf returns the operands of a problem, at the widest accesses.
 func OperandsOf(p *gemm.Problem) Operands {
 	return Operands{DType: p.DType, Out: p.Output(), AMajor: p.AMajor, BMajor: p.BMajor,
-		Gated: p.Epilogue.Activation.Gated()}
+		Activation: p.Flat().Epilogue.Activation}
 }
 
 // Widths is the part of a Family that says how widely its kernels access a matrix.
@@ -128,13 +128,8 @@ func (o Operands) WithWidths(f Widths, p *gemm.Problem) Operands {
 	return o
 }
 
-// Epilogue returns an epilogue that gates as the operands do.
-func (o Operands) Epilogue() (e gemm.Epilogue) {
-	if o.Gated {
-		e.Activation = gemm.GatedSiLU
-	}
-	return e
-}
+// Epilogue returns an epilogue whose kernels are those of the operands.
+func (o Operands) Epilogue() gemm.Epilogue { return gemm.Epilogue{Activation: o.Activation} }
 
 // Widest returns the operands with the widest access where none is given.
 func (o Operands) Widest() Operands {

@@ -14,6 +14,9 @@ import (
 //
 // The families that have kernels for nested indices are those that say so in their description.
 func Whole(a Architecture, problems ...gemm.Problem) Architecture {
+	if _, is := a.(*whole); is { // it adds the Besides already
+		return a
+	}
 	for i := range problems {
 		if problems[i].BeyondProduct() {
 			return &whole{a}

@@ -56,6 +56,11 @@ func TestWhole(t *testing.T) {
 		err := arch.Whole(model, p).Estimate(t.Context(), dst, p, []gemm.Config{c})
 		return dst[0].Cycles, err
 	}
+	fused := gemm.New(64, 32, 32)
+	fused.Epilogue.Bias = true
+	if once := arch.Whole(model, fused); arch.Whole(once, fused) != once {
+		t.Error("what is besides the matrices is added twice")
+	}
 	p := gemm.New(64, 32, 32)
 	if arch.Whole(model, p) != arch.Architecture(model) {
 		t.Error("a GEMM of matrices needs nothing besides")

@@ -108,7 +108,7 @@ func shape(t testing.TB, text string, sizes string, strides ...contract.Strides)
 	return s
 }
 
-// An index that an operand has twice is that of its diagonal: a step in both dimensions.
+// An index that an operand has twice reads its diagonal: a step goes along both dimensions.
 func TestDiagonals(t *testing.T) {
 	got := shape(t, "iki,kj->ij", "i=3,j=2,k=4")
 	want := shape(t, "ki,kj->ij", "i=3,j=2,k=4", contract.Strides{13, 3})

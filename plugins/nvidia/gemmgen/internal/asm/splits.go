@@ -10,7 +10,7 @@ type Splits struct {
 	// otherwise it is no operand.
 	Threads int
 	Slice   ptx.Operand
-	// SumBytes are those of a tile's sums.
+	// SumBytes is the size of a tile's sums.
 	SumBytes int
 	Register func() ptx.Operand
 	Clear    func(ptx.Operand)
@@ -69,8 +69,8 @@ func (b Builder) AddSplits(s *Splits, sums [][]ptx.Operand) {
 	b.If(b.CountDown(count)).BraUni(again)
 }
 
-// arriveLast increments the counter at slot, which is that of the output tile. The last of so many splits to arrive
-// resets it and goes on; the other CTAs go to the exit. All threads of the CTA come here, behind a barrier.
+// arriveLast increments the output tile's counter, at slot. The last split to arrive resets it and goes on; the other
+// CTAs go to the exit. All threads of the CTA come here, behind a barrier.
 func (b Builder) arriveLast(s *Splits, slot, splits ptx.Operand) {
 	counter, arrived, last := b.B64(), b.B32(), b.B32()
 	b.CvtaToGlobalU64(counter, b.Param64(s.Counters))

@@ -46,7 +46,7 @@ type Answer struct {
 	// `block_m`, `block_n`, `block_k`, `group_m`, `num_warps`, `num_stages`, `split_k`. Of the kernel family `library`
 	// nobody knows the launch order, warps and stages: they are `null`. If the kernel family declares axes, `axes`: the
 	// values, as text by name, that are not the default
-	Config gemm.Config `json:"config" c:"pick.1 pick.15=axes"`
+	Config gemm.Config `json:"config"`
 	// what the model predicts; absent for a configuration that cannot be used
 	Predicted *Predicted `json:"predicted,omitempty"`
 	// only if the device has several dies
@@ -60,12 +60,12 @@ type Answer struct {
 	// the [expected regret](evaluating.md#what-measuring-is-worth) of the pick: how much slower it is than the fastest
 	// other candidate, as a fraction of that candidate's time. With `--regret` or `--measure auto`, if the model has an
 	// interval
-	ExpectedRegret *float64 `json:"expected_regret,omitempty" c:"regret.1=expected regret.3=known"`
+	ExpectedRegret *float64 `json:"expected_regret,omitempty"`
 	// the old name of `expected_regret`, kept until the next major version
 	ExpectedLoss *float64 `json:"expected_loss,omitempty"`
 	// with `expected_regret`: the number of leading candidates that are worth measuring before the fastest is taken; 1
 	// means that the pick can be taken unmeasured
-	WorthMeasuring int `json:"worth_measuring,omitempty" c:"regret.2"`
+	WorthMeasuring int `json:"worth_measuring,omitempty"`
 	// the other kernel families of the device that have a time for the problem, if there are any. `rank` does not have it
 	Ways []Way `json:"ways,omitempty"`
 	// with `--invariant`: how much slower the pick is than the pick of all configurations, as a fraction
@@ -96,20 +96,20 @@ type Live struct {
 // Predicted is what a model predicts for a configuration.
 type Predicted struct {
 	// the predicted total in cycles
-	Cycles float64 `json:"cycles" c:"pick.11"`
+	Cycles float64 `json:"cycles"`
 	// cycles ÷ `clock_hz`
-	Seconds float64 `json:"seconds" c:"pick.12"`
+	Seconds float64 `json:"seconds"`
 	// 2·m·n·k·batch ÷ seconds ÷ 10¹² (tera-operations per second, also of integers)
 	TFLOPS float64 `json:"tflops"`
 	// what limits the kernel: `compute`, `l2`, `mall`, `dram`, `latency`, `l1`, `shared_memory`, `issue` or `unknown`
-	Bound string `json:"bound" c:"pick.10" enum:"unknown,compute,l2,mall,dram,latency,l1,shared_memory,issue"`
+	Bound string `json:"bound" enum:"unknown,compute,l2,mall,dram,latency,l1,shared_memory,issue"`
 	// the sentence of the text output, for one problem
 	Why string `json:"why,omitempty"`
 	// the clock of the model's cycles, and its rung
 	ClockHz   float64   `json:"clock_hz"`
 	ClockRung arch.Rung `json:"clock_rung"`
 	// the low and the high end of the time, unless the model states none ([how](evaluating.md#intervals))
-	Interval *[2]float64 `json:"interval_seconds,omitempty" c:"pick.13=low,high"`
+	Interval *[2]float64 `json:"interval_seconds,omitempty"`
 	// the probability that the measured time lies in the interval
 	IntervalLevel float64 `json:"interval_level,omitempty"`
 	// the width of the interval relative to a validated problem's, if the sizes are outside
@@ -121,9 +121,9 @@ type Mapping struct {
 	// the rows of tiles that are walked before the next column
 	GroupM int `json:"group_m"`
 	// the dies over which consecutive workgroups are distributed
-	XCDs int `json:"xcds" c:"pick.8"`
+	XCDs int `json:"xcds"`
 	// the workgroups per die at a time, 0 for the default
-	Chunk int `json:"chunk" c:"pick.9"`
+	Chunk int `json:"chunk"`
 }
 
 // Measured is what was measured to choose among the leading candidates.

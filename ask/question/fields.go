@@ -147,13 +147,27 @@ func given(q any, keys ...string) *Field {
 // a number, true or false, or a list of them. An object stands for a list of words key=value. The field of a file takes
 // the text of the file. Keys that the question does not have, and keys that are there twice, are errors.
 func Decode(text []byte, q any) error {
-	var values map[string]json.RawMessage
+	values, err := Object(text)
+	if err != nil {
+		return err
+	}
+	return Fill(values, q)
+}
+
+// Object reads a JSON object.
+func Object(text []byte) (values map[string]json.RawMessage, err error) {
 	if err := strictjson.Unmarshal(text, &values); err != nil {
 		if errors.Is(err, strictjson.ErrTrailing) {
 			err = errors.New("data follows the first JSON object")
 		}
-		return diag.Inputf("not understood: %v", err).At("question").Do(`write a JSON object, as in {"arch":"h200","m":64}`)
+		return nil, diag.Inputf("not understood: %v", err).At("question").
+			Do(`write a JSON object, as in {"arch":"h200","m":64}`)
 	}
+	return values, nil
+}
+
+// Fill sets the fields of a question to the values of a JSON object, as Decode does.
+func Fill(values map[string]json.RawMessage, q any) error {
 	fields := Fields(q)
 	keys := make([]string, len(fields))
 	for i := range fields {
@@ -185,11 +199,8 @@ func (f *Field) decode(value json.RawMessage) error {
 	if string(value) == "null" {
 		return nil
 	}
-	switch at := f.value.Addr().Interface().(type) {
-	case *Document:
-		return json.Unmarshal(value, &at.Text)
-	case *Live:
-		return at.Set(string(value))
+	if at, ok := f.value.Addr().Interface().(json.Unmarshaler); ok {
+		return at.UnmarshalJSON(value)
 	}
 	words, err := wordsOf(value)
 	if err != nil {

@@ -3,6 +3,7 @@ package question
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/origami-gemm/origami/ask"
@@ -34,6 +35,15 @@ func (d *Document) String() string { return d.Name }
 func (d *Document) Set(name string) error {
 	d.Name = name
 	return nil
+}
+
+// UnmarshalJSON reads the text of the file, or a list of objects that it would have.
+func (d *Document) UnmarshalJSON(value []byte) error {
+	if value[0] != '"' {
+		d.Text = string(value)
+		return nil
+	}
+	return json.Unmarshal(value, &d.Text)
 }
 
 // Asked reports whether there is a file.

@@ -2,13 +2,13 @@ package question
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/core/timing"
 )
 
@@ -32,8 +32,11 @@ type Target struct {
 // Live is the GPU of this machine.
 type Live struct{ *arch.LiveDevice }
 
+// UnmarshalJSON reads a live device.
+func (l *Live) UnmarshalJSON(value []byte) error { return strictjson.Unmarshal(value, &l.LiveDevice) }
+
 // Set reads the JSON of a live device.
-func (l *Live) Set(text string) error { return json.Unmarshal([]byte(text), &l.LiveDevice) }
+func (l *Live) Set(text string) error { return l.UnmarshalJSON([]byte(text)) }
 
 // String implements fmt.Stringer.
 func (l *Live) String() string {

@@ -47,6 +47,8 @@ type Select struct {
 	Top    int      `json:"top" arg:"N" default:"1" help:"list the best N configurations"`
 	Regret bool     `json:"regret" help:"add the expected regret of the pick, and how many candidates are worth measuring"`
 	Advice bool     `json:"advice" help:"add what would be at least 1.1 times as fast: other strides, sizes, layouts, families, rows"`
+	Brief  bool     `json:"brief" help:"the pick alone, without the reasons and the times of the other kernel families" rare:"yes"`
+	Own    bool     `json:"own" help:"leave the vendor's library out of the bands of several M" rare:"yes"`
 	Same   []string `json:"same" arg:"AXIS" help:"give the kernels for all M of a range or a list one value of each axis, as in block_k,num_stages"`
 }
 
@@ -61,13 +63,18 @@ func (q *Select) Answer(ctx context.Context, side *ask.Contender, fallback strin
 			return nil, err
 		}
 		m.Same = Axes(q.Same)
+		if q.Own {
+			own := *side
+			own.Others = nil
+			side = &own
+		}
 		return side.Bands(ctx, p, m)
 	}
 	if len(q.Same) > 0 {
 		return nil, diag.Inputf("--same is about the kernels for several M").
 			Do("give a range or a list of M, as in -m 1:8192 or -m 1,16,64")
 	}
-	of := ask.Question{Kernel: q.Kernel, Top: max(2, q.Top), Terms: true, Regret: q.Regret}
+	of := ask.Question{Kernel: q.Kernel, Top: max(2, q.Top), Terms: !q.Brief, Regret: q.Regret}
 	if q.Contract != "" {
 		plans, err := q.Plans(&q.Product, fallback)
 		if err != nil {
@@ -79,7 +86,7 @@ func (q *Select) Answer(ctx context.Context, side *ask.Contender, fallback strin
 		}
 		return best.Answer(&best.Entries[0]), nil
 	}
-	of.Ways, of.Advice = true, q.Advice
+	of.Ways, of.Advice = !q.Brief, q.Advice
 	one, err := q.ranking(ctx, side, fallback, of)
 	if err != nil {
 		return nil, err

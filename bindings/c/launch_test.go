@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/origami-gemm/origami/ask"
 )
 
 // launcher is the program testdata/launch.c over a driver without a GPU.
@@ -42,7 +45,28 @@ func (l launcher) run(t *testing.T, driver bool, environment []string, args ...s
 		t.Fatal(err)
 	}
 	_ = os.Remove(l.log)
-	return out, strings.Split(strings.TrimSpace(string(log)), "\n")
+	return plain(t, out), strings.Split(strings.TrimSpace(string(log)), "\n")
+}
+
+// plain writes a status with an error in JSON as the status with the error's line.
+func plain(t *testing.T, out string) string {
+	t.Helper()
+	status, text, _ := strings.Cut(out, " ")
+	if !strings.HasPrefix(text, "{") {
+		return out
+	}
+	var f ask.Failure
+	if err := json.Unmarshal([]byte(text), &f); err != nil {
+		t.Fatalf("%s: %v", out, err)
+	}
+	line := f.Error.What
+	if f.Error.Where != "" {
+		line = f.Error.Where + ": " + line
+	}
+	if f.Error.Fix != "" {
+		line += "; " + f.Error.Fix
+	}
+	return status + " " + line
 }
 
 // count counts the calls that begin with a word.

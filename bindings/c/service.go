@@ -1,0 +1,489 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/models"
+	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/ask/question"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/plugins/builtins"
+)
+
+// dtype is the type of the operands where a question names none, as on the command line.
+const dtype = "fp16"
+
+// providers are the built-in plugins, in order of precedence.
+var providers = sync.OnceValues(func() (models.Providers, error) {
+	var all models.Providers
+	for _, plugin := range builtins.Plugins {
+		p, err := plugin.Provider()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+})
+
+// sideQuestion says which model answers, and which of its configurations are considered.
+type sideQuestion struct {
+	question.Target
+	question.Search
+	question.Orders
+	Kernel string `json:"kernel"`
+}
+
+// request is a question with the list of problems that it may have.
+type request struct {
+	// Ask is select, rank, explain, compare, kernel, describe or archs.
+	Ask string
+	// Problems are products, each an object with the keys of question.Product. What they leave out is the question's.
+	Problems []json.RawMessage
+	// Sides of a comparison are objects with the keys of a target and of the configurations to consider.
+	Sides []json.RawMessage
+
+	rest map[string]json.RawMessage
+}
+
+// answer answers a question in JSON.
+func answer(ctx context.Context, text []byte) (any, error) {
+	r, err := read(text)
+	if err != nil {
+		return nil, err
+	}
+	switch r.Ask {
+	case "select":
+		return r.pick(ctx)
+	case "rank":
+		var q struct {
+			question.Target
+			question.Rank
+		}
+		return one(ctx, r, &q, &q.Target, &q.Search, &q.Product, &q.Orders, q.Answer)
+	case "explain":
+		var q struct {
+			question.Target
+			question.Explain
+		}
+		return one(ctx, r, &q, &q.Target, &q.Search, &q.Product, &question.Orders{}, q.Answer)
+	case "compare":
+		return r.compare(ctx)
+	case "kernel":
+		k, err := r.kernel(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return k.record(true), nil
+	case "describe":
+		return r.describe(ctx)
+	case "archs":
+		return archs()
+	default:
+		return nil, diag.Inputf("there is no question %q", r.Ask).At("ask").
+			Do("use select, rank, explain, compare, kernel, describe or archs")
+	}
+}
+
+// read takes apart what all questions have.
+func read(text []byte) (*request, error) {
+	values, err := question.Object(text)
+	if err != nil {
+		return nil, err
+	}
+	r := &request{rest: values}
+	for key, to := range map[string]any{"ask": &r.Ask, "problems": &r.Problems, "sides": &r.Sides} {
+		value, ok := values[key]
+		if !ok {
+			continue
+		}
+		if err := json.Unmarshal(value, to); err != nil {
+			return nil, diag.Inputf("not understood: %v", err).At("%s", key).Do("see docs/c.md")
+		}
+		delete(values, key)
+	}
+	return r, nil
+}
+
+// one fills a question about one problem and answers it.
+func one(ctx context.Context, r *request, q any, t *question.Target, s *question.Search, p *question.Product,
+	o *question.Orders, answer func(context.Context, *ask.Contender, string) (any, error)) (any, error) {
+	if err := question.Fill(r.rest, q); err != nil {
+		return nil, err
+	}
+	m, err := open(ctx, &sideQuestion{*t, *s, *o, p.Kernel})
+	if err != nil {
+		return nil, err
+	}
+	return answer(ctx, &m.side, dtype)
+}
+
+// pick answers select, for one problem or for many.
+func (r *request) pick(ctx context.Context) (any, error) {
+	var q struct {
+		question.Target
+		question.Select
+	}
+	if err := question.Fill(r.rest, &q); err != nil {
+		return nil, err
+	}
+	m, err := open(ctx, &sideQuestion{q.Target, q.Search, q.Orders, q.Kernel})
+	if err != nil {
+		return nil, err
+	}
+	if r.Problems == nil {
+		return m.pick(ctx, &q.Select)
+	}
+	return r.each(&q.Product, func(p question.Product) (any, error) {
+		one := q.Select
+		one.Product = p
+		return m.pick(ctx, &one)
+	})
+}
+
+// each answers for each of the problems. What is wrong with one stands in its place.
+func (r *request) each(base *question.Product, answer func(question.Product) (any, error)) ([]any, error) {
+	out := make([]any, len(r.Problems))
+	for i, text := range r.Problems {
+		p := *base
+		err := question.Decode(text, &p)
+		if err == nil {
+			out[i], err = answer(p)
+		}
+		if err != nil {
+			out[i] = ask.Failure{Error: ask.ErrorOf(diag.Within(fmt.Sprintf("problem %d", i), err))}
+		}
+	}
+	return out, nil
+}
+
+// compare answers compare, with an ask.Comparison for each problem.
+func (r *request) compare(ctx context.Context) (any, error) {
+	var q struct {
+		question.Target
+		question.Compare
+	}
+	if err := question.Fill(r.rest, &q); err != nil {
+		return nil, err
+	}
+	var sides []ask.Contender
+	for i, text := range r.Sides {
+		side := sideQuestion{Kernel: q.Kernel}
+		err := question.Decode(text, &side)
+		if err == nil {
+			var m *model
+			if m, err = open(ctx, &side); err == nil {
+				sides = append(sides, m.side)
+			}
+		}
+		if err != nil {
+			return nil, diag.Within(fmt.Sprintf("side %d", i), err)
+		}
+	}
+	if r.Sides == nil {
+		all, err := providers()
+		if err != nil {
+			return nil, err
+		}
+		if sides, err = q.Target.Sides(ctx, all, &q.Search, q.Kernel, false); err != nil {
+			return nil, err
+		}
+	}
+	if len(sides) < 2 || len(sides) > maxSides || len(r.Problems) > maxCompared {
+		return nil, diag.Inputf("there are %d sides and %d problems", len(sides), len(r.Problems)).
+			Do("give 2 to %d sides and up to %d problems", maxSides, maxCompared)
+	}
+	rows := make([]problems.Problem, max(1, len(r.Problems)))
+	for i := range rows {
+		p := q.Product
+		var err error
+		if r.Problems != nil {
+			err = question.Decode(r.Problems[i], &p)
+		}
+		if err == nil {
+			rows[i].Problem, err = p.One(dtype)
+		}
+		if err != nil {
+			return nil, diag.Within(fmt.Sprintf("problem %d", i), err)
+		}
+	}
+	contests, err := ask.Compare(ctx, sides, rows, false, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ask.Comparison, len(contests))
+	for i := range contests {
+		out[i] = contests[i].Comparison(nil, func(err error) error { return err })
+	}
+	return out, nil
+}
+
+// The most sides and problems of a comparison: their answers are in memory at once.
+const (
+	maxSides    = 64
+	maxCompared = 1 << 14
+)
+
+// model is an open model with its previous picks. It is safe for concurrent use: callers take turns.
+type model struct {
+	side   ask.Contender
+	mu     sync.Mutex
+	memo   *selector.Memo
+	kernel string
+}
+
+// opened are the open models by their question, at most mostOpen of them.
+var opened struct {
+	mu     sync.Mutex
+	models map[string]*model
+}
+
+const mostOpen = 64
+
+// open returns the model of a question, which it opens once.
+func open(ctx context.Context, q *sideQuestion) (*model, error) {
+	text, err := json.Marshal(q)
+	if err != nil {
+		return nil, err
+	}
+	key := string(text)
+	opened.mu.Lock()
+	m := opened.models[key]
+	opened.mu.Unlock()
+	if m != nil {
+		return m, nil
+	}
+	all, err := providers()
+	if err != nil {
+		return nil, err
+	}
+	sides, err := q.Sides(ctx, all, &q.Search, q.Kernel, q.Invariant)
+	if err != nil {
+		return nil, err
+	}
+	if len(sides) != 1 {
+		return nil, diag.Inputf("%d architectures are given", len(sides)).At("arch").Do("give one, or ask compare")
+	}
+	m = &model{side: sides[0]}
+	if m.kernel, err = m.side.Describe().Kernel(q.Kernel); err != nil {
+		return nil, err
+	}
+	m.memo = selector.NewMemo(selector.New(m.side.Model, arch.Space{Kernel: m.kernel}))
+	opened.mu.Lock()
+	defer opened.mu.Unlock()
+	if opened.models == nil || len(opened.models) >= mostOpen {
+		opened.models = map[string]*model{}
+	}
+	opened.models[key] = m
+	return m, nil
+}
+
+// pick answers a select. The pick alone for a plain product is kept.
+func (m *model) pick(ctx context.Context, q *question.Select) (any, error) {
+	_, several := q.M.Several()
+	if !q.Brief || several || q.Top != 1 || q.Regret || q.Advice || q.Invariant || q.Contract != "" || len(q.Same) > 0 {
+		return q.Answer(ctx, &m.side, dtype)
+	}
+	p, err := q.Product.One(dtype)
+	if err != nil {
+		return nil, err
+	}
+	if p.BeyondProduct() || m.side.For(ctx, &p) != &m.side {
+		return q.Answer(ctx, &m.side, dtype)
+	}
+	m.mu.Lock()
+	e, err := m.memo.Select(ctx, p)
+	m.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	r := ask.Ranking{Arch: m.side.Describe(), Kernel: m.kernel, Problem: p}
+	return r.Answer(&ask.Entry{Rank: 1, Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping}), nil
+}
+
+// describe answers describe: what the model is.
+func (r *request) describe(ctx context.Context) (any, error) {
+	var q sideQuestion
+	if err := question.Fill(r.rest, &q); err != nil {
+		return nil, err
+	}
+	m, err := open(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	d := m.side.Describe()
+	out := described{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Class: d.ModelClass,
+		Kernel: m.kernel, Kernels: d.Kernels, Rung: d.Rung, Reason: d.RungReason, Timing: d.Timing, RanksOnly: d.RanksOnly,
+		Units: d.Units, Clock: float64(d.Clock), ClockRung: d.ClockRung, Params: ask.Parameters(d),
+		Options: map[string]string{}}
+	if i := slices.IndexFunc(d.Uncertainty, func(u arch.Uncertainty) bool { return u.Kernel == m.kernel }); i >= 0 {
+		out.Level = d.Uncertainty[i].Level
+	}
+	for _, o := range d.Options {
+		out.Options[o.Key] = o.Value
+	}
+	return out, nil
+}
+
+// described is an open model.
+type described struct {
+	Arch       string            `json:"arch"`
+	Device     string            `json:"device"`
+	DeviceName string            `json:"device_name"`
+	Model      string            `json:"model"`
+	Class      arch.ModelClass   `json:"model_class,omitempty"`
+	Kernel     string            `json:"kernel"`
+	Kernels    []string          `json:"kernels"`
+	Rung       arch.Rung         `json:"rung"`
+	Reason     string            `json:"rung_reason,omitempty"`
+	Timing     string            `json:"timing,omitempty"`
+	RanksOnly  bool              `json:"ranks_only,omitempty"`
+	Units      int               `json:"units"`
+	Clock      float64           `json:"clock_hz"`
+	ClockRung  arch.Rung         `json:"clock_rung"`
+	Level      float64           `json:"interval_level,omitempty"`
+	Params     []ask.Parameter   `json:"params"`
+	Options    map[string]string `json:"options"`
+}
+
+// archs answers archs: what can be opened.
+func archs() (any, error) {
+	type entry struct {
+		arch.ArchEntry
+		Options []arch.Option `json:"options,omitempty"`
+	}
+	all, err := providers()
+	if err != nil {
+		return nil, err
+	}
+	var entries []entry
+	for _, p := range all {
+		m := p.Manifest()
+		for _, a := range m.Archs {
+			entries = append(entries, entry{a, m.Options})
+		}
+	}
+	return entries, nil
+}
+
+// generated is a kernel of a problem.
+type generated struct {
+	*builtins.Launch
+	arch   string
+	config gemm.Config
+}
+
+// configuration is a configuration as JSON has it.
+type configuration struct{ *gemm.Config }
+
+// UnmarshalJSON reads a configuration.
+func (c *configuration) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &c.Config) }
+
+// kernel generates the kernel of the pick, or of a configuration.
+func (r *request) kernel(ctx context.Context) (*generated, error) {
+	var q struct {
+		question.Target
+		question.Product
+		question.Search
+		question.Orders
+		Config configuration `json:"config"`
+	}
+	if err := question.Fill(r.rest, &q); err != nil {
+		return nil, err
+	}
+	p, err := q.One(dtype)
+	if err != nil {
+		return nil, err
+	}
+	m, err := open(ctx, &sideQuestion{q.Target, q.Search, q.Orders, q.Kernel})
+	if err != nil {
+		return nil, err
+	}
+	a := m.side.Model
+	if c := q.Config.Config; c != nil {
+		c.Kernel = m.kernel
+		if err := c.ValidateNumbers(); err != nil {
+			return nil, diag.Within("config", err)
+		}
+		a = arch.WithCandidates(a, []gemm.Config{*c})
+	}
+	all, err := ask.Rankings(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: m.kernel, Top: 1})
+	if err == nil {
+		err = all[0].Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, config := m.side.Describe(), all[0].Entries[0].Config
+	l, err := builtins.Generate(d, p, config, p.Beta != 0)
+	return &generated{l, d.Arch, config}, err
+}
+
+// kernelRecord is a generated kernel and its launch.
+type kernelRecord struct {
+	// the entry of the kernel in its PTX
+	Entry string `json:"entry"`
+	// its text; absent from the answer of origami_load
+	PTX    string      `json:"ptx,omitempty"`
+	Config gemm.Config `json:"config"`
+	// CTAs, and the threads of one, in one dimension
+	Grid    [3]int `json:"grid"`
+	Threads int    `json:"threads"`
+	// dynamic shared memory in bytes
+	SharedMemory int64 `json:"shared_memory"`
+	// bytes of workspace, each aligned to 256 bytes. The counters are zero before the first launch, and each launch leaves
+	// them at zero
+	Counters int64 `json:"counters"`
+	Partials int64 `json:"partials"`
+	// whether it adds to what C holds, or to R
+	Adds bool `json:"adds"`
+	// whether the factors are integers
+	Integer bool `json:"integer"`
+	// the parameters in order
+	Params []kernelParam `json:"parameters"`
+	// the tensor maps that the launcher makes
+	Maps []kernelMap `json:"maps"`
+}
+
+// kernelParam is a parameter: what fills it, its bytes, and the value of a constant or the place of a tensor map.
+type kernelParam struct {
+	Role  string `json:"role"`
+	Bytes int    `json:"bytes"`
+	Value uint64 `json:"value"`
+}
+
+// kernelMap is a tensor map of three dimensions, as cuTensorMapEncodeTiled takes it: without interleaving, with the
+// 128-byte swizzle and zeros outside. Sizes are in elements, strides in bytes.
+type kernelMap struct {
+	Matrix  string    `json:"matrix"`
+	Type    string    `json:"type"`
+	Sizes   [3]uint64 `json:"sizes"`
+	Strides [2]uint64 `json:"strides"`
+	Box     [3]uint32 `json:"box"`
+}
+
+// record returns the kernel as JSON has it.
+func (k *generated) record(text bool) *kernelRecord {
+	out := &kernelRecord{Entry: k.Name, Config: k.config, Grid: [3]int{k.GridX, k.GridY, k.GridZ}, Threads: k.Threads,
+		SharedMemory: k.SharedMemory, Counters: k.Counters, Partials: k.Partials, Adds: k.Adds, Integer: k.Integer,
+		Params: []kernelParam{}, Maps: []kernelMap{}}
+	if text {
+		out.PTX = k.PTX
+	}
+	for _, p := range k.Params {
+		out.Params = append(out.Params, kernelParam{strings.ToLower(string(p.Role)), p.Type.Bytes(), p.Value})
+	}
+	for _, m := range k.Maps {
+		out.Maps = append(out.Maps, kernelMap{m.Matrix, m.Type, m.Sizes, m.Strides, m.Box})
+	}
+	return out
+}

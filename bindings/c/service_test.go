@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/core/diag"
+)
+
+// asked returns the JSON of an answer, and the error without one.
+func asked(t *testing.T, request string) (string, error) {
+	t.Helper()
+	v, err := answer(t.Context(), []byte(request))
+	if err != nil {
+		return "", err
+	}
+	text, err := ask.Encode(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+func TestDescribe(t *testing.T) {
+	for request, want := range map[string]string{
+		`"arch":"sm90"`:                "sm90@h100 pipelined triton",
+		`"arch":"sm90@h200"`:           "sm90@h200 pipelined triton",
+		`"arch":"h200","kernel":"mma"`: "sm90@h200 pipelined mma",
+		`"arch":"sm90","device":"h200-sxm","model":"reference"`:        "sm90@h200 tritonblas triton",
+		`"arch":"h200","kernel":"library","options":{"timing":"cold"}`: "sm90@h200 library library",
+		`"arch":"v100"`:                                                "sm70@v100 library library",
+		`"arch":"mi300x","kernel":"library"`:                           "gfx942@mi300x library library",
+		`"arch":"gfx942"`:                                              "gfx942@mi300x tensile tensile",
+		`"arch":"gfx942","kernel":"triton"`:                            "gfx942@mi300x amd-origami triton",
+		`"arch":"sm90","live":{"name":"NVIDIA H200"}`:                  "sm90@h200 pipelined triton",
+		`"arch":"sm89","overrides":{"clock":{"value":1,"unit":"GHz"}}`: "sm89@rtx4090 pipelined triton",
+		`"arch":["hopper"]`:                                            "sm90@h100 pipelined triton",
+	} {
+		text, err := asked(t, `{"ask":"describe",`+request+`}`)
+		var d described
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &d)
+		}
+		if got := d.Arch + "@" + d.Device + " " + d.Model + " " + d.Kernel; err != nil || got != want {
+			t.Errorf("%s opens %s, want %s (%v)", request, got, want, err)
+		}
+		if strings.Contains(request, "clock") && d.Clock != 1e9 {
+			t.Errorf("the overridden clock is %v", d.Clock)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for request, want := range map[string]string{
+		``:                                "not understood",
+		`{"arch":"sm90"} {}`:              "data follows",
+		`{"arch":"sm90","arch":"sm80"}`:   `the key "arch" is there twice`,
+		`{"ask":"describe","colour":"x"}`: `there is no key "colour"`,
+		`{"ask":"describe","arch":"sm90","space":{"block_m":[64],"block_m":[32]}}`: `there twice`,
+		`{"ask":"describe","arch":"sm91"}`:                                         "did you mean sm90",
+		`{"ask":"describe","arch":"sm90","device":"h900"}`:                         "did you mean h100, h200",
+		`{"ask":"describe","arch":"sm90","model":"oracle"}`:                        "use one of pipelined",
+		`{"ask":"describe","arch":"sm90","kernel":"cutlass"}`:                      "use one of triton, triton_persistent",
+		`{"ask":"describe","arch":"sm90","rung":"oracular"}`:                       "and oracular was asked for",
+		`{"ask":"describe","arch":"sm90","options":{"a":"b"}}`:                     `no option "a"`,
+		`{"ask":"describe","arch":"sm90","space":{"colour":["red"]}}`:              `unknown axis "colour"`,
+		`{"ask":"describe","arch":"sm90","overrides":{"x":1}}`:                     `no parameter "x"`,
+		`{"ask":"describe","arch":"sm90","device":"h200","live":{"name":"H"}}`:     "leave one of them out",
+		`{"ask":"describe","arch":"sm130","live":{"name":"NVIDIA Future"}}`:        "which no plugin models",
+		`{"ask":"select","arch":"h200,h100","m":1,"n":1,"k":1}`:                    "2 architectures are given",
+		`{"ask":"explain","arch":"h200","m":"1:8","n":1,"k":1}`:                    "more than one size",
+		`{"ask":"kernel","arch":"h200","m":64,"n":64,"k":64}`:                      "triton",
+	} {
+		if text, err := asked(t, request); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %s, %v, want %s", request, text, err, want)
+		}
+	}
+}
+
+// Files about the kernels raise the model to their rung, as on the command line.
+func TestKernelFiles(t *testing.T) {
+	const (
+		timed = `bm,bn,bk,stages,warps,trans_b,ctas,one_2048,one_6144,chip_2048,chip_6144,full_2048,full_6144\n` +
+			`128,256,64,3,8,0,1,20,60,22,66,22,66\n`
+		built = `target,bm,bn,bk,stages,warps,gm,even_k,n_regs,n_spills,shared,status,trans_a,trans_b\n` +
+			`90,128,256,64,3,8,8,1,255,900,147456,ok,0,0\n`
+	)
+	for key, text := range map[string]string{"compiled": built, "characterization": timed} {
+		got, err := asked(t, `{"ask":"select","brief":true,"arch":"sm90","m":4096,"n":4096,"k":4096,"`+key+`":"`+text+`",`+
+			`"space":{"block_m":[128],"block_n":[256],"block_k":[64],"num_stages":[3],"num_warps":[8]}}`)
+		if err != nil || strings.Contains(got, `"rung":"spec"`) || !strings.Contains(got, `"block_m":128,"block_n":256`) {
+			t.Errorf("%s: %s, %v", key, got, err)
+		}
+	}
+}
+
+// A list has an answer or a failure for each of its problems, which take the question's keys.
+func TestProblems(t *testing.T) {
+	text, err := asked(t, `{"ask":"select","arch":"h200","brief":true,"dtype":"bf16","trans_b":true,"n":4096,"k":4096,`+
+		`"problems":[{"m":16},{"m":0},{"m":4096,"n":128}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []struct {
+		ask.Answer
+		Error *ask.Error `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != 3 {
+		t.Fatalf("%s: %v", text, err)
+	}
+	if list[0].Problem.M != 16 || list[0].Problem.DType != "bf16" || list[2].Problem.N != 128 || !list[2].Problem.TransB {
+		t.Errorf("%+v, %+v", list[0].Problem, list[2].Problem)
+	}
+	if e := list[1].Error; e == nil || !strings.Contains(e.Where+e.What, "problem 1") {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestCandidatesAndBands(t *testing.T) {
+	text, err := asked(t, `{"ask":"rank","arch":"h200","m":4096,"n":4096,"k":4096,"candidates":[`+
+		`{"block_m":128,"block_n":128,"block_k":32,"num_warps":4,"num_stages":3}]}`)
+	if err != nil || !strings.HasPrefix(text, `[{`) || strings.Count(text, `"rank":`) != 1 {
+		t.Errorf("%.200s, %v", text, err)
+	}
+	for _, m := range []string{`"1:8192"`, `[1,16,64]`} {
+		text, err = asked(t, `{"ask":"select","arch":"h200","kernel":"wgmma","dtype":"bf16","trans_b":true,"m":`+m+
+			`,"n":4096,"k":4096,"own":true}`)
+		if err != nil || !strings.Contains(text, `"bands":[{"m_low":1`) || strings.Contains(text, `"library"`) {
+			t.Errorf("%.300s, %v", text, err)
+		}
+	}
+}
+
+// Concurrent calls give the same answers as single ones.
+func TestConcurrentCallers(t *testing.T) {
+	const request = `{"ask":"select","brief":true,"arch":"sm90","m":%,"n":512,"k":512}`
+	var group sync.WaitGroup
+	var first sync.Map
+	for range 4 {
+		group.Go(func() {
+			for _, m := range []string{"64", "65", "66", "4096"} {
+				text, err := asked(t, strings.Replace(request, "%", m, 1))
+				if known, loaded := first.LoadOrStore(m, text); err != nil || loaded && known != text {
+					t.Errorf("%s: %s, %v; before %v", m, text, err, known)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// Whatever the text of a request, the result is an answer or a one-line error.
+func FuzzAsk(f *testing.F) {
+	for _, s := range []string{
+		`{"ask":"describe","arch":"sm90"}`, `{"ask":"select","arch":"gfx942","options":{"occ":"2"},"m":1,"n":1,"k":1}`,
+		`{"ask":"select","arch":"sm89","overrides":{"clock":{"value":1,"unit":"GHz"}},"space":{"block_m":[64]},"m":8}`,
+		`{"ask":"rank","arch":"sm90","candidates":"bm,bn\n1,2","compiled":"bm"}`, ``, `null`, `{"problems":[{}]}`,
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<9 {
+			return // long axes make large spaces, which are slow
+		}
+		if _, err := answer(t.Context(), []byte(text)); err != nil && strings.ContainsAny(diag.Line(err), "\r\n") {
+			t.Fatalf("%q", err)
+		}
+	})
+}
+
+// A known pick costs little more than its text.
+func BenchmarkKnownPick(b *testing.B) {
+	request := []byte(`{"ask":"select","brief":true,"arch":"sm90","m":1000,"n":3000,"k":777}`)
+	for b.Loop() {
+		v, err := answer(b.Context(), request)
+		if err == nil {
+			_, err = ask.Encode(v)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

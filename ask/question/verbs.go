@@ -116,6 +116,7 @@ type Rank struct {
 	Asked
 	Orders
 	Top      int  `json:"top" arg:"N" default:"10" help:"how many configurations to list"`
+	Brief    bool `json:"brief" help:"without the terms of each prediction" rare:"yes"`
 	All      bool `json:"all" help:"list every candidate"`
 	Rejected bool `json:"include_rejected" help:"list those that cannot be used too, with the reason; implies --all"`
 }
@@ -125,7 +126,7 @@ func (q *Rank) Question() (ask.Question, error) {
 	if q.All && q.Top != 10 {
 		return ask.Question{}, diag.Inputf("--all and --top contradict each other").Do("leave one of them out")
 	}
-	of := ask.Question{Kernel: q.Kernel, Top: q.Top, Terms: true, Rejected: q.Rejected}
+	of := ask.Question{Kernel: q.Kernel, Top: q.Top, Terms: !q.Brief, Rejected: q.Rejected}
 	if q.All || q.Rejected {
 		of.Top = 0
 	}

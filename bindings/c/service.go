@@ -249,8 +249,27 @@ var opened struct {
 
 const mostOpen = 64
 
-// open returns the model of a question, which it opens once.
+// open returns the model of a question, which it opens once. A list of candidates narrows it.
 func open(ctx context.Context, q *sideQuestion) (*model, error) {
+	if !q.Candidates.Asked() {
+		return openWhole(ctx, q)
+	}
+	whole := *q
+	whole.Candidates = question.Document{}
+	m, err := openWhole(ctx, &whole)
+	if err != nil {
+		return nil, err
+	}
+	narrow := &model{side: m.side, kernel: m.kernel}
+	narrow.side.Fixed = true
+	if narrow.side.Model, err = q.Restrict(m.side.Model, q.Kernel, q.Invariant); err != nil {
+		return nil, err
+	}
+	narrow.memo = selector.NewMemo(selector.New(narrow.side.Model, arch.Space{Kernel: m.kernel}))
+	return narrow, nil
+}
+
+func openWhole(ctx context.Context, q *sideQuestion) (*model, error) {
 	text, err := json.Marshal(q)
 	if err != nil {
 		return nil, err

@@ -18,19 +18,6 @@ func TestListsOfTypes(t *testing.T) {
 		{proto, "  ELEMENT_TYPE_UNSPECIFIED = 0;\n", "}", each(types[1:], func(r row) string {
 			return fmt.Sprintf("  ELEMENT_TYPE_%s = %d;%s\n", strings.ToUpper(r.name), r.dtype, r.noted(" // %s"))
 		})},
-		{"bindings/c/origami.h", "from core/gemm. */\nenum {\n", "}", each(types[1:], func(r row) string {
-			comma := "," // C89 and C++98 have none after the last
-			if r.dtype == end-1 {
-				comma = ""
-			}
-			return fmt.Sprintf("\tORIGAMI_%s = %d%s%s\n", strings.ToUpper(r.name), r.dtype, comma, r.noted(" /* %s */"))
-		})},
-		{"bindings/python/origami_gemm/_dtypes.py", "\nDTYPES = {\n", "}", each(types[1:], func(r row) string {
-			return fmt.Sprintf("    %q: %d,%s\n", r.name, r.dtype, r.noted("  # %s"))
-		})},
-		{"bindings/python/origami_gemm/_dtypes.py", "\n_ALIASES = {\n", "}", each(types[1:], func(r row) string {
-			return fmt.Sprintf("    %d: %q,\n", r.dtype, strings.Join(r.aliases, " "))
-		})},
 		{"sdk/python/origami_gemm_plugin/_problem.py", "\nBITS = {\n", "}", each(table[:], func(r row) string {
 			return fmt.Sprintf("    %q: %d,\n", r.name, r.bits)
 		})},

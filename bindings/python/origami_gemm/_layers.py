@@ -31,7 +31,6 @@ MOST_M = 1 << 24
 ORDERED = [1 << i for i in range(14)]
 # The alternatives of a kernel are looked for among so many.
 ALTERNATIVES = 32
-ROLE_R = 10  # ORIGAMI_ROLE_R of origami.h
 # The most launches that a layer keeps, of some kilobytes each.
 PLANS = 4096
 
@@ -84,8 +83,8 @@ class Plan:
     __slots__ = ("pick", "counters", "partials", "in_place", "calls", "_plan", "_launch", "_unload", "__weakref__")
 
     def __init__(self, library, plan, kernel, pick):
-        self.pick, self.counters, self.partials, self.calls = pick, kernel.counters, kernel.partials, 0
-        self.in_place = kernel.adds and all(p.role != ROLE_R for p in kernel.parameters[:kernel.parameter_count])
+        self.pick, self.counters, self.partials, self.calls = pick, kernel["counters"], kernel["partials"], 0
+        self.in_place = kernel["adds"] and all(p["role"] != "r" for p in kernel["parameters"])
         self._plan, self._launch, self._unload = plan, library._c.origami_launch, library._c.origami_unload
 
     def launch(self, a, b, c, stream, bias=0, counters=0, partials=0, alpha=1.0, beta=0.0, r=0, scales=(0, 0, 0, 0)):
@@ -323,17 +322,16 @@ class Layer:
             self.plans.clear()
 
     def _load(self, m, pick):
-        library, plan, kernel = self.device.own._library, ctypes.c_void_p(), lib._Kernel()
-        library.call("origami_load", self.device.own._handle, ctypes.byref(self.key.problem(m)),
-                     ctypes.byref(config(pick)), ctypes.c_int32(self.key.device), ctypes.byref(plan),
-                     ctypes.byref(kernel))
-        return Plan(library, plan, kernel, pick)
+        own = self.device.own
+        plan, kernel = own._library.load({**own._request, **self.key.problem(m), "config": config(pick)}, self.key.device)
+        return Plan(own._library, plan, kernel, pick)
 
 
 def config(pick):
     """A pick as the library takes it. Each M has its own launch order."""
-    return lib._Pick(block_m=pick.block_m, block_n=pick.block_n, block_k=pick.block_k, num_warps=pick.num_warps,
-                     num_stages=pick.num_stages, split_k=pick.split_k, axes=pick.axes.encode())
+    names = ("block_m", "block_n", "block_k", "num_warps", "num_stages", "split_k")
+    axes = dict(pair.split("=") for pair in filter(None, pick.axes.split(",")))
+    return {**{name: getattr(pick, name) for name in names}, **({"axes": axes} if axes else {})}
 
 
 _compiler = None

@@ -28,10 +28,10 @@ import typing
 from collections.abc import Mapping, Sequence
 
 from origami_gemm._arguments import alignments, as_json, content, flag, group_rows, shown, whole
-from origami_gemm._dtypes import code
+from origami_gemm._dtypes import named
 from origami_gemm.errors import ArgumentTypeError, Error
 
-API_VERSION = 4
+API_VERSION = 5
 
 KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
 
@@ -58,15 +58,11 @@ class Advice:
 class Pick(Mapping):
     """A kernel configuration, and what the model predicts for it. It is a mapping too: dict(pick) has its fields.
 
-    What is null in JSON is 0. xcds and chunk are 0 if the GPU has one die. bound is one of BOUNDS. cycles and seconds are
-    no times if Model.description has "ranks_only": such a model puts configurations in order. interval_seconds has the
-    level Model.description["interval_level"]; it is None if the model was not checked on such problems. axes has the
-    values on the kernel family's named axes, "name=value,name=value"; it is often empty."""
+    What is null in JSON is 0. xcds and chunk are 0 if the GPU has one die. bound is what limits the kernel. cycles and
+    seconds are no times if Model.description has "ranks_only": such a model puts configurations in order.
+    interval_seconds has the level Model.description["interval_level"]; it is None if the model was not checked on such
+    problems. axes has the values on the kernel family's named axes, "name=value,name=value"; it is often empty."""
 
-    # origami_pick: go generate ./ask
-    # block_m, block_n, block_k, group_m, num_warps, num_stages, split_k. Of the kernel family library nobody
-    # knows the launch order, warps and stages: they are null. If the kernel family declares axes, axes: the
-    # values, as text by name, that are not the default
     block_m: int
     block_n: int
     block_k: int
@@ -74,20 +70,13 @@ class Pick(Mapping):
     num_warps: int
     num_stages: int
     split_k: int
-    # the dies over which consecutive workgroups are distributed
     xcds: int
-    # the workgroups per die at a time, 0 for the default
     chunk: int
-    # what limits the kernel: compute, l2, mall, dram, latency, l1, shared_memory, issue or unknown
     bound: str
-    # the predicted total in cycles
     cycles: float
-    # cycles ÷ clock_hz
     seconds: float
-    # the low and the high end of the time, unless the model states none
     interval_seconds: tuple | None
     axes: str
-    # end
 
     # 2·m·n·k·batch ÷ seconds ÷ 10¹². 0 if the model only ranks
     tflops: float = 0.0
@@ -123,16 +112,12 @@ _FIELDS = tuple(field.name for field in dataclasses.fields(Pick))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Regret:
-    """What a model's uncertainty means for a pick."""
+    """What a model's uncertainty means for a pick: how much slower it is expected to be than the fastest other candidate,
+    as a fraction of that candidate's time, and how many leading candidates are worth measuring. 1 means that the pick can
+    be taken unmeasured."""
 
-    # origami_regret: go generate ./ask
-    # the expected regret of the pick: how much slower it is than the fastest other candidate, as a fraction of
-    # that candidate's time. With --regret or --measure auto, if the model has an interval
     expected: float
-    # with expected_regret: the number of leading candidates that are worth measuring before the fastest is
-    # taken; 1 means that the pick can be taken unmeasured
     worth_measuring: int
-    # end
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -209,11 +194,9 @@ class Model:
                 raise ArgumentTypeError(f"{key} is {shown(value)}; give a {wanted.__name__}")
         self._library = load(library)
         self._device = {key: request[key] for key in ("arch", "device", "timing", "overrides", "live") if key in request}
-        self._handle = ctypes.c_uint64()
-        self._picks = {}
-        text = as_json(request)
-        self._library.call("origami_open", text, ctypes.byref(self._handle))
-        self.description = json.loads(self._library.text("origami_describe", self._handle))
+        self._request, self._picks, self._closed = request, {}, False
+        as_json(request)  # what cannot be written is said here
+        self.description = self._ask("describe")
 
     def __repr__(self):
         d = self.description
@@ -247,11 +230,9 @@ class Model:
         except TypeError:
             raise _unhashable(key) from None
         if pick is None:
-            out, problem = _Pick(), _problem(*key)
-            self._library.call("origami_select", self._handle, ctypes.byref(problem), ctypes.byref(out))
-            pick = self._remember(key, problem, out)
+            pick = self._remember(key, self._ask("select", _problem(*key), brief=True))
         if flag("advice", advice):
-            found = self._answer(key)["advice"]
+            found = self._ask("select", _problem(*key), advice=True).get("advice", ())
             pick = dataclasses.replace(pick, advice=tuple(Advice(**one) for one in found))
         return pick
 
@@ -259,11 +240,8 @@ class Model:
         """All that the command says with `select --advice --regret --json`: a dict with the pick, its evidence, the
         other kernel families of the device (ways), and what is predicted to be faster (advice). It takes select()'s
         arguments."""
-        return self._answer(_keys([{"m": m, "n": n, "k": k, **problem}])[0])
-
-    def _answer(self, key):
-        answer = json.loads(self._library.text("origami_answer", self._handle, ctypes.byref(_problem(*key))))
-        return {"ways": [], "advice": [], **answer}
+        key = _keys([{"m": m, "n": n, "k": k, **problem}])[0]
+        return {"ways": [], "advice": [], **self._ask("select", _problem(*key), advice=True, regret=True)}
 
     def select_many(self, problems: list[dict]) -> list[Pick]:
         """The best configuration for each of many problems, dicts of select()'s arguments, in one call. If one problem
@@ -273,18 +251,12 @@ class Model:
         answers = {key: self._picks.get(key) for key in keys}
         new = [key for key, pick in answers.items() if pick is None]
         if new:
-            picks, status = (_Pick * len(new))(), (ctypes.c_int32 * len(new))()
-            asked = (_Problem * len(new))(*_problems(new, keys))
-            try:
-                self._library.call("origami_select_many", self._handle, asked, ctypes.c_size_t(len(new)), picks, status)
-            except Error as e:
-                bad = next((i for i, one in enumerate(status) if one), None)
-                if bad is None:
-                    raise
-                # The library counts the problems that it was asked about.
-                why = str(e).removeprefix(f"problem {bad}: ")
-                raise Error(f"problem {keys.index(new[bad])}: {why}", e.kind) from None
-            answers.update((key, self._remember(key, *one)) for key, *one in zip(new, asked, picks))
+            found = self._ask("select", brief=True, problems=list(_problems(new, keys)))
+            for key, one in zip(new, found):
+                if "error" in one:
+                    why = _line(one["error"]).removeprefix(f"problem {new.index(key)}: ")
+                    raise Error(f"problem {keys.index(key)}: {why}", one["error"]["kind"])
+            answers.update((key, self._remember(key, one)) for key, one in zip(new, found))
         return [answers[key] for key in keys]
 
     def rank(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False, trans_b: bool = False,
@@ -296,27 +268,14 @@ class Model:
         Those that cannot be used are left out."""
         problem = _problem(*_key(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups))
         top = whole("top", top, 0, 0, (1 << 63) - 1)
-        if candidates is not None:
-            return [self._value(problem, p) for p in self._among(problem, _candidates(candidates), top)]
-        return self._ranked(problem, top)
+        return self._ranked(problem, top, None if candidates is None else _candidates(candidates))
 
-    def _ranked(self, problem, top):
-        """The best configurations for a problem, a struct."""
-        room = min(top, 1 << 10)
-        while True:
-            picks, count = (_Pick * room)(), ctypes.c_size_t(room)
-            self._library.call("origami_rank", self._handle, ctypes.byref(problem), picks, ctypes.byref(count))
-            if count.value < room or room == top:
-                return [self._value(problem, p) for p in picks[:count.value]]
-            room = min(top, room * 8)
-
-    def _among(self, problem, configs, top=1 << 63):
-        """The best of configurations, as structs."""
-        room = min(top, len(configs))
-        picks, count = (_Pick * room)(), ctypes.c_size_t(room)
-        self._library.call("origami_rank_among", self._handle, ctypes.byref(problem), configs,
-                           ctypes.c_size_t(len(configs)), picks, ctypes.byref(count))
-        return picks[:count.value]
+    def _ranked(self, problem, top, candidates=None):
+        """The best configurations for a problem, of all or of candidates as JSON has them."""
+        more = {} if candidates is None else {"candidates": candidates}
+        if top == 0:
+            return []
+        return [_pick(one) for one in self._ask("rank", problem, brief=True, top=min(top, 1 << 30), **more)]
 
     def expected_regret(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
                         trans_b: bool = False, batch: int = 1, out_dtype: str | None = None, lda: int = 0,
@@ -324,9 +283,8 @@ class Model:
                         groups: Sequence[int] | None = None) -> Regret | None:
         """The expected regret of the pick. None if the model has no uncertainty."""
         problem = _problem(*_key(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups))
-        out = _Regret()
-        self._library.call("origami_expected_regret", self._handle, ctypes.byref(problem), ctypes.byref(out))
-        return out.value()
+        found = self._ask("select", problem, brief=True, regret=True)
+        return Regret(found["expected_regret"], found["worth_measuring"]) if "expected_regret" in found else None
 
     def bands(self, m: tuple[int, int] | list[int], n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
               trans_b: bool = False, batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0,
@@ -340,32 +298,25 @@ class Model:
         problem = _problem(*_key(high, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align), epilogue)
         if isinstance(same, str) or not all(isinstance(axis, str) for axis in same):
             raise ArgumentTypeError(f"same is {shown(same)}; give a list of axes, as in [\"block_k\"]")
-        axes = ctypes.create_string_buffer(",".join(same).encode())
-        asked = _Range(low, (ctypes.c_int64 * len(sizes))(*sizes) if sizes else None, len(sizes),
-                       ctypes.cast(axes, ctypes.POINTER(ctypes.c_char)))
-        room = 64
-        while True:
-            bands, count, cost = (_Band * room)(), ctypes.c_size_t(room), _Same()
-            self._library.call("origami_bands", self._handle, library._handle if library else ctypes.c_uint64(),
-                               ctypes.byref(problem), ctypes.byref(asked), bands, ctypes.byref(count), ctypes.byref(cost))
-            if count.value <= room:
-                break
-            room = count.value
+        problem["m"] = f"{','.join(map(str, sizes))}," if sizes else f"{low}:{high}"
+        if len(sizes) == 1:
+            problem["m"] = f"{sizes[0]},{sizes[0]}"
+        elif sizes:
+            problem["m"] = sizes
+        found = self._ask("select", problem, own=library is None, same=list(same))
         answer = Bands()
-        if cost.values:
-            answer.same = _same(cost)
-        for b in bands[:count.value]:
-            prices = (b.same_price if answer.same else None, b.one_price if answer.same and answer.same.one else None)
-            answer.append(Band(b.m_low, b.m_high, None if b.library else self._value(problem, b.pick, b.m_high),
-                               b.mean_regret, b.worst_regret,
-                               b.worst_m, b.seconds_low, b.seconds_high, *prices))
+        if found.get("same"):
+            answer.same = _same(found["same"], problem)
+        for b in found["bands"]:
+            price = b.get("price") or {}
+            pick = None if b["config"] is None else _bare(b["config"], b["seconds_high"], {**problem, "m": b["m_high"]})
+            answer.append(Band(b["m_low"], b["m_high"], pick, b["mean_regret"], b["worst_regret"], b["worst_m"],
+                               b["seconds_low"], b["seconds_high"], price.get("same"), price.get("one")))
         return answer
 
     def close(self) -> None:
-        """Closes the model. Previous answers remain."""
-        if self._handle.value and self._library.usable():
-            handle, self._handle = self._handle, ctypes.c_uint64()
-            self._library.call("origami_close", handle)
+        """Closes the model: it answers no new questions. Previous answers remain."""
+        self._closed = True
 
     def __enter__(self):
         return self
@@ -373,28 +324,41 @@ class Model:
     def __exit__(self, *_):
         self.close()
 
-    def __del__(self):
-        if hasattr(self, "_handle"):
-            self.close()
-
-    def _remember(self, key, problem, out):
+    def _remember(self, key, answer):
         if len(self._picks) >= _MEMORY:
             self._picks.clear()
-        pick = self._picks[key] = self._value(problem, out)
+        pick = self._picks[key] = _pick(answer)
         return pick
 
-    def _value(self, problem, out, m=None):
-        """A Pick of a struct. A model that only ranks predicts no rate."""
-        pick = out.value()
-        if pick.seconds > 0 and not self.description.get("ranks_only"):
-            rate = 2.0 * (m or problem.m) * problem.n * problem.k * problem.batch / pick.seconds / 1e12
-            object.__setattr__(pick, "tflops", rate)  # it is new: nobody has it yet
-        return pick
+    def _ask(self, question, problem=None, **more):
+        if self._closed:
+            raise Error("the model is closed; open another one")
+        return self._library.ask({"ask": question, **self._request, **(problem or {}), **more})
+
+
+def _pick(answer):
+    """The Pick of an answer."""
+    config, predicted, mapping = answer["config"], answer.get("predicted") or {}, answer.get("mapping") or {}
+    interval = predicted.get("interval_seconds")
+    return Pick(*(config[name] or 0 for name in _CONFIG), mapping.get("xcds", 0), mapping.get("chunk", 0),
+                predicted.get("bound", "unknown"), predicted.get("cycles", 0.0), predicted.get("seconds", 0.0),
+                tuple(interval) if interval else None, _axes(config),
+                0.0 if answer.get("ranks_only") else predicted.get("tflops", 0.0))
+
+
+def _bare(config, seconds, problem):
+    """The Pick of a configuration of which the time alone is known."""
+    rate = 2.0 * problem["m"] * problem["n"] * problem["k"] * problem["batch"] / seconds / 1e12 if seconds else 0.0
+    return Pick(*(config[name] or 0 for name in _CONFIG), 0, 0, "unknown", 0.0, seconds or 0.0, None, _axes(config), rate)
+
+
+def _axes(config):
+    return ",".join(f"{name}={value}" for name, value in (config.get("axes") or {}).items())
 
 
 def architectures(library: os.PathLike | str | None = None) -> list[dict]:
     """The architectures that can be opened, as dicts of id, vendor, models, kernels, devices and options."""
-    return json.loads(load(library).text("origami_list"))
+    return load(library).ask({"ask": "archs"})
 
 
 def compare(sides: Sequence[Model | str], problems: dict | Sequence[dict]) -> list[dict]:
@@ -410,13 +374,13 @@ def compare(sides: Sequence[Model | str], problems: dict | Sequence[dict]) -> li
     keys = _keys(asked)
     models = [side if isinstance(side, Model) else Model(side) for side in sides]
     try:
-        text = _compared(models, (_Problem * len(keys))(*_problems(keys, keys)))
+        contests = _compared(models, list(_problems(keys, keys)))
     finally:
         for side, model in zip(sides, models):
             if side is not model:
                 model.close()
     rows = []
-    for place, contest in enumerate(json.loads(text)):
+    for place, contest in enumerate(contests):
         fastest = (contest.get("fastest") or {}).get("entry")
         for i, entry in enumerate(contest["entries"]):
             odds = contest["odds"][i][0] if i else None
@@ -425,13 +389,10 @@ def compare(sides: Sequence[Model | str], problems: dict | Sequence[dict]) -> li
 
 
 def _compared(models, problems):
-    """The JSON of a comparison."""
+    """The answer of compare."""
     if not models:
         raise Error("there are no sides; give at least two models or names of devices")
-    handles = (ctypes.c_uint64 * len(models))(*(m._handle.value for m in models))
-    room = 4096 * len(models) * len(problems)
-    return models[0]._library.text("origami_compare", handles, ctypes.c_size_t(len(models)), problems,
-                                   ctypes.c_size_t(len(problems)), room=room)
+    return models[0]._library.ask({"ask": "compare", "sides": [m._request for m in models], "problems": problems})
 
 
 def _row(key, entry, ratio, odds, fastest):
@@ -454,157 +415,9 @@ def _row(key, entry, ratio, odds, fastest):
 _MEMORY = 1 << 16
 
 
-# origami.h: go generate ./ask
-BOUNDS = ("unknown", "compute", "l2", "mall", "dram", "latency", "l1", "shared_memory", "issue")
-
-
-class _Problem(ctypes.Structure):
-    _fields_ = [
-        ("m", ctypes.c_int64),
-        ("n", ctypes.c_int64),
-        ("k", ctypes.c_int64),
-        ("batch", ctypes.c_int64),
-        ("dtype", ctypes.c_int32),
-        ("trans_a", ctypes.c_uint8),
-        ("trans_b", ctypes.c_uint8),
-        ("bias", ctypes.c_uint8),
-        ("activation", ctypes.c_uint8),
-        ("lda", ctypes.c_int64),
-        ("ldb", ctypes.c_int64),
-        ("ldc", ctypes.c_int64),
-        ("out_dtype", ctypes.c_int32),
-        ("align_a", ctypes.c_uint8),
-        ("align_b", ctypes.c_uint8),
-        ("align_c", ctypes.c_uint8),
-        ("adds", ctypes.c_uint8),
-        ("groups", ctypes.POINTER(ctypes.c_int64)),
-        ("group_count", ctypes.c_uint64),
-        ("scales", ctypes.c_uint8),
-        ("reserved", ctypes.c_uint8 * 7),
-    ]
-
-
-class _Pick(ctypes.Structure):
-    _fields_ = [
-        ("block_m", ctypes.c_int32),
-        ("block_n", ctypes.c_int32),
-        ("block_k", ctypes.c_int32),
-        ("group_m", ctypes.c_int32),
-        ("num_warps", ctypes.c_int32),
-        ("num_stages", ctypes.c_int32),
-        ("split_k", ctypes.c_int32),
-        ("xcds", ctypes.c_int32),
-        ("chunk", ctypes.c_int32),
-        ("bound", ctypes.c_int32),
-        ("cycles", ctypes.c_double),
-        ("seconds", ctypes.c_double),
-        ("low", ctypes.c_double),
-        ("high", ctypes.c_double),
-        ("axes", ctypes.c_char * 128),
-    ]
-
-    def value(self):
-        return Pick(
-            self.block_m, self.block_n, self.block_k, self.group_m, self.num_warps, self.num_stages, self.split_k,
-            self.xcds,
-            self.chunk,
-            BOUNDS[self.bound if self.bound < len(BOUNDS) else 0],
-            self.cycles,
-            self.seconds,
-            (self.low, self.high) if self.high else None,
-            self.axes.decode(errors="replace"))
-
-
-class _Regret(ctypes.Structure):
-    _fields_ = [
-        ("expected", ctypes.c_double),
-        ("worth_measuring", ctypes.c_int32),
-        ("known", ctypes.c_int32),
-    ]
-
-    def value(self):
-        return Regret(
-            self.expected,
-            self.worth_measuring) if self.known else None
-
-
-class _Parameter(ctypes.Structure):
-    _fields_ = [
-        ("role", ctypes.c_int32),
-        ("bytes", ctypes.c_int32),
-        ("value", ctypes.c_uint64),
-    ]
-
-
-class _Map(ctypes.Structure):
-    _fields_ = [
-        ("type", ctypes.c_int32),
-        ("matrix", ctypes.c_int32),
-        ("sizes", ctypes.c_uint64 * 3),
-        ("strides", ctypes.c_uint64 * 2),
-        ("box", ctypes.c_uint32 * 3),
-        ("reserved", ctypes.c_uint32),
-    ]
-
-
-class _Kernel(ctypes.Structure):
-    _fields_ = [
-        ("entry", ctypes.c_char * 192),
-        ("shared_memory", ctypes.c_uint64),
-        ("counters", ctypes.c_uint64),
-        ("partials", ctypes.c_uint64),
-        ("grid", ctypes.c_uint32 * 3),
-        ("threads", ctypes.c_uint32),
-        ("parameter_count", ctypes.c_uint32),
-        ("map_count", ctypes.c_uint32),
-        ("adds", ctypes.c_uint8),
-        ("integer", ctypes.c_uint8),
-        ("reserved", ctypes.c_uint8 * 6),
-        ("maps", _Map * 3),
-        ("parameters", _Parameter * 48),
-    ]
-
-
-class _Range(ctypes.Structure):
-    _fields_ = [
-        ("low", ctypes.c_int64),
-        ("list", ctypes.POINTER(ctypes.c_int64)),
-        ("count", ctypes.c_uint64),
-        ("same", ctypes.POINTER(ctypes.c_char)),
-    ]
-
-
-class _Same(ctypes.Structure):
-    _fields_ = [
-        ("values", ctypes.c_char * 256),
-        ("mean_price", ctypes.c_double),
-        ("worst_price", ctypes.c_double),
-        ("worst_m", ctypes.c_int64),
-        ("one_mean_price", ctypes.c_double),
-        ("one_worst_price", ctypes.c_double),
-        ("one_worst_m", ctypes.c_int64),
-        ("one", _Pick),
-    ]
-
-
-class _Band(ctypes.Structure):
-    _fields_ = [
-        ("m_low", ctypes.c_int64),
-        ("m_high", ctypes.c_int64),
-        ("mean_regret", ctypes.c_double),
-        ("worst_regret", ctypes.c_double),
-        ("worst_m", ctypes.c_int64),
-        ("library", ctypes.c_int32),
-        ("reserved", ctypes.c_int32),
-        ("seconds_low", ctypes.c_double),
-        ("seconds_high", ctypes.c_double),
-        ("pick", _Pick),
-        ("same_price", ctypes.c_double),
-        ("one_price", ctypes.c_double),
-    ]
-
-
 class _Call(ctypes.Structure):
+    """An origami_call."""
+
     _fields_ = [
         ("a", ctypes.c_uint64),
         ("b", ctypes.c_uint64),
@@ -623,19 +436,17 @@ class _Call(ctypes.Structure):
     ]
 
 
-# end of origami.h
-
-
 def _candidates(given):
-    """The structs of a caller's configurations."""
+    """A caller's configurations as JSON has them."""
     try:
         given = list(given)
     except TypeError:
         raise ArgumentTypeError(f"candidates is {shown(given)}; give a list of picks or dicts") from None
     if not given:
         raise Error("candidates is empty; give at least one configuration")
-    configs = (_Pick * len(given))()
-    for i, (one, config) in enumerate(zip(given, configs)):
+    configs = []
+    for i, one in enumerate(given):
+        config = {}
         if not isinstance(one, Mapping):
             raise ArgumentTypeError(f"candidate {i} is {shown(one)}; give a Pick, or a dict with {', '.join(_CONFIG)}")
         for name in _CONFIG:
@@ -644,29 +455,35 @@ def _candidates(given):
                             "are not those of one warp, one stage and no split")
             least = 0 if name == "group_m" else 1
             value = whole(f"candidate {i}: {name}", one.get(name, least), least, least, (1 << 31) - 1)
-            setattr(config, name, value)
+            if value:
+                config[name] = value
         unknown = [name for name in one if name not in _CONFIG and name not in _FIELDS]
         if unknown:
             raise Error(f"candidate {i} has {shown(unknown[0])}; the fields are {', '.join(_CONFIG)}, axes")
-        axes = one.get("axes") or ""
-        if isinstance(axes, Mapping):
-            axes = ",".join(f"{name}={value}" for name, value in axes.items())
-        if not isinstance(axes, str) or len(axes.encode()) >= 128:
-            raise Error(f"candidate {i}: axes is {shown(axes)}; give \"name=value,name=value\" of at most 127 bytes")
-        config.axes = axes.encode()
+        axes = one.get("axes") or {}
+        if isinstance(axes, str):
+            try:
+                axes = dict(pair.split("=") for pair in axes.split(","))
+            except ValueError:
+                axes = None
+        if not isinstance(axes, Mapping):
+            raise Error(f"candidate {i}: axes is {shown(one['axes'])}; give \"name=value,name=value\"")
+        if axes:
+            config["axes"] = {str(name): str(value) for name, value in axes.items()}
+        configs.append(config)
     return configs
 
 
 _CONFIG = ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k")
 
 
-def _same(c):
-    """An origami_same as a Same."""
-    values = dict(pair.split("=") for pair in c.values.decode(errors="replace").split(", "))
-    one = (None,) * 4
-    if c.one.block_m:
-        one = c.one.value(), c.one_mean_price, c.one_worst_price, c.one_worst_m
-    return Same(values, c.mean_price, c.worst_price, c.worst_m, *one)
+def _same(s, problem):
+    """The Same of an answer."""
+    one = s["one"]
+    if one is None:
+        return Same(s["values"], s["mean_price"], s["worst_price"], s["worst_m"], None, None, None, None)
+    return Same(s["values"], s["mean_price"], s["worst_price"], s["worst_m"], _bare(one["config"], 0.0, problem),
+                one["mean_price"], one["worst_price"], one["worst_m"])
 
 
 def _sizes(m):
@@ -712,7 +529,7 @@ def _keys(problems):
 
 
 def _problems(new, keys):
-    """The structs of problems. An error names the place in the caller's list."""
+    """The problems as JSON has them. An error names the place in the caller's list."""
     for key in new:
         try:
             yield _problem(*key)
@@ -735,34 +552,27 @@ _ARGUMENTS = ("m", "n", "k", "dtype", "trans_a", "trans_b", "batch", "out_dtype"
 
 
 def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups, epilogue="", adds=False):
-    dtype = code("dtype", dtype)
-    out_dtype = 0 if out_dtype is None else code("out_dtype", out_dtype)
-    # ctypes would truncate a larger number and thus change the problem. The library refuses those that are too small.
-    m, n, k, batch, lda, ldb, ldc = (
-        whole(name, size, least, -1 << 63, (1 << 63) - 1)
-        for name, size, least in (("m", m, 1), ("n", n, 1), ("k", k, 1), ("batch", batch, 1), ("lda", lda, 0),
-                                  ("ldb", ldb, 0), ("ldc", ldc, 0)))
-    scales, bias, activation, last = _epilogue(epilogue)
-    return _Problem(m, n, k, batch, dtype, flag("trans_a", trans_a), flag("trans_b", trans_b), bias, activation,
-                    lda, ldb, ldc, out_dtype, *alignments(align), 2 if last else flag("adds", adds), (ctypes.c_int64 * len(groups))(*groups) if groups else None,
-                    len(groups or ()), scales)
-
-
-# The numbers of origami.h by name, as the command line has them.
-ACTIVATIONS = {"": 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4, "gelu_gated": 5, "gelu_tanh_gated": 6, "silu_gated": 7}
-
-
-BIASES = {"": 0, "bias": 1, "bias_fp32": 2}
-
-
-def _epilogue(text):
-    """Whether there are scales, the numbers of the bias and of the activation, and whether R is added last, of an epilogue
-    as the command line reads it."""
-    parts = parts_of(text)
-    if parts.activation not in ACTIVATIONS:
-        raise Error(f"{shown(text)} is no epilogue; use scales, bias, bias_fp32, {', '.join(list(ACTIVATIONS)[1:])}, residual, or "
-                    "several in this order, as in scales+bias+gelu+residual")
-    return parts.scales, BIASES[parts.bias], ACTIVATIONS[parts.activation], parts.residual
+    """A problem as JSON has it."""
+    problem = {name: whole(name, size, least, least, (1 << 63) - 1)
+               for name, size, least in (("m", m, 1), ("n", n, 1), ("k", k, 1), ("batch", batch, 1))}
+    problem |= {name: size for name, size in (("lda", lda), ("ldb", ldb), ("ldc", ldc))
+                if whole(name, size, 0, 0, (1 << 63) - 1)}
+    problem |= {"dtype": named("dtype", dtype), "trans_a": flag("trans_a", trans_a), "trans_b": flag("trans_b", trans_b)}
+    if out_dtype is not None:
+        problem["out_dtype"] = named("out_dtype", out_dtype)
+    bytes_of = alignments(align)
+    if bytes_of != (16, 16, 16):
+        problem["align"] = ",".join(map(str, bytes_of))
+    if groups:
+        if sum(groups) != m:
+            raise Error(f"m is {shown(m)}, and the groups have {sum(groups)} rows; give their sum")
+        del problem["m"]
+        problem["groups"] = ",".join(map(str, groups))
+    if epilogue:
+        problem["epilogue"] = epilogue
+    if flag("adds", adds):
+        problem["beta"] = "1"
+    return problem
 
 
 class Parts(typing.NamedTuple):
@@ -795,6 +605,9 @@ class _Library:
         if version != API_VERSION:
             raise Error(f"{path}: the library has interface version {version}, this package knows {API_VERSION}; "
                         "take both from the same release", "device")
+        self._c.origami_ask.argtypes = (ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p))
+        self._c.origami_load.argtypes = (ctypes.c_char_p, ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+        self._c.origami_free.argtypes, self._c.origami_free.restype = (ctypes.c_void_p,), None
         self._c.origami_launch.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
         self._c.origami_unload.argtypes, self._c.origami_unload.restype = (ctypes.c_void_p,), None
 
@@ -802,23 +615,35 @@ class _Library:
         """Whether this process loaded the library itself and is not a fork."""
         return not self.forked
 
-    def call(self, function, *arguments):
+    def ask(self, request):
+        """The answer to a question."""
+        return self._answered(self._c.origami_ask, as_json(request))
+
+    def load(self, request, device):
+        """A plan, and the record of its kernel."""
+        plan = ctypes.c_void_p()
+        kernel = self._answered(self._c.origami_load, as_json(request), ctypes.c_int32(device), ctypes.byref(plan))
+        return plan, kernel
+
+    def _answered(self, function, *arguments):
         if not self.usable():
             raise Error("liborigami was loaded before this process was forked and cannot answer here; start processes "
                         'by "spawn" or "forkserver", or open the model in the child only', "internal")
-        error = ctypes.create_string_buffer(2048)
-        status = getattr(self._c, function)(*arguments, error, ctypes.c_size_t(len(error)))
+        text = ctypes.c_void_p()
+        status = function(*arguments, ctypes.byref(text))
+        try:
+            answer = json.loads(ctypes.string_at(text.value).decode())
+        finally:
+            self._c.origami_free(text)
         if status:
-            raise Error(error.value.decode(errors="replace"), KINDS.get(status, "internal"))
+            raise Error(_line(answer["error"]), KINDS.get(status, "internal"))
+        return answer
 
-    def text(self, function, *arguments, room=1 << 16):
-        length = ctypes.c_size_t()
-        while True:
-            buffer = ctypes.create_string_buffer(room)
-            self.call(function, *arguments, buffer, ctypes.c_size_t(room), ctypes.byref(length))
-            if length.value < room:
-                return buffer.raw[:length.value].decode()
-            room = length.value + 1
+
+def _line(error):
+    """An error of an answer in one line."""
+    line = f"{error['where']}: {error['what']}" if error.get("where") else error["what"]
+    return f"{line}; {error['fix']}" if error.get("fix") else line
 
 
 _libraries = {}

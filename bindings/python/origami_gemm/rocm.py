@@ -301,17 +301,14 @@ def _opened(device, overrides, options):
 
 @functools.lru_cache(maxsize=1024)
 def _tiles(tiles):
-    """Tiles as structs. The reference models read no warps and stages."""
-    configs = (lib._Pick * len(tiles))()
-    for config, sizes in zip(configs, tiles):
-        config.block_m, config.block_n, config.block_k = (
-            whole(f"mt.{name}", size, 1, 1, (1 << 31) - 1) for name, size in zip("mnk", sizes))
-        config.num_warps, config.num_stages, config.split_k = 8, 2, 1
-    return configs
+    """Tiles as JSON has them. The reference models read no warps and stages."""
+    names = ("block_m", "block_n", "block_k")
+    return [{**{name: whole(f"mt.{letter}", size, 1, 1, (1 << 31) - 1) for name, letter, size in zip(names, "mnk", sizes)},
+             "num_warps": 8, "num_stages": 2, "split_k": 1} for sizes in tiles]
 
 
 def _asked(problem):
-    """A problem as a struct."""
+    """A problem as JSON has it."""
     dtype, out = (_TYPES[t.name][2] for t in (problem.a_dtype, problem.d_dtype))
     if problem.a_dtype != problem.b_dtype:
         raise Error(f"A is {problem.a_dtype.name} and B is {problem.b_dtype.name}; the models take one type of both")
@@ -350,7 +347,7 @@ def _latencies(problem, hardware, configs, *more):
         options = _options(hardware, configs[next(iter(tiles.values()))[0]])
         model = _opened(hardware._device, overrides, options + more)
         try:
-            picks = model._among(asked, _tiles(tuple(tiles)))
+            picks = model._ranked(asked, 1 << 30, _tiles(tuple(tiles)))
         except Error as e:
             if e.kind != "input":
                 raise

@@ -91,13 +91,10 @@ func Files(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := g.clients(root)
-	if err != nil {
+	if text, err = g.page(text); err != nil {
 		return nil, err
 	}
-	files["ask/schemas.json.gz"] = append(schemas, '\n')
-	files[page], err = g.page(text)
-	return files, err
+	return map[string][]byte{"ask/schemas.json.gz": append(schemas, '\n'), page: text}, nil
 }
 
 // generator collects comments and schemas.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -27,6 +28,7 @@ type Field struct {
 	Short, Arg, Help, Default string
 	Rare, File                bool
 
+	index []int // of the field in the question, as reflect has it
 	value reflect.Value
 }
 
@@ -46,27 +48,38 @@ var names = strings.NewReplacer("{types}", gemm.TypeNames(gemm.DTypes()), "{outp
 // Fields returns the fields of a question, which is a pointer to a struct, with their defaults set. Those of embedded
 // structs are among them.
 func Fields(q any) []Field {
-	var fields []Field
 	v := reflect.ValueOf(q).Elem()
-	for i := range v.NumField() {
-		t := v.Type().Field(i)
-		if t.Anonymous {
-			fields = append(fields, Fields(v.Field(i).Addr().Interface())...)
-			continue
-		}
-		key, _, _ := strings.Cut(t.Tag.Get("json"), ",")
-		if key == "" || key == "-" {
-			continue
-		}
-		f := Field{Key: key, Short: t.Tag.Get("short"), Arg: t.Tag.Get("arg"), Help: names.Replace(t.Tag.Get("help")),
-			Default: t.Tag.Get("default"), Rare: t.Tag.Get("rare") != "", File: t.Tag.Get("file") != "", value: v.Field(i)}
+	fields := slices.Clone(fieldsOf(v.Type()))
+	for i := range fields {
+		f := &fields[i]
+		f.value = v.FieldByIndex(f.index)
 		if f.Default != "" && f.value.IsZero() {
 			if err := f.Set(f.Default); err != nil {
 				panic(fmt.Sprintf("the default of %s %v", f.Key, err)) // every question is made in tests
 			}
 		}
-		fields = append(fields, f)
 	}
+	return fields
+}
+
+// tags are the fields by type, without values: to read their tags takes longer than a known pick.
+var tags sync.Map
+
+func fieldsOf(t reflect.Type) []Field {
+	if known, ok := tags.Load(t); ok {
+		return known.([]Field)
+	}
+	var fields []Field
+	for _, f := range reflect.VisibleFields(t) {
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || key == "" || key == "-" {
+			continue
+		}
+		fields = append(fields, Field{Key: key, Short: f.Tag.Get("short"), Arg: f.Tag.Get("arg"),
+			Help: names.Replace(f.Tag.Get("help")), Default: f.Tag.Get("default"), Rare: f.Tag.Get("rare") != "",
+			File: f.Tag.Get("file") != "", index: f.Index})
+	}
+	tags.Store(t, fields)
 	return fields
 }
 

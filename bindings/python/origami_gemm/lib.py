@@ -122,8 +122,9 @@ class Regret:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Band:
-    """The sizes M from m_low to m_high, and the kernel for them: the pick for m_high, or None where the vendor's library
-    is taken. The regret is how much slower that kernel is than the pick for each M, as a fraction."""
+    """The sizes M from m_low to m_high, and the kernel for them, or None where the vendor's library is taken. Of the pick,
+    the configuration and the time for m_high are known; select(candidates=[pick]) predicts the rest. The regret is how
+    much slower that kernel is than the pick for each M, as a fraction."""
 
     m_low: int
     m_high: int
@@ -289,21 +290,19 @@ class Model:
     def bands(self, m: tuple[int, int] | list[int], n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
               trans_b: bool = False, batch: int = 1, out_dtype: str | None = None, lda: int = 0, ldb: int = 0,
               ldc: int = 0, align: int | tuple[int, int, int] = 16, epilogue: str = "",
-              library: Model | None = None, same: Sequence[str] = ()) -> Bands:
+              library: bool = False, same: Sequence[str] = ()) -> Bands:
         """Divides the sizes M from m[0] to m[1] into bands with one kernel each. A list of sizes has a band for each, and
-        all count the same. library is a model of the vendor's library, which is taken where no kernel is predicted
-        clearly faster. same names axes, as "block_k", that have one value for all M: the one that costs least. The library is left
-        out then."""
+        all count the same. With library, the vendor's library is taken where no kernel is predicted clearly faster. same
+        names axes, as "block_k", that have one value for all M: the one that costs least. The library is left out then."""
         low, high, sizes = _sizes(m)
         problem = _problem(*_key(high, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align), epilogue)
         if isinstance(same, str) or not all(isinstance(axis, str) for axis in same):
             raise ArgumentTypeError(f"same is {shown(same)}; give a list of axes, as in [\"block_k\"]")
-        problem["m"] = f"{','.join(map(str, sizes))}," if sizes else f"{low}:{high}"
-        if len(sizes) == 1:
-            problem["m"] = f"{sizes[0]},{sizes[0]}"
-        elif sizes:
-            problem["m"] = sizes
-        found = self._ask("select", problem, own=library is None, same=list(same))
+        if sizes:
+            problem["m"] = ",".join(map(str, sizes * (1 + (len(sizes) == 1))))  # one number is no list
+        else:
+            problem["m"] = f"{low}:{high}"
+        found = self._ask("select", problem, own=not flag("library", library), same=list(same))
         answer = Bands()
         if found.get("same"):
             answer.same = _same(found["same"], problem)
@@ -331,7 +330,7 @@ class Model:
         return pick
 
     def _ask(self, question, problem=None, **more):
-        if self._closed:
+        if self._closed and self._library.usable():
             raise Error("the model is closed; open another one")
         return self._library.ask({"ask": question, **self._request, **(problem or {}), **more})
 

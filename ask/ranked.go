@@ -1,6 +1,9 @@
 package ask
 
-import "github.com/origami-gemm/origami/core/arch"
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+)
 
 // Ranked is one entry of a ranking.
 type Ranked struct {
@@ -55,6 +58,20 @@ func (a *Ranking) Ranked(e *Entry, rejected bool) Ranked {
 		out.Status, out.Reason = e.Status(), e.Estimate.Reject
 	}
 	return out
+}
+
+// Brief is an entry of a ranking without what all entries have in common.
+type Brief struct {
+	Rank      int         `json:"rank"`
+	Config    gemm.Config `json:"config"`
+	Predicted *Predicted  `json:"predicted"`
+	Mapping   *Mapping    `json:"mapping,omitempty"`
+}
+
+// Brief returns an entry that can be used as a plain value.
+func (a *Ranking) Brief(e *Entry) Brief {
+	pick := a.Pick(e)
+	return Brief{e.Rank, pick.Config, pick.Predicted, pick.Mapping}
 }
 
 // rank is the entry's rank, nil if it has none.

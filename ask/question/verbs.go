@@ -116,7 +116,7 @@ type Rank struct {
 	Asked
 	Orders
 	Top      int  `json:"top" arg:"N" default:"10" help:"how many configurations to list"`
-	Brief    bool `json:"brief" help:"without the terms of each prediction" rare:"yes"`
+	Brief    bool `json:"brief" help:"the configurations, their predictions and launch orders alone" rare:"yes"`
 	All      bool `json:"all" help:"list every candidate"`
 	Rejected bool `json:"include_rejected" help:"list those that cannot be used too, with the reason; implies --all"`
 }
@@ -133,7 +133,7 @@ func (q *Rank) Question() (ask.Question, error) {
 	return of, CheckTop(q.Top)
 }
 
-// Answer answers with a list of ask.Ranked.
+// Answer answers with a list of ask.Ranked, or of ask.Brief.
 func (q *Rank) Answer(ctx context.Context, side *ask.Contender, fallback string) (any, error) {
 	of, err := q.Question()
 	if err != nil {
@@ -142,6 +142,13 @@ func (q *Rank) Answer(ctx context.Context, side *ask.Contender, fallback string)
 	all, err := q.ranking(ctx, side, fallback, of)
 	if err != nil {
 		return nil, err
+	}
+	if q.Brief && !q.Rejected {
+		entries := make([]ask.Brief, len(all.Entries))
+		for i := range entries {
+			entries[i] = all.Brief(&all.Entries[i])
+		}
+		return entries, nil
 	}
 	entries := make([]ask.Ranked, len(all.Entries))
 	for i := range entries {

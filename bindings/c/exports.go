@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -83,7 +84,7 @@ func guard(out **C.char, f func() (any, error)) (status C.int32_t) {
 	if err != nil {
 		return fail(out, err)
 	}
-	*out = C.CString(strings.TrimSuffix(string(text), "\n"))
+	*out = copied(text)
 	return C.ORIGAMI_OK
 }
 
@@ -93,8 +94,14 @@ func fail(out **C.char, err error) C.int32_t {
 	if encoding != nil {
 		text = []byte(`{"error":{"kind":"internal","what":"the error cannot be written"}}`)
 	}
-	*out = C.CString(strings.TrimSuffix(string(text), "\n"))
+	*out = copied(text)
 	return C.int32_t(diag.KindOf(err)) + C.ORIGAMI_INTERNAL
+}
+
+// copied returns a line in memory of the caller.
+func copied(line []byte) *C.char {
+	line = append(bytes.TrimSuffix(line, []byte("\n")), 0)
+	return (*C.char)(C.CBytes(line))
 }
 
 func isNull(what string) error {

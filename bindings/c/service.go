@@ -239,48 +239,65 @@ type model struct {
 	mu     sync.Mutex
 	memo   *selector.Memo
 	kernel string
+	// narrow are the same model with lists of candidates, by their text. A caller ranks one list for many problems.
+	narrow kept
 }
 
-// opened are the open models by their question, at most mostOpen of them.
-var opened struct {
+// kept are models by what they were asked for, at most mostKept of them.
+type kept struct {
 	mu     sync.Mutex
 	models map[string]*model
 }
 
-const mostOpen = 64
+const mostKept = 64
 
-// open returns the model of a question, which it opens once. A list of candidates narrows it.
-func open(ctx context.Context, q *sideQuestion) (*model, error) {
-	if !q.Candidates.Asked() {
-		return openWhole(ctx, q)
-	}
-	whole := *q
-	whole.Candidates = question.Document{}
-	m, err := openWhole(ctx, &whole)
-	if err != nil {
-		return nil, err
-	}
-	narrow := &model{side: m.side, kernel: m.kernel}
-	narrow.side.Fixed = true
-	if narrow.side.Model, err = q.Restrict(m.side.Model, q.Kernel, q.Invariant); err != nil {
-		return nil, err
-	}
-	narrow.memo = selector.NewMemo(selector.New(narrow.side.Model, arch.Space{Kernel: m.kernel}))
-	return narrow, nil
-}
+// opened are the open models by their question.
+var opened kept
 
-func openWhole(ctx context.Context, q *sideQuestion) (*model, error) {
-	text, err := json.Marshal(q)
-	if err != nil {
-		return nil, err
-	}
-	key := string(text)
-	opened.mu.Lock()
-	m := opened.models[key]
-	opened.mu.Unlock()
+// get returns the model of a key, which it makes once. Callers with the same new key may make one each.
+func (k *kept) get(key string, make func() (*model, error)) (*model, error) {
+	k.mu.Lock()
+	m := k.models[key]
+	k.mu.Unlock()
 	if m != nil {
 		return m, nil
 	}
+	m, err := make()
+	if err != nil {
+		return nil, err
+	}
+	m.memo = selector.NewMemo(selector.New(m.side.Model, arch.Space{Kernel: m.kernel}))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.models == nil || len(k.models) >= mostKept {
+		k.models = map[string]*model{}
+	}
+	k.models[key] = m
+	return m, nil
+}
+
+// open returns the model of a question. A list of candidates narrows it.
+func open(ctx context.Context, q *sideQuestion) (*model, error) {
+	whole := *q
+	whole.Candidates = question.Document{}
+	key, err := json.Marshal(whole)
+	if err != nil {
+		return nil, err
+	}
+	m, err := opened.get(string(key), func() (*model, error) { return openWhole(ctx, &whole) })
+	if err != nil || !q.Candidates.Asked() {
+		return m, err
+	}
+	return m.narrow.get(q.Candidates.Text, func() (*model, error) {
+		narrow := &model{side: m.side, kernel: m.kernel}
+		narrow.side.Fixed = true
+		var err error
+		narrow.side.Model, err = q.Restrict(m.side.Model, q.Kernel, q.Invariant)
+		return narrow, err
+	})
+}
+
+func openWhole(ctx context.Context, q *sideQuestion) (*model, error) {
 	all, err := providers()
 	if err != nil {
 		return nil, err
@@ -292,18 +309,9 @@ func openWhole(ctx context.Context, q *sideQuestion) (*model, error) {
 	if len(sides) != 1 {
 		return nil, diag.Inputf("%d architectures are given", len(sides)).At("arch").Do("give one, or ask compare")
 	}
-	m = &model{side: sides[0]}
-	if m.kernel, err = m.side.Describe().Kernel(q.Kernel); err != nil {
-		return nil, err
-	}
-	m.memo = selector.NewMemo(selector.New(m.side.Model, arch.Space{Kernel: m.kernel}))
-	opened.mu.Lock()
-	defer opened.mu.Unlock()
-	if opened.models == nil || len(opened.models) >= mostOpen {
-		opened.models = map[string]*model{}
-	}
-	opened.models[key] = m
-	return m, nil
+	m := &model{side: sides[0]}
+	m.kernel, err = m.side.Describe().Kernel(q.Kernel)
+	return m, err
 }
 
 // pick answers a select. The pick alone for a plain product is kept.

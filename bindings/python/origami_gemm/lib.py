@@ -21,6 +21,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import json
+import operator
 import os
 import pathlib
 import threading
@@ -198,6 +199,7 @@ class Model:
         self._request, self._picks, self._closed = request, {}, False
         as_json(request)  # what cannot be written is said here
         self.description = self._ask("describe")
+        self._ranks_only = self.description.get("ranks_only", False)
 
     def __repr__(self):
         d = self.description
@@ -269,14 +271,18 @@ class Model:
         Those that cannot be used are left out."""
         problem = _problem(*_key(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups))
         top = whole("top", top, 0, 0, (1 << 63) - 1)
+        if top == 0:
+            return []
         return self._ranked(problem, top, None if candidates is None else _candidates(candidates))
 
     def _ranked(self, problem, top, candidates=None):
         """The best configurations for a problem, of all or of candidates as JSON has them."""
+        return list(map(self._pick, self._entries(problem, top, candidates)))
+
+    def _entries(self, problem, top, candidates=None):
+        """_ranked as JSON has it."""
         more = {} if candidates is None else {"candidates": candidates}
-        if top == 0:
-            return []
-        return [_pick(one) for one in self._ask("rank", problem, brief=True, top=min(top, 1 << 30), **more)]
+        return self._ask("rank", problem, brief=True, top=min(top, 1 << 30), **more)
 
     def expected_regret(self, m: int, n: int, k: int, *, dtype: str = "fp16", trans_a: bool = False,
                         trans_b: bool = False, batch: int = 1, out_dtype: str | None = None, lda: int = 0,
@@ -326,8 +332,16 @@ class Model:
     def _remember(self, key, answer):
         if len(self._picks) >= _MEMORY:
             self._picks.clear()
-        pick = self._picks[key] = _pick(answer)
+        pick = self._picks[key] = self._pick(answer)
         return pick
+
+    def _pick(self, answer):
+        """The Pick of an answer."""
+        config, predicted, mapping = answer["config"], answer["predicted"], answer.get("mapping")
+        interval = predicted.get("interval_seconds")
+        xcds, chunk = (mapping["xcds"], mapping["chunk"]) if mapping else (0, 0)
+        return Pick(*_numbers(config), xcds, chunk, predicted["bound"], predicted["cycles"], predicted["seconds"],
+                    interval and tuple(interval), _axes(config), 0.0 if self._ranks_only else predicted["tflops"])
 
     def _ask(self, question, problem=None, **more):
         if self._closed and self._library.usable():
@@ -335,24 +349,19 @@ class Model:
         return self._library.ask({"ask": question, **self._request, **(problem or {}), **more})
 
 
-def _pick(answer):
-    """The Pick of an answer."""
-    config, predicted, mapping = answer["config"], answer.get("predicted") or {}, answer.get("mapping") or {}
-    interval = predicted.get("interval_seconds")
-    return Pick(*(config[name] or 0 for name in _CONFIG), mapping.get("xcds", 0), mapping.get("chunk", 0),
-                predicted.get("bound", "unknown"), predicted.get("cycles", 0.0), predicted.get("seconds", 0.0),
-                tuple(interval) if interval else None, _axes(config),
-                0.0 if answer.get("ranks_only") else predicted.get("tflops", 0.0))
-
-
 def _bare(config, seconds, problem):
     """The Pick of a configuration of which the time alone is known."""
     rate = 2.0 * problem["m"] * problem["n"] * problem["k"] * problem["batch"] / seconds / 1e12 if seconds else 0.0
-    return Pick(*(config[name] or 0 for name in _CONFIG), 0, 0, "unknown", 0.0, seconds or 0.0, None, _axes(config), rate)
+    return Pick(*_numbers(config), 0, 0, "unknown", 0.0, seconds or 0.0, None, _axes(config), rate)
+
+
+def _numbers(config):
+    return [number or 0 for number in _sizes_of(config)]  # null is what nobody knows
 
 
 def _axes(config):
-    return ",".join(f"{name}={value}" for name, value in (config.get("axes") or {}).items())
+    axes = config.get("axes")
+    return ",".join(f"{name}={value}" for name, value in axes.items()) if axes else ""
 
 
 def architectures(library: os.PathLike | str | None = None) -> list[dict]:
@@ -474,6 +483,7 @@ def _candidates(given):
 
 
 _CONFIG = ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k")
+_sizes_of = operator.itemgetter(*_CONFIG)
 
 
 def _same(s, problem):

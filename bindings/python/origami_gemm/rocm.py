@@ -301,10 +301,10 @@ def _opened(device, overrides, options):
 
 @functools.lru_cache(maxsize=1024)
 def _tiles(tiles):
-    """Tiles as JSON has them. The reference models read no warps and stages."""
-    names = ("block_m", "block_n", "block_k")
-    return [{**{name: whole(f"mt.{letter}", size, 1, 1, (1 << 31) - 1) for name, letter, size in zip(names, "mnk", sizes)},
-             "num_warps": 8, "num_stages": 2, "split_k": 1} for sizes in tiles]
+    """Tiles as a table of candidates. The reference models read no warps and stages."""
+    rows = [",".join(str(whole(f"mt.{name}", size, 1, 1, (1 << 31) - 1)) for name, size in zip("mnk", sizes))
+            for sizes in tiles]
+    return "\n".join(["block_m,block_n,block_k,num_warps,num_stages,split_k", *(f"{row},8,2,1" for row in rows)])
 
 
 def _asked(problem):
@@ -335,7 +335,7 @@ def _options(hardware, config):
 
 
 def _latencies(problem, hardware, configs, *more):
-    """The picks of the configurations that can be used, by their place in the list."""
+    """What is predicted for the configurations that can be used, as JSON has it, by their place in the list."""
     asked, overrides, groups = _asked(problem), hardware._overrides(), {}
     for place, config in enumerate(configs):
         mt, mi = config.mt, config.mi
@@ -347,15 +347,16 @@ def _latencies(problem, hardware, configs, *more):
         options = _options(hardware, configs[next(iter(tiles.values()))[0]])
         model = _opened(hardware._device, overrides, options + more)
         try:
-            picks = model._ranked(asked, 1 << 30, _tiles(tuple(tiles)))
+            entries = model._entries(asked, 1 << 30, _tiles(tuple(tiles)))
         except Error as e:
             if e.kind != "input":
                 raise
             why = e
             continue
-        for pick in picks:
-            for place in tiles[pick.block_m, pick.block_n, pick.block_k]:
-                found[place] = pick
+        for entry in entries:
+            config = entry["config"]
+            for place in tiles[config["block_m"], config["block_n"], config["block_k"]]:
+                found[place] = entry
     if not found:
         raise why or Error("there are no configurations; give at least one")
     return found
@@ -366,24 +367,24 @@ def _intensity(mt):
 
 
 def _order(problem, hardware, configs, model):
-    """The places of the configurations that can be used, the best first, and their picks by place. As in AMD's package,
+    """The places of the configurations that can be used, the best first, and their cycles by place. As in AMD's package,
     those within 1 % of the least latency are in the order of their arithmetic intensity, and then of their size."""
     if model != model_t.gemm:
         raise Error("there is no model of attention; use model_t.gemm")
-    found = _latencies(problem, hardware, configs)
+    cycles = {place: entry["predicted"]["cycles"] for place, entry in _latencies(problem, hardware, configs).items()}
 
     def intensity(place):
         return _intensity(configs[place].mt)
 
     if not hardware.arch.name.startswith("gfx"):
-        return sorted(found, key=lambda place: (found[place].cycles, -intensity(place), place)), found
-    order = sorted(found, key=lambda place: (found[place].cycles, place))
-    least = found[order[0]].cycles
-    near = sum(1 for place in order if (found[place].cycles - least) / max(least, 1e-9) < 0.01)
+        return sorted(cycles, key=lambda place: (cycles[place], -intensity(place), place)), cycles
+    order = sorted(cycles, key=lambda place: (cycles[place], place))
+    least = cycles[order[0]]
+    near = sum(1 for place in order if (cycles[place] - least) / max(least, 1e-9) < 0.01)
     leading = sorted(order[:near], key=lambda place: -intensity(place))
     same = [place for place in leading if intensity(leading[0]) - intensity(place) < 1e-6]
     same.sort(key=lambda place: (configs[place].mt.m, configs[place].mt.n, configs[place].mt.k), reverse=True)
-    return same + leading[len(same):] + order[near:], found
+    return same + leading[len(same):] + order[near:], cycles
 
 
 def rank_configs(problem: problem_t, hardware: hardware_t, configs: list[config_t],
@@ -397,8 +398,8 @@ def select_topk_configs(problem: problem_t, hardware: hardware_t, configs: list[
                         model: model_t = model_t.gemm) -> list[prediction_result_t]:
     """The best topk configurations, best first; there can be fewer."""
     topk, configs = whole("topk", topk, 0, 0, (1 << 63) - 1), list(configs)
-    order, found = _order(problem, hardware, configs, model)
-    return [prediction_result_t(found[place].cycles, configs[place]._copy()) for place in order[:topk]]
+    order, cycles = _order(problem, hardware, configs, model)
+    return [prediction_result_t(cycles[place], configs[place]._copy()) for place in order[:topk]]
 
 
 def select_config(problem: problem_t, hardware: hardware_t, configs: list[config_t],
@@ -419,7 +420,7 @@ def compute_total_latency(problem: problem_t, hardware: hardware_t, config: conf
     """The latency of a configuration in cycles."""
     if max_cus not in (None, hardware.N_CU):
         raise Error(f"max_cus is {shown(max_cus)}; leave it out, or set hardware.N_CU")
-    return _latencies(problem, hardware, [config])[0].cycles
+    return _latencies(problem, hardware, [config])[0]["predicted"]["cycles"]
 
 
 def compute_perf_gflops(hardware: hardware_t, problem: problem_t, latency: float) -> float:
@@ -433,12 +434,13 @@ def select_workgroup_mapping(problem: problem_t, hardware: hardware_t, config: c
     asked, config = problem_t(), config._copy()
     asked.__dict__.update(problem.__dict__)
     if not hardware.arch.name.startswith("gfx"):
-        return workgroup_mapping_t(0, 1, _latencies(asked, hardware, [config])[0].group_m)
+        return workgroup_mapping_t(0, 1, _latencies(asked, hardware, [config])[0]["config"]["group_m"])
     # The mapping does not depend on K. With this one and this depth, no rule of the model excludes the tile.
     asked.size, config.mt.k = dim3_t(problem.size.m, problem.size.n, 1025), 16
     grid = whole("skGrid", skGrid, 1, 1, (1 << 31) - 1)
-    pick = _latencies(asked, hardware, [config], ("mapping", "feb"), ("workgroups", str(grid)))[0]
-    return workgroup_mapping_t(pick.chunk, pick.xcds, pick.group_m)
+    entry = _latencies(asked, hardware, [config], ("mapping", "feb"), ("workgroups", str(grid)))[0]
+    dies = entry.get("mapping", {"xcds": 0, "chunk": 0})  # none of a GPU with one die
+    return workgroup_mapping_t(dies["chunk"], dies["xcds"], entry["config"]["group_m"])
 
 
 def compute_number_of_output_tiles(mt_m: int, mt_n: int, m: int, n: int, batch: int) -> int:

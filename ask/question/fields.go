@@ -16,6 +16,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/core/strictjson"
 )
 
@@ -192,7 +193,7 @@ func Fill(values map[string]json.RawMessage, q any) error {
 			return Unknown("key", key, keys)
 		}
 		if err := fields[i].decode(values[key]); err != nil {
-			return diag.Inputf("%s %v", values[key], err).At("%s", key).Do("see docs/json.md")
+			return diag.Inputf("%s %v", printable.Cut(string(values[key]), 100), err).At("%s", key).Do("see docs/json.md")
 		}
 	}
 	return nil

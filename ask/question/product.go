@@ -127,10 +127,10 @@ func (q *Product) Problem(fallback string) (gemm.Problem, error) {
 	}
 	p.N, p.K = int(q.N), int(q.K)
 	if grouped {
-		if q.M.Values != nil {
+		p.SetGroups(q.Groups.Groups)
+		if q.M.Values != nil && (!q.M.plain || q.M.Values[0] != p.M) { // an answer's problem has both
 			return p, diag.Inputf("-m and --groups contradict each other").Do("leave -m out: it is the rows of all groups")
 		}
-		p.SetGroups(q.Groups.Groups)
 	} else {
 		p.M = slices.Max(q.M.Values)
 	}

@@ -575,7 +575,6 @@ def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, 
     if groups:
         if sum(groups) != m:
             raise Error(f"m is {shown(m)}, and the groups have {sum(groups)} rows; give their sum")
-        del problem["m"]
         problem["groups"] = ",".join(map(str, groups))
     if epilogue:
         problem["epilogue"] = epilogue

@@ -23,9 +23,9 @@ func (f *ContractFlags) Register(flags *pflag.FlagSet) {
 	f.flags = flags
 	flags.StringVar(&f.Text, "contract", "",
 		"a contraction `EXPR` in place of -m, -n and -k: einsum as in ijk,jlk->il, or Cijk_Ailk_Bjlk_SB")
-	flags.StringArrayVar(&f.Sizes, "size", nil, "sizes of its indices, as `INDEX=N,…`; may be repeated")
+	flags.StringArrayVar(&f.Sizes, "size", nil, "sizes of its indices, as `INDEX=N,...`; may be repeated")
 	flags.StringArrayVar(&f.Strides, "stride", nil,
-		"strides of a tensor in elements, as `TENSOR=N,N…`: one for each index, in the order in which --contract writes\n"+
+		"strides of a tensor in elements, as `TENSOR=N,N...`: one for each index, in the order in which --contract writes\n"+
 			"them, as in a=4096,64,1; without gaps otherwise")
 }
 

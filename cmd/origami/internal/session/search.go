@@ -34,7 +34,7 @@ type SearchFlags struct {
 // Register adds the flags.
 func (f *SearchFlags) Register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.Space, "space", nil,
-		"consider these values of an axis, as `AXIS=V,V…`: split_k=1,2,4,8 or stages=2,3; may be repeated")
+		"consider these values of an axis, as `AXIS=V,V...`: split_k=1,2,4,8 or stages=2,3; may be repeated")
 	flags.StringVar(&f.Candidates, "candidates", "",
 		"consider the configurations in this `FILE` only: JSON or CSV with the names of origami or of "+
 			"triton.Config; - is stdin")

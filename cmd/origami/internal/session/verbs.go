@@ -84,25 +84,29 @@ func MissingSubcommand(cmd *cobra.Command, _ []string) error {
 // are spelled much like it.
 func UnknownCommand(cmd *cobra.Command, name string) error {
 	err := diag.Inputf("unknown command %q for %q", name, cmd.CommandPath())
-	near := beginningWith(name, Names(cmd))
-	if len(near) == 0 {
-		near = diag.Nearest(name, Names(cmd), 2)
-	}
-	if len(near) > 0 {
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		return err.Do("did you mean %s?", strings.Join(near, " or "))
 	}
 	return err.Do("use one of %s", strings.Join(Names(cmd), ", "))
 }
 
-func beginningWith(prefix string, names []string) []string {
-	var found []string
-	for _, n := range names {
-		if strings.HasPrefix(n, prefix) {
-			found = append(found, n)
+// Rare marks flags that few people need. The help of a command lists them only with --help --all.
+func Rare(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if err := flags.SetAnnotation(name, rare, nil); err != nil {
+			panic(err) // the flag does not exist: a bug that every run would show
 		}
 	}
-	return found
 }
+
+// IsRare reports whether Rare marks a flag.
+func IsRare(f *pflag.Flag) bool {
+	_, marked := f.Annotations[rare]
+	return marked
+}
+
+const rare = "rare"
 
 // Names lists the subcommands that help shows.
 func Names(cmd *cobra.Command) []string {

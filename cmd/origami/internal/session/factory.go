@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -33,6 +34,7 @@ type Factory struct {
 
 	host       Host          // nil until Connect was called
 	gpus       []exec.Device // the GPUs of this machine; nil until an executor was asked
+	reading    sync.Mutex    // of files that several models need
 	deviceFile string        // the text of --device-file, empty until it is read
 }
 

@@ -91,23 +91,6 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 	return err.Do("use one of %s", strings.Join(Names(cmd), ", "))
 }
 
-// Rare marks flags that few people need. The help of a command lists them only with --help --all.
-func Rare(flags *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		if err := flags.SetAnnotation(name, rare, nil); err != nil {
-			panic(err) // the flag does not exist: a bug that every run would show
-		}
-	}
-}
-
-// IsRare reports whether Rare marks a flag.
-func IsRare(f *pflag.Flag) bool {
-	_, marked := f.Annotations[rare]
-	return marked
-}
-
-const rare = "rare"
-
 // Names lists the subcommands that help shows.
 func Names(cmd *cobra.Command) []string {
 	var names []string

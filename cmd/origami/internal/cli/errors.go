@@ -76,6 +76,7 @@ var values = map[string][2]string{
 	"ARCH=NUMBER": {"", "write positive numbers, as in h200=2.5,mi300x=2"},
 	"int":         {"is not a whole number", "give a whole number of at least 1"},
 	"bool":        {"is neither true nor false", "write the flag alone, or =true or =false behind it"},
+	"float64":     {"is not a number", "give one such as 0.5"},
 	"duration":    {"is not a duration", "write one such as 500ms or 30s"},
 }
 

@@ -95,15 +95,14 @@ func Main(sys System) int {
 func run(ctx context.Context, f *session.Factory, sys System) error {
 	root, args := Root(f, sys), sys.Args
 	// cobra parses flags before it looks at --help, and most commands have no --all.
-	if i := slices.Index(args, "--all"); i >= 0 && slices.ContainsFunc(args, asksForHelp) {
+	if i := slices.Index(args, "--all"); i >= 0 &&
+		(args[0] == "help" || slices.Contains(args, "-h") || slices.Contains(args, "--help")) {
 		args = slices.Delete(slices.Clone(args), i, i+1)
 		useTemplates(root, helpWidth(f), true)
 	}
 	root.SetArgs(args)
 	return root.ExecuteContext(ctx)
 }
-
-func asksForHelp(arg string) bool { return arg == "help" || arg == "-h" || arg == "--help" }
 
 // helpWidth is the width of a help page: that of a manual page where nothing is known of a screen.
 func helpWidth(f *session.Factory) int { return cmp.Or(f.Streams.Width, 80) }

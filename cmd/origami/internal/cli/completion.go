@@ -15,10 +15,10 @@ import (
 // complete teaches the shell the values of flags. Names of architectures, models, families and options come from the
 // plugins' manifests.
 func complete(root *cobra.Command, f *session.Factory) {
-	archs := fromArchs(f, archNames)
+	archs := fromArchs(f, true, archNames)
 	register(root, "arch", archs)
-	register(root, "device", fromNamedArchs(f, deviceNames))
-	register(root, "model", fromNamedArchs(f, func(e arch.ArchEntry) []string { return words(e.Models) }))
+	register(root, "device", fromArchs(f, false, deviceNames))
+	register(root, "model", fromArchs(f, false, func(e arch.ArchEntry) []string { return words(e.Models) }))
 	register(root, "option", fromManifests(f, optionWords))
 	for _, s := range f.Settings.All() {
 		if s.Values != nil {
@@ -28,7 +28,7 @@ func complete(root *cobra.Command, f *session.Factory) {
 	for _, cmd := range root.Commands() {
 		register(cmd, "dtype", types(gemm.DTypes()))
 		register(cmd, "out-dtype", types(gemm.OutputTypes()))
-		register(cmd, "kernel", fromNamedArchs(f, func(e arch.ArchEntry) []string { return words(e.Kernels) }))
+		register(cmd, "kernel", fromArchs(f, false, func(e arch.ArchEntry) []string { return words(e.Kernels) }))
 	}
 	if show, _, err := root.Find([]string{"arch", "show"}); err == nil {
 		show.ValidArgsFunction = archs
@@ -59,34 +59,32 @@ func fromManifests(f *session.Factory, pick func(arch.Manifest) []string) cobra.
 			return nil, cobra.ShellCompDirectiveError
 		}
 		for _, m := range manifests {
-			found = append(found, pick(m)...)
+			for _, w := range pick(m) {
+				if strings.HasPrefix(w, typed) && !slices.Contains(found, w) {
+					found = append(found, w)
+				}
+			}
 		}
-		found = slices.DeleteFunc(found, func(word string) bool { return !strings.HasPrefix(word, typed) })
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// fromArchs completes what pick finds in the architectures of the manifests.
-func fromArchs(f *session.Factory, pick func(arch.ArchEntry) []string) cobra.CompletionFunc {
+// fromArchs completes what pick finds in the architectures of the manifests: in all, or in those that --arch and the
+// settings name, if they name any.
+func fromArchs(f *session.Factory, all bool, pick func(arch.ArchEntry) []string) cobra.CompletionFunc {
 	return fromManifests(f, func(m arch.Manifest) (words []string) {
+		named := strings.FieldsFunc(strings.ToLower(strings.Join(f.Settings.Arch, ",")), func(r rune) bool {
+			return strings.ContainsRune(",:@", r)
+		})
 		for _, e := range m.Archs {
-			words = append(words, pick(e)...)
+			if all || len(named) == 0 || slices.ContainsFunc(archNames(e), func(word string) bool {
+				name, _, _ := strings.Cut(word, "\t")
+				return slices.Contains(named, strings.ToLower(name))
+			}) {
+				words = append(words, pick(e)...)
+			}
 		}
-		return slices.Compact(words)
-	})
-}
-
-// fromNamedArchs is fromArchs for the architectures that the settings name, and for all if they name none.
-func fromNamedArchs(f *session.Factory, pick func(arch.ArchEntry) []string) cobra.CompletionFunc {
-	return fromArchs(f, func(e arch.ArchEntry) []string {
-		named := strings.FieldsFunc(strings.Join(f.Settings.Arch, ","), func(r rune) bool { return strings.ContainsRune(",:@", r) })
-		if len(named) > 0 && !slices.ContainsFunc(archNames(e), func(word string) bool {
-			name, _, _ := strings.Cut(word, "\t")
-			return slices.ContainsFunc(named, func(n string) bool { return strings.EqualFold(n, name) })
-		}) {
-			return nil
-		}
-		return pick(e)
+		return words
 	})
 }
 

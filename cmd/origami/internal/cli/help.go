@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -42,46 +43,40 @@ const (
 	helpTemplate = `{{fill (or .Long .Short) %d}}
 {{if or .Runnable .HasSubCommands}}
 {{.UsageString}}{{end}}`
-	usageTemplate = `{{$width := %d}}{{$all := %t}}{{$cmd := .}}Usage:
-  {{usage . $width}}
+	usageTemplate = `{{$width := %d}}{{$all := %t}}{{$cmd := .}}{{$flags := flags .}}Usage:
+  {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND [flags]{{else}}{{hang .UseLine 6 $width}}{{end}}
 {{if .HasExample}}
 Examples:
 {{continued .Example $width}}
 {{end}}{{range groups .}}
 {{.Title}}
-{{$id := .ID}}{{range $cmd.Commands}}{{if and (eq .GroupID $id) .IsAvailableCommand}}  {{rpad .Name 12}} {{hang .Short 15 $width}}
-{{end}}{{end}}{{end}}{{if .HasHelpSubCommands}}
+{{$id := .ID}}{{range $cmd.Commands}}{{if and (eq .GroupID $id) .IsAvailableCommand}}` + row + `{{end}}{{end}}{{end}}` +
+		`{{if .HasHelpSubCommands}}
 Topics (origami help …):
-{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}  {{rpad .Name 12}} {{hang .Short 15 $width}}
-{{end}}{{end}}{{end}}{{range flags . $all}}
+{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}` + row + `{{end}}{{end}}{{end}}` +
+		`{{range $flags}}{{if or $all (not .Rare)}}
 {{.Title}}:
-{{.FlagUsagesWrapped $width}}{{end}}{{if .HasParent}}
-Flags of every command, see ` + "`origami --help`" + `:
-  {{common .}}
+{{.FlagUsagesWrapped $width}}{{end}}{{end}}{{if .HasParent}}
+Every command has --format, --json and others: see ` + "`origami --help`" + `.
 {{end}}
 {{fill exitStatus $width}}
-{{with more . $all}}{{fill . $width}}
-{{end}}`
+{{range $flags}}{{if and .Rare (not $all)}}` +
+		"{{fill (printf `%%d more flags are rarely needed: %%c%%s --help --all%%c lists them.`" +
+		` .Count 96 $cmd.CommandPath 96) $width}}
+{{end}}{{end}}`
+	row = `  {{rpad .Name 12}} {{hang .Short 15 $width}}
+`
 )
 
 func init() {
-	cobra.AddTemplateFuncs(map[string]any{
-		"fill": fill, "hang": hang, "usage": usage, "continued": continued, "groups": groups, "flags": flagGroups, "common": commonFlags,
-		"exitStatus": exitStatus, "more": moreFlags,
-	})
+	cobra.AddTemplateFuncs(map[string]any{"fill": fill, "hang": hang, "continued": continued, "groups": groups,
+		"flags": flagGroups, "exitStatus": exitStatus})
 }
 
+// useTemplates sets the width of help pages, and whether they list the flags that few people need.
 func useTemplates(root *cobra.Command, width int, all bool) {
 	root.SetHelpTemplate(fmt.Sprintf(helpTemplate, width))
 	root.SetUsageTemplate(fmt.Sprintf(usageTemplate, width, all))
-}
-
-func usage(cmd *cobra.Command, width int) string {
-	line := cmd.UseLine()
-	if cmd.HasAvailableSubCommands() {
-		line = cmd.CommandPath() + " COMMAND [flags]"
-	}
-	return hang(line, 6, width)
 }
 
 // groups are the groups of the commands below cmd.
@@ -95,58 +90,36 @@ func groups(cmd *cobra.Command) []*cobra.Group {
 type flagGroup struct {
 	Title string
 	*pflag.FlagSet
+	Count int
+	Rare  bool
 }
 
-// flagGroups are the flags of a command. Of those that every command has, the ones that choose a model stand where a
-// model is asked. The rare ones (session.Rare) stand in a group of their own, and only if all are asked for.
-func flagGroups(cmd *cobra.Command, all bool) (some []flagGroup) {
-	own, model, rare := pflag.NewFlagSet("", 0), pflag.NewFlagSet("", 0), pflag.NewFlagSet("", 0)
-	add := func(f *pflag.Flag, to *pflag.FlagSet) {
+// flagGroups are the flags of a command: its own, those that choose a model where a model is asked, and those of both
+// that few people need (session.Rare).
+func flagGroups(cmd *cobra.Command) []flagGroup {
+	groups := []flagGroup{{Title: "Flags"}, {Title: "Architecture and model"}, {Title: "Rarely needed", Rare: true}}
+	for i := range groups {
+		groups[i].FlagSet = pflag.NewFlagSet("", pflag.ContinueOnError)
+		groups[i].SortFlags = false
+	}
+	add := func(f *pflag.Flag, to *flagGroup) {
 		if session.IsRare(f) {
-			to = rare
+			to = &groups[2]
 		}
 		if !f.Hidden {
 			to.AddFlag(f)
+			to.Count++
 		}
 	}
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { add(f, own) })
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { add(f, &groups[0]) })
 	inherited := cmd.InheritedFlags()
 	inherited.SortFlags = false
 	inherited.VisitAll(func(f *pflag.Flag) {
 		if _, ok := f.Annotations[config.ModelKey]; ok && asksModel(cmd) {
-			add(f, model)
+			add(f, &groups[1])
 		}
 	})
-	for _, g := range []flagGroup{{"Flags", own}, {"Architecture and model", model}, {rarely, rare}} {
-		g.SortFlags = false
-		if g.HasFlags() && (all || g.Title != rarely) {
-			some = append(some, g)
-		}
-	}
-	return some
-}
-
-const rarely = "Rarely needed"
-
-// moreFlags says how many flags of a command are left out, and how to see them.
-func moreFlags(cmd *cobra.Command, all bool) string {
-	groups, count := flagGroups(cmd, true), 0
-	if last := groups[len(groups)-1]; !all && last.Title == rarely {
-		last.VisitAll(func(*pflag.Flag) { count++ })
-		return fmt.Sprintf("%d more flags are rarely needed: `%s --help --all` lists them.", count, cmd.CommandPath())
-	}
-	return ""
-}
-
-// commonFlags are the flags of every command that choose no model.
-func commonFlags(cmd *cobra.Command) string {
-	var names []string
-	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
-		if _, ok := f.Annotations[config.ModelKey]; !ok && !f.Hidden {
-			names = append(names, "--"+f.Name)
-		}
-	})
-	return strings.Join(names, " ")
+	return slices.DeleteFunc(groups, func(g flagGroup) bool { return g.Count == 0 })
 }
 
 // asksModel reports whether a command opens a model.

@@ -129,31 +129,27 @@ func (l *layers) readFile(s *Settings, dir string) error {
 	if file == "" || file == os.DevNull { // a common way to say: no settings
 		return nil
 	}
-	data, others, err := readText(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !named:
+	f, info, err := openfile.Regular(file)
+	if errors.Is(err, fs.ErrNotExist) && !named {
 		return nil
+	}
+	var text []byte
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		text, err = limit.ReadAll(f, file, limit.Settings, "give the settings file")
+	}
+	switch {
 	case limit.Exceeded(err) != nil:
 		return limit.Exceeded(err)
 	case err != nil:
 		return diag.Inputf("the settings file cannot be read: %v", diag.WithoutPath(err)).At("%s", file).
 			Do("check --settings and ORIGAMI_SETTINGS")
 	}
-	if others != nil && !named {
+	if others := openfile.CheckOwner(file, info); others != nil && !named {
 		s.warn("%s: %v", file, others)
 	}
 	l.file = file
-	return l.parse(data)
-}
-
-func readText(file string) (text []byte, others, err error) {
-	f, info, err := openfile.Regular(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { _ = f.Close() }()
-	text, err = limit.ReadAll(f, file, limit.Settings, "give the settings file")
-	return text, openfile.CheckOwner(file, info), err
+	return l.parse(text)
 }
 
 // parse reads the text of the settings file. A key may have capitals, and no key may be unknown. No setting is a

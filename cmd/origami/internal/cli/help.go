@@ -61,8 +61,7 @@ Every command has --format, --json and others: see ` + "`origami --help`" + `.
 {{end}}
 {{fill exitStatus $width}}
 {{range $flags}}{{if and .Rare (not $all)}}` +
-		"{{fill (printf `%%d more flags are rarely needed: %%c%%s --help --all%%c lists them.`" +
-		` .Count 96 $cmd.CommandPath 96) $width}}
+		"{{fill (printf \"Rarely needed flags: %%d more, see `%%s --help --all`.\" .Count $cmd.CommandPath) $width}}" + `
 {{end}}{{end}}`
 	row = `  {{rpad .Name 12}} {{hang .Short 15 $width}}
 `

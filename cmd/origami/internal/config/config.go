@@ -66,6 +66,7 @@ type kind int
 const (
 	plain  kind = iota
 	model       // says which model answers, where the others say how to answer
+	detail      // says more of the model, and few need it
 	ofVerb      // the commands that have the flag register it
 )
 
@@ -107,21 +108,21 @@ func (s *Settings) All() []Setting {
 		{"model", "model", "`NAME` of the model; the architecture's best otherwise", nil, model, &s.Model},
 		{"rung", "rung",
 			"how much the model may know, as `RUNG`: " + strings.Join(Rungs(), ", ") + "; the highest one " +
-				"otherwise", Rungs(), model, &s.Rung},
+				"otherwise", Rungs(), detail, &s.Rung},
 		{"timing", "timing",
 			"what predicted times are of, as `TIMING`: " + strings.Join(timing.Names(), ", ") + " (default model)",
-			nil, model, &s.Timing},
+			nil, detail, &s.Timing},
 		{"compiled", "compiled",
 			"`FILE` (also .gz) of what the compiler reports about each kernel, instead of the model's file",
-			nil, model, &s.CompiledFile},
+			nil, detail, &s.CompiledFile},
 		{"characterization", "characterization",
 			"`FILE` (also .gz) of a timing pass over the kernels, instead of the model's file",
-			nil, model, &s.CharacterizationFile},
+			nil, detail, &s.CharacterizationFile},
 		{"hw_params", "hw-params",
-			"JSON `FILE` of hardware numbers that win over all others", nil, model, &s.HWParams},
+			"JSON `FILE` of hardware numbers that win over all others", nil, detail, &s.HWParams},
 		{"device_file", "device-file",
 			"YAML `FILE` of a device, as calibrate writes it; without --arch and --device it is that device",
-			nil, model, &s.DeviceFile},
+			nil, detail, &s.DeviceFile},
 		{"kernel", "kernel", "kernel family; the architecture's first otherwise", nil, ofVerb, &s.Kernel},
 		{"dtype", "dtype", "element type of A and B (default fp16)", nil, ofVerb, &s.DType},
 		{"format", "format",
@@ -175,8 +176,12 @@ func Rungs() []string {
 	return names
 }
 
-// ModelKey annotates the flags of every command that say which model answers.
-const ModelKey = "model"
+// ModelKey annotates the flags of every command that say which model answers, RareKey flags that few people need. The
+// help of a command lists the latter only with --help --all, and those of every command only in `origami --help --all`.
+const (
+	ModelKey = "model"
+	RareKey  = "rare"
+)
 
 // Register adds the flags that every command has.
 func Register(flags *pflag.FlagSet) {
@@ -195,12 +200,16 @@ func Register(flags *pflag.FlagSet) {
 		default:
 			flags.String(s.Flag, "", s.Doc)
 		}
-		if s.kind == model {
-			_ = flags.SetAnnotation(s.Flag, ModelKey, nil) // the flag exists
+		switch s.kind { // the flag exists
+		case model:
+			_ = flags.SetAnnotation(s.Flag, ModelKey, nil)
+		case detail:
+			_ = flags.SetAnnotation(s.Flag, RareKey, []string{"yes"})
+		default:
 		}
 	}
 	flags.StringArray("option", nil, "setting that only one plugin knows, as `KEY=VALUE`; repeatable")
-	_ = flags.SetAnnotation("option", ModelKey, nil)
+	_ = flags.SetAnnotation("option", RareKey, []string{"yes"})
 	flags.Bool("json", false, "short for --format json")
 	flags.String("settings", "", "read settings from `FILE` (default "+defaultFile+")")
 }

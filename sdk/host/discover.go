@@ -39,8 +39,7 @@ func (h *Host) first() []*inquiry {
 					Path:        h.options.Self,
 					APIVersions: wire.APIVersions, Protocols: []int{wire.ProtocolVersion}, State: OK},
 				manifest: b.Manifest,
-				program: &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args,
-					speaks: wire.APIVersions, host: h},
+				program:  &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args, host: h},
 			}))
 		}
 	}

@@ -99,7 +99,7 @@ func fault(name, op string, f Fault, p *process, cause error, format string, arg
 	e := &PluginError{Name: name, Op: op, Fault: f, Err: cause, what: fmt.Sprintf(format, args...)}
 	if p != nil {
 		var last string
-		e.LastStderr, last = p.stderr.last()
+		e.LastStderr, last = p.log.last()
 		p.mu.Lock()
 		if p.ended && !p.killed {
 			e.ExitState = p.state

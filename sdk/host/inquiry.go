@@ -262,6 +262,6 @@ func (f *found) accept(h *Host, text []byte) (failing bool) {
 		f.manifest.Name = f.info.Name // the file's name is what the user trusts
 	}
 	sum, _ := hex.DecodeString(f.info.SHA256) // readLock has checked it
-	f.program = &program{name: f.info.Name, path: f.info.Path, checksum: sum, speaks: d.Info.APIVersions, host: h}
+	f.program = &program{name: f.info.Name, path: f.info.Path, checksum: sum, host: h}
 	return d.Info.Failing != ""
 }

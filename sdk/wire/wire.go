@@ -17,12 +17,6 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-// ProtocolVersion is the wire protocol, agreed on in the handshake, before the first call. It changes when old and new
-// programs could not even exchange Info:
-//
-//	1  gRPC, BaseService and the services of package origami.plugin.v1 that the plugin's description names
-const ProtocolVersion = 1
-
 // APIVersions are the versions of the API, the meaning of the messages, that this package implements, in their order.
 // Host and plugin exchange their lists in Info and use the highest version that both have; without one the host skips
 // the plugin.
@@ -98,14 +92,6 @@ func problemsInAPI12(request any) bool {
 	}
 	return true
 }
-
-// Environment variables that the host sets for the plugin, for what does not fit into the handshake.
-const (
-	// EnvWatch is "stdin" when the plugin's standard input is a pipe that the host holds open for as long as it lives.
-	EnvWatch = "ORIGAMI_PLUGIN_WATCH"
-	// EnvLogLevel is the level below which the host drops log lines, as hclog names it.
-	EnvLogLevel = "ORIGAMI_PLUGIN_LOG_LEVEL"
-)
 
 // CommonAPI returns the last of our versions that the other side has too. The error says what each side speaks.
 func CommonAPI(ours, theirs []string) (string, error) {

@@ -36,8 +36,7 @@ func (h *Host) first() []*inquiry {
 		for _, b := range h.options.Builtins {
 			h.builtins = append(h.builtins, answered(&found{
 				info: PluginInfo{Name: b.Manifest.Name, Version: b.Manifest.Version, Builtin: true,
-					Path:        h.options.Self,
-					APIVersions: wire.APIVersions, Protocols: []int{wire.ProtocolVersion}, State: OK},
+					Path: h.options.Self, Protocols: []int{wire.ProtocolVersion}, State: OK},
 				manifest: b.Manifest,
 				program:  &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args, host: h},
 			}))

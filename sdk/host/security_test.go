@@ -249,7 +249,7 @@ func TestScripts(t *testing.T) {
 		state  host.State
 		reason string
 	}{
-		"newer": {`echo '{"info":{"name":"newer","version":"9","api_versions":["9.0.0"],"health":"HEALTH_OK"},` +
+		"newer": {`echo '{"info":{"name":"newer","version":"9","health":"HEALTH_OK"},` +
 			`"protocol_versions":[2],"manifest":{"name":"newer"}}'`,
 			host.Skipped, "it speaks protocol [2], this origami speaks 1; rebuild it"},
 		"talks": {`exec cat /dev/zero`, host.Error, "what describe prints: it is larger than 1 MiB"},

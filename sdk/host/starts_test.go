@@ -87,7 +87,7 @@ var startForgeries = []forgery{
 	}},
 	{name: "speaks another protocol version", do: func(folder) (any, error) {
 		if describes() {
-			fmt.Println(`{"info":{"name":"forger","apiVersions":["1.0.0"],"health":"HEALTH_OK"},` +
+			fmt.Println(`{"info":{"name":"forger","health":"HEALTH_OK"},` +
 				`"protocolVersions":[2]}`)
 			os.Exit(0)
 		}
@@ -95,11 +95,6 @@ var startForgeries = []forgery{
 		os.Exit(0)
 		return nil, nil
 	}},
-	{name: "speaks another API version", says: "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0, 1.1.0",
-		do: func(folder) (any, error) {
-			wire.APIVersions = []string{"9.0.0", "8.1.0"}
-			return nil, nil
-		}},
 	{name: "says that it cannot work", says: "there is no device", do: func(folder) (any, error) {
 		return serveInstead(failing{fake.Provider{Name: forger}})
 	}},

@@ -20,6 +20,9 @@ func encodeDescription(x *arch.Description) *pb.Description {
 		Device:             x.Device,
 		DeviceName:         x.DeviceName,
 		Aliases:            x.Aliases,
+		Model:              x.Model,
+		ModelClass:         string(x.ModelClass),
+		Models:             x.Models,
 		Kernels:            x.Kernels,
 		Families:           each(x.Families, encodeFamily),
 		Rung:               toRung(x.Rung),
@@ -55,6 +58,9 @@ func (c *check) decodeDescription(q *pb.Description) (x arch.Description) {
 	x.Device = c.named("description device", q.GetDevice())
 	x.DeviceName = q.GetDeviceName()
 	x.Aliases = q.GetAliases()
+	x.Model = c.named("description model", q.GetModel())
+	x.ModelClass = arch.ModelClass(q.GetModelClass())
+	x.Models = q.GetModels()
 	x.Kernels = q.GetKernels()
 	x.Families = all(q.GetFamilies(), c.decodeFamily)
 	x.Rung = c.rung(q.GetRung())

@@ -42,8 +42,8 @@ type message struct {
 }
 
 var messages = []message{
-	{arch.Description{}, &pb.Description{}, `Arch:required Device:required Model:skip ModelClass:skip Models:skip
-		Conversion:skip Peak=Peaks Clock:positive`},
+	{arch.Description{}, &pb.Description{}, `Arch:required Device:required Model:required Conversion:skip
+		 Peak=Peaks Clock:positive`},
 	{arch.PeakRate{}, &pb.PeakRate{}, ``},
 	{arch.Atom{}, &pb.Atom{}, `Latency:finite`},
 	{arch.Ceiling{}, &pb.Ceiling{}, `Level=Place DType:optional :check`},

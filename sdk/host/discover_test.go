@@ -220,6 +220,34 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// A built-in plugin whose name hides a trusted one is used, and the user is told, once.
+func TestBuiltinHidesATrustedPlugin(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "lock")
+	path := install(t, dir, "twin")
+	trust(t, lock, path)
+	var told []string
+	options := host.Options{LockFile: lock, Builtins: []host.Builtin{builtin("twin"), builtin("good")},
+		Warn: func(text string) { told = append(told, text) }}
+	h := newHost(t, options)
+	open(t, h, arch.OpenRequest{Arch: "good"})
+	if len(told) > 0 {
+		t.Errorf("told of a plugin that is not used: %q", told)
+	}
+	open(t, h, arch.OpenRequest{Arch: "twin"})
+	if _, err := h.Connection(t.Context(), "twin"); err != nil {
+		t.Error(err)
+	}
+	if len(told) != 1 || !strings.Contains(told[0], "the built-in plugin twin is used and hides the trusted one, "+path) {
+		t.Errorf("told: %q", told)
+	}
+	told, options.Plugins = nil, []string{path}
+	if open(t, newHost(t, options), arch.OpenRequest{Arch: "twin"}); len(told) > 0 {
+		t.Errorf("told although the trusted plugin is used: %q", told)
+	}
+}
+
 func TestNames(t *testing.T) {
 	h := hostOf(t, host.Options{}, "sm89", "sm90")
 	for _, test := range []struct{ arch, device, want, wrong string }{

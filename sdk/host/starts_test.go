@@ -17,7 +17,6 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/internal/testing/fake"
-	"github.com/origami-gemm/origami/internal/testing/goplugin"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -91,7 +90,8 @@ var startForgeries = []forgery{
 				`"protocolVersions":[2]}`)
 			os.Exit(0)
 		}
-		goplugin.Serve(2, wire.ArchService(fake.Provider{Name: forger}))
+		plugin.Serve(&plugin.ServeConfig{HandshakeConfig: wire.Handshake, GRPCServer: plugin.DefaultGRPCServer,
+			VersionedPlugins: map[int]plugin.PluginSet{2: wire.Plugins(wire.ArchService(fake.Provider{Name: forger}))[1]}})
 		os.Exit(0)
 		return nil, nil
 	}},

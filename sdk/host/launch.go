@@ -79,7 +79,7 @@ func (l *launcher) client(sockets string) *plugin.Client {
 		SkipHostEnv: true, UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: sockets},
 		// A launch ends its process earlier.
 		StartTimeout: 2 * options.StartTimeout,
-		SyncStdout:   l.log, SyncStderr: l.log,
+		SyncStdout:   l.log, SyncStderr: l.log, PluginLogBufferSize: 2 * lineLength,
 		GRPCDialOptions: append(wire.DialOptions(), grpc.WithContextDialer(l.dial),
 			grpc.WithIdleTimeout(0)), // a connection that was closed for want of use could not be opened again
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, folder string) (runner.Runner, error) {

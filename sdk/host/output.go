@@ -25,7 +25,7 @@ type output struct {
 const (
 	tailLines  = 20
 	tailLength = 512      // bytes kept of a line
-	lineLength = 32 << 10 // bytes read of a line: go-plugin logs up to 64 KiB of one
+	lineLength = 64 << 10 // bytes read of a line
 )
 
 func (o *output) readFrom(r io.Reader) {

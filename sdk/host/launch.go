@@ -63,7 +63,7 @@ type launcher struct {
 	first  *io.PipeReader // the first line of the standard output
 	silent bool           // there was none, once first has ended
 
-	process          *process // nil before Start
+	process          *process // nil before Start has succeeded
 	network, address string   // of the socket, once the plugin has said so
 }
 
@@ -91,20 +91,17 @@ func (l *launcher) client(sockets string) *plugin.Client {
 
 // Start implements runner.Runner. go-plugin's client then reads Stdout and Stderr until the process has ended.
 func (l *launcher) Start(context.Context) error {
-	key, err := l.identity.KeyLine()
-	if err != nil {
-		return err
-	}
 	env := append(hostEnv(), l.cmd.Env...)
 	l.cmd = exec.Command(l.program.path, l.program.args...)
-	l.cmd.Env = append(env, wire.EnvHostCertificate+"="+l.identity.Certificate(), wire.EnvWatch+"=stdin",
+	l.cmd.Env = append(env, wire.EnvHostCertificate+"="+l.identity.Certificate, wire.EnvWatch+"=stdin",
 		wire.EnvLogLevel+"="+l.log.level.String())
 	first, passed := io.Pipe()
 	l.first = first
-	l.process, err = start(l.cmd, l.file, key, l.log, func(r io.Reader) { l.passFirstLine(passed, r) })
+	process, err := start(l.cmd, l.file, l.identity.KeyLine(), l.log, func(r io.Reader) { l.passFirstLine(passed, r) })
 	if err != nil {
 		return err
 	}
+	l.process = process
 	// The start ends with the launch. Until then its deadline, or closing the host, ends the process.
 	context.AfterFunc(l.ctx, func() {
 		if errors.Is(l.ctx.Err(), context.DeadlineExceeded) || l.program.host.ctx.Err() != nil {
@@ -148,22 +145,11 @@ func (l *launcher) passFirstLine(to *io.PipeWriter, r io.Reader) {
 	_ = to.Close()
 }
 
-// Stdout implements runner.Runner.
+// Stdout, Stderr, Name and ID implement runner.Runner. The log has the name and the id.
 func (l *launcher) Stdout() io.ReadCloser { return l.first }
-
-// Stderr implements runner.Runner.
 func (l *launcher) Stderr() io.ReadCloser { return l.lines }
-
-// Name implements runner.Runner. The log has it.
-func (l *launcher) Name() string { return l.program.name }
-
-// ID implements runner.Runner. Without a process it is empty, and go-plugin's client has nothing to kill.
-func (l *launcher) ID() string {
-	if l.process == nil {
-		return ""
-	}
-	return strconv.Itoa(l.process.cmd.Process.Pid)
-}
+func (l *launcher) Name() string          { return l.program.name }
+func (l *launcher) ID() string            { return strconv.Itoa(l.process.cmd.Process.Pid) }
 
 // Diagnose implements runner.Runner. go-plugin's client kills a plugin after its first line was no handshake. A plugin
 // that has closed its standard output without a line most likely is about to end, and how it ends says more than that it
@@ -177,19 +163,19 @@ func (l *launcher) Diagnose(context.Context) string {
 	return ""
 }
 
-// Wait implements runner.Runner.
+// Wait and Kill implement runner.Runner.
 func (l *launcher) Wait(context.Context) error {
 	<-l.process.exited
 	return nil
 }
 
-// Kill implements runner.Runner.
+// Kill does not wait.
 func (l *launcher) Kill(context.Context) error {
 	l.process.kill()
 	return nil
 }
 
-// PluginToHost implements runner.Runner: it takes the address of the plugin's socket.
+// PluginToHost and HostToPlugin implement runner.Runner. The host takes the address of the plugin's socket.
 func (l *launcher) PluginToHost(network, address string) (string, string, error) {
 	inside := network == "unix" && filepath.Dir(address) == filepath.Clean(l.folder)
 	if runtime.GOOS != "windows" && !inside {
@@ -199,7 +185,7 @@ func (l *launcher) PluginToHost(network, address string) (string, string, error)
 	return network, address, nil
 }
 
-// HostToPlugin implements runner.Runner.
+// HostToPlugin would be for the broker.
 func (*launcher) HostToPlugin(network, address string) (string, string, error) {
 	return network, address, nil
 }

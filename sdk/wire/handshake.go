@@ -70,8 +70,10 @@ func (g *grpcPlugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *g
 // both and has the same identity. The key is on P-256: keys on P-521, which go-plugin makes, take a quarter of the time
 // of a cold command, and gRPC's C core, which serves plugins in Python, refuses them.
 type Identity struct {
-	certificate tls.Certificate
-	trusted     *x509.CertPool
+	Certificate string // in PEM
+	key         []byte // in the form of SEC 1
+	pair        tls.Certificate
+	trusted     *x509.CertPool // the certificate alone
 }
 
 // NewIdentity makes one.
@@ -92,61 +94,46 @@ func NewIdentity() (*Identity, error) {
 		BasicConstraintsValid: true,
 		IsCA:                  true, // the other side trusts it as its issuer
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
+	der, err1 := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	secret, err2 := x509.MarshalECPrivateKey(key)
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	return newIdentity(der, key)
+	return newIdentity(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), secret)
 }
 
-func newIdentity(der []byte, key *ecdsa.PrivateKey) (*Identity, error) {
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, err
+// newIdentity joins a certificate in PEM and its key.
+func newIdentity(certificate string, key []byte) (*Identity, error) {
+	i := &Identity{Certificate: certificate, key: key, trusted: x509.NewCertPool()}
+	var err error
+	i.pair, err = tls.X509KeyPair([]byte(certificate), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key}))
+	if err == nil {
+		i.trusted.AddCert(i.pair.Leaf)
 	}
-	i := &Identity{trusted: x509.NewCertPool(), certificate: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key,
-		Leaf: certificate}}
-	i.trusted.AddCert(certificate)
-	return i, nil
+	return i, err
 }
 
-// ReadIdentity reads what the host gives to a plugin: the certificate in PEM, from EnvHostCertificate, and the line with
-// its key, from the standard input.
+// ReadIdentity reads what the host gives to a plugin: the certificate, from EnvHostCertificate, and the line with its
+// key, from the standard input.
 func ReadIdentity(certificate string, stdin *bufio.Reader) (*Identity, error) {
-	block, _ := pem.Decode([]byte(certificate))
-	if block == nil {
-		return nil, errors.New(EnvHostCertificate + " is no certificate in PEM")
-	}
 	line, err := stdin.ReadString('\n')
 	if err != nil {
 		return nil, fmt.Errorf("the host sends no key: %w", err)
 	}
-	der, err := base64.StdEncoding.DecodeString(line)
+	key, err := base64.StdEncoding.DecodeString(line)
 	if err != nil {
 		return nil, fmt.Errorf("the host's key is not in base64: %w", err)
 	}
-	key, err := x509.ParseECPrivateKey(der)
-	if err != nil {
-		return nil, fmt.Errorf("the host's key cannot be read: %w", err)
-	}
-	return newIdentity(block.Bytes, key)
-}
-
-// Certificate returns the certificate in PEM.
-func (i *Identity) Certificate() string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.certificate.Certificate[0]}))
+	return newIdentity(certificate, key)
 }
 
 // KeyLine returns the key as the line that ReadIdentity reads.
-func (i *Identity) KeyLine() ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(i.certificate.PrivateKey.(*ecdsa.PrivateKey))
-	return append(base64.StdEncoding.AppendEncode(nil, der), '\n'), err
-}
+func (i *Identity) KeyLine() []byte { return append(base64.StdEncoding.AppendEncode(nil, i.key), '\n') }
 
 // TLS is either side of a connection: it accepts the other side if that has this identity, and nobody else. If a plugin
 // has another certificate, and says so in its handshake, go-plugin's client puts that in the place of the host's.
 func (i *Identity) TLS() *tls.Config {
-	return &tls.Config{Certificates: []tls.Certificate{i.certificate}, MinVersion: tls.VersionTLS12,
+	return &tls.Config{Certificates: []tls.Certificate{i.pair}, MinVersion: tls.VersionTLS12,
 		CurvePreferences: []tls.CurveID{tls.X25519}, ServerName: "localhost", RootCAs: i.trusted, ClientCAs: i.trusted,
 		ClientAuth: tls.RequireAndVerifyClientCert, SessionTicketsDisabled: true}
 }

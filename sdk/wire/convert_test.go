@@ -71,7 +71,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 		Values: []arch.AxisValues{{Name: "split_k", Values: []string{"1"}}}}
 	described.Params = slices.Clone(described.Params)
 	described.Params[0].Clock, described.Params[0].Spread = 1.9e9, 0.02
-	q := &pb.OpenResponse{Handle: []byte{1}, Description: toDescription(&described),
+	q := &pb.OpenResponse{Handle: []byte{1}, Description: encodeDescription(&described),
 		Levels: toLevels(a.Hierarchy().Levels())}
 	allSet(t, q)
 	d, err := fromDescription(q.Description)
@@ -280,6 +280,7 @@ func by[T, Q any](encode func(*T) Q) func(T) Q { return func(v T) Q { return enc
 
 var (
 	toLadder           = encodeLadderResponse
+	toManifest         = by(encodeManifest)
 	toProgram          = by(encodeProgram)
 	toResources        = by(encodeResources)
 	toNumerics         = by(encodeNumerics)

@@ -10,16 +10,6 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-func toDescription(d *arch.Description) *pb.Description {
-	q := encodeDescription(d)
-	for i := range d.Uncertainty {
-		if checked := &d.Uncertainty[i].Checked; len(checked.Layouts) > 0 {
-			q.Uncertainty[i].Checked = encodeChecked(checked)
-		}
-	}
-	return q
-}
-
 func fromDescription(q *pb.Description) (*arch.Description, error) {
 	if q == nil {
 		return nil, errors.New("no description")
@@ -35,11 +25,6 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 	for _, name := range q.Unused {
 		if _, ok := hw.Set(d.Params).Lookup(name); !ok {
 			c.fail("the unused parameter %q is not among the parameters", name)
-		}
-	}
-	for i, u := range q.Uncertainty {
-		if u.GetChecked() != nil {
-			d.Uncertainty[i].Checked = c.decodeChecked(u.Checked)
 		}
 	}
 	if err := d.CheckFamilies(); err != nil {

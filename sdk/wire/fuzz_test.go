@@ -162,7 +162,7 @@ func messages(f testing.TB) []message {
 			}
 			return nil
 		}, nil),
-		of(toDescription(a.Describe()), fromDescription, func(d *arch.Description) error {
+		of(encodeDescription(a.Describe()), fromDescription, func(d *arch.Description) error {
 			for _, u := range d.Uncertainty {
 				if err := positive(u.Level); err != nil {
 					return err
@@ -179,7 +179,7 @@ func messages(f testing.TB) []message {
 				}
 			}
 			return positive(float64(d.Clock))
-		}, toDescription),
+		}, encodeDescription),
 		of(levels, func(q *pb.OpenResponse) ([]arch.Level, error) { return fromLevels(q.Levels) },
 			func(levels []arch.Level) error {
 				for _, l := range levels {

@@ -76,14 +76,6 @@ func ParseDescribe(text []byte) (Description, error) {
 	return d, nil
 }
 
-func toManifest(m arch.Manifest) *pb.Manifest {
-	q := encodeManifest(&m)
-	for i, a := range m.Archs {
-		q.Archs[i].Classes = each(a.Classes, func(c *arch.ModelClass) string { return string(*c) })
-	}
-	return q
-}
-
 func fromManifest(q *pb.Manifest) (arch.Manifest, error) {
 	var c check
 	m := c.decodeManifest(q)
@@ -92,7 +84,6 @@ func fromManifest(q *pb.Manifest) (arch.Manifest, error) {
 		if len(a.Models) == 0 || len(a.Kernels) == 0 || len(a.Devices) == 0 {
 			c.fail("the manifest's architecture %q lacks models, kernels or devices", a.ID)
 		}
-		a.Classes = all(q.Archs[i].GetClasses(), func(c string) arch.ModelClass { return arch.ModelClass(c) })
 		c.ids("an architecture", a.ID)
 		c.ids("a model", a.Models...)
 		c.ids("a kernel family", a.Kernels...)

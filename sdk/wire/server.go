@@ -32,7 +32,7 @@ func ArchService(p arch.Provider) *Service {
 		provider: p,
 		describe: func(d *pb.Describe) *pb.Info {
 			m := p.Manifest()
-			d.Manifest = toManifest(m)
+			d.Manifest = encodeManifest(&m)
 			return &pb.Info{Name: m.Name, Version: m.Version}
 		},
 		register: func(r grpc.ServiceRegistrar) { pb.RegisterArchServiceServer(r, &archServer{provider: p}) },
@@ -107,7 +107,8 @@ type opened struct {
 }
 
 func (s *archServer) Manifest(context.Context, *pb.ManifestRequest) (*pb.ManifestResponse, error) {
-	return &pb.ManifestResponse{Manifest: toManifest(s.provider.Manifest())}, nil
+	m := s.provider.Manifest()
+	return &pb.ManifestResponse{Manifest: encodeManifest(&m)}, nil
 }
 
 func (s *archServer) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenResponse, error) {
@@ -142,7 +143,7 @@ func (s *archServer) opened(ctx context.Context, sum []byte, req *pb.OpenRequest
 			return nil, toStatus(err)
 		}
 		o.arch = a
-		o.response = &pb.OpenResponse{Handle: sum, Description: toDescription(a.Describe()),
+		o.response = &pb.OpenResponse{Handle: sum, Description: encodeDescription(a.Describe()),
 			Levels: toLevels(a.Hierarchy().Levels())}
 	}
 	return o, nil

@@ -46,9 +46,9 @@ func hostEnv() []string {
 	return env
 }
 
-// launcher starts one process of a program for go-plugin's client (a runner.Runner), for three reasons. The client's own
-// runner would give the user's standard input to the plugin. Its parser of log lines panics at one with a field of a
-// wrong type. And it looks for an executable at its path, where another file may be by now.
+// launcher starts one process of a program for go-plugin's client (a runner.Runner), for three reasons. The client's
+// own runner would give the user's standard input to the plugin. Its parser of log lines panics at one with a field of
+// a wrong type. And it looks for an executable at its path, where another file may be by now.
 type launcher struct {
 	ctx      context.Context // of the launch
 	program  *program
@@ -152,8 +152,8 @@ func (l *launcher) Name() string          { return l.program.name }
 func (l *launcher) ID() string            { return strconv.Itoa(l.process.cmd.Process.Pid) }
 
 // Diagnose implements runner.Runner. go-plugin's client kills a plugin after its first line was no handshake. A plugin
-// that has closed its standard output without a line most likely is about to end, and how it ends says more than that it
-// was killed.
+// that has closed its standard output without a line most likely is about to end, and how it ends says more than that
+// it was killed.
 func (l *launcher) Diagnose(context.Context) string {
 	patience := dyingTime
 	if l.silent {

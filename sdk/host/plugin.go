@@ -105,7 +105,8 @@ func (p *program) checked() (*binary, error) {
 		return nil, fault(p.name, "start", FaultStart, nil, err, "it cannot be read: %v", err)
 	case !file.hasHash(p.checksum):
 		_ = file.Close()
-		return nil, fault(p.name, "start", FaultUntrusted, nil, nil, "%s has changed since it was found and checked", p.path)
+		return nil, fault(p.name, "start", FaultUntrusted, nil, nil, "%s has changed since it was found and checked",
+			p.path)
 	}
 	return file, nil
 }

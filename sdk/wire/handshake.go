@@ -41,7 +41,7 @@ const (
 var Handshake = plugin.HandshakeConfig{MagicCookieKey: "ORIGAMI_PLUGIN",
 	MagicCookieValue: "6d9b3c5e1f8247a0b4e2c7d15a90f863"}
 
-// PluginName is the name under which go-plugin's client dispenses the connection to a plugin, a grpc.ClientConnInterface.
+// PluginName is the name under which go-plugin's client dispenses the connection to a plugin, a *grpc.ClientConn.
 const PluginName = "origami"
 
 // Plugins is what go-plugin serves, or, with a nil service, what its client starts.
@@ -66,9 +66,9 @@ func (g *grpcPlugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *g
 	return conn, nil
 }
 
-// Identity is a private key with a certificate, made by the host for one run of a plugin. A plugin of package serve gets
-// both and has the same identity. The key is on P-256: keys on P-521, which go-plugin makes, take a quarter of the time
-// of a cold command, and gRPC's C core, which serves plugins in Python, refuses them.
+// Identity is a private key with a certificate, made by the host for one run of a plugin. A plugin of package serve
+// gets both and has the same identity. The key is on P-256: keys on P-521, which go-plugin makes, take a quarter of the
+// time of a cold command, and gRPC's C core, which serves plugins in Python, refuses them.
 type Identity struct {
 	Certificate string // in PEM
 	key         []byte // in the form of SEC 1
@@ -106,10 +106,9 @@ func NewIdentity() (*Identity, error) {
 func newIdentity(certificate string, key []byte) (*Identity, error) {
 	i := &Identity{Certificate: certificate, key: key, trusted: x509.NewCertPool()}
 	var err error
-	i.pair, err = tls.X509KeyPair([]byte(certificate), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key}))
-	if err == nil {
-		i.trusted.AddCert(i.pair.Leaf)
-	}
+	secret := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})
+	i.pair, err = tls.X509KeyPair([]byte(certificate), secret)
+	i.trusted.AppendCertsFromPEM([]byte(certificate))
 	return i, err
 }
 

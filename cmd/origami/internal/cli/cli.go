@@ -45,8 +45,8 @@ type System struct {
 	Export pickcmd.Generate
 	// KillPlugins kills the plugins of this process that still run. It is nil if there are none.
 	KillPlugins func()
-	// Protocol is the version that `origami version` prints.
-	Protocol Protocol
+	// Protocol is the version of the plugin protocol, which `origami version` prints.
+	Protocol int
 }
 
 // Main runs one command line and returns its exit code.

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 				Distrust: func(_ context.Context, _ config.Settings, name string) (string, error) { return name, nil },
 				Serve:    func(string) error { return nil },
 			},
-			Protocol: cli.Protocol{Wire: 7, API: []string{"1.0.0", "2.0.0"}},
+			Protocol: 7,
 		}))
 	}})
 }

@@ -165,11 +165,8 @@ func (r *Rows[T]) Add(row *T) error {
 func (r *Rows[T]) Close() error {
 	switch {
 	case r.format == table.Table:
-		header := make([]string, len(r.columns))
-		for i, c := range r.columns {
-			header[i] = c.header
-		}
-		table.Grid{Header: header, Rows: r.cells(), Least: r.least}.Write(r.s)
+		header, cells := r.Text(r.rows)
+		table.Grid{Header: header, Rows: cells, Least: r.least}.Write(r.s)
 		r.rows = nil
 	case r.format != table.JSON && r.csv == nil:
 		var none T
@@ -187,14 +184,18 @@ func (r *Rows[T]) head(first *T) (err error) {
 	return err
 }
 
-func (r *Rows[T]) cells() [][]string {
-	all := make([][]string, len(r.rows))
-	for i := range r.rows {
+// Text are the cells of a table.
+func (r *Rows[T]) Text(rows []T) (header []string, cells [][]string) {
+	for _, c := range r.columns {
+		header = append(header, c.header)
+	}
+	cells = make([][]string, len(rows))
+	for i := range rows {
 		for _, c := range r.columns {
-			all[i] = append(all[i], c.text(&r.rows[i]))
+			cells[i] = append(cells[i], c.text(&rows[i]))
 		}
 	}
-	return all
+	return header, cells
 }
 
 // Keys are the flattened keys of the scalar values in the JSON of a row, in its order. Of an optional object and of an

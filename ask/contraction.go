@@ -62,7 +62,9 @@ func Contractions(ctx context.Context, a arch.Architecture, c *Plans, q Question
 		}
 		all = append(all, &answers[0])
 	}
-	slices.SortStableFunc(all, func(x, y *Ranking) int { return cmp.Compare(x.Contraction.Seconds, y.Contraction.Seconds) })
+	slices.SortStableFunc(all, func(x, y *Ranking) int {
+		return cmp.Compare(x.Contraction.Seconds, y.Contraction.Seconds)
+	})
 	for _, other := range all[1:] {
 		all[0].Contraction.Instead = append(all[0].Contraction.Instead, other.Contraction)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -96,7 +95,10 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	out := &outcome{Ladder: answer, model: a, problem: p, terms: o.Terms}
+	out := &outcome{Ladder: answer, model: a, problem: p, terms: o.Terms, costs: map[string]string{}}
+	for _, c := range l.Costs {
+		out.costs[c.Column()] = c.Name
+	}
 	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
@@ -131,7 +133,8 @@ type outcome struct {
 	*ask.Ladder
 	model   arch.Architecture
 	problem gemm.Problem
-	terms   bool // show every cost
+	terms   bool              // show every cost
+	costs   map[string]string // names for people
 }
 
 func (w *outcome) write(s *iostreams.Streams, f table.Format) error {
@@ -187,14 +190,14 @@ func (w *outcome) rows(s *iostreams.Streams, f table.Format) *show.Rows[ask.Rung
 			case !ok:
 				return ""
 			}
-			return fmt.Sprintf("%s (%s)", strings.ReplaceAll(r.Limit, "_", " "), digits.Percent(share))
+			return fmt.Sprintf("%s (%s)", w.costs[r.Limit], digits.Percent(share))
 		}),
 		show.Key[rung]("measured_seconds", "measured"),
 		show.Key[rung]("predicted_over_measured", "predicted ÷ measured"),
 	}
 	if i := slices.IndexFunc(w.Rungs, func(r rung) bool { return r.Costs != nil }); i >= 0 && w.terms {
 		for _, cost := range w.Rungs[i].Costs {
-			columns = append(columns, show.Text(strings.ReplaceAll(cost.Name, "_", " "), func(r *rung) string {
+			columns = append(columns, show.Text(w.costs[cost.Name], func(r *rung) string {
 				share, ok := r.CostShare(cost.Name)
 				if !ok {
 					return ""

@@ -131,9 +131,7 @@ func Rank(ctx context.Context, o *RankOptions) error {
 		entries := make([]ask.Ranked, len(a.Entries))
 		for i := range entries {
 			if entries[i] = a.Ranked(&a.Entries[i], o.Rejected); format != table.JSON {
-				for j, t := range entries[i].Terms { // a column per term
-					entries[i].Terms[j] = ask.Field{Name: t.Name + ".value", Value: t.Value.(ask.Term).Value}
-				}
+				entries[i].Terms = ask.TermColumns(entries[i].Terms)
 			}
 		}
 		if i := slices.IndexFunc(entries, func(e ask.Ranked) bool { return e.Predicted != nil }); i >= 0 {

@@ -64,6 +64,7 @@ type Rung struct {
 
 // Verdict is what numbers say of a claim about a rung.
 type Verdict struct {
+	// the rung, and what is claimed of it
 	Rung  string `json:"rung"`
 	Claim string `json:"claim"`
 	// what the numbers say

@@ -1,14 +1,8 @@
 package ask
 
 import (
-	"cmp"
-	"context"
-	"slices"
-
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -35,38 +29,4 @@ func (a *Ranking) Contract(c *Plans, plan *contract.Plan) (*Contracted, error) {
 		seconds += copyLaunch * unit.Seconds(len(plan.Copied))
 	}
 	return &Contracted{Plans: c, Plan: plan, Seconds: seconds, Kernel: a.Kernel}, nil
-}
-
-// Contractions returns the way to compute a contraction that has the shortest predicted time, with the other ways in
-// Contracted.Instead, the fastest first. The kernel for nested indices is of the family that has such, and left out if
-// none has.
-func Contractions(ctx context.Context, a arch.Architecture, c *Plans, q Question) (*Ranking, error) {
-	var all []*Ranking
-	for i := range c.List {
-		plan, one := &c.List[i], q
-		if plan.Problem.Nest != (gemm.Nest{}) {
-			if one.Kernel = a.Describe().NestFamily(); one.Kernel == "" && len(c.List) > 1 {
-				continue
-			}
-		}
-		one.Problems = []gemm.Problem{plan.Problem}
-		answers, err := Rankings(ctx, a, one)
-		if err == nil {
-			err = answers[0].Err
-		}
-		if err == nil {
-			answers[0].Contraction, err = answers[0].Contract(c, plan)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, &answers[0])
-	}
-	slices.SortStableFunc(all, func(x, y *Ranking) int {
-		return cmp.Compare(x.Contraction.Seconds, y.Contraction.Seconds)
-	})
-	for _, other := range all[1:] {
-		all[0].Contraction.Instead = append(all[0].Contraction.Instead, other.Contraction)
-	}
-	return all[0], nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -32,7 +33,7 @@ type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	// search says which configurations to consider, nil for what Query says.
-	search *session.SearchFlags
+	search *question.Search
 	// SameModel asks for one model that all sides have.
 	SameModel bool
 	// Terms asks for every term.
@@ -76,6 +77,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Watts, "watts", nil,
 		"watts, as `ARCH=NUMBER,…`, or tdp for those of the device files: adds the work per joule")
 	flags.StringVar(&o.Report, "report", "", "write figures, tables and a page into a `FOLDER`")
+	session.Files(flags, "report")
 }
 
 // Ask adds the flags of a question about one problem, and returns what answers it. A side that failed says so itself,
@@ -176,7 +178,7 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 	var group ask.Group
 	for i := range targets {
 		group.Go(func() {
-			one, err := f.OpenSide(ctx, &targets[i], search)
+			one, err := f.OpenSide(ctx, &targets[i], search, o.Query.Invariant)
 			one.Found, one.Err = targets[i], err
 			sides[i] = one
 		})

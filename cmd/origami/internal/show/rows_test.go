@@ -107,7 +107,9 @@ func TestLike(t *testing.T) {
 	if err := cmpErr(show.Write(s, table.CSV, rows), s.Flush()); err != nil {
 		t.Fatal(err)
 	}
-	if want := "seconds,predicted.seconds,predicted.interval_seconds.low,predicted.interval_seconds.high\n,,,\n1.5,2,,\n"; out.String() != want {
+	const want = "seconds,predicted.seconds,predicted.interval_seconds.low,predicted.interval_seconds.high\n" +
+		",,,\n1.5,2,,\n"
+	if out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -53,11 +52,11 @@ func spaceOf(kernel string) arch.Space {
 
 // Model is the model on one device.
 type Model struct {
-	product     arch.Architecture // with the family triton, in the timing model
-	gpu         *gpu.Device
-	description arch.Description
-	formulas    *tabled.Formulas
-	total       int // the place of the product's total among its terms
+	tabled.Model
+	product  arch.Architecture // with the family triton, in the timing model
+	gpu      *gpu.Device
+	formulas *tabled.Formulas
+	total    int // the place of the product's total among its terms
 }
 
 // New opens the model for a device, with kernel families of the model, over a model of the family triton.
@@ -70,8 +69,11 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{product: product, gpu: g, description: *product.Describe()}
-	d, schema := &m.description, tabled.Schema(Terms, page)
+	m := &Model{product: product, gpu: g}
+	m.Description, m.Memory, m.AnyAccess, m.Exact = *product.Describe(), product.Hierarchy().Levels(), true, true
+	m.Space = func(kernel string, _ gemm.DType) arch.Space { return spaceOf(kernel) }
+	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
+	d, schema := &m.Description, tabled.Schema(Terms, page)
 	m.formulas = tabled.NewFormulas(&arch.Description{Model: Family, Arch: d.Arch, Params: d.Params, Constants: own,
 		Terms: schema}, inputs...)
 	d.Terms = slices.Concat(d.Terms, schema[1:])
@@ -82,18 +84,11 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 	d.Unused = slices.DeleteFunc(slices.Clone(d.Unused), func(name string) bool { return slices.Contains(read, name) })
 	d.Model, d.Kernels, d.Families, d.Conversion = Family, families, nil, nil
 	for _, name := range families {
-		f := arch.Family{Name: name, Axes: axes, Groups: true,
-			Doc: "fused_moe of vLLM and SGLang: the rows of each expert by its weights"}
-		types := gemm.Types{In: gemm.BF16, Out: gemm.BF16}
-		if name == Blocks {
-			types.In = gemm.FP8
-			f.Doc = fmt.Sprintf("fp8 of vLLM and SGLang with a scale per %d elements of a row of A and per %dx%d of B: "+
-				"fused_moe for groups, w8a8_block_fp8 for one matrix", ScaleBlock, ScaleBlock, ScaleBlock)
-		}
-		for _, in := range []gemm.DType{types.In, gemm.FP8} {
+		f := arch.Family{Name: name, Axes: axes, Groups: true, Doc: docs[name]}
+		for _, t := range []gemm.DType{gemm.BF16, gemm.FP8} {
 			p := gemm.New(1, 1, 1)
-			p.DType, p.Out = in, types.Out
-			if product.Describe().SupportsTypes(triton.Family{}.Name(), &p) == nil && !slices.Contains(f.Types, p.Types()) {
+			if p.DType, p.Out = t, gemm.BF16; (name != Blocks || t == gemm.FP8) &&
+				product.Describe().SupportsTypes(tutorial, &p) == nil {
 				f.Types = append(f.Types, p.Types())
 			}
 		}
@@ -103,6 +98,12 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 	d.Fitted = append(slices.Clone(d.Fitted), arch.Fitted{DataSet: DataSet})
 	d.Uncertainty = uncertaintyOf(d)
 	return m, nil
+}
+
+var docs = map[string]string{
+	Family: "fused_moe of vLLM and SGLang: the rows of each expert by its weights",
+	Blocks: "fp8 of vLLM and SGLang with a scale per 128 elements of a row of A and per 128x128 of B: fused_moe for groups, " +
+		"w8a8_block_fp8 for one matrix",
 }
 
 // intervals.jsonl says how far published and measured times of layers are from the predicted ones, on shapes that were
@@ -132,160 +133,129 @@ func uncertaintyOf(d *arch.Description) (list []arch.Uncertainty) {
 	return list
 }
 
-// Describe implements arch.Architecture.
-func (m *Model) Describe() *arch.Description { return &m.description }
-
-// Hierarchy implements arch.Architecture.
-func (m *Model) Hierarchy() arch.MemoryHierarchy { return m.product.Hierarchy() }
-
 // EstimateWith implements fit.Tunable.
 func (m *Model) EstimateWith(
 	ctx context.Context, values []map[string]float64, sample []fit.Kernels,
 ) ([][]unit.Seconds, error) {
 	with := func(v map[string]float64) (arch.Architecture, error) {
-		return newModel(m.gpu, m.product, m.description.Kernels, v)
+		return newModel(m.gpu, m.product, m.Description.Kernels, v)
 	}
 	return fit.EstimateEach(ctx, with, values, sample)
 }
 
-// plain checks configurations for a problem, and returns those of the family triton.
-func (m *Model) plain(p *gemm.Problem, cfgs []gemm.Config) ([]gemm.Config, error) {
-	out := slices.Clone(cfgs)
-	for i := range out {
-		c := &out[i]
-		if i == 0 || c.Kernel != cfgs[i-1].Kernel {
-			if err := m.supports(p, c.Kernel); err != nil {
-				return nil, err
+// tutorial is the kernel family that the product is of.
+var tutorial = triton.Family{}.Name()
+
+func tutorialOf(c gemm.Config) gemm.Config {
+	c.Kernel, c.Axes = tutorial, gemm.Axes{}
+	return c
+}
+
+// evaluation is the model at work on one problem.
+type evaluation struct {
+	model   *Model
+	problem gemm.Problem
+	config  gemm.Config
+	blocks  bool
+	product [1]arch.Estimate
+	own     []float64 // the model's own terms
+}
+
+// Problem implements tabled.Evaluation.
+func (e *evaluation) Problem(p gemm.Problem) { e.problem, e.own = p, make([]float64, len(Terms)) }
+
+// set moves to a configuration, and returns why its family has no such kernel.
+func (e *evaluation) set(c *gemm.Config) (detail string) {
+	kernel, _ := e.model.Description.Kernel(c.Kernel)
+	e.config, e.blocks = *c, kernel == Blocks
+	switch {
+	case e.blocks && c.BlockK > ScaleBlock:
+		return fmt.Sprintf("a K step of %d has several scales, and the kernel reads one per %d", c.BlockK, ScaleBlock)
+	case !e.blocks && e.problem.Groups == (gemm.Groups{}):
+		return "the kernels are for the rows of several experts: give groups"
+	}
+	return ""
+}
+
+// Config implements tabled.Evaluation.
+func (e *evaluation) Config(c *gemm.Config) arch.Reason {
+	if e.set(c) != "" {
+		return arch.ReasonModelRule
+	}
+	plain := []gemm.Config{tutorialOf(*c)}
+	if err := e.model.product.Estimate(context.Background(), e.product[:], e.problem, plain); err != nil {
+		return arch.ReasonModelRule
+	}
+	return e.product[0].Reject
+}
+
+// Detail implements tabled.Evaluation.
+func (e *evaluation) Detail(c *gemm.Config, _ arch.Reason) string {
+	if detail := e.set(c); detail != "" {
+		return detail
+	}
+	list, err := e.model.product.Candidates(context.Background(), e.problem, arch.Space{Kernel: tutorial,
+		BlockM: []int{c.BlockM}, BlockN: []int{c.BlockN}, BlockK: []int{c.BlockK}, NumWarps: []int{c.NumWarps},
+		NumStages: []int{c.NumStages}, SplitK: []int{c.SplitK}})
+	if err != nil || len(list.Rejected) == 0 {
+		return ""
+	}
+	return list.Rejected[0].Detail
+}
+
+// total computes the model's own terms for a product that takes so many cycles, and returns the last.
+func (e *evaluation) total(product float64) float64 {
+	block := 0.0
+	if e.blocks {
+		block = ScaleBlock
+	}
+	e.model.formulas.Row(e.own, e.problem, &e.config, product, tabled.One(e.problem.Groups != (gemm.Groups{})), block,
+		float64(axes[0].Number(e.config.Axes)))
+	return e.own[len(e.own)-1]
+}
+
+// Estimate implements tabled.Evaluation.
+func (e *evaluation) Estimate() arch.Estimate {
+	return arch.Estimate{Cycles: unit.Cycles(e.total(float64(e.product[0].Cycles))), Bound: e.product[0].Bound}
+}
+
+// Row implements tabled.Evaluation: the terms of the product, and the model's own.
+func (e *evaluation) Row(dst []float64) {
+	at, n := e.model.total, len(dst)-len(Terms)+1
+	plain := []gemm.Config{tutorialOf(e.config)}
+	if e.model.product.Terms(context.Background(), dst[:n], e.problem, plain) != nil {
+		dst[at] = arch.RejectedTotal
+	}
+	e.total(dst[at])
+	if copy(dst[n:], e.own[1:]); dst[at] >= arch.RejectedTotal {
+		dst[len(dst)-1] = arch.RejectedTotal
+	}
+}
+
+// Estimate implements arch.Architecture: all products at once.
+func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	if err := m.Supports(&p, cfgs...); err != nil {
+		return err
+	}
+	e, plain := evaluation{model: m}, make([]gemm.Config, len(cfgs))
+	e.Problem(p)
+	for i := range cfgs {
+		if i == 0 || cfgs[i].Kernel != cfgs[i-1].Kernel || cfgs[i].Axes != cfgs[i-1].Axes { // numbers are checked below
+			if err := m.Check(&cfgs[i]); err != nil {
+				return err
 			}
 		}
-		if err := m.description.CheckConfig(c); err != nil {
-			return nil, err
-		}
-		c.Kernel, c.Axes = triton.Family{}.Name(), gemm.Axes{}
-	}
-	return out, nil
-}
-
-// supports reports a problem that kernels of a family do not solve.
-func (m *Model) supports(p *gemm.Problem, name string) error {
-	kernel, err := m.description.Kernel(name)
-	if err == nil {
-		err = m.description.SupportsTypes(kernel, p)
-	}
-	if err == nil && kernel == Family && p.Groups == (gemm.Groups{}) {
-		err = diag.Inputf("%s kernels are for groups of rows, and %s has none", Family, *p).
-			Do("give the rows of each expert, as in --groups 120,33,0,512")
-	}
-	return err
-}
-
-// reject returns why a family has no kernel of a configuration, beside what the family triton has against it.
-func (m *Model) reject(c *gemm.Config) (reason arch.Reason, detail string) {
-	if kernel, _ := m.description.Kernel(c.Kernel); kernel != Blocks || c.BlockK <= ScaleBlock {
-		return "", ""
-	}
-	return arch.ReasonModelRule, fmt.Sprintf("a K step of %d has several scales, and the kernel reads one per %d", c.BlockK,
-		ScaleBlock)
-}
-
-// Candidates implements arch.Architecture.
-func (m *Model) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	kernel, err := m.description.Kernel(s.Kernel)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.supports(&p, kernel); err != nil {
-		return nil, err
-	}
-	defaults := spaceOf(kernel)
-	all, err := s.Enumerate(defaults, axes...)
-	if err != nil {
-		return nil, err
-	}
-	s.Kernel, s.Axes = triton.Family{}.Name(), nil
-	for i, values := range s.Numbers() {
-		if values != nil && len(*values) == 0 {
-			*values = *defaults.Numbers()[i]
-		}
-	}
-	list, err := m.product.Candidates(ctx, p, s)
-	if err != nil {
-		return nil, err
-	}
-	rejected := map[gemm.Config]arch.Rejection{}
-	for _, r := range list.Rejected {
-		rejected[r.Config] = r
-	}
-	out := &arch.Candidates{}
-	for i, c := range all {
-		own := c
-		own.Kernel, own.Axes = s.Kernel, gemm.Axes{}
-		r := rejected[own]
-		if reason, detail := m.reject(&c); reason != "" {
-			r.Reason, r.Detail = reason, detail
-		}
-		if r.Config, r.Position = c, i; r.Reason == "" {
-			out.Configs = append(out.Configs, c)
-		} else {
-			out.Rejected = append(out.Rejected, r)
-		}
-	}
-	return out, nil
-}
-
-// Estimate implements arch.Architecture.
-func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	plain, err := m.plain(&p, cfgs)
-	if err != nil {
-		return err
+		plain[i] = tutorialOf(cfgs[i])
 	}
 	if err := m.product.Estimate(ctx, dst, p, plain); err != nil {
 		return err
 	}
-	own := make([]float64, len(Terms))
 	for i := range dst {
-		if reason, _ := m.reject(&cfgs[i]); reason != "" {
-			dst[i] = arch.Estimate{Reject: reason}
-		}
-		if dst[i].Reject == "" {
-			m.row(own, &p, &cfgs[i], float64(dst[i].Cycles))
-			dst[i].Cycles = unit.Cycles(own[len(own)-1])
-		}
-	}
-	return nil
-}
-
-// row fills the model's own terms for a product that takes so many cycles.
-func (m *Model) row(own []float64, p *gemm.Problem, c *gemm.Config, product float64) {
-	block := 0.0
-	if kernel, _ := m.description.Kernel(c.Kernel); kernel == Blocks {
-		block = ScaleBlock
-	}
-	m.formulas.Row(own, *p, c, product, tabled.One(p.Groups != (gemm.Groups{})), block, float64(axes[0].Number(c.Axes)))
-}
-
-// Terms implements arch.Architecture: the terms of the product, and the model's own.
-func (m *Model) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
-	plain, err := m.plain(&p, cfgs)
-	if err != nil {
-		return err
-	}
-	n := len(m.description.Terms)
-	if len(dst) != n*len(cfgs) {
-		return fmt.Errorf("the %s model: room for %d results, and %d are asked for", Family, len(dst), n*len(cfgs))
-	}
-	inner := n - len(Terms) + 1
-	rows, own := make([]float64, inner*len(cfgs)), make([]float64, len(Terms))
-	if err := m.product.Terms(ctx, rows, p, plain); err != nil {
-		return err
-	}
-	for i := range cfgs {
-		r := dst[i*n:][:n]
-		copy(r, rows[i*inner:][:inner])
-		m.row(own, &p, &cfgs[i], r[m.total])
-		copy(r[inner:], own[1:])
-		if r[m.total] >= arch.RejectedTotal {
-			r[n-1] = arch.RejectedTotal
+		if e.set(&cfgs[i]) != "" {
+			dst[i] = arch.Estimate{Reject: arch.ReasonModelRule}
+		} else if dst[i].Reject == "" {
+			e.product[0] = dst[i]
+			dst[i] = e.Estimate()
 		}
 	}
 	return nil
@@ -293,9 +263,8 @@ func (m *Model) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs [
 
 // Mapping implements arch.Architecture.
 func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	plain, err := m.plain(&p, []gemm.Config{c})
-	if err != nil {
+	if _, err := m.Model.Mapping(ctx, p, c); err != nil {
 		return arch.Mapping{}, err
 	}
-	return m.product.Mapping(ctx, p, plain[0])
+	return m.product.Mapping(ctx, p, tutorialOf(c))
 }

@@ -138,7 +138,7 @@ func readTable(ctx context.Context, name string) (map[int]gemm.Config, error) {
 		if err := json.Unmarshal(lines[key], &e); err != nil {
 			return wrong("%s: it is no kernel: %v", key, err)
 		}
-		c := gemm.Config{Kernel: expertFamily, BlockM: e.BlockM, BlockN: e.BlockN, BlockK: e.BlockK, GroupM: e.GroupM,
+		c := gemm.Config{BlockM: e.BlockM, BlockN: e.BlockN, BlockK: e.BlockK, GroupM: e.GroupM,
 			NumWarps: e.NumWarps, NumStages: e.NumStages, SplitK: 1}
 		if err := c.Validate(); err != nil {
 			return wrong("%s: %v", key, err)
@@ -214,16 +214,16 @@ func (o *checkOptions) run(ctx context.Context, name, config string) error {
 	if err != nil {
 		return err
 	}
-	side, err := openSide(ctx, o.factory, expertFamily)
+	side, err := e.open(ctx, o.factory)
 	if err != nil {
 		return err
 	}
-	t := newTableCheck(name, n.device, side, e)
-	t.Load, t.evidence = o.load, e.evidence(side.Describe())
-	if err := t.check(ctx, side, e, l, configs, n.down); err != nil {
+	t := newTableCheck(name, n.device, side.side, e)
+	t.Load = o.load
+	if err := t.check(ctx, side, l, configs, n.down); err != nil {
 		return err
 	}
-	return o.write(side, t)
+	return o.write(side.side, t)
 }
 
 // runBlocks checks a table of a matrix with scales per block.
@@ -238,25 +238,29 @@ func (o *checkOptions) runBlocks(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	side, err := openSide(ctx, o.factory, expertFamily)
+	side, err := openSide(ctx, o.factory, blockFamily)
+	if err != nil {
+		return err
+	}
+	space, err := blockSpace(ctx, side)
 	if err != nil {
 		return err
 	}
 	t := newTableCheck(name, parts[3], side, &blockScaled)
-	t.evidence = blockEvidence()
 	for _, m := range slices.Sorted(maps.Keys(configs)) {
-		list := blockSpace(m)
-		list = slices.Insert(list, len(list)-1, configs[m])
-		times, estimates, err := blockTimes(ctx, side.Model, m, n, k, list)
+		list := slices.Insert(slices.Clone(space), len(space)-1, configs[m])
+		own := len(list) - 2
+		list[own].Kernel = blockFamily
+		p := typedLinear(blockScaled.dtype, m, n, k)
+		times, estimates, err := times(ctx, side, p, list)
 		if err != nil {
 			return err
 		}
-		own := len(list) - 2
-		reject := string(estimates[own].Reject)
-		if list[own].BlockK > scaleBlock { // the kernel reads one scale per step
-			reject, times[own] = "scale_block", math.Inf(1)
+		best := fastest(times, list, 0)
+		if err := t.rests(ctx, side, &p, &list[best], times[best]); err != nil {
+			return err
 		}
-		t.add(m, list, fastest(times, list, 0), reject, func(i int) float64 { return times[i] })
+		t.add(m, list, best, string(estimates[own].Reject), func(i int) float64 { return times[i] })
 	}
 	t.sum()
 	return o.write(side, t)
@@ -302,16 +306,27 @@ func (t *tableCheck) sum() {
 	}
 }
 
+// rests sets what times rest on, by a kernel for a product.
+func (t *tableCheck) rests(
+	ctx context.Context, side *ask.Contender, p *gemm.Problem, c *gemm.Config, seconds float64,
+) error {
+	r, e, err := entryOf(ctx, side, p, c)
+	if err == nil {
+		_, t.evidence = intervalOf(r, e, seconds)
+	}
+	return err
+}
+
 // check compares each kernel with the fastest one. Kernels of the second product alone (down) are compared with those
 // of the same BLOCK_SIZE_M, which the table of the first product sets.
 func (t *tableCheck) check(
-	ctx context.Context, side *ask.Contender, e *experts, l load, configs map[int]gemm.Config, down bool,
+	ctx context.Context, e *expertLayer, l load, configs map[int]gemm.Config, down bool,
 ) error {
 	sizes := slices.Sorted(maps.Keys(configs))
 	for i, rows := range l.rows(e.topK, sizes) {
 		tokens := sizes[i]
-		list := append(e.space(tokens), configs[tokens], e.defaultConfig(tokens))
-		times, err := e.estimate(ctx, side.Model, tokens, rows, list)
+		list := e.configs(tokens, configs[tokens])
+		times, err := e.estimate(ctx, rows, list)
 		if err != nil {
 			return err
 		}
@@ -322,13 +337,16 @@ func (t *tableCheck) check(
 				if times.rejects[i] != "" || list[i].BlockM != list[own].BlockM {
 					return math.Inf(1)
 				}
-				return productScale * times.down[i]
+				return times.down[i]
 			}
 			best = fastest(times.down, list, list[own].BlockM)
 		}
 		if times.rejects[best] != "" {
 			return diag.Inputf("no kernel of a layer of %d tokens runs (%s)", tokens, times.rejects[best]).
-				At("%s", side.Describe().ID()).Do("choose another device")
+				At("%s", e.side.Describe().ID()).Do("choose another device")
+		}
+		if err := t.rests(ctx, e.side, &times.problem, &list[best], time(best)); err != nil {
+			return err
 		}
 		t.add(tokens, list, best, times.rejects[own], time)
 	}

@@ -57,7 +57,9 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(l layer) bool { return l.name == "lm_head" }) // it stays in bf16
-	side, err := openSide(ctx, o.factory, blockFamily)
+	one := blockScaled                                                                // its sizes are any, to open the model
+	one.inter, one.hidden = scaleBlock, scaleBlock
+	side, err := one.open(ctx, o.factory)
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 		o.factory.Streams.Note("copy the files to vllm/model_executor/layers/quantization/utils/configs, or for SGLang to " +
 			"sglang/srt/layers/quantization/configs")
 	}
-	return o.write(side, t)
+	return o.write(side.Contender, t)
 }
 
 // blockTable is the tables of the layers of a model.
@@ -117,25 +119,11 @@ var blockScaled = experts{dtype: gemm.FP8, blocks: true}
 var withoutBlockTable = gemm.Config{Kernel: blockFamily, BlockM: 64, BlockN: scaleBlock, BlockK: scaleBlock,
 	GroupM: 32, NumWarps: 4, NumStages: 2, SplitK: 1}
 
-// blockSpace are the kernels to choose from. The last one is that without a table.
-func blockSpace(ctx context.Context, side *ask.Contender) ([]gemm.Config, error) {
-	list, err := candidates(ctx, side, typedLinear(blockScaled.dtype, 1, scaleBlock, scaleBlock))
-	list = append(slices.Clone(list), withoutBlockTable)
-	for i := range list {
-		list[i].GroupM = withoutBlockTable.GroupM
-	}
-	return list, err
-}
-
 // newBlockTable chooses the kernels.
-func newBlockTable(ctx context.Context, side *ask.Contender, list []layer) (*blockTable, error) {
+func newBlockTable(ctx context.Context, side *tuner, list []layer) (*blockTable, error) {
 	d := side.Describe()
 	t := &blockTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
 		DType: gemm.FP8.String(), ScaleBlock: blockScaled.scaled()}
-	configs, err := blockSpace(ctx, side)
-	if err != nil {
-		return nil, err
-	}
 	var gains []float64
 	at := map[[2]int]int{}
 	for _, l := range list {
@@ -146,20 +134,21 @@ func newBlockTable(ctx context.Context, side *ask.Contender, list []layer) (*blo
 			continue
 		}
 		at[[2]int{l.n, l.k}] = len(t.Kernels)
+		e := blockScaled
+		e.inter, e.hidden = l.n, l.k
 		for _, m := range tokenSizes {
-			p := typedLinear(blockScaled.dtype, m, l.n, l.k)
-			times, _, err := times(ctx, side, p, configs)
+			c, err := side.choices(ctx, &e, m, []int{m})
 			if err != nil {
 				return nil, err
 			}
-			best, without := fastest(times, configs, 0), times[len(configs)-1]
-			r, e, err := entryOf(ctx, side, &p, &configs[best])
+			r, entry, err := c.entry(ctx)
 			if err != nil {
 				return nil, err
 			}
-			k := blockKernel{Layer: l.name, N: l.n, K: l.k, M: m, Config: expertOf(&configs[best]), Seconds: times[best],
-				DefaultSeconds: without, Gain: without / times[best]}
-			k.Interval, t.Evidence = intervalOf(r, e, k.Seconds)
+			k := blockKernel{Layer: l.name, N: l.n, K: l.k, M: m, Config: expertOf(&c.configs[c.best]), Seconds: c.time(c.best),
+				DefaultSeconds: c.time(len(c.configs) - 1)}
+			k.Gain = k.DefaultSeconds / k.Seconds
+			k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
 			t.Kernels, gains = append(t.Kernels, k), append(gains, k.Gain)
 		}
 	}

@@ -87,7 +87,7 @@ func (o *moeOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t, err := newExpertTable(ctx, side, l)
+	t, err := newExpertTable(ctx, side, e, l)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (o *moeOptions) run(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	return o.write(side.side, t)
+	return o.write(side.Contender, t)
 }
 
 func readConfig(ctx context.Context, name string) (*modelConfig, error) {
@@ -168,54 +168,46 @@ func (e expert) String() string {
 }
 
 // newExpertTable chooses the kernels of a layer.
-func newExpertTable(ctx context.Context, e *expertLayer, l load) (*expertTable, error) {
-	d := e.side.Describe()
-	t := &expertTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: e.side.Kernel,
+func newExpertTable(ctx context.Context, side *tuner, e *experts, l load) (*expertTable, error) {
+	d := side.Describe()
+	t := &expertTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
 		DType: e.dtype.String(), ScaleBlock: e.scaled(), Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter}
 	var gains []float64
 	for i, rows := range l.rows(e.topK, tokenSizes) {
-		configs := e.configs(tokenSizes[i])
-		times, err := e.estimate(ctx, rows, configs)
+		c, err := side.choices(ctx, e, tokenSizes[i], rows)
 		if err != nil {
 			return nil, err
 		}
-		k, evidence, err := times.choose(ctx, e.side, configs)
+		last := len(c.configs) - 1
+		if err := c.runs(last); err != nil {
+			return nil, err
+		}
+		r, entry, err := c.entry(ctx)
 		if err != nil {
 			return nil, err
 		}
-		k.M, t.Evidence = tokenSizes[i], evidence
+		k := expertKernel{M: tokenSizes[i], Config: expertOf(&c.configs[c.best]), Active: c.problem.Groups.Filled(),
+			Seconds: c.time(c.best), DefaultSeconds: c.time(last), Bound: entry.Estimate.Bound.String(), Why: r.Why(entry)}
+		k.Gain = k.DefaultSeconds / k.Seconds
+		k.split(c)
+		k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
 		t.Kernels, gains = append(t.Kernels, k), append(gains, k.Gain)
 	}
 	t.Gain = stats.Geomean(gains)
 	return t, nil
 }
 
-// choose returns the configuration to use, and the fastest pair with one BLOCK_SIZE_M, by which the rows are sorted.
-// The last of the configurations is vLLM's without a table.
-func (t *expertTimes) choose(
-	ctx context.Context, side *ask.Contender, configs []gemm.Config,
-) (k expertKernel, evidence string, err error) {
-	last := len(configs) - 1
-	if reason := t.rejects[last]; reason != "" {
-		return k, "", diag.Inputf("vLLM's kernel %s does not run (%s)", expertOf(&configs[last]), reason).
-			At("%s", side.Describe().ID()).Do("choose another device")
-	}
-	best, split, pair := t.pick(last), math.Inf(1), [2]int{}
+// split sets the fastest pair with one BLOCK_SIZE_M, by which the rows are sorted.
+func (k *expertKernel) split(c *choices) {
+	least := math.Inf(1)
 	for _, m := range []int{16, 32, 64, 128, 256} {
-		if up, down := fastest(t.up, configs, m), fastest(t.down, configs, m); up >= 0 && t.layer(up, down) < split {
-			split, pair = t.layer(up, down), [2]int{up, down}
+		up, down := c.fastest(0, m), c.fastest(1, m)
+		if up < 0 || c.times[0][up]+c.times[1][down] >= least {
+			continue
 		}
+		least = c.times[0][up] + c.times[1][down]
+		k.Up, k.Down, k.SplitGain = expertOf(&c.configs[up]), expertOf(&c.configs[down]), k.Seconds/least
 	}
-	r, e, err := entryOf(ctx, side, &t.problem, &configs[best])
-	if err != nil {
-		return k, "", err
-	}
-	k = expertKernel{Config: expertOf(&configs[best]), Up: expertOf(&configs[pair[0]]), Down: expertOf(&configs[pair[1]]),
-		Active: t.problem.Groups.Filled(), Seconds: t.layer(best, best), DefaultSeconds: t.layer(last, last),
-		Bound: e.Estimate.Bound.String(), Why: r.Why(e)}
-	k.Gain, k.SplitGain = k.DefaultSeconds/k.Seconds, k.Seconds/split
-	k.Interval, evidence = intervalOf(r, e, k.Seconds)
-	return k, evidence, nil
 }
 
 // fileName is the name by which a server looks for the table.

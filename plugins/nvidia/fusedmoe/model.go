@@ -20,7 +20,6 @@ import (
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
-	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
 )
 
 // Family is the kernel family of experts, and the model's name in requests and descriptions. Blocks is the family with
@@ -38,7 +37,7 @@ var axes = []gemm.Axis{{Name: "top_k", Type: gemm.Integer, Default: "0",
 	Doc: "experts of a token, in the first product of a layer, whose time then has the layer's other kernels: sorting the " +
 		"rows by expert, the gated activation, and the sum over a token's experts; 0 in the second product"}}
 
-// spaces are the configurations among which vLLM's tuner searches on NVIDIA (benchmarks/kernels/benchmark_moe.py). With
+// spaceOf has the configurations among which vLLM's tuner searches on NVIDIA (benchmarks/kernels/benchmark_moe.py). With
 // scales per block, a step along K has one of them, and narrow tiles are there too, which that tuner leaves out and the
 // kernel takes.
 func spaceOf(kernel string) arch.Space {
@@ -88,7 +87,7 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 		for _, t := range []gemm.DType{gemm.BF16, gemm.FP8} {
 			p := gemm.New(1, 1, 1)
 			if p.DType, p.Out = t, gemm.BF16; (name != Blocks || t == gemm.FP8) &&
-				product.Describe().SupportsTypes(tutorial, &p) == nil {
+				product.Describe().SupportsTypes("", &p) == nil {
 				f.Types = append(f.Types, p.Types())
 			}
 		}
@@ -143,11 +142,9 @@ func (m *Model) EstimateWith(
 	return fit.EstimateEach(ctx, with, values, sample)
 }
 
-// tutorial is the kernel family that the product is of.
-var tutorial = triton.Family{}.Name()
-
-func tutorialOf(c gemm.Config) gemm.Config {
-	c.Kernel, c.Axes = tutorial, gemm.Axes{}
+// plain returns the configuration that the product has.
+func plain(c gemm.Config) gemm.Config {
+	c.Kernel, c.Axes = "", gemm.Axes{}
 	return c
 }
 
@@ -182,8 +179,8 @@ func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	if e.set(c) != "" {
 		return arch.ReasonModelRule
 	}
-	plain := []gemm.Config{tutorialOf(*c)}
-	if err := e.model.product.Estimate(context.Background(), e.product[:], e.problem, plain); err != nil {
+	config := []gemm.Config{plain(*c)}
+	if err := e.model.product.Estimate(context.Background(), e.product[:], e.problem, config); err != nil {
 		return arch.ReasonModelRule
 	}
 	return e.product[0].Reject
@@ -194,9 +191,9 @@ func (e *evaluation) Detail(c *gemm.Config, _ arch.Reason) string {
 	if detail := e.set(c); detail != "" {
 		return detail
 	}
-	list, err := e.model.product.Candidates(context.Background(), e.problem, arch.Space{Kernel: tutorial,
-		BlockM: []int{c.BlockM}, BlockN: []int{c.BlockN}, BlockK: []int{c.BlockK}, NumWarps: []int{c.NumWarps},
-		NumStages: []int{c.NumStages}, SplitK: []int{c.SplitK}})
+	list, err := e.model.product.Candidates(context.Background(), e.problem, arch.Space{BlockM: []int{c.BlockM},
+		BlockN: []int{c.BlockN}, BlockK: []int{c.BlockK}, NumWarps: []int{c.NumWarps}, NumStages: []int{c.NumStages},
+		SplitK: []int{c.SplitK}})
 	if err != nil || len(list.Rejected) == 0 {
 		return ""
 	}
@@ -222,8 +219,8 @@ func (e *evaluation) Estimate() arch.Estimate {
 // Row implements tabled.Evaluation: the terms of the product, and the model's own.
 func (e *evaluation) Row(dst []float64) {
 	at, n := e.model.total, len(dst)-len(Terms)+1
-	plain := []gemm.Config{tutorialOf(e.config)}
-	if e.model.product.Terms(context.Background(), dst[:n], e.problem, plain) != nil {
+	config := []gemm.Config{plain(e.config)}
+	if e.model.product.Terms(context.Background(), dst[:n], e.problem, config) != nil {
 		dst[at] = arch.RejectedTotal
 	}
 	e.total(dst[at])
@@ -237,7 +234,7 @@ func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Proble
 	if err := m.Supports(&p, cfgs...); err != nil {
 		return err
 	}
-	e, plain := evaluation{model: m}, make([]gemm.Config, len(cfgs))
+	e, products := evaluation{model: m}, make([]gemm.Config, len(cfgs))
 	e.Problem(p)
 	for i := range cfgs {
 		if i == 0 || cfgs[i].Kernel != cfgs[i-1].Kernel || cfgs[i].Axes != cfgs[i-1].Axes { // numbers are checked below
@@ -245,9 +242,9 @@ func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Proble
 				return err
 			}
 		}
-		plain[i] = tutorialOf(cfgs[i])
+		products[i] = plain(cfgs[i])
 	}
-	if err := m.product.Estimate(ctx, dst, p, plain); err != nil {
+	if err := m.product.Estimate(ctx, dst, p, products); err != nil {
 		return err
 	}
 	for i := range dst {
@@ -266,5 +263,5 @@ func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arc
 	if _, err := m.Model.Mapping(ctx, p, c); err != nil {
 		return arch.Mapping{}, err
 	}
-	return m.product.Mapping(ctx, p, tutorialOf(c))
+	return m.product.Mapping(ctx, p, plain(c))
 }

@@ -72,11 +72,14 @@ const (
 
 func of(q tabled.Quantity, source string) tabled.Quantity { return q.From(DataSet, source) }
 
+// hopper is the generation of devices on which tiles were measured.
+const hopper = "hopper"
+
 // onHopper is a quantity that was found on Hopper and has no effect elsewhere.
 func onHopper(name string, value, low, high, off float64, source, doc string) tabled.Quantity {
 	q := tabled.Bounded(name, one, off, low, high, doc).Off(off)
 	q.Source = assumed
-	q.Rungs = []tabled.Value{{Of: gpu.SM90.Generation, Value: value, Source: source, DataSet: DataSet}}
+	q.Rungs = []tabled.Value{{Of: hopper, Value: value, Source: source, DataSet: DataSet}}
 	return q
 }
 

@@ -157,36 +157,23 @@ type load []float64
 
 // parseLoad reads "uniform", "zipf=1.1" (the weight of the r-th expert is r to the power of −1.1), or a weight each.
 func parseLoad(text string, count int) (load, error) {
-	wrong := func() error {
-		return diag.Inputf("--load %s is no load of %d experts", text, count).
-			Do("use uniform, zipf=1.1, or %d weights divided by commas", count)
-	}
-	l := make(load, count)
-	kind, exponent, _ := strings.Cut(text, "=")
-	switch kind {
-	case "uniform":
-		exponent = "0"
-		fallthrough
-	case "zipf":
-		v, err := strconv.ParseFloat(exponent, 64)
-		if err != nil || v < 0 || v > 10 || text != "uniform" && kind == "uniform" {
-			return nil, wrong()
+	l, cells := make(load, count), strings.Split(text, ",")
+	power, isZipf := strings.CutPrefix(text, "zipf=")
+	zipf, err := strconv.ParseFloat(power, 64)
+	isZipf = isZipf && err == nil && zipf >= 0 && zipf <= 10
+	for i := range l {
+		switch {
+		case text == uniform:
+			l[i] = 1
+		case isZipf:
+			l[i] = math.Pow(float64(i+1), -zipf)
+		case len(cells) == count:
+			l[i], _ = strconv.ParseFloat(cells[i], 64) // 0 is refused
 		}
-		for i := range l {
-			l[i] = math.Pow(float64(i+1), -v)
+		if !(l[i] > 0 && l[i] < 1e9) {
+			return nil, diag.Inputf("--load %s is no load of %d experts", text, count).
+				Do("use uniform, zipf=1.1, or %d weights divided by commas", count)
 		}
-		return l, nil
-	}
-	cells := strings.Split(text, ",")
-	if len(cells) != count {
-		return nil, wrong()
-	}
-	for i, cell := range cells {
-		v, err := strconv.ParseFloat(cell, 64)
-		if err != nil || !(v > 0 && v < 1e9) {
-			return nil, wrong()
-		}
-		l[i] = v
 	}
 	return l, nil
 }

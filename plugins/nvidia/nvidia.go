@@ -51,15 +51,15 @@ var (
 		refinedOver(triton.Family{}, triton.Persistent{}, mma.Family{}),
 		libraryOf,
 		ladderOf,
-		expertsOver(fusedmoe.Family),
 		referenceOver(triton.Family{}, mma.Family{}),
+		expertsOver(fusedmoe.Family),
 	}
 	hopperFamilies = []func(*gpu.SM) catalog.Model{
 		refinedOver(triton.Family{}, triton.Persistent{}, mma.Family{}, wgmma.Family{}),
 		libraryOf,
 		ladderOf,
-		expertsOver(fusedmoe.Family, fusedmoe.Blocks),
 		referenceOver(triton.Family{}, mma.Family{}),
+		expertsOver(fusedmoe.Family, fusedmoe.Blocks),
 	}
 	blackwellFamilies = []func(*gpu.SM) catalog.Model{
 		libraryOf,

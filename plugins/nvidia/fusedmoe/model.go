@@ -75,10 +75,10 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 	d, schema := &m.Description, tabled.Schema(Terms, page)
 	m.formulas = tabled.NewFormulas(&arch.Description{Model: Family, Arch: d.Arch, Params: d.Params, Constants: own,
 		Terms: schema}, inputs...)
-	d.Terms = slices.Concat(d.Terms, schema[1:])
 	m.total = slices.IndexFunc(d.Terms, func(t arch.Term) bool { return t.Kind == arch.KindTotal })
-	t := &d.Terms[m.total]
+	t := d.Terms[m.total]
 	t.Name, t.Kind, t.Common, t.Doc = inputs[0], arch.KindIntermediate, "", schema[0].Doc
+	d.Terms = slices.Concat(d.Terms[:m.total], d.Terms[m.total+1:], []arch.Term{t}, schema[1:])
 	read := formula.Of(schema)
 	d.Unused = slices.DeleteFunc(slices.Clone(d.Unused), func(name string) bool { return slices.Contains(read, name) })
 	d.Model, d.Kernels, d.Families, d.Conversion = Family, families, nil, nil
@@ -218,13 +218,16 @@ func (e *evaluation) Estimate() arch.Estimate {
 
 // Row implements tabled.Evaluation: the terms of the product, and the model's own.
 func (e *evaluation) Row(dst []float64) {
-	at, n := e.model.total, len(dst)-len(Terms)+1
+	n := len(dst) - len(Terms) + 1
+	product := e.model.total // behind the others in the model's own order: its formula has the conversion to the timing
 	config := []gemm.Config{plain(e.config)}
 	if e.model.product.Terms(context.Background(), dst[:n], e.problem, config) != nil {
-		dst[at] = arch.RejectedTotal
+		dst[product] = arch.RejectedTotal
 	}
-	e.total(dst[at])
-	if copy(dst[n:], e.own[1:]); dst[at] >= arch.RejectedTotal {
+	total := dst[product]
+	copy(dst[product:n], dst[product+1:n])
+	e.total(total)
+	if copy(dst[n-1:], e.own); total >= arch.RejectedTotal {
 		dst[len(dst)-1] = arch.RejectedTotal
 	}
 }

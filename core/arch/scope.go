@@ -208,7 +208,8 @@ func (c *Checked) unchecked(p *gemm.Problem) (out []string) {
 		there bool
 		name  string
 	}{
-		{grouped && !c.grouped(), "groups"}, {!grouped && c.grouped(), "no groups"}, {p.Nest != (gemm.Nest{}), "nested indices"}, {p.Beta != 0, "a beta"},
+		{grouped && !c.grouped(), "groups"}, {!grouped && c.grouped(), "no groups"},
+		{p.Nest != (gemm.Nest{}), "nested indices"}, {p.Beta != 0, "a beta"},
 		{p.Epilogue != (gemm.Epilogue{}), "an epilogue"},
 	} {
 		if part.there {

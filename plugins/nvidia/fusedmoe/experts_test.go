@@ -510,7 +510,8 @@ func before(tokens, count int) gemm.Config {
 func TestPublishedExperts(t *testing.T) {
 	t.Parallel()
 	open := opened(t)
-	manyRows, toldOfMany := int(constant(t, open("sm80@a100"), "many_rows")), constant(t, open("sm80@a100"), "told_of_many")
+	a100 := open("sm80@a100")
+	manyRows, toldOfMany := int(constant(t, a100, "many_rows")), constant(t, a100, "told_of_many")
 	losses, gained := map[string][]float64{}, map[string][]float64{}
 	few, many := map[string][]float64{}, map[string][]float64{} // rows per expert
 	for _, row := range zipped(t, "winners.csv.gz") {
@@ -564,8 +565,9 @@ func TestPublishedExperts(t *testing.T) {
 	}
 }
 
-// measuredExpert is a measured kernel of a layer: for both products, the predicted time of Triton's tutorial kernel, the
-// time without fitted ways in s, the logarithm of what a whole one of each way multiplies it by, and the measured time.
+// measuredExpert is a measured kernel of a layer: for both products, the predicted time of Triton's tutorial kernel,
+// the time without fitted ways in s, the logarithm of what a whole one of each way multiplies it by, and the measured
+// time.
 type measuredExpert struct {
 	experts
 	tokens                     int

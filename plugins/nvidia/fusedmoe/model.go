@@ -34,12 +34,12 @@ const ScaleBlock = 128
 
 // axes are what configurations have beyond the numbers of every configuration.
 var axes = []gemm.Axis{{Name: "top_k", Type: gemm.Integer, Default: "0",
-	Doc: "experts of a token, in the first product of a layer, whose time then has the layer's other kernels: sorting the " +
-		"rows by expert, the gated activation, and the sum over a token's experts; 0 in the second product"}}
+	Doc: "experts of a token, in the first product of a layer, whose time then has the layer's other kernels: sorting " +
+		"the rows by expert, the gated activation, and the sum over a token's experts; 0 in the second product"}}
 
-// spaceOf has the configurations among which vLLM's tuner searches on NVIDIA (benchmarks/kernels/benchmark_moe.py). With
-// scales per block, a step along K has one of them, and narrow tiles are there too, which that tuner leaves out and the
-// kernel takes.
+// spaceOf has the configurations among which vLLM's tuner searches on NVIDIA (benchmarks/kernels/benchmark_moe.py).
+// With scales per block, a step along K has one of them, and narrow tiles are there too, which that tuner leaves out and
+// the kernel takes.
 func spaceOf(kernel string) arch.Space {
 	s := arch.Space{Kernel: kernel, BlockM: []int{16, 32, 64, 128, 256}, BlockN: []int{32, 64, 128, 256},
 		BlockK: []int{64, 128, 256}, NumWarps: []int{4, 8}, NumStages: []int{2, 3, 4, 5}, SplitK: []int{1}}
@@ -101,8 +101,8 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 
 var docs = map[string]string{
 	Family: "fused_moe of vLLM and SGLang: the rows of each expert by its weights",
-	Blocks: "fp8 of vLLM and SGLang with a scale per 128 elements of a row of A and per 128x128 of B: fused_moe for groups, " +
-		"w8a8_block_fp8 for one matrix",
+	Blocks: "fp8 of vLLM and SGLang with a scale per 128 elements of a row of A and per 128x128 of B: fused_moe for " +
+		"groups, w8a8_block_fp8 for one matrix",
 }
 
 // intervals.jsonl says how far published and measured times of layers are from the predicted ones, on shapes that were
@@ -156,10 +156,19 @@ type evaluation struct {
 	blocks  bool
 	product [1]arch.Estimate
 	own     []float64 // the model's own terms
+	// rows and matrices are those of gemm.Problem.Products, and one is a problem without groups: to count those for each
+	// configuration would take longer than the rest.
+	rows, matrices float64
+	one            gemm.Problem
 }
 
 // Problem implements tabled.Evaluation.
-func (e *evaluation) Problem(p gemm.Problem) { e.problem, e.own = p, make([]float64, len(Terms)) }
+func (e *evaluation) Problem(p gemm.Problem) {
+	count, rows := p.Products()
+	e.problem, e.own, e.rows, e.matrices = p, make([]float64, len(Terms)), rows, float64(count)
+	e.one = p
+	e.one.Groups = gemm.Groups{}
+}
 
 // set moves to a configuration, and returns why its family has no such kernel.
 func (e *evaluation) set(c *gemm.Config) (detail string) {
@@ -206,8 +215,8 @@ func (e *evaluation) total(product float64) float64 {
 	if e.blocks {
 		block = ScaleBlock
 	}
-	e.model.formulas.Row(e.own, e.problem, &e.config, product, tabled.One(e.problem.Groups != (gemm.Groups{})), block,
-		float64(axes[0].Number(e.config.Axes)))
+	e.model.formulas.Row(e.own, e.one, &e.config, product, tabled.One(e.problem.Groups != (gemm.Groups{})), e.rows,
+		e.matrices, block, float64(axes[0].Number(e.config.Axes)))
 	return e.own[len(e.own)-1]
 }
 

@@ -19,9 +19,9 @@ const (
 )
 
 // inputs are the terms that the model sets, in the order of tabled.Formulas.Row.
-var inputs = []string{"product", "experts", "scale_block", "top_k"}
+var inputs = []string{"product", "experts", "rows", "matrices", "scale_block", "top_k"}
 
-const family = "from the kernel family"
+const family, problem = "from the kernel family", "from the problem"
 
 var row, input = tabled.Row, tabled.Input
 
@@ -30,10 +30,12 @@ var row, input = tabled.Row, tabled.Input
 var Terms = tabled.Table([]tabled.Term{
 	input("product", cycles, family, "the total of the family triton (docs/model-pipelined.md) in the timing model",
 		"the product with Triton's tutorial kernel"),
-	input("experts", one, family, "from the problem", "1 for groups of rows, 0 for one matrix"),
+	input("experts", one, family, problem, "1 for groups of rows, 0 for one matrix"),
+	input("rows", one, family, problem, "rows of an expert that gets any, on average"),
+	input("matrices", one, family, problem, "experts that get rows, or the batch"),
 	input("scale_block", one, family, family, "elements along K and along N that have a scale in common, 0 for all"),
 	input("top_k", one, family, "from the axis top_k", "experts of a token in a first product, 0 in a second one"),
-	row("rows_busy", one, "m * m / (m * m + half_busy_rows * half_busy_rows)",
+	row("rows_busy", one, "rows * rows / (rows * rows + half_busy_rows * half_busy_rows)",
 		"share of the time in which the tensor cores are busy: tiles of B are read once for all rows of an expert"),
 	row("busy_way", one, "pow(busy_factor, rows_busy)", "computing takes longer, beside the time of reading"),
 	row("short_way", one, "pow(short_factor, (1 - rows_busy) * pow(64 / (block_k * element_bytes), 2))",
@@ -51,18 +53,19 @@ var Terms = tabled.Table([]tabled.Term{
 			* (busy_way * short_way * wide_way * gather_way * scale_way)`, "time of the kernel ÷ product"),
 	row("ways", cycles, "product * slowdown - product", "what the kernel's own ways change of the product").Share(),
 	row("elementwise_pass", cycles, `when(top_k > 0, elementwise * output_bytes
-			* (m * batch * (1.5 * n) + m * batch * k + m * batch / top_k * k) / dram_bandwidth * clock, 0)`,
+			* (rows * matrices * (1.5 * n) + rows * matrices * k + rows * matrices / top_k * k) / dram_bandwidth * clock, 0)`,
 		"gated activation, and sum over a token's experts: what they read and write once, at a share of DRAM's peak").
 		Share(),
-	row("other_kernels", cycles, "when(top_k > 0, other_kernels_seconds * clock, 0)", "sorting the rows by expert").Share(),
-	row("told_apart", one, "when(m >= many_rows, told_of_many, told_of_few)",
+	row("other_kernels", cycles, "when(top_k > 0, other_kernels_seconds * clock, 0)", "sorting the rows by expert").
+		Share(),
+	row("told_apart", one, "when(rows >= many_rows, told_of_many, told_of_few)",
 		"least time of a kernel ÷ that of another from which on the other is known to be faster").As(arch.CommonToldApart),
 	row("total", cycles, "product * slowdown + elementwise_pass + other_kernels", "predicted total").Total(),
 })
 
 const (
-	published = "fitted on published times of vLLM's layer on an H100, an H200, an L40S and an RTX PRO 6000, of half of the " +
-		"shapes"
+	published = "fitted on published times of vLLM's layer on an H100, an H200, an L40S and an RTX PRO 6000, of half of " +
+		"the shapes"
 	measured = "fitted on all tiles of vLLM's tuner for 54 layers and numbers of tokens, measured on one H100 " +
 		"(docs/experiments/experts-on-h100)"
 	assumed = "assumed to have no effect: tiles were measured on Hopper alone, and vLLM's own tables for others " +
@@ -114,8 +117,8 @@ func toldApart(name string, value float64, doc string) tabled.Quantity {
 // values replace both, by name.
 func constants(g *gpu.Device, values map[string]float64) ([]arch.Constant, error) {
 	all := []arch.Constant{
-		{Name: "half_busy_rows", Unit: one, Value: 100, Doc: "rows of an expert that keep the tensor cores busy for half of " +
-			"the time", Source: "chosen on " + DataSet + ", in round numbers"},
+		{Name: "half_busy_rows", Unit: one, Value: 100, Doc: "rows of an expert that keep the tensor cores busy for half " +
+			"of the time", Source: "chosen on " + DataSet + ", in round numbers"},
 		{Name: "many_rows", Unit: one, Value: 256, Doc: "rows of an expert from which on there are many",
 			Source: "chosen on vLLM's own tables"},
 	}

@@ -225,9 +225,9 @@ func staging(sm *gpu.SM, out gemm.DType, c *gemm.Config, warpsM, warpsN int) int
 	return c.BlockM * c.BlockN * size >> repeats
 }
 
-// tensorStaging is staging of sums that come from tensor memory, a row per thread, at most: a quarter of the tile, or all
-// of it for few sums per thread and narrow tiles, and half of that if threads have two rows. Found in what Triton 3.7 says
-// of flattened kernels (testdata/flattened.csv).
+// tensorStaging is staging of sums that come from tensor memory, a row per thread, at most: a quarter of the tile, or
+// all of it for few sums per thread and narrow tiles, and half of that if threads have two rows. Found in what Triton
+// 3.7 says of flattened kernels (testdata/flattened.csv).
 func tensorStaging(out gemm.DType, c *gemm.Config) int {
 	staged := c.BlockM * c.BlockN * out.Bytes()
 	if c.BlockM*c.BlockN >= 32*32*c.NumWarps && c.BlockN >= 32 {

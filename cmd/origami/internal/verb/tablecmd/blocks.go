@@ -57,8 +57,8 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(l layer) bool { return l.name == "lm_head" }) // it stays in bf16
-	one := blockScaled                                                                // its sizes are any, to open the model
-	one.inter, one.hidden = scaleBlock, scaleBlock
+	// A matrix of any size opens the model.
+	one := experts{inter: scaleBlock, hidden: scaleBlock, dtype: blockScaled.dtype, blocks: true}
 	side, err := one.open(ctx, o.factory)
 	if err != nil {
 		return err

@@ -186,14 +186,19 @@ func (l load) rows(topK int, tokens []int) [][]int {
 		return slices.Collect(slices.Chunk(tokens, 1))
 	}
 	r := rand.New(rand.NewPCG(0, 0)) //nolint:gosec // the same draw each time
-	sums, list, keys := make([]int, len(l)), make([][]int, 0, len(tokens)), make([]float64, len(l))
+	sums, list := make([]int, len(l)), make([][]int, 0, len(tokens))
+	keys, least := make([]float64, len(l)), make([]float64, 0, topK+1)
 	for n := 1; len(list) < len(tokens); n++ {
+		least = least[:0]
 		for i, weight := range l { // the smallest of exponential variables: a choice without replacement
 			keys[i] = r.ExpFloat64() / weight
+			if len(least) < topK || keys[i] < least[topK-1] {
+				at, _ := slices.BinarySearch(least, keys[i])
+				least = slices.Insert(least[:min(len(least), topK-1)], at, keys[i])
+			}
 		}
-		last := slices.Sorted(slices.Values(keys))[topK-1]
 		for i, key := range keys {
-			if key <= last {
+			if key <= least[topK-1] {
 				sums[i]++
 			}
 		}

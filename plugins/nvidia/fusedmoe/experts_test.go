@@ -1,11 +1,13 @@
 //go:build !race
 
-package tablecmd
+package fusedmoe_test
 
 import (
 	"compress/gzip"
 	"encoding/csv"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -13,18 +15,170 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/linalg"
 	"github.com/origami-gemm/origami/core/stats"
-	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/internal/testing/nvtest"
+	"github.com/origami-gemm/origami/plugins/nvidia/fusedmoe"
 )
 
-// zipped reads a table of testdata/fused-moe, without its header.
+// experts are the experts of a layer on one GPU: each has a gated first product (hidden → 2·inter) and a second one.
+type experts struct {
+	count, topK, hidden, inter int
+	dtype                      gemm.DType
+	blocks                     bool
+}
+
+func (e *experts) family() string {
+	if e.blocks {
+		return fusedmoe.Blocks
+	}
+	return fusedmoe.Family
+}
+
+func linear(t *testing.T, dtype gemm.DType, n, k int, rows ...int) gemm.Problem {
+	t.Helper()
+	p := gemm.New(1, n, k)
+	p.DType, p.Out = dtype, gemm.BF16
+	p.SetTrans(false, true)
+	groups, err := gemm.NewGroups(rows...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.SetGroups(groups)
+	return p.Canonical()
+}
+
+// estimate predicts the times of both products in s. The first has the layer's other kernels with it, if whole says so.
+// One that does not run takes forever.
+func (e *experts) estimate(
+	t *testing.T, a arch.Architecture, rows []int, configs []gemm.Config, whole bool,
+) (times [2][]float64, rejects []arch.Reason) {
+	t.Helper()
+	configs, rejects = slices.Clone(configs), make([]arch.Reason, len(configs))
+	for part, p := range []gemm.Problem{linear(t, e.dtype, 2*e.inter, e.hidden, rows...),
+		linear(t, e.dtype, e.hidden, e.inter, rows...)} {
+		for i := range configs {
+			configs[i].Kernel, configs[i].Axes = e.family(), gemm.Axes{}
+			if whole && part == 0 {
+				setTopK(t, a, &configs[i], e.topK)
+			}
+		}
+		estimates := make([]arch.Estimate, len(configs))
+		if err := a.Estimate(t.Context(), estimates, p, configs); err != nil {
+			t.Fatal(err)
+		}
+		for i, one := range estimates {
+			times[part] = append(times[part], float64(one.Cycles.At(a.Describe().Clock)))
+			if one.Reject != "" {
+				times[part][i], rejects[i] = math.Inf(1), one.Reject
+			}
+		}
+	}
+	return times, rejects
+}
+
+func setTopK(t *testing.T, a arch.Architecture, c *gemm.Config, topK int) {
+	t.Helper()
+	if err := c.SetAxis(a.Describe().Axes(c.Kernel), "top_k", strconv.Itoa(topK)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// terms returns a term of a product, and others.
+func terms(t *testing.T, a arch.Architecture, p gemm.Problem, configs []gemm.Config, names ...string) [][]float64 {
+	t.Helper()
+	d := a.Describe()
+	rows, out := make([]float64, len(d.Terms)*len(configs)), make([][]float64, len(configs))
+	if err := a.Terms(t.Context(), rows, p, configs); err != nil {
+		t.Fatal(err)
+	}
+	for i := range configs {
+		for _, name := range names {
+			at := slices.IndexFunc(d.Terms, func(x arch.Term) bool { return x.Name == name })
+			out[i] = append(out[i], rows[i*len(d.Terms)+at])
+		}
+	}
+	return out
+}
+
+// constant returns a number of a model.
+func constant(t *testing.T, a arch.Architecture, name string) float64 {
+	t.Helper()
+	list := a.Describe().Constants
+	at := slices.IndexFunc(list, func(c arch.Constant) bool { return c.Name == name })
+	if at < 0 {
+		t.Fatalf("no constant %s", name)
+	}
+	return list[at].Value
+}
+
+// routed draws how many rows each expert gets from so many tokens, which choose topK of them at random: as those of
+// measured.csv.gz were drawn.
+func routed(count, topK, tokens int) []int {
+	r, sums, keys := rand.New(rand.NewPCG(0, 0)), make([]int, count), make([]float64, count)
+	for range tokens {
+		for i := range keys {
+			keys[i] = r.ExpFloat64()
+		}
+		last := slices.Sorted(slices.Values(keys))[topK-1]
+		for i, key := range keys {
+			if key <= last {
+				sums[i]++
+			}
+		}
+	}
+	return sums
+}
+
+// standard is vLLM's kernel without a table (fused_moe.get_default_config), for GROUP_SIZE_M of one.
+func (e *experts) standard(tokens int) gemm.Config {
+	c := gemm.Config{BlockM: 128, BlockN: 128, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 1, SplitK: 1}
+	if e.blocks {
+		c.BlockM, c.BlockK, c.NumWarps = 16, 128, 4
+		if tokens > 64 {
+			c.BlockM = 64
+		}
+		return c
+	}
+	switch {
+	case tokens <= 32:
+		c.BlockM, c.NumStages = 16, 4
+	case tokens <= 96:
+		c.BlockM = 32
+	case tokens <= 512:
+		c.BlockM = 64
+	}
+	if tokens <= 64 {
+		c.BlockN = 64
+	}
+	if tokens <= 64 || e.dtype == gemm.FP8 {
+		c.BlockK = 128
+	}
+	if tokens <= 128 {
+		c.NumWarps = 4
+	}
+	return c
+}
+
+func numbers(t *testing.T, cells []string) []int {
+	t.Helper()
+	list := make([]int, len(cells))
+	for i, cell := range cells {
+		var err error
+		if list[i], err = strconv.Atoi(cell); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// zipped reads a table of testdata, without its header.
 func zipped(t *testing.T, name string) [][]string {
 	t.Helper()
-	file, err := os.Open("testdata/fused-moe/" + name)
+	file, err := os.Open("testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,14 +215,14 @@ func typed(t *testing.T, text string) gemm.DType {
 	return d
 }
 
-// opened opens the family triton of devices such as sm90@h100, each once.
+// opened opens the model of devices such as sm90@h100, each once.
 func opened(t *testing.T) func(id string) arch.Architecture {
 	t.Helper()
 	list := map[string]arch.Architecture{}
 	return func(id string) arch.Architecture {
 		if list[id] == nil {
 			part, device, _ := strings.Cut(id, "@")
-			list[id] = openFamily(t, expertFamily, part, device, timing.Model)
+			list[id] = nvtest.Open(t, arch.OpenRequest{Arch: part, Device: device, Kernel: fusedmoe.Family})
 		}
 		return list[id]
 	}
@@ -110,18 +264,22 @@ func predictLayers(t *testing.T) (list []layerTime) {
 	for _, row := range zipped(t, "times.csv.gz") {
 		v := numbers(t, row[3:15])
 		e := experts{count: v[0], topK: v[1], hidden: v[2], inter: v[3], dtype: typed(t, row[2])}
-		c := gemm.Config{Kernel: expertFamily, BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
+		c := gemm.Config{Kernel: fusedmoe.Family, BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
 			NumStages: v[10], SplitK: 1}
-		a := open(row[0])
-		times, err := e.estimate(t.Context(), a, v[4], balanced(e.count, v[4]*e.topK), []gemm.Config{c})
-		if err != nil {
-			t.Fatal(err)
+		a, rows := open(row[0]), balanced(e.count, v[4]*e.topK)
+		if _, rejects := e.estimate(t, a, rows, []gemm.Config{c}, true); rejects[0] != "" {
+			t.Fatalf("%v, which ran, is refused: %s", row, rejects[0])
 		}
-		if times.rejects[0] != "" {
-			t.Fatalf("%v, which ran, is refused: %s", row, times.rejects[0])
+		parts := func(n, k int, c gemm.Config) []float64 {
+			return terms(t, a, linear(t, e.dtype, n, k, rows...), []gemm.Config{c}, "product", "slowdown", "elementwise_pass")[0]
 		}
-		list = append(list, layerTime{row[0], e, v[4], c, v[11] == 1, times.up[0] + times.down[0],
-			e.activationBytes(v[4]) / ask.PeakBandwidth(a), micros(t, row[15])})
+		down := parts(e.hidden, e.inter, c)
+		setTopK(t, a, &c, e.topK)
+		up := parts(2*e.inter, e.hidden, c)
+		clock := float64(a.Describe().Clock)
+		list = append(list, layerTime{row[0], e, v[4], c, v[11] == 1,
+			(up[0]*up[1] + down[0]*down[1]) / constant(t, a, "product_scale") / clock,
+			up[2] / constant(t, a, "elementwise") / clock, micros(t, row[15])})
 	}
 	return list
 }
@@ -181,16 +339,35 @@ func within(list []layerTime, c [3]float64) (share float64, factors [2]float64) 
 	return share / float64(len(list)), [2]float64{stats.Quantile(all, 0.05), stats.Quantile(all, 0.95)}
 }
 
-// shipped are the constants of a layer's time.
-var shipped = [3]float64{productScale, elementwise, otherKernels}
+// shippedOf are the constants of a layer's time.
+func shippedOf(t *testing.T) (c [3]float64) {
+	t.Helper()
+	a := opened(t)("sm90@h100")
+	for i, name := range []string{"product_scale", "elementwise", "other_kernels_seconds"} {
+		c[i] = constant(t, a, name)
+	}
+	return c
+}
+
+// stated are the factors that the model states for a device's layers, on average of the types.
+func stated(t *testing.T, a arch.Architecture, kernel string) [2]float64 {
+	t.Helper()
+	list := a.Describe().Uncertainty
+	at := slices.IndexFunc(list, func(u arch.Uncertainty) bool { return u.Kernel == kernel })
+	widest := list[at].WidestRange()
+	return [2]float64{widest.Low, widest.High}
+}
 
 // The constants of a layer's time are what fits the published times of half of the shapes. The times of the other half
 // are within 20 % for so many as is said here, and also on a device that the fit did not see, and on four of another
 // generation.
 func TestExpertTimes(t *testing.T) {
 	t.Parallel()
+	shipped, open := shippedOf(t), opened(t)
+	devices, elsewhere := map[string]bool{}, stated(t, open("sm90@h20"), fusedmoe.Family)
 	var fitted, kept, others []layerTime
 	for _, l := range layerTimes(t) {
+		devices[l.device] = true
 		switch {
 		case l.fitted:
 			fitted = append(fitted, l)
@@ -214,7 +391,8 @@ func TestExpertTimes(t *testing.T) {
 		t.Errorf("%.3f of the times that were kept back are within 20 %%", share)
 	}
 	wide := [2]float64{1, 1}
-	for device, stated := range published {
+	for device := range maps.Keys(devices) {
+		stated := stated(t, open(device), fusedmoe.Family)
 		share, factors := within(of(slices.Concat(kept, others), device, true), shipped)
 		t.Logf("%s: %.3f within 20 %%, 90 %% within %.3f", device, share, factors)
 		if math.Abs(factors[0]-stated[0]) > 0.006 || math.Abs(factors[1]-stated[1]) > 0.006 {
@@ -248,6 +426,7 @@ func TestBlackwellGains(t *testing.T) {
 		layer  experts
 		tokens int
 	}
+	shipped := shippedOf(t)
 	at := map[string]map[place]layerTime{}
 	for _, l := range layerTimes(t) {
 		if l.blackwell() {
@@ -297,10 +476,27 @@ var gains = map[string][2]float64{
 	"sm80@a100 bf16": {1, 1.11}, "sm90@h100 bf16": {1.25, 1.46}, "sm90@h200 bf16": {1.02, 1.24},
 }
 
+// tuned are the configurations that vLLM's tuner searches, with the group of vLLM's kernel without a table.
+func tuned(t *testing.T, a arch.Architecture, e *experts, rows []int, tokens int) []gemm.Config {
+	t.Helper()
+	list, err := a.Candidates(t.Context(), linear(t, e.dtype, 2*e.inter, e.hidden, rows...),
+		arch.Space{Kernel: e.family()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs := slices.Clone(list.Configs)
+	for i := range configs {
+		if configs[i].GroupM = 1; tokens/e.count > 128 {
+			configs[i].GroupM = 16
+		}
+	}
+	return configs
+}
+
 // before is vLLM's default of that time (0.14.0, fused_moe.get_default_config). Without warps and stages, Triton takes
 // 4 and 3.
 func before(tokens, count int) gemm.Config {
-	c := gemm.Config{Kernel: expertFamily, BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, GroupM: 8,
+	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, GroupM: 8,
 		SplitK: 1}
 	if tokens <= count {
 		c.BlockM, c.BlockN, c.BlockK, c.GroupM = 16, 32, 64, 1
@@ -314,34 +510,35 @@ func before(tokens, count int) gemm.Config {
 func TestPublishedExperts(t *testing.T) {
 	t.Parallel()
 	open := opened(t)
+	a100 := open("sm80@a100")
+	manyRows, toldOfMany := int(constant(t, a100, "many_rows")), constant(t, a100, "told_of_many")
 	losses, gained := map[string][]float64{}, map[string][]float64{}
 	few, many := map[string][]float64{}, map[string][]float64{} // rows per expert
 	for _, row := range zipped(t, "winners.csv.gz") {
 		v := numbers(t, row[2:])
 		e := experts{count: v[0], topK: v[1], hidden: v[2], inter: v[3], dtype: typed(t, row[1])}
-		own := gemm.Config{Kernel: expertFamily, BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
+		own := gemm.Config{BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
 			NumStages: v[10], SplitK: 1}
-		configs := append(e.space(v[4]), before(v[4], e.count), own)
-		times, err := e.estimate(t.Context(), open(row[0]), v[4], balanced(e.count, v[4]*e.topK), configs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a, rows := open(row[0]), balanced(e.count, v[4]*e.topK)
+		configs := append(tuned(t, a, &e, rows, v[4]), before(v[4], e.count), own)
+		times, rejects := e.estimate(t, a, rows, configs, true)
+		layer := func(at int) float64 { return times[0][at] + times[1][at] }
 		at, best := len(configs)-1, math.Inf(1)
-		if times.rejects[at] != "" {
-			t.Errorf("%v is refused: %s", row, times.rejects[at])
+		if rejects[at] != "" {
+			t.Errorf("%v is refused: %s", row, rejects[at])
 		}
 		for i := range configs {
-			best = min(best, times.layer(i, i))
+			best = min(best, layer(i))
 		}
-		name, loss := row[0]+" "+row[1], times.layer(at, at)/best-1
+		name, loss := row[0]+" "+row[1], layer(at)/best-1
 		losses[name] = append(losses[name], loss)
 		kind := row[0][:4] + " " + row[1]
-		if times.rows < manyRows {
+		if v[4]*e.topK/e.count < manyRows {
 			few[kind] = append(few[kind], loss)
 		} else {
 			many[kind] = append(many[kind], loss)
 		}
-		gained[name] = append(gained[name], times.layer(at-1, at-1)/times.layer(at, at))
+		gained[name] = append(gained[name], layer(at-1)/layer(at))
 	}
 	most := map[string]float64{"bf16": 0.045, "fp8": 0.1}
 	for name, list := range losses {
@@ -354,7 +551,7 @@ func TestPublishedExperts(t *testing.T) {
 	for kind := range many {
 		t.Logf("%s: median loss %.3f with few rows per expert, %.3f with many", kind, stats.Median(few[kind]),
 			stats.Median(many[kind]))
-		if stats.Median(few[kind]) > 0.09 || stats.Median(many[kind]) > (&expertTimes{rows: manyRows}).worthwhile()-1+0.005 {
+		if stats.Median(few[kind]) > 0.09 || stats.Median(many[kind]) > toldOfMany-1+0.005 {
 			t.Errorf("%s: the winners lose %.3f with few rows per expert, %.3f with many", kind, stats.Median(few[kind]),
 				stats.Median(many[kind]))
 		}
@@ -368,44 +565,30 @@ func TestPublishedExperts(t *testing.T) {
 	}
 }
 
-// measuredExpert is a measured kernel of a layer: rows per expert, and the times in s of the two products as the family
-// triton predicts them and as measured.
+// measuredExpert is a measured kernel of a layer: for both products, the predicted time of Triton's tutorial kernel,
+// the time without fitted ways in s, the logarithm of what a whole one of each way multiplies it by, and the measured
+// time.
 type measuredExpert struct {
 	experts
-	tokens              int
-	rows                float64
-	config              gemm.Config
-	predicted, measured [2]float64
+	tokens                     int
+	config                     gemm.Config
+	product, without, measured [2]float64
+	ways                       [2][4]float64
+	spills                     bool
 }
+
+// chosenWays are the quantities that are fitted here.
+var chosenWays = [4]string{"short_factor", "gather_factor", "two_stages_factor", "eight_warps_factor"}
 
 // measuredExperts are the measured kernels by layer and tokens, without those that the family refuses.
 func measuredExperts(t *testing.T) (list [][]measuredExpert) {
 	t.Helper()
 	a := opened(t)("sm90@h100")
 	var group []measuredExpert
-	var configs []gemm.Config
 	flush := func() {
-		if len(group) == 0 {
-			return
+		if len(group) > 0 {
+			list, group = append(list, predicted(t, a, group)), nil
 		}
-		e, tokens, one := group[0].experts, group[0].tokens, make(load, group[0].count)
-		for i := range one {
-			one[i] = 1
-		}
-		times, err := e.estimate(t.Context(), a, tokens, one.rows(e.topK, []int{tokens})[0], configs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var run []measuredExpert
-		for i := range group {
-			if times.rejects[i] == "" {
-				factor := e.factor(times.perExpert, &configs[i])
-				group[i].predicted = [2]float64{times.up[i] / factor, times.down[i] / factor}
-				group[i].rows = times.perExpert
-				run = append(run, group[i])
-			}
-		}
-		list, group, configs = append(list, run), nil, nil
 	}
 	for _, row := range zipped(t, "measured.csv.gz") {
 		v := numbers(t, row[1:12])
@@ -416,42 +599,79 @@ func measuredExperts(t *testing.T) (list [][]measuredExpert) {
 		if len(group) > 0 && (group[0].experts != e || group[0].tokens != v[4]) {
 			flush()
 		}
-		c := gemm.Config{Kernel: expertFamily, BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
+		c := gemm.Config{Kernel: e.family(), BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
 			NumStages: v[10], SplitK: 1}
 		group = append(group, measuredExpert{experts: e, tokens: v[4], config: c,
 			measured: [2]float64{micros(t, row[12]), micros(t, row[13])}})
-		configs = append(configs, c)
 	}
 	flush()
 	return list
+}
+
+// predicted predicts the kernels of a layer, with each of the ways at nothing and at e.
+func predicted(t *testing.T, a arch.Architecture, group []measuredExpert) (run []measuredExpert) {
+	t.Helper()
+	e, configs := group[0].experts, make([]gemm.Config, len(group))
+	for i := range group {
+		configs[i] = group[i].config
+	}
+	none := map[string]float64{}
+	for _, name := range chosenWays {
+		none[name] = 1
+	}
+	values := []map[string]float64{none}
+	for _, name := range append(chosenWays[:], "spill_factor") {
+		one := maps.Clone(none)
+		one[name] = math.E
+		values = append(values, one)
+	}
+	values[5]["spill_factor"] = 2 * constant(t, a, "spill_factor")
+	rows := routed(e.count, e.topK, group[0].tokens)
+	for part, p := range []gemm.Problem{linear(t, e.dtype, 2*e.inter, e.hidden, rows...),
+		linear(t, e.dtype, e.hidden, e.inter, rows...)} {
+		times, err := a.(fit.Tunable).EstimateWith(t.Context(), values, []fit.Kernels{{Problem: p, Configs: configs}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		products := terms(t, a, p, configs, "product")
+		for i := range group {
+			m := &group[i]
+			m.without[part] = float64(times[0][i])
+			m.product[part] = products[i][0] / float64(a.Describe().Clock)
+			for way := range chosenWays {
+				m.ways[part][way] = math.Log(float64(times[1+way][i] / times[0][i]))
+			}
+			m.spills = times[5][i] > times[0][i]*1.01
+		}
+	}
+	for i := range group {
+		if group[i].without[0] > 0 && group[i].without[1] > 0 { // 0 does not run
+			run = append(run, group[i])
+		}
+	}
+	return run
 }
 
 func (m *measuredExpert) time() float64 { return m.measured[0] + m.measured[1] }
 
 // fitWays finds the logarithms of four ways with the least squares of log(measured ÷ predicted) beside its mean in a
 // layer, for kernels that are predicted within 30 % of the fastest or measured within 20 %.
-func fitWays(list [][]measuredExpert) (logs [countWays]float64) {
-	chosen := []int{shortWay, fewestWay, twoStagesWay, eightWarpsWay}
-	n := len(chosen)
+func fitWays(list [][]measuredExpert) []float64 {
+	n := len(chosenWays)
 	lower, right := linalg.Lower(n), make([]float64, n)
 	for _, group := range list {
 		for p := range 2 {
 			predicted, measured := math.Inf(1), math.Inf(1)
 			for i := range group {
-				predicted, measured = min(predicted, group[i].predicted[p]), min(measured, group[i].measured[p])
+				predicted, measured = min(predicted, group[i].product[p]), min(measured, group[i].measured[p])
 			}
 			var rows [][]float64
 			var logs []float64
 			for i := range group {
 				m := &group[i]
-				ways := m.ways(m.rows, &m.config)
-				if m.config.GroupM == swept(&m.experts) && ways[spillWay] == 0 &&
-					(m.predicted[p] < 1.3*predicted || m.measured[p] < 1.2*measured) {
-					row := make([]float64, n)
-					for j, way := range chosen {
-						row[j] = ways[way]
-					}
-					rows, logs = append(rows, row), append(logs, math.Log(m.measured[p]/m.predicted[p])-ways[wideWay]*wayLogs[wideWay])
+				if m.config.GroupM == swept(&m.experts) && !m.spills &&
+					(m.product[p] < 1.3*predicted || m.measured[p] < 1.2*measured) {
+					rows, logs = append(rows, slices.Clone(m.ways[p][:])), append(logs, math.Log(m.measured[p]/m.without[p]))
 				}
 			}
 			centre(rows, logs)
@@ -468,11 +688,7 @@ func fitWays(list [][]measuredExpert) (logs [countWays]float64) {
 	linalg.Cholesky(lower, 1e-9)
 	linalg.Forward(lower, right)
 	linalg.Backward(lower, right)
-	logs = wayLogs
-	for j, way := range chosen {
-		logs[way] = right[j]
-	}
-	return logs
+	return right
 }
 
 // swept is the GROUP_SIZE_M with which all tiles were measured. The fastest were measured with others too.
@@ -503,8 +719,20 @@ func centre(rows [][]float64, logs []float64) {
 	}
 }
 
+// predict is the time of both products with logarithms of the ways.
+func (m *measuredExpert) predict(logs []float64) (sum float64) {
+	for p, time := range m.without {
+		log := 0.0
+		for way, much := range m.ways[p] {
+			log += much * logs[way]
+		}
+		sum += time * math.Exp(log)
+	}
+	return sum
+}
+
 // chosenExpert is the kernel that is predicted to be the fastest, or vLLM's without a table, if the gain is too small.
-func chosenExpert(group []measuredExpert, logs [countWays]float64, gain float64) *measuredExpert {
+func chosenExpert(group []measuredExpert, logs []float64, gain float64) *measuredExpert {
 	var best, without *measuredExpert
 	least, standard := math.Inf(1), math.Inf(1)
 	for i := range group {
@@ -512,11 +740,7 @@ func chosenExpert(group []measuredExpert, logs [countWays]float64, gain float64)
 		if m.config.GroupM != swept(&m.experts) {
 			continue
 		}
-		log := 0.0
-		for way, much := range m.ways(m.rows, &m.config) {
-			log += much * logs[way]
-		}
-		time := (m.predicted[0] + m.predicted[1]) * math.Exp(log)
+		time := m.predict(logs)
 		if time < least {
 			best, least = m, time
 		}
@@ -532,8 +756,8 @@ func chosenExpert(group []measuredExpert, logs [countWays]float64, gain float64)
 
 // isDefault says that a kernel is vLLM's without a table, but for GROUP_SIZE_M.
 func (m *measuredExpert) isDefault() bool {
-	c := m.defaultConfig(m.tokens)
-	c.GroupM = m.config.GroupM
+	c := m.standard(m.tokens)
+	c.GroupM, c.Kernel = m.config.GroupM, m.config.Kernel
 	return c == m.config
 }
 
@@ -541,11 +765,13 @@ func (m *measuredExpert) isDefault() bool {
 // faster than vLLM's without a table.
 func TestMeasuredExperts(t *testing.T) {
 	t.Parallel()
-	list, gate := measuredExperts(t), (&expertTimes{hopper: true}).worthwhile()
+	a := opened(t)("sm90@h100")
+	list, gate, shipped := measuredExperts(t), constant(t, a, "told_of_few"), []float64{}
 	fitted := fitWays(list)
-	for way, log := range wayLogs {
-		if math.Abs(fitted[way]-log) > 0.02 {
-			t.Errorf("way %d: the fit has %.3f for %.3f", way, fitted[way], log)
+	for way, name := range chosenWays {
+		log := math.Log(constant(t, a, name))
+		if shipped = append(shipped, log); math.Abs(fitted[way]-log) > 0.02 {
+			t.Errorf("%s: the fit has %.3f for %.3f", name, math.Exp(fitted[way]), math.Exp(log))
 		}
 	}
 	type result struct{ chosen, without, level []float64 }
@@ -573,9 +799,8 @@ func TestMeasuredExperts(t *testing.T) {
 		}
 		chosen := chosenExpert(group, fitWays(others), gate)
 		r.chosen, r.without = append(r.chosen, best/chosen.time()), append(r.without, best/without)
-		now := chosenExpert(group, wayLogs, gate)
-		r.level = append(r.level, now.time()/(productScale*now.factor(now.rows, &now.config)*
-			(now.predicted[0]+now.predicted[1])))
+		now := chosenExpert(group, shipped, gate)
+		r.level = append(r.level, now.time()/now.predict(shipped))
 	}
 	for kind, r := range results {
 		chosen, without := stats.Geomean(r.chosen), stats.Geomean(r.without)
@@ -586,7 +811,8 @@ func TestMeasuredExperts(t *testing.T) {
 		if chosen < 0.96 || slices.Min(r.chosen) < 0.9 || chosen < without+0.015 {
 			t.Errorf("%s: %.3f, worst %.3f, of the fastest; without a table %.3f", kind, chosen, slices.Min(r.chosen), without)
 		}
-		if kind == "block" && (slices.Min(r.level) < blocked[0] || slices.Max(r.level) > blocked[1]) {
+		if blocked := stated(t, a, fusedmoe.Blocks); kind == "block" &&
+			(slices.Min(r.level) < blocked[0] || slices.Max(r.level) > blocked[1]) {
 			t.Errorf("%.3f to %.3f, and %v is stated", slices.Min(r.level), slices.Max(r.level), blocked)
 		}
 	}
@@ -597,27 +823,35 @@ func TestMeasuredExperts(t *testing.T) {
 func TestMeasuredBlocks(t *testing.T) {
 	t.Parallel()
 	a := opened(t)("sm90@h100")
+	withoutTable := gemm.Config{Kernel: fusedmoe.Blocks, BlockM: 64, BlockN: 128, BlockK: 128, GroupM: 32, NumWarps: 4,
+		NumStages: 2, SplitK: 1} // fp8_utils.w8a8_triton_block_scaled_mm
 	type problem struct{ n, k, m int }
 	configs, times := map[problem][]gemm.Config{}, map[problem][]float64{}
 	for _, row := range zipped(t, "dense.csv.gz") {
 		v := numbers(t, row[:9])
 		p := problem{v[0], v[1], v[2]}
-		configs[p] = append(configs[p], gemm.Config{Kernel: expertFamily, BlockM: v[3], BlockN: v[4], BlockK: v[5],
+		configs[p] = append(configs[p], gemm.Config{Kernel: fusedmoe.Blocks, BlockM: v[3], BlockN: v[4], BlockK: v[5],
 			GroupM: v[6], NumWarps: v[7], NumStages: v[8], SplitK: 1})
 		times[p] = append(times[p], micros(t, row[9]))
 	}
 	var chosen, without, levels []float64
 	for p, list := range configs {
-		predicted, _, err := blockTimes(t.Context(), a, p.m, p.n, p.k, list)
-		if err != nil {
+		estimates := make([]arch.Estimate, len(list))
+		if err := a.Estimate(t.Context(), estimates, linear(t, gemm.FP8, p.n, p.k, p.m), list); err != nil {
 			t.Fatal(err)
+		}
+		predicted := make([]float64, len(list))
+		for i := range estimates {
+			if predicted[i] = float64(estimates[i].Cycles.At(a.Describe().Clock)); estimates[i].Reject != "" {
+				predicted[i] = math.Inf(1)
+			}
 		}
 		best := 0
 		for i := range list {
-			if list[i].GroupM == withoutBlockTable.GroupM && predicted[i] < predicted[best] {
+			if list[i].GroupM == withoutTable.GroupM && predicted[i] < predicted[best] {
 				best = i
 			}
-			if list[i] == withoutBlockTable {
+			if list[i] == withoutTable {
 				without = append(without, slices.Min(times[p])/times[p][i])
 			}
 		}
@@ -632,6 +866,9 @@ func TestMeasuredBlocks(t *testing.T) {
 		t.Errorf("%.3f, worst %.3f, of the fastest; without a table %.3f", stats.Geomean(chosen), slices.Min(chosen),
 			stats.Geomean(without))
 	}
+	list := a.Describe().Uncertainty
+	u := list[slices.IndexFunc(list, func(u arch.Uncertainty) bool { return u.Checked.Batch.High == 1 })]
+	blockInterval := [2]float64{u.WidestRange().Low, u.WidestRange().High}
 	if math.Abs(low-blockInterval[0]) > 0.006 || math.Abs(high-blockInterval[1]) > 0.006 {
 		t.Errorf("90 %% are %.3f to %.3f of the predicted times, and %v is stated", low, high, blockInterval)
 	}

@@ -140,11 +140,7 @@ func (r *Rows[T]) Add(row *T) error {
 func (r *Rows[T]) Close() error {
 	switch {
 	case r.format == table.Table:
-		header := make([]string, len(r.columns))
-		for i, c := range r.columns {
-			header[i] = c.header
-		}
-		table.Grid{Header: header, Rows: r.cells(), Least: r.least}.Write(r.s)
+		table.Grid{Header: r.headers(), Rows: r.cells(), Least: r.least}.Write(r.s)
 		r.rows = nil
 	case r.format != table.JSON && r.csv == nil:
 		var none T
@@ -158,6 +154,14 @@ func (r *Rows[T]) head(first *T) (err error) {
 	r.keys = Keys(first)
 	r.csv, err = newDelimited(r.s, r.format, r.keys)
 	return err
+}
+
+func (r *Rows[T]) headers() []string {
+	header := make([]string, len(r.columns))
+	for i, c := range r.columns {
+		header[i] = c.header
+	}
+	return header
 }
 
 func (r *Rows[T]) cells() [][]string {
@@ -190,13 +194,13 @@ func keysOf(keys []string, prefix string, v reflect.Value) []string {
 		}
 		v = v.Elem()
 	}
-	if c, ok := v.Interface().(columned); ok {
+	if c, ok := as[columned](v); ok {
 		for _, name := range c.Columns() {
 			keys = append(keys, prefix+"."+name)
 		}
 		return keys
 	}
-	if n, ok := v.Interface().(named); ok {
+	if n, ok := as[named](v); ok {
 		names, values := n.Named()
 		for i, name := range names {
 			keys = keysOf(keys, joined(prefix, name), reflect.ValueOf(values[i]))
@@ -228,6 +232,14 @@ func keysOf(keys []string, prefix string, v reflect.Value) []string {
 	default:
 	}
 	return append(keys, prefix)
+}
+
+// as returns a value as an interface that it has. A struct of an unexported type in another has its fields only.
+func as[T any](v reflect.Value) (of T, ok bool) {
+	if v.CanInterface() {
+		of, ok = v.Interface().(T)
+	}
+	return of, ok
 }
 
 // nested reports whether the JSON of a type is an object or a list.
@@ -346,7 +358,7 @@ func step(v reflect.Value, name string) (reflect.Value, string) {
 	if !v.IsValid() {
 		return v, ""
 	}
-	if n, ok := v.Interface().(named); ok {
+	if n, ok := as[named](v); ok {
 		names, values := n.Named()
 		if i := slices.Index(names, name); i >= 0 {
 			return reflect.ValueOf(values[i]), ""

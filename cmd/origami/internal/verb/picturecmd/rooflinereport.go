@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/roofline"
 )
@@ -27,7 +29,9 @@ func (p *picture) contents() report.Contents {
 }
 
 func (p *picture) page(r *report.Report) {
-	report.CSV(r, "ceilings", p.ceilings(), p.roofs())
+	r.CSV("ceilings", func(s *iostreams.Streams, f table.Format) error {
+		return p.ceilings().Write(s, f, p.roofs())
+	})
 	r.Heading(1, "Kernels under the roofs")
 	for _, t := range p.types() {
 		title := "Kernels under the roofs, " + t.String()

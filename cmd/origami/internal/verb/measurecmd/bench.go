@@ -49,12 +49,12 @@ func NewBench(f *session.Factory) *cobra.Command {
 			"measured first. Every candidate is compiled, its results are checked, and its times are written to\n" +
 			"the folder at once. If such a run ends early, the same command continues it, also if the executor\n" +
 			"failed, which is not recorded against a configuration. --retry-failed measures again what has\n" +
-			"failed. Problems that have no kernel of the executor's first family are\n" +
-			"measured with its next one, in a folder of their own, and have an outcome of their own behind the\n" +
-			"first; --kernel names one family for all. --gpus measures with several GPUs of this machine, and\n" +
-			"--shard a part of the problems; `records merge` puts the parts together. Without --problems it uses\n" +
-			"the 23 sizes that tritonBLAS's NVIDIA port was evaluated on. With --records and without --executor it\n" +
-			"uses all problems of the folder. docs/measuring.md says how a measurement is made.",
+			"failed. Problems that have no kernel of the executor's first family are measured with its next one,\n" +
+			"in a folder of their own, and have an outcome of their own behind the first; --kernel names one family\n" +
+			"for all. --gpus measures with several GPUs of this machine, and --shard a part of the problems;\n" +
+			"`records merge` puts the parts together. Without --problems it uses the 23 sizes that tritonBLAS's\n" +
+			"NVIDIA port was evaluated on. With --records and without --executor it uses all problems of the folder.\n" +
+			"docs/measuring.md says how a measurement is made.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
   origami bench --arch sm90@h200 --report ./report

@@ -23,7 +23,7 @@ func (f *Factory) Asked(ctx context.Context, q *ProblemFlags) (gemm.Problem, ask
 	if err != nil {
 		return p, ask.Contender{}, err
 	}
-	side, err := f.Side(ctx, &q.Search)
+	side, err := f.Side(ctx, &q.Search, q.Invariant)
 	return p, side, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +39,7 @@ type Factory struct {
 
 	host       Host          // nil until Connect was called
 	gpus       []exec.Device // the GPUs of this machine; nil until an executor was asked
+	reading    sync.Mutex    // of files that several models need
 	deviceFile string        // the text of --device-file, empty until it is read
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -22,7 +23,7 @@ type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	// search says which configurations to consider, nil for what Query says.
-	search *session.SearchFlags
+	search *question.Search
 	// SameModel asks for one model that all sides have.
 	SameModel bool
 	// Terms asks for every term.
@@ -66,6 +67,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	flags.Var(&o.Watts, "watts",
 		"watts, as `ARCH=NUMBER,…`, or tdp for those of the device files: adds the work per joule")
 	flags.StringVar(&o.Report, "report", "", "write figures, tables and a page into a `FOLDER`")
+	session.Files(flags, "report")
 }
 
 // Ask adds the flags of a question about one problem, and returns what answers it. A side that failed says so itself,

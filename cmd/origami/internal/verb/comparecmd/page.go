@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -16,7 +17,7 @@ import (
 
 // AddTo compares the architectures of the settings over problems, and adds what `origami compare --report` shows to a
 // page. The problems without an answer are added to the failures of the list.
-func AddTo(ctx context.Context, p *report.Page, f *session.Factory, search *session.SearchFlags,
+func AddTo(ctx context.Context, p *report.Page, f *session.Factory, search *question.Search,
 	list *session.ProblemList,
 ) error {
 	o := &Options{Factory: f, search: search}

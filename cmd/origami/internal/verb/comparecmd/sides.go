@@ -34,7 +34,7 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 	var group ask.Group
 	for i := range targets {
 		group.Go(func() {
-			one, err := f.OpenSide(ctx, &targets[i], search)
+			one, err := f.OpenSide(ctx, &targets[i], search, o.Query.Invariant)
 			one.Found, one.Err = targets[i], err
 			sides[i] = one
 		})

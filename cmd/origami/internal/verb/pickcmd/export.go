@@ -72,7 +72,7 @@ func Export(ctx context.Context, o *ExportOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	a, err := o.Factory.Searched(ctx, &o.Query)
 	if err != nil {
 		return err
 	}

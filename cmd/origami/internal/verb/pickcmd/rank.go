@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -55,8 +56,8 @@ func NewRank(f *session.Factory) *cobra.Command {
 // register adds the flags.
 func (o *RankOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
-	o.Query.Contract.Register(flags)
-	o.Query.Search.RegisterInvariant(flags)
+	session.Register(flags, &o.Query.Contraction)
+	session.Register(flags, &o.Query.Orders)
 	flags.IntVar(&o.Top, "top", 10, "how many configurations to list")
 	flags.BoolVar(&o.All, "all", false, "list every candidate")
 	flags.BoolVar(&o.Rejected, "include-rejected", false,
@@ -75,23 +76,17 @@ func (o *RankOptions) check(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// RankAsk adds the flags of a question about one problem, and returns what answers it.
+// RankAsk adds the flags of the question, and returns what answers it.
 func RankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &RankOptions{Factory: f}
-	o.register(flags)
+	q := &question.Rank{}
+	session.Register(flags, q)
 	return func(ctx context.Context) (any, error) {
-		if err := o.check(flags); err != nil {
-			return nil, err
-		}
-		all, err := f.AskOne(ctx, &o.Query, ask.Question{Top: o.Top, Terms: true})
+		side, err := f.Side(ctx, &q.Search, q.Invariant)
 		if err != nil {
 			return nil, err
 		}
-		entries := make([]ask.Ranked, len(all.Entries))
-		for i := range entries {
-			entries[i] = all.Ranked(&all.Entries[i], false)
-		}
-		return entries, nil
+		q.Kernel = f.Settings.Kernel
+		return q.Answer(ctx, &side, f.Settings.DType)
 	}
 }
 

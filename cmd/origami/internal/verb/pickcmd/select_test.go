@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -68,11 +69,8 @@ func TestFormatOfEveryStream(t *testing.T) {
 			},
 			Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16"},
 		}}
-		for flag, value := range map[*session.Size]string{&o.Query.M: "256", &o.Query.N: "256", &o.Query.K: "256",
-			&o.Query.Batch: "1"} {
-			if err := flag.Set(value); err != nil {
-				t.Fatal(err)
-			}
+		if err := question.Decode([]byte(`{"m":256,"n":256,"k":256}`), &o.Query.Product); err != nil {
+			t.Fatal(err)
 		}
 		if err := o.answer(t.Context()); err != nil {
 			t.Fatal(err)
@@ -143,9 +141,6 @@ func typing(t *testing.T, format string) (keyboard io.WriteCloser, out selectAns
 		Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16", Format: format},
 	}}
 	o.Query.Problems = "-"
-	if err := o.Query.Batch.Set("1"); err != nil {
-		t.Fatal(err)
-	}
 	ended = make(chan error, 1)
 	go func() {
 		err := o.answer(ctx)

@@ -22,7 +22,7 @@ func (o *SelectOptions) runBands(ctx context.Context, r ask.Range) error {
 	}{
 		{"--top", o.Top > 1}, {"--regret", o.Regret}, {"--advice", o.Advice},
 		{"--measure", o.Measure != "" || o.Executor != ""}, {"--logic", o.Logic != ""},
-		{"--contract", o.Query.Contract.Text != ""}, {"--problems", o.Query.Problems != ""},
+		{"--contract", o.Query.Contract != ""}, {"--problems", o.Query.Problems != ""},
 	} {
 		if other.given {
 			return diag.Inputf("-m %s and %s contradict each other", o.Query.M.String(), other.flag).
@@ -33,7 +33,11 @@ func (o *SelectOptions) runBands(ctx context.Context, r ask.Range) error {
 		return diag.Inputf("a range of M has a kernel for each band").At("--format %s", f).
 			Do("give one M, or use json, csv, tsv or table")
 	}
-	p, side, err := o.Factory.Asked(ctx, &o.Query)
+	p, err := o.Query.Problem(o.Factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	side, err := o.Factory.Side(ctx, &o.Query.Search, o.Query.Invariant)
 	if err != nil {
 		return err
 	}

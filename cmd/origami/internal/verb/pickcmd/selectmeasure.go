@@ -30,7 +30,7 @@ func (o *SelectOptions) runMeasured(ctx context.Context) error {
 	defer list.Close()
 	var side ask.Contender
 	_, err = o.Factory.Beside(timing.Events, nil, func() (_ arch.Architecture, err error) {
-		side, err = o.Factory.Side(ctx, &o.Query.Search)
+		side, err = o.Factory.Side(ctx, &o.Query.Search, o.Query.Invariant)
 		return side.Model, err
 	})
 	if err != nil {

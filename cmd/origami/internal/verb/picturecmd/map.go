@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -31,7 +32,7 @@ const MapShort = "Map rates, winners and regret over a grid of sizes"
 type MapOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
-	Grid    session.Grid
+	Grid    question.Grid
 	// Records is the folder of a data set, From a file of winners, Report a folder to write.
 	Records, From, Report string
 }
@@ -62,13 +63,16 @@ func NewMap(f *session.Factory) *cobra.Command {
 }
 
 func (o *MapOptions) register(flags *pflag.FlagSet) {
-	o.Query.RegisterGrid(flags, &o.Grid)
+	session.Register(flags, &o.Grid)
+	session.Register(flags, &o.Query.Types)
+	session.Register(flags, &o.Query.Search)
 	flags.StringVar(&o.Query.Problems, "problems", "",
 		"map the problems of a `FILE` (CSV, TSV, JSON or JSON Lines with m,n,k[,batch,…]; - is stdin)")
 	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set: map what was measured, at its sizes")
 	flags.StringVar(&o.From, "from", "",
 		"map this CSV `FILE` with the columns m,n,k and some of gflops,winner,config,tile,split,flop_per_byte,regret")
 	flags.StringVar(&o.Report, "report", "", "also write Markdown, CSV, JSON and the maps into `FOLDER`")
+	session.Files(flags, "problems", "records", "from", "report")
 }
 
 // outcome is what was found.
@@ -177,7 +181,7 @@ func (o *MapOptions) fromModel(ctx context.Context, out *outcome) error {
 		return err
 	}
 	if o.Records != "" {
-		if len(o.Query.Search.Space) > 0 || o.Query.Search.Candidates != "" {
+		if o.Query.Search.Asked() {
 			return diag.Inputf("--records has the configurations").Do("leave --space and --candidates out")
 		}
 	} else if o.Query.Problems == "" {
@@ -185,7 +189,7 @@ func (o *MapOptions) fromModel(ctx context.Context, out *outcome) error {
 			return err
 		}
 	}
-	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	a, err := o.Factory.Searched(ctx, &o.Query)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -55,7 +55,7 @@ func newGrid(sizes [3][]int) (*grid, error) {
 }
 
 // given checks that flags name a whole grid.
-func given(flags *session.Grid) (*grid, error) {
+func given(flags *question.Grid) (*grid, error) {
 	sizes := flags.Sizes()
 	var missing []string
 	for i, v := range sizes {

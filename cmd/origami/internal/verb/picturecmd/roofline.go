@@ -64,6 +64,7 @@ func (o *RooflineOptions) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Measured, "measured", false, "place measured times of the shipped data set")
 	flags.StringVar(&o.Records, "records", "", "place measured times of the data set in `FOLDER`")
 	flags.StringVar(&o.Report, "report", "", "write a page, the figure and the numbers into a `FOLDER`")
+	session.Files(flags, "records", "report")
 }
 
 // RooflineAsk adds the flags of a question, and returns what answers it.
@@ -153,5 +154,5 @@ func (o *RooflineOptions) open(ctx context.Context) ([]ask.Contender, error) {
 			targets[i].Timing = timing.Events
 		}
 	}
-	return f.Sides(ctx, targets, &o.Query.Search)
+	return f.Sides(ctx, targets, &o.Query.Search, o.Query.Invariant)
 }

@@ -60,6 +60,7 @@ func (o *Options) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set to hold the models against; the shipped one otherwise")
 	flags.StringVarP(&o.Output, "output", "o", "report.html", "`FILE` to write")
+	session.Files(flags, "records", "output")
 }
 
 // Page returns what adds the flags of a problem, and then makes the page of a server about it. All pages share a

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -122,7 +123,7 @@ func openSide(ctx context.Context, f *session.Factory, family string) (*ask.Cont
 			Do("choose another device; `origami arch ls` lists their kernels")
 	}
 	t.OpenRequest.Kernel = family
-	side, err := f.OpenSide(ctx, t, &session.SearchFlags{Space: []string{"split_k=1"}})
+	side, err := f.OpenSide(ctx, t, &question.Search{Space: []string{"split_k=1"}}, false)
 	return &side, err
 }
 

@@ -81,8 +81,8 @@ func (r *Report) file(name string, text []byte) {
 	}
 }
 
-// CSV writes rows into name.csv.
-func (r *Report) CSV(name string, write func(*iostreams.Streams, table.Format) error) {
+// Rows writes what write writes as CSV into name.csv.
+func (r *Report) Rows(name string, write func(*iostreams.Streams, table.Format) error) {
 	r.numbers(name+".csv", table.CSV, write)
 }
 

@@ -22,7 +22,5 @@ func Answer[T any](
 
 // Texts are the header and the cells of a table for people.
 func Texts[T any](rows []T, columns ...Column[T]) (header []string, cells [][]string) {
-	r := NewRows(nil, table.Table, columns...)
-	r.rows = rows
-	return r.headers(), r.cells()
+	return NewRows[T](nil, table.Table, columns...).Text(rows)
 }

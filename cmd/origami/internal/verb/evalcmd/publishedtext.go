@@ -205,8 +205,8 @@ func (o *publishedOutcome) contents() report.Contents {
 func (o *publishedOutcome) page(r *report.Report) {
 	title := "Predicted against published times, kernel family " + o.kernel
 	pairs, _ := o.comparisons()
-	r.CSV("pairs", func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, pairs) })
-	r.CSV("times", func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, o.timeRows()) })
+	r.Rows("pairs", func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, pairs) })
+	r.Rows("times", func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, o.timeRows()) })
 	t := o.text()
 	t.page(r, title)
 	r.Table(show.Texts(pairs, pairColumns...))

@@ -82,7 +82,7 @@ func tableOf(data *dataset.Dataset, base gemm.Problem) *logic.Table {
 			continue
 		}
 		row := map[int]float64{}
-		list, times := datastore.Times(data, p)
+		list, times := data.Times(p)
 		for _, c := range list {
 			k, ok := places[c]
 			if !ok {

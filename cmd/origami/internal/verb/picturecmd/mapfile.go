@@ -2,7 +2,6 @@ package picturecmd
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -22,7 +22,7 @@ const fileForm = "give a CSV file with the columns m,n,k and some of gflops,winn
 
 // readFile reads a table of winners: the CSV that this command writes, or one that others wrote with some of its
 // columns. What is missing is left out of the map.
-func readFile(ctx context.Context, name string, base gemm.Problem) ([]cell, error) {
+func readFile(ctx context.Context, name string, base gemm.Problem) ([]ask.Cell, error) {
 	file, err := session.OpenFile(ctx, name)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -31,19 +31,23 @@ func readFile(ctx context.Context, name string, base gemm.Problem) ([]cell, erro
 		return nil, diag.Inputf("the file cannot be read: %v", err).At("--from %s", name).Do(fileForm)
 	}
 	defer func() { _ = file.Close() }()
-	in := limit.CSV{Comment: '#', Rows: mostCells}.Reader(limit.Reader(file, name, limit.Table, "leave rows out"), name,
+	in := limit.CSV{Comment: '#', Rows: ask.MostCells}.Reader(limit.Reader(file, name, limit.Table, "leave rows out"), name,
 		"leave rows out")
 	header, err := in.Read()
 	if err != nil {
 		return nil, diag.Inputf("it has no header: %v", err).At("%s", name).Do(fileForm)
 	}
-	t := sheet{in: in, name: name, base: base, header: slices.Clone(header)}
+	t := sheet{base: base}
+	for _, column := range header { // as others write them, or as this command does
+		column = strings.TrimPrefix(column, "problem.")
+		t.header = append(t.header, strings.Replace(column, "pick.regret", "regret", 1))
+	}
 	for _, column := range []string{"m", "n", "k"} {
 		if !slices.Contains(t.header, column) {
 			return nil, diag.Inputf("there is no column %s", column).At("%s:1", name).Do(fileForm)
 		}
 	}
-	var cells []cell
+	var cells []ask.Cell
 	for {
 		t.row, err = in.Read()
 		if errors.Is(err, io.EOF) {
@@ -57,7 +61,8 @@ func readFile(ctx context.Context, name string, base gemm.Problem) ([]cell, erro
 		}
 		c, err := t.cell()
 		if err != nil {
-			return nil, err
+			line, _ := in.FieldPos(0)
+			return nil, diag.Within(fmt.Sprintf("%s:%d", name, line), err)
 		}
 		cells = append(cells, c)
 	}
@@ -67,42 +72,36 @@ func readFile(ctx context.Context, name string, base gemm.Problem) ([]cell, erro
 	return cells, nil
 }
 
-// sheet is the current row of a file.
+// sheet is the current row of a file. It keeps the first error of its cells.
 type sheet struct {
-	in     *csv.Reader
-	name   string
 	base   gemm.Problem
 	header []string
 	row    []string
+	err    error
 }
 
-func (t *sheet) cell() (cell, error) {
-	var f fields
+func (t *sheet) cell() (ask.Cell, error) {
 	p := t.base
-	p.M, p.N, p.K = f.whole(t, "m", 1), f.whole(t, "n", 1), f.whole(t, "k", 1)
-	c := cell{problem: p, best: choice{
-		name: t.text("config"), tile: t.text("tile"), number: f.whole(t, "winner", -1),
-		seconds: f.number(t, "seconds"), perByte: f.number(t, "flop_per_byte"), split: f.whole(t, "split", 0),
-		bound: t.text("bound"), perUnit: f.number(t, "ctas_per_unit"), waves: f.number(t, "waves"),
-	}}
-	c.best.gflops = f.number(t, "gflops")
-	c.validated = t.text("validated") == "1"
-	if c.best.number < 0 {
-		c.best.number = -1
+	for i, size := range [...]*int{&p.M, &p.N, &p.K} {
+		if v := t.whole([...]string{"m", "n", "k"}[i], true); v != nil {
+			*size = *v
+		}
 	}
-	var m, n float64
-	if _, err := fmt.Sscanf(c.best.tile, "%fx%f", &m, &n); err == nil && math.IsNaN(c.best.perByte) {
-		c.best.perByte = 2 * m * n / ((m + n) * float64(p.DType.Bits()) / 8)
+	c := ask.Cell{Size: p, Problem: p.Record(), Config: t.text("config"), Tile: t.text("tile"),
+		Winner: t.whole("winner", false), Split: t.whole("split", false), PerByte: t.number("flop_per_byte"),
+		Seconds: t.number("seconds"), GFLOPS: t.number("gflops"), Bound: t.text("bound"), PerUnit: t.number("ctas_per_unit"), Waves: t.number("waves"),
+		Validated: t.text("validated") == "true"}
+	if math.IsNaN(float64(c.PerByte)) {
+		c.PerByte = ask.TilePerByte(c.Tile, p.DType)
 	}
-	if c.regret = f.number(t, "regret"); !math.IsNaN(c.regret) {
-		c.pick = &choice{name: t.text("pick_config"), number: f.whole(t, "pick", -1), gflops: math.NaN(),
-			seconds: f.number(t, "pick_seconds"), perByte: math.NaN()}
+	if regret := t.number("regret"); !math.IsNaN(float64(regret)) {
+		c.Pick = &ask.CellPick{Kernel: t.whole("pick.kernel", false), Config: t.text("pick.config"),
+			Seconds: t.number("pick.seconds"), Regret: regret}
 	}
-	if f.err == nil {
-		f.err = p.Validate()
+	if t.err == nil {
+		t.err = p.Validate()
 	}
-	line, _ := t.in.FieldPos(0)
-	return c, diag.Within(fmt.Sprintf("%s:%d", t.name, line), f.err)
+	return c, t.err
 }
 
 func (t *sheet) text(column string) string {
@@ -112,37 +111,35 @@ func (t *sheet) text(column string) string {
 	return ""
 }
 
-// fields reads cells, and keeps the first error.
-type fields struct{ err error }
-
-func (f *fields) fail(column, text string) {
-	if f.err == nil {
-		f.err = diag.Inputf("%s is %q", column, text).Do("give a number, or leave the cell empty")
+func (t *sheet) fail(column, text string) {
+	if t.err == nil {
+		t.err = diag.Inputf("%s is %q", column, text).Do("give a number, or leave the cell empty")
 	}
 }
 
-// whole reads a whole number of at least least; an empty cell is least, or an error where that is a size.
-func (f *fields) whole(t *sheet, column string, least int) int {
+// whole reads a whole number, nil of an empty cell. A size is at least 1 and not empty.
+func (t *sheet) whole(column string, size bool) *int {
 	text := t.text(column)
-	if text == "" && least < 1 {
-		return least
+	if text == "" && !size {
+		return nil
 	}
 	v, err := strconv.Atoi(text)
-	if err != nil || v < least {
-		f.fail(column, text)
+	if err != nil || v < 0 || size && v < 1 {
+		t.fail(column, text)
+		return nil
 	}
-	return v
+	return &v
 }
 
 // number reads a number that is not negative; an empty cell is NaN.
-func (f *fields) number(t *sheet, column string) float64 {
+func (t *sheet) number(column string) ask.Number {
 	text := t.text(column)
 	if text == "" {
-		return math.NaN()
+		return ask.Number(math.NaN())
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
-		f.fail(column, text)
+		t.fail(column, text)
 	}
-	return v
+	return ask.Number(v)
 }

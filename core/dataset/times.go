@@ -1,18 +1,15 @@
-package datastore
+package dataset
 
-import (
-	"github.com/origami-gemm/origami/core/dataset"
-	"github.com/origami-gemm/origami/core/gemm"
-)
+import "github.com/origami-gemm/origami/core/gemm"
 
 // Times returns the configurations that have a measured time of a problem, and the times in seconds. If the sweep has a
 // launch order that all were measured at, the few that were measured at others as well are left out: they have no times
 // at most sizes.
-func Times(data *dataset.Dataset, p gemm.Problem) (list []gemm.Config, times map[gemm.Config]float64) {
+func (d *Dataset) Times(p gemm.Problem) (list []gemm.Config, times map[gemm.Config]float64) {
 	times = map[gemm.Config]float64{}
-	for _, m := range data.Sweep(p) {
-		other := data.GroupM != 0 && m.Config.GroupM != data.GroupM
-		if m.Status != dataset.OK || m.Library != "" || m.Median <= 0 || other {
+	for _, m := range d.Sweep(p) {
+		other := d.GroupM != 0 && m.Config.GroupM != d.GroupM
+		if m.Status != OK || m.Library != "" || m.Median <= 0 || other {
 			continue
 		}
 		t, again := times[m.Config]

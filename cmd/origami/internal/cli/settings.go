@@ -7,24 +7,16 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 )
 
-// settingColumns are the columns of the settings.
-func settingColumns(f *session.Factory) table.Columns[config.Setting] {
-	type setting = config.Setting
-	return table.Columns[setting]{
-		table.Col("key", func(s *setting) string { return s.Key }),
-		table.Col("value", func(s *setting) string { return f.Settings.Value(s.Key) }),
-		table.Col("source", func(s *setting) string { return cmp.Or(f.Settings.Sources[s.Key], "default") }),
-		table.Col("flag", func(s *setting) string {
-			if s.Flag == "" {
-				return ""
-			}
-			return "--" + s.Flag
-		}).Omit(),
-		table.Col("env", func(s *setting) []string { return s.Env }),
-	}
+// setting is a line of `config`.
+type setting struct {
+	Key    string   `json:"key"`
+	Value  string   `json:"value"`
+	Source string   `json:"source"`
+	Flag   string   `json:"flag,omitempty"`
+	Env    []string `json:"env"`
 }
 
 // newConfig returns `origami config`: the settings in force, and where each comes from.
@@ -42,5 +34,15 @@ func newConfig(f *session.Factory) *cobra.Command {
 
 // printSettings lists the settings.
 func printSettings(f *session.Factory) error {
-	return settingColumns(f).Write(f.Streams, f.Format(), config.All(), "env", "flag")
+	var rows []setting
+	for _, s := range config.All() {
+		row := setting{s.Key, f.Settings.Value(s.Key), cmp.Or(f.Settings.Sources[s.Key], "default"), "", s.Env}
+		if s.Flag != "" {
+			row.Flag = "--" + s.Flag
+		}
+		rows = append(rows, row)
+	}
+	key := show.Key[setting]
+	return show.NewRows(f.Streams, f.Format(), key("key"), key("value"), key("source"), key("flag"), key("env")).
+		Least("env", "flag").All(rows)
 }

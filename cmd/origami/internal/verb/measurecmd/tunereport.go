@@ -99,20 +99,15 @@ func (s *tuning) report(ctx context.Context, t *tune.Tuner) error {
 	if err := s.writeLogics(t); err != nil {
 		return err
 	}
-	streams := s.o.Factory.Streams
-	switch format := s.o.Factory.Format(); format {
-	case table.JSON:
-		if err := table.JSONLines(streams, rows); err != nil {
-			return err
-		}
-		return table.JSONLine(streams, map[string]*summary{"summary": &sum})
-	case table.Table:
+	streams, format := s.o.Factory.Streams, s.o.Factory.Format()
+	if format == table.Table {
 		s.heading(&sum)
 		streams.Printf("\n")
-		fallthrough
-	default:
-		return s.write(format, rows)
 	}
+	if err := s.write(format, rows); err != nil || format != table.JSON {
+		return err
+	}
+	return table.JSONLine(streams, map[string]*summary{"summary": &sum})
 }
 
 // keepOutcome writes the outcome beside the measurements that it comes from. A folder with all candidates has none.

@@ -1,21 +1,18 @@
 package cli
 
 import (
-	"cmp"
-
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 )
 
-// setting is a line of `config`.
-type setting struct {
+// settingRow is a setting in force.
+type settingRow struct {
 	Key    string   `json:"key"`
 	Value  string   `json:"value"`
 	Source string   `json:"source"`
-	Flag   string   `json:"flag,omitempty"`
+	Flag   string   `json:"flag"`
 	Env    []string `json:"env"`
 }
 
@@ -34,15 +31,11 @@ func newConfig(f *session.Factory) *cobra.Command {
 
 // printSettings lists the settings.
 func printSettings(f *session.Factory) error {
-	var rows []setting
-	for _, s := range config.All() {
-		row := setting{s.Key, f.Settings.Value(s.Key), cmp.Or(f.Settings.Sources[s.Key], "default"), "", s.Env}
-		if s.Flag != "" {
-			row.Flag = "--" + s.Flag
-		}
-		rows = append(rows, row)
+	type row = settingRow
+	var rows []row
+	for _, s := range f.Settings.All() {
+		rows = append(rows, row{s.Key, s.Value(), f.Settings.Source(s.Key), s.Dashed(), s.Env()})
 	}
-	key := show.Key[setting]
-	return show.NewRows(f.Streams, f.Format(), key("key"), key("value"), key("source"), key("flag"), key("env")).
-		Least("env", "flag").All(rows)
+	return show.NewRows(f.Streams, f.Format(), show.Key[row]("key"), show.Key[row]("value"), show.Key[row]("source"),
+		show.Key[row]("env")).Least("env").All(rows)
 }

@@ -38,6 +38,16 @@ func mark(flags *pflag.FlagSet, flag, key string) {
 	_ = flags.SetAnnotation(flag, key, []string{"yes"})
 }
 
+// Rare marks flags that few people need. The help of a command lists them only with --help --all.
+func Rare(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		mark(flags, name, rareKey)
+	}
+}
+
+// IsRare reports whether few people need a flag.
+func IsRare(f *pflag.Flag) bool { return f.Annotations[rareKey] != nil }
+
 // Files marks flags whose values name files, folders or programs.
 func Files(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {

@@ -78,9 +78,6 @@ type Problems struct {
 	closer  io.Closer
 }
 
-// Single returns one problem.
-func Single(p gemm.Problem) *Problems { return &Problems{File: problems.One(p)} }
-
 // Open is Read, and the one architecture that answers.
 func (f *ProblemFlags) Open(ctx context.Context, from *Factory) (*Problems, ask.Contender, error) {
 	list, err := f.Read(ctx, from)

@@ -86,3 +86,30 @@ func TestTable(t *testing.T) {
 		}
 	}
 }
+
+// Inner has a key of the struct around it.
+type Inner struct {
+	Seconds float64 `json:"seconds"`
+}
+
+type outer struct {
+	Inner
+	Seconds *float64 `json:"seconds"`
+	Part    *part    `json:"predicted,omitempty"`
+}
+
+// The columns are those of all rows that are known, in their order, and each once.
+func TestLike(t *testing.T) {
+	var out bytes.Buffer
+	s := iostreams.Plain(strings.NewReader(""), &out, &out)
+	seconds := 1.5
+	rows := []outer{{Inner: Inner{7}}, {Seconds: &seconds, Part: &part{Seconds: 2}}}
+	if err := cmpErr(show.Write(s, table.CSV, rows), s.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	const want = "seconds,predicted.seconds,predicted.interval_seconds.low,predicted.interval_seconds.high\n" +
+		",,,\n1.5,2,,\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}

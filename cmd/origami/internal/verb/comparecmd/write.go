@@ -118,11 +118,7 @@ func (c *comparison) card(s *iostreams.Streams, r *ask.Contest) {
 	g.ways()
 	c.roofs(g)
 	c.costs(g)
-	if c.terms {
-		g.allTerms()
-	} else {
-		g.shares()
-	}
+	g.terms(c.terms)
 	table.WriteSideBySide(s, header, g.rows, g.headings...)
 	for _, note := range slices.Concat(c.notes(r), odds(r), confirmed(r)) {
 		table.Lines(s, "note: "+note)

@@ -121,13 +121,9 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 // warm reports whether what is measured leaves the L2 warm: with --timing alone.
 func warm(f *session.Factory) bool { return f.Settings.Timing == string(timing.Alone) }
 
-// beside opens the model in the timing of what is measured: events, or alone. A model may not state its timing.
+// beside opens the model in the timing of what is measured: events, or alone.
 func beside(f *session.Factory, open func() (arch.Architecture, error)) (arch.Architecture, error) {
 	conditions := dataset.Conditions{WarmL2: warm(f)}
-	if of := conditions.Timing(); f.Settings.Timing == string(of) {
-		f.Settings.Timing = ""
-		delete(f.Settings.Sources, "timing")
-	}
 	return f.Beside(conditions.Timing(), nil, open)
 }
 

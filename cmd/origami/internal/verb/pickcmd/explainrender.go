@@ -2,6 +2,7 @@ package pickcmd
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -158,30 +159,28 @@ func largest(e *ask.Explained, kind arch.TermKind) []string {
 // writeText writes every number.
 func writeText(s *iostreams.Streams, e *ask.Explained) {
 	section := func(title string) { s.Printf("\n%s\n", s.Bold(title)) }
-	section("Hardware parameters")
-	rows := [][]string{}
+	list := func(title string, rows [][]string) {
+		if len(rows) > 0 {
+			section(title)
+			table.WriteColumns(s, rows)
+		}
+	}
+	var parameters, constants, options [][]string
 	for i := range e.Arch.Params {
 		p := &e.Arch.Params[i]
-		rows = append(rows, []string{"  " + p.Name, digits.Parameter(p.Value, p.Unit), p.Tier.String(),
+		parameters = append(parameters, []string{"  " + p.Name, digits.Parameter(p.Value, p.Unit), p.Tier.String(),
 			table.SourceOf(e.Arch, p)})
 	}
-	table.WriteColumns(s, rows)
-	if list := ask.Constants(e.Arch); len(list) > 0 {
-		section("Constants of the model")
-		rows = rows[:0]
-		for _, c := range list {
-			rows = append(rows, []string{"  " + c.Name, digits.Quantity(float64(c.Value), c.Unit), meaning(c.Doc, c.Source)})
-		}
-		table.WriteColumns(s, rows)
+	for _, c := range ask.Constants(e.Arch) {
+		constants = append(constants, []string{"  " + c.Name, digits.Quantity(float64(c.Value), c.Unit),
+			meaning(c.Doc, c.Source)})
 	}
-	if len(e.Arch.Options) > 0 {
-		section("Options")
-		rows = rows[:0]
-		for _, o := range e.Arch.Options {
-			rows = append(rows, []string{"  " + o.Key, o.Value})
-		}
-		table.WriteColumns(s, rows)
+	for _, o := range e.Arch.Options {
+		options = append(options, []string{"  " + o.Key, o.Value})
 	}
+	list("Hardware parameters", parameters)
+	list("Constants of the model", constants)
+	list("Options", options)
 
 	all := e.ExplainTerms(digits.SixDigits)
 	whole := len(all)
@@ -213,15 +212,14 @@ func writeText(s *iostreams.Streams, e *ask.Explained) {
 	}
 
 	section("Launch order")
-	if e.Mapping.GroupM == 0 {
-		s.Printf("  unknown")
-	} else {
-		s.Printf("  group_m %d", e.Mapping.GroupM)
+	order := "unknown"
+	if e.Mapping.GroupM > 0 {
+		order = fmt.Sprintf("group_m %d", e.Mapping.GroupM)
 	}
 	if e.Mapping.XCDs > 0 {
-		s.Printf("; %s", table.LaunchOrder(e.Mapping))
+		order += "; " + table.LaunchOrder(e.Mapping)
 	}
-	s.Printf("\n")
+	s.Printf("  %s\n", order)
 }
 
 // writeTerm prints a term in up to four lines, or more where the screen is narrow: value, formula, formula with

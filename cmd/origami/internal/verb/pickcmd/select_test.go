@@ -21,6 +21,7 @@ import (
 
 // Flags become options, without anything being run.
 func TestSelectFlags(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	a := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
 		Getenv: func(string) string { return "" }}
 	root := &cobra.Command{

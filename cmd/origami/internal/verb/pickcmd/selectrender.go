@@ -161,7 +161,8 @@ func (w *selectWriter) table() {
 			return ""
 		}).If(slices.ContainsFunc(w.rows, func(r row) bool { return len(r.Advice) > 0 })),
 		show.Text("evidence", func(r *row) string { return table.EvidenceCell(r.Ranking, r.Entry) }).If(some))
-	_ = show.NewRows(w.s, table.Table, columns...).Least("evidence", "of peak", "rate", "bound").All(w.rows) // its error shows when the screen is flushed
+	list := show.NewRows(w.s, table.Table, columns...).Least("evidence", "of peak", "rate", "bound")
+	_ = list.All(w.rows) // an error of the screen shows when it is flushed
 	w.begun, w.rows = true, w.rows[:0]
 }
 

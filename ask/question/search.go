@@ -16,7 +16,7 @@ import (
 
 // Search says which configurations to consider: other values on some axes of the model's space, or a list.
 type Search struct {
-	Space      []string `json:"space" arg:"AXIS=V,V..." help:"consider these values of an axis: split_k=1,2,4,8 or stages=2,3; may be repeated"`
+	Space      []string `json:"space" arg:"AXIS=V,V..." help:"consider these values of an axis: split_k=1,2,4,8 or stages=2,3; may be repeated" rare:"yes"`
 	Candidates Document `json:"candidates" arg:"FILE" file:"yes" rare:"yes" help:"consider the configurations in this file only: JSON or CSV with the names of origami or of triton.Config; - is stdin"`
 }
 

@@ -330,7 +330,7 @@ class Errors(unittest.TestCase):
             (lambda: Model("sm80").select(1, 1, 1, dtype="fp8"), "does not predict triton kernels for fp8"),
             (lambda: model.select(1, 1, 1, dtype="int32"), "int32 is a type of results only"),
             (lambda: model.select(1, 1, 1, out_dtype="int32"), "no hardware multiplies fp16 operands into int32"),
-            (lambda: model.select(1, 1, 1, out_dtype="fp64"), "unknown out_dtype 'fp64'"),
+            (lambda: model.select(1, 1, 1, out_dtype="fp64"), 'unknown output type "fp64"'),
             (lambda: model.select(1, 1, 1, align=3), "align is 3; give powers of two"),
             (lambda: model.select(1, 1, 1, align=0), "align is 0"),
             (lambda: model.select(1, 1, 1, align=(2, 2)), "align is (2, 2)"),

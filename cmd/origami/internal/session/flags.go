@@ -6,13 +6,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask/question"
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 )
 
-// The keys of a flag's annotations: few need it, and it names a file, a folder or a program.
-const (
-	rareKey = "rare"
-	fileKey = "file"
-)
+// fileKey annotates a flag that names a file, a folder or a program.
+const fileKey = "file"
 
 // Register adds a flag for each field of a question, or for those with the given keys.
 func Register(flags *pflag.FlagSet, q any, keys ...string) {
@@ -25,7 +23,7 @@ func Register(flags *pflag.FlagSet, q any, keys ...string) {
 		if f.Type() == "boolean" {
 			flag.NoOptDefVal = "true"
 		}
-		for key, holds := range map[string]bool{rareKey: f.Rare, fileKey: f.File} {
+		for key, holds := range map[string]bool{config.RareKey: f.Rare, fileKey: f.File} {
 			if holds {
 				mark(flags, f.Flag(), key)
 			}
@@ -37,6 +35,16 @@ func Register(flags *pflag.FlagSet, q any, keys ...string) {
 func mark(flags *pflag.FlagSet, flag, key string) {
 	_ = flags.SetAnnotation(flag, key, []string{"yes"})
 }
+
+// Rare marks flags that few people need. The help of a command lists them only with --help --all.
+func Rare(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		mark(flags, name, config.RareKey)
+	}
+}
+
+// IsRare reports whether few people need a flag.
+func IsRare(f *pflag.Flag) bool { return f.Annotations[config.RareKey] != nil }
 
 // Files marks flags whose values name files, folders or programs.
 func Files(flags *pflag.FlagSet, names ...string) {

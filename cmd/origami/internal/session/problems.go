@@ -30,7 +30,7 @@ func (f *ProblemFlags) Register(flags *pflag.FlagSet, withFile bool) {
 	Register(flags, &f.Product)
 	Register(flags, &f.Search)
 	if withFile {
-		f.registerProblems(flags)
+		f.RegisterProblems(flags)
 	}
 }
 
@@ -38,7 +38,7 @@ func (f *ProblemFlags) Register(flags *pflag.FlagSet, withFile bool) {
 func (f *ProblemFlags) RegisterFile(flags *pflag.FlagSet) {
 	Register(flags, &f.Product, "dtype", "out_dtype", "kernel")
 	Register(flags, &f.Search)
-	f.registerProblems(flags)
+	f.RegisterProblems(flags)
 }
 
 // RegisterRecords adds the flags of a command that answers for the problems of a data set: which of them to answer,
@@ -46,10 +46,11 @@ func (f *ProblemFlags) RegisterFile(flags *pflag.FlagSet) {
 func (f *ProblemFlags) RegisterRecords(flags *pflag.FlagSet) {
 	Register(flags, &f.Types)
 	Register(flags, &f.Search)
-	f.registerProblems(flags)
+	f.RegisterProblems(flags)
 }
 
-func (f *ProblemFlags) registerProblems(flags *pflag.FlagSet) {
+// RegisterProblems adds the flag for a list of problems.
+func (f *ProblemFlags) RegisterProblems(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Problems, "problems", "",
 		"answer for each problem of a `FILE` (CSV, TSV, JSON or JSON Lines with m,n,k[,batch,trans_a,trans_b,dtype,…]; "+
 			"others are passed through; - is stdin), or of ranges, as in m=16:16:16:5632,n=4096,k=64,4096")
@@ -77,9 +78,6 @@ type Problems struct {
 	reached float64 // Share
 	closer  io.Closer
 }
-
-// Single returns one problem.
-func Single(p gemm.Problem) *Problems { return &Problems{File: problems.One(p)} }
 
 // Open is Read, and the one architecture that answers.
 func (f *ProblemFlags) Open(ctx context.Context, from *Factory) (*Problems, ask.Contender, error) {

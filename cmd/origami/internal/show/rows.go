@@ -26,7 +26,7 @@ import (
 // The cells of CSV are the values of the JSON: an absent value and null are empty, numbers have the same digits, a list
 // of numbers has blanks between them, and a list of texts has "; ". A pair is two columns, .low and .high. A list of
 // objects is in JSON only. An object with free keys, such as the terms of a model, has the keys of the first row, as an
-// optional object has.
+// optional object has, or all keys of the rows that Like or All are given.
 type Rows[T any] struct {
 	s       *iostreams.Streams
 	format  table.Format
@@ -105,8 +105,33 @@ func Write[T any](s *iostreams.Streams, f table.Format, rows []T, columns ...Col
 	return NewRows(s, f, columns...).All(rows)
 }
 
+// Like names the columns of CSV and TSV before the first row: all that some of the given rows have.
+func (r *Rows[T]) Like(rows []T) *Rows[T] {
+	if r.format == table.JSON || r.format == table.Table || r.csv != nil {
+		return r
+	}
+	var last []string
+	for i := range rows {
+		keys, at := Keys(&rows[i]), 0
+		if slices.Equal(keys, last) {
+			continue
+		}
+		for _, key := range keys {
+			if known := slices.Index(r.keys, key); known >= 0 {
+				at = known + 1
+				continue
+			}
+			r.keys = slices.Insert(r.keys, at, key)
+			at++
+		}
+		last = keys
+	}
+	return r
+}
+
 // All writes all rows.
 func (r *Rows[T]) All(rows []T) error {
+	r.Like(rows)
 	for i := range rows {
 		if err := r.Add(&rows[i]); err != nil {
 			return err
@@ -140,11 +165,8 @@ func (r *Rows[T]) Add(row *T) error {
 func (r *Rows[T]) Close() error {
 	switch {
 	case r.format == table.Table:
-		header := make([]string, len(r.columns))
-		for i, c := range r.columns {
-			header[i] = c.header
-		}
-		table.Grid{Header: header, Rows: r.cells(), Least: r.least}.Write(r.s)
+		header, cells := r.Text(r.rows)
+		table.Grid{Header: header, Rows: cells, Least: r.least}.Write(r.s)
 		r.rows = nil
 	case r.format != table.JSON && r.csv == nil:
 		var none T
@@ -155,24 +177,37 @@ func (r *Rows[T]) Close() error {
 
 // head writes the header of CSV and TSV.
 func (r *Rows[T]) head(first *T) (err error) {
-	r.keys = Keys(first)
+	if r.keys == nil {
+		r.keys = Keys(first)
+	}
 	r.csv, err = newDelimited(r.s, r.format, r.keys)
 	return err
 }
 
-func (r *Rows[T]) cells() [][]string {
-	all := make([][]string, len(r.rows))
-	for i := range r.rows {
+// Text are the cells of a table.
+func (r *Rows[T]) Text(rows []T) (header []string, cells [][]string) {
+	for _, c := range r.columns {
+		header = append(header, c.header)
+	}
+	cells = make([][]string, len(rows))
+	for i := range rows {
 		for _, c := range r.columns {
-			all[i] = append(all[i], c.text(&r.rows[i]))
+			cells[i] = append(cells[i], c.text(&rows[i]))
 		}
 	}
-	return all
+	return header, cells
 }
 
 // Keys are the flattened keys of the scalar values in the JSON of a row, in its order. Of an optional object and of an
 // object with free keys, they are those that the row has.
-func Keys(row any) []string { return keysOf(nil, "", reflect.ValueOf(row)) }
+func Keys(row any) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(keysOf(nil, "", reflect.ValueOf(row)), func(key string) bool {
+		again := seen[key] // an embedded struct may have a key of the struct around it
+		seen[key] = true
+		return again
+	})
+}
 
 // columned is a type whose JSON does not follow from its fields.
 type columned interface{ Columns() []string }
@@ -190,13 +225,13 @@ func keysOf(keys []string, prefix string, v reflect.Value) []string {
 		}
 		v = v.Elem()
 	}
-	if c, ok := v.Interface().(columned); ok {
+	if c, ok := as[columned](v); ok {
 		for _, name := range c.Columns() {
 			keys = append(keys, prefix+"."+name)
 		}
 		return keys
 	}
-	if n, ok := v.Interface().(named); ok {
+	if n, ok := as[named](v); ok {
 		names, values := n.Named()
 		for i, name := range names {
 			keys = keysOf(keys, joined(prefix, name), reflect.ValueOf(values[i]))
@@ -228,6 +263,14 @@ func keysOf(keys []string, prefix string, v reflect.Value) []string {
 	default:
 	}
 	return append(keys, prefix)
+}
+
+// as returns a value as an interface that it has. A struct of an unexported type in another has its fields only.
+func as[T any](v reflect.Value) (of T, ok bool) {
+	if v.CanInterface() {
+		of, ok = v.Interface().(T)
+	}
+	return of, ok
 }
 
 // nested reports whether the JSON of a type is an object or a list.
@@ -346,7 +389,7 @@ func step(v reflect.Value, name string) (reflect.Value, string) {
 	if !v.IsValid() {
 		return v, ""
 	}
-	if n, ok := v.Interface().(named); ok {
+	if n, ok := as[named](v); ok {
 		names, values := n.Named()
 		if i := slices.Index(names, name); i >= 0 {
 			return reflect.ValueOf(values[i]), ""
@@ -438,17 +481,11 @@ type delimited struct {
 	row []string
 }
 
-// newDelimited starts a table. A column of the user's file that has the name of a column before it gets another.
+// newDelimited starts a table.
 func newDelimited(s *iostreams.Streams, f table.Format, header []string) (*delimited, error) {
 	r := &delimited{csv: csv.NewWriter(s.Data()), tsv: f == table.TSV}
 	if r.tsv {
 		r.csv.Comma = '\t'
-	}
-	header = slices.Clone(header)
-	for i, name := range header {
-		if slices.Contains(header[:i], name) {
-			header[i] = "input_" + name
-		}
 	}
 	return r, r.write(header)
 }

@@ -154,7 +154,7 @@ func (o *SelectOptions) answer(ctx context.Context) error {
 	case o.Measure != "" || o.Executor != "":
 		return o.runMeasured(ctx)
 	case o.Query.Contract != "":
-		return runContract(ctx, o)
+		return o.runContract(ctx)
 	default:
 		return Select(ctx, o)
 	}
@@ -175,9 +175,9 @@ func Select(ctx context.Context, o *SelectOptions) error {
 func (o *SelectOptions) each(ctx context.Context, rankings session.Rankings, list *session.Problems, q ask.Question,
 	choose func(one *ask.Ranking, write func(*ask.Ranking) error) error,
 ) error {
-	s, many, top := o.Factory.Streams, o.Query.Problems != "", max(1, o.Top)
-	w := newSelectWriter(s, o.Factory.Format(), many, list, top)
-	w.regret, w.logic = q.Regret, o.Logic != ""
+	s, many := o.Factory.Streams, o.Query.Problems != ""
+	w := newSelectWriter(o, many)
+	w.regret, w.labels = q.Regret, list.Labels()
 	q.Ways = q.Advice || choose == nil && (w.format == table.JSON || w.format == table.Table && !many)
 	if q.Top = max(1, q.Top); !many {
 		q.Top, q.Terms = max(2, q.Top), true // for the runner-up, and the waves and DRAM traffic of the pick
@@ -203,4 +203,27 @@ func (o *SelectOptions) each(ctx context.Context, rankings session.Rankings, lis
 		return errors.Join(err, w.list.Write(s))
 	}
 	return err
+}
+
+// runContract answers for a contraction. The answer is the way to compute it that has the shortest predicted time.
+func (o *SelectOptions) runContract(ctx context.Context) error {
+	c, err := o.Query.Plans(&o.Query.Product, o.Factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	a, err := o.Factory.Searched(ctx, &o.Query)
+	if err != nil {
+		return err
+	}
+	best, err := ask.RankPlans(ctx, a, c, ask.Question{Kernel: o.Factory.Settings.Kernel, Top: 2, Terms: true,
+		Regret: o.Regret})
+	if err != nil {
+		return err
+	}
+	format, plan := o.Factory.Format(), best.Contraction.Plan
+	if (format == table.CSV || format == table.TSV) && !plan.Direct() {
+		return diag.Inputf("the contraction is no single GEMM: %s", plan.Text()).At("--format %s", format).
+			Do("ask for json or table: a row has one GEMM")
+	}
+	return newSelectWriter(o, false).write(best)
 }

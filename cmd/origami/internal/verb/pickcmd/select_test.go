@@ -21,6 +21,7 @@ import (
 
 // Flags become options, without anything being run.
 func TestSelectFlags(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	a := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
 		Getenv: func(string) string { return "" }}
 	root := &cobra.Command{
@@ -97,7 +98,7 @@ func TestRowsAsTheyCome(t *testing.T) {
 		},
 	}
 	for format, row := range map[string]string{
-		"csv": "64,64,64,1,", "tsv": "64\t64\t64\t1\t", "json": `{"arch":"toy1",`,
+		"csv": "toy1,small,", "tsv": "toy1\tsmall\t", "json": `{"arch":"toy1",`,
 	} {
 		for want, end := range endings {
 			keyboard, out, ended := typing(t, format)

@@ -87,7 +87,7 @@ type reply struct {
 		Level    float64   `json:"interval_level"`
 		Seconds  float64   `json:"seconds"`
 	} `json:"predicted"`
-	Loss     *float64 `json:"expected_loss"`
+	Loss     *float64 `json:"expected_regret"`
 	Worth    int      `json:"worth_measuring"`
 	Measured *struct {
 		Auto       bool    `json:"auto"`

@@ -18,16 +18,12 @@ func TestRankings(t *testing.T) {
 	}
 	source := models.Providers{provider}
 	id := provider.Manifest().Archs[0].ID
-	target, err := models.Decode([]byte(`{"arch":"` + id + `","space":{"block_m":[64]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := target.Open(t.Context(), source)
+	a, err := (&models.Target{Arch: id}).Open(t.Context(), source)
 	if err != nil {
 		t.Fatal(err)
 	}
 	problems := []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(64, 4096, 512)}
-	answers, err := ask.Rankings(t.Context(), a, ask.Question{Problems: problems, Space: target.Space, Top: 1})
+	answers, err := ask.Rankings(t.Context(), a, ask.Question{Problems: problems, Space: models.Space{{Name: "block_m", Values: []string{"64"}}}, Top: 1})
 	if err != nil || len(answers) != len(problems) {
 		t.Fatalf("%d answers, %v", len(answers), err)
 	}
@@ -36,15 +32,11 @@ func TestRankings(t *testing.T) {
 			t.Errorf("%s: %+v, %v", one.Problem, one.Entries, one.Err)
 		}
 	}
-	for bad, want := range map[string]string{
-		`{"arch":"x"}`: `unknown architecture "x"`, `{"arch":"` + id + `","kernel":"none"}`: `no model of`,
+	for want, bad := range map[string]models.Target{
+		`unknown architecture "x"`: {Arch: "x"}, `no model of`: {Arch: id, Kernel: "none"},
 	} {
-		target, err := models.Decode([]byte(bad))
-		if err == nil {
-			_, err = target.Open(t.Context(), source)
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", bad, err, want)
+		if _, err := bad.Open(t.Context(), source); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

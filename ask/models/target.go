@@ -3,49 +3,39 @@
 package models
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/core/timing"
 )
 
-// Target is a model of a device. Its JSON is the open request of the C library. Empty fields mean the default.
+// Target is a model of a device. Empty fields mean the default.
 type Target struct {
 	// "sm90", "sm90@h200" or "h200"
-	Arch string `json:"arch"`
+	Arch string
 	// the device of an architecture that names none
-	Device string `json:"device,omitempty"`
+	Device string
 	// a model or a class of models
-	Model  string `json:"model,omitempty"`
-	Kernel string `json:"kernel,omitempty"`
+	Model  string
+	Kernel string
 	// how much the model may know
-	Rung arch.Rung `json:"rung,omitempty"`
+	Rung arch.Rung
 	// what times are of; model otherwise
-	Timing timing.Timing `json:"timing,omitempty"`
+	Timing timing.Timing
 	// settings of the architecture's plugin
-	Options map[string]string `json:"options,omitempty"`
+	Options map[string]string
 	// hardware numbers that win over all others
-	Overrides Overrides `json:"overrides,omitempty"`
-	// the configurations to choose from
-	Space Space `json:"space,omitempty"`
-	// leaves out the configurations whose order of sums depends on M
-	Invariant bool `json:"invariant,omitempty"`
+	Overrides Overrides
 	// the GPU of this machine as its driver describes it, instead of Device
-	Live *arch.LiveDevice `json:"live,omitempty"`
+	Live *arch.LiveDevice
 	// the text of a device file. It wins over a plugin's device of the same name, and is the target if Arch is empty
-	DeviceFile string `json:"device_file,omitempty"`
+	DeviceFile string
 	// the texts of files about the kernels, as in arch.OpenRequest
-	Compiled         string `json:"compiled,omitempty"`
-	Characterization string `json:"characterization,omitempty"`
+	Compiled         string
+	Characterization string
 
 	// named is what a user called the device, settings the options and hardware numbers behind that name, as written.
 	// Parse sets them.
@@ -55,33 +45,6 @@ type Target struct {
 
 // Overrides are hardware numbers by parameter.
 type Overrides map[string]hw.OverrideValue
-
-// UnmarshalJSON reads an object of numbers or of objects with a value and a unit.
-func (o *Overrides) UnmarshalJSON(text []byte) error {
-	const place = "overrides"
-	read, err := hw.ParseOverrides(place, text)
-	if err == nil && len(read.ByArch) > 0 {
-		err = diag.Inputf("the numbers stand under an architecture").At(place).
-			Do(`a request is for one device: write {"clock":1.5e9}`)
-	}
-	*o = read.Bare
-	return err
-}
-
-// Decode reads the JSON of a target.
-func Decode(text []byte) (t Target, err error) {
-	err = strictjson.Unmarshal(text, &t)
-	var d *diag.Error
-	switch {
-	case err == nil:
-		return t, nil
-	case errors.As(err, &d):
-		return t, d
-	case errors.Is(err, strictjson.ErrTrailing):
-		err = errors.New("data follows the first JSON object")
-	}
-	return t, diag.Inputf("not understood: %v", err).At("open request").Do(`write a JSON object, as in {"arch":"sm90"}`)
-}
 
 // Name returns what the target calls its device: "arch", "arch@device" or "device".
 func (t *Target) Name() string {
@@ -116,54 +79,6 @@ func ParseSpace(place string, words []string) (Space, error) {
 		s = append(s, axis)
 	}
 	return s, nil
-}
-
-// UnmarshalJSON reads an object with a list of values for each axis.
-func (s *Space) UnmarshalJSON(text []byte) error {
-	var axes map[string]json.RawMessage
-	if err := json.Unmarshal(text, &axes); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(axes)) {
-		axis := Axis{Name: name, place: "space." + name}
-		isNumber := slices.ContainsFunc(gemm.Fields(), func(f gemm.Field) bool { return f.Name == name })
-		var err error
-		if isNumber {
-			axis.Values, err = decoded[json.Number](axes[name])
-		} else {
-			axis.Values, err = decoded[string](axes[name])
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", axis.place, err)
-		}
-		*s = append(*s, axis)
-	}
-	return nil
-}
-
-func decoded[T ~string](text []byte) (texts []string, err error) {
-	var values []T
-	err = json.Unmarshal(text, &values)
-	for _, v := range values {
-		texts = append(texts, string(v))
-	}
-	return texts, err
-}
-
-// MarshalJSON writes the object that UnmarshalJSON reads.
-func (s Space) MarshalJSON() ([]byte, error) {
-	axes := map[string]any{}
-	for _, axis := range s {
-		axes[axis.Name] = axis.Values
-		if slices.ContainsFunc(gemm.Fields(), func(f gemm.Field) bool { return f.Name == axis.Name }) {
-			numbers := make([]json.Number, len(axis.Values))
-			for i, v := range axis.Values {
-				numbers[i] = json.Number(v)
-			}
-			axes[axis.Name] = numbers
-		}
-	}
-	return json.Marshal(axes)
 }
 
 // Of returns the space of a kernel family of a model. An axis that the family does not have is an error.

@@ -1,9 +1,7 @@
 package models
 
 import (
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -66,30 +64,6 @@ func TestSettings(t *testing.T) {
 		}
 		if fmt.Sprint(target.Options, target.Overrides) != "map[scheme:row] map[clock:{1 } units:{2 }]" {
 			t.Errorf("%s changes the target", c.words)
-		}
-	}
-}
-
-// A target is the same after a way through JSON.
-func TestTargetsAreJSON(t *testing.T) {
-	for _, text := range []string{
-		`{"arch":"sm90"}`,
-		`{"arch":"sm90","device":"h200","model":"refined","kernel":"mma","rung":"spec","options":{"l2":"cold"},` +
-			`"overrides":{"clock":{"value":1.5,"unit":"GHz"},"num_sms":{"value":66}},` +
-			`"space":{"block_m":[64,128],"cluster":["1"]},"compiled":"a,b","characterization":"c"}`,
-		`{"arch":"","live":{"name":"A GPU","attributes":{"num_sms":46}},"device_file":"arch: sm90\n"}`,
-	} {
-		first, err := Decode([]byte(text))
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			continue
-		}
-		written, err := json.Marshal(first)
-		if err != nil || string(written) != text {
-			t.Errorf("%s becomes %s, %v", text, written, err)
-		}
-		if again, err := Decode(written); err != nil || !reflect.DeepEqual(first, again) {
-			t.Errorf("%s is read as %+v, %v", written, again, err)
 		}
 	}
 }

@@ -193,7 +193,7 @@ func Fill(values map[string]json.RawMessage, q any) error {
 			return Unknown("key", key, keys)
 		}
 		if err := fields[i].decode(values[key]); err != nil {
-			return diag.Inputf("%s %v", printable.Cut(string(values[key]), 100), err).At("%s", key).Do("see docs/json.md")
+			return diag.Inputf("%s %v", printable.Cut(string(values[key]), 100), err).At("%s", key).Do("see docs/reference")
 		}
 	}
 	return nil

@@ -40,7 +40,7 @@ int32_t origami_api_version(void);
 const char *origami_version(void);
 
 /* Answers a question. request is a JSON object with the key ask and the keys of that question, as the flags of the
- * command line with _ for - (docs/json.md has all):
+ * command line with _ for - (docs/reference has all):
  *
  *   {"ask": "select", "arch": "h200", "m": 4096, "n": 4096, "k": 4096, "dtype": "bf16", "trans_b": true}
  *   {"ask": "select", "arch": "h200", "brief": true, "problems": [{"m": 1, "n": 64, "k": 64}, ...]}
@@ -54,12 +54,19 @@ const char *origami_version(void);
  *   describe  the model, its rung, clock and parameters
  *   archs     what can be opened
  *
- * With "problems", select and compare answer a list. Where a flag names a file, the key has its text. "live" is the GPU of
- * this machine as its driver describes it: {"name": "NVIDIA H200", "attributes": {"num_sms": 132, ...}}.
+ * With "problems", select and compare answer a list; what is wrong with a problem of select stands in its place. Where a
+ * flag names a file, the key has its text, and "candidates" may be a list of configurations. "live" is the GPU of this
+ * machine as its driver describes it: {"name": "NVIDIA H200", "attributes": {"num_sms": 132, ...}}. With "brief", select
+ * and rank leave out reasons, terms and other kernel families. With "own", bands leave out the vendor's library.
  *
- * *answer becomes JSON, which origami_free frees: the answer as the command line has it with --json, or, with another
- * status than ORIGAMI_OK, {"error": {"kind": ..., "what": ..., "where": ..., "fix": ...}}. Every number is finite. Models
- * are opened once, which takes milliseconds; a known pick with brief takes some ten microseconds. */
+ * A kernel has entry, ptx, config, grid, threads, shared_memory (dynamic, bytes), counters and partials (bytes of workspace,
+ * aligned to 256; the counters are zero before the first launch, and each launch leaves them at zero), adds, integer,
+ * parameters (role, bytes, value) and maps (matrix, type, sizes, strides, box: tensor maps of three dimensions, as
+ * cuTensorMapEncodeTiled takes them, with the 128-byte swizzle and zeros outside).
+ *
+ * *answer becomes JSON, which origami_free frees: the answer as the command line has it with --json (docs/json.md), or,
+ * with another status than ORIGAMI_OK, {"error": {"kind": ..., "what": ..., "where": ..., "fix": ...}}. Every number is
+ * finite. Models are opened once, which takes milliseconds; a known pick with brief takes some 25 microseconds. */
 int32_t origami_ask(const char *request, char **answer);
 
 /* Frees an answer; NULL is none. */

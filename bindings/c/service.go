@@ -107,7 +107,7 @@ func read(text []byte) (*request, error) {
 			continue
 		}
 		if err := json.Unmarshal(value, to); err != nil {
-			return nil, diag.Inputf("not understood: %v", err).At("%s", key).Do("see docs/c.md")
+			return nil, diag.Inputf("not understood: %v", err).At("%s", key).Do("see origami.h")
 		}
 		delete(values, key)
 	}

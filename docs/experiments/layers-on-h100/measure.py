@@ -77,7 +77,7 @@ def times(layer, m, others, rounds=5):
     except Error:
         library = None
     band = layer._model().bands([m], key.n, key.k, dtype=key.dtype, trans_b=True, out_dtype=key.out_dtype, epilogue=key.epilogue,
-                                library=device.library)[0]
+                                library=True)[0]
     return dict(m=m, n=key.n, k=key.k, dtype=key.dtype, pick=str(pick), predicted=pick.seconds * 1e6, library=library,
                 taken=band.pick is not None, off=off, **us)
 

@@ -1,7 +1,6 @@
 """Kernels of the family wgmma beside cuBLAS, in CUDA graphs with cold weights. OUT=folder python3 measure.py [section=seconds ...]"""
 
 import concurrent.futures
-import ctypes
 import dataclasses
 import json
 import math
@@ -14,7 +13,7 @@ import time
 import torch
 
 import origami_gemm.torch as og
-from origami_gemm import _layers as L, lib
+from origami_gemm import _layers as L
 from origami_gemm.torch import _verify
 
 OUT, F, BF16, FP8 = os.environ.get("OUT", "."), torch.nn.functional, torch.bfloat16, torch.float8_e4m3fn
@@ -43,12 +42,8 @@ def operands(m, n, k):
 
 
 def launcher(layer, m, pick, x, out):
-    library, plan, kernel = layer.device.own._library, ctypes.c_void_p(), lib._Kernel()
-    config = L.config(pick)
-    config.group_m = pick.group_m
-    library.call("origami_load", layer.device.own._handle, ctypes.byref(layer.key.problem(m)), ctypes.byref(config),
-                 ctypes.c_int32(0), ctypes.byref(plan), ctypes.byref(kernel))
-    plan = L.Plan(library, plan, kernel, pick)
+    own, config = layer.device.own, L.config(pick) | {"group_m": pick.group_m}
+    plan = L.Plan(own._library, *own._library.load({**own._request, **layer.key.problem(m), "config": config}, 0), pick)
     zeros = torch.zeros(max(16, plan.counters), device="cuda", dtype=torch.uint8)
     room = torch.empty(max(16, plan.partials), device="cuda", dtype=torch.uint8)
     held.append((zeros, room))

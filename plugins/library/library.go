@@ -5,6 +5,7 @@
 package library
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -45,19 +46,19 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := machine.numbers()
-	if err != nil {
-		return nil, err
+	if !slices.Contains(terms.Generations(), machine.Generation) {
+		return nil, fmt.Errorf("library: %s is of the generation %q, which is unknown", machine.Description.ID(),
+			machine.Generation)
 	}
 	if _, err = ReleaseOf(given, terms.HasEarly(machine.Generation), machine.Description.DeviceName); err != nil {
 		return nil, err
 	}
-	m := newModel(machine, numbers, o, nil)
+	m := newModel(machine, o, nil)
 	m.Description.Uncertainty = checked.Of(m.Description.ID(), Name, o.scheme, o.release)
 	return m, nil
 }
 
-func newModel(machine Machine, numbers []arch.Constant, o options, values map[string]float64) *Model {
+func newModel(machine Machine, o options, values map[string]float64) *Model {
 	m := &Model{machine: machine, options: o, kernels: kernelsOf(machine.Generation, o.scheme)}
 	m.Description, m.peaks = machine.Description, map[gemm.DType]float64{}
 	m.Space, m.New = m.space, func() tabled.Evaluation { return &evaluation{model: m} }
@@ -73,40 +74,22 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 	d.Terms, d.Unused = tabled.Schema(terms.Terms, terms.Page), machine.unused()
 	d.Monotone = []arch.Dim{arch.DimM, arch.DimN, arch.DimK}
 	d.Fitted = []arch.Fitted{{DataSet: "published times"}} // at most 1,000 of each series: package fit
-	d.Constants = append(numbers, o.constants()...)
+	d.Constants = append(machine.numbers(), o.constants()...)
 	for i := range terms.Quantities {
 		d.Constants = append(d.Constants, terms.Quantities[i].Constant(variant))
 	}
 	tabled.Override(d.Constants, values)
-	value := tabled.Numbers(d)
+	m.Memory = slices.Clone(machine.Memory)
+	value := m.Numbers()
 	m.device.compute(value)
-	m.Memory = []arch.Level{
-		{
-			Name: "L2", Capacity: unit.Bytes(value("l2_size")), Partitions: max(d.Partitions, 1), Bound: arch.BoundL2,
-			Bandwidth: arch.Bandwidth{
-				Peak: unit.BytesPerCycle(value("l2_share_16") * value("units")), Units: d.Units, Linear: true,
-			},
-		},
-		{
-			Name: "DRAM", Partitions: 1, Bound: arch.BoundDRAM,
-			Bandwidth: arch.Bandwidth{
-				Peak:  unit.BytesPerCycle(value("dram_speed") / value("clock") * value("read_share")),
-				Units: d.Units, C1: 1,
-			},
-		},
-	}
+	m.Reach(arch.BoundL2, value("l2_share_16")*value("units"))
+	m.Reach(arch.BoundDRAM, value("dram_speed")/value("clock")*value("read_share"))
 	m.clocked = stopwatch.New(m, terms.Timings(machine.Generation))
 	return m
 }
 
 // With returns the model with other values of quantities, by name.
-func (m *Model) With(values map[string]float64) (*Model, error) {
-	numbers, err := m.machine.numbers()
-	if err != nil {
-		return nil, err
-	}
-	return newModel(m.machine, numbers, m.options, values), nil
-}
+func (m *Model) With(values map[string]float64) *Model { return newModel(m.machine, m.options, values) }
 
 // Fastest is what the library takes: the least time of its kernels. It is 0 for a problem that the model refuses.
 func (m *Model) Fastest(p gemm.Problem) unit.Seconds {

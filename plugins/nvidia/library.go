@@ -34,22 +34,13 @@ func libraryBeside(sm *gpu.SM, s catalog.Selection) (*library.Model, error) {
 
 func libraryVendor(sm *gpu.SM) library.Vendor {
 	return library.Vendor{
-		Numbers: map[string]string{
-			"units":      "num_sms",
-			"l2_count":   "1", // the halves of the L2 of two dies are one cache
-			"clock":      "clock",
-			"tdp":        "tdp",
-			"l2_size":    "l2_bytes",
-			"mall_size":  "0",
-			"dram_speed": "dram_bandwidth",
-			"dram_ecc":   "dram_ecc",
-			"clock_gain": "max(1, clock_loaded / clock)",
-		},
+		Units: "num_sms", Levels: gpu.Levels,
 		Needs: gpu.Limits,
 		Machine: func(s catalog.Selection) library.Machine {
-			d := gpu.NewDevice(sm, s.Sheet, s.Params).Description()
+			on := gpu.NewDevice(sm, s.Sheet, s.Params)
+			d := on.Description()
 			d.Atoms = nil // of mma.sync
-			return library.Machine{Generation: terms.Generation(sm.Generation), Description: d}
+			return library.Machine{Generation: terms.Generation(sm.Generation), Description: d, Memory: on.Memory}
 		},
 	}
 }

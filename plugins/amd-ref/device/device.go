@@ -8,6 +8,28 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
+// Levels are the memory of an AMD GPU. Some have no MALL, but AMD's library gives all of them the bandwidth of one.
+var Levels = []arch.Level{
+	{
+		Name: "L2", Bound: arch.BoundL2, Bandwidth: arch.Bandwidth{Linear: true},
+		Names: arch.LevelNames{Capacity: "l2_bytes", Partitions: "num_xcds", Bandwidth: "mem1_perf_ratio"},
+	},
+	{
+		Name: "MALL", Bound: arch.BoundMALL, Names: arch.LevelNames{
+			Capacity: "mall_bytes", Bandwidth: "mem2_perf_ratio", C0: "bw_c0", C1: "bw_c1", C2: "bw_c2",
+		},
+	},
+	{
+		Name: "HBM", Bound: arch.BoundDRAM, Names: arch.LevelNames{
+			Latency: "hbm_latency", Bandwidth: "mem3_perf_ratio", DataSheet: "dram_bandwidth",
+			C0: "bw_c0", C1: "bw_c1", C2: "bw_c2",
+		},
+	},
+}
+
+// Memory returns the levels of a device.
+func Memory(params hw.Set) []arch.Level { return arch.Hierarchy(Levels, params, params.Int("num_cus")) }
+
 // Specs are the hardware parameters of an AMD GPU. A parameter comes after those it is derived from.
 var Specs = arch.WithPeaks([]hw.Spec{
 	{Name: "num_cus", Unit: "1", Integer: true, Doc: "compute units"},
@@ -45,6 +67,10 @@ var Specs = arch.WithPeaks([]hw.Spec{
 	},
 	{Name: "bw_c1", Unit: "1", AllowZero: true, Calibrates: true, Doc: "linear coefficient of that fraction"},
 	{Name: "bw_c2", Unit: "1", AllowZero: true, Calibrates: true, Doc: "constant coefficient of that fraction"},
+	{
+		Name: "hbm_latency", Unit: "cycles", AllowZero: true,
+		Doc: "latency of HBM, which AMD's library adds to every transfer, even an empty one",
+	},
 	{Name: "dram_bandwidth", Unit: "B/s", Doc: "bandwidth of HBM in the data sheet"},
 	{Name: "peak_fp16", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, fp16"},
 	{Name: "peak_bf16", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, bf16"},
@@ -70,6 +96,12 @@ func Description(sheet *hw.Sheet, params hw.Set) arch.Description {
 // Derive computes the bandwidths per cycle that a device file leaves out. The library divides terabytes per second by
 // kilohertz, hence the factor 1e9. Devices that only other models know have no figures of the library.
 func Derive(name string, known hw.Set) (hw.Number, bool) {
+	if _, ofLibrary := known.Lookup("mem3_bandwidth"); name == "hbm_latency" && ofLibrary {
+		return hw.Number{
+			Value: 200, Unit: "cycles", Method: hw.Library, Date: formulaDate,
+			Source: "AMD Origami (ROCm rocm-libraries, shared/origami, January 2026), gemm.cpp",
+		}, true
+	}
 	for _, r := range perfRatios {
 		bandwidth, has := known.Lookup(r.bandwidth)
 		if r.name == name && has {

@@ -15,6 +15,8 @@ type Device struct {
 	SM     *SM
 	Sheet  *hw.Sheet
 	Params hw.Set
+	// Memory are the levels that Levels declares.
+	Memory []arch.Level
 
 	SMs   int
 	Clock unit.Hertz
@@ -31,7 +33,7 @@ var Limits = []string{"shared_memory_bytes", "register_file", "registers_per_thr
 // NewDevice reads the resolved numbers of Specs.
 func NewDevice(sm *SM, sheet *hw.Sheet, params hw.Set) *Device {
 	return &Device{
-		SM: sm, Sheet: sheet, Params: params,
+		SM: sm, Sheet: sheet, Params: params, Memory: arch.Hierarchy(Levels, params, params.Int("num_sms")),
 		SMs: params.Int("num_sms"), Clock: unit.Hertz(params.Get("clock")),
 		SharedMemory: unit.Bytes(params.Get("shared_memory_bytes")),
 		RegisterFile: params.Int("register_file"), RegistersPerThread: params.Int("registers_per_thread"),

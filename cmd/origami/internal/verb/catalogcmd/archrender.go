@@ -145,6 +145,8 @@ func (v *view) levels() table.Columns[arch.Level] {
 			digits.SixDigits),
 		table.Col("peak_bytes_per_cycle|-|peak (B/cycle)", func(l *arch.Level) float64 { return float64(l.Bandwidth.Peak) },
 			digits.SixDigits),
+		table.Col("reached_bytes_per_cycle|-|reached (B/cycle)", func(l *arch.Level) float64 { return float64(l.Rate()) },
+			digits.SixDigits),
 		table.Col("fraction|-|share of peak, a = active "+v.UnitName+"s", func(l *arch.Level) string {
 			return fraction(l.Bandwidth)
 		}),

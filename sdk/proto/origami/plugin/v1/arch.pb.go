@@ -3040,8 +3040,13 @@ type Level struct {
 	Partitions    int64                  `protobuf:"varint,4,opt,name=partitions,proto3" json:"partitions,omitempty"`
 	Bandwidth     *Bandwidth             `protobuf:"bytes,5,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`
 	Bound         Bound                  `protobuf:"varint,6,opt,name=bound,proto3,enum=origami.plugin.v1.Bound" json:"bound,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Zero if it is unknown.
+	DataSheetBytesPerSecond float64 `protobuf:"fixed64,7,opt,name=data_sheet_bytes_per_second,json=dataSheetBytesPerSecond,proto3" json:"data_sheet_bytes_per_second,omitempty"`
+	// Of the kernels of the model, with all units active. Zero where the model has no number of its own for it.
+	ReachedBytesPerCycle float64     `protobuf:"fixed64,8,opt,name=reached_bytes_per_cycle,json=reachedBytesPerCycle,proto3" json:"reached_bytes_per_cycle,omitempty"`
+	Names                *LevelNames `protobuf:"bytes,9,opt,name=names,proto3" json:"names,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Level) Reset() {
@@ -3116,6 +3121,128 @@ func (x *Level) GetBound() Bound {
 	return Bound_BOUND_UNSPECIFIED
 }
 
+func (x *Level) GetDataSheetBytesPerSecond() float64 {
+	if x != nil {
+		return x.DataSheetBytesPerSecond
+	}
+	return 0
+}
+
+func (x *Level) GetReachedBytesPerCycle() float64 {
+	if x != nil {
+		return x.ReachedBytesPerCycle
+	}
+	return 0
+}
+
+func (x *Level) GetNames() *LevelNames {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+// LevelNames names the hardware numbers that state a level.
+type LevelNames struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Capacity      string                 `protobuf:"bytes,1,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	Latency       string                 `protobuf:"bytes,2,opt,name=latency,proto3" json:"latency,omitempty"`
+	Partitions    string                 `protobuf:"bytes,3,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	Bandwidth     string                 `protobuf:"bytes,4,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`
+	DataSheet     string                 `protobuf:"bytes,5,opt,name=data_sheet,json=dataSheet,proto3" json:"data_sheet,omitempty"`
+	C0            string                 `protobuf:"bytes,6,opt,name=c0,proto3" json:"c0,omitempty"`
+	C1            string                 `protobuf:"bytes,7,opt,name=c1,proto3" json:"c1,omitempty"`
+	C2            string                 `protobuf:"bytes,8,opt,name=c2,proto3" json:"c2,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LevelNames) Reset() {
+	*x = LevelNames{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LevelNames) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LevelNames) ProtoMessage() {}
+
+func (x *LevelNames) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LevelNames.ProtoReflect.Descriptor instead.
+func (*LevelNames) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *LevelNames) GetCapacity() string {
+	if x != nil {
+		return x.Capacity
+	}
+	return ""
+}
+
+func (x *LevelNames) GetLatency() string {
+	if x != nil {
+		return x.Latency
+	}
+	return ""
+}
+
+func (x *LevelNames) GetPartitions() string {
+	if x != nil {
+		return x.Partitions
+	}
+	return ""
+}
+
+func (x *LevelNames) GetBandwidth() string {
+	if x != nil {
+		return x.Bandwidth
+	}
+	return ""
+}
+
+func (x *LevelNames) GetDataSheet() string {
+	if x != nil {
+		return x.DataSheet
+	}
+	return ""
+}
+
+func (x *LevelNames) GetC0() string {
+	if x != nil {
+		return x.C0
+	}
+	return ""
+}
+
+func (x *LevelNames) GetC1() string {
+	if x != nil {
+		return x.C1
+	}
+	return ""
+}
+
+func (x *LevelNames) GetC2() string {
+	if x != nil {
+		return x.C2
+	}
+	return ""
+}
+
 // Bandwidth is a peak times a fraction that depends on how many of the units are active: active/units if linear, else
 // min((c0·a² + c1·a) + c2, 1).
 type Bandwidth struct {
@@ -3132,7 +3259,7 @@ type Bandwidth struct {
 
 func (x *Bandwidth) Reset() {
 	*x = Bandwidth{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +3271,7 @@ func (x *Bandwidth) String() string {
 func (*Bandwidth) ProtoMessage() {}
 
 func (x *Bandwidth) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +3284,7 @@ func (x *Bandwidth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bandwidth.ProtoReflect.Descriptor instead.
 func (*Bandwidth) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Bandwidth) GetPeakBytesPerCycle() float64 {
@@ -3220,7 +3347,7 @@ type Space struct {
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3232,7 +3359,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3245,7 +3372,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Space) GetKernel() string {
@@ -3315,7 +3442,7 @@ type AxisValues struct {
 
 func (x *AxisValues) Reset() {
 	*x = AxisValues{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3327,7 +3454,7 @@ func (x *AxisValues) String() string {
 func (*AxisValues) ProtoMessage() {}
 
 func (x *AxisValues) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3340,7 +3467,7 @@ func (x *AxisValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AxisValues.ProtoReflect.Descriptor instead.
 func (*AxisValues) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AxisValues) GetName() string {
@@ -3368,7 +3495,7 @@ type CandidatesRequest struct {
 
 func (x *CandidatesRequest) Reset() {
 	*x = CandidatesRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3380,7 +3507,7 @@ func (x *CandidatesRequest) String() string {
 func (*CandidatesRequest) ProtoMessage() {}
 
 func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3393,7 +3520,7 @@ func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesRequest.ProtoReflect.Descriptor instead.
 func (*CandidatesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CandidatesRequest) GetHandle() []byte {
@@ -3433,7 +3560,7 @@ type CandidatesResponse struct {
 
 func (x *CandidatesResponse) Reset() {
 	*x = CandidatesResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +3572,7 @@ func (x *CandidatesResponse) String() string {
 func (*CandidatesResponse) ProtoMessage() {}
 
 func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +3585,7 @@ func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesResponse.ProtoReflect.Descriptor instead.
 func (*CandidatesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CandidatesResponse) GetConfigs() *Configs {
@@ -3514,7 +3641,7 @@ type EstimateRequest struct {
 
 func (x *EstimateRequest) Reset() {
 	*x = EstimateRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3653,7 @@ func (x *EstimateRequest) String() string {
 func (*EstimateRequest) ProtoMessage() {}
 
 func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3666,7 @@ func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateRequest.ProtoReflect.Descriptor instead.
 func (*EstimateRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *EstimateRequest) GetHandle() []byte {
@@ -3579,7 +3706,7 @@ type EstimateResponse struct {
 
 func (x *EstimateResponse) Reset() {
 	*x = EstimateResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3591,7 +3718,7 @@ func (x *EstimateResponse) String() string {
 func (*EstimateResponse) ProtoMessage() {}
 
 func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3604,7 +3731,7 @@ func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateResponse.ProtoReflect.Descriptor instead.
 func (*EstimateResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *EstimateResponse) GetCycles() []float64 {
@@ -3653,7 +3780,7 @@ type TermsRequest struct {
 
 func (x *TermsRequest) Reset() {
 	*x = TermsRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3665,7 +3792,7 @@ func (x *TermsRequest) String() string {
 func (*TermsRequest) ProtoMessage() {}
 
 func (x *TermsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3678,7 +3805,7 @@ func (x *TermsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsRequest.ProtoReflect.Descriptor instead.
 func (*TermsRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TermsRequest) GetHandle() []byte {
@@ -3712,7 +3839,7 @@ type TermsResponse struct {
 
 func (x *TermsResponse) Reset() {
 	*x = TermsResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3724,7 +3851,7 @@ func (x *TermsResponse) String() string {
 func (*TermsResponse) ProtoMessage() {}
 
 func (x *TermsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3737,7 +3864,7 @@ func (x *TermsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsResponse.ProtoReflect.Descriptor instead.
 func (*TermsResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TermsResponse) GetValues() []float64 {
@@ -3759,7 +3886,7 @@ type MappingRequest struct {
 
 func (x *MappingRequest) Reset() {
 	*x = MappingRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3771,7 +3898,7 @@ func (x *MappingRequest) String() string {
 func (*MappingRequest) ProtoMessage() {}
 
 func (x *MappingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3784,7 +3911,7 @@ func (x *MappingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingRequest.ProtoReflect.Descriptor instead.
 func (*MappingRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MappingRequest) GetHandle() []byte {
@@ -3819,7 +3946,7 @@ type MappingResponse struct {
 
 func (x *MappingResponse) Reset() {
 	*x = MappingResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3831,7 +3958,7 @@ func (x *MappingResponse) String() string {
 func (*MappingResponse) ProtoMessage() {}
 
 func (x *MappingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3844,7 +3971,7 @@ func (x *MappingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingResponse.ProtoReflect.Descriptor instead.
 func (*MappingResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *MappingResponse) GetGroupM() int64 {
@@ -3882,7 +4009,7 @@ type MemoryIterationRequest struct {
 
 func (x *MemoryIterationRequest) Reset() {
 	*x = MemoryIterationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3894,7 +4021,7 @@ func (x *MemoryIterationRequest) String() string {
 func (*MemoryIterationRequest) ProtoMessage() {}
 
 func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3907,7 +4034,7 @@ func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationRequest.ProtoReflect.Descriptor instead.
 func (*MemoryIterationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MemoryIterationRequest) GetHandle() []byte {
@@ -3952,7 +4079,7 @@ type MemoryIterationResponse struct {
 
 func (x *MemoryIterationResponse) Reset() {
 	*x = MemoryIterationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3964,7 +4091,7 @@ func (x *MemoryIterationResponse) String() string {
 func (*MemoryIterationResponse) ProtoMessage() {}
 
 func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3977,7 +4104,7 @@ func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryIterationResponse.ProtoReflect.Descriptor instead.
 func (*MemoryIterationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *MemoryIterationResponse) GetLatencyCycles() float64 {
@@ -4023,7 +4150,7 @@ type RankRequest struct {
 
 func (x *RankRequest) Reset() {
 	*x = RankRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4035,7 +4162,7 @@ func (x *RankRequest) String() string {
 func (*RankRequest) ProtoMessage() {}
 
 func (x *RankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4048,7 +4175,7 @@ func (x *RankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRequest.ProtoReflect.Descriptor instead.
 func (*RankRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RankRequest) GetHandle() []byte {
@@ -4096,7 +4223,7 @@ type RankResponse struct {
 
 func (x *RankResponse) Reset() {
 	*x = RankResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4108,7 +4235,7 @@ func (x *RankResponse) String() string {
 func (*RankResponse) ProtoMessage() {}
 
 func (x *RankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4121,7 +4248,7 @@ func (x *RankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankResponse.ProtoReflect.Descriptor instead.
 func (*RankResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RankResponse) GetRankings() []*Ranking {
@@ -4154,7 +4281,7 @@ type Ranking struct {
 
 func (x *Ranking) Reset() {
 	*x = Ranking{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4166,7 +4293,7 @@ func (x *Ranking) String() string {
 func (*Ranking) ProtoMessage() {}
 
 func (x *Ranking) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4179,7 +4306,7 @@ func (x *Ranking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranking.ProtoReflect.Descriptor instead.
 func (*Ranking) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Ranking) GetIndex() []int64 {
@@ -4255,7 +4382,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4267,7 +4394,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4280,7 +4407,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -4315,7 +4442,7 @@ type EstimateWithRequest struct {
 
 func (x *EstimateWithRequest) Reset() {
 	*x = EstimateWithRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4327,7 +4454,7 @@ func (x *EstimateWithRequest) String() string {
 func (*EstimateWithRequest) ProtoMessage() {}
 
 func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4340,7 +4467,7 @@ func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithRequest.ProtoReflect.Descriptor instead.
 func (*EstimateWithRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *EstimateWithRequest) GetHandle() []byte {
@@ -4402,7 +4529,7 @@ type EstimateWithResponse struct {
 
 func (x *EstimateWithResponse) Reset() {
 	*x = EstimateWithResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4414,7 +4541,7 @@ func (x *EstimateWithResponse) String() string {
 func (*EstimateWithResponse) ProtoMessage() {}
 
 func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4427,7 +4554,7 @@ func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithResponse.ProtoReflect.Descriptor instead.
 func (*EstimateWithResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *EstimateWithResponse) GetSeconds() []float64 {
@@ -4446,7 +4573,7 @@ type CalibrationRequest struct {
 
 func (x *CalibrationRequest) Reset() {
 	*x = CalibrationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4458,7 +4585,7 @@ func (x *CalibrationRequest) String() string {
 func (*CalibrationRequest) ProtoMessage() {}
 
 func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4471,7 +4598,7 @@ func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationRequest.ProtoReflect.Descriptor instead.
 func (*CalibrationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CalibrationRequest) GetDevice() *Device {
@@ -4492,7 +4619,7 @@ type CalibrationResponse struct {
 
 func (x *CalibrationResponse) Reset() {
 	*x = CalibrationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4504,7 +4631,7 @@ func (x *CalibrationResponse) String() string {
 func (*CalibrationResponse) ProtoMessage() {}
 
 func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4517,7 +4644,7 @@ func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationResponse.ProtoReflect.Descriptor instead.
 func (*CalibrationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CalibrationResponse) GetProbes() []*Probe {
@@ -4560,7 +4687,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4572,7 +4699,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4585,7 +4712,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Probe) GetName() string {
@@ -4661,7 +4788,7 @@ type CalibrationNumbersRequest struct {
 
 func (x *CalibrationNumbersRequest) Reset() {
 	*x = CalibrationNumbersRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4673,7 +4800,7 @@ func (x *CalibrationNumbersRequest) String() string {
 func (*CalibrationNumbersRequest) ProtoMessage() {}
 
 func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4686,7 +4813,7 @@ func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumbersRequest.ProtoReflect.Descriptor instead.
 func (*CalibrationNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CalibrationNumbersRequest) GetDevice() *Device {
@@ -4724,7 +4851,7 @@ type ProbeValue struct {
 
 func (x *ProbeValue) Reset() {
 	*x = ProbeValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +4863,7 @@ func (x *ProbeValue) String() string {
 func (*ProbeValue) ProtoMessage() {}
 
 func (x *ProbeValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4749,7 +4876,7 @@ func (x *ProbeValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeValue.ProtoReflect.Descriptor instead.
 func (*ProbeValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ProbeValue) GetProbe() string {
@@ -4819,7 +4946,7 @@ type CalibrationNumbersResponse struct {
 
 func (x *CalibrationNumbersResponse) Reset() {
 	*x = CalibrationNumbersResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4831,7 +4958,7 @@ func (x *CalibrationNumbersResponse) String() string {
 func (*CalibrationNumbersResponse) ProtoMessage() {}
 
 func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4844,7 +4971,7 @@ func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumbersResponse.ProtoReflect.Descriptor instead.
 func (*CalibrationNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CalibrationNumbersResponse) GetNumbers() []*CalibrationNumber {
@@ -4875,7 +5002,7 @@ type CalibrationNumber struct {
 
 func (x *CalibrationNumber) Reset() {
 	*x = CalibrationNumber{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4887,7 +5014,7 @@ func (x *CalibrationNumber) String() string {
 func (*CalibrationNumber) ProtoMessage() {}
 
 func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4900,7 +5027,7 @@ func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumber.ProtoReflect.Descriptor instead.
 func (*CalibrationNumber) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CalibrationNumber) GetNumber() *Param {
@@ -4941,7 +5068,7 @@ type DeviceAtom struct {
 
 func (x *DeviceAtom) Reset() {
 	*x = DeviceAtom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4953,7 +5080,7 @@ func (x *DeviceAtom) String() string {
 func (*DeviceAtom) ProtoMessage() {}
 
 func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4966,7 +5093,7 @@ func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceAtom.ProtoReflect.Descriptor instead.
 func (*DeviceAtom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DeviceAtom) GetType() string {
@@ -5033,7 +5160,7 @@ type LadderRequest struct {
 
 func (x *LadderRequest) Reset() {
 	*x = LadderRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5045,7 +5172,7 @@ func (x *LadderRequest) String() string {
 func (*LadderRequest) ProtoMessage() {}
 
 func (x *LadderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5058,7 +5185,7 @@ func (x *LadderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRequest.ProtoReflect.Descriptor instead.
 func (*LadderRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
 }
 
 type LadderResponse struct {
@@ -5081,7 +5208,7 @@ type LadderResponse struct {
 
 func (x *LadderResponse) Reset() {
 	*x = LadderResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5093,7 +5220,7 @@ func (x *LadderResponse) String() string {
 func (*LadderResponse) ProtoMessage() {}
 
 func (x *LadderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5106,7 +5233,7 @@ func (x *LadderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderResponse.ProtoReflect.Descriptor instead.
 func (*LadderResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LadderResponse) GetFamily() string {
@@ -5184,7 +5311,7 @@ type LadderRung struct {
 
 func (x *LadderRung) Reset() {
 	*x = LadderRung{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5196,7 +5323,7 @@ func (x *LadderRung) String() string {
 func (*LadderRung) ProtoMessage() {}
 
 func (x *LadderRung) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5209,7 +5336,7 @@ func (x *LadderRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRung.ProtoReflect.Descriptor instead.
 func (*LadderRung) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LadderRung) GetName() string {
@@ -5279,7 +5406,7 @@ type LadderClaim struct {
 
 func (x *LadderClaim) Reset() {
 	*x = LadderClaim{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5291,7 +5418,7 @@ func (x *LadderClaim) String() string {
 func (*LadderClaim) ProtoMessage() {}
 
 func (x *LadderClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5304,7 +5431,7 @@ func (x *LadderClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderClaim.ProtoReflect.Descriptor instead.
 func (*LadderClaim) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{63}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LadderClaim) GetRung() string {
@@ -5390,7 +5517,7 @@ type LadderCost struct {
 
 func (x *LadderCost) Reset() {
 	*x = LadderCost{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[64]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5402,7 +5529,7 @@ func (x *LadderCost) String() string {
 func (*LadderCost) ProtoMessage() {}
 
 func (x *LadderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[64]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5415,7 +5542,7 @@ func (x *LadderCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderCost.ProtoReflect.Descriptor instead.
 func (*LadderCost) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{64}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LadderCost) GetName() string {
@@ -5459,7 +5586,7 @@ type LadderTime struct {
 
 func (x *LadderTime) Reset() {
 	*x = LadderTime{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[65]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5471,7 +5598,7 @@ func (x *LadderTime) String() string {
 func (*LadderTime) ProtoMessage() {}
 
 func (x *LadderTime) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[65]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5484,7 +5611,7 @@ func (x *LadderTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderTime.ProtoReflect.Descriptor instead.
 func (*LadderTime) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{65}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *LadderTime) GetDevice() string {
@@ -5777,7 +5904,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x04keys\x18\x02 \x03(\x0e2\x16.origami.plugin.v1.KeyR\x04keys\"5\n" +
 	"\vOptionValue\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xf5\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x9f\x03\n" +
 	"\x05Level\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12%\n" +
 	"\x0ecapacity_bytes\x18\x02 \x01(\x01R\rcapacityBytes\x12%\n" +
@@ -5786,7 +5913,23 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"partitions\x18\x04 \x01(\x03R\n" +
 	"partitions\x12:\n" +
 	"\tbandwidth\x18\x05 \x01(\v2\x1c.origami.plugin.v1.BandwidthR\tbandwidth\x12.\n" +
-	"\x05bound\x18\x06 \x01(\x0e2\x18.origami.plugin.v1.BoundR\x05bound\"\x9a\x01\n" +
+	"\x05bound\x18\x06 \x01(\x0e2\x18.origami.plugin.v1.BoundR\x05bound\x12<\n" +
+	"\x1bdata_sheet_bytes_per_second\x18\a \x01(\x01R\x17dataSheetBytesPerSecond\x125\n" +
+	"\x17reached_bytes_per_cycle\x18\b \x01(\x01R\x14reachedBytesPerCycle\x123\n" +
+	"\x05names\x18\t \x01(\v2\x1d.origami.plugin.v1.LevelNamesR\x05names\"\xcf\x01\n" +
+	"\n" +
+	"LevelNames\x12\x1a\n" +
+	"\bcapacity\x18\x01 \x01(\tR\bcapacity\x12\x18\n" +
+	"\alatency\x18\x02 \x01(\tR\alatency\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x03 \x01(\tR\n" +
+	"partitions\x12\x1c\n" +
+	"\tbandwidth\x18\x04 \x01(\tR\tbandwidth\x12\x1d\n" +
+	"\n" +
+	"data_sheet\x18\x05 \x01(\tR\tdataSheet\x12\x0e\n" +
+	"\x02c0\x18\x06 \x01(\tR\x02c0\x12\x0e\n" +
+	"\x02c1\x18\a \x01(\tR\x02c1\x12\x0e\n" +
+	"\x02c2\x18\b \x01(\tR\x02c2\"\x9a\x01\n" +
 	"\tBandwidth\x12/\n" +
 	"\x14peak_bytes_per_cycle\x18\x01 \x01(\x01R\x11peakBytesPerCycle\x12\x14\n" +
 	"\x05units\x18\x02 \x01(\x03R\x05units\x12\x16\n" +
@@ -6052,7 +6195,7 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 }
 
 var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(Place)(0),                         // 0: origami.plugin.v1.Place
 	(Dim)(0),                           // 1: origami.plugin.v1.Dim
@@ -6094,68 +6237,69 @@ var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(*Order)(nil),                      // 37: origami.plugin.v1.Order
 	(*OptionValue)(nil),                // 38: origami.plugin.v1.OptionValue
 	(*Level)(nil),                      // 39: origami.plugin.v1.Level
-	(*Bandwidth)(nil),                  // 40: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                      // 41: origami.plugin.v1.Space
-	(*AxisValues)(nil),                 // 42: origami.plugin.v1.AxisValues
-	(*CandidatesRequest)(nil),          // 43: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),         // 44: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),            // 45: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),           // 46: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),               // 47: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),              // 48: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),             // 49: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),            // 50: origami.plugin.v1.MappingResponse
-	(*MemoryIterationRequest)(nil),     // 51: origami.plugin.v1.MemoryIterationRequest
-	(*MemoryIterationResponse)(nil),    // 52: origami.plugin.v1.MemoryIterationResponse
-	(*RankRequest)(nil),                // 53: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),               // 54: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                    // 55: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),                // 56: origami.plugin.v1.ReasonCount
-	(*EstimateWithRequest)(nil),        // 57: origami.plugin.v1.EstimateWithRequest
-	(*EstimateWithResponse)(nil),       // 58: origami.plugin.v1.EstimateWithResponse
-	(*CalibrationRequest)(nil),         // 59: origami.plugin.v1.CalibrationRequest
-	(*CalibrationResponse)(nil),        // 60: origami.plugin.v1.CalibrationResponse
-	(*Probe)(nil),                      // 61: origami.plugin.v1.Probe
-	(*CalibrationNumbersRequest)(nil),  // 62: origami.plugin.v1.CalibrationNumbersRequest
-	(*ProbeValue)(nil),                 // 63: origami.plugin.v1.ProbeValue
-	(*CalibrationNumbersResponse)(nil), // 64: origami.plugin.v1.CalibrationNumbersResponse
-	(*CalibrationNumber)(nil),          // 65: origami.plugin.v1.CalibrationNumber
-	(*DeviceAtom)(nil),                 // 66: origami.plugin.v1.DeviceAtom
-	(*LadderRequest)(nil),              // 67: origami.plugin.v1.LadderRequest
-	(*LadderResponse)(nil),             // 68: origami.plugin.v1.LadderResponse
-	(*LadderRung)(nil),                 // 69: origami.plugin.v1.LadderRung
-	(*LadderClaim)(nil),                // 70: origami.plugin.v1.LadderClaim
-	(*LadderCost)(nil),                 // 71: origami.plugin.v1.LadderCost
-	(*LadderTime)(nil),                 // 72: origami.plugin.v1.LadderTime
-	nil,                                // 73: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                                // 74: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                                // 75: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                       // 76: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),           // 77: origami.plugin.v1.ExecutorManifest
-	(ElementType)(0),                   // 78: origami.plugin.v1.ElementType
-	(*Problem)(nil),                    // 79: origami.plugin.v1.Problem
-	(*Axis)(nil),                       // 80: origami.plugin.v1.Axis
-	(Major)(0),                         // 81: origami.plugin.v1.Major
-	(*Configs)(nil),                    // 82: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),                  // 83: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),                 // 84: origami.plugin.v1.Diagnostic
-	(*Device)(nil),                     // 85: origami.plugin.v1.Device
-	(*Program)(nil),                    // 86: origami.plugin.v1.Program
+	(*LevelNames)(nil),                 // 40: origami.plugin.v1.LevelNames
+	(*Bandwidth)(nil),                  // 41: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                      // 42: origami.plugin.v1.Space
+	(*AxisValues)(nil),                 // 43: origami.plugin.v1.AxisValues
+	(*CandidatesRequest)(nil),          // 44: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),         // 45: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),            // 46: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),           // 47: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),               // 48: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),              // 49: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),             // 50: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),            // 51: origami.plugin.v1.MappingResponse
+	(*MemoryIterationRequest)(nil),     // 52: origami.plugin.v1.MemoryIterationRequest
+	(*MemoryIterationResponse)(nil),    // 53: origami.plugin.v1.MemoryIterationResponse
+	(*RankRequest)(nil),                // 54: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),               // 55: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                    // 56: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),                // 57: origami.plugin.v1.ReasonCount
+	(*EstimateWithRequest)(nil),        // 58: origami.plugin.v1.EstimateWithRequest
+	(*EstimateWithResponse)(nil),       // 59: origami.plugin.v1.EstimateWithResponse
+	(*CalibrationRequest)(nil),         // 60: origami.plugin.v1.CalibrationRequest
+	(*CalibrationResponse)(nil),        // 61: origami.plugin.v1.CalibrationResponse
+	(*Probe)(nil),                      // 62: origami.plugin.v1.Probe
+	(*CalibrationNumbersRequest)(nil),  // 63: origami.plugin.v1.CalibrationNumbersRequest
+	(*ProbeValue)(nil),                 // 64: origami.plugin.v1.ProbeValue
+	(*CalibrationNumbersResponse)(nil), // 65: origami.plugin.v1.CalibrationNumbersResponse
+	(*CalibrationNumber)(nil),          // 66: origami.plugin.v1.CalibrationNumber
+	(*DeviceAtom)(nil),                 // 67: origami.plugin.v1.DeviceAtom
+	(*LadderRequest)(nil),              // 68: origami.plugin.v1.LadderRequest
+	(*LadderResponse)(nil),             // 69: origami.plugin.v1.LadderResponse
+	(*LadderRung)(nil),                 // 70: origami.plugin.v1.LadderRung
+	(*LadderClaim)(nil),                // 71: origami.plugin.v1.LadderClaim
+	(*LadderCost)(nil),                 // 72: origami.plugin.v1.LadderCost
+	(*LadderTime)(nil),                 // 73: origami.plugin.v1.LadderTime
+	nil,                                // 74: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                                // 75: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                                // 76: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                       // 77: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),           // 78: origami.plugin.v1.ExecutorManifest
+	(ElementType)(0),                   // 79: origami.plugin.v1.ElementType
+	(*Problem)(nil),                    // 80: origami.plugin.v1.Problem
+	(*Axis)(nil),                       // 81: origami.plugin.v1.Axis
+	(Major)(0),                         // 82: origami.plugin.v1.Major
+	(*Configs)(nil),                    // 83: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),                  // 84: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),                 // 85: origami.plugin.v1.Diagnostic
+	(*Device)(nil),                     // 86: origami.plugin.v1.Device
+	(*Program)(nil),                    // 87: origami.plugin.v1.Program
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	10,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	76,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	77,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
 	10,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	77,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	78,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
 	11,  // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
 	14,  // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
 	13,  // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
 	12,  // 7: origami.plugin.v1.ArchEntry.model_entries:type_name -> origami.plugin.v1.ModelEntry
-	73,  // 8: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	74,  // 9: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	74,  // 8: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	75,  // 9: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
 	16,  // 10: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
 	2,   // 11: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	75,  // 12: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	76,  // 12: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
 	21,  // 13: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
 	39,  // 14: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
 	2,   // 15: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
@@ -6173,14 +6317,14 @@ var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	23,  // 27: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
 	22,  // 28: origami.plugin.v1.Description.ceilings:type_name -> origami.plugin.v1.Ceiling
 	0,   // 29: origami.plugin.v1.Ceiling.place:type_name -> origami.plugin.v1.Place
-	78,  // 30: origami.plugin.v1.Ceiling.element_type:type_name -> origami.plugin.v1.ElementType
-	79,  // 31: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
-	80,  // 32: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
+	79,  // 30: origami.plugin.v1.Ceiling.element_type:type_name -> origami.plugin.v1.ElementType
+	80,  // 31: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
+	81,  // 32: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
 	26,  // 33: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
 	25,  // 34: origami.plugin.v1.Family.sums:type_name -> origami.plugin.v1.SumOrder
-	42,  // 35: origami.plugin.v1.SumOrder.values:type_name -> origami.plugin.v1.AxisValues
-	78,  // 36: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
-	78,  // 37: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
+	43,  // 35: origami.plugin.v1.SumOrder.values:type_name -> origami.plugin.v1.AxisValues
+	79,  // 36: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
+	79,  // 37: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
 	31,  // 38: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
 	28,  // 39: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
 	29,  // 40: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
@@ -6192,86 +6336,87 @@ var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	30,  // 46: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
 	30,  // 47: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
 	26,  // 48: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
-	81,  // 49: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
-	81,  // 50: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
+	82,  // 49: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
+	82,  // 50: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
 	6,   // 51: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
-	78,  // 52: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	78,  // 53: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	79,  // 52: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	79,  // 53: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
 	3,   // 54: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
 	4,   // 55: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
 	5,   // 56: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	40,  // 57: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	41,  // 57: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
 	6,   // 58: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	42,  // 59: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
-	79,  // 60: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	41,  // 61: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	82,  // 62: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	82,  // 63: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	79,  // 64: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	83,  // 65: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	79,  // 66: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	83,  // 67: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	79,  // 68: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	82,  // 69: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	79,  // 70: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	82,  // 71: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	79,  // 72: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	41,  // 73: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	55,  // 74: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	82,  // 75: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	56,  // 76: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	84,  // 77: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	83,  // 78: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	79,  // 79: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
-	85,  // 80: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
-	61,  // 81: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
-	86,  // 82: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
-	85,  // 83: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
-	63,  // 84: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
-	65,  // 85: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
-	66,  // 86: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
-	34,  // 87: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
-	26,  // 88: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
-	69,  // 89: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
-	70,  // 90: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
-	71,  // 91: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
-	72,  // 92: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
-	69,  // 93: origami.plugin.v1.LadderResponse.others:type_name -> origami.plugin.v1.LadderRung
-	82,  // 94: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
-	78,  // 95: origami.plugin.v1.LadderRung.operands:type_name -> origami.plugin.v1.ElementType
-	82,  // 96: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
-	17,  // 97: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	7,   // 98: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	15,  // 99: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	19,  // 100: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	43,  // 101: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	45,  // 102: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	47,  // 103: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	49,  // 104: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	51,  // 105: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	53,  // 106: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	57,  // 107: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
-	59,  // 108: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
-	62,  // 109: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
-	67,  // 110: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
-	8,   // 111: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	18,  // 112: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	20,  // 113: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	44,  // 114: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	46,  // 115: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	48,  // 116: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	50,  // 117: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	52,  // 118: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	54,  // 119: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	58,  // 120: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
-	60,  // 121: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
-	64,  // 122: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
-	68,  // 123: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
-	111, // [111:124] is the sub-list for method output_type
-	98,  // [98:111] is the sub-list for method input_type
-	98,  // [98:98] is the sub-list for extension type_name
-	98,  // [98:98] is the sub-list for extension extendee
-	0,   // [0:98] is the sub-list for field type_name
+	40,  // 59: origami.plugin.v1.Level.names:type_name -> origami.plugin.v1.LevelNames
+	43,  // 60: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
+	80,  // 61: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	42,  // 62: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	83,  // 63: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	83,  // 64: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	80,  // 65: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	84,  // 66: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	80,  // 67: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	84,  // 68: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	80,  // 69: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	83,  // 70: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	80,  // 71: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
+	83,  // 72: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
+	80,  // 73: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	42,  // 74: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	56,  // 75: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	83,  // 76: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	57,  // 77: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	85,  // 78: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	84,  // 79: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	80,  // 80: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
+	86,  // 81: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
+	62,  // 82: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
+	87,  // 83: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
+	86,  // 84: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
+	64,  // 85: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
+	66,  // 86: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
+	67,  // 87: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
+	34,  // 88: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
+	26,  // 89: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
+	70,  // 90: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
+	71,  // 91: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
+	72,  // 92: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
+	73,  // 93: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
+	70,  // 94: origami.plugin.v1.LadderResponse.others:type_name -> origami.plugin.v1.LadderRung
+	83,  // 95: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
+	79,  // 96: origami.plugin.v1.LadderRung.operands:type_name -> origami.plugin.v1.ElementType
+	83,  // 97: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
+	17,  // 98: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	7,   // 99: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	15,  // 100: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	19,  // 101: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	44,  // 102: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	46,  // 103: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	48,  // 104: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	50,  // 105: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	52,  // 106: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
+	54,  // 107: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	58,  // 108: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
+	60,  // 109: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
+	63,  // 110: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
+	68,  // 111: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
+	8,   // 112: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	18,  // 113: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	20,  // 114: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	45,  // 115: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	47,  // 116: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	49,  // 117: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	51,  // 118: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	53,  // 119: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
+	55,  // 120: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	59,  // 121: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
+	61,  // 122: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
+	65,  // 123: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
+	69,  // 124: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
+	112, // [112:125] is the sub-list for method output_type
+	99,  // [99:112] is the sub-list for method input_type
+	99,  // [99:99] is the sub-list for extension type_name
+	99,  // [99:99] is the sub-list for extension extendee
+	0,   // [0:99] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -6289,7 +6434,7 @@ func file_origami_plugin_v1_arch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   69,
+			NumMessages:   70,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

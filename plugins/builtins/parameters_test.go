@@ -212,6 +212,7 @@ func (o *opened) differs(t *testing.T, with arch.Architecture, first int) (quest
 // questions are problems, such that each parameter counts for one of them.
 var questions = []gemm.Problem{
 	gemm.New(512, 768, 1024),
+	gemm.New(1024, 1024, 512),     // about as large as a small L2
 	gemm.New(16, 4096, 4096),      // decode
 	gemm.New(64, 64, 1<<17),       // few tiles, long K
 	gemm.New(8192, 8192, 8192),    // many waves, beyond the L2

@@ -30,7 +30,7 @@ func Provider() (arch.Provider, error) {
 			"gfx900": {overTensile, vendorLibrary.Model()}, "gfx906": {vendorLibrary.Model()},
 			"gfx908": {vendorLibrary.Model()}, "gfx90a": all, "gfx942": all, "gfx950": all,
 		},
-		Specs: device.Specs, Derive: device.Derive, Scale: device.Scale,
+		Specs: device.Specs, Scale: device.Scale,
 	})
 }
 

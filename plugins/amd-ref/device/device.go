@@ -1,5 +1,5 @@
-// Package device has the hardware parameters of AMD GPUs: which a device file gives, which follow from others, and how
-// they change with an override.
+// Package device has the hardware parameters of AMD GPUs, the levels of their memory that some of these state, and how
+// parameters change with an override.
 package device
 
 import (
@@ -30,7 +30,7 @@ var Levels = []arch.Level{
 // Memory returns the levels of a device.
 func Memory(params hw.Set) []arch.Level { return arch.Hierarchy(Levels, params, params.Int("num_cus")) }
 
-// Specs are the hardware parameters of an AMD GPU. A parameter comes after those it is derived from.
+// Specs are the hardware parameters of an AMD GPU.
 var Specs = arch.WithPeaks([]hw.Spec{
 	{Name: "num_cus", Unit: "1", Integer: true, Doc: "compute units"},
 	{Name: "num_xcds", Unit: "1", Integer: true, Doc: "dies, each with some of the compute units and an L2 cache"},
@@ -51,10 +51,6 @@ var Specs = arch.WithPeaks([]hw.Spec{
 		Name: "parallel_mi", Unit: "1", Integer: true,
 		Doc: "matrix instructions that a compute unit runs at the same time",
 	},
-	{Name: "mem1_bandwidth", Unit: "TB/s", Doc: "L2 bandwidth in AMD's library"},
-	{Name: "mem2_bandwidth", Unit: "TB/s", Doc: "MALL bandwidth in AMD's library"},
-	{Name: "mem3_bandwidth", Unit: "TB/s", Doc: "HBM bandwidth in AMD's library"},
-	{Name: "mem2_clock_ratio", Unit: "1", Doc: "MALL clock ÷ memory clock"},
 	{
 		Name: "mem1_perf_ratio", Unit: "B/cycle", Calibrates: true,
 		Doc: "bandwidth of L2 with all compute units active",
@@ -92,41 +88,3 @@ func Description(sheet *hw.Sheet, params hw.Set) arch.Description {
 		Params: params, Peak: arch.PeakRates(params),
 	}
 }
-
-// Derive computes the bandwidths per cycle that a device file leaves out. The library divides terabytes per second by
-// kilohertz, hence the factor 1e9. Devices that only other models know have no figures of the library.
-func Derive(name string, known hw.Set) (hw.Number, bool) {
-	if _, ofLibrary := known.Lookup("mem3_bandwidth"); name == "hbm_latency" && ofLibrary {
-		return hw.Number{
-			Value: 200, Unit: "cycles", Method: hw.Library, Date: formulaDate,
-			Source: "AMD Origami (ROCm rocm-libraries, shared/origami, January 2026), gemm.cpp",
-		}, true
-	}
-	for _, r := range perfRatios {
-		bandwidth, has := known.Lookup(r.bandwidth)
-		if r.name == name && has {
-			cycles := known.Get(r.clock) / 1e3
-			if r.ratio != "" {
-				cycles *= known.Get(r.ratio)
-			}
-			return hw.Number{
-				Value: 1e9 * bandwidth.Value / cycles, Unit: "B/cycle", Source: r.formula, Method: hw.Formula,
-				Date: formulaDate,
-			}, true
-		}
-	}
-	return hw.Number{}, false
-}
-
-// perfRatios are the bandwidths per cycle, and what each is computed from.
-var perfRatios = []struct{ name, bandwidth, clock, ratio, formula string }{
-	{"mem1_perf_ratio", "mem1_bandwidth", "clock", "", "1e9*mem1_bandwidth/(clock/1e3)"},
-	{
-		"mem2_perf_ratio", "mem2_bandwidth", "memory_clock", "mem2_clock_ratio",
-		"1e9*mem2_bandwidth/(memory_clock/1e3*mem2_clock_ratio)",
-	},
-	{"mem3_perf_ratio", "mem3_bandwidth", "memory_clock", "", "1e9*mem3_bandwidth/(memory_clock/1e3)"},
-}
-
-// formulaDate is the date of the library whose formulas Derive reproduces.
-const formulaDate = "2026-01-16"

@@ -18,7 +18,8 @@ type Machine struct {
 	// Memory are the levels of the device: L2, MALL if it has one, and DRAM.
 	Memory []arch.Level
 
-	reads []string // the parameters, but for peaks
+	reads  []string // the parameters, but for peaks
+	narrow bool     // Vendor.Narrow
 }
 
 // Vendor is a plugin that has the model.
@@ -26,6 +27,8 @@ type Vendor struct {
 	// Units is the parameter that counts SMs or CUs, Levels are the memory of the devices.
 	Units  string
 	Levels []arch.Level
+	// Narrow says that times were recorded with loads and stores of less than 16 bytes.
+	Narrow bool
 	// Needs are other parameters that Machine reads.
 	Needs []string
 	// Machine describes the device of a selection.
@@ -60,7 +63,7 @@ func (v *Vendor) Model() catalog.Model {
 // On returns the model on the device of a selection, with the given options of the family.
 func (v *Vendor) On(s catalog.Selection, given map[string]string) (*Model, error) {
 	machine := v.Machine(s)
-	machine.reads = v.reads()
+	machine.reads, machine.narrow = v.reads(), v.Narrow
 	return New(machine, given)
 }
 

@@ -40,15 +40,6 @@ func NewDevice(sm *SM, sheet *hw.Sheet, params hw.Set) *Device {
 	}
 }
 
-// Reads calls use with the device and returns the parameters that use looks up.
-func (d *Device) Reads(use func(*Device)) []string {
-	return d.Params.Reads(func(params hw.Set) {
-		traced := *d
-		traced.Params = params
-		use(&traced)
-	})
-}
-
 // RegisterShare is the number of registers that each of a number of resident threads can get.
 func (d *Device) RegisterShare(threads int) int {
 	share := d.RegisterFile / threads

@@ -90,12 +90,13 @@ func newModel(g *gpu.Device, families []*family, library Library, values map[str
 
 // unused returns the parameters that no formula, constant, rate or limit is computed from.
 func unused(g *gpu.Device) []string {
-	rates := g.Reads(func(traced *gpu.Device) { ratesOf(traced) })
-	if !g.SM.WGMMA && g.SM.Multiplies(gemm.FP8) != gemm.FP8 { // kernels convert it
-		rates = slices.DeleteFunc(rates, func(name string) bool { return name == "peak_fp8" })
+	used := slices.Concat(terms.Parameters, gpu.Limits, []string{"peak_fp16"})
+	for t := range ratesOf(g) {
+		if name := "peak_" + t.CostsLike().String(); g.SM.WGMMA || t.CostsLike() == g.SM.Multiplies(t) { // or it is converted
+			used = append(used, name)
+		}
 	}
-	schema := tabled.Schema(terms.Terms, terms.Page)
-	return formula.Unused(g.Params, slices.Concat(formula.Of(schema), terms.ConstantsRead(g), rates, gpu.Limits))
+	return formula.Unused(g.Params, used)
 }
 
 // With returns the model with other values of quantities and constants, by name.

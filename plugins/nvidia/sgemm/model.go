@@ -60,8 +60,7 @@ func New(g *gpu.Device) *Model {
 	d.Families = kernel.Declared([]family.Family{{}}, func(gemm.Types) bool { return true })
 	d.Families[0].Doc = "fp32 with FMA instructions: the kernels of the public SGEMM ladders"
 	d.Constants, d.Terms = terms.Constants(g), tabled.Schema(terms.Terms, "")
-	read := append(terms.ConstantsRead(g), "l2_latency")
-	d.Unused = formula.Unused(g.Params, append(formula.Of(d.Terms), append(read, gpu.Limits...)...))
+	d.Unused = formula.Unused(g.Params, append(Needs(), "l2_latency"))
 	m.Memory = g.Memory
 	m.device.compute(m.Numbers())
 	return m

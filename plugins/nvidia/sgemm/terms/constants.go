@@ -93,11 +93,6 @@ func latencyOf(g *gpu.Device) arch.Constant {
 	return c
 }
 
-// ConstantsRead returns the parameters that constants are computed from.
-func ConstantsRead(g *gpu.Device) []string {
-	return g.Reads(func(traced *gpu.Device) { Constants(traced) })
-}
-
 // Numbers returns the names of all numbers that formulas may use: parameters and constants.
 func Numbers() []string {
 	names := slices.Clone(Parameters)

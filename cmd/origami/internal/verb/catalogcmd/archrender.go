@@ -138,7 +138,7 @@ func (v *view) levels() table.Columns[arch.Level] {
 				if capacity > 0 {
 					return digits.SixDigits(capacity)
 				}
-				return "all"
+				return "-"
 			}),
 		table.Col("partitions", func(l *arch.Level) int { return l.Partitions }),
 		table.Col("latency_cycles|-|latency (cycles)", func(l *arch.Level) float64 { return float64(l.Latency) },

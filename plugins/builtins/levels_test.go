@@ -23,6 +23,7 @@ import (
 var noTerm = map[string]string{
 	"tritonblas: latency of L2": "the published model has none",
 	"pipelined: latency of L2":  "its own load_latency, which was fitted",
+	"fused_moe: latency of L2":  "as of pipelined, which it is made of",
 
 	"amd-origami: capacity of MALL": "the published model has none",
 	"tensile: bandwidth of L2":      "that of a generation, l2_rate",

@@ -14,6 +14,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/selector"
 )
 
 // build builds the library and the command line once for the tests that compare them, and returns the folder. Without
@@ -91,13 +92,19 @@ func sameAsCommandLine(t *testing.T, folder string) {
 	padded := gemm.New(1000, 3000, 777)
 	padded.LDA, padded.LDB, padded.LDC, padded.Out = 784, 3008, 3000, gemm.FP16
 	padded.AlignA, padded.AlignB, padded.AlignC = 16, 16, 16
-	problems = append(problems, padded)
-	grouped := gemm.New(1, 4096, 2048)
+	single, blocks, grouped := gemm.New(4096, 4096, 4096), gemm.New(4096, 4096, 4096), gemm.New(1, 4096, 2048)
+	single.DType, single.Out = gemm.FP32, 0
+	blocks.DType, blocks.Out = gemm.FP8, gemm.BF16
+	blocks.SetTrans(false, true)
 	groups, err := gemm.NewGroups(120, 33, 0, 512)
 	if err != nil {
 		t.Fatal(err)
 	}
 	grouped.SetGroups(groups)
+	experts := grouped
+	experts.DType, experts.Out = gemm.BF16, gemm.BF16
+	experts.SetTrans(false, true)
+	problems = append(problems, padded, single, blocks, grouped, experts)
 	all, err := providers()
 	if err != nil {
 		t.Fatal(err)
@@ -110,18 +117,13 @@ func sameAsCommandLine(t *testing.T, folder string) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					request := selector.Request{Space: arch.Space{Kernel: kernel}, Top: 1}
 					asked := slices.DeleteFunc(slices.Clone(problems), func(p gemm.Problem) bool {
-						// It lacks bf16, or no tensor map describes the rows.
-						ragged := (p.M|p.N|p.K)%8 != 0
-						return opened.Describe().SupportsTypes(kernel, &p) != nil || kernel == "wgmma" && ragged
+						_, err := selector.RankOne(t.Context(), opened, p, request)
+						return err != nil // it lacks the type, or no kernel fits
 					})
-					if len(asked) == 0 { // it lacks fp16, too
-						p := gemm.New(4096, 4096, 4096)
-						p.DType, p.Out = gemm.FP32, 0
-						asked = append(asked, p)
-					}
-					if opened.Describe().SupportsTypes(kernel, &grouped) == nil {
-						asked = append(asked, grouped)
+					if len(asked) == 0 {
+						t.Fatal("it answers none of the problems")
 					}
 					sameAnswers(t, folder, a.ID, kernel, asked)
 				})

@@ -672,7 +672,7 @@ model.select(65, 64, 64)
             kernel = model._ask("kernel", lib._problem(*lib._key(m, n, k), epilogue))
             with tempfile.TemporaryDirectory() as folder:
                 subprocess.run([CLI, "--in-process", "export", "--arch", "sm90@h200", "--kernel", "wgmma", "-m", str(m), "-n",
-                                str(n), "-k", str(k), *options, "--out", folder], check=True, capture_output=True)
+                                str(n), "-k", str(k), *options, "--output", folder], check=True, capture_output=True)
                 path = pathlib.Path(folder, kernel["entry"])
                 self.assertEqual(kernel["ptx"], path.with_suffix(".ptx").read_text())
                 launcher = {"__file__": str(path)}

@@ -578,7 +578,7 @@ def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, 
         problem["groups"] = ",".join(map(str, groups))
     if epilogue:
         problem["epilogue"] = epilogue
-    if flag("adds", adds):
+    if flag("adds", adds) and not parts_of(epilogue).residual:  # R is added once
         problem["beta"] = "1"
     return problem
 

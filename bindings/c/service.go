@@ -68,8 +68,13 @@ func answer(ctx context.Context, text []byte) (any, error) {
 		var q struct {
 			question.Target
 			question.Rank
+			Brief bool `json:"brief"`
 		}
-		return one(ctx, r, &q, &q.Target, &q.Search, &q.Product, &q.Orders, q.Answer)
+		answer := func(ctx context.Context, side *ask.Contender, fallback string) (any, error) {
+			q.Rank.Brief = q.Brief
+			return q.Answer(ctx, side, fallback)
+		}
+		return one(ctx, r, &q, &q.Target, &q.Search, &q.Product, &q.Orders, answer)
 	case "explain":
 		var q struct {
 			question.Target

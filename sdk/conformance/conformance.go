@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -46,7 +48,7 @@ type Check struct {
 	// Name is lower case with hyphens. Doc is the requirement in one sentence.
 	Name, Doc string
 
-	run procedure
+	run func(*run)
 }
 
 // Result is the outcome of a check.
@@ -59,31 +61,30 @@ type Result struct {
 	Took    time.Duration
 }
 
-// procedure runs a check. An error says that the check cannot go on.
-type procedure func(context.Context, *subject, *findings) error
+// run is one run of a check: its context, the plugin, and what was found so far.
+type run struct {
+	context.Context
+	*subject
+	findings
+}
 
-// with runs a check of what a subject has.
-func with[T any](
-	get func(*subject, context.Context) (T, error), check func(context.Context, *subject, *findings, T) error,
-) procedure {
-	return func(ctx context.Context, s *subject, found *findings) error {
-		has, err := get(s, ctx)
-		if err != nil {
-			return err
+// with checks what a plugin has.
+func with[T any](get func(*run) (T, error), check func(*run, T)) func(*run) {
+	return func(r *run) {
+		if has, err := get(r); !r.stop(err) {
+			check(r, has)
 		}
-		return check(ctx, s, found, has)
 	}
 }
 
-// each runs a check of each of the things that a subject has.
-func each[T any](
-	get func(*subject, context.Context) ([]T, error), check func(context.Context, *subject, *findings, T),
-) procedure {
-	return with(get, func(ctx context.Context, s *subject, found *findings, all []T) error {
+// each checks each of the things that a plugin has.
+func each[T any](get func(*run) ([]T, error), check func(*run, T)) func(*run) {
+	return with(get, func(r *run, all []T) {
 		for _, one := range all {
-			check(ctx, s, found, one)
+			if r.err == nil {
+				check(r, one)
+			}
 		}
-		return nil
 	})
 }
 
@@ -110,26 +111,26 @@ const checkTimeout = 10 * time.Minute
 
 // run runs one check.
 func (s *subject) run(ctx context.Context, check Check) Result {
-	r := Result{Check: check}
+	result := Result{Check: check}
 	begin := time.Now()
-	err, found := ctx.Err(), &findings{}
-	if err == nil {
+	limited, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	r := &run{Context: limited, subject: s}
+	if !r.stop(ctx.Err()) {
 		s.conn.hangs.Store(0)
-		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-		err = check.run(ctx, s, found)
-		cancel()
+		check.run(r)
 	}
-	r.Took = time.Since(begin)
+	result.Took = time.Since(begin)
 	var skip skipped
 	switch {
-	case errors.As(err, &skip):
-		r.Skipped = string(skip)
-	case err != nil:
-		r.Findings = []string{oneLine(err)}
+	case errors.As(r.err, &skip):
+		result.Skipped = string(skip)
+	case r.err != nil:
+		result.Findings = []string{oneLine(r.err)}
 	default:
-		r.Findings = found.first()
+		result.Findings = r.first()
 	}
-	return r
+	return result
 }
 
 // skipped is the error of a check that cannot run, with the reason.
@@ -141,9 +142,25 @@ func (s skipped) Error() string { return string(s) }
 type findings struct {
 	mu   sync.Mutex
 	list []string
+	err  error // why the check cannot go on
 }
 
-func (f *findings) add(format string, args ...any) {
+// stop ends a check with an error, if there is one, and reports whether there is.
+func (f *findings) stop(err error) bool {
+	if err != nil && f.err == nil {
+		f.err = err
+	}
+	return err != nil
+}
+
+// skip ends a check that need not run, and reports whether it does.
+func (f *findings) skip(needless bool, why string) bool { return needless && f.stop(skipped(why)) }
+
+// when adds a finding if something is wrong, and reports whether it is.
+func (f *findings) when(wrong bool, format string, args ...any) bool {
+	if !wrong {
+		return false
+	}
 	for i, a := range args {
 		if err, ok := a.(error); ok {
 			args[i] = oneLine(err)
@@ -152,6 +169,48 @@ func (f *findings) add(format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list = append(f.list, fmt.Sprintf(format, args...))
+	return true
+}
+
+// fails adds a finding if there is an error, and reports whether there is. The text says what fails.
+func (f *findings) fails(err error, format string, args ...any) bool {
+	return f.when(err != nil, format+": %s", append(args, err)...)
+}
+
+// refuses adds a finding unless an error is one of kind input.
+func (f *findings) refuses(err error, format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	var d *diag.Error
+	_ = f.when(err == nil, "%s is accepted; it must be an error of kind input", what) ||
+		f.when(!errors.As(err, &d) || d.Kind != diag.Input, "%s: the error is of kind %s, not input: %s", what,
+			diag.KindOf(err), err) ||
+		f.when(d.What == "", "%s: the error does not say what is wrong", what)
+}
+
+// again asks a second time, and adds a finding if the answer is another one.
+func again[T any](f *findings, what string, first T, ask func() (T, error)) {
+	second, err := ask()
+	text := func(answer T) string { return printable.Cut(fmt.Sprintf("%+v", answer), 200) }
+	if err != nil || !reflect.DeepEqual(second, first) {
+		f.when(true, "%s %s and %s (%v)", what, text(first), text(second), err)
+	}
+}
+
+// unique adds a finding for each name that equals another, ignoring case, and for each that is not one word.
+func (f *findings) unique(what string, names []string) {
+	seen := map[string]bool{}
+	for _, name := range names {
+		f.when(name == "" || strings.ContainsAny(name, " \t\n@,="), "%s %q: a name is one word without @ , and =", what,
+			name)
+		lower := strings.ToLower(name)
+		f.when(seen[lower], "%s %q comes twice", what, name)
+		seen[lower] = true
+	}
+}
+
+// plausibleClock adds a finding for a clock that is none of a processor.
+func (f *findings) plausibleClock(what string, hertz float64) {
+	f.when(!(hertz >= 1e6 && hertz <= 1e11), "%s: a clock of %v Hz is not between 1 MHz and 100 GHz", what, hertz)
 }
 
 // first returns the findings to report: not all, because one mistake of a plugin often has many.

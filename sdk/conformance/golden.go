@@ -1,9 +1,7 @@
 package conformance
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -42,87 +40,69 @@ type goldenEntry struct {
 const goldenBest = 5
 
 // checkGolden ranks the problems of the file and compares the rankings.
-func checkGolden(ctx context.Context, s *subject, found *findings) error {
-	switch {
-	case s.Golden == "":
-		return skipped("there is no golden file")
-	case s.UpdateGolden:
-		return s.writeGolden(ctx, found)
+func checkGolden(r *run) {
+	if r.skip(r.Golden == "", "there is no golden file") {
+		return
 	}
-	text, err := os.ReadFile(s.Golden)
+	if r.UpdateGolden {
+		r.stop(r.writeGolden())
+		return
+	}
+	content, err := os.ReadFile(r.Golden)
 	if err != nil {
-		return fmt.Errorf("the golden file cannot be read: %w; update it first", err)
+		r.stop(fmt.Errorf("the golden file cannot be read: %w; update it first", err))
+		return
 	}
-	lines := 0
-	scanner := bufio.NewScanner(bytes.NewReader(text))
-	scanner.Buffer(nil, 1<<20)
-	for number := 1; scanner.Scan(); number++ {
-		if len(bytes.TrimSpace(scanner.Bytes())) == 0 {
-			continue
-		}
-		lines++
-		var want goldenLine
-		if err := strictjson.Unmarshal(scanner.Bytes(), &want); err != nil {
-			return fmt.Errorf("%s:%d: %w", s.Golden, number, err)
-		}
-		dtype, err := gemm.ParseDType(want.DType)
-		if err != nil {
-			return fmt.Errorf("%s:%d: %w", s.Golden, number, err)
-		}
-		p := gemm.New(want.M, want.N, want.K)
-		p.Batch, p.DType = want.Batch, dtype
-		p.SetTrans(want.TransA, want.TransB)
-		a, err := s.client.Open(ctx, arch.OpenRequest{Arch: want.Arch, Device: want.Device, Model: want.Model,
-			Kernel: want.Kernel})
-		if err != nil {
-			found.add("%s:%d: %s", s.Golden, number, err)
-			continue
-		}
-		got, err := goldenOf(ctx, &target{Architecture: a, kernel: want.Kernel}, p, len(want.Best))
-		if err != nil {
-			found.add("%s:%d: %s: %s", s.Golden, number, p, err)
-			continue
-		}
-		for i, w := range want.Best {
-			if i >= len(got.Best) {
-				found.add("%s:%d: %s@%s %s, %s: only %d configurations are feasible", s.Golden, number,
-					want.Arch, want.Device,
-					want.Model, p, len(got.Best))
-				break
-			}
-			w.Config = written(a.Describe(), want.Kernel, w.Config)
-			if g := got.Best[i]; g.Config != w.Config || math.Float64bits(g.Cycles) != math.Float64bits(w.Cycles) {
-				found.add("%s:%d: %s@%s %s, %s: place %d is %s with %v cycles, and was %s with %v", s.Golden,
-					number, want.Arch,
-					want.Device, want.Model, p, i+1, g.Config, g.Cycles, w.Config, w.Cycles)
-				break
-			}
+	r.when(len(bytes.TrimSpace(content)) == 0, "%s is empty", r.Golden)
+	number := 0
+	for line := range bytes.Lines(content) {
+		number++
+		if len(bytes.TrimSpace(line)) > 0 && r.err == nil {
+			r.checkGoldenLine(fmt.Sprintf("%s:%d", r.Golden, number), line)
 		}
 	}
-	if err := scanner.Err(); err != nil {
-		return fmt.Errorf("%s: %w", s.Golden, err)
-	}
-	if lines == 0 {
-		found.add("%s is empty", s.Golden)
-	}
-	return nil
 }
 
-// written returns a configuration as it is written now: golden files may have an earlier text, which is still read.
-func written(d *arch.Description, kernel, text string) string {
-	family, err := d.Kernel(kernel)
-	if err != nil {
-		return text
+// checkGoldenLine ranks the problem of a line.
+func (r *run) checkGoldenLine(where string, text []byte) {
+	var want goldenLine
+	err := strictjson.Unmarshal(text, &want)
+	var dtype gemm.DType
+	if err == nil {
+		dtype, err = gemm.ParseDType(want.DType)
 	}
-	c, err := gemm.ParseConfig(text, gemm.Config{}, d.Axes(family)...)
 	if err != nil {
-		return text
+		r.stop(fmt.Errorf("%s: %w", where, err))
+		return
 	}
-	return c.String()
+	p := gemm.New(want.M, want.N, want.K)
+	p.Batch, p.DType = want.Batch, dtype
+	p.SetTrans(want.TransA, want.TransB)
+	a, err := r.client.Open(r, arch.OpenRequest{Arch: want.Arch, Device: want.Device, Model: want.Model,
+		Kernel: want.Kernel})
+	if r.fails(err, "%s", where) {
+		return
+	}
+	got, err := r.golden(&target{Architecture: a, kernel: want.Kernel}, p, len(want.Best))
+	if r.fails(err, "%s: %s", where, p) {
+		return
+	}
+	where = fmt.Sprintf("%s: %s@%s %s, %s", where, want.Arch, want.Device, want.Model, p)
+	for i, w := range want.Best {
+		if r.when(i >= len(got.Best), "%s: only %d configurations are feasible", where, len(got.Best)) {
+			return
+		}
+		g := got.Best[i]
+		if r.when(g.Config != w.Config || math.Float64bits(g.Cycles) != math.Float64bits(w.Cycles),
+			"%s: place %d is %s with %v cycles, and was %s with %v", where, i+1, g.Config, g.Cycles, w.Config, w.Cycles) {
+			return
+		}
+	}
 }
 
-func goldenOf(ctx context.Context, t *target, p gemm.Problem, best int) (goldenLine, error) {
-	results, err := selector.Rank(ctx, here{t.Architecture}, selector.Request{Problems: []gemm.Problem{p},
+// golden ranks a problem.
+func (r *run) golden(t *target, p gemm.Problem, best int) (goldenLine, error) {
+	results, err := selector.Rank(r, here{t.Architecture}, selector.Request{Problems: []gemm.Problem{p},
 		Space: t.space(), Top: best})
 	if err == nil {
 		err = results[0].Err
@@ -140,8 +120,8 @@ func goldenOf(ctx context.Context, t *target, p gemm.Problem, best int) (goldenL
 }
 
 // writeGolden writes the current rankings.
-func (s *subject) writeGolden(ctx context.Context, found *findings) error {
-	cases, err := s.answered(ctx)
+func (r *run) writeGolden() error {
+	cases, err := r.answered()
 	if err != nil {
 		return err
 	}
@@ -152,7 +132,7 @@ func (s *subject) writeGolden(ctx context.Context, found *findings) error {
 		if len(c.feasible(1)) == 0 {
 			continue
 		}
-		line, err := goldenOf(ctx, c.target, c.problem, goldenBest)
+		line, err := r.golden(c.target, c.problem, goldenBest)
 		if err != nil {
 			return err
 		}
@@ -161,10 +141,6 @@ func (s *subject) writeGolden(ctx context.Context, found *findings) error {
 		}
 		lines++
 	}
-	if err := os.WriteFile(s.Golden, text.Bytes(), 0o644); err != nil {
-		return err
-	}
-	found.add("%s is rewritten with %d lines: look at the difference, and check again without updating",
-		s.Golden, lines)
-	return nil
+	r.when(true, "%s is rewritten with %d lines: look at the difference, and check again without updating", r.Golden, lines)
+	return os.WriteFile(r.Golden, text.Bytes(), 0o644)
 }

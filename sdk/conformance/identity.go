@@ -1,248 +1,239 @@
 package conformance
 
 import (
-	"context"
-	"reflect"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/unit"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
-func checkInfo(ctx context.Context, s *subject, found *findings, info wire.Info) error {
-	if info.Failing != "" {
-		found.add("it says that it cannot work: %s", info.Failing)
-	}
-	if info.Version == "" {
-		found.add("it has no version")
-	}
-	if again, err := s.client.Info(ctx); err != nil || !reflect.DeepEqual(again, info) {
-		found.add("asked twice it is %+v and %+v (%v)", info, again, err)
-	}
-	return nil
+func checkInfo(r *run, info wire.Info) {
+	r.when(info.Failing != "", "it says that it cannot work: %s", info.Failing)
+	r.when(info.Version == "", "it has no version")
+	again(&r.findings, "asked twice it is", info, r.info)
 }
 
-func checkManifest(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
-	if again, err := s.client.Manifest(ctx); err != nil || !reflect.DeepEqual(again, m) {
-		found.add("asked twice it differs (%v)", err)
-	}
-	if info, err := s.client.Info(ctx); err == nil && (info.Name != m.Name || info.Version != m.Version) {
-		found.add("it is of %s %s, and Info is of %s %s", m.Name, m.Version, info.Name, info.Version)
-	}
-	if len(m.Archs) == 0 {
-		found.add("it lists no architecture")
-	}
-	var ids []string
+// sameNames adds a finding if a manifest has not the name and the version of Info.
+func (r *run) sameNames(name, version string) {
+	info, err := r.info()
+	r.when(err == nil && (info.Name != name || info.Version != version), "it is of %s %s, and Info is of %s %s",
+		name, version, info.Name, info.Version)
+}
+
+func checkManifest(r *run, m arch.Manifest) {
+	again(&r.findings, "asked twice it is", m, r.manifest)
+	r.sameNames(m.Name, m.Version)
+	r.when(len(m.Archs) == 0, "it lists no architecture")
+	var ids, keys []string
 	for _, a := range m.Archs {
 		ids = append(ids, a.ID)
-		for _, names := range []struct {
-			what string
-			list []string
-		}{{"model", a.Models}, {"kernel family", a.Kernels}} {
-			found.unique(a.ID+": "+names.what, names.list)
-		}
+		r.unique(a.ID+": model", a.Models)
+		r.unique(a.ID+": kernel family", a.Kernels)
 		var devices []string
 		for _, d := range a.Devices {
 			devices = append(append(devices, d.ID), d.Aliases...)
-			if d.Name == "" {
-				found.add("%s: the device %s has no product name", a.ID, d.ID)
-			}
+			r.when(d.Name == "", "%s: the device %s has no product name", a.ID, d.ID)
 		}
-		found.unique(a.ID+": device", devices)
+		r.unique(a.ID+": device", devices)
 	}
-	found.unique("architecture", ids)
-	var keys []string
+	r.unique("architecture", ids)
 	for _, o := range m.Options {
 		keys = append(keys, o.Key)
-		if o.Doc == "" {
-			found.add("the option %s has no explanation", o.Key)
-		}
+		r.when(o.Doc == "", "the option %s has no explanation", o.Key)
 	}
-	found.unique("option", keys)
-	return nil
-}
-
-// unique adds a finding for each name that equals another, ignoring case, and for each that is not one word.
-func (f *findings) unique(what string, names []string) {
-	seen := map[string]bool{}
-	for _, name := range names {
-		if name == "" || strings.ContainsAny(name, " \t\n@,=") {
-			f.add("%s %q: a name is one word without @ , and =", what, name)
-		}
-		if lower := strings.ToLower(name); seen[lower] {
-			f.add("%s %q comes twice", what, name)
-		} else {
-			seen[lower] = true
-		}
-	}
+	r.unique("option", keys)
 }
 
 // checkOpen opens everything that the manifest lists, by full name and by default.
-func checkOpen(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
-	for _, r := range s.requests(ctx, m) {
-		a, err := s.client.Open(ctx, r)
-		if err != nil {
-			found.add("%s@%s %s does not open: %s", r.Arch, r.Device, asked(r), err)
+func checkOpen(r *run, m arch.Manifest) {
+	for _, q := range r.requests(m) {
+		what := asked(q)
+		a, err := r.client.Open(r, q)
+		if r.fails(err, "%s does not open", what) {
 			continue
 		}
 		d := a.Describe()
-		if d.Arch != r.Arch || d.Device != r.Device || r.Model != "" && d.Model != r.Model {
-			found.add("asked for %s@%s %s, it opens %s@%s %s", r.Arch, r.Device, asked(r), d.Arch, d.Device, d.Model)
-		}
-		if r.Kernel != "" && !slices.Contains(d.Kernels, r.Kernel) {
-			found.add("asked for %s@%s %s, it opens a model of %s", r.Arch, r.Device, asked(r), strings.Join(d.Kernels, ", "))
-		}
-		entry := m.Archs[slices.IndexFunc(m.Archs, func(a arch.ArchEntry) bool { return a.ID == r.Arch })]
+		r.when(d.Arch != q.Arch || d.Device != q.Device || q.Model != "" && d.Model != q.Model,
+			"asked for %s, it opens %s@%s %s", what, d.Arch, d.Device, d.Model)
+		r.when(q.Kernel != "" && !slices.Contains(d.Kernels, q.Kernel), "asked for %s, it opens a model of %s", what,
+			strings.Join(d.Kernels, ", "))
+		entry := m.Archs[slices.IndexFunc(m.Archs, func(a arch.ArchEntry) bool { return a.ID == q.Arch })]
 		for _, kernel := range d.Kernels {
-			if !slices.Contains(entry.Kernels, kernel) {
-				found.add("%s@%s %s: the manifest does not list the kernel family %q", r.Arch, r.Device,
-					asked(r), kernel)
-			}
+			r.when(!slices.Contains(entry.Kernels, kernel), "%s: the manifest does not list the kernel family %q", what,
+				kernel)
 		}
-		if !slices.Equal(d.Models, entry.Models) {
-			found.add("%s@%s %s: its models are %v, by the manifest %v", r.Arch, r.Device, asked(r),
-				d.Models, entry.Models)
-		}
+		r.when(!slices.Equal(d.Models, entry.Models), "%s: its models are %v, by the manifest %v", what, d.Models,
+			entry.Models)
 	}
 	for _, a := range m.Archs {
-		opened, err := s.client.Open(ctx, arch.OpenRequest{Arch: a.ID})
-		if err != nil {
-			found.add("%s does not open by default: %s", a.ID, err)
+		opened, err := r.client.Open(r, arch.OpenRequest{Arch: a.ID})
+		if r.fails(err, "%s does not open by default", a.ID) {
 			continue
 		}
-		if d := opened.Describe(); d.Device != a.Devices[0].ID || d.Model != a.Models[0] {
-			found.add("%s opens %s under %s, and the first of the manifest are %s and %s", a.ID, d.Device, d.Model,
-				a.Devices[0].ID, a.Models[0])
-		}
+		d, device, model := opened.Describe(), a.Devices[0].ID, a.Models[0]
+		r.when(d.Device != device || d.Model != model, "%s opens %s under %s, and the first of the manifest are %s and %s",
+			a.ID, d.Device, d.Model, device, model)
 	}
-	return nil
 }
 
-// asked is the model or the kernel family that a request asks for.
-func asked(r arch.OpenRequest) string { return strings.TrimSpace(r.Model + " " + r.Kernel) }
+// asked is the device, and the model or the kernel family, that a request asks for.
+func asked(r arch.OpenRequest) string {
+	return r.Arch + "@" + r.Device + " " + strings.TrimSpace(r.Model+" "+r.Kernel)
+}
 
 // checkReopen compares the answers to Open: a host refuses a plugin whose description changes after a restart.
-func checkReopen(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
-	client := pb.NewArchServiceClient(s.conn)
-	for _, r := range s.requests(ctx, m) {
-		request := openMessage(r)
-		first, err := client.Open(ctx, request)
+func checkReopen(r *run, m arch.Manifest) {
+	client := pb.NewArchServiceClient(r.conn)
+	for _, q := range r.requests(m) {
+		first, err := client.Open(r, openMessage(q))
 		if err != nil {
 			continue // checkOpen reports it
 		}
-		if _, err := client.Close(ctx, &pb.CloseRequest{Handle: first.GetHandle()}); err != nil {
-			found.add("%s@%s %s cannot be closed: %s", r.Arch, r.Device, asked(r), err)
-		}
-		again, err := client.Open(ctx, request)
-		if err != nil {
-			found.add("%s@%s %s does not open again: %s", r.Arch, r.Device, asked(r), err)
+		_, err = client.Close(r, &pb.CloseRequest{Handle: first.GetHandle()})
+		r.fails(err, "%s cannot be closed", asked(q))
+		second, err := client.Open(r, openMessage(q))
+		if r.fails(err, "%s does not open again", asked(q)) {
 			continue
 		}
-		if !slices.Equal(first.GetHandle(), again.GetHandle()) {
-			found.add("%s@%s %s: opened again it has another handle", r.Arch, r.Device, asked(r))
-		}
-		if !proto.Equal(first.GetDescription(), again.GetDescription()) || !slices.EqualFunc(first.GetLevels(),
-			again.GetLevels(), func(a, b *pb.Level) bool { return proto.Equal(a, b) }) {
-			found.add("%s@%s %s: opened again it describes itself differently", r.Arch, r.Device, asked(r))
-		}
+		r.when(!slices.Equal(first.GetHandle(), second.GetHandle()), "%s: opened again it has another handle", asked(q))
+		sameLevel := func(a, b *pb.Level) bool { return proto.Equal(a, b) }
+		r.when(!proto.Equal(first.GetDescription(), second.GetDescription()) ||
+			!slices.EqualFunc(first.GetLevels(), second.GetLevels(), sameLevel),
+			"%s: opened again it describes itself differently", asked(q))
 	}
-	return nil
 }
 
 // unknownName names no architecture, device, model or option.
 const unknownName = "no-such-name"
 
-func checkBadOpen(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
-	try := func(what string, r arch.OpenRequest) {
-		_, err := s.client.Open(ctx, r)
-		expectInput(found, what, err)
-	}
-	try("an unknown architecture", arch.OpenRequest{Arch: unknownName})
+// named is a value with a description.
+type named[T any] struct {
+	what  string
+	value T
+}
+
+func checkBadOpen(r *run, m arch.Manifest) {
+	bad := []named[arch.OpenRequest]{{"an unknown architecture", arch.OpenRequest{Arch: unknownName}}}
 	for _, a := range m.Archs {
-		try(a.ID+": an unknown device", arch.OpenRequest{Arch: a.ID, Device: unknownName})
-		try(a.ID+": an unknown model", arch.OpenRequest{Arch: a.ID, Model: unknownName})
-		try(a.ID+": an unknown option", arch.OpenRequest{Arch: a.ID, Options: map[string]string{unknownName: "1"}})
-		try(a.ID+": an override of an unknown parameter", arch.OpenRequest{Arch: a.ID,
-			Overrides: map[string]hw.OverrideValue{unknownName: {Value: 1}}})
-		opened, err := s.client.Open(ctx, arch.OpenRequest{Arch: a.ID})
+		option := func(key, value string) arch.OpenRequest {
+			return arch.OpenRequest{Arch: a.ID, Options: map[string]string{key: value}}
+		}
+		override := func(name string, value float64, unit string) arch.OpenRequest {
+			values := map[string]hw.OverrideValue{name: {Value: value, Unit: unit}}
+			return arch.OpenRequest{Arch: a.ID, Overrides: values}
+		}
+		bad = append(bad, []named[arch.OpenRequest]{
+			{a.ID + ": an unknown device", arch.OpenRequest{Arch: a.ID, Device: unknownName}},
+			{a.ID + ": an unknown model", arch.OpenRequest{Arch: a.ID, Model: unknownName}},
+			{a.ID + ": an unknown option", option(unknownName, "1")},
+			{a.ID + ": an override of an unknown parameter", override(unknownName, 1, "")},
+		}...)
+		opened, err := r.client.Open(r, arch.OpenRequest{Arch: a.ID})
 		if err != nil {
 			continue // checkOpen reports it
 		}
-		for _, p := range opened.Describe().Params {
-			try(a.ID+": an override of "+p.Name+" that is negative", arch.OpenRequest{Arch: a.ID,
-				Overrides: map[string]hw.OverrideValue{p.Name: {Value: -1, Unit: p.Unit}}})
-			try(a.ID+": an override of "+p.Name+" in an unknown unit", arch.OpenRequest{Arch: a.ID,
-				Overrides: map[string]hw.OverrideValue{p.Name: {Value: 1, Unit: "furlong"}}})
-			break // one stands for all
+		for _, p := range spread(opened.Describe().Params, 1) {
+			what := a.ID + ": an override of " + p.Name
+			bad = append(bad, named[arch.OpenRequest]{what + " that is negative", override(p.Name, -1, p.Unit)},
+				named[arch.OpenRequest]{what + " in an unknown unit", override(p.Name, 1, "furlong")})
 		}
 		for _, o := range m.Options {
 			if len(o.Values) > 0 {
-				try(a.ID+": the option "+o.Key+" with a value that it does not list", arch.OpenRequest{Arch: a.ID,
-					Options: map[string]string{o.Key: unknownName}})
+				bad = append(bad, named[arch.OpenRequest]{a.ID + ": the option " + o.Key +
+					" with a value that it does not list", option(o.Key, unknownName)})
 			}
 		}
 	}
-	if _, err := s.client.Manifest(ctx); err != nil {
-		found.add("afterwards: %s", err)
+	for _, q := range bad {
+		_, err := r.client.Open(r, q.value)
+		r.refuses(err, "%s", q.what)
 	}
-	return nil
+	_, err := r.manifest()
+	r.fails(err, "afterwards")
 }
 
-// checkBadInput sends impossible problems, configurations and spaces.
-func checkBadInput(ctx context.Context, s *subject, found *findings, group []*testcase) {
-	c := group[0]
-	good := c.candidates.Configs[:1]
-	est := make([]arch.Estimate, 1)
-	row := make([]float64, len(c.Describe().Terms))
-	ask := func(what string, p gemm.Problem, configs []gemm.Config) {
-		err := c.Estimate(ctx, est, p, configs)
-		expectInput(found, c.target.String()+": Estimate of "+what, err)
-		err = c.Terms(ctx, row, p, configs)
-		expectInput(found, c.target.String()+": Terms of "+what, err)
-		_, err = c.Mapping(ctx, p, configs[0])
-		expectInput(found, c.target.String()+": Mapping of "+what, err)
+// checkUnits checks that the numbers of a description are plausible. A wrong unit makes them implausible.
+func checkUnits(r *run, t *target) {
+	d := t.Describe()
+	name := fmt.Sprintf("%s %s", d.ID(), d.Model)
+	r.plausibleClock(name, float64(d.Clock))
+	r.when(d.Units < 1 || d.Partitions < 1 || d.SharedMemory < 0, "%s: %d units in %d partitions with %v B of shared memory",
+		name, d.Units, d.Partitions, float64(d.SharedMemory))
+	for _, p := range d.Params {
+		_, err := unit.Convert(p.Value, p.Unit, p.Unit)
+		r.fails(err, "%s: %s", name, p.Name)
+		r.when(p.Source == "" || p.Method == "", "%s: %s has no source", name, p.Name)
+		hertz, err := unit.Convert(p.Value, p.Unit, "Hz")
+		r.when(p.Name == "clock" && (err != nil || math.Abs(hertz-float64(d.Clock)) > 1e-12*hertz),
+			"%s: the parameter clock is %v %s, and the clock of the description %v Hz", name, p.Value, p.Unit,
+			float64(d.Clock))
 	}
-	for _, bad := range badProblems(c.problem) {
-		ask(bad.what, bad.value, good)
+	for _, a := range d.Atoms {
+		if r.when(a.M < 1 || a.N < 1 || a.K < 1 || !(a.Latency > 0) || a.PerUnit < 1,
+			"%s: the matrix instruction of %s is %dx%dx%d in %v cycles, %d at once", name, a.DType, a.M, a.N, a.K,
+			float64(a.Latency), a.PerUnit) {
+			continue
+		}
+		// This finds a unit with a wrong prefix. The exact distance from the data sheet is not checked.
+		rate := 2 * float64(a.M*a.N*a.K) / float64(a.Latency) * float64(a.PerUnit*d.Units) * float64(d.Clock)
+		peak := float64(d.PeakFor(a.DType))
+		r.when(peak != 0 && (rate > 100*peak || rate < peak/100),
+			"%s: the matrix instruction of %s makes %.3g FLOP/s, the peak is %.3g", name, a.DType, rate, peak)
 	}
-	ask("a problem of a type that the family does not have", untaken(c.Describe(), c.problem, good[0].Kernel), good)
-	for _, bad := range badConfigs(good[0]) {
-		ask(bad.what, c.problem, []gemm.Config{bad.value})
+	for _, p := range d.Peak {
+		r.when(!(p.Rate > 0), "%s: a peak of %v FLOP/s for %s", name, float64(p.Rate), p.DType)
 	}
-	for _, bad := range []named[arch.Space]{
-		{"an unknown kernel family", arch.Space{Kernel: unknownName}},
-		{"a block of 0", arch.Space{Kernel: c.kernel, BlockM: []int{0}}},
-		{"a negative block", arch.Space{Kernel: c.kernel, BlockN: []int{-16}}},
-		{"a block of 2^40", arch.Space{Kernel: c.kernel, BlockK: []int{1 << 40}}},
-	} {
-		_, err := c.Candidates(ctx, c.problem, bad.value)
-		expectInput(found, c.target.String()+": Candidates of a space with "+bad.what, err)
-	}
-	// The bad requests have changed nothing.
-	again := make([]arch.Estimate, len(c.estimates))
-	if err := c.Estimate(ctx, again, c.problem, c.candidates.Configs); err != nil {
-		found.add("%s: after bad requests: %s", c, err)
-		return
-	}
-	compare(found, c, "after bad requests", again, identity(len(again)))
+	checkLevels(r, name, t)
 }
 
-// untaken is a problem of a type that a family does not have: by its declared types, or without any by the matrix
-// instructions of the device. If the family has all types, the type is zero, which no model takes.
-func untaken(d *arch.Description, p gemm.Problem, kernel string) gemm.Problem {
-	declares := slices.ContainsFunc(d.Families, func(f arch.Family) bool { return f.Name == kernel && len(f.Types) > 0 })
-	p.Out = 0
-	for _, p.DType = range gemm.DTypes() {
-		if declares && d.SupportsTypes(kernel, &p) != nil || !declares && d.Atom(p.DType) == nil {
-			return p
+func checkLevels(r *run, name string, t *target) {
+	levels, units := t.Levels(), t.Describe().Units
+	r.when(len(levels) == 0, "%s: it has no memory level", name)
+	for i, l := range levels {
+		r.when(!(l.Bandwidth.Peak > 0) || l.Bandwidth.Units < 1 || l.Latency < 0 || l.Partitions < 1,
+			"%s: %s has %v B/cycle for %d units, a latency of %v cycles and %d partitions", name, l.Name,
+			float64(l.Bandwidth.Peak), l.Bandwidth.Units, float64(l.Latency), l.Partitions)
+		// A hierarchy may contain a level with capacity 0 if the device lacks it.
+		outermost := i == len(levels)-1
+		r.when(l.Capacity < 0 || outermost && l.Capacity != 0, "%s: %s has a capacity of %v B; the last level, which holds "+
+			"everything, must have 0, and no other a negative one", name, l.Name, float64(l.Capacity))
+		for _, active := range []int{1, (units + 1) / 2, units} {
+			f := l.Bandwidth.Fraction(active)
+			r.when(!(f > 0 && f <= 1), "%s: %d units reach %v of the bandwidth of %s", name, active, f, l.Name)
 		}
 	}
-	p.DType = 0
-	return p
+}
+
+// checkSchema checks what `origami explain` shows of the terms and constants.
+func checkSchema(r *run, t *target) {
+	d := t.Describe()
+	name := fmt.Sprintf("%s %s", d.ID(), d.Model)
+	var names []string
+	totals := 0
+	for _, term := range d.Terms {
+		names = append(names, term.Name)
+		if term.Kind == arch.KindTotal {
+			totals++
+		}
+		r.when(term.Formula == "" || term.Doc == "" || term.Unit == "",
+			"%s: the term %s lacks its formula, explanation or unit", name, term.Name)
+	}
+	for _, p := range d.Params {
+		names = append(names, p.Name)
+	}
+	for _, c := range d.Constants {
+		names = append(names, c.Name)
+		r.when(c.Unit == "" || c.Doc == "" || c.Source == "",
+			"%s: the constant %s lacks its unit, explanation or source", name, c.Name)
+	}
+	r.unique(name+": term, parameter or constant", names)
+	r.when(totals != 1, "%s: %d terms are the total, not one", name, totals)
 }

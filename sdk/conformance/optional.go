@@ -1,8 +1,6 @@
 package conformance
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -18,195 +16,167 @@ import (
 )
 
 // checkConstants predicts with other values of the constants that can be fitted.
-func checkConstants(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
-	groups, err := s.byTarget(ctx)
-	if err != nil {
-		return err
+func checkConstants(r *run, m arch.Manifest) {
+	groups, err := r.byTarget()
+	if r.stop(err) {
+		return
 	}
 	some := false
 	for _, group := range groups {
 		t := group[0].target
-		var fits []arch.Constant
-		for _, c := range t.Describe().Constants {
-			if c.Fits() {
-				fits = append(fits, c)
-			}
-		}
+		fits := slices.DeleteFunc(slices.Clone(t.Describe().Constants), func(c arch.Constant) bool { return !c.Fits() })
 		if len(fits) == 0 {
 			continue
 		}
 		some = true
 		i := slices.IndexFunc(m.Archs, func(a arch.ArchEntry) bool { return a.ID == t.request.Arch })
-		if model := t.Describe().Model; !slices.Contains(m.Archs[i].Fitted, model) {
-			found.add("%s has constants with bounds, and the manifest does not say that %s is fitted", t, model)
-		}
-		checkFit(ctx, found, group, spread(fits, 8))
+		model := t.Describe().Model
+		r.when(!slices.Contains(m.Archs[i].Fitted, model),
+			"%s has constants with bounds, and the manifest does not say that %s is fitted", t, model)
+		checkFit(r, group, spread(fits, 8))
 	}
-	if !some {
-		return skipped("no model has constants with bounds")
-	}
-	return nil
+	r.skip(!some, "no model has constants with bounds")
 }
 
 // checkFit compares the times of a target under other values with each other, and those under the values in use with
 // its estimates.
-func checkFit(ctx context.Context, found *findings, group []*testcase, fits []arch.Constant) {
+func checkFit(r *run, group []*testcase, fits []arch.Constant) {
 	var sample []fit.Kernels
 	var want []unit.Seconds
 	t := group[0].target
 	for _, c := range spread(group, 3) {
-		k := fit.Kernels{Problem: c.problem}
-		for _, i := range c.feasible(8) {
-			k.Configs = append(k.Configs, c.candidates.Configs[i])
+		some := c.feasible(8)
+		sample = append(sample, fit.Kernels{Problem: c.problem, Configs: c.configs(some)})
+		for _, i := range some {
 			want = append(want, c.estimates[i].Cycles.At(t.Describe().Clock))
 		}
-		sample = append(sample, k)
 	}
 	values := []map[string]float64{nil, {fits[0].Name: fits[0].Value}}
 	for _, c := range fits {
 		values = append(values, map[string]float64{c.Name: min(max(c.Value*1.1, c.Low), c.High)})
 	}
-	rows, err := t.EstimateWith(ctx, values, sample)
-	if err != nil {
-		found.add("%s: %s", t, err)
+	rows, err := t.EstimateWith(r, values, sample)
+	if r.fails(err, "%s", t) || r.when(!slices.Equal(rows[0], want) || !slices.Equal(rows[1], want),
+		"%s: with the constants in use, EstimateWith gives other times than Estimate", t) {
 		return
 	}
-	for i := range 2 {
-		if !slices.Equal(rows[i], want) {
-			found.add("%s: with the constants in use, EstimateWith gives other times than Estimate", t)
-			return
-		}
-	}
 	last := len(values) - 1
-	if alone, err := t.EstimateWith(ctx, values[last:], sample); err != nil || !slices.Equal(alone[0], rows[last]) {
-		found.add("%s: a set of values gives other times alone than among others (%v)", t, err)
-	}
+	alone, err := t.EstimateWith(r, values[last:], sample)
+	r.when(err != nil || !slices.Equal(alone[0], rows[last]),
+		"%s: a set of values gives other times alone than among others (%v)", t, err)
 }
 
 // checkCalibration asks for the microbenchmarks of every device. Its attributes are its parameters.
-func checkCalibration(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
-	if !m.Calibrates {
-		return skipped("the manifest has no calibration")
+func checkCalibration(r *run, m arch.Manifest) {
+	if r.skip(!m.Calibrates, "the manifest has no calibration") {
+		return
 	}
-	targets, err := s.open(ctx)
-	if err != nil {
-		return err
+	targets, err := r.open()
+	if r.stop(err) {
+		return
 	}
+	_, err = r.client.Calibration(r, exec.Device{Name: "unknown", Arch: "no-such-architecture"})
+	r.refuses(err, "the calibration of an unknown architecture")
+	asked := map[string]bool{}
 	answered := false
-	_, err = s.client.Calibration(ctx, exec.Device{Name: "unknown", Arch: "no-such-architecture"})
-	expectInput(found, "the calibration of an unknown architecture", err)
-	for i, t := range targets {
+	for _, t := range targets {
 		id := t.Describe().ID()
-		if slices.ContainsFunc(targets[:i], func(other *target) bool { return other.Describe().ID() == id }) {
+		if asked[id] {
 			continue // another model of the device
 		}
+		asked[id] = true
 		d := exec.Device{Name: t.Describe().DeviceName, Arch: t.request.Arch,
 			Attributes: map[string]float64{"memory_bytes": 16 << 30}} // which drivers know, and models do not need
 		for _, p := range t.Describe().Params {
 			d.Attributes[p.Name] = p.Value
 		}
-		plan, err := s.client.Calibration(ctx, d)
+		plan, err := r.client.Calibration(r, d)
 		if err != nil && diag.KindOf(err) == diag.Input {
 			continue
 		}
-		if err != nil {
-			return err
+		if r.stop(err) {
+			return
 		}
 		answered = true
-		if again, err := s.client.Calibration(ctx, d); err != nil || !reflect.DeepEqual(again.Probes, plan.Probes) {
-			found.add("%s: asked twice, the microbenchmarks differ (%v)", id, err)
-		}
-		checkNumbers(ctx, found, id, plan)
+		second, err := r.client.Calibration(r, d)
+		r.when(err != nil || !reflect.DeepEqual(second.Probes, plan.Probes),
+			"%s: asked twice, the microbenchmarks differ (%v)", id, err)
+		checkNumbers(r, id, plan)
 	}
-	if !answered && len(found.list) == 0 {
-		return skipped("no device has microbenchmarks by its parameters alone")
-	}
-	return nil
+	r.skip(!answered && len(r.list) == 0, "no device has microbenchmarks by its parameters alone")
 }
 
 // checkNumbers makes numbers of made-up values, and of none.
-func checkNumbers(ctx context.Context, found *findings, what string, plan *calibrate.Plan) {
-	if numbers, _, err := plan.Numbers(ctx, plan.Values(nil)); err != nil || len(numbers) > 0 {
-		found.add("%s: %d numbers of no measurement (%v)", what, len(numbers), err)
-	}
+func checkNumbers(r *run, what string, plan *calibrate.Plan) {
+	numbers, _, err := plan.Numbers(r, plan.Values(nil))
+	r.when(err != nil || len(numbers) > 0, "%s: %d numbers of no measurement (%v)", what, len(numbers), err)
 	values := calibrate.Values{}
 	for i := range plan.Probes {
 		values[plan.Probes[i].Name] = calibrate.Value{Value: float64(2 + i), Unit: plan.Probes[i].Unit, Clock: 1e9,
 			Rounds: calibrate.MinRounds}
 	}
-	numbers, atoms, err := plan.Numbers(ctx, values)
-	if err != nil {
-		found.add("%s: the numbers: %s", what, err)
+	numbers, atoms, err := plan.Numbers(r, values)
+	if r.fails(err, "%s: the numbers", what) {
 		return
 	}
 	names := map[string]bool{}
 	for _, n := range numbers {
-		if names[n.Name] || n.Unit == "" || n.Source == "" || len(n.Probes) == 0 {
-			found.add("%s: the number %s comes twice, or lacks a unit, a source or probes", what, n.Name)
-		}
+		r.when(names[n.Name] || n.Unit == "" || n.Source == "" || len(n.Probes) == 0,
+			"%s: the number %s comes twice, or lacks a unit, a source or probes", what, n.Name)
 		names[n.Name] = true
 		for _, p := range n.Probes {
-			if _, ok := values[p]; !ok {
-				found.add("%s: the number %s is of %s, which is no microbenchmark", what, n.Name, p)
-			}
+			_, ok := values[p]
+			r.when(!ok, "%s: the number %s is of %s, which is no microbenchmark", what, n.Name, p)
 		}
 	}
-	if again, same, err := plan.Numbers(ctx, values); err != nil || !reflect.DeepEqual(again, numbers) ||
-		!reflect.DeepEqual(same, atoms) {
-		found.add("%s: asked twice, the numbers differ (%v)", what, err)
-	}
+	second, same, err := plan.Numbers(r, values)
+	r.when(err != nil || !reflect.DeepEqual(second, numbers) || !reflect.DeepEqual(same, atoms),
+		"%s: asked twice, the numbers differ (%v)", what, err)
 }
 
 // checkLadder checks that everything a ladder names exists.
-func checkLadder(ctx context.Context, s *subject, found *findings, m arch.Manifest) error {
-	if !m.Ladder {
-		return skipped("the manifest has no ladder")
+func checkLadder(r *run, m arch.Manifest) {
+	if r.skip(!m.Ladder, "the manifest has no ladder") {
+		return
 	}
-	l, err := s.client.Ladder(ctx)
-	if err != nil {
-		return err
+	ask := func() (*ladder.Ladder, error) { return r.client.Ladder(r) }
+	l, err := ask()
+	if r.stop(err) {
+		return
 	}
-	if again, err := s.client.Ladder(ctx); err != nil || !reflect.DeepEqual(again, l) {
-		found.add("asked twice it differs (%v)", err)
-	}
+	again(&r.findings, "asked twice it is", l, ask)
 	match, err := arch.Find([]arch.Manifest{m}, l.Device)
-	if err != nil {
-		return fmt.Errorf("its device: %w", err)
+	if r.fails(err, "its device") {
+		return
 	}
-	r := match.Request()
-	r.Kernel = l.Family
-	a, err := s.client.Open(ctx, r)
-	if err != nil {
-		return fmt.Errorf("the model of %s: %w", l.Family, err)
+	q := match.Request()
+	q.Kernel = l.Family
+	a, err := r.client.Open(r, q)
+	if r.fails(err, "the model of %s", l.Family) {
+		return
 	}
-	rungs, costs := []string{ladder.Library}, []string{""}
+	rungs, costs, terms := map[string]bool{ladder.Library: true}, map[string]bool{"": true}, map[string]bool{}
 	p := gemm.New(4096, 4096, 4096)
 	p.DType, p.Out = l.Types.In, l.Types.Out
 	for _, rung := range slices.Concat(l.Rungs, l.Others) {
-		if slices.Contains(rungs, rung.Name) {
-			found.add("the rung %s comes twice", rung.Name)
-		}
-		rungs = append(rungs, rung.Name)
-		if err := a.Estimate(ctx, make([]arch.Estimate, 1), rung.Problem(p), []gemm.Config{rung.Config}); err != nil {
-			found.add("the rung %s: %s", rung.Name, err)
-		}
+		r.when(rungs[rung.Name], "the rung %s comes twice", rung.Name)
+		rungs[rung.Name] = true
+		err := a.Estimate(r, make([]arch.Estimate, 1), rung.Problem(p), []gemm.Config{rung.Config})
+		r.fails(err, "the rung %s", rung.Name)
 	}
 	for _, rung := range l.Rungs {
-		if rung.Instead != "" && !slices.Contains(rungs, rung.Instead) {
-			found.add("the rung %s: %s, which is to compute what it cannot, is no rung", rung.Name, rung.Instead)
-		}
+		r.when(rung.Instead != "" && !rungs[rung.Instead], "the rung %s: %s, which is to compute what it cannot, is no rung",
+			rung.Name, rung.Instead)
+	}
+	for _, t := range a.Describe().Terms {
+		terms[t.Name] = true
 	}
 	for _, c := range l.Costs {
-		costs = append(costs, c.Name)
-		if !slices.ContainsFunc(a.Describe().Terms, func(t arch.Term) bool { return t.Name == c.Term }) {
-			found.add("the cost %s is of the term %s, which the model does not have", c.Name, c.Term)
-		}
+		costs[c.Name] = true
+		r.when(!terms[c.Term], "the cost %s is of the term %s, which the model does not have", c.Name, c.Term)
 	}
 	for _, c := range l.Claims {
-		if !slices.Contains(rungs, c.Rung) || c.Over != "" && !slices.Contains(rungs, c.Over) ||
-			!slices.Contains(costs, c.Cost) || math.IsNaN(c.Least) {
-			found.add("%s %s: it names a rung or a cost that the ladder does not have", c.Rung, c.Text)
-		}
+		r.when(!rungs[c.Rung] || c.Over != "" && !rungs[c.Over] || !costs[c.Cost] || math.IsNaN(c.Least),
+			"%s %s: it names a rung or a cost that the ladder does not have", c.Rung, c.Text)
 	}
-	return nil
 }

@@ -232,7 +232,7 @@ type subject struct {
 
 	asked    bool // see answered
 	cases    []*testcase
-	problems []*unanswered
+	problems []*testcase
 }
 
 func newSubject(name string, conn grpc.ClientConnInterface, o Options) *subject {

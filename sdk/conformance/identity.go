@@ -52,7 +52,8 @@ func checkManifest(r *run, m arch.Manifest) {
 	r.unique("option", keys)
 }
 
-// checkOpen opens everything that the manifest lists, by full name and by default.
+// checkOpen opens everything that the manifest lists, by full name and by default. The client itself refuses an
+// architecture, device or model that was not asked for.
 func checkOpen(r *run, m arch.Manifest) {
 	for _, q := range r.requests(m) {
 		what := asked(q)
@@ -61,8 +62,6 @@ func checkOpen(r *run, m arch.Manifest) {
 			continue
 		}
 		d := a.Describe()
-		r.when(d.Arch != q.Arch || d.Device != q.Device || q.Model != "" && d.Model != q.Model,
-			"asked for %s, it opens %s@%s %s", what, d.Arch, d.Device, d.Model)
 		r.when(q.Kernel != "" && !slices.Contains(d.Kernels, q.Kernel), "asked for %s, it opens a model of %s", what,
 			strings.Join(d.Kernels, ", "))
 		entry := m.Archs[slices.IndexFunc(m.Archs, func(a arch.ArchEntry) bool { return a.ID == q.Arch })]
@@ -160,13 +159,13 @@ func checkBadOpen(r *run, m arch.Manifest) {
 	r.fails(err, "afterwards")
 }
 
-// checkUnits checks that the numbers of a description are plausible. A wrong unit makes them implausible.
+// checkUnits checks that the numbers of a description are plausible. A wrong unit makes them implausible. The client
+// itself refuses negative counts, and a description without memory levels.
 func checkUnits(r *run, t *target) {
 	d := t.Describe()
 	name := fmt.Sprintf("%s %s", d.ID(), d.Model)
 	r.plausibleClock(name, float64(d.Clock))
-	r.when(d.Units < 1 || d.Partitions < 1 || d.SharedMemory < 0, "%s: %d units in %d partitions with %v B of shared memory",
-		name, d.Units, d.Partitions, float64(d.SharedMemory))
+	r.when(d.Units < 1 || d.Partitions < 1, "%s: %d units in %d partitions", name, d.Units, d.Partitions)
 	for _, p := range d.Params {
 		_, err := unit.Convert(p.Value, p.Unit, p.Unit)
 		r.fails(err, "%s: %s", name, p.Name)
@@ -196,15 +195,14 @@ func checkUnits(r *run, t *target) {
 
 func checkLevels(r *run, name string, t *target) {
 	levels, units := t.Levels(), t.Describe().Units
-	r.when(len(levels) == 0, "%s: it has no memory level", name)
 	for i, l := range levels {
 		r.when(!(l.Bandwidth.Peak > 0) || l.Bandwidth.Units < 1 || l.Latency < 0 || l.Partitions < 1,
 			"%s: %s has %v B/cycle for %d units, a latency of %v cycles and %d partitions", name, l.Name,
 			float64(l.Bandwidth.Peak), l.Bandwidth.Units, float64(l.Latency), l.Partitions)
 		// A hierarchy may contain a level with capacity 0 if the device lacks it.
 		outermost := i == len(levels)-1
-		r.when(l.Capacity < 0 || outermost && l.Capacity != 0, "%s: %s has a capacity of %v B; the last level, which holds "+
-			"everything, must have 0, and no other a negative one", name, l.Name, float64(l.Capacity))
+		r.when(l.Capacity < 0 || outermost && l.Capacity != 0, "%s: %s has a capacity of %v B; the last level "+
+			"holds everything and must have 0, no other a negative one", name, l.Name, float64(l.Capacity))
 		for _, active := range []int{1, (units + 1) / 2, units} {
 			f := l.Bandwidth.Fraction(active)
 			r.when(!(f > 0 && f <= 1), "%s: %d units reach %v of the bandwidth of %s", name, active, f, l.Name)

@@ -77,14 +77,10 @@ func checkCalibration(r *run, m arch.Manifest) {
 	}
 	_, err = r.client.Calibration(r, exec.Device{Name: "unknown", Arch: "no-such-architecture"})
 	r.refuses(err, "the calibration of an unknown architecture")
-	asked := map[string]bool{}
 	answered := false
-	for _, t := range targets {
+	sameDevice := func(a, b *target) bool { return a.Describe().ID() == b.Describe().ID() }
+	for _, t := range slices.CompactFunc(targets, sameDevice) {
 		id := t.Describe().ID()
-		if asked[id] {
-			continue // another model of the device
-		}
-		asked[id] = true
 		d := exec.Device{Name: t.Describe().DeviceName, Arch: t.request.Arch,
 			Attributes: map[string]float64{"memory_bytes": 16 << 30}} // which drivers know, and models do not need
 		for _, p := range t.Describe().Params {

@@ -102,23 +102,18 @@ func (r *run) described() ([]*target, error) {
 	return slices.CompactFunc(targets, func(a, b *target) bool { return a.Describe() == b.Describe() }), err
 }
 
-// testcase is a target with a problem that it answers.
+// testcase is a target with a problem.
 type testcase struct {
 	*target
 	problem    gemm.Problem
 	candidates *arch.Candidates
 	// estimates are the first answer for the candidates.
 	estimates []arch.Estimate
+	// err is why there is no answer.
+	err error
 }
 
 func (c *testcase) String() string { return fmt.Sprintf("%s, %s", c.target, c.problem) }
-
-// unanswered is a problem to which a target has no answer.
-type unanswered struct {
-	target  *target
-	problem gemm.Problem
-	err     error
-}
 
 // answered returns the cases in which a target answers. It asks only once. The others are in r.problems: the check
 // "answers" reports them, and the other checks ignore them.
@@ -167,23 +162,22 @@ func (r *run) ask() error {
 		for _, p := range problemsFor(t.Describe(), t.kernel, r.Short) {
 			key := gemm.Problem{DType: p.DType, AMajor: p.AMajor, BMajor: p.BMajor, Groups: p.Groups}
 			c := &testcase{target: t, problem: p, candidates: lists[key]}
-			var err error
 			if c.candidates == nil {
-				c.candidates, err = t.Candidates(r, p, t.space())
+				c.candidates, c.err = t.Candidates(r, p, t.space())
 				lists[key] = c.candidates
 			}
-			if err == nil && len(c.candidates.Configs) == 0 {
-				err = noCandidates(len(c.candidates.Rejected))
+			if c.err == nil && len(c.candidates.Configs) == 0 {
+				c.err = noCandidates(len(c.candidates.Rejected))
 			}
-			if err == nil {
+			if c.err == nil {
 				c.estimates = make([]arch.Estimate, len(c.candidates.Configs))
-				err = t.Estimate(r, c.estimates, p, c.candidates.Configs)
+				c.err = t.Estimate(r, c.estimates, p, c.candidates.Configs)
 			}
 			switch {
 			case r.Err() != nil:
 				return r.Err()
-			case err != nil:
-				r.problems = append(r.problems, &unanswered{t, p, err})
+			case c.err != nil:
+				r.problems = append(r.problems, c)
 			default:
 				r.cases = append(r.cases, c)
 			}

@@ -147,10 +147,18 @@ func measure(ctx context.Context, k exec.Kernel, o exec.MeasureOptions, n int) e
 	return err
 }
 
+// right checks the result of a kernel.
+func (r *run) right(k exec.Kernel, what string) {
+	n, err := k.Check(r)
+	_ = r.fails(err, "%s", what) ||
+		r.when(!n.OK(), "%s: the result is wrong: error %.3g of %.3g allowed, %d of %d elements, %d bytes out of bounds",
+			what, n.MaxError, n.Tolerance, n.Wrong, n.Checked, n.OutOfBounds) ||
+		r.when(n.Checked == 0 || n.Reference == "", "%s: %d elements are compared with %q", what, n.Checked, n.Reference)
+}
+
 // works checks, measures and releases a kernel.
 func (r *run) works(k exec.Kernel, runs int, what string) {
-	n, err := k.Check(r)
-	r.when(err != nil || !n.OK(), "%s: the result is %+v (%v)", what, n, err)
+	r.right(k, what)
 	r.fails(measure(r, k, exec.MeasureOptions{}, runs), "%s", what)
 	r.release(k)
 }
@@ -210,12 +218,7 @@ func checkNumerics(r *run, b *bench) {
 				r.when(diag.KindOf(err) != diag.Input, "%s", err) // a family need not take every problem
 				continue
 			}
-			what := fmt.Sprintf("%s %s of %s", family, c, p)
-			n, err := k.Check(r)
-			_ = r.fails(err, "%s", what) || r.when(!n.OK(), "%s: the result is wrong: error %.3g of %.3g allowed, "+
-				"%d of %d elements, %d bytes out of bounds", what, n.MaxError, n.Tolerance, n.Wrong, n.Checked,
-				n.OutOfBounds) || r.when(n.Checked == 0 || n.Reference == "", "%s: %d elements are compared with %q", what,
-				n.Checked, n.Reference)
+			r.right(k, fmt.Sprintf("%s %s of %s", family, c, p))
 			r.release(k)
 		}
 	}

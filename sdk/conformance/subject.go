@@ -31,11 +31,10 @@ func (t *target) space() arch.Space { return arch.Space{Kernel: t.kernel} }
 func (r *run) requests(m arch.Manifest) []arch.OpenRequest {
 	var list []arch.OpenRequest
 	for _, a := range m.Archs {
-		devices := a.Devices
+		devices, others := a.Devices, slices.Clone(a.Kernels)
 		if r.Short {
-			devices = devices[:min(1, len(devices))]
+			devices = devices[:1]
 		}
-		others := slices.Clone(a.Kernels)
 		for i, d := range devices {
 			for _, model := range a.Models {
 				request := arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model}
@@ -44,8 +43,8 @@ func (r *run) requests(m arch.Manifest) []arch.OpenRequest {
 					continue
 				}
 				if opened, err := r.client.Open(r, request); err == nil {
-					predicted := opened.Describe().Kernels
-					others = slices.DeleteFunc(others, func(k string) bool { return slices.Contains(predicted, k) })
+					predicted := func(kernel string) bool { return slices.Contains(opened.Describe().Kernels, kernel) }
+					others = slices.DeleteFunc(others, predicted)
 				}
 			}
 			for _, kernel := range others {

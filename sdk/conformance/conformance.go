@@ -222,7 +222,8 @@ func (f *findings) stop(err error) bool {
 // skip ends a check that need not run, and reports whether it does.
 func (f *findings) skip(needless bool, why string) bool { return needless && f.stop(skipped(why)) }
 
-// when adds a finding if something is wrong, and reports whether it is.
+// when adds a finding if something is wrong, and reports whether it is: with || between them, only the first of several
+// faults is a finding.
 func (f *findings) when(wrong bool, format string, args ...any) bool {
 	if !wrong {
 		return false

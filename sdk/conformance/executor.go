@@ -57,24 +57,18 @@ type bench struct {
 
 // bench returns the first device with kernels. Without one the check is skipped, or fails if a device is required.
 func (r *run) bench() (*bench, error) {
-	x := r.client.Executor()
-	devices, err := x.Devices(r)
+	devices, err := r.devices()
+	i := slices.IndexFunc(devices, func(d exec.Device) bool { return len(d.Kernels) > 0 })
+	switch {
+	case err == nil && i >= 0:
+		return &bench{r.client.Executor(), i, devices[i]}, nil
+	case err == nil:
+		err = &diag.Error{Kind: diag.Device, What: "none has a kernel family"}
+	}
 	if diag.KindOf(err) == diag.Device && !r.RequireDevice {
 		return nil, skipped("no device: " + oneLine(err))
 	}
-	if err != nil {
-		return nil, err
-	}
-	for i, d := range devices {
-		if len(d.Kernels) > 0 {
-			return &bench{x, i, d}, nil
-		}
-	}
-	const none = "no device has a kernel family"
-	if r.RequireDevice {
-		return nil, errors.New(none)
-	}
-	return nil, skipped(none)
+	return nil, err
 }
 
 // tiles are common configurations. Most kernel families can compile one of them.
@@ -91,21 +85,19 @@ var small = gemm.New(512, 384, 256)
 
 // compile builds a tile of a kernel family for a problem.
 func (b *bench) compile(ctx context.Context, kernel string, p gemm.Problem) (exec.Kernel, gemm.Config, error) {
-	var refusal error
+	var err error
 	for _, c := range tiles {
 		c.Kernel = kernel
-		k, err := b.Compile(ctx, b.device, p, c)
-		if err == nil {
+		var k exec.Kernel
+		if k, err = b.Compile(ctx, b.device, p, c); err == nil {
 			return k, c, nil
 		}
 		if diag.KindOf(err) != diag.Input {
 			return nil, c, fmt.Errorf("%s of %s: %w", c, p, err)
 		}
-		refusal = err
 	}
-	return nil, gemm.Config{},
-		fmt.Errorf("none of %d common tiles of the kernel family %s can be compiled for %s, the "+
-			"last because: %w", len(tiles), kernel, p, refusal)
+	return nil, gemm.Config{}, fmt.Errorf("none of %d common tiles of the kernel family %s can be compiled for %s, "+
+		"the last because: %w", len(tiles), kernel, p, err)
 }
 
 // kernel is a kernel of the small problem. The same one is compiled past the client, which does not show the handle.
@@ -115,7 +107,7 @@ type kernel struct {
 	handle uint64
 }
 
-// kernel compiles a kernel of the first family.
+// kernel compiles a kernel of the first family, in both ways.
 func (r *run) kernel() (*kernel, error) {
 	b, err := r.bench()
 	if err != nil {

@@ -53,7 +53,7 @@ endif
 
 .DEFAULT_GOAL := build
 .PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish rehearse version cuda cuda-ready cuda-test triton python-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
-.PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench hashes tools clean
+.PHONY: same same-store generate intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench hashes tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -236,6 +236,12 @@ test: ## the README's test command
 # and the hostile inputs that take long.
 test-all: ## every test, for most of an hour
 	ORIGAMI_TEST_ALL=1 go test -count=1 -timeout 60m ./...
+
+# ONLY=regex takes some of the answers, as in ONLY='^rank'. ORIGAMI and ORIGAMI_LIB name other builds than those in bin.
+same: build lib ## compare answers, kernels and costs with the stored state
+	.ci/same/same.py $(if $(ONLY),--only '$(ONLY)')
+same-store: build lib ## store the state that make same compares with
+	.ci/same/same.py --store
 
 # The packages that have golden numbers.
 GOLDEN = $(shell grep -rl --include='*_test.go' '^func Test.*Golden' cmd plugins | xargs -n1 dirname | sort -u | sed 's,^,./,')

@@ -16,6 +16,7 @@ first values and a hash.
 import argparse
 import collections
 import csv
+import functools
 import gzip
 import hashlib
 import io
@@ -33,24 +34,30 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPO = HERE.parents[1]
 STATE = HERE / "state.json.gz"
 FIRST = 40  # values of a list that are stored
 LONG = 160  # characters of a value that are stored
+LARGE = 2 << 20  # bytes of a written file beyond which only its hash counts
 CPU, MEMORY = 1.35, 1.3  # ratios that are shown
 SHORT = 0.03  # seconds of CPU time below which no ratio is shown
 
 # What varies from run to run, from machine to machine or from commit to commit.
 MASKS = [(re.compile(pattern), name) for pattern, name in [
     (r"/tmp/same-[^/\"' ]+/[^/\"' ]+", "WORK"), (re.escape(str(REPO)), "REPO"), (r"\b[0-9a-f]{40,64}\b", "HASH"),
-    (r"\b0\.\d+\.\d+-dev\S*", "VERSION"), (r"\bv0\.0\.0-\d{14}-[0-9a-f]{12}(\+dirty)?", "VERSION"),
+    (r"\b0\.\d+\.\d+-dev[\w.+-]*", "VERSION"), (r"\bv0\.0\.0-\d{14}-[0-9a-f]{12}(\+dirty)?", "VERSION"),
     (r"\bgo1\.\d+(\.\d+)?\b", "GO"), (r"127\.0\.0\.1:\d+", "HOST"), (r"\bpid \d+", "PID")]]
+
+PROGRESS = re.compile(r"^.*\b\d+ %, \S+ left.*\n?", re.MULTILINE)
+# Sums whose order is not fixed: these keys are stored with 12 digits.
+ROUNDED = re.compile(r"\bbrier$")
 
 
 def masked(text):
+    text = PROGRESS.sub("", text)
     for pattern, name in MASKS:
         text = pattern.sub(name, text)
     return text
@@ -107,6 +114,8 @@ def stored(answer):
     out = {}
     for key, values in answer.items():
         values = [short(v) for v in values]
+        if ROUNDED.search(key):
+            values = [float(f"{v:.12g}") for v in values]
         if len(values) > FIRST:
             digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
             values = {"count": len(values), "hash": digest, "first": values[:FIRST]}
@@ -114,18 +123,20 @@ def stored(answer):
     return out
 
 
-# ---- running. Outcomes lie in files until all has run: the memory of a child counts what its parent had.
+# ---- running. Small processes start the commands: the memory of a child counts what its parent had.
 
-def environment(work):
-    keep = {name: os.environ[name] for name in ("PATH", "LANG", "GOCACHE", "GOPATH", "GOMODCACHE") if name in os.environ}
-    return keep | {"HOME": str(work), "XDG_CONFIG_HOME": str(work / "config"), "TZ": "UTC", "NO_COLOR": "1",
-                   "GOMAXPROCS": "2", "COLUMNS": "120"}
+def environment(home):
+    keep = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    go = {"GOCACHE": ".cache/go-build", "GOMODCACHE": "go/pkg/mod"}
+    keep |= {name: os.environ.get(name) or str(pathlib.Path.home() / folder) for name, folder in go.items()}
+    return keep | {"HOME": str(home), "TZ": "UTC", "NO_COLOR": "1", "GOMAXPROCS": "2", "COLUMNS": "120"}
 
 
 def measured(command, work, out, err, limit=300):
-    """Runs a command, and returns its exit code, its CPU time in seconds, and its memory in MiB."""
+    """Runs a command in a folder, and returns its exit code, its CPU time in seconds, and its memory in MiB."""
     with open(out, "wb") as o, open(err, "wb") as e:
-        p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=o, stderr=e, cwd=work, env=environment(work))
+        p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=o, stderr=e, cwd=work,
+                             env=environment(out.parent))
         timer = threading.Timer(limit, p.kill)
         timer.start()
         _, status, usage = os.wait4(p.pid, 0)
@@ -175,9 +186,12 @@ class Commands:
             parsed(out.read_text(errors="replace"), "out", kind, answer)
             parsed(err.read_text(errors="replace"), "err", "", answer)
             for file in files:
-                text = file.read_bytes().decode(errors="replace")
-                parsed(text, f"file.{file.relative_to(work)}", file.suffix[1:], answer)
-            yield name, {"answer": answer, "cpu": cpu, "memory": memory}
+                key, content = f"file.{file.relative_to(work)}", file.read_bytes()
+                if len(content) > LARGE:
+                    answer[key] = [hashlib.sha256(content).hexdigest()]
+                else:
+                    parsed(content.decode(errors="replace"), key, file.suffix[1:], answer)
+            yield name, {"answer": stored(answer), "cpu": cpu, "memory": memory}
 
 
 def served(origami, root):
@@ -198,7 +212,7 @@ def served(origami, root):
             reply = e
         answer["status"], answer["type"] = [reply.status], [reply.headers["Content-Type"]]
         parsed(reply.read().decode(), "out", "", answer)
-        found[f"server: {line}"] = {"answer": answer}
+        found[f"server: {line}"] = {"answer": stored(answer)}
     p.send_signal(signal.SIGTERM)
     _, _, usage = os.wait4(p.pid, 0)
     p.returncode = 0
@@ -219,7 +233,7 @@ def called(library):
         call, value = json.loads(line)
         answer = collections.defaultdict(list)
         flatten(value, "out", answer)
-        found[f"library: {call}"] = {"answer": answer}
+        found[f"library: {call}"] = {"answer": stored(answer)}
     return found
 
 
@@ -416,29 +430,24 @@ def gather(options, before, renames):
     origami = os.path.abspath(os.environ.get("ORIGAMI") or REPO / "bin/origami")
     library = os.path.abspath(os.environ.get("ORIGAMI_LIB") or REPO / "bin/liborigami.so")
     commands = Commands(origami, options.only, renames)
-    with tempfile.TemporaryDirectory(prefix="same-") as root:
-        kernels, calls, questions = {}, {}, {}
+    answers = {}
+    with tempfile.TemporaryDirectory(prefix="same-") as root, ProcessPoolExecutor(options.jobs) as pool:
+        run = functools.partial(commands.run, root=root)
+        rounds = [list(pool.map(run, commands.lines)) for _ in range(2 if options.store else 1)]
         if options.only.search("server"):
-            questions = served(origami, root)
+            answers |= served(origami, root)
         if options.only.search("library"):
-            calls = called(library)
+            answers |= called(library)
         if options.only.search("kernels"):
-            kernels = generated(root)
-        with ThreadPoolExecutor(options.jobs) as pool:
-            rounds = [list(pool.map(lambda line: commands.run(line, root), commands.lines))]
-            if options.store:
-                rounds.append(list(pool.map(lambda line: commands.run(line, root), commands.lines)))
+            answers |= generated(root)
         found = [dict(answer for done in one for answer in commands.answers(done)) for one in rounds]
         costly = {name for name, new in found[0].items() if dearer(name, new, before)}
         again = [line for line, done in zip(commands.lines, rounds[0]) if any(step[0] in costly for step in done)]
-        for line in again if not options.store else []:
-            for name, _, _, (_, cpu, memory), *_ in commands.run(line, root):
+        for done in pool.map(run, again):
+            for name, _, _, (_, cpu, memory), *_ in done:
                 found[0][name]["cpu"] = min(found[0][name]["cpu"], cpu)
                 found[0][name]["memory"] = min(found[0][name]["memory"], memory)
-        found[0] |= questions | calls | kernels
-    for one in found:
-        for answer in one.values():
-            answer["answer"] = stored(answer["answer"])
+    found[0] |= answers
     return found
 
 

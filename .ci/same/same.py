@@ -51,7 +51,7 @@ MASKS = [(re.compile(pattern), name) for pattern, name in [
     (r"\b0\.\d+\.\d+-dev[\w.+-]*", "VERSION"), (r"\bv0\.0\.0-\d{14}-[0-9a-f]{12}(\+dirty)?", "VERSION"),
     (r"\bgo1\.\d+(\.\d+)?\b", "GO"), (r"127\.0\.0\.1:\d+", "HOST"), (r"\bpid \d+", "PID")]]
 
-PROGRESS = re.compile(r"^.*\b\d+ %, \S+ left.*\n?", re.MULTILINE)
+PROGRESS = re.compile(r"^.*\b(\d+ %, \S+ left|(\d+m)?\d+s): .*\n?", re.MULTILINE)
 # Sums whose order is not fixed: these keys are stored with 12 digits.
 ROUNDED = re.compile(r"\bbrier$")
 
@@ -426,7 +426,8 @@ def dearer(name, new, before):
 
 
 def gather(options, before, renames):
-    """Runs everything. Returns the answers and, when storing, those of a second run."""
+    """Runs everything. Returns the answers and, when storing, those of a second run. Otherwise it fills before, the
+    stored state."""
     origami = os.path.abspath(os.environ.get("ORIGAMI") or REPO / "bin/origami")
     library = os.path.abspath(os.environ.get("ORIGAMI_LIB") or REPO / "bin/liborigami.so")
     commands = Commands(origami, options.only, renames)
@@ -441,6 +442,8 @@ def gather(options, before, renames):
         if options.only.search("kernels"):
             answers |= generated(root)
         found = [dict(answer for done in one for answer in commands.answers(done)) for one in rounds]
+        if not options.store:  # not earlier: what this process has counts as memory of the commands
+            before |= json.loads(gzip.decompress(STATE.read_bytes()))
         costly = {name for name, new in found[0].items() if dearer(name, new, before)}
         again = [line for line, done in zip(commands.lines, rounds[0]) if any(step[0] in costly for step in done)]
         for done in pool.map(run, again):
@@ -480,11 +483,8 @@ def main():
             parser.error("--store takes everything; leave --only out")
         return store(gather(options, {}, Renames(pathlib.Path(os.devnull))))
     renames = Renames(HERE / "renames.txt")
-    before = json.loads(gzip.decompress(STATE.read_bytes()))
-    costs_before = {name: {k: v for k, v in one.items() if k != "answer"} for name, one in before.items()}
-    del before
-    now = gather(options, costs_before, renames)[0]
-    before = json.loads(gzip.decompress(STATE.read_bytes()))
+    before = {}
+    now = gather(options, before, renames)[0]
     skipped = "library: " if not any(name.startswith("library: ") for name in now) else None
     if skipped:
         before = {name: one for name, one in before.items() if not name.startswith(skipped)}

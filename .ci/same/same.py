@@ -242,7 +242,8 @@ def generated(root):
     file = pathlib.Path(root) / "kernels"
     command = ["go", "test", "-tags=grpcnotrace", "-trimpath", "-vet=off", "-count=1", "-run", "^TestSame$",
                "./plugins/nvidia/gemmgen/families"]
-    p = subprocess.run(command, cwd=REPO, env=os.environ | {"ORIGAMI_SAME_KERNELS": str(file)}, capture_output=True, text=True)
+    env = os.environ | {"ORIGAMI_SAME_KERNELS": str(file)}
+    p = subprocess.run(command, cwd=REPO, env=env, capture_output=True, text=True)
     if p.returncode or not file.exists():
         sys.exit(f"same: the kernels could not be generated:\n{p.stdout}{p.stderr}")
     lines = (line.rsplit(" ", 1) for line in file.read_text().splitlines())
@@ -409,7 +410,8 @@ def costs(before, now):
         for what, limit, least, unit in (("cpu", CPU, SHORT, "s"), ("memory", MEMORY, 0, "MiB")):
             a, b = old.get(what), new.get(what)
             if a and b and max(a, b) > least and not 1 / limit < b / max(a, 0.001) < limit:
-                rows.append((b / max(a, 0.001), f"{b / max(a, 0.001):6.2f} {what:7}{a:8.2f} →{b:8.2f} {unit:4} {name[:90]}"))
+                ratio = b / max(a, 0.001)
+                rows.append((ratio, f"{ratio:6.2f} {what:7}{a:8.2f} →{b:8.2f} {unit:4} {name[:90]}"))
     rows.sort(key=lambda row: -max(row[0], 1 / row[0]))
     if rows:
         print(f"\nCosts that changed by more than {CPU} (CPU) or {MEMORY} (memory); they do not fail:")
@@ -430,6 +432,7 @@ def gather(options, before, renames):
     stored state."""
     origami = os.path.abspath(os.environ.get("ORIGAMI") or REPO / "bin/origami")
     library = os.path.abspath(os.environ.get("ORIGAMI_LIB") or REPO / "bin/liborigami.so")
+    MASKS.insert(0, (re.compile(re.escape(origami)), "ORIGAMI"))
     commands = Commands(origami, options.only, renames)
     answers = {}
     with tempfile.TemporaryDirectory(prefix="same-") as root, ProcessPoolExecutor(options.jobs) as pool:
@@ -456,7 +459,8 @@ def gather(options, before, renames):
 
 def store(found):
     first, second = found
-    unsteady = list(compare(second, {n: first[n] for n in second}, Renames(pathlib.Path(os.devnull)), 0, re.compile("")))
+    same_ones = {name: first[name] for name in second}
+    unsteady = list(compare(second, same_ones, Renames(pathlib.Path(os.devnull)), 0, re.compile("")))
     if unsteady:
         show(unsteady, False)
         sys.exit("same: these differ from run to run; add masks or other commands. Nothing was stored")

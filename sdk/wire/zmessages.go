@@ -20,6 +20,9 @@ func encodeDescription(x *arch.Description) *pb.Description {
 		Device:             x.Device,
 		DeviceName:         x.DeviceName,
 		Aliases:            x.Aliases,
+		Model:              x.Model,
+		ModelClass:         string(x.ModelClass),
+		Models:             x.Models,
 		Kernels:            x.Kernels,
 		Families:           each(x.Families, encodeFamily),
 		Rung:               toRung(x.Rung),
@@ -55,6 +58,9 @@ func (c *check) decodeDescription(q *pb.Description) (x arch.Description) {
 	x.Device = c.named("description device", q.GetDevice())
 	x.DeviceName = q.GetDeviceName()
 	x.Aliases = q.GetAliases()
+	x.Model = c.named("description model", q.GetModel())
+	x.ModelClass = arch.ModelClass(q.GetModelClass())
+	x.Models = q.GetModels()
 	x.Kernels = q.GetKernels()
 	x.Families = all(q.GetFamilies(), c.decodeFamily)
 	x.Rung = c.rung(q.GetRung())
@@ -232,6 +238,7 @@ func encodeUncertainty(x *arch.Uncertainty) *pb.Uncertainty {
 		PlanSpread:  x.PlanSigma,
 		MedianError: x.MedianError,
 		Source:      x.Source,
+		Checked:     encodeChecked(&x.Checked),
 		Widening:    x.Widening,
 	}
 }
@@ -245,6 +252,7 @@ func (c *check) decodeUncertainty(q *pb.Uncertainty) (x arch.Uncertainty) {
 	x.PlanSigma = c.amount("uncertainty plan sigma", q.GetPlanSpread())
 	x.MedianError = c.amount("uncertainty median error", q.GetMedianError())
 	x.Source = q.GetSource()
+	x.Checked = c.decodeChecked(q.GetChecked())
 	x.Widening = c.amount("uncertainty widening", q.GetWidening())
 	c.checkUncertainty(&x)
 	return x
@@ -407,12 +415,15 @@ func (c *check) decodeAxisValues(q *pb.AxisValues) (x arch.AxisValues) {
 
 func encodeLevel(x *arch.Level) *pb.Level {
 	return &pb.Level{
-		Name:          x.Name,
-		CapacityBytes: float64(x.Capacity),
-		LatencyCycles: float64(x.Latency),
-		Partitions:    int64(x.Partitions),
-		Bandwidth:     encodeBandwidth(&x.Bandwidth),
-		Bound:         pb.Bound(x.Bound),
+		Name:                    x.Name,
+		CapacityBytes:           float64(x.Capacity),
+		LatencyCycles:           float64(x.Latency),
+		Partitions:              int64(x.Partitions),
+		Bandwidth:               encodeBandwidth(&x.Bandwidth),
+		DataSheetBytesPerSecond: float64(x.DataSheet),
+		ReachedBytesPerCycle:    float64(x.Reached),
+		Bound:                   pb.Bound(x.Bound),
+		Names:                   encodeLevelNames(&x.Names),
 	}
 }
 
@@ -424,8 +435,36 @@ func (c *check) decodeLevel(q *pb.Level) (x arch.Level) {
 	x.Latency = unit.Cycles(c.finite("latency", q.GetLatencyCycles()))
 	x.Partitions = c.count("partitions", q.GetPartitions())
 	x.Bandwidth = c.decodeBandwidth(q.GetBandwidth())
+	x.DataSheet = unit.BytesPerSecond(c.amount("data sheet", q.GetDataSheetBytesPerSecond()))
+	x.Reached = unit.BytesPerCycle(c.amount("reached", q.GetReachedBytesPerCycle()))
 	x.Bound = arch.Bound(c.enum("bound", int32(q.GetBound()), 0, 8))
+	x.Names = c.decodeLevelNames(q.GetNames())
 	c.place = outer
+	return x
+}
+
+func encodeLevelNames(x *arch.LevelNames) *pb.LevelNames {
+	return &pb.LevelNames{
+		Capacity:   x.Capacity,
+		Latency:    x.Latency,
+		Partitions: x.Partitions,
+		Bandwidth:  x.Bandwidth,
+		DataSheet:  x.DataSheet,
+		C0:         x.C0,
+		C1:         x.C1,
+		C2:         x.C2,
+	}
+}
+
+func (c *check) decodeLevelNames(q *pb.LevelNames) (x arch.LevelNames) {
+	x.Capacity = q.GetCapacity()
+	x.Latency = q.GetLatency()
+	x.Partitions = q.GetPartitions()
+	x.Bandwidth = q.GetBandwidth()
+	x.DataSheet = q.GetDataSheet()
+	x.C0 = q.GetC0()
+	x.C1 = q.GetC1()
+	x.C2 = q.GetC2()
 	return x
 }
 
@@ -494,6 +533,7 @@ func encodeArchEntry(x *arch.ArchEntry) *pb.ArchEntry {
 		Id:      x.ID,
 		Vendor:  x.Vendor,
 		Models:  x.Models,
+		Classes: each(x.Classes, func(x *arch.ModelClass) string { return string(*x) }),
 		Kernels: x.Kernels,
 		Fitted:  x.Fitted,
 		Devices: each(x.Devices, encodeDeviceEntry),
@@ -504,6 +544,7 @@ func (c *check) decodeArchEntry(q *pb.ArchEntry) (x arch.ArchEntry) {
 	x.ID = c.named("arch entry id", q.GetId())
 	x.Vendor = q.GetVendor()
 	x.Models = q.GetModels()
+	x.Classes = all(q.GetClasses(), func(q string) arch.ModelClass { return arch.ModelClass(q) })
 	x.Kernels = q.GetKernels()
 	x.Fitted = q.GetFitted()
 	x.Devices = all(q.GetDevices(), c.decodeDeviceEntry)

@@ -2,13 +2,10 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/score"
@@ -47,26 +44,6 @@ func OneArgument(name, what string) cobra.PositionalArgs {
 	}
 }
 
-// OldFlag keeps the old name of a flag. It is not shown, and says what the flag is called now.
-func OldFlag(s *iostreams.Streams, flags *pflag.FlagSet, old, now string) {
-	f := *flags.Lookup(now)
-	f.Name, f.Shorthand, f.Hidden = old, "", true
-	f.Value = oldValue{f.Value, func() { s.Warn(fmt.Sprintf("the flag --%s is now --%s", old, now)) }}
-	flags.AddFlag(&f)
-}
-
-// oldValue is the value of a flag, set by its old name.
-type oldValue struct {
-	pflag.Value
-	tell func()
-}
-
-// Set implements pflag.Value.
-func (v oldValue) Set(text string) error {
-	v.tell()
-	return v.Value.Set(text)
-}
-
 // OnlySubcommands is the Args of a command that only groups others.
 func OnlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -84,24 +61,11 @@ func MissingSubcommand(cmd *cobra.Command, _ []string) error {
 // are spelled much like it.
 func UnknownCommand(cmd *cobra.Command, name string) error {
 	err := diag.Inputf("unknown command %q for %q", name, cmd.CommandPath())
-	near := beginningWith(name, Names(cmd))
-	if len(near) == 0 {
-		near = diag.Nearest(name, Names(cmd), 2)
-	}
-	if len(near) > 0 {
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		return err.Do("did you mean %s?", strings.Join(near, " or "))
 	}
 	return err.Do("use one of %s", strings.Join(Names(cmd), ", "))
-}
-
-func beginningWith(prefix string, names []string) []string {
-	var found []string
-	for _, n := range names {
-		if strings.HasPrefix(n, prefix) {
-			found = append(found, n)
-		}
-	}
-	return found
 }
 
 // Names lists the subcommands that help shows.

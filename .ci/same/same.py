@@ -432,6 +432,8 @@ def gather(options, before, renames):
     stored state."""
     origami = os.path.abspath(os.environ.get("ORIGAMI") or REPO / "bin/origami")
     library = os.path.abspath(os.environ.get("ORIGAMI_LIB") or REPO / "bin/liborigami.so")
+    if not os.path.exists(origami):
+        sys.exit(f"same: there is no {origami}; build it with `make build`, or name another in ORIGAMI")
     MASKS.insert(0, (re.compile(re.escape(origami)), "ORIGAMI"))
     commands = Commands(origami, options.only, renames)
     answers = {}

@@ -32,8 +32,7 @@ func write(s *iostreams.Streams, f table.Format, e *ask.Explained, all bool) err
 	case table.JSON:
 		return table.JSONLine(s, e.Explanation())
 	case table.CSV, table.TSV:
-		list := numbers(e)
-		return show.Write(s, f, list)
+		return show.Write(s, f, numbers(e))
 	default:
 		writeSummary(s, e)
 		if all {

@@ -292,14 +292,19 @@ class Renames:
         else:
             raise ValueError(f"{what} is none of key, value, text, args and gone")
 
-    def key(self, key, name):
-        """The new name of a key, or None if it is meant to be gone."""
-        for pattern, old, new, command in self.keys:
+    def key(self, key, name, new):
+        """The new name of a key, or None if it is meant to be gone. new are the keys that there are now: a rule is not
+        for keys that stay, nor where its new name is missing."""
+        if key in new:
+            return key
+        for pattern, old, to, command in self.keys:
             if old != "-" and command.search(name) and (m := pattern.match(key)):
-                if new == "-":
+                if to == "-":
                     return None
                 groups = iter(m.groups())
-                key = re.sub(r"\*", lambda _: next(groups), new)
+                renamed = re.sub(r"\*", lambda _: next(groups), to)
+                if renamed in new:
+                    return renamed
         return key
 
     def is_new(self, key, name):
@@ -361,10 +366,8 @@ def compare(before, now, renames, tolerance, only):
             continue
         new, seen = dict(now[name]["answer"]), set()
         for key, values in old["answer"].items():
-            to = renames.key(key, name)
+            to = renames.key(key, name, new)
             if to is None:
-                if key in new and not renames.is_new(key, name):
-                    yield name, key, "meant to be gone", "is there"
                 continue
             seen.add(to)
             if renames.may_differ(key, name) or renames.may_differ(to, name):
@@ -376,8 +379,7 @@ def compare(before, now, renames, tolerance, only):
                 yield name, shown, *found
         for key in new:
             if key not in seen and not renames.is_new(key, name) and not renames.may_differ(key, name):
-                if renames.key(key, name) is not None:
-                    yield name, key, "(not there)", listed(new[key])[0][:1]
+                yield name, key, "(not there)", listed(new[key])[0][:1]
     for name in now:
         if name not in before:
             yield name, "(all)", "none: it is not in the state", "an answer"

@@ -29,16 +29,6 @@ func calls(t *testing.T) []gemm.Problem {
 			all = append(all, p)
 		}
 	}
-	for i, epilogue := range []string{"bias+gelu", "relu", "scales+silu", "silu_gated", "residual", "bias_fp32"} {
-		p := gemm.New(512, 768, 1024)
-		p.DType = []gemm.DType{gemm.FP16, gemm.BF16}[i%2]
-		p.SetTrans(false, i%2 == 0)
-		var err error
-		if p.Epilogue, err = gemm.ParseEpilogue(epilogue); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, p)
-	}
 	for _, change := range []func(p *gemm.Problem){
 		func(p *gemm.Problem) { p.Batch = 6 },
 		func(p *gemm.Problem) { p.Alpha, p.Beta = 0.5, 1 },
@@ -51,6 +41,19 @@ func calls(t *testing.T) []gemm.Problem {
 			change(&p)
 			all = append(all, p)
 		}
+	}
+	for i, epilogue := range []string{
+		"bias+gelu", "relu", "scales+silu", "silu_gated", "residual", "bias_fp32",
+		"gelu_tanh", "gelu_tanh_gated", "gelu_gated", "bias+silu+residual",
+	} {
+		p := gemm.New(512, 768, 1024)
+		p.DType = []gemm.DType{gemm.FP16, gemm.BF16}[i%2]
+		p.SetTrans(false, i%2 == 0)
+		var err error
+		if p.Epilogue, err = gemm.ParseEpilogue(epilogue); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
 	}
 	return append(all, nested(t))
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/timing"
@@ -35,12 +34,7 @@ type publishedAnswer struct {
 // publishedLeftOut is how intervals hold where the times that they are of did not count.
 type publishedLeftOut struct {
 	Evidence arch.Evidence `json:"evidence" enum:"checked,sister"` // another source, or another device
-	// the share of the times that the intervals hold, each source or device with the same weight
-	Held  float64 `json:"held"`
-	Width float64 `json:"width"` // the median of high ÷ low
-	// by class of shape, the share of the times
-	Classes map[string]ask.Number `json:"classes"`
-	Groups  []score.LeftOut       `json:"groups"` // the hardest first
+	score.Ungrouped
 }
 
 // accuracy is how far predicted times are from published ones.
@@ -117,19 +111,11 @@ func (o *publishedOutcome) scores() *publishedAnswer {
 func (a *publishedAnswer) leaveOut(o *publishedOutcome) {
 	sources, devices := leftOut(o.intervals())
 	a.LeftOut = []publishedLeftOut{}
-	for i, f := range []*score.Ungrouped{&sources, &devices} {
-		if len(f.Left) == 0 {
-			continue
+	for _, f := range []publishedLeftOut{{arch.EvidenceChecked, sources}, {arch.EvidenceSister, devices}} {
+		if len(f.Left) > 0 {
+			slices.SortStableFunc(f.Left, func(a, b score.LeftOut) int { return cmp.Compare(a.Held, b.Held) })
+			a.LeftOut = append(a.LeftOut, f)
 		}
-		out := publishedLeftOut{[]arch.Evidence{arch.EvidenceChecked, arch.EvidenceSister}[i], f.Held, f.Width,
-			map[string]ask.Number{}, f.Left}
-		for _, l := range score.Layers() {
-			if share := f.Layers[l]; !math.IsNaN(share) {
-				out.Classes[l.String()] = ask.Number(share)
-			}
-		}
-		slices.SortStableFunc(out.Groups, func(a, b score.LeftOut) int { return cmp.Compare(a.Held, b.Held) })
-		a.LeftOut = append(a.LeftOut, out)
 	}
 }
 

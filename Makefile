@@ -237,6 +237,13 @@ test: ## the README's test command
 test-all: ## every test, for most of an hour
 	ORIGAMI_TEST_ALL=1 go test -count=1 -timeout 60m ./...
 
+# ONLY=regex takes some of the answers, as in ONLY='^rank'. ORIGAMI and ORIGAMI_LIB name other builds than those in bin.
+.PHONY: same same-store
+same: build lib ## compare answers, kernels and costs with the stored state
+	.ci/same/same.py $(if $(ONLY),--only '$(ONLY)')
+same-store: build lib ## store the state that make same compares with
+	.ci/same/same.py --store
+
 # The packages that have golden numbers.
 GOLDEN = $(shell grep -rl --include='*_test.go' '^func Test.*Golden' cmd plugins | xargs -n1 dirname | sort -u | sed 's,^,./,')
 golden: ## the models against their golden numbers, without and with fused multiply-add available

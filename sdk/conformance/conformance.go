@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,7 +23,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -46,7 +49,7 @@ type Check struct {
 	// Name is lower case with hyphens. Doc is the requirement in one sentence.
 	Name, Doc string
 
-	run procedure
+	run func(*run)
 }
 
 // Result is the outcome of a check.
@@ -59,32 +62,96 @@ type Result struct {
 	Took    time.Duration
 }
 
-// procedure runs a check. An error says that the check cannot go on.
-type procedure func(context.Context, *subject, *findings) error
+// run is one run of a check: its context, the plugin, and what was found so far.
+type run struct {
+	context.Context
+	*subject
+	findings
+}
 
-// with runs a check of what a subject has.
-func with[T any](
-	get func(*subject, context.Context) (T, error), check func(context.Context, *subject, *findings, T) error,
-) procedure {
-	return func(ctx context.Context, s *subject, found *findings) error {
-		has, err := get(s, ctx)
-		if err != nil {
-			return err
+// with checks what a plugin has.
+func with[T any](get func(*run) (T, error), check func(*run, T)) func(*run) {
+	return func(r *run) {
+		if has, err := get(r); !r.stop(err) {
+			check(r, has)
 		}
-		return check(ctx, s, found, has)
 	}
 }
 
-// each runs a check of each of the things that a subject has.
-func each[T any](
-	get func(*subject, context.Context) ([]T, error), check func(context.Context, *subject, *findings, T),
-) procedure {
-	return with(get, func(ctx context.Context, s *subject, found *findings, all []T) error {
+// each checks each of the things that a plugin has.
+func each[T any](get func(*run) ([]T, error), check func(*run, T)) func(*run) {
+	return with(get, func(r *run, all []T) {
 		for _, one := range all {
-			check(ctx, s, found, one)
+			if r.err == nil {
+				check(r, one)
+			}
 		}
-		return nil
 	})
+}
+
+// architectureChecks are in order of dependence: a check comes after those whose properties it needs.
+var architectureChecks = []Check{
+	{"info", "Info names the plugin and its version, and reports good health.", with((*run).info, checkInfo)},
+	{"manifest", "The manifest is the same each time, belongs to the plugin of Info, and gives every architecture, " +
+		"device, model, kernel family and option a distinct name.", with((*run).manifest, checkManifest)},
+	{"open", "Every device opens under every model of its architecture and describes itself as requested; " +
+		"without a device and a model the first of each opens.", with((*run).manifest, checkOpen)},
+	{"reopen", "An architecture that is closed and opened again has the same handle, description and memory levels.",
+		with((*run).manifest, checkReopen)},
+	{"bad-open", "An unknown architecture, device, model, option, parameter, unit or value is an error of kind input.",
+		with((*run).manifest, checkBadOpen)},
+	{"units", "Parameters have a unit that origami knows, and a source; clock, matrix instructions, memory " +
+		"bandwidths, latencies and capacities have a plausible sign and magnitude.",
+		each((*run).described, checkUnits)},
+	{"schema", "Every term has a distinct name, a unit, a formula and an explanation, every constant has a source, " +
+		"and exactly one term is the total.", each((*run).described, checkSchema)},
+	{"answers", "Every problem is answered, or declined with an error of kind input; every candidate has either a " +
+		"finite positive total or a reason for its rejection; no list has a configuration twice, and the " +
+		"positions of rejected configurations ascend.", checkAnswers},
+	{"rejected", "A configuration that Candidates rejects has a reason with numbers, and no total from Estimate.",
+		with((*run).answered, checkRejected)},
+	{"determinism", "The same request gives the same bits, also after the architecture was closed.",
+		each((*run).answered, checkDeterminism)},
+	{"order", "The estimate of a configuration has the same bits alone, in part of a list, listed twice, and in any " +
+		"order.", with((*run).answered, checkOrder)},
+	{"monotone-k", "The time of a configuration does not fall when K grows by whole K steps of all its splits.",
+		with((*run).answered, checkMonotone(arch.DimK))},
+	{"monotone-declared", "The same holds for M and N by whole blocks, if the description declares it.",
+		with((*run).answered, checkMonotone(arch.DimM, arch.DimN))},
+	{"terms", "Terms are finite, their formulas give their values, the shares add up to the total, and the total has " +
+		"the same bits as that of Estimate.", each((*run).answered, checkTerms)},
+	{"mapping", "A mapping has a group of at least one, no more dies than the device, and is the same each time.",
+		each((*run).answered, checkMapping)},
+	{"rank", "Rank, if it is served, gives the same bits as Candidates, Estimate, the declared order and Mapping.",
+		each((*run).byTarget, checkRank)},
+	{"bad-input", "Impossible problems, configurations and spaces are errors of kind input and change nothing.",
+		each((*run).byTarget, checkBadInput)},
+	{"axes",
+		"A space with a value on a named axis has the configurations with that value and no others; an axis or a " +
+			"value that the kernel family does not declare is an error of kind input.",
+		each((*run).byTarget, checkAxes)},
+	{"unused", "A parameter that the description says is unused changes no candidate, no estimate and no launch order.",
+		each((*run).byTarget, checkUnused)},
+	{"constants", "With the values in use, EstimateWith gives the times of Estimate, and each set of values gives the " +
+		"same bits alone and among others; the manifest lists the models whose constants have bounds.",
+		with((*run).manifest, checkConstants)},
+	{"calibration", "Microbenchmarks and their numbers, if the manifest has them, are the same each time; a number " +
+		"has a unit, a source and probes of the plan, and there is none without a measurement.",
+		with((*run).manifest, checkCalibration)},
+	{"ladder", "A ladder, if the manifest has one, is the same each time, and its rungs, costs, claims and device " +
+		"belong to the plugin's models.", with((*run).manifest, checkLadder)},
+	{"missing", "The answer to an unknown handle or configuration list is status NOT_FOUND with the detail Missing.",
+		with((*run).direct, checkMissing)},
+	{"fields", "Unknown fields are ignored, unknown enum values are refused.", with((*run).direct, checkFields)},
+	{"cancel", "A cancelled call returns promptly with the context's error, and the plugin answers as before.",
+		with((*run).firstAnswered, checkCancel)},
+	{"large", "100,000 configurations and 1,000 problems get the same answers as few.",
+		with((*run).firstAnswered, checkLarge)},
+	{"concurrent", "Concurrent calls, which also open and close architectures, give the same bits.",
+		with((*run).answered, checkConcurrent)},
+	{"speed", "1,000 configurations are estimated in less than 5 ms, in the fastest of 20 tries or of a second.",
+		checkSpeed},
+	{"golden", "The rankings of the golden file, if any, are reproduced bit for bit.", checkGolden},
 }
 
 // Failed reports whether the check found something wrong.
@@ -110,26 +177,26 @@ const checkTimeout = 10 * time.Minute
 
 // run runs one check.
 func (s *subject) run(ctx context.Context, check Check) Result {
-	r := Result{Check: check}
+	result := Result{Check: check}
 	begin := time.Now()
-	err, found := ctx.Err(), &findings{}
-	if err == nil {
+	limited, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	r := &run{Context: limited, subject: s}
+	if !r.stop(ctx.Err()) {
 		s.conn.hangs.Store(0)
-		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-		err = check.run(ctx, s, found)
-		cancel()
+		check.run(r)
 	}
-	r.Took = time.Since(begin)
+	result.Took = time.Since(begin)
 	var skip skipped
 	switch {
-	case errors.As(err, &skip):
-		r.Skipped = string(skip)
-	case err != nil:
-		r.Findings = []string{oneLine(err)}
+	case errors.As(r.err, &skip):
+		result.Skipped = string(skip)
+	case r.err != nil:
+		result.Findings = []string{oneLine(r.err)}
 	default:
-		r.Findings = found.first()
+		result.Findings = r.first()
 	}
-	return r
+	return result
 }
 
 // skipped is the error of a check that cannot run, with the reason.
@@ -141,9 +208,26 @@ func (s skipped) Error() string { return string(s) }
 type findings struct {
 	mu   sync.Mutex
 	list []string
+	err  error // why the check cannot go on
 }
 
-func (f *findings) add(format string, args ...any) {
+// stop ends a check with an error, if there is one, and reports whether there is.
+func (f *findings) stop(err error) bool {
+	if err != nil && f.err == nil {
+		f.err = err
+	}
+	return err != nil
+}
+
+// skip ends a check that need not run, and reports whether it does.
+func (f *findings) skip(needless bool, why string) bool { return needless && f.stop(skipped(why)) }
+
+// when adds a finding if something is wrong, and reports whether it is: with || between them, only the first of several
+// faults is a finding.
+func (f *findings) when(wrong bool, format string, args ...any) bool {
+	if !wrong {
+		return false
+	}
 	for i, a := range args {
 		if err, ok := a.(error); ok {
 			args[i] = oneLine(err)
@@ -152,6 +236,48 @@ func (f *findings) add(format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list = append(f.list, fmt.Sprintf(format, args...))
+	return true
+}
+
+// fails adds a finding if there is an error, and reports whether there is. The text says what fails.
+func (f *findings) fails(err error, format string, args ...any) bool {
+	return f.when(err != nil, format+": %s", append(args, err)...)
+}
+
+// refuses adds a finding unless an error is one of kind input.
+func (f *findings) refuses(err error, format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	var d *diag.Error
+	_ = f.when(err == nil, "%s is accepted; it must be an error of kind input", what) ||
+		f.when(!errors.As(err, &d) || d.Kind != diag.Input, "%s: the error is of kind %s, not input: %s", what,
+			diag.KindOf(err), err) ||
+		f.when(d.What == "", "%s: the error does not say what is wrong", what)
+}
+
+// again asks a second time, and adds a finding if the answer is another one.
+func again[T any](f *findings, what string, first T, ask func() (T, error)) {
+	second, err := ask()
+	text := func(answer T) string { return printable.Cut(fmt.Sprintf("%+v", answer), 200) }
+	if err != nil || !reflect.DeepEqual(second, first) {
+		f.when(true, "%s %s and %s (%v)", what, text(first), text(second), err)
+	}
+}
+
+// unique adds a finding for each name that equals another, ignoring case, and for each that is not one word.
+func (f *findings) unique(what string, names []string) {
+	seen := map[string]bool{}
+	for _, name := range names {
+		f.when(name == "" || strings.ContainsAny(name, " \t\n@,="), "%s %q: a name is one word without @ , and =", what,
+			name)
+		lower := strings.ToLower(name)
+		f.when(seen[lower], "%s %q comes twice", what, name)
+		seen[lower] = true
+	}
+}
+
+// plausibleClock adds a finding for a clock that is none of a processor.
+func (f *findings) plausibleClock(what string, hertz float64) {
+	f.when(!(hertz >= 1e6 && hertz <= 1e11), "%s: a clock of %v Hz is not between 1 MHz and 100 GHz", what, hertz)
 }
 
 // first returns the findings to report: not all, because one mistake of a plugin often has many.
@@ -173,7 +299,7 @@ type subject struct {
 
 	asked    bool // see answered
 	cases    []*testcase
-	problems []*unanswered
+	problems []*testcase
 }
 
 func newSubject(name string, conn grpc.ClientConnInterface, o Options) *subject {

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
+	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -21,30 +22,30 @@ import (
 
 // executorChecks are in order of dependence: a check comes after those whose properties it needs.
 var executorChecks = []Check{
-	{"info", "Info names the plugin and its version, and reports good health.", with((*subject).info, checkInfo)},
+	{"info", "Info names the plugin and its version, and reports good health.", with((*run).info, checkInfo)},
 	{"manifest", "The manifest is the same each time and belongs to the plugin of Info; it needs no device.",
 		checkExecutorManifest},
 	{"devices", "The devices are the same each time; each has a name, an architecture, kernel families or libraries, " +
-		"and driver attributes that are finite numbers.", with((*subject).bench, checkDevices)},
+		"and driver attributes that are finite numbers.", with((*run).bench, checkDevices)},
 	{"compile", "A common tile of every kernel family compiles, with plausible resources.",
-		with((*subject).bench, checkCompile)},
+		with((*run).bench, checkCompile)},
 	{"numerics", "The result of a kernel is right, also for sizes that are not multiples of the tile: it is within " +
 		"the tolerance, nothing is written out of bounds, and something was compared.",
-		with((*subject).bench, checkNumerics)},
+		with((*run).bench, checkNumerics)},
 	{"samples", "The requested number of runs is measured, with a warm and a cold L2; an unknown distribution of " +
-		"inputs is an error of kind input.", with((*subject).bench, checkSamples)},
+		"inputs is an error of kind input.", with((*run).kernel, checkSamples)},
 	{"lifecycle", "A kernel is compiled, checked, measured and released; a released or unknown kernel is lost, and " +
-		"releasing it is not an error.", with((*subject).bench, checkLifecycle)},
-	{"libraries", "Every library is compiled, checked and measured.", with((*subject).bench, checkLibraries)},
+		"releasing it is not an error.", with((*run).kernel, checkLifecycle)},
+	{"libraries", "Every library is compiled, checked and measured.", with((*run).bench, checkLibraries)},
 	{"bad-config", "Impossible problems and configurations are errors of kind input, and the executor still works.",
-		with((*subject).bench, checkBadConfig)},
-	{"bad-device", "An unknown device is an error of kind input.", with((*subject).bench, checkBadDevice)},
+		with((*run).bench, checkBadConfig)},
+	{"bad-device", "An unknown device is an error of kind input.", with((*run).bench, checkBadDevice)},
 	{"cancel", "A cancelled measurement returns promptly with the context's error, and the executor still works.",
-		with((*subject).bench, checkCancelMeasure)},
+		with((*run).bench, checkCancelMeasure)},
 	{"concurrent", "Kernels can be compiled, checked and measured concurrently.",
-		with((*subject).bench, checkConcurrentKernels)},
+		with((*run).bench, checkConcurrentKernels)},
 	{"environment", "Clock, power and temperature of every device are plausible.",
-		with((*subject).bench, checkEnvironment)},
+		with((*run).bench, checkEnvironment)},
 }
 
 // bench is a device for the kernels of the checks.
@@ -55,24 +56,19 @@ type bench struct {
 }
 
 // bench returns the first device with kernels. Without one the check is skipped, or fails if a device is required.
-func (s *subject) bench(ctx context.Context) (*bench, error) {
-	x := s.client.Executor()
-	devices, err := x.Devices(ctx)
-	if diag.KindOf(err) == diag.Device && !s.RequireDevice {
+func (r *run) bench() (*bench, error) {
+	devices, err := r.devices()
+	i := slices.IndexFunc(devices, func(d exec.Device) bool { return len(d.Kernels) > 0 })
+	switch {
+	case err == nil && i >= 0:
+		return &bench{r.client.Executor(), i, devices[i]}, nil
+	case err == nil:
+		err = &diag.Error{Kind: diag.Device, What: "none has a kernel family"}
+	}
+	if diag.KindOf(err) == diag.Device && !r.RequireDevice {
 		return nil, skipped("no device: " + oneLine(err))
 	}
-	if err != nil {
-		return nil, err
-	}
-	for i, d := range devices {
-		if len(d.Kernels) > 0 {
-			return &bench{x, i, d}, nil
-		}
-	}
-	if s.RequireDevice {
-		return nil, errors.New("no device has a kernel family")
-	}
-	return nil, skipped("no device has a kernel family")
+	return nil, err
 }
 
 // tiles are common configurations. Most kernel families can compile one of them.
@@ -89,29 +85,49 @@ var small = gemm.New(512, 384, 256)
 
 // compile builds a tile of a kernel family for a problem.
 func (b *bench) compile(ctx context.Context, kernel string, p gemm.Problem) (exec.Kernel, gemm.Config, error) {
-	var refusal error
+	var err error
 	for _, c := range tiles {
 		c.Kernel = kernel
-		k, err := b.Compile(ctx, b.device, p, c)
-		if err == nil {
+		var k exec.Kernel
+		if k, err = b.Compile(ctx, b.device, p, c); err == nil {
 			return k, c, nil
 		}
 		if diag.KindOf(err) != diag.Input {
 			return nil, c, fmt.Errorf("%s of %s: %w", c, p, err)
 		}
-		refusal = err
 	}
-	return nil, gemm.Config{},
-		fmt.Errorf("none of %d common tiles of the kernel family %s can be compiled for %s, the "+
-			"last because: %w", len(tiles), kernel, p, refusal)
+	return nil, gemm.Config{}, fmt.Errorf("none of %d common tiles of the kernel family %s can be compiled for %s, "+
+		"the last because: %w", len(tiles), kernel, p, err)
+}
+
+// kernel is a kernel of the small problem. The same one is compiled past the client, which does not show the handle.
+type kernel struct {
+	exec.Kernel
+	client pb.ExecutorServiceClient
+	handle uint64
+}
+
+// kernel compiles a kernel of the first family, in both ways.
+func (r *run) kernel() (*kernel, error) {
+	b, err := r.bench()
+	if err != nil {
+		return nil, err
+	}
+	k, c, err := b.compile(r, b.Kernels[0], small)
+	if err != nil {
+		return nil, err
+	}
+	client := pb.NewExecutorServiceClient(r.conn)
+	resp, err := client.Compile(r, &pb.CompileRequest{Device: int64(b.device), Problem: wire.ProblemMessage(small),
+		Config: wire.ConfigMessage(c)})
+	if err != nil {
+		return nil, errors.Join(err, k.Close())
+	}
+	return &kernel{k, client, resp.GetKernel()}, nil
 }
 
 // release closes a kernel and adds a finding if that fails.
-func (f *findings) release(k exec.Kernel) {
-	if err := k.Close(); err != nil {
-		f.add("releasing a kernel: %s", err)
-	}
-}
+func (f *findings) release(k exec.Kernel) { f.fails(k.Close(), "releasing a kernel") }
 
 // measure takes n samples.
 func measure(ctx context.Context, k exec.Kernel, o exec.MeasureOptions, n int) error {
@@ -123,205 +139,238 @@ func measure(ctx context.Context, k exec.Kernel, o exec.MeasureOptions, n int) e
 	return err
 }
 
-func checkExecutorManifest(ctx context.Context, s *subject, found *findings) error {
-	x := s.client.Executor()
-	m, err := x.Manifest(ctx)
-	if err != nil {
-		return err
-	}
-	if again, err := x.Manifest(ctx); err != nil || again != m {
-		found.add("asked twice it is %+v and %+v (%v)", m, again, err)
-	}
-	if info, err := s.client.Info(ctx); err == nil && (info.Name != m.Name || info.Version != m.Version) {
-		found.add("it is of %s %s, and Info is of %s %s", m.Name, m.Version, info.Name, info.Version)
-	}
-	return nil
+// right checks the result of a kernel.
+func (r *run) right(k exec.Kernel, what string) {
+	n, err := k.Check(r)
+	_ = r.fails(err, "%s", what) ||
+		r.when(!n.OK(), "%s: the result is wrong: error %.3g of %.3g allowed, %d of %d elements, %d bytes out of bounds",
+			what, n.MaxError, n.Tolerance, n.Wrong, n.Checked, n.OutOfBounds) ||
+		r.when(n.Checked == 0 || n.Reference == "", "%s: %d elements are compared with %q", what, n.Checked, n.Reference)
 }
 
-func checkDevices(ctx context.Context, s *subject, found *findings, b *bench) error {
-	devices, err := b.Devices(ctx)
-	if err != nil {
-		return err
+// works checks, measures and releases a kernel.
+func (r *run) works(k exec.Kernel, runs int, what string) {
+	r.right(k, what)
+	r.fails(measure(r, k, exec.MeasureOptions{}, runs), "%s", what)
+	r.release(k)
+}
+
+func checkExecutorManifest(r *run) {
+	ask := func() (exec.Manifest, error) { return r.client.Executor().Manifest(r) }
+	if m, err := ask(); !r.stop(err) {
+		again(&r.findings, "asked twice it is", m, ask)
+		r.sameNames(m.Name, m.Version)
 	}
-	if again, err := b.Devices(ctx); err != nil || !reflect.DeepEqual(again, devices) {
-		found.add("asked twice they are %v and %v (%v)", devices, again, err)
+}
+
+// devices lists the devices.
+func (r *run) devices() ([]exec.Device, error) { return r.client.Executor().Devices(r) }
+
+func checkDevices(r *run, b *bench) {
+	devices, err := r.devices()
+	if r.stop(err) {
+		return
 	}
+	again(&r.findings, "asked twice they are", devices, r.devices)
 	for i, d := range devices {
 		name := fmt.Sprintf("device %d (%s)", i, d.Name)
-		found.unique(name+": kernel family", d.Kernels)
-		found.unique(name+": library", d.Libraries)
-		if clock, ok := d.Attributes["clock"]; ok && (clock < 1e6 || clock > 1e11) {
-			found.add("%s: a clock of %v Hz is not between 1 MHz and 100 GHz", name, clock)
+		r.unique(name+": kernel family", d.Kernels)
+		r.unique(name+": library", d.Libraries)
+		if clock, ok := d.Attributes["clock"]; ok {
+			r.plausibleClock(name, clock)
 		}
 		for _, attribute := range slices.Sorted(maps.Keys(d.Attributes)) {
-			if v := d.Attributes[attribute]; v < 0 {
-				found.add("%s: %s is %v", name, attribute, v)
-			}
+			r.when(d.Attributes[attribute] < 0, "%s: %s is %v", name, attribute, d.Attributes[attribute])
 		}
 	}
-	return nil
 }
 
-func checkCompile(ctx context.Context, _ *subject, found *findings, b *bench) error {
+func checkCompile(r *run, b *bench) {
 	for _, family := range b.Kernels {
-		k, c, err := b.compile(ctx, family, small)
-		if err != nil {
-			found.add("%s", err)
+		k, c, err := b.compile(r, family, small)
+		if r.fails(err, "compiling") {
 			continue
 		}
 		// The client already refuses negative resources. Zero means unknown.
-		if r := k.Resources(); r.Registers > 1<<16 || r.CTAsPerSM > 1<<10 {
-			found.add("%s %s: %d registers per thread, %d CTAs per SM", family, c, r.Registers, r.CTAsPerSM)
-		}
-		found.release(k)
+		has := k.Resources()
+		r.when(has.Registers > 1<<16 || has.CTAsPerSM > 1<<10, "%s %s: %d registers per thread, %d CTAs per SM", family, c,
+			has.Registers, has.CTAsPerSM)
+		r.release(k)
 	}
-	return nil
 }
 
-func checkNumerics(ctx context.Context, _ *subject, found *findings, b *bench) error {
-	batched := gemm.New(192, 130, 96)
+func checkNumerics(r *run, b *bench) {
+	batched, transposed := gemm.New(192, 130, 96), gemm.New(256, 128, 192)
 	batched.Batch = 3
-	transposed := gemm.New(256, 128, 192)
 	transposed.SetTrans(true, true)
 	for _, family := range b.Kernels {
 		for _, p := range []gemm.Problem{small, gemm.New(129, 255, 65), gemm.New(1, 1, 1), transposed, batched} {
-			k, c, err := b.compile(ctx, family, p)
+			k, c, err := b.compile(r, family, p)
 			if err != nil {
-				if diag.KindOf(err) != diag.Input { // a family need not take every problem
-					found.add("%s", err)
-				}
+				r.when(diag.KindOf(err) != diag.Input, "%s", err) // a family need not take every problem
 				continue
 			}
-			n, err := k.Check(ctx)
-			switch {
-			case err != nil:
-				found.add("%s %s of %s: %s", family, c, p, err)
-			case !n.OK():
-				found.add("%s %s of %s: the result is wrong: error %.3g of %.3g allowed, %d of %d elements, "+
-					"%d bytes out of bounds", family, c, p, n.MaxError, n.Tolerance, n.Wrong, n.Checked, n.OutOfBounds)
-			case n.Checked == 0 || n.Reference == "":
-				found.add("%s %s of %s: %d elements are compared with %q", family, c, p, n.Checked, n.Reference)
-			}
-			found.release(k)
+			r.right(k, fmt.Sprintf("%s %s of %s", family, c, p))
+			r.release(k)
 		}
 	}
-	return nil
 }
 
-func checkSamples(ctx context.Context, s *subject, found *findings, b *bench) error {
-	k, handle, err := s.raw(ctx, b)
-	if err != nil {
-		return err
-	}
-	defer func() { found.release(k) }()
-	client := pb.NewExecutorServiceClient(s.conn)
+func checkSamples(r *run, k *kernel) {
+	defer r.release(k)
 	for _, request := range []*pb.MeasureRequest{
-		{Kernel: handle, Runs: 1, Warmup: 2},
-		{Kernel: handle, Runs: 7},
-		{Kernel: handle, Runs: 3, WarmL2: true, Input: exec.InputNormal},
+		{Kernel: k.handle, Runs: 1, Warmup: 2},
+		{Kernel: k.handle, Runs: 7},
+		{Kernel: k.handle, Runs: 3, WarmL2: true, Input: exec.InputNormal},
 	} {
-		resp, err := client.Measure(ctx, request)
-		if err != nil {
-			found.add("%d runs, warm L2 %v: %s", request.GetRuns(), request.GetWarmL2(), err)
-			continue
-		}
-		times, clocks := resp.GetTimesSeconds(), resp.GetClocksHz()
-		if len(times) != int(request.GetRuns()) || len(clocks) != len(times) {
-			found.add("%d runs are requested, and %d times and %d clocks answered", request.GetRuns(), len(times),
-				len(clocks))
-		}
+		resp, err := k.client.Measure(r, request)
+		times, clocks, runs := resp.GetTimesSeconds(), resp.GetClocksHz(), request.GetRuns()
+		_ = r.fails(err, "%d runs, warm L2 %v", runs, request.GetWarmL2()) ||
+			r.when(len(times) != int(runs) || len(clocks) != len(times),
+				"%d runs are requested, and %d times and %d clocks answered", runs, len(times), len(clocks))
 		for _, t := range times {
-			if !(t > 0) || math.IsInf(t, 0) {
-				found.add("a run takes %v s", t)
-			}
+			r.when(!(t > 0) || math.IsInf(t, 0), "a run takes %v s", t)
 		}
 		for _, clock := range clocks {
-			if clock != 0 && (clock < 1e6 || clock > 1e11) {
-				found.add("a clock of %v Hz is not between 1 MHz and 100 GHz", clock)
+			if clock != 0 {
+				r.plausibleClock("a run", clock)
 			}
 		}
 	}
-	if err := measure(ctx, k, exec.MeasureOptions{}, 40); err != nil {
-		found.add("40 runs: %s", err)
-	}
-	err = measure(ctx, k, exec.MeasureOptions{Input: unknownName}, 1)
-	expectInput(found, "an unknown distribution of inputs", err)
-	if _, err := client.Measure(ctx, &pb.MeasureRequest{Kernel: handle}); status.Code(err) != codes.InvalidArgument {
-		found.add("a measurement of no runs: status %s, not %s", status.Code(err), codes.InvalidArgument)
-	}
-	return nil
+	r.fails(measure(r, k, exec.MeasureOptions{}, 40), "40 runs")
+	r.refuses(measure(r, k, exec.MeasureOptions{Input: unknownName}, 1), "an unknown distribution of inputs")
+	none := status.Code(fault(k.client.Measure(r, &pb.MeasureRequest{Kernel: k.handle})))
+	r.when(none != codes.InvalidArgument, "a measurement of no runs: status %s, not %s", none, codes.InvalidArgument)
 }
 
-// raw compiles a kernel of the first family twice: once through the client, and once directly, because the client
-// does not show the handle.
-func (s *subject) raw(ctx context.Context, b *bench) (exec.Kernel, uint64, error) {
-	k, c, err := b.compile(ctx, b.Kernels[0], small)
-	if err != nil {
-		return nil, 0, err
+func checkLifecycle(r *run, k *kernel) {
+	use := func() []named[error] {
+		return []named[error]{{"Check", fault(k.Check(r))}, {"Measure", measure(r, k, exec.MeasureOptions{}, 3)}}
 	}
-	resp, err := pb.NewExecutorServiceClient(s.conn).Compile(ctx, &pb.CompileRequest{Device: int64(b.device),
-		Problem: wireProblem(small), Config: wire.ConfigMessage(c)})
-	if err != nil {
-		return nil, 0, errors.Join(err, k.Close())
+	for _, call := range use() {
+		r.fails(call.value, "%s", call.what)
 	}
-	return k, resp.GetKernel(), nil
+	r.release(k)
+	for _, call := range use() {
+		r.when(!errors.Is(call.value, exec.ErrKernelLost), "%s of a released kernel: %v, and not exec.ErrKernelLost",
+			call.what, call.value)
+	}
+	r.release(k)
+
+	client, never := k.client, k.handle+1<<40
+	r.fails(fault(client.Check(r, &pb.CheckRequest{Kernel: k.handle})), "releasing one kernel has released another")
+	const lost = " of a kernel that was never compiled"
+	r.missing("Check"+lost, fault(client.Check(r, &pb.CheckRequest{Kernel: never})), pb.Missing_RESOURCE_KERNEL)
+	r.missing("Measure"+lost, fault(client.Measure(r, &pb.MeasureRequest{Kernel: never, Runs: 1})),
+		pb.Missing_RESOURCE_KERNEL)
+	for _, h := range []uint64{k.handle, k.handle, never} {
+		r.fails(fault(client.Release(r, &pb.ReleaseRequest{Kernel: h})),
+			"releasing a kernel that is released, or was never compiled")
+	}
 }
 
-func checkLifecycle(ctx context.Context, s *subject, found *findings, b *bench) error {
-	k, handle, err := s.raw(ctx, b)
-	if err != nil {
-		return err
-	}
-	if _, err := k.Check(ctx); err != nil {
-		found.add("Check: %s", err)
-	}
-	if err := measure(ctx, k, exec.MeasureOptions{}, 3); err != nil {
-		found.add("Measure: %s", err)
-	}
-	found.release(k)
-	if _, err := k.Check(ctx); !errors.Is(err, exec.ErrKernelLost) {
-		found.add("Check of a released kernel: %v, and not exec.ErrKernelLost", err)
-	}
-	if err := measure(ctx, k, exec.MeasureOptions{}, 1); !errors.Is(err, exec.ErrKernelLost) {
-		found.add("Measure of a released kernel: %v, and not exec.ErrKernelLost", err)
-	}
-	found.release(k)
-
-	client := pb.NewExecutorServiceClient(s.conn)
-	_, err = client.Check(ctx, &pb.CheckRequest{Kernel: handle})
-	if err != nil {
-		found.add("releasing one kernel has released another: %s", err)
-	}
-	never := handle + 1<<40
-	_, err = client.Check(ctx, &pb.CheckRequest{Kernel: never})
-	found.missing("Check of a kernel that was never compiled", err, pb.Missing_RESOURCE_KERNEL)
-	_, err = client.Measure(ctx, &pb.MeasureRequest{Kernel: never, Runs: 1})
-	found.missing("Measure of a kernel that was never compiled", err, pb.Missing_RESOURCE_KERNEL)
-	for _, h := range []uint64{handle, handle, never} {
-		if _, err := client.Release(ctx, &pb.ReleaseRequest{Kernel: h}); err != nil {
-			found.add("releasing a kernel that is released, or was never compiled: %s", err)
+func checkLibraries(r *run, b *bench) {
+	r.skip(len(b.Libraries) == 0, "the device lists no library")
+	for _, library := range b.Libraries {
+		if k, err := b.Library(r, b.device, small, library); !r.fails(err, "%s", library) {
+			r.works(k, 3, library)
 		}
 	}
-	return nil
 }
 
-func checkLibraries(ctx context.Context, _ *subject, found *findings, b *bench) error {
-	if len(b.Libraries) == 0 {
-		return skipped("the device lists no library")
+// refusesKernel checks that a configuration cannot be compiled for a problem on a device.
+func (b *bench) refusesKernel(r *run, what string, device int, p gemm.Problem, c gemm.Config) {
+	k, err := b.Compile(r, device, p, c)
+	r.refuses(err, "compiling %s", what)
+	if err == nil {
+		r.release(k)
 	}
-	for _, library := range b.Libraries {
-		k, err := b.Library(ctx, b.device, small, library)
-		if err != nil {
-			found.add("%s: %s", library, err)
+}
+
+func checkBadConfig(r *run, b *bench) {
+	k, good, err := b.compile(r, b.Kernels[0], small)
+	if r.stop(err) {
+		return
+	}
+	r.release(k)
+	odd := good
+	odd.Axes, err = good.Axes.With(unusedName(nil), "1")
+	if r.stop(err) {
+		return
+	}
+	for _, bad := range append(badConfigs(good), named[gemm.Config]{"a named axis that no family has", odd}) {
+		b.refusesKernel(r, "a configuration with "+bad.what, b.device, small, bad.value)
+	}
+	for _, bad := range badProblems(small) {
+		b.refusesKernel(r, "a problem "+bad.what, b.device, bad.value, good)
+	}
+	if k, err := b.Compile(r, b.device, small, good); !r.fails(err, "afterwards") {
+		r.release(k)
+	}
+}
+
+func checkBadDevice(r *run, b *bench) {
+	devices, err := r.devices()
+	if r.stop(err) {
+		return
+	}
+	c := tiles[0]
+	c.Kernel = b.Kernels[0]
+	for _, device := range []int{len(devices), -1, 1 << 40} {
+		r.refuses(fault(b.Environment(r, device)), "the environment of device %d", device)
+		b.refusesKernel(r, fmt.Sprintf("for device %d", device), device, small, c)
+	}
+}
+
+func checkCancelMeasure(r *run, b *bench) {
+	k, _, err := b.compile(r, b.Kernels[0], small)
+	if r.stop(err) {
+		return
+	}
+	for _, after := range []time.Duration{0, 5 * time.Millisecond} {
+		r.cancels("Measure", after, true, func(ctx context.Context) error {
+			return k.Measure(ctx, exec.MeasureOptions{}, func(exec.Sample) bool { return true })
+		})
+	}
+	soon, cancel := context.WithTimeout(r, callTimeout)
+	defer cancel()
+	other, _, err := b.compile(soon, b.Kernels[0], small)
+	if !r.fails(err, "afterwards") {
+		r.fails(measure(soon, other, exec.MeasureOptions{}, 3), "afterwards")
+		r.release(other)
+	}
+	r.release(k) // last, because the cancelled measurement may still be running
+}
+
+func checkConcurrentKernels(r *run, b *bench) {
+	var wg sync.WaitGroup
+	const workers = 4
+	for w := range workers {
+		wg.Go(func() {
+			p := small
+			p.M += 64 * w
+			k, c, err := b.compile(r, b.Kernels[0], p)
+			if !r.fails(err, "%d at once", workers) {
+				r.works(k, 10, fmt.Sprintf("%s of %s, %d at once", c, p, workers))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func checkEnvironment(r *run, b *bench) {
+	devices, err := r.devices()
+	r.stop(err)
+	for i := range devices { // the client itself refuses negative powers
+		what := fmt.Sprintf("device %d", i)
+		e, err := b.Environment(r, i)
+		if r.fails(err, "%s", what) {
 			continue
 		}
-		if n, err := k.Check(ctx); err != nil || !n.OK() {
-			found.add("%s: the result is %+v (%v)", library, n, err)
+		if e.Clock != 0 {
+			r.plausibleClock(what, float64(e.Clock))
 		}
-		if err := measure(ctx, k, exec.MeasureOptions{}, 3); err != nil {
-			found.add("%s: %s", library, err)
-		}
-		found.release(k)
+		r.when(max(e.PowerWatts, e.PowerLimitWatts) > 1e5, "%s: %v W of %v W", what, e.PowerWatts, e.PowerLimitWatts)
+		r.when(e.TemperatureC < -100 || e.TemperatureC > 200, "%s: a temperature of %v °C", what, e.TemperatureC)
 	}
-	return nil
 }

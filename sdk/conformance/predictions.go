@@ -1,263 +1,497 @@
 package conformance
 
 import (
-	"context"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
 	"math/rand/v2"
+	"os"
+	"reflect"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/strictjson"
+	"github.com/origami-gemm/origami/sdk/wire"
 )
 
 // checkAnswers checks the results of answered. The client itself refuses totals that are not finite and positive, a
 // rejected configuration without a reason or with a total, and positions that do not ascend.
-func checkAnswers(ctx context.Context, s *subject, found *findings) error {
-	cases, err := s.answered(ctx)
-	if err != nil && len(s.problems) == 0 {
-		return err
-	}
-	for _, u := range s.problems {
-		// A model may decline a problem with a reason.
-		if diag.KindOf(u) != diag.Input {
-			found.add("%s", u)
-		}
+func checkAnswers(r *run) {
+	cases, err := r.answered()
+	if len(r.problems) == 0 && r.stop(err) {
+		return
 	}
 	answers := map[*target]bool{}
 	for _, c := range cases {
-		list := c.candidates
-		seen := map[gemm.Config]bool{}
-		for _, config := range list.Configs {
-			if err := c.Describe().CheckConfig(&config); err != nil {
-				found.add("%s: candidate %v", c, err)
-			}
-			if config.Kernel != c.kernel {
-				found.add("%s: candidate %s is of kernel family %q", c, config, config.Kernel)
-			}
-			if seen[config] {
-				found.add("%s: candidate %s comes twice", c, config)
-			}
-			seen[config] = true
-		}
-		for _, r := range list.Rejected {
-			if seen[r.Config] {
-				found.add("%s: %s is a candidate and rejected (%s)", c, r.Config, r.Reason)
-			}
-		}
-		if len(c.feasible(1)) > 0 {
-			answers[c.target] = true
-		}
+		checkList(r, c)
+		answers[c.target] = answers[c.target] || len(c.feasible(1)) > 0
 	}
-	silent := func(t *target, why string) {
-		if !answers[t] {
-			answers[t] = true // report it once
-			found.add("%s: %s", t, why)
-		}
+	silent := func(t *target, why string, args ...any) {
+		r.when(!answers[t], "%s: %s", t, fmt.Sprintf(why, args...))
+		answers[t] = true // report it once
 	}
 	for _, c := range cases {
 		silent(c.target, "no candidate is feasible for any problem")
 	}
-	for _, u := range s.problems {
-		if diag.KindOf(u) == diag.Input {
-			silent(u.target, "every problem is declined, the first with: "+oneLine(u.err))
+	for _, u := range r.problems {
+		// A model may decline a problem with a reason.
+		if !r.when(diag.KindOf(u.err) != diag.Input, "%s: %s", u, u.err) {
+			silent(u.target, "every problem is declined, the first with: %s", oneLine(u.err))
 		}
 	}
-	return nil
+}
+
+// checkList checks the candidates of a case.
+func checkList(r *run, c *testcase) {
+	seen := map[gemm.Config]bool{}
+	for _, config := range c.candidates.Configs {
+		err := c.Describe().CheckConfig(&config)
+		if wrong := config.Kernel != c.kernel; wrong || err != nil || seen[config] {
+			r.when(err != nil, "%s: candidate %v", c, err)
+			r.when(wrong, "%s: candidate %s is of kernel family %q", c, config, config.Kernel)
+			r.when(seen[config], "%s: candidate %s comes twice", c, config)
+		}
+		seen[config] = true
+	}
+	for _, rejected := range c.candidates.Rejected {
+		r.when(seen[rejected.Config], "%s: %s is a candidate and rejected (%s)", c, rejected.Config, rejected.Reason)
+	}
 }
 
 // checkRejected estimates the configurations that Candidates has rejected. Some reasons appear only then.
-func checkRejected(ctx context.Context, s *subject, found *findings, cases []*testcase) error {
-	any := false
+func checkRejected(r *run, cases []*testcase) {
+	some := false
 	for _, c := range cases {
 		var configs []gemm.Config
-		for _, r := range spread(c.candidates.Rejected, 64) {
-			configs = append(configs, r.Config)
-			if r.Detail == "" {
-				found.add("%s: %s is rejected (%s) without numbers", c, r.Config, r.Reason)
-			}
+		for _, rejected := range spread(c.candidates.Rejected, 64) {
+			configs = append(configs, rejected.Config)
+			r.when(rejected.Detail == "", "%s: %s is rejected (%s) without numbers", c, rejected.Config, rejected.Reason)
 		}
-		if len(configs) == 0 {
-			continue
-		}
-		any = true
+		some = some || len(configs) > 0
 		est := make([]arch.Estimate, len(configs))
-		if err := c.Estimate(ctx, est, c.problem, configs); err != nil {
-			found.add("%s: estimating rejected configurations: %s", c, err)
+		if len(configs) == 0 ||
+			r.fails(c.Estimate(r, est, c.problem, configs), "%s: estimating rejected configurations", c) {
 			continue
 		}
 		for i := range est {
-			if est[i].Reject == "" {
-				found.add("%s: Candidates rejects %s and Estimate gives it %v cycles", c, configs[i],
-					float64(est[i].Cycles))
+			r.when(est[i].Reject == "", "%s: Candidates rejects %s and Estimate gives it %v cycles", c, configs[i],
+				float64(est[i].Cycles))
+		}
+	}
+	r.skip(!some, "nothing is rejected")
+}
+
+func checkDeterminism(r *run, c *testcase) {
+	ask := func(how string) {
+		if c.compareLists(r, &r.findings, c.Architecture, how, func(a, b arch.Rejection) bool { return a == b }) {
+			c.compare(r, &r.findings, c.Architecture, how, c.all())
+		}
+	}
+	ask("asked again")
+	r.fails(c.Close(r), "%s", c)
+	ask("asked after it was closed")
+}
+
+func checkOrder(r *run, cases []*testcase) {
+	rng := rand.New(rand.NewPCG(1, 2)) // a fixed random order
+	for _, c := range cases {
+		order := rng.Perm(len(c.candidates.Configs))
+		orders := []named[[]int]{{"in another order", order}, {"in part of the list", order[:len(order)/2]},
+			{"listed twice", []int{order[0], order[0]}}}
+		for _, i := range order[:min(4, len(order))] {
+			orders = append(orders, named[[]int]{"alone", []int{i}})
+		}
+		for _, some := range orders {
+			c.compare(r, &r.findings, c.Architecture, some.what, some.value)
+		}
+	}
+}
+
+// checkMonotone checks that the predicted time of a configuration does not fall when a dimension grows by whole blocks,
+// for those of the dimensions that the models declare monotone. Whole K steps of all splits have no padding: all models
+// are monotone in them, except those that declare otherwise.
+func checkMonotone(dims ...arch.Dim) func(*run, []*testcase) {
+	return func(r *run, cases []*testcase) {
+		some := false
+		for _, c := range cases {
+			for _, dim := range dims {
+				declared := c.Describe().Monotone
+				if dim == arch.DimK && slices.Contains(declared, arch.DimNone) ||
+					dim != arch.DimK && !slices.Contains(declared, dim) {
+					continue
+				}
+				some = true
+				for _, config := range c.configs(c.feasible(6)) {
+					checkGrowth(r, c, dim, config)
+				}
+			}
+		}
+		r.skip(!some, "the models do not declare it (arch.Description.Monotone)")
+	}
+}
+
+// checkGrowth lets a dimension grow by whole blocks.
+func checkGrowth(r *run, c *testcase, dim arch.Dim, config gemm.Config) {
+	p := c.problem
+	size := map[arch.Dim]*int{arch.DimM: &p.M, arch.DimN: &p.N, arch.DimK: &p.K}[dim]
+	block := map[arch.Dim]int{arch.DimM: config.BlockM, arch.DimN: config.BlockN,
+		arch.DimK: config.BlockK * max(config.SplitK, 1)}[dim]
+	// Some are close together and some far apart.
+	blocks := []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 127, 129, 250, 500, 1000}
+	if r.Short {
+		blocks = []int{1, 2, 3, 5, 8, 17, 64, 127, 500}
+	}
+	previous, at := 0.0, 0
+	est := make([]arch.Estimate, 1)
+	for _, n := range blocks {
+		*size = n * block
+		if p.Validate() != nil || r.fails(c.Estimate(r, est, p, []gemm.Config{config}), "%s, %s, %s = %d", c, config, dim,
+			*size) {
+			return
+		}
+		if est[0].Reject != "" {
+			continue // a size may rule a configuration out
+		}
+		cycles := float64(est[0].Cycles)
+		if r.when(cycles < previous, "%s, %s: %v cycles with %s = %d, and %v with %d", c, config, cycles, dim, *size,
+			previous, at) {
+			return
+		}
+		previous, at = cycles, *size
+	}
+}
+
+// The tolerances of formulas and shares, because the formulas are evaluated in another order than the model. A small
+// term may be the difference of large ones and inherit their rounding errors, so its tolerance is relative to the
+// total.
+const (
+	formulaTolerance = 1e-9
+	sharesTolerance  = 1e-9
+)
+
+func checkTerms(r *run, c *testcase) {
+	picked, n := c.feasible(3), len(c.Describe().Terms)
+	if len(picked) == 0 || n == 0 {
+		return
+	}
+	rows := make([]float64, len(picked)*n)
+	if r.fails(c.Terms(r, rows, c.problem, c.configs(picked)), "%s", c) {
+		return
+	}
+	for i, j := range picked {
+		checkRow(r, c, j, rows[i*n:(i+1)*n])
+	}
+}
+
+// checkRow checks the terms of the candidate at a position.
+func checkRow(r *run, c *testcase, position int, row []float64) {
+	config, parameters := c.candidates.Configs[position], *c.Describe()
+	what := fmt.Sprintf("%s, %s", c, config)
+	total, shares, shared := 0.0, 0.0, false
+	for j, term := range parameters.Terms {
+		r.when(math.IsNaN(row[j]) || math.IsInf(row[j], 0), "%s: %s is %v", what, term.Name, row[j])
+		switch term.Kind {
+		case arch.KindTotal:
+			total = row[j]
+		case arch.KindShare:
+			shares, shared = shares+row[j], true
+		default:
+		}
+	}
+	cycles := float64(c.estimates[position].Cycles)
+	r.when(math.Float64bits(cycles) != math.Float64bits(total),
+		"%s: Estimate gives %v cycles, the total of Terms is %v", what, cycles, total)
+	r.when(shared && math.Abs(shares-total) > sharesTolerance*math.Abs(total),
+		"%s: the shares of the total add up to %v, the total is %v", what, shares, total)
+	parameters.Terms = nil
+	values := formula.Values(&parameters, c.problem, config, nil)
+	for j, term := range c.Describe().Terms {
+		if !formula.IsRule(term.Formula) {
+			scale := math.Abs(row[j])
+			if term.Unit == "cycles" {
+				scale = max(scale, 1e-3*math.Abs(total))
+			}
+			got, err := formula.Eval(term.Formula, values)
+			_ = r.fails(err, "%s: %s", what, term.Name) ||
+				r.when(!(math.Abs(got-row[j]) <= formulaTolerance*scale), "%s: %s = %s is %v, and the plugin answers %v",
+					what, term.Name, term.Formula, got, row[j])
+		}
+		values[term.Name] = row[j] // a formula may use the terms before it
+	}
+}
+
+// checkMapping checks launch orders. The client itself refuses negative numbers.
+func checkMapping(r *run, c *testcase) {
+	for _, config := range c.configs(c.feasible(3)) {
+		m, err := c.Mapping(r, c.problem, config)
+		if r.fails(err, "%s, %s", c, config) {
+			continue
+		}
+		least, dies := 1, c.Describe().Partitions
+		if c.Describe().Opaque(config.Kernel) {
+			least = 0
+		}
+		r.when(m.GroupM < least || m.GroupM > gemm.MaxConfigNumber || m.XCDs > dies,
+			"%s, %s: a launch order of %+v; GroupM is %d to %d, XCDs 0 to the %d partitions", c, config, m, least,
+			gemm.MaxConfigNumber, dies)
+		again(&r.findings, fmt.Sprintf("%s, %s: asked twice the launch order is", c, config), m,
+			func() (arch.Mapping, error) { return c.Mapping(r, c.problem, config) })
+	}
+}
+
+// here hides the Ranker of an architecture, so that the selector of this process ranks.
+type here struct{ arch.Architecture }
+
+// checkRank compares Rank with the selector of this process over Candidates, Estimate and Mapping.
+func checkRank(r *run, group []*testcase) {
+	t := group[0].target
+	q := selector.Request{Space: t.space()}
+	for _, c := range group {
+		q.Problems = append(q.Problems, c.problem)
+	}
+	for _, depth := range []struct{ top, mapped int }{{1, 0}, {10, 3}, {0, 1}} {
+		q.Top, q.Map = depth.top, depth.mapped
+		want, err := selector.Rank(r, here{t.Architecture}, q)
+		if r.stop(err) {
+			return
+		}
+		got, err := t.Rank(r, q)
+		if r.skip(t.RanksHere(), "Rank is not served") {
+			return
+		}
+		if r.fails(err, "%s: Rank", t) {
+			continue
+		}
+		for i := range want {
+			what := differ(&got[i], &want[i])
+			r.when(what != "", "%s, %s, the best %d: %s", t, q.Problems[i], q.Top, what)
+		}
+	}
+}
+
+// differ describes the first difference from the expected ranking.
+func differ(got, want *selector.Result) string {
+	switch {
+	case (got.Err == nil) != (want.Err == nil) || diag.KindOf(got.Err) != diag.KindOf(want.Err):
+		return fmt.Sprintf("Rank gives the error %v, and its parts %v", got.Err, want.Err)
+	case len(got.Entries) != len(want.Entries) || got.Feasible != want.Feasible:
+		return fmt.Sprintf("Rank lists %d of %d feasible candidates, and its parts %d of %d",
+			len(got.Entries), got.Feasible, len(want.Entries), want.Feasible)
+	case len(got.Rejected)+len(want.Rejected) > 0 && !reflect.DeepEqual(got.Rejected, want.Rejected):
+		return fmt.Sprintf("Rank counts the rejected as %v, and its parts as %v", got.Rejected, want.Rejected)
+	}
+	for i, w := range want.Entries {
+		g := got.Entries[i]
+		if g.Index != w.Index || g.Config != w.Config || g.Mapping != w.Mapping || !sameBits(g.Estimate, w.Estimate) {
+			return fmt.Sprintf("place %d of Rank is %s (%s), and of its parts %s (%s)", i+1, g.Config, text(g.Estimate),
+				w.Config, text(w.Estimate))
+		}
+	}
+	return ""
+}
+
+// checkUnused overrides the parameters that a description calls unused, and compares the predictions.
+func checkUnused(r *run, group []*testcase) {
+	t := group[0].target
+	unused := t.Describe().Unused
+	if len(unused) == 0 {
+		return
+	}
+	for _, factor := range []float64{2, 0.5} {
+		// All at once, which is enough where nothing changes.
+		if a := t.override(r, factor, unused...); a != nil && changed(r, group, a) == "" {
+			continue
+		}
+		for _, name := range unused {
+			if a := t.override(r, factor, name); a != nil {
+				what := changed(r, group, a)
+				r.when(what != "", "%s: %s is said to be unused, but %g times its value changes %s", t, name, factor, what)
 			}
 		}
 	}
-	if !any {
-		return skipped("nothing is rejected")
-	}
-	return nil
 }
 
-func checkDeterminism(ctx context.Context, s *subject, found *findings, c *testcase) {
-	for _, how := range []string{"again", "after it was closed"} {
-		if how != "again" {
-			if err := c.Close(ctx); err != nil {
-				found.add("%s: %s", c, err)
+// override opens the target with parameters multiplied by a factor. It returns nil if that is refused, for example
+// because a value is out of bounds.
+func (t *target) override(r *run, factor float64, names ...string) *wire.Architecture {
+	q := t.request
+	q.Overrides = map[string]hw.OverrideValue{}
+	for _, p := range t.Describe().Params {
+		if slices.Contains(names, p.Name) {
+			v := p.Value * factor
+			if p.Value == math.Trunc(p.Value) {
+				v = math.Ceil(v)
 			}
+			q.Overrides[p.Name] = hw.OverrideValue{Value: v, Unit: p.Unit}
 		}
-		list, err := c.Candidates(ctx, c.problem, c.space())
-		if err != nil {
-			found.add("%s: asked %s: %s", c, how, err)
-			continue
+	}
+	a, err := r.client.Open(r, q)
+	if err != nil {
+		return nil
+	}
+	return a
+}
+
+// changed returns what an architecture answers differently to some of the cases, or an empty text.
+func changed(r *run, cases []*testcase, a *wire.Architecture) string {
+	if a.Describe().Clock != cases[0].Describe().Clock {
+		return "the clock"
+	}
+	for _, c := range spread(cases, 3) {
+		var f findings
+		const how = "with it"
+		sameReason := func(x, y arch.Rejection) bool { return x.Config == y.Config && x.Reason == y.Reason }
+		if c.compareLists(r, &f, a, how, sameReason) {
+			c.compare(r, &f, a, how, c.all())
 		}
-		if !slices.Equal(list.Configs, c.candidates.Configs) || !slices.Equal(list.Rejected,
-			c.candidates.Rejected) {
-			found.add("%s: asked %s, the candidates differ", c, how)
-			continue
+		for _, config := range c.configs(c.feasible(1)) {
+			was, err1 := c.Mapping(r, c.problem, config)
+			is, err2 := a.Mapping(r, c.problem, config)
+			f.when(was != is || (err1 == nil) != (err2 == nil), "%s, %s: the launch order is %+v (%v) and was %+v (%v)", c,
+				config, is, err2, was, err1)
 		}
-		est := make([]arch.Estimate, len(list.Configs))
-		if err := c.Estimate(ctx, est, c.problem, list.Configs); err != nil {
-			found.add("%s: asked %s: %s", c, how, err)
-			continue
+		if len(f.list) > 0 {
+			return "an answer: " + f.list[0]
 		}
-		compare(found, c, "asked "+how, est, identity(len(est)))
+	}
+	return ""
+}
+
+// goldenLine is a line of a golden file: the best configurations for a problem, and their totals.
+type goldenLine struct {
+	Arch   string        `json:"arch"`
+	Device string        `json:"device"`
+	Model  string        `json:"model"`
+	Kernel string        `json:"kernel"`
+	M      int           `json:"m"`
+	N      int           `json:"n"`
+	K      int           `json:"k"`
+	Batch  int           `json:"batch"`
+	DType  string        `json:"dtype"`
+	TransA bool          `json:"trans_a,omitempty"`
+	TransB bool          `json:"trans_b,omitempty"`
+	Best   []goldenEntry `json:"best"`
+}
+
+// goldenEntry is a configuration in the form that gemm.ParseConfig reads, with its total as the shortest decimal that
+// gives the same bits.
+type goldenEntry struct {
+	Config string  `json:"config"`
+	Cycles float64 `json:"cycles"`
+}
+
+// goldenBest is the number of configurations written per problem.
+const goldenBest = 5
+
+// checkGolden ranks the problems of the file and compares the rankings.
+func checkGolden(r *run) {
+	if r.skip(r.Golden == "", "there is no golden file") {
+		return
+	}
+	if r.UpdateGolden {
+		r.stop(r.writeGolden())
+		return
+	}
+	content, err := os.ReadFile(r.Golden)
+	if err != nil {
+		r.stop(fmt.Errorf("the golden file cannot be read: %w; update it first", err))
+		return
+	}
+	r.when(len(bytes.TrimSpace(content)) == 0, "%s is empty", r.Golden)
+	number := 0
+	for line := range bytes.Lines(content) {
+		number++
+		if len(bytes.TrimSpace(line)) > 0 && r.err == nil {
+			r.checkGoldenLine(fmt.Sprintf("%s:%d", r.Golden, number), line)
+		}
 	}
 }
 
-func identity(n int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
+// checkGoldenLine ranks the problem of a line.
+func (r *run) checkGoldenLine(where string, text []byte) {
+	var want goldenLine
+	err := strictjson.Unmarshal(text, &want)
+	var dtype gemm.DType
+	if err == nil {
+		dtype, err = gemm.ParseDType(want.DType)
 	}
-	return order
-}
-
-// compare adds a finding for the first estimate that differs from that of the same candidate in the first answer.
-func compare(found *findings, c *testcase, how string, got []arch.Estimate, order []int) {
-	for i, j := range order {
-		if !sameBits(got[i], c.estimates[j]) {
-			found.add("%s, %s: %s, it is %s and was %s", c, c.candidates.Configs[j], how, text(got[i]),
-				text(c.estimates[j]))
+	if err != nil {
+		r.stop(fmt.Errorf("%s: %w", where, err))
+		return
+	}
+	p := gemm.New(want.M, want.N, want.K)
+	p.Batch, p.DType = want.Batch, dtype
+	p.SetTrans(want.TransA, want.TransB)
+	a, err := r.client.Open(r, arch.OpenRequest{Arch: want.Arch, Device: want.Device, Model: want.Model,
+		Kernel: want.Kernel})
+	if r.fails(err, "%s", where) {
+		return
+	}
+	got, err := r.golden(&target{Architecture: a, kernel: want.Kernel}, p, len(want.Best))
+	if r.fails(err, "%s: %s", where, p) {
+		return
+	}
+	where = fmt.Sprintf("%s: %s@%s %s, %s", where, want.Arch, want.Device, want.Model, p)
+	for i, w := range want.Best {
+		if r.when(i >= len(got.Best), "%s: only %d configurations are feasible", where, len(got.Best)) {
+			return
+		}
+		g := got.Best[i]
+		if r.when(g.Config != w.Config || math.Float64bits(g.Cycles) != math.Float64bits(w.Cycles),
+			"%s: place %d is %s with %v cycles, and was %s with %v", where, i+1, g.Config, g.Cycles, w.Config, w.Cycles) {
 			return
 		}
 	}
 }
 
-func checkOrder(ctx context.Context, _ *subject, found *findings, cases []*testcase) error {
-	rng := rand.New(rand.NewPCG(1, 2)) // a fixed random order
+// golden ranks a problem.
+func (r *run) golden(t *target, p gemm.Problem, best int) (goldenLine, error) {
+	results, err := selector.Rank(r, here{t.Architecture}, selector.Request{Problems: []gemm.Problem{p},
+		Space: t.space(), Top: best})
+	if err == nil {
+		err = results[0].Err
+	}
+	if err != nil {
+		return goldenLine{}, err
+	}
+	d := t.Describe()
+	line := goldenLine{Arch: d.Arch, Device: d.Device, Model: d.Model, Kernel: t.kernel,
+		M: p.M, N: p.N, K: p.K, Batch: p.Batch, DType: p.DType.String(), TransA: p.TransA(), TransB: p.TransB()}
+	for _, e := range results[0].Entries {
+		line.Best = append(line.Best, goldenEntry{e.Config.String(), float64(e.Estimate.Cycles)})
+	}
+	return line, nil
+}
+
+// writeGolden writes the current rankings.
+func (r *run) writeGolden() error {
+	cases, err := r.answered()
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	lines := 0
 	for _, c := range cases {
-		configs := c.candidates.Configs
-		order := rng.Perm(len(configs))
-		ask := func(how string, order []int) {
-			some, est := make([]gemm.Config, len(order)), make([]arch.Estimate, len(order))
-			for i, j := range order {
-				some[i] = configs[j]
-			}
-			if err := c.Estimate(ctx, est, c.problem, some); err != nil {
-				found.add("%s: %s: %s", c, how, err)
-				return
-			}
-			compare(found, c, how, est, order)
-		}
-		ask("in another order", order)
-		ask("in part of the list", order[:len(order)/2])
-		ask("listed twice", []int{order[0], order[0]})
-		for _, i := range order[:min(4, len(order))] {
-			ask("alone", []int{i})
-		}
-	}
-	return nil
-}
-
-// checkK uses whole K steps, so that padding has no effect.
-func checkK(ctx context.Context, s *subject, found *findings, cases []*testcase) error {
-	return s.monotone(ctx, found, cases, arch.DimK)
-}
-
-func checkDeclared(ctx context.Context, s *subject, found *findings, cases []*testcase) error {
-	return s.monotone(ctx, found, cases, arch.DimM, arch.DimN)
-}
-
-// monotone checks that the predicted time of a configuration does not fall when a dimension grows by whole blocks,
-// for the dimensions that the models declare monotone.
-func (s *subject) monotone(ctx context.Context, found *findings, cases []*testcase, dims ...arch.Dim) error {
-	declared := false
-	for _, c := range cases {
-		for _, dim := range dims {
-			if declared := c.Describe().Monotone; dim == arch.DimK && slices.Contains(declared, arch.DimNone) ||
-				dim != arch.DimK &&
-					!slices.Contains(declared, dim) {
-				continue
-			}
-			declared = true
-			for _, i := range c.feasible(6) {
-				config := c.candidates.Configs[i]
-				previous, at := 0.0, 0
-				for _, size := range s.sizes(dim, config) {
-					p := c.problem
-					*map[arch.Dim]*int{arch.DimM: &p.M, arch.DimN: &p.N, arch.DimK: &p.K}[dim] = size
-					if p.Validate() != nil {
-						break
-					}
-					est := make([]arch.Estimate, 1)
-					if err := c.Estimate(ctx, est, p, []gemm.Config{config}); err != nil {
-						found.add("%s, %s, %s = %d: %s", c, config, dim, size, err)
-						break
-					}
-					if est[0].Reject != "" {
-						continue // a size may rule a configuration out
-					}
-					cycles := float64(est[0].Cycles)
-					if cycles < previous {
-						found.add("%s, %s: %v cycles with %s = %d, and %v with %d", c, config, cycles, dim,
-							size, previous, at)
-						break
-					}
-					previous, at = cycles, size
-				}
-			}
-		}
-	}
-	if !declared {
-		return skipped("the models do not declare it (arch.Description.Monotone)")
-	}
-	return nil
-}
-
-// sizes are ascending multiples of the block, some close together and some far apart.
-func (s *subject) sizes(dim arch.Dim, c gemm.Config) []int {
-	block := map[arch.Dim]int{arch.DimM: c.BlockM, arch.DimN: c.BlockN, arch.DimK: c.BlockK * max(c.SplitK, 1)}[dim]
-	list := []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 127, 129, 250, 500, 1000}
-	if s.Short {
-		list = []int{1, 2, 3, 5, 8, 17, 64, 127, 500}
-	}
-	for i := range list {
-		list[i] *= block
-	}
-	return list
-}
-
-func checkMapping(ctx context.Context, s *subject, found *findings, c *testcase) {
-	for _, i := range c.feasible(3) {
-		config := c.candidates.Configs[i]
-		m, err := c.Mapping(ctx, c.problem, config)
-		if err != nil {
-			found.add("%s, %s: %s", c, config, err)
+		if len(c.feasible(1)) == 0 {
 			continue
 		}
-		least := 1
-		if c.Describe().Opaque(config.Kernel) {
-			least = 0
+		line, err := r.golden(c.target, c.problem, goldenBest)
+		if err != nil {
+			return err
 		}
-		if m.GroupM < least || m.GroupM > gemm.MaxConfigNumber || m.XCDs < 0 ||
-			m.XCDs > max(c.Describe().Partitions, 0) ||
-			m.Chunk < 0 {
-			found.add("%s, %s: a launch order of %+v; GroupM is %d to %d, XCDs 0 to the %d partitions, "+
-				"Chunk at least 0", c,
-				config, m, least, gemm.MaxConfigNumber, c.Describe().Partitions)
+		if err := encoder.Encode(line); err != nil {
+			return err
 		}
-		if again, err := c.Mapping(ctx, c.problem, config); err != nil || again != m {
-			found.add("%s, %s: the launch order is %+v, and asked again %+v (%v)", c, config, m, again, err)
-		}
+		lines++
 	}
+	r.when(true, "%s is rewritten with %d lines: look at the difference, and check again without updating", r.Golden,
+		lines)
+	return os.WriteFile(r.Golden, text.Bytes(), 0o644)
 }

@@ -28,24 +28,23 @@ func (t *target) space() arch.Space { return arch.Space{Kernel: t.kernel} }
 
 // requests lists every model on every device of the manifest, and the kernel families that these do not predict: their
 // model is opened by the name of the family.
-func (s *subject) requests(ctx context.Context, m arch.Manifest) []arch.OpenRequest {
+func (r *run) requests(m arch.Manifest) []arch.OpenRequest {
 	var list []arch.OpenRequest
 	for _, a := range m.Archs {
-		devices := a.Devices
-		if s.Short {
-			devices = devices[:min(1, len(devices))]
+		devices, others := a.Devices, slices.Clone(a.Kernels)
+		if r.Short {
+			devices = devices[:1]
 		}
-		others := slices.Clone(a.Kernels)
 		for i, d := range devices {
 			for _, model := range a.Models {
-				r := arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model}
-				list = append(list, r)
+				request := arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model}
+				list = append(list, request)
 				if i > 0 {
 					continue
 				}
-				if opened, err := s.client.Open(ctx, r); err == nil {
-					predicted := opened.Describe().Kernels
-					others = slices.DeleteFunc(others, func(k string) bool { return slices.Contains(predicted, k) })
+				if opened, err := r.client.Open(r, request); err == nil {
+					predicted := func(kernel string) bool { return slices.Contains(opened.Describe().Kernels, kernel) }
+					others = slices.DeleteFunc(others, predicted)
 				}
 			}
 			for _, kernel := range others {
@@ -60,19 +59,19 @@ func (s *subject) requests(ctx context.Context, m arch.Manifest) []arch.OpenRequ
 const maxTargets = 32
 
 // open opens everything that the manifest lists, except what does not open: the check "open" reports that.
-func (s *subject) open(ctx context.Context) ([]*target, error) {
-	m, err := s.client.Manifest(ctx)
+func (r *run) open() ([]*target, error) {
+	m, err := r.manifest()
 	if err != nil {
 		return nil, err
 	}
 	var targets []*target
-	for _, r := range spread(s.requests(ctx, m), maxTargets) {
-		a, err := s.client.Open(ctx, r)
+	for _, request := range spread(r.requests(m), maxTargets) {
+		a, err := r.client.Open(r, request)
 		if err != nil {
 			continue
 		}
 		for _, kernel := range a.Describe().Kernels {
-			targets = append(targets, &target{a, r, kernel})
+			targets = append(targets, &target{a, request, kernel})
 		}
 	}
 	if len(targets) == 0 {
@@ -93,93 +92,94 @@ func spread[T any](list []T, n int) []T {
 	return short
 }
 
-func (s *subject) info(ctx context.Context) (wire.Info, error)         { return s.client.Info(ctx) }
-func (s *subject) manifest(ctx context.Context) (arch.Manifest, error) { return s.client.Manifest(ctx) }
+func (r *run) info() (wire.Info, error)         { return r.client.Info(r) }
+func (r *run) manifest() (arch.Manifest, error) { return r.client.Manifest(r) }
 
 // described returns a target of each model and device, without the other kernel families of the same model.
-func (s *subject) described(ctx context.Context) ([]*target, error) {
-	targets, err := s.open(ctx)
+func (r *run) described() ([]*target, error) {
+	targets, err := r.open()
 	return slices.CompactFunc(targets, func(a, b *target) bool { return a.Describe() == b.Describe() }), err
 }
 
-// testcase is a target with a problem that it answers.
+// testcase is a target with a problem.
 type testcase struct {
 	*target
 	problem    gemm.Problem
 	candidates *arch.Candidates
 	// estimates are the first answer for the candidates.
 	estimates []arch.Estimate
+	// err is why there is no answer.
+	err error
 }
 
 func (c *testcase) String() string { return fmt.Sprintf("%s, %s", c.target, c.problem) }
 
-// unanswered is a problem to which a target has no answer.
-type unanswered struct {
-	target  *target
-	problem gemm.Problem
-	err     error
-}
-
-func (u *unanswered) Error() string {
-	return fmt.Sprintf("%s, %s: %s", u.target, u.problem, oneLine(u.err))
-}
-func (u *unanswered) Unwrap() error { return u.err }
-
-// answered returns the cases in which a target answers. It asks only once. The others are in s.problems: the check
+// answered returns the cases in which a target answers. It asks only once. The others are in r.problems: the check
 // "answers" reports them, and the other checks ignore them.
-func (s *subject) answered(ctx context.Context) ([]*testcase, error) {
-	if !s.asked {
-		if err := s.ask(ctx); err != nil {
+func (r *run) answered() ([]*testcase, error) {
+	if !r.asked {
+		if err := r.ask(); err != nil {
 			return nil, err
 		}
-		s.asked = true
+		r.asked = true
 	}
-	if len(s.cases) == 0 {
+	if len(r.cases) == 0 {
 		return nil, skipped(`no problem is answered; see the check "answers"`)
 	}
-	return s.cases, nil
+	return r.cases, nil
 }
 
-func (s *subject) firstAnswered(ctx context.Context) (*testcase, error) {
-	cases, err := s.answered(ctx)
+func (r *run) firstAnswered() (*testcase, error) {
+	cases, err := r.answered()
 	if err != nil {
 		return nil, err
 	}
 	return cases[0], nil
 }
 
-func (s *subject) ask(ctx context.Context) error {
-	targets, err := s.open(ctx)
+// byTarget groups the answered cases, which are ordered by target.
+func (r *run) byTarget() (groups [][]*testcase, err error) {
+	cases, err := r.answered()
+	for i, c := range cases {
+		if i == 0 || cases[i-1].target != c.target {
+			groups = append(groups, nil)
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], c)
+	}
+	return groups, err
+}
+
+func (r *run) ask() error {
+	targets, err := r.open()
 	if err != nil {
 		return err
 	}
-	s.cases, s.problems = nil, nil
+	r.cases, r.problems = nil, nil
 	for _, t := range targets {
 		// By contract candidates depend only on the types and the layout, so several problems share a list.
 		lists := map[gemm.Problem]*arch.Candidates{}
-		for _, p := range problemsFor(t.Describe(), t.kernel, s.Short) {
+		for _, p := range problemsFor(t.Describe(), t.kernel, r.Short) {
 			key := gemm.Problem{DType: p.DType, AMajor: p.AMajor, BMajor: p.BMajor, Groups: p.Groups}
 			c := &testcase{target: t, problem: p, candidates: lists[key]}
-			var err error
 			if c.candidates == nil {
-				c.candidates, err = t.Candidates(ctx, p, t.space())
+				c.candidates, c.err = t.Candidates(r, p, t.space())
 				lists[key] = c.candidates
 			}
-			if err == nil && len(c.candidates.Configs) == 0 {
-				err = noCandidates(len(c.candidates.Rejected))
+			if c.err == nil && len(c.candidates.Configs) == 0 {
+				c.err = noCandidates(len(c.candidates.Rejected))
 			}
-			if err == nil {
+			if c.err == nil {
 				c.estimates = make([]arch.Estimate, len(c.candidates.Configs))
-				err = t.Estimate(ctx, c.estimates, p, c.candidates.Configs)
+				c.err = t.Estimate(r, c.estimates, p, c.candidates.Configs)
 			}
-			if ctx.Err() != nil {
-				return ctx.Err()
+			switch {
+			case r.Err() != nil:
+				return r.Err()
+			case c.err != nil:
+				r.problems = append(r.problems, c)
+			default:
+				r.cases = append(r.cases, c)
 			}
-			if err != nil {
-				s.problems = append(s.problems, &unanswered{t, p, err})
-				continue
-			}
-			s.cases = append(s.cases, c)
 		}
 	}
 	return nil
@@ -213,30 +213,69 @@ func (c *testcase) feasible(n int) []int {
 	return some
 }
 
+// positions are the positions of n candidates, which repeat if there are fewer.
+func (c *testcase) positions(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i % len(c.candidates.Configs)
+	}
+	return list
+}
+
+func (c *testcase) all() []int { return c.positions(len(c.candidates.Configs)) }
+
+// configs are the candidates at some positions.
+func (c *testcase) configs(positions []int) []gemm.Config {
+	list := make([]gemm.Config, len(positions))
+	for i, j := range positions {
+		list[i] = c.candidates.Configs[j]
+	}
+	return list
+}
+
+// compare estimates candidates with an architecture, and adds a finding for the first estimate that differs from that
+// of the same candidate in the first answer.
+func (c *testcase) compare(ctx context.Context, f *findings, a arch.Architecture, how string, positions []int) {
+	got, configs := make([]arch.Estimate, len(positions)), c.configs(positions)
+	if f.fails(a.Estimate(ctx, got, c.problem, configs), "%s: %s", c, how) {
+		return
+	}
+	for i, j := range positions {
+		if was := c.estimates[j]; !sameBits(got[i], was) {
+			f.when(true, "%s, %s: %s, it is %s and was %s", c, configs[i], how, text(got[i]), text(was))
+			return
+		}
+	}
+}
+
+// compareLists asks an architecture for the candidates and adds a finding if they differ from those of the first
+// answer. It reports whether they are the same.
+func (c *testcase) compareLists(ctx context.Context, f *findings, a arch.Architecture, how string,
+	same func(a, b arch.Rejection) bool) bool {
+	list, err := a.Candidates(ctx, c.problem, c.space())
+	return !f.fails(err, "%s: %s", c, how) && !f.when(!slices.Equal(list.Configs, c.candidates.Configs) ||
+		!slices.EqualFunc(list.Rejected, c.candidates.Rejected, same), "%s: %s, the candidates differ", c, how)
+}
+
 // problemsFor lists problems of every kind that is difficult for models, of a type that the kernel family takes, and
 // one of each type that the model takes.
 func problemsFor(d *arch.Description, kernel string, short bool) []gemm.Problem {
 	dtype := gemm.FP16
-	takes := func(t gemm.DType) bool {
-		return slices.ContainsFunc(d.Atoms, func(a arch.Atom) bool { return a.DType == t })
-	}
-	if !takes(dtype) && len(d.Atoms) > 0 {
+	takes := func(a arch.Atom) bool { return a.DType == dtype }
+	if len(d.Atoms) > 0 && !slices.ContainsFunc(d.Atoms, takes) {
 		dtype = d.Atoms[0].DType
 	}
-	supports := func(t gemm.DType) bool {
-		p := gemm.New(64, 64, 64)
-		p.DType = t
-		return d.SupportsTypes(kernel, &p) == nil
-	}
 	types, groups := gemm.Types{In: dtype}, gemm.Groups{}
-	for i := range d.Families {
-		if f := &d.Families[i]; f.Name == kernel {
-			if len(f.Types) > 0 && !supports(dtype) {
-				types = f.Types[0]
-			}
-			if f.Groups {
-				groups, _ = gemm.NewGroups(120, 33, 0, 512)
-			}
+	for _, f := range d.Families {
+		if f.Name != kernel {
+			continue
+		}
+		p := gemm.New(64, 64, 64)
+		if p.DType = dtype; len(f.Types) > 0 && d.SupportsTypes(kernel, &p) != nil {
+			types = f.Types[0]
+		}
+		if f.Groups {
+			groups, _ = gemm.NewGroups(120, 33, 0, 512)
 		}
 	}
 	problem := func(m, n, k, batch int, transA, transB bool) gemm.Problem {
@@ -285,17 +324,4 @@ func text(e arch.Estimate) string {
 		return fmt.Sprintf("rejected (%s)", e.Reject)
 	}
 	return fmt.Sprintf("%v cycles, %s", float64(e.Cycles), e.Bound)
-}
-
-// expectInput adds a finding unless an error is one of kind input.
-func expectInput(found *findings, what string, err error) {
-	var d *diag.Error
-	switch {
-	case err == nil:
-		found.add("%s is accepted; it must be an error of kind input", what)
-	case !errors.As(err, &d) || d.Kind != diag.Input:
-		found.add("%s: the error is of kind %s, not input: %s", what, diag.KindOf(err), err)
-	case d.What == "":
-		found.add("%s: the error does not say what is wrong", what)
-	}
 }

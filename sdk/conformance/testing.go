@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/exec"
@@ -64,25 +64,14 @@ func test(t *testing.T, name string, service *wire.Service, checks []Check, o Op
 // callTimeout limits a call, as in a host.
 const callTimeout = 30 * time.Second
 
-// connect serves a service on a socket, like the process of a plugin, and connects to it. The answers pass through
-// forge, if any.
+// connect serves a service to a connection, like the process of a plugin. The answers pass through forge, if any.
 func connect(service *wire.Service, forge ...grpc.UnaryServerInterceptor) (conn *grpc.ClientConn, stop func(),
 	err error) {
-	dir, err := os.MkdirTemp("", "origami")
-	if err != nil {
-		return nil, nil, err
-	}
-	socket := filepath.Join(dir, "s")
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		_ = os.RemoveAll(dir)
-		return nil, nil, err
-	}
+	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(append(wire.ServerOptions(), grpc.ChainUnaryInterceptor(append(forge, survive)...))...)
 	service.Register(server)
-	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(listener) })
-	conn, err = grpc.NewClient("unix:"+socket, append(wire.DialOptions(),
+	conn, err = grpc.NewClient("passthrough:plugin", append(wire.DialOptions(),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
 			invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -90,15 +79,17 @@ func connect(service *wire.Service, forge ...grpc.UnaryServerInterceptor) (conn 
 			defer cancel()
 			return invoke(ctx, method, req, reply, cc, opts...)
 		}))...)
+	if err != nil {
+		return nil, nil, err
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
 	return conn, func() {
-		if conn != nil {
-			_ = conn.Close()
-		}
+		_ = conn.Close()
 		server.Stop()
 		serving.Wait()
 		_ = service.Close()
-		_ = os.RemoveAll(dir)
-	}, err
+	}, nil
 }
 
 // survive turns a panic, which would end the process of a plugin, into an error that a check can report.

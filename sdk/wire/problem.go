@@ -8,6 +8,9 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
+// ProblemMessage returns the message of a problem, for a caller that speaks the protocol itself.
+func ProblemMessage(p gemm.Problem) *pb.Problem { return toProblem(p) }
+
 func toProblem(p gemm.Problem) *pb.Problem {
 	q := &pb.Problem{
 		M: int64(p.M), N: int64(p.N), K: int64(p.K), Batch: int64(p.Batch),

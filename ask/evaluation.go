@@ -55,13 +55,13 @@ type Evaluated struct {
 	// the model's pick
 	Pick gemm.Config `json:"pick"`
 	// its recorded time, `null` without one, and its predicted time
-	PickMS      Number  `json:"pick_ms"`
-	PredictedMS float64 `json:"predicted_ms"`
+	PickMS      Number  `json:"pick_ms" unit:"ms"`
+	PredictedMS float64 `json:"predicted_ms" unit:"ms"`
 	// the low and the high end of its time, or `null`
 	IntervalMS *[2]float64 `json:"interval_ms"`
 	// the fastest recorded configuration, and its time
 	Best   gemm.Config `json:"best"`
-	BestMS float64     `json:"best_ms"`
+	BestMS float64     `json:"best_ms" unit:"ms"`
 	// the best time ÷ the time of the pick, and of the fastest of the model's first 4, 8 and 16 candidates: 0 if the
 	// pick was tried and failed, `null` if none was ever tried
 	Eff   Number `json:"efficiency" unit:"fraction"`
@@ -69,7 +69,7 @@ type Evaluated struct {
 	Top8  Number `json:"efficiency_top8" unit:"fraction"`
 	Top16 Number `json:"efficiency_top16" unit:"fraction"`
 	// how well the orders agree (Kendall's tau-b); `null` if undefined
-	Tau Number `json:"tau"`
+	Tau Number `json:"tau" unit:"ratio"`
 	// the place of the pick in the measured order, and of the best in the predicted one; `null` without a rank
 	PickRank *int `json:"pick_rank_measured"`
 	BestRank *int `json:"best_rank_predicted"`

@@ -81,16 +81,8 @@ func (f Fields) Texts() []string {
 	return texts
 }
 
-// Number is a float64 that JSON can always hold: NaN and the infinities become null.
-type Number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n Number) MarshalJSON() ([]byte, error) {
-	if !digits.Finite(float64(n)) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
-}
+// Number is a float64 that JSON can always hold.
+type Number = digits.Number
 
 // notFinite names the number for which v cannot be encoded, if that is why: JSON holds neither NaN nor infinities.
 func notFinite(v any, err error) error {

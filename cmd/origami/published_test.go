@@ -399,12 +399,12 @@ func (s sides) table(t *testing.T, b *strings.Builder, rows [][]string) {
 		cell := func(name string) string { return row[column[name]] }
 		device, scheme := cell("device"), cell("scheme")
 		ours := device == s.first && scheme == s.schemeOfFirst || device == s.second && scheme == s.schemeOfSecond
-		if !ours || cell("dtype") != s.dtype || cell("predicted_us") == "" {
+		if !ours || cell("dtype") != s.dtype || cell("predicted_seconds") == "" {
 			continue
 		}
 		shape := cell("m") + "x" + cell("n") + "x" + cell("k") + " " + cell("trans_a") + cell("trans_b")
 		var pair [2]float64
-		for i, name := range []string{"published_us", "predicted_us"} {
+		for i, name := range []string{"published_seconds", "predicted_seconds"} {
 			var err error
 			if pair[i], err = strconv.ParseFloat(cell(name), 64); err != nil {
 				t.Fatal(err)

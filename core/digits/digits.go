@@ -3,6 +3,7 @@
 package digits
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -120,6 +121,17 @@ func ThreeDigits(v float64) string {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// Number is a float64 that JSON can always hold: NaN and the infinities become null.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if !Finite(float64(n)) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
 }
 
 // Finite reports whether a value is a number that JSON can hold.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -17,20 +18,21 @@ const Decided = 1.1
 // agree reports whether two numbers differ by at most Tolerance.
 func agree[T ~float64](a, b T) bool { return max(a, b) <= min(a, b)*Tolerance }
 
-// Accuracy sums up predicted ÷ measured times. All fields are 0 without any.
+// Accuracy sums up predicted ÷ measured times. The numbers are null without times.
 type Accuracy struct {
-	Count             int
-	Geomean, P10, P90 float64
-	// Within is the share of the times that agree: neither is more than Tolerance times the other.
-	Within float64
-	// Error is the median of |predicted ÷ measured − 1|.
-	Error float64
+	Count   int           `json:"times"`                // how many
+	Geomean digits.Number `json:"geomean" unit:"ratio"` // of predicted ÷ measured
+	P10     digits.Number `json:"p10" unit:"ratio"`
+	P90     digits.Number `json:"p90" unit:"ratio"`
+	Within  digits.Number `json:"within" unit:"fraction"`       // the share within 20 %
+	Error   digits.Number `json:"error_median" unit:"fraction"` // of \|predicted ÷ measured − 1\|
 }
 
 // AccuracyOf sums up ratios of predicted to measured times.
 func AccuracyOf(ratios []float64) Accuracy {
 	if len(ratios) == 0 {
-		return Accuracy{}
+		none := digits.Number(math.NaN())
+		return Accuracy{0, none, none, none, none, none}
 	}
 	sorted, errors, within := slices.Sorted(slices.Values(ratios)), make([]float64, len(ratios)), 0
 	for i, r := range sorted {
@@ -39,25 +41,28 @@ func AccuracyOf(ratios []float64) Accuracy {
 			within++
 		}
 	}
-	n := float64(len(sorted))
 	return Accuracy{
-		Count: len(sorted), Geomean: stats.Geomean(sorted), P10: stats.Quantile(sorted, 0.1),
-		P90: stats.Quantile(sorted, 0.9), Within: float64(within) / n, Error: stats.Median(errors),
+		Count: len(sorted), Geomean: digits.Number(stats.Geomean(sorted)), P10: digits.Number(stats.Quantile(sorted, 0.1)),
+		P90: digits.Number(stats.Quantile(sorted, 0.9)), Within: share(float64(within), len(sorted)),
+		Error: digits.Number(stats.Median(errors)),
 	}
 }
+
+// share is a part of a number of things, NaN of none.
+func share(part float64, of int) digits.Number { return digits.Number(part / float64(of)) }
 
 // Ceiling is how often different software agrees on the time of the same problem on the same GPU. A model agrees with
 // one stack about as often at best, and with the median of several more often: that lies between them.
 type Ceiling struct {
-	// Count is the number of problems with several times. Share is the share of the pairs of these that agree, each
-	// problem with the same weight.
-	Count int
-	Share float64
+	// the problems that several stacks timed, and how often these agree, each problem with the same weight; `null` with
+	// one stack
+	Count int           `json:"ceiling_problems"`
+	Share digits.Number `json:"ceiling" unit:"fraction"`
 }
 
 // CeilingOf finds the ceiling from the times of each problem. Problems with one time do not count.
 func CeilingOf(problems [][]unit.Seconds) Ceiling {
-	var c Ceiling
+	count, sum := 0, 0.0
 	for _, times := range problems {
 		pairs, agreeing := 0, 0
 		for i := range times {
@@ -68,12 +73,11 @@ func CeilingOf(problems [][]unit.Seconds) Ceiling {
 			}
 		}
 		if pairs > 0 {
-			c.Count++
-			c.Share += float64(agreeing) / float64(pairs)
+			count++
+			sum += float64(agreeing) / float64(pairs)
 		}
 	}
-	c.Share /= float64(max(c.Count, 1))
-	return c
+	return Ceiling{count, share(sum, count)}
 }
 
 // Versus is one problem on two devices: the time on the first ÷ the time on the second.
@@ -85,22 +89,19 @@ type Versus struct {
 	Apart bool
 }
 
-// Comparability says how well a model compares two devices.
+// Comparability says how well a model compares two devices. The shares are null where they are of nothing.
 type Comparability struct {
-	Count int
-	// Within is the share of the problems whose predicted ratio agrees with the measured one.
-	Within float64
-	// Decided is the number of problems on which the measured times differ by more than the factor Decided, Winner the
-	// share of them on which the model names the faster device.
-	Decided int
-	Winner  float64
-	// Stated is the number of problems with odds. Sure is the number of those of which a device has odds of 0.90 to 0.95,
-	// and SureRight the share of these on which it is the faster one.
-	Stated, Sure int
-	SureRight    float64
-	// Brier is the mean of (odds − 1 if the first is faster, else 0)²: 0 is perfect, 0.25 that of a coin. BrierApart is
-	// that of saying 1 or 0 where the intervals do not touch, and 0.5 elsewhere.
-	Brier, BrierApart float64
+	Count     int           `json:"shapes"`                     // that both have a time of
+	Within    digits.Number `json:"within" unit:"fraction"`     // the share of the ratios within 20 %
+	Decided   int           `json:"decided"`                    // measured ratios over 1.1
+	Winner    digits.Number `json:"winner" unit:"fraction"`     // the share of these with the right winner
+	Sure      int           `json:"sure"`                       // one of the two has odds of 90 to 95 % to be faster
+	SureRight digits.Number `json:"sure_right" unit:"fraction"` // the share of these with the right winner
+	// the mean of (odds − 1 or 0)²: 0 is perfect, 0.25 that of a coin
+	Brier digits.Number `json:"brier"`
+	// the same for saying 1 or 0 where intervals do not touch, and 0.5 elsewhere
+	BrierApart digits.Number `json:"brier_apart"`
+	stated     int           // the number of problems with odds
 }
 
 // The odds of Comparability.Sure.
@@ -114,7 +115,7 @@ func (c *Comparability) addOdds(v *Versus) {
 	if math.IsNaN(v.Odds) {
 		return
 	}
-	c.Stated++
+	c.stated++
 	first, rule := 0.0, 0.5
 	if v.Measured < 1 {
 		first = 1
@@ -122,8 +123,8 @@ func (c *Comparability) addOdds(v *Versus) {
 	if v.Apart {
 		rule = math.Round(v.Odds)
 	}
-	c.Brier += (v.Odds - first) * (v.Odds - first)
-	c.BrierApart += (rule - first) * (rule - first)
+	c.Brier += digits.Number((v.Odds - first) * (v.Odds - first))
+	c.BrierApart += digits.Number((rule - first) * (rule - first))
 	if sure := max(v.Odds, 1-v.Odds); sureFrom <= sure && sure < sureTo {
 		c.Sure++
 		if (v.Odds > 0.5) == (v.Measured < 1) {
@@ -148,9 +149,9 @@ func ComparabilityOf(problems []Versus) Comparability {
 			}
 		}
 	}
-	c.Within /= float64(max(c.Count, 1))
-	c.Winner /= float64(max(c.Decided, 1))
-	c.SureRight /= float64(max(c.Sure, 1))
-	c.Brier, c.BrierApart = c.Brier/float64(max(c.Stated, 1)), c.BrierApart/float64(max(c.Stated, 1))
+	c.Within /= digits.Number(c.Count) // 0 of 0 is NaN
+	c.Winner /= digits.Number(c.Decided)
+	c.SureRight /= digits.Number(c.Sure)
+	c.Brier, c.BrierApart = c.Brier/digits.Number(c.stated), c.BrierApart/digits.Number(c.stated)
 	return c
 }

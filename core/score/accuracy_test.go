@@ -14,11 +14,12 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
 func TestAccuracyOf(t *testing.T) {
 	// 1.2 and 1/1.2 agree, 1.21 does not, and neither does 0.8: the tolerance is a factor, the same both ways.
 	a := AccuracyOf([]float64{1.2, 1 / 1.2, 1.21, 0.8})
-	if a.Count != 4 || a.Within != 0.5 || !near(a.Geomean, math.Pow(1.21*0.8, 0.25)) || !near(a.Error, 0.2) ||
+	if a.Count != 4 || a.Within != 0.5 || !near(float64(a.Geomean), math.Pow(1.21*0.8, 0.25)) ||
+		!near(float64(a.Error), 0.2) ||
 		a.P10 < 0.8 || a.P10 > 1/1.2 || a.P90 < 1.2 || a.P90 > 1.21 {
 		t.Errorf("%+v", a)
 	}
-	if a := AccuracyOf(nil); a != (Accuracy{}) {
+	if a := AccuracyOf(nil); a.Count != 0 || a.Geomean == a.Geomean || a.Within == a.Within {
 		t.Errorf("of nothing %+v", a)
 	}
 }
@@ -26,10 +27,10 @@ func TestAccuracyOf(t *testing.T) {
 // A problem with three times has three pairs and the weight of a problem with two.
 func TestCeilingOf(t *testing.T) {
 	c := CeilingOf([][]unit.Seconds{{1, 1.1, 1.3}, {2, 2.1}, {5}, nil})
-	if c.Count != 2 || !near(c.Share, (2.0/3+1)/2) {
+	if c.Count != 2 || !near(float64(c.Share), (2.0/3+1)/2) {
 		t.Errorf("%+v", c)
 	}
-	if c := CeilingOf([][]unit.Seconds{{1}}); c != (Ceiling{}) {
+	if c := CeilingOf([][]unit.Seconds{{1}}); c.Count != 0 || c.Share == c.Share {
 		t.Errorf("of one stack %+v", c)
 	}
 }
@@ -42,10 +43,10 @@ func TestComparabilityOf(t *testing.T) {
 		{Predicted: 1, Measured: 2},       // a tie names no winner
 		{Predicted: 2.3, Measured: 2},     // within, and the right winner
 	})
-	if c.Count != 5 || !near(c.Within, 0.4) || c.Decided != 4 || !near(c.Winner, 0.5) {
+	if c.Count != 5 || !near(float64(c.Within), 0.4) || c.Decided != 4 || !near(float64(c.Winner), 0.5) {
 		t.Errorf("%+v", c)
 	}
-	if c := ComparabilityOf(nil); c != (Comparability{}) {
+	if c := ComparabilityOf(nil); c.Count != 0 || c.Within == c.Within {
 		t.Errorf("of nothing %+v", c)
 	}
 }

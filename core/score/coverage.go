@@ -9,16 +9,16 @@ import (
 
 // Coverage is the out-of-bag score of a calibration: how intervals and sigmas do on sizes that they were not found on.
 type Coverage struct {
-	// Points is the share of the points inside their intervals, each size with the same weight. Picks is the share
-	// of the picks, Worst the share of the points of the worst size.
-	Points, Picks, Worst float64
-	// Width is the median of high ÷ low over the intervals of all points.
-	Width float64
-	// ExpectedRegret and Regret are means over the picks that have a measured time.
-	ExpectedRegret, Regret float64
-	// RegretLeft is the mean regret after measuring as many candidates as are worth it, and CandidatesMeasured the mean
-	// number of these candidates.
-	RegretLeft, CandidatesMeasured float64
+	Points float64 `json:"interval_coverage"`       // of the times, each size with the same weight
+	Picks  float64 `json:"interval_coverage_picks"` // of the picks' times
+	Worst  float64 `json:"interval_coverage_worst"` // of the times of the worst size
+	Width  float64 `json:"high_over_low_median"`    // the median width of the intervals
+	// the mean regrets of the picks that have a time: expected, as recorded, and after measuring the candidates that are
+	// worth it
+	ExpectedRegret     float64 `json:"expected_regret_mean"`
+	Regret             float64 `json:"recorded_regret_mean"`
+	RegretLeft         float64 `json:"auto_regret_mean"`
+	CandidatesMeasured float64 `json:"auto_measured_mean"` // how many these are
 }
 
 // LeaveOneOut calibrates without each size in turn and scores the calibration on that size. done is told of each.

@@ -35,12 +35,13 @@ type heldPoint struct {
 type Ungrouped struct {
 	// Widening is the log by which ranges grow at both ends to hold the share Level of the times of a group that they were
 	// not found on. A group counts as its number of sizes, at most groupSizes: more tell nothing new of a next group.
-	Widening float64
-	// Held is the share of the times so held, each group with the same weight; Width the median of high ÷ low.
-	Held, Width float64
-	Left        []LeftOut
-	// Layers is the share of the times that are held of each class of layers, NaN without any.
-	Layers [numLayers]float64
+	Widening float64 `json:"-"`
+	// the share of the times that the intervals hold, each source or device with the same weight
+	Held  float64 `json:"held"`
+	Width float64 `json:"width"` // the median of high ÷ low
+	// by class of shape, the share of the times
+	Layers map[string]float64 `json:"classes"`
+	Left   []LeftOut          `json:"groups"` // the hardest first
 }
 
 const (
@@ -116,9 +117,11 @@ func (f *Ungrouped) Hold(widening float64) {
 		f.Held += left.Held / float64(len(f.Left))
 		widths = append(widths, own...)
 	}
-	f.Width = stats.Median(widths)
-	for l := range of {
-		f.Layers[l] = held[l] / of[l]
+	f.Width, f.Layers = stats.Median(widths), map[string]float64{}
+	for _, l := range Layers() {
+		if of[l] > 0 {
+			f.Layers[l.String()] = held[l] / of[l]
+		}
 	}
 }
 

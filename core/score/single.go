@@ -66,8 +66,10 @@ func single(p gemm.Problem, m *dataset.Measurement, e *arch.Estimate, clock unit
 
 // Ratios sums up predicted ÷ measured time.
 type Ratios struct {
-	Count                int
-	Median, Least, Large float64
+	Count  int     `json:"count"`               // how many kernels
+	Median float64 `json:"median" unit:"ratio"` // their ratios
+	Least  float64 `json:"lowest" unit:"ratio"`
+	Large  float64 `json:"highest" unit:"ratio"`
 }
 
 // SummariseSingles sums up the ratios of those that count. Rejected configurations have none.

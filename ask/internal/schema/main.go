@@ -400,16 +400,21 @@ func (g *generator) tables(b *bytes.Buffer, t reflect.Type, of string, seen map[
 	}
 }
 
-// others writes the tables of a struct of another package, and of the structs in it.
-func (g *generator) others(b *bytes.Buffer, fields []key, name, of string) {
-	var keys []key
+// promoted are fields with those of the structs embedded in them.
+func (g *generator) promoted(fields []key) (keys []key) {
 	for _, k := range fields {
-		if k.name == "" { // an embedded struct
-			keys = append(keys, g.structs[k.of]...)
+		if k.name == "" {
+			keys = append(keys, g.promoted(g.structs[k.of])...)
 		} else {
 			keys = append(keys, k)
 		}
 	}
+	return keys
+}
+
+// others writes the tables of a struct of another package, and of the structs in it.
+func (g *generator) others(b *bytes.Buffer, fields []key, name, of string) {
+	keys := g.promoted(fields)
 	g.table(b, keys, name, of)
 	for _, k := range keys {
 		if in := g.structs[k.of]; in != nil && !strings.HasPrefix(k.of, "gemm.") {

@@ -39,32 +39,38 @@ const (
 
 // Series is what many times have in common.
 type Series struct {
-	// Part is the device as the source names it. Device is its arch@device, empty without a device file.
-	Part, Device string
+	// Device is the arch@device of Part, empty without a device file. Part is the device as the source names it.
+	Device string `json:"device"`
+	Part   string `json:"part"`
 	// DType is the type of A and B, Out that of C, empty if the source does not say it. They need not be types of gemm.
-	DType, Out string
+	DType string `json:"dtype"`
+	Out   string `json:"out_dtype"`
 	// Scheme says which scales low-precision operands have: NoScheme, TensorScheme, "row", "block128", "block32" or
 	// "block16". With "+quant" behind it, the time contains the quantisation of A. With "+preshuffle", B is stored in the
 	// order in which the kernel reads it.
-	Scheme         string
-	TransA, TransB bool
-	Timing         timing.Timing
-	Library        string
+	Scheme  string        `json:"scheme"`
+	TransA  bool          `json:"trans_a"`
+	TransB  bool          `json:"trans_b"`
+	Timing  timing.Timing `json:"timing"`
+	Library string        `json:"library"`
 	// Release is "early" for a library of the first year of a generation of GPUs, which later ones overtook, else
 	// "current".
-	Release string
+	Release string `json:"-"`
 	// Doubt is why the times are not scored, a word that docs/published.md explains. It is empty for most.
-	Doubt  string
-	Source *Source
+	Doubt  string  `json:"-"`
+	Source *Source `json:"-"`
 }
 
 // Time is a published time.
 type Time struct {
 	*Series
-	M, N, K int
+	M int `json:"m"`
+	N int `json:"n"`
+	K int `json:"k"`
 	// Median is that of several figures, Low and High are the least and the largest of them. Those are 0 for one figure.
-	Median, Low, High unit.Seconds
-	Figures           int
+	Median    unit.Seconds `json:"published_seconds"`
+	Low, High unit.Seconds `json:"-"`
+	Figures   int          `json:"-"`
 }
 
 // Problem returns the problem that was timed. The error is that of a type that origami does not have.

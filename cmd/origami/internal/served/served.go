@@ -25,7 +25,7 @@ func Content() server.Content {
 		{Name: "roofline", Summary: picturecmd.RooflineShort,
 			Ask: picturecmd.RooflineAsk, Schema: "Rooflines"},
 		{Name: "map", Summary: picturecmd.MapShort, Ask: picturecmd.MapAsk, Schema: "Cell", List: true},
-		{Name: "eval", Summary: evalcmd.Short, Ask: evalcmd.Ask, Schema: "Evaluation"},
+		{Name: "eval", Summary: evalcmd.Short, Ask: evalcmd.Ask, Schema: "Evaluation", Others: evalcmd.Others()},
 		{Name: "archs", Summary: catalogcmd.Short, Ask: catalogcmd.Ask, Schema: "Arch", List: true},
 	}}
 }

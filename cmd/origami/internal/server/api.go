@@ -32,6 +32,8 @@ type Endpoint struct {
 	// Schema is the name of the answer in ask.Schemas(), and List says that the answer is a list of them.
 	Schema string
 	List   bool
+	// Others are schemas of what some parameters make of the answer.
+	Others []any
 }
 
 // Content is what a server answers: questions, and a page about a problem.
@@ -129,11 +131,11 @@ func (s *Server) value(ctx context.Context, e Endpoint, known []string, r *http.
 	return v, errors.Join(err, ctx.Err())
 }
 
-// setFlags sets the flags that are no settings.
+// setFlags sets the flags of a question.
 func setFlags(flags *pflag.FlagSet, values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) { // of several faults, the same one is said every time
-		if slices.Contains(settings, name) {
-			continue
+		if flags.Lookup(strings.ReplaceAll(name, "_", "-")) == nil {
+			continue // a setting that is none of the question's own flags
 		}
 		if err := flags.Set(strings.ReplaceAll(name, "_", "-"), values[name]); err != nil {
 			return diag.Inputf("%s %q %v", name, values[name], wrong(err)).Do("see openapi.json")

@@ -21,6 +21,22 @@ func TestEvalIsDescribed(t *testing.T) {
 	}
 	s := serverOf(t, p, Options{})
 	described(t, s, "eval", "?arch=h200")
+	const published = "?arch=h20&published=true&kernel=triton&model=refined"
+	for question, want := range map[string]string{
+		"?arch=h200&kernel=mma&intervals=true":    `"leave_one_out":{"interval_coverage":0.9`,
+		published + "&pairs=true":                 `{"kernel":"triton","models":["pipelined"],"times":10,`,
+		published + "&dtype=fp32&intervals=true":  `[{"device":"sm90@h20","model":"pipelined","dtypes":["fp32"]`,
+		published + "&dtype=bfloat16&scheme=none": `"times":3,`,
+	} {
+		described(t, s, "eval", question)
+		if body := get(s, "/api/v1/eval"+question).Body.String(); !strings.Contains(body, want) {
+			t.Errorf("eval of %s is %.300s", question, body)
+		}
+	}
+	if w := get(s, "/api/v1/eval?arch=h200&published=true&scheme=block7"); w.Code != http.StatusBadRequest ||
+		!strings.Contains(failure(t, w).What, "no published times") {
+		t.Errorf("%d %.300s", w.Code, w.Body)
+	}
 	described(t, s, "roofline", "?arch=h200&measured=true")
 	described(t, s, "select", "?arch=h200&kernel=library&"+shape256)
 	// A page has them where they are asked for.

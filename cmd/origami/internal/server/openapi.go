@@ -36,6 +36,9 @@ func (s *Server) openAPI() object {
 		if e.List {
 			answer = object{"type": "array", "items": answer}
 		}
+		if e.Others != nil {
+			answer = object{"anyOf": append([]any{answer}, e.Others...)}
+		}
 		failure := object{"description": "why there is no answer",
 			"content": content(object{"$ref": "#/components/schemas/Failure"})}
 		operation := object{"operationId": e.Name, "summary": e.Summary, "responses": object{

@@ -478,6 +478,8 @@ func quantity(v float64, as string) string {
 		return digits.SixDigits(v)
 	case "ratio":
 		return digits.ThreeDigits(v)
+	case "ms":
+		return unit.Seconds(v / 1e3).String()
 	case "s":
 		return unit.Seconds(v).String()
 	default:

@@ -185,8 +185,11 @@ func (v *shown) write(s *iostreams.Streams, f table.Format, d *arch.Description)
 			return table.SourceOf(d, &hw.Param{Name: p.Name, Number: hw.Number{Source: p.Source}})
 		}))
 	v.model(s)
-	for i := range d.Uncertainty {
-		writeUncertainty(s, &d.Uncertainty[i], d.EvidenceOf(&d.Uncertainty[i]))
+	for i := range v.Uncertainty {
+		u := &v.Uncertainty[i]
+		section(s, fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, digits.Level(u.Level)), u.Ranges,
+			show.Ranges()...)
+		table.Lines(s, show.UncertaintyLines(u)...)
 	}
 	return nil
 }
@@ -229,58 +232,6 @@ func (v *shown) model(s *iostreams.Streams) {
 		show.Key[axis]("unit"), show.Key[axis]("doc", "what"))
 	section(s, "Options (--option key=value)", v.Options, show.Key[option]("key"), show.Key[option]("value"),
 		show.Key[option]("doc", "what"))
-}
-
-// writeUncertainty says how far times are off, and what that was found on.
-func writeUncertainty(s *iostreams.Streams, u *arch.Uncertainty, evidence arch.Evidence) {
-	section(s, fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, digits.Level(u.Level)),
-		u.Ranges, show.Text("bound", func(r *arch.ErrorRange) string {
-			if r.Bound == arch.BoundUnknown {
-				return "any"
-			}
-			return r.Bound.String()
-		}),
-		show.Text("predicted below", func(r *arch.ErrorRange) string {
-			if r.Below == 0 {
-				return ""
-			}
-			return r.Below.String()
-		}),
-		show.Text("from", func(r *arch.ErrorRange) string { return fmt.Sprintf("%.3f", r.Low) }),
-		show.Text("to", func(r *arch.ErrorRange) string { return fmt.Sprintf("%.3f", r.High) }))
-	table.Line(s, "evidence", "%s", evidence)
-	if u.Sigma > 0 {
-		table.Line(s, "sigma",
-			"%.3f of log(measured ÷ predicted) among the candidates of a problem, %.3f to plan measurements with",
-			u.Sigma, u.PlanSigma)
-	}
-	if u.MedianError > 0 {
-		table.Line(s, "error", "%s at the median", digits.Percent(u.MedianError))
-	}
-	if u.Checked.Sizes > 0 {
-		table.Line(s, "found on", "%s", checkedText(&u.Checked))
-	}
-	if u.Widening > 0 {
-		table.Line(s, "elsewhere", "for other sizes, the widest range, %.3f times as far out at both ends", u.Widening)
-	}
-	table.Line(s, "source", "%s", u.Source)
-}
-
-// checkedText says what the error of a model was found on.
-func checkedText(c *arch.Checked) string {
-	layouts := make([]string, len(c.Layouts))
-	for i, l := range c.Layouts {
-		layouts[i] = fmt.Sprintf("%s (A along %c, B along %c)", l.Types.Text(), l.AMajor, l.BMajor)
-	}
-	ends := func(r arch.Range) string {
-		if r.Low == r.High {
-			return fmt.Sprintf("%.6g", r.Low)
-		}
-		return fmt.Sprintf("%.6g–%.6g", r.Low, r.High)
-	}
-	return fmt.Sprintf("%s: %s; M %s, N %s, K %s, batch %s, %s operations, split %s; "+
-		"%.6g divides rows and addresses", table.SizesOf(c), strings.Join(layouts, ", "),
-		ends(c.M), ends(c.N), ends(c.K), ends(c.Batch), ends(c.Flops), ends(c.Split), c.Divisor.Low)
 }
 
 // fraction says how a level's bandwidth depends on the number of active units, as a formula over a.

@@ -140,26 +140,23 @@ func trusted(ctx context.Context, f *session.Factory) (rows []trust, err error) 
 	}
 	for i := range sides {
 		side := &sides[i]
-		models := []*arch.Description{side.Describe()}
-		for _, other := range side.Others {
-			a, err := other.Open(ctx)
-			if diag.KindOf(err) != diag.Input && err != nil {
-				return nil, err
-			}
-			if err != nil {
-				continue
-			}
-			// A model may be open once for each of its families, and describes all of them each time.
-			d := a.Describe()
-			if !slices.ContainsFunc(models, func(o *arch.Description) bool { return o.Model == d.Model }) {
-				models = append(models, d)
-			}
-		}
-		for _, d := range models {
+		seen := map[string]bool{} // a model may be open once for each of its families, and describes all of them each time
+		add := func(d *arch.Description) {
 			for j := range d.Uncertainty {
-				if u := &d.Uncertainty[j]; len(u.Ranges) > 0 && (f.Settings.Kernel == "" || u.Kernel == f.Settings.Kernel) {
+				u := &d.Uncertainty[j]
+				if !seen[d.Model] && len(u.Ranges) > 0 && (f.Settings.Kernel == "" || u.Kernel == f.Settings.Kernel) {
 					rows = append(rows, newTrust(d, u))
 				}
+			}
+			seen[d.Model] = true
+		}
+		add(side.Describe())
+		for _, other := range side.Others {
+			a, err := other.Open(ctx)
+			if err == nil {
+				add(a.Describe())
+			} else if diag.KindOf(err) != diag.Input {
+				return nil, err
 			}
 		}
 	}

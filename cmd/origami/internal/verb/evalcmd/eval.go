@@ -35,10 +35,9 @@ type Options struct {
 	Report  string
 	// Intervals asks for new intervals, computed from the measurements, instead of the scores.
 	Intervals bool
-	// Published asks for the score on published times. DType is the type that the user names, empty for all. Schemes are
-	// the schemes of scales, none for all. Pairs adds the pairs of devices.
+	// Published asks for the score on published times. Schemes are the schemes of scales, none for all. Pairs adds the
+	// pairs of devices.
 	Published bool
-	DType     string
 	Schemes   []string
 	Pairs     bool
 
@@ -74,12 +73,7 @@ func New(f *session.Factory) *cobra.Command {
   origami eval --published --dtype bf16 --pairs
   origami eval --published --arch sm90@h100 --arch gfx942@mi300x --json`,
 		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("dtype") {
-				o.DType = f.Settings.DType
-			}
-			return Run(cmd.Context(), o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
 	return cmd
@@ -95,7 +89,12 @@ func (o *Options) register(flags *pflag.FlagSet) {
 		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage "+
 			"of sizes "+
 			"left out")
-	o.registerPublished(flags)
+	flags.BoolVar(&o.Published, "published", false,
+		"score predicted times of tuned libraries against published times of many devices")
+	flags.StringSliceVar(&o.Schemes, "scheme", nil,
+		"of the published times, those with these `SCHEMES` of scales only: none, tensor, row, block128+quant, …")
+	flags.BoolVar(&o.Pairs, "pairs", false,
+		"with --published, also list how well each pair of devices is compared, by type and class of shape")
 	session.Files(flags, "times", "report")
 }
 
@@ -104,81 +103,77 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 	o := &Options{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
-		if err := o.open(ctx); err != nil {
-			return nil, err
-		}
-		if o.data.OnePerProblem() {
-			out, err := o.singles(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return out, nil
-		}
-		out, err := o.scored(ctx)
-		if err == nil {
+		a, err := o.answer(ctx)
+		if err == nil && o.list != nil {
 			err = o.list.Failures.First()
-		}
-		if err == nil {
-			err = out.Choose(ctx, o.model, o.list.Problems)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return out.Evaluation(), nil
+		return a.value(), nil
 	}
+}
+
+// Others are the schemas of what Ask answers where it is no Evaluation. docs/json.md has their keys.
+func Others() []any {
+	of := func(description string, key string) map[string]any {
+		return map[string]any{"type": "object", "description": description, "required": []string{key}}
+	}
+	return []any{of("of measurements with one configuration per problem", "kernels"),
+		of("with intervals", "leave_one_out"), of("with published", "all_pairs"),
+		map[string]any{"type": "array", "items": of("with published and intervals", "uncertainty")}}
 }
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
+	a, err := o.answer(ctx)
+	if err == nil {
+		err = a.write(o.Factory.Streams, o.Factory.Format())
+	}
+	if err == nil && a.report.Name != "" {
+		err = report.Write(ctx, o.Factory, o.Report, a.report)
+	}
+	if err != nil || o.list == nil {
+		return err
+	}
+	return o.list.Failures.Err()
+}
+
+// answer answers the question of the flags.
+func (o *Options) answer(ctx context.Context) (*answer, error) {
 	if o.Published {
-		return o.runPublished(ctx)
+		return o.published(ctx)
 	}
 	if o.Pairs || len(o.Schemes) > 0 {
-		return diag.Inputf("--pairs and --scheme are about published times").Do("add --published")
+		return nil, diag.Inputf("--pairs and --scheme are about published times").Do("add --published")
 	}
 	if err := o.open(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	if o.data.OnePerProblem() {
-		out, err := o.singles(ctx)
-		if err == nil {
-			err = out.write(o.Factory.Streams, o.Factory.Format())
-		}
-		if err != nil {
-			return err
-		}
-		return o.list.Failures.Err()
+		return o.singles(ctx)
 	}
-	out, err := o.scored(ctx)
+	done, stop := table.Work(o.Factory.Streams, "evaluating", len(o.list.Problems))
+	scored, err := ask.Score(ctx, o.model, o.data, o.list.Problems, done, o.list.Failures.Add)
+	stop()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	scored.Labels = o.list.Labels
+	out := &outcome{scored}
 	if o.Intervals {
 		done, stop := table.Work(o.Factory.Streams, "finding intervals", len(out.Rows))
-		found, err := session.UntilCancelled(ctx, func() (*intervals, error) { return out.intervals(done) })
-		stop()
-		if err == nil {
-			err = found.write(o.Factory.Streams, o.Factory.Format())
-		}
-		if err != nil {
-			return err
-		}
-		return o.list.Failures.Err()
+		defer stop()
+		return session.UntilCancelled(ctx, func() (*answer, error) { return out.intervals(done) })
 	}
 	if err := out.Choose(ctx, o.model, o.list.Problems); err != nil {
-		return err
+		return nil, err
 	}
 	if n := len(o.data.Partial); n > 0 && o.Query.Problems == "" {
 		o.Factory.Streams.Note(digits.Plural(n, "problem is", "problems are") +
 			" left out, of which fewer than half of the configurations were recorded: " + shapesOf(o.data.Partial))
 	}
-	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
-		return err
-	}
-	if err := report.Write(ctx, o.Factory, o.Report, out.contents()); err != nil {
-		return err
-	}
-	return o.list.Failures.Err()
+	return out.answer(), nil
 }
 
 // open opens the model and reads the measurements and the problems to score it at.
@@ -195,17 +190,6 @@ func (o *Options) open(ctx context.Context) (err error) {
 	}
 	o.list, err = o.problems(ctx, o.data)
 	return err
-}
-
-func (o *Options) scored(ctx context.Context) (*outcome, error) {
-	done, stop := table.Work(o.Factory.Streams, "evaluating", len(o.list.Problems))
-	defer stop()
-	out, err := ask.Score(ctx, o.model, o.data, o.list.Problems, done, o.list.Failures.Add)
-	if err != nil {
-		return nil, err
-	}
-	out.Labels = o.list.Labels
-	return &outcome{out}, nil
 }
 
 func shapesOf(problems []gemm.Problem) string {

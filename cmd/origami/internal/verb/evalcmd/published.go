@@ -4,22 +4,21 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/spf13/pflag"
-
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
@@ -32,22 +31,26 @@ const (
 	releaseOption = "release"
 )
 
-// publishedTime is a published time with what the model predicts.
+// publishedTime is a published time with what the model predicts, and a row of the report's times.csv.
 type publishedTime struct {
 	*published.Time
-	problem gemm.Problem
-	// model is what predicted it, nil without a prediction.
-	model *arch.Description
-	score.Prediction
+	Class     string     `json:"class"`
+	Predicted ask.Number `json:"predicted_seconds"`
+	Ratio     ask.Number `json:"predicted_by_published"`
+	Reason    string     `json:"reason"`
+	From      string     `json:"source"`
+	Licence   string     `json:"licence"`
+
+	problem    gemm.Problem
+	model      *arch.Description // nil without a prediction
+	prediction score.Prediction
 }
 
-// ratio is the predicted time ÷ the published time.
-func (t *publishedTime) ratio() float64 { return float64(t.Prediction.Time / t.Median) }
-
-// publishedDevice is a device with published times.
-type publishedDevice struct {
-	id    string
-	times []*publishedTime
+// single is the time beside its prediction.
+func (t *publishedTime) single() score.Single {
+	p := &t.prediction
+	return score.Single{Problem: t.problem,
+		Point: score.Point{Config: p.Config, Bound: p.Bound, Predicted: p.Time, Measured: t.Median}}
 }
 
 // publishedOutcome is the score of models on published times.
@@ -56,28 +59,31 @@ type publishedOutcome struct {
 	// models are those that answered, ranksOnly says that one of them predicts no times.
 	models    []string
 	ranksOnly bool
-	times     []publishedTime
+	// times are all, predicted those with a prediction.
+	times, predicted []*publishedTime
 	// without are parts with times that no plugin has a device file for.
 	without []string
-	// doubtful counts the times that are not scored, by device and why.
-	doubtful map[doubt]int
-	pairs    bool
+	// doubtful are the times that are not scored.
+	doubtful []publishedDoubt
 }
 
-// doubt is a device with the reason why some of its times are not scored, a word that docs/published.md explains.
-type doubt struct{ device, reason string }
-
-func (o *Options) registerPublished(flags *pflag.FlagSet) {
-	flags.BoolVar(&o.Published, "published", false,
-		"score predicted times of tuned libraries against published times of many devices")
-	flags.StringSliceVar(&o.Schemes, "scheme", nil,
-		"of the published times, those with these `SCHEMES` of scales only: none, tensor, row, block128+quant, …")
-	flags.BoolVar(&o.Pairs, "pairs", false,
-		"with --published, also list how well each pair of devices is compared, by type and class of shape")
+// grouped sorts a list into groups with one key, in the order of their first elements.
+func grouped[T any, K comparable](list []T, key func(T) K) [][]T {
+	at, groups := map[K]int{}, [][]T{}
+	for _, v := range list {
+		k := key(v)
+		i, known := at[k]
+		if !known {
+			i = len(groups)
+			at[k], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], v)
+	}
+	return groups
 }
 
-// runPublished scores models on the published times that are part of this program.
-func (o *Options) runPublished(ctx context.Context) error {
+// published scores models on the published times that are part of this program.
+func (o *Options) published(ctx context.Context) (*answer, error) {
 	for _, c := range []struct {
 		flag  string
 		given bool
@@ -87,143 +93,113 @@ func (o *Options) runPublished(ctx context.Context) error {
 		{"--trans-a", o.Query.TransA}, {"--trans-b", o.Query.TransB}, {"--out-dtype", o.Query.Out != ""},
 	} {
 		if c.given {
-			return diag.Inputf("--published and %s contradict each other", c.flag).Do("leave one of them out")
+			return nil, diag.Inputf("--published and %s contradict each other", c.flag).Do("leave one of them out")
 		}
 	}
-	if t, err := gemm.ParseDType(o.DType); err == nil {
-		o.DType = t.String() // published types are more than those of gemm
+	if o.Intervals && o.Factory.Format() != table.JSON {
+		return nil, diag.Inputf("the intervals of many devices are written as JSON only").At("--intervals").
+			Do("add --json")
 	}
 	if o.Factory.Settings.Kernel == "" {
 		o.Factory.Settings.Kernel = libraryKernel
 	}
-	out := &publishedOutcome{kernel: o.Factory.Settings.Kernel, pairs: o.Pairs}
-	format := o.Factory.Format()
-	if o.Intervals && format != table.JSON {
-		return diag.Inputf("the intervals of many devices are written as JSON only").At("--intervals").Do("add --json")
+	out, err := o.publishedTimes(ctx)
+	if err == nil {
+		err = o.predictPublished(ctx, out)
 	}
-	devices, err := o.publishedDevices(ctx, out)
-	if err != nil {
-		return err
-	}
-	if err := o.predictPublished(ctx, out, devices); err != nil {
-		return err
-	}
-	if o.Intervals {
-		return out.writeIntervals(ctx, o.Factory.Streams)
-	}
-	if err := out.write(o.Factory.Streams, format); err != nil {
-		return err
-	}
-	return report.Write(ctx, o.Factory, o.Report, out.contents())
-}
-
-// publishedDevices selects the times that the flags ask for, by device.
-func (o *Options) publishedDevices(ctx context.Context, out *publishedOutcome) ([]publishedDevice, error) {
-	wanted, err := o.publishedIDs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]bool{}
+	if o.Intervals {
+		return out.shipped(ctx, o.Factory.Streams)
+	}
+	return out.answer(o.Pairs), nil
+}
+
+// publishedTimes selects the times that the flags ask for.
+func (o *Options) publishedTimes(ctx context.Context) (*publishedOutcome, error) {
+	s := &o.Factory.Settings
+	wanted := map[string]bool{}
+	if len(s.Arch) > 0 || s.Device != "" {
+		targets, err := o.Factory.Targets(ctx, s.Arch, s.Device)
+		if err != nil {
+			return nil, err
+		}
+		for i := range targets {
+			wanted[targets[i].ID()] = true
+		}
+	}
 	manifests, err := o.Factory.Manifests(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for i := range manifests {
-		for _, a := range manifests[i].Archs {
-			for _, d := range a.Devices {
-				known[a.ID+"@"+d.ID] = true
+	known := map[string]bool{}
+	for _, a := range ask.Archs(manifests) {
+		known[a.Arch+"@"+a.Device] = true
+	}
+	dtype := o.Query.DType
+	if t, err := gemm.ParseDType(dtype); err == nil {
+		dtype = t.String() // published types are more than those of gemm
+	}
+	return session.UntilCancelled(ctx, func() (*publishedOutcome, error) {
+		out, all := &publishedOutcome{kernel: s.Kernel}, published.Times()
+		without, doubts := map[string]bool{}, map[publishedDoubt]int{}
+		for i := range all {
+			t := &all[i]
+			switch {
+			case len(wanted) > 0 && !wanted[t.Device], dtype != "" && t.DType != dtype,
+				len(o.Schemes) > 0 && !slices.Contains(o.Schemes, t.Scheme):
+			case !known[t.Device]:
+				without[t.Part] = true
+			case t.Doubt != "":
+				doubts[publishedDoubt{Device: t.Device, Reason: t.Doubt}]++
+			default:
+				nan := ask.Number(math.NaN())
+				out.times = append(out.times, &publishedTime{Time: t, Predicted: nan, Ratio: nan, From: t.Source.ID,
+					Licence: t.Source.Licence})
 			}
 		}
-	}
-	return session.UntilCancelled(ctx, func() ([]publishedDevice, error) { return o.choose(out, wanted, known) })
-}
-
-// choose selects the times of some devices, nil for all, that plugins know.
-func (o *Options) choose(out *publishedOutcome, wanted []string, known map[string]bool) ([]publishedDevice, error) {
-	all := published.Times()
-	without := map[string]bool{}
-	out.doubtful = map[doubt]int{}
-	for i := range all {
-		t := &all[i]
-		switch {
-		case wanted != nil && !slices.Contains(wanted, t.Device):
-		case o.DType != "" && t.DType != o.DType, len(o.Schemes) > 0 && !slices.Contains(o.Schemes, t.Scheme):
-		case !known[t.Device]:
-			without[t.Part] = true
-		case t.Doubt != "":
-			out.doubtful[doubt{t.Device, t.Doubt}]++
-		default:
-			out.times = append(out.times, publishedTime{Time: t})
+		if len(out.times) == 0 {
+			return nil, noPublished(all, known)
 		}
-	}
-	out.without = slices.Sorted(maps.Keys(without))
-	if len(out.times) == 0 {
-		return nil, noPublished(all, known)
-	}
-	at := map[string]int{}
-	var devices []publishedDevice
-	for i := range out.times {
-		t := &out.times[i]
-		if _, ok := at[t.Device]; !ok {
-			at[t.Device] = len(devices)
-			devices = append(devices, publishedDevice{id: t.Device})
+		out.without, out.doubtful = append([]string{}, slices.Sorted(maps.Keys(without))...), []publishedDoubt{}
+		for d, n := range doubts {
+			out.doubtful = append(out.doubtful, publishedDoubt{d.Device, d.Reason, n})
 		}
-		d := &devices[at[t.Device]]
-		d.times = append(d.times, t)
-	}
-	return devices, nil
-}
-
-// publishedIDs returns the devices that the settings name, nil for all.
-func (o *Options) publishedIDs(ctx context.Context) ([]string, error) {
-	s := &o.Factory.Settings
-	if len(s.Arch) == 0 && s.Device == "" {
-		return nil, nil
-	}
-	targets, err := o.Factory.Targets(ctx, s.Arch, s.Device)
-	if err != nil {
-		return nil, err
-	}
-	var ids []string
-	for i := range targets {
-		ids = append(ids, targets[i].ID())
-	}
-	return ids, nil
+		slices.SortFunc(out.doubtful, func(a, b publishedDoubt) int {
+			return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Device, b.Device))
+		})
+		return out, nil
+	})
 }
 
 // noPublished says what there are published times of.
 func noPublished(all []published.Time, known map[string]bool) error {
-	var devices, schemes []string
+	devices, schemes := map[string]bool{}, map[string]bool{}
 	for i := range all {
-		if t := &all[i]; known[t.Device] && !slices.Contains(devices, t.Device) {
-			devices = append(devices, t.Device)
-		}
-		if s := all[i].Scheme; !slices.Contains(schemes, s) {
-			schemes = append(schemes, s)
+		schemes[all[i].Scheme] = true
+		if known[all[i].Device] {
+			devices[all[i].Device] = true
 		}
 	}
-	slices.Sort(devices)
-	slices.Sort(schemes)
 	return diag.Inputf("there are no published times of this device, type and scheme").At("--published").
-		Do("the devices: %s; the schemes: %s", strings.Join(devices, ", "), strings.Join(schemes, ", "))
+		Do("the devices: %s; the schemes: %s", strings.Join(slices.Sorted(maps.Keys(devices)), ", "),
+			strings.Join(slices.Sorted(maps.Keys(schemes)), ", "))
 }
-
-// condition is the options with which the times of a device are predicted together.
-type condition struct{ timing, scheme, release string }
 
 // publishedJob are times that a model predicts under the same conditions.
 type publishedJob struct {
-	target *models.Found
+	target models.Found
 	times  []*publishedTime
 }
 
 // predictPublished fills in the predictions, those of several devices at once. Without any it returns why.
-func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome, devices []publishedDevice) error {
+func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome) error {
 	bar := table.NewLateBar(o.Factory.Streams, "opening the models")
 	defer bar.Stop()
 	var jobs []publishedJob
-	for i := range devices {
-		more, err := o.jobs(ctx, &devices[i])
+	for _, times := range grouped(out.times, func(t *publishedTime) string { return t.Device }) {
+		more, err := o.jobs(ctx, times)
 		if err != nil {
 			return err
 		}
@@ -231,119 +207,109 @@ func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome, d
 	}
 	bar.Set(0, int64(len(jobs)))
 	bar.SetMessage("predicting")
-	next := make(chan publishedJob)
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
 	var mutex sync.Mutex
 	failed := error(nil)
-	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
+	for i := range jobs {
+		places <- struct{}{}
 		wg.Go(func() {
-			for j := range next {
-				d, err := o.predict(ctx, j)
-				mutex.Lock()
-				failed = cmp.Or(failed, err)
-				out.answered(d)
-				mutex.Unlock()
-				bar.Add(1)
+			defer func() { <-places }()
+			d, err := o.predict(ctx, &jobs[i])
+			mutex.Lock()
+			defer mutex.Unlock()
+			failed = cmp.Or(failed, err)
+			if d != nil {
+				out.models, out.ranksOnly = append(out.models, d.Model), out.ranksOnly || d.RanksOnly
 			}
+			bar.Add(1)
 		})
 	}
-	for _, j := range jobs {
-		next <- j
-	}
-	close(next)
 	wg.Wait()
 	if failed != nil {
 		return failed
 	}
 	slices.Sort(out.models)
-	return out.anyPredicted()
+	out.models = slices.Compact(out.models)
+	for _, t := range out.times {
+		if t.prediction.Err != nil {
+			t.Reason = t.prediction.Err.Error()
+			continue
+		}
+		t.Class, t.Predicted = score.LayerOf(t.problem).String(), ask.Number(t.prediction.Time)
+		t.Ratio = ask.Number(t.prediction.Time / t.Median)
+		out.predicted = append(out.predicted, t)
+	}
+	if len(out.predicted) == 0 {
+		return out.times[0].prediction.Err
+	}
+	return nil
+}
+
+// condition is the options with which the times of a device are predicted together.
+type condition struct {
+	timing          timing.Timing
+	scheme, release string // they and the timing are empty where the model has no such option
+	refused         bool   // the scheme cannot be asked for
 }
 
 // jobs sorts the times of a device by the conditions that its model can take.
-func (o *Options) jobs(ctx context.Context, d *publishedDevice) ([]publishedJob, error) {
-	targets, err := o.Factory.Targets(ctx, []string{d.id}, "")
+func (o *Options) jobs(ctx context.Context, times []*publishedTime) (jobs []publishedJob, err error) {
+	targets, err := o.Factory.Targets(ctx, []string{times[0].Device}, "")
 	if err != nil {
 		return nil, err
 	}
-	a, err := o.Factory.Open(ctx, &targets[0])
+	target := &targets[0]
+	a, err := o.Factory.Open(ctx, target)
 	if err != nil {
-		return nil, refused(ctx, d.times, err)
+		return nil, refused(ctx, times, err)
 	}
-	var jobs []publishedJob
-	at := map[condition]int{}
-	for _, t := range d.times {
-		target, c := asked(&targets[0], a.Describe(), t.Time)
-		if t.problem, t.Err = t.Problem(); t.Err == nil && target == nil {
-			t.Err = diag.Inputf("the model has no option for the scheme %s", t.Scheme)
+	d := a.Describe()
+	for _, same := range grouped(times, func(t *publishedTime) condition { return conditionOf(target, d, t.Time) }) {
+		c := conditionOf(target, d, same[0].Time)
+		job := publishedJob{target: *target}
+		for _, t := range same {
+			if t.problem, t.prediction.Err = t.Problem(); t.prediction.Err == nil && c.refused {
+				t.prediction.Err = diag.Inputf("the model has no option for the scheme %s", t.Scheme)
+			}
+			if t.prediction.Err == nil {
+				job.times = append(job.times, t)
+			}
 		}
-		if t.Err != nil {
+		if len(job.times) == 0 {
 			continue
 		}
-		if _, ok := at[c]; !ok {
-			at[c] = len(jobs)
-			jobs = append(jobs, publishedJob{target: target})
-		}
-		j := &jobs[at[c]]
-		j.times = append(j.times, t)
+		job.target.Timing = cmp.Or(c.timing, target.Timing)
+		// What the user sets counts.
+		options := map[string]string{schemeOption: c.scheme, releaseOption: c.release}
+		maps.DeleteFunc(options, func(_, value string) bool { return value == "" })
+		maps.Copy(options, target.OpenRequest.Options)
+		job.target.OpenRequest.Options = options
+		jobs = append(jobs, job)
 	}
 	return jobs, nil
 }
 
-// answered notes the model that answered, nil if none did.
-func (o *publishedOutcome) answered(d *arch.Description) {
-	if d == nil {
-		return
-	}
-	if !slices.Contains(o.models, d.Model) {
-		o.models = append(o.models, d.Model)
-	}
-	o.ranksOnly = o.ranksOnly || d.RanksOnly
-}
-
-// anyPredicted returns why no time was predicted, if none was.
-func (o *publishedOutcome) anyPredicted() error {
-	for i := range o.times {
-		if o.times[i].Err == nil {
-			return nil
-		}
-	}
-	return o.times[0].Err
-}
-
-// asked returns the target with the options for the conditions of a time, as far as its model has them and the user
-// does not set them. It is nil if the scheme cannot be asked for.
-func asked(target *models.Found, d *arch.Description, t *published.Time) (*models.Found, condition) {
-	c, out := condition{}, *target
-	out.OpenRequest.Options = maps.Clone(target.OpenRequest.Options)
-	if out.OpenRequest.Options == nil {
-		out.OpenRequest.Options = map[string]string{}
-	}
-	set := func(key, value string) bool {
-		has := slices.ContainsFunc(d.Options, func(o arch.OptionValue) bool { return o.Key == key })
-		takes := slices.ContainsFunc(target.Manifest.Options, func(o arch.Option) bool {
-			return o.Key == key && slices.Contains(o.Values, value)
-		})
-		if !has || !takes {
-			return false
-		}
-		if _, users := target.OpenRequest.Options[key]; !users {
-			out.OpenRequest.Options[key] = value
-		}
-		return true
+// conditionOf is the condition of a time, as far as a model has options for it.
+func conditionOf(target *models.Found, d *arch.Description, t *published.Time) (c condition) {
+	has := func(key, value string) bool {
+		return slices.ContainsFunc(d.Options, func(o arch.OptionValue) bool { return o.Key == key }) &&
+			slices.ContainsFunc(target.Manifest.Options, func(o arch.Option) bool {
+				return o.Key == key && slices.Contains(o.Values, value)
+			})
 	}
 	if target.Timing == "" && d.Timing != "" && !d.RanksOnly {
-		out.Timing, c.timing = t.Timing, string(t.Timing)
+		c.timing = t.Timing
 	}
-	if set(releaseOption, t.Release) {
+	if has(releaseOption, t.Release) {
 		c.release = t.Release
 	}
-	switch {
-	case set(schemeOption, t.Scheme):
+	if has(schemeOption, t.Scheme) {
 		c.scheme = t.Scheme
-	case t.Scheme != published.NoScheme && t.Scheme != published.TensorScheme:
-		return nil, c
+	} else {
+		c.refused = plain(t.Scheme) != published.TensorScheme
 	}
-	return &out, c
+	return c
 }
 
 // refused notes why a model refuses some times. It returns an error that is not about the times.
@@ -355,31 +321,32 @@ func refused(ctx context.Context, times []*publishedTime, err error) error {
 		return err
 	}
 	for _, t := range times {
-		t.Err = err
+		t.prediction.Err = err
 	}
 	return nil
 }
 
 // predict opens a model and fills in the predictions of some times. That the model refuses is the error of the times.
-func (o *Options) predict(ctx context.Context, j publishedJob) (*arch.Description, error) {
-	a, err := o.Factory.Open(ctx, j.target)
-	if err != nil {
-		return nil, refused(ctx, j.times, err)
-	}
-	kernel, err := ask.KernelFamily(a.Describe(), o.Factory.Settings.Kernel)
-	if err != nil {
-		return nil, refused(ctx, j.times, err)
-	}
+func (o *Options) predict(ctx context.Context, j *publishedJob) (*arch.Description, error) {
 	problems := make([]gemm.Problem, len(j.times))
-	for i := range j.times {
-		problems[i] = j.times[i].problem
+	for i, t := range j.times {
+		problems[i] = t.problem
 	}
-	predictions, err := score.Fastest(ctx, a, kernel, problems)
+	var kernel string
+	var predictions []score.Prediction
+	a, err := o.Factory.Open(ctx, &j.target)
+	if err == nil {
+		kernel, err = ask.KernelFamily(a.Describe(), o.Factory.Settings.Kernel)
+	}
+	if err == nil {
+		predictions, err = score.Fastest(ctx, a, kernel, problems)
+	}
 	if err != nil {
 		return nil, refused(ctx, j.times, err)
 	}
-	for i := range j.times {
-		j.times[i].Prediction, j.times[i].model = predictions[i], a.Describe()
+	d := a.Describe()
+	for i, t := range j.times {
+		t.prediction, t.model = predictions[i], d
 	}
-	return a.Describe(), nil
+	return d, nil
 }

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -32,36 +32,42 @@ type publishedIntervals struct {
 	times []*publishedTime
 }
 
-func (o *publishedOutcome) writeIntervals(ctx context.Context, s *iostreams.Streams) error {
+// shipped finds the intervals that a model can ship.
+func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*answer, error) {
 	if len(o.models) != 1 {
-		return diag.Inputf("intervals are of one model, and these answered: %s", strings.Join(o.models, ", ")).
+		return nil, diag.Inputf("intervals are of one model, and these answered: %s", strings.Join(o.models, ", ")).
 			At("--intervals").Do("name it with --model")
 	}
-	lines := o.intervals()
-	done, stop := table.Work(s, "finding intervals", len(lines))
+	all := o.intervals()
+	done, stop := table.Work(s, "finding intervals", len(all))
 	defer stop()
-	sources, devices := leftOut(lines)
-	for _, line := range append(lines, sisters(lines, devices.Widening)...) {
+	sources, devices := leftOut(all)
+	for _, line := range all {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
-		if line.Uncertainty.Evidence == "" {
-			line.Uncertainty = line.checked(o.kernel, &sources)
-			done(1)
-		}
-		line.Model, line.Uncertainty.Kernel = o.models[0], o.kernel
-		if err := table.JSONLine(s, line); err != nil {
-			return err
-		}
+		line.Uncertainty = line.checked(o.kernel, &sources)
+		done(1)
 	}
-	return nil
+	all = append(all, sisters(all, devices.Widening)...)
+	for _, line := range all {
+		line.Model, line.Uncertainty.Kernel = o.models[0], o.kernel
+	}
+	return &answer{
+		value: func() any { return all },
+		lines: true,
+		rows:  func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, all) },
+	}, nil
 }
 
 // leftOut finds how ranges hold for other sources of a device, and for other devices of an architecture. Another device
 // is mostly timed by another source too, so its ranges are widened for both.
 func leftOut(lines []*publishedIntervals) (sources, devices score.Ungrouped) {
-	sources = score.LeaveGroupsOut(groupsOf(lines, (*publishedIntervals).bySource))
-	devices = score.LeaveGroupsOut(groupsOf(lines, (*publishedIntervals).byDevice))
+	var bySource, byDevice []score.Group
+	for _, l := range lines {
+		bySource, byDevice = append(bySource, l.bySource()...), append(byDevice, l.byDevice())
+	}
+	sources, devices = score.LeaveGroupsOut(bySource), score.LeaveGroupsOut(byDevice)
 	devices.Hold(sources.Widening + devices.Widening)
 	return sources, devices
 }
@@ -72,12 +78,8 @@ func (l *publishedIntervals) checked(kernel string, sources *score.Ungrouped) ar
 	groups := l.bySource()
 	var names []string
 	var singles []score.Single
-	either := false
 	for i := range groups {
 		names, singles = append(names, groups[i].Name), append(singles, groups[i].Singles...)
-	}
-	for _, t := range l.times {
-		either = either || t.EitherB()
 	}
 	u := score.CalibrateSingles(kernel, "published times: "+strings.Join(names, ", "), singles,
 		score.GroupRanges(groups, sources.Widening))
@@ -87,7 +89,7 @@ func (l *publishedIntervals) checked(kernel string, sources *score.Ungrouped) ar
 		u.Checked.Layouts = withLayouts(u.Checked.Layouts, other16)
 		u.Source += "; fp16 and bf16, which cost the same, count together"
 	}
-	if either {
+	if slices.ContainsFunc(l.times, func(t *publishedTime) bool { return t.EitherB() }) {
 		u.Checked.Layouts = withLayouts(u.Checked.Layouts, otherB)
 		u.Source += "; B along N counts as checked like B along K, which cuBLAS takes as fast"
 	}
@@ -96,75 +98,68 @@ func (l *publishedIntervals) checked(kernel string, sources *score.Ungrouped) ar
 
 // sisters are lines of what the devices of an architecture say of another one, in types and a scheme of scales.
 func sisters(lines []*publishedIntervals, widening float64) (out []*publishedIntervals) {
-	byPart := map[string][]score.Group{}
-	first := map[string]*publishedIntervals{}
-	for _, l := range lines {
-		g := l.byDevice()[0]
-		byPart[g.Part] = append(byPart[g.Part], g)
-		if first[g.Part] == nil {
-			first[g.Part] = l
-		}
-	}
-	for _, part := range slices.Sorted(maps.Keys(byPart)) {
-		u := arch.Uncertainty{
-			Level: score.Level, Evidence: arch.EvidenceSister, Ranges: score.GroupRanges(byPart[part], widening),
-		}
-		if u.Ranges == nil {
-			continue
-		}
+	parts := grouped(lines, (*publishedIntervals).part)
+	slices.SortFunc(parts, func(a, b []*publishedIntervals) int { return cmp.Compare(a[0].part(), b[0].part()) })
+	for _, part := range parts {
+		var groups []score.Group
 		var names []string
-		for _, g := range byPart[part] {
+		var checked arch.Checked
+		for _, l := range part {
+			g := l.byDevice()
+			groups = append(groups, g)
 			for i := range g.Singles {
-				u.Checked.Add(&g.Singles[i].Problem, 1)
+				checked.Add(&g.Singles[i].Problem, 1)
 			}
 			if !slices.Contains(names, g.Name) {
 				names = append(names, g.Name)
 			}
 		}
-		l := first[part]
-		u.Checked = arch.Checked{Layouts: u.Checked.Layouts}
+		l := part[0]
+		u := arch.Uncertainty{
+			Level: score.Level, Evidence: arch.EvidenceSister, Ranges: score.GroupRanges(groups, widening),
+			Checked: arch.Checked{Layouts: checked.Layouts}, Source: "published times of " + strings.Join(names, ", "),
+		}
+		if u.Ranges == nil {
+			continue
+		}
 		if l.has16() {
 			u.Checked.Layouts = withLayouts(u.Checked.Layouts, other16)
 		}
-		u.Source = "published times of " + strings.Join(names, ", ")
-		architecture, _, _ := strings.Cut(l.Device, "@")
-		out = append(out, &publishedIntervals{Device: architecture, DTypes: l.DTypes, Scheme: plain(l.Scheme),
+		out = append(out, &publishedIntervals{Device: architectureOf(l.Device), DTypes: l.DTypes, Scheme: plain(l.Scheme),
 			Releases: []string{"current", "early"}, Uncertainty: u.Record()})
 	}
 	return out
 }
 
-// groupsOf are the groups of all lines.
-func groupsOf(lines []*publishedIntervals, groups func(*publishedIntervals) []score.Group) (all []score.Group) {
-	for _, l := range lines {
-		all = append(all, groups(l)...)
-	}
-	return all
-}
-
 // bySource are the times of each source, which say something of another source.
 func (l *publishedIntervals) bySource() (groups []score.Group) {
 	part := fmt.Sprint(l.Device, l.DTypes, plain(l.Scheme), l.Releases)
-	for _, t := range l.times {
-		at := slices.IndexFunc(groups, func(g score.Group) bool { return g.Name == t.Source.ID })
-		if at < 0 {
-			at = len(groups)
-			groups = append(groups, score.Group{Name: t.Source.ID, Part: part})
-		}
-		groups[at].Singles = append(groups[at].Singles, score.Single{Problem: t.problem, Point: t.point()})
+	for _, times := range grouped(l.times, func(t *publishedTime) string { return t.From }) {
+		groups = append(groups, groupOf(times[0].From, part, times))
 	}
 	slices.SortFunc(groups, func(a, b score.Group) int { return cmp.Compare(a.Name, b.Name) })
 	return groups
 }
 
 // byDevice is one group of all times, which say something of another device of the architecture.
-func (l *publishedIntervals) byDevice() []score.Group {
-	architecture, _, _ := strings.Cut(l.Device, "@")
-	g := score.Group{Name: l.Device, Part: fmt.Sprint(architecture, l.DTypes, plain(l.Scheme))}
-	for _, t := range l.times {
-		g.Singles = append(g.Singles, score.Single{Problem: t.problem, Point: t.point()})
+func (l *publishedIntervals) byDevice() score.Group { return groupOf(l.Device, l.part(), l.times) }
+
+// part is what the line has in common with other devices of the architecture.
+func (l *publishedIntervals) part() string {
+	return fmt.Sprint(architectureOf(l.Device), l.DTypes, plain(l.Scheme))
+}
+
+func architectureOf(device string) string {
+	name, _, _ := strings.Cut(device, "@")
+	return name
+}
+
+func groupOf(name, part string, times []*publishedTime) score.Group {
+	g := score.Group{Name: name, Part: part}
+	for _, t := range times {
+		g.Singles = append(g.Singles, t.single())
 	}
-	return []score.Group{g}
+	return g
 }
 
 // plain is a scheme of scales, with one word for those that cost nothing.
@@ -185,53 +180,32 @@ func (l *publishedIntervals) has16() bool {
 }
 
 // intervals sorts the times that the model predicts into lines.
-func (o *publishedOutcome) intervals() []*publishedIntervals {
-	same := o.releases()
-	var lines []*publishedIntervals
-	for i := range o.times {
-		t := &o.times[i]
-		if t.Err != nil {
-			continue
+func (o *publishedOutcome) intervals() (lines []*publishedIntervals) {
+	type released struct{ device, release string }
+	releases := grouped(o.predicted, func(t *publishedTime) released { return released{t.Device, t.Release} })
+	same := map[released][]string{} // the releases that the model of a device does not tell apart
+	for _, one := range releases {
+		for _, other := range releases {
+			if a, b := one[0], other[0]; a.Device == b.Device && slices.Equal(quantities(a.model), quantities(b.model)) {
+				key := released{a.Device, a.Release}
+				same[key] = append(same[key], b.Release)
+				slices.Sort(same[key])
+			}
 		}
-		types, releases := typesLike(t.DType), same[released{t.Device, t.Release}]
-		at := slices.IndexFunc(lines, func(l *publishedIntervals) bool {
-			return l.Device == t.Device && l.Scheme == t.Scheme && slices.Equal(l.DTypes, types) &&
-				slices.Equal(l.Releases, releases)
-		})
-		if at < 0 {
-			at = len(lines)
-			lines = append(lines, &publishedIntervals{Device: t.Device, DTypes: types, Scheme: t.Scheme, Releases: releases})
-		}
-		lines[at].times = append(lines[at].times, t)
+	}
+	for _, times := range grouped(o.predicted, func(t *publishedTime) [4]string {
+		releases := strings.Join(same[released{t.Device, t.Release}], " ")
+		return [...]string{t.Device, t.Scheme, strings.Join(typesLike(t.DType), " "), releases}
+	}) {
+		t := times[0]
+		lines = append(lines, &publishedIntervals{Device: t.Device, DTypes: typesLike(t.DType), Scheme: t.Scheme,
+			Releases: same[released{t.Device, t.Release}], times: times})
 	}
 	slices.SortFunc(lines, func(a, b *publishedIntervals) int {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), slices.Compare(a.DTypes, b.DTypes), cmp.Compare(a.Scheme, b.Scheme),
 			slices.Compare(a.Releases, b.Releases))
 	})
 	return lines
-}
-
-// released is a device with a release of its library.
-type released struct{ device, release string }
-
-// releases lists, for each device and release, the releases that its model does not tell apart.
-func (o *publishedOutcome) releases() map[released][]string {
-	models := map[released]*arch.Description{}
-	for i := range o.times {
-		if t := &o.times[i]; t.Err == nil && models[released{t.Device, t.Release}] == nil {
-			models[released{t.Device, t.Release}] = t.model
-		}
-	}
-	same := map[released][]string{}
-	for one, model := range models {
-		for other, d := range models {
-			if other.device == one.device && slices.Equal(quantities(d), quantities(model)) {
-				same[one] = append(same[one], other.release)
-			}
-		}
-		slices.Sort(same[one])
-	}
-	return same
 }
 
 // quantities are the numbers of a model without those of the caches' condition.
@@ -283,8 +257,4 @@ func other16(l arch.Layout) arch.Layout {
 		l.Types.Out = out
 	}
 	return l
-}
-
-func (t *publishedTime) point() score.Point {
-	return score.Point{Config: t.Config, Bound: t.Bound, Predicted: t.Prediction.Time, Measured: t.Median}
 }

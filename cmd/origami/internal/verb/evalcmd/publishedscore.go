@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/timing"
@@ -23,7 +22,7 @@ type publishedAnswer struct {
 	Classes   []publishedClass `json:"classes"`              // by class of shape, over all groups
 	// per pair of devices, type, scheme and class of shape
 	Pairs    []publishedPair     `json:"pairs"`
-	AllPairs comparability       `json:"all_pairs"` // the numbers of `pairs` over all
+	AllPairs score.Comparability `json:"all_pairs"` // the numbers of `pairs` over all
 	Sources  []*published.Source `json:"sources"`   // the sources of the times
 	// parts with published times that no plugin has a device file for
 	Without  []string         `json:"without_model"`
@@ -35,25 +34,13 @@ type publishedAnswer struct {
 // publishedLeftOut is how intervals hold where the times that they are of did not count.
 type publishedLeftOut struct {
 	Evidence arch.Evidence `json:"evidence" enum:"checked,sister"` // another source, or another device
-	// the share of the times that the intervals hold, each source or device with the same weight
-	Held  float64 `json:"held"`
-	Width float64 `json:"width"` // the median of high ÷ low
-	// by class of shape, the share of the times
-	Classes map[string]ask.Number `json:"classes"`
-	Groups  []score.LeftOut       `json:"groups"` // the hardest first
+	score.Ungrouped
 }
 
-// accuracy is how far predicted times are from published ones. The numbers are `null` without times.
+// accuracy is how far predicted times are from published ones.
 type accuracy struct {
-	Times   int        `json:"times"`   // how many
-	Geomean ask.Number `json:"geomean"` // of predicted ÷ measured
-	P10     ask.Number `json:"p10"`
-	P90     ask.Number `json:"p90"`
-	Within  ask.Number `json:"within" unit:"fraction"`       // the share within 20 %
-	Error   ask.Number `json:"error_median" unit:"fraction"` // of \|predicted ÷ measured − 1\|
-	// the problems that several stacks timed, and how often these agree; `null` with one stack
-	CeilingOf int        `json:"ceiling_problems"`
-	Ceiling   ask.Number `json:"ceiling" unit:"fraction"`
+	score.Accuracy
+	score.Ceiling
 }
 
 // publishedClass is the score on a class of shapes, or on all of them.
@@ -62,16 +49,28 @@ type publishedClass struct {
 	accuracy
 }
 
+// publishedKind is a device, a type and a scheme.
+type publishedKind struct {
+	Device string `json:"device"` // as `arch@device`
+	Part   string `json:"part"`   // as published
+	DType  string `json:"dtype"`  // the type
+	Scheme string `json:"scheme"` // the scheme of scales
+}
+
 // publishedGroup is the score of a model on the times of a device, a type and a scheme.
 type publishedGroup struct {
-	Device  string           `json:"device"`       // as `arch@device`
-	Part    string           `json:"part"`         // as published
-	DType   string           `json:"dtype"`        // the type
-	Scheme  string           `json:"scheme"`       // the scheme of scales
+	publishedKind
 	Score   accuracy         `json:"score"`        // over all classes
 	Refused int              `json:"not_modelled"` // how many times the model refuses, and why the first
 	Reason  string           `json:"reason,omitempty"`
 	Classes []publishedClass `json:"classes"` // by class of shape
+}
+
+// publishedRow is a group or one of its classes, in CSV.
+type publishedRow struct {
+	publishedKind
+	publishedClass
+	Refused *int `json:"not_modelled"` // of the group
 }
 
 // publishedDoubt is a number of times that are not scored.
@@ -81,22 +80,10 @@ type publishedDoubt struct {
 	Times  int    `json:"times"`  // how many
 }
 
-// comparability is how well a model compares two devices. The shares are `null` where they are of nothing.
-type comparability struct {
-	Shapes    int        `json:"shapes"`                     // that both have a time of
-	Within    ask.Number `json:"within" unit:"fraction"`     // the share of the ratios within 20 %
-	Decided   int        `json:"decided"`                    // measured ratios over 1.1
-	Winner    ask.Number `json:"winner" unit:"fraction"`     // the share of these with the right winner
-	Sure      int        `json:"sure"`                       // one of the two has odds of 90 to 95 % to be faster
-	SureRight ask.Number `json:"sure_right" unit:"fraction"` // the share of these with the right winner
-	Brier     ask.Number `json:"brier"`                      // the mean of (odds − 1 or 0)²
-	Apart     ask.Number `json:"brier_apart"`                // the same for deciding only where intervals do not touch
-}
-
 // publishedPair is the score of a model on the ratios of the times of two devices.
 type publishedPair struct {
 	pairedDevices
-	comparability
+	score.Comparability
 }
 
 // pairedDevices are two devices with a type, a scheme and a class of shapes.
@@ -108,206 +95,135 @@ type pairedDevices struct {
 	Class  string `json:"class"` // the class of shape
 }
 
-func (o *publishedOutcome) answer() publishedAnswer {
-	all := o.pointers()
-	out := publishedAnswer{Kernel: o.kernel, Models: o.models, RanksOnly: o.ranksOnly, Times: len(o.times),
-		Groups: o.groups(), Classes: classes(all), Without: append([]string{}, o.without...), Doubtful: o.doubts(),
+// scores sums up, without the intervals, which take longest.
+func (o *publishedOutcome) scores() *publishedAnswer {
+	out := &publishedAnswer{Kernel: o.kernel, Models: o.models, RanksOnly: o.ranksOnly, Times: len(o.times),
+		Groups: o.groups(), Classes: classes(o.predicted), Without: o.without, Doubtful: o.doubtful,
 		LeftOut: []publishedLeftOut{}}
 	out.Pairs, out.AllPairs = o.comparisons()
-	sources, devices := leftOut(o.intervals())
-	out.addLeftOut(arch.EvidenceChecked, &sources)
-	out.addLeftOut(arch.EvidenceSister, &devices)
 	out.Sources = slices.DeleteFunc(published.Sources(), func(s *published.Source) bool {
-		return !slices.ContainsFunc(o.times, func(t publishedTime) bool { return t.Source == s })
+		return !slices.ContainsFunc(o.times, func(t *publishedTime) bool { return t.Source == s })
 	})
 	return out
 }
 
-// addLeftOut adds a grade, unless nothing could be left out.
-func (o *publishedAnswer) addLeftOut(evidence arch.Evidence, f *score.Ungrouped) {
-	if len(f.Left) == 0 {
-		return
-	}
-	out := publishedLeftOut{evidence, f.Held, f.Width, map[string]ask.Number{}, f.Left}
-	for _, l := range score.Layers() {
-		if share := f.Layers[l]; !math.IsNaN(share) {
-			out.Classes[l.String()] = ask.Number(share)
+// leaveOut adds how intervals hold, of the grades of which something could be left out.
+func (a *publishedAnswer) leaveOut(o *publishedOutcome) {
+	sources, devices := leftOut(o.intervals())
+	a.LeftOut = []publishedLeftOut{}
+	for _, f := range []publishedLeftOut{{arch.EvidenceChecked, sources}, {arch.EvidenceSister, devices}} {
+		if len(f.Left) > 0 {
+			slices.SortStableFunc(f.Left, func(a, b score.LeftOut) int { return cmp.Compare(a.Held, b.Held) })
+			a.LeftOut = append(a.LeftOut, f)
 		}
 	}
-	slices.SortStableFunc(out.Groups, func(a, b score.LeftOut) int { return cmp.Compare(a.Held, b.Held) })
-	o.LeftOut = append(o.LeftOut, out)
-}
-
-func (o *publishedOutcome) pointers() []*publishedTime {
-	all := make([]*publishedTime, len(o.times))
-	for i := range o.times {
-		all[i] = &o.times[i]
-	}
-	return all
 }
 
 // groups sums up by device, type and scheme, in this order.
 func (o *publishedOutcome) groups() []publishedGroup {
-	compare := func(a, b *publishedTime) int {
+	out := []publishedGroup{}
+	for _, times := range grouped(o.times, func(t *publishedTime) [3]string {
+		return [...]string{t.Device, t.DType, t.Scheme}
+	}) {
+		t := times[0]
+		g := publishedGroup{publishedKind: publishedKind{t.Device, t.Part, t.DType, t.Scheme}}
+		predicted := slices.DeleteFunc(slices.Clone(times), func(t *publishedTime) bool { return t.prediction.Err != nil })
+		g.Score, g.Classes, g.Refused = accuracyOf(predicted), classes(predicted), len(times)-len(predicted)
+		for _, t := range times {
+			g.Reason = cmp.Or(g.Reason, t.Reason)
+		}
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b publishedGroup) int {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.DType, b.DType), cmp.Compare(a.Scheme, b.Scheme))
-	}
-	sorted, out := o.pointers(), []publishedGroup{}
-	slices.SortStableFunc(sorted, compare)
-	for len(sorted) > 0 {
-		n := 1
-		for n < len(sorted) && compare(sorted[0], sorted[n]) == 0 {
-			n++
-		}
-		first := sorted[0]
-		g := publishedGroup{Device: first.Device, Part: first.Part, DType: first.DType, Scheme: first.Scheme,
-			Score: accuracyOf(sorted[:n]), Classes: classes(sorted[:n])}
-		for _, t := range sorted[:n] {
-			if t.Err == nil {
-				continue
-			}
-			if g.Refused++; g.Reason == "" {
-				g.Reason = t.Err.Error()
-			}
-		}
-		out, sorted = append(out, g), sorted[n:]
-	}
-	return out
-}
-
-// accuracyOf sums up the times that the model predicts.
-func accuracyOf(times []*publishedTime) accuracy {
-	var ratios []float64
-	var figures [][]unit.Seconds
-	for _, t := range times {
-		if t.Err == nil {
-			ratios = append(ratios, t.ratio())
-			figures = append(figures, t.Stacks())
-		}
-	}
-	a, ceiling := score.AccuracyOf(ratios), score.CeilingOf(figures)
-	return accuracy{a.Count, unless(a.Count, a.Geomean), unless(a.Count, a.P10), unless(a.Count, a.P90),
-		unless(a.Count, a.Within), unless(a.Count, a.Error), ceiling.Count, unless(ceiling.Count, ceiling.Share)}
-}
-
-// unless is a number that is unknown if it is the mean of none.
-func unless(count int, v float64) ask.Number {
-	if count == 0 {
-		return ask.Number(math.NaN())
-	}
-	return ask.Number(v)
-}
-
-// classes sums up by class of shape those that have a time.
-func classes(times []*publishedTime) []publishedClass {
-	members, out := map[score.Layer][]*publishedTime{}, []publishedClass{}
-	for _, t := range times {
-		if t.Err == nil {
-			l := score.LayerOf(t.problem)
-			members[l] = append(members[l], t)
-		}
-	}
-	for _, l := range score.Layers() {
-		if len(members[l]) > 0 {
-			out = append(out, publishedClass{l.String(), accuracyOf(members[l])})
-		}
-	}
-	return out
-}
-
-// doubts lists the times that are not scored, by device.
-func (o *publishedOutcome) doubts() []publishedDoubt {
-	out := []publishedDoubt{}
-	for d, n := range o.doubtful {
-		out = append(out, publishedDoubt{d.device, d.reason, n})
-	}
-	slices.SortFunc(out, func(a, b publishedDoubt) int {
-		return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Device, b.Device))
 	})
 	return out
 }
 
-// kindOfTime is what two devices have to have in common to be compared on a shape.
-type kindOfTime struct {
-	m, n, k        int
-	dtype, scheme  string
-	transA, transB bool
+// accuracyOf sums up predicted times.
+func accuracyOf(times []*publishedTime) accuracy {
+	ratios, figures := make([]float64, len(times)), make([][]unit.Seconds, len(times))
+	for i, t := range times {
+		ratios[i], figures[i] = float64(t.Ratio), t.Stacks()
+	}
+	return accuracy{score.AccuracyOf(ratios), score.CeilingOf(figures)}
+}
+
+// byClass sorts times by class of shape.
+func byClass(times []*publishedTime) [][]*publishedTime {
+	groups := grouped(times, func(t *publishedTime) score.Layer { return score.LayerOf(t.problem) })
+	slices.SortFunc(groups, func(a, b []*publishedTime) int {
+		return cmp.Compare(score.LayerOf(a[0].problem), score.LayerOf(b[0].problem))
+	})
+	return groups
+}
+
+// classes sums up predicted times by class of shape.
+func classes(times []*publishedTime) []publishedClass {
+	out := []publishedClass{}
+	for _, list := range byClass(times) {
+		out = append(out, publishedClass{list[0].Class, accuracyOf(list)})
+	}
+	return out
 }
 
 // comparisons sums up by pair of devices, type, scheme and class, and over all of them.
-func (o *publishedOutcome) comparisons() ([]publishedPair, comparability) {
-	shapes := map[kindOfTime][]*publishedTime{}
-	for i := range o.times {
-		t := &o.times[i]
-		if t.Err == nil {
-			k := kindOfTime{t.M, t.N, t.K, t.DType, t.Scheme, t.TransA, t.TransB}
-			shapes[k] = append(shapes[k], t)
-		}
+func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) {
+	type kindOfTime struct { // what two devices have to have in common to be compared on a shape
+		m, n, k        int
+		dtype, scheme  string
+		transA, transB bool
 	}
 	by := map[pairedDevices][]score.Versus{}
+	layers := map[string]score.Layer{}
 	var all []score.Versus
-	for _, times := range shapes {
+	for _, times := range grouped(o.predicted, func(t *publishedTime) kindOfTime {
+		return kindOfTime{t.M, t.N, t.K, t.DType, t.Scheme, t.TransA, t.TransB}
+	}) {
 		times = onePerDevice(times)
 		for i, a := range times {
+			layers[a.Class] = score.LayerOf(a.problem)
 			for _, b := range times[i+1:] {
-				v := score.Versus{
-					Predicted: float64(a.Prediction.Time / b.Prediction.Time), Measured: float64(a.Median / b.Median),
-				}
+				v := score.Versus{Predicted: float64(a.Predicted / b.Predicted), Measured: float64(a.Median / b.Median)}
 				v.Odds, v.Apart = o.odds(a, b)
-				key := pairedDevices{a.Device, b.Device, a.DType, a.Scheme, score.LayerOf(a.problem).String()}
+				key := pairedDevices{a.Device, b.Device, a.DType, a.Scheme, a.Class}
 				by[key], all = append(by[key], v), append(all, v)
 			}
 		}
 	}
 	out := make([]publishedPair, 0, len(by))
 	for key, list := range by {
-		out = append(out, publishedPair{key, comparabilityOf(list)})
-	}
-	class := func(p *publishedPair) int {
-		return slices.IndexFunc(score.Layers(), func(l score.Layer) bool { return l.String() == p.Class })
+		out = append(out, publishedPair{key, score.ComparabilityOf(list)})
 	}
 	slices.SortFunc(out, func(a, b publishedPair) int {
 		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Second, b.Second), cmp.Compare(a.DType, b.DType),
-			cmp.Compare(a.Scheme, b.Scheme), class(&a)-class(&b))
+			cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(layers[a.Class], layers[b.Class]))
 	})
-	return out, comparabilityOf(all)
-}
-
-func comparabilityOf(list []score.Versus) comparability {
-	c := score.ComparabilityOf(list)
-	return comparability{c.Count, unless(c.Count, c.Within), c.Decided, unless(c.Decided, c.Winner), c.Sure,
-		unless(c.Sure, c.SureRight), unless(c.Stated, c.Brier), unless(c.Stated, c.BrierApart)}
+	return out, score.ComparabilityOf(all)
 }
 
 // odds returns the probability that the first of two times is the shorter one, and whether their intervals do not
-// touch.
-// It is NaN without intervals.
+// touch. It is NaN without intervals.
 func (o *publishedOutcome) odds(a, b *publishedTime) (odds float64, apart bool) {
-	low, high, ok := o.interval(a)
-	from, to, also := o.interval(b)
+	interval := func(t *publishedTime) (low, high unit.Seconds, ok bool) {
+		p := &t.prediction
+		return t.model.Scope(o.kernel, &t.problem, p.Config.SplitK).Interval(p.Bound, p.Time)
+	}
+	low, high, ok := interval(a)
+	from, to, also := interval(b)
 	if !ok || !also {
 		return math.NaN(), false
 	}
 	return score.Odds(float64(low), float64(high), float64(from), float64(to), score.Level), high < from || to < low
 }
 
-// interval returns the interval of a predicted time.
-func (o *publishedOutcome) interval(t *publishedTime) (low, high unit.Seconds, ok bool) {
-	return t.model.Scope(o.kernel, &t.problem, t.Config.SplitK).Interval(t.Bound, t.Prediction.Time)
-}
-
 // onePerDevice sorts times of one shape by device and keeps one of each, one of a model or of layers, or else a cold
 // one, which other devices are likely to have too.
 func onePerDevice(times []*publishedTime) []*publishedTime {
-	order := []timing.Timing{timing.Model, timing.Layers, timing.Layers5, timing.Cold, timing.Warm}
-	rank := func(t *publishedTime) int {
-		if i := slices.Index(order, t.Timing); i >= 0 {
-			return i
-		}
-		return len(order)
-	}
+	order := []timing.Timing{timing.Warm, timing.Cold, timing.Layers5, timing.Layers, timing.Model}
 	slices.SortFunc(times, func(a, b *publishedTime) int {
-		return cmp.Or(cmp.Compare(a.Device, b.Device), rank(a)-rank(b),
-			cmp.Compare(a.Median, b.Median))
+		return cmp.Or(cmp.Compare(a.Device, b.Device),
+			cmp.Compare(slices.Index(order, b.Timing), slices.Index(order, a.Timing)), cmp.Compare(a.Median, b.Median))
 	})
 	return slices.CompactFunc(times, func(a, b *publishedTime) bool { return a.Device == b.Device })
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
@@ -18,11 +17,71 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
-	"github.com/origami-gemm/origami/core/unit"
 )
 
 // outcome is the score of a model on a data set.
 type outcome struct{ *ask.Scored }
+
+// answer has the scores. A report has eval.md with the tables and the plots, and eval.csv and eval.json.
+func (o *outcome) answer() *answer {
+	e := o.Evaluation()
+	above := lines(append(table.DeviceLines(o.Arch), table.ModelLine(o.Arch, o.Data.Kernel)))
+	held := o.Data.Name
+	if o.Data.Group > 0 {
+		held += fmt.Sprintf(", group %d", o.Data.Group)
+	}
+	if o.Data.Split > 0 {
+		held += fmt.Sprintf(", split %d", o.Data.Split)
+	}
+	above.add("measured", "%s", held)
+	above.add("in-sample", "%s", o.inSampleText())
+	scored := tableOf(e.Problems, o.columns()...)
+	scored.least = []string{"top 16", "top 8", "top 4", "in-sample", "best's place", "pick's place", "interval held",
+		"tau", "class", "best's time", "pick's time"}
+	sum := score.SummariseEvaluations(o.Rows, o.Scope)
+	a := &answer{
+		value:  func() any { return e },
+		rows:   func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, e.Problems) },
+		page:   []block{{lines: above}, scored, o.classes(sum), {lines: o.summary(&sum)}},
+		report: report.Contents{Name: "eval", Subject: o.Arch.DeviceName},
+	}
+	if a.report.Numbers = a.write; len(o.Rows) > 0 { // otherwise what went wrong has been said
+		a.report.Page = func(r *report.Report) { o.plots(a, r) }
+	}
+	return a
+}
+
+// columns are what people see of the problems.
+func (o *outcome) columns() []show.Column[ask.Evaluated] {
+	key, text := show.Key[ask.Evaluated], show.Text[ask.Evaluated]
+	c := []show.Column[ask.Evaluated]{text("problem", func(r *ask.Evaluated) string { return r.Record.String() })}
+	for _, name := range o.Labels {
+		c = append(c, key("labels."+name, name))
+	}
+	short := func(c gemm.Config) string { // without what the sweep holds constant
+		if o.Data.Group > 0 {
+			c.GroupM = 0
+		}
+		if o.Data.Split > 0 {
+			c.SplitK = 1
+		}
+		return c.String()
+	}
+	inSample := o.InSample()
+	return append(c, key("class"), text("pick", func(r *ask.Evaluated) string { return short(r.Pick) }),
+		key("pick_ms", "pick's time").Or(none), text("best", func(r *ask.Evaluated) string { return short(r.Best) }),
+		key("best_ms", "best's time"), key("efficiency", "of best"), key("efficiency_top4", "top 4"),
+		key("efficiency_top8", "top 8"), key("efficiency_top16", "top 16"), key("tau").Or(none),
+		text("pick's place", func(r *ask.Evaluated) string {
+			if r.PickRank == nil {
+				return none
+			}
+			return fmt.Sprintf("%d of %d", *r.PickRank, r.Recorded)
+		}),
+		key("best_rank_predicted", "best's place").Or(none), key("error_median", "error").Or(none),
+		key("interval_held", "interval held").If(o.level() > 0),
+		key("in_sample", "in-sample").If(inSample > 0 && inSample < len(o.Rows)))
+}
 
 // level is the level of the intervals, 0 if no problem has one.
 func (o *outcome) level() float64 {
@@ -34,133 +93,58 @@ func (o *outcome) level() float64 {
 	return 0
 }
 
-func (o *outcome) write(s *iostreams.Streams, f table.Format) error {
-	if f != table.Table {
-		e := o.Evaluation()
-		return show.Answer(s, f, e, nil, e.Problems)
+// classes sums up by class of shape.
+func (o *outcome) classes(all score.EvaluationSummary) block {
+	type class struct {
+		Name string `json:"class"`
+		score.EvaluationSummary
 	}
-	t := o.text()
-	table.Lines(s, t.above...)
-	table.Grid{Header: t.header, Rows: t.rows, Least: []string{"top 16", "top 8", "top 4", "in-sample",
-		"best's place", "pick's place", "interval held", "tau", "class", "best's time", "pick's time"}}.Write(s)
-	s.Printf("\n")
-	table.WriteTable(s, t.classHeader, t.classes)
-	s.Printf("\n")
-	table.Lines(s, t.below...)
-	return nil
-}
-
-// columns are what people see of the problems.
-func (o *outcome) columns() []show.Column[ask.Evaluated] {
-	key, text := show.Key[ask.Evaluated], show.Text[ask.Evaluated]
-	c := []show.Column[ask.Evaluated]{text("problem", func(r *ask.Evaluated) string { return r.Record.String() })}
-	for _, name := range o.Labels {
-		c = append(c, key("labels."+name, name))
+	names, summaries := score.SummariseByClass(o.Rows, o.Scope)
+	rows := make([]class, len(names))
+	for i, name := range names {
+		rows[i] = class{name.String(), summaries[i]}
 	}
-	inSample := o.InSample()
-	return append(c, key("class"), text("pick", func(r *ask.Evaluated) string { return o.short(r.Pick) }),
-		text("pick's time", func(r *ask.Evaluated) string { return milliseconds(float64(r.PickMS)) }).Or(none),
-		text("best", func(r *ask.Evaluated) string { return o.short(r.Best) }),
-		text("best's time", func(r *ask.Evaluated) string { return milliseconds(r.BestMS) }),
-		key("efficiency", "of best"), key("efficiency_top4", "top 4"), key("efficiency_top8", "top 8"),
-		key("efficiency_top16", "top 16"), text("tau", func(r *ask.Evaluated) string { return tau(float64(r.Tau)) }),
-		text("pick's place", func(r *ask.Evaluated) string {
-			if math.IsNaN(float64(r.PickMS)) {
-				return none
-			}
-			return fmt.Sprintf("%d of %d", *r.PickRank, r.Recorded)
-		}),
-		key("best_rank_predicted", "best's place").Or(none), key("error_median", "error").Or(none),
-		key("interval_held", "interval held").If(o.level() > 0),
-		key("in_sample", "in-sample").If(inSample > 0 && inSample < len(o.Rows)))
-}
-
-// milliseconds writes a time, "" for NaN.
-func milliseconds(v float64) string {
-	if math.IsNaN(v) {
-		return ""
+	if len(rows) > 1 {
+		rows = append(rows, class{"all", all})
 	}
-	return unit.Seconds(v / 1e3).String()
-}
-
-// outside counts the problems outside of what the intervals were found on.
-func (o *outcome) outside() int {
-	return o.Count(func(r *score.Evaluation) bool {
-		s := o.Scope(&r.Problem, r.Pick.Config.SplitK)
-		return s.Uncertainty == nil || s.Wide
-	})
+	of := func(header string, write func(float64) string, value func(*class) float64) show.Column[class] {
+		return show.Text(header, func(c *class) string { return write(value(c)) })
+	}
+	return tableOf(rows, show.Key[class]("class"),
+		show.Text("problems", func(c *class) string { return fmt.Sprint(c.Problems) }),
+		of("of best", percent, func(c *class) float64 { return c.Efficiency.Geomean }),
+		of("p10", percent, func(c *class) float64 { return c.Efficiency.P10 }),
+		of("worst", percent, func(c *class) float64 { return c.Efficiency.Worst }),
+		of("top 8", percent, func(c *class) float64 { return c.Top[1].Geomean }),
+		of("worst top 8", percent, func(c *class) float64 { return c.Top[1].Worst }),
+		of("tau", ratio, func(c *class) float64 { return c.TauMean }),
+		of("worst tau", ratio, func(c *class) float64 { return c.TauWorst }),
+		of("error", percent, func(c *class) float64 { return c.Error }))
 }
 
 // inSampleText says how many of the scores are in-sample, and why.
 func (o *outcome) inSampleText() string {
 	n, of := o.InSample(), len(o.Rows)
+	to := strings.Join(ask.DataSets(o.Fitted()), ", ")
 	switch {
 	case len(o.Fitted()) == 0:
 		return "no: the model was fitted to no data set"
 	case n == 0 && slices.ContainsFunc(o.Fitted(), func(f arch.Fitted) bool { return len(f.Problems) == 0 }):
-		return "unknown: the model was fitted to " + strings.Join(ask.DataSets(o.Fitted()), ", ") +
-			", and does not list its problems"
+		return "unknown: the model was fitted to " + to + ", and does not list its problems"
 	case n == 0:
-		return "no: the model was fitted to other problems, of " + strings.Join(ask.DataSets(o.Fitted()), ", ")
+		return "no: the model was fitted to other problems, of " + to
+	case n == of:
+		return "yes: the model was fitted to measurements of these problems, in " + to
+	default:
+		return fmt.Sprintf("in part: the model was fitted to measurements of %d of the %s, in %s", n,
+			digits.Plural(of, "problem", "problems"), to)
 	}
-	to := strings.Join(ask.DataSets(o.Fitted()), ", ")
-	if n == of {
-		return fmt.Sprintf("yes: the model was fitted to measurements of these problems, in %s", to)
-	}
-	return fmt.Sprintf("in part: the model was fitted to measurements of %d of the %s, in %s", n,
-		digits.Plural(of, "problem", "problems"), to)
 }
 
-// text is the outcome for a terminal and for a report.
-type text struct {
-	above       []string
-	header      []string
-	rows        [][]string
-	classHeader []string
-	classes     [][]string
-	below       []string
-}
-
-// page begins a report with what both kinds of scores have: the lines, and the tables.
-func (t *text) page(p *report.Report, title string) {
-	p.Heading(1, title)
-	p.List(t.above)
-	p.List(t.below)
-	p.Table(t.classHeader, t.classes)
-	p.Table(t.header, t.rows)
-}
-
-const none = "–"
-
-func (o *outcome) text() text {
-	s := score.SummariseEvaluations(o.Rows, o.Scope)
-	out := text{above: append(table.DeviceLines(o.Arch), table.ModelLine(o.Arch, o.Data.Kernel),
-		fmt.Sprintf("%-11s %s%s", "measured", o.Data.Name, o.held()),
-		fmt.Sprintf("%-11s %s", "in-sample", o.inSampleText()))}
-	out.header, out.rows = show.Texts(o.Evaluation().Problems, o.columns()...)
-	out.classHeader = []string{"class", "problems", "of best", "p10", "worst", "top 8", "worst top 8", "tau",
-		"worst tau", "error"}
-	classes, summaries := score.SummariseByClass(o.Rows, o.Scope)
-	names := make([]string, len(classes))
-	for i, c := range classes {
-		names[i] = c.String()
-	}
-	if len(classes) > 1 {
-		names, summaries = append(names, "all"), append(summaries, s)
-	}
-	for i, name := range names {
-		c := &summaries[i]
-		out.classes = append(out.classes, []string{
-			name, strconv.Itoa(c.Problems), percent(c.Efficiency.Geomean), percent(c.Efficiency.P10),
-			percent(c.Efficiency.Worst), percent(c.Top[1].Geomean), percent(c.Top[1].Worst), tau(c.TauMean), tau(c.TauWorst),
-			percent(c.Error),
-		})
-	}
-	line := func(label, format string, args ...any) {
-		out.below = append(out.below, fmt.Sprintf("%-11s %s", label, fmt.Sprintf(format, args...)))
-	}
+// summary is the lines below the tables.
+func (o *outcome) summary(s *score.EvaluationSummary) (out lines) {
 	spread := func(label string, v stats.Quantiles) {
-		line(label, "geomean %s, median %s, p10 %s, worst %s", percent(v.Geomean), percent(v.Median), percent(v.P10),
+		out.add(label, "geomean %s, median %s, p10 %s, worst %s", percent(v.Geomean), percent(v.Median), percent(v.P10),
 			percent(v.Worst))
 	}
 	spread("of best", s.Efficiency)
@@ -168,99 +152,53 @@ func (o *outcome) text() text {
 		spread(fmt.Sprintf("top %d", n), s.Top[i])
 	}
 	if n := s.Unmeasured - s.Failed; n > 0 {
-		line("unrecorded", "%s never tried: efficiencies leave out the problems without a time",
+		out.add("unrecorded", "%s never tried: efficiencies leave out the problems without a time",
 			digits.Plural(n, "pick was", "picks were"))
 	}
 	if s.Failed > 0 {
-		line("failed", "%s tried and failed: the efficiency is 0", digits.Plural(s.Failed, "pick was", "picks were"))
+		out.add("failed", "%s tried and failed: the efficiency is 0", digits.Plural(s.Failed, "pick was", "picks were"))
 	}
-	line("tau", "mean %s, worst %s", tau(s.TauMean), tau(s.TauWorst))
-	line("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
-	if o.level() > 0 {
-		line("coverage", "the %s intervals cover %s of the times, and %s of the picks' times",
-			digits.Level(o.level()), percent(s.Coverage), percent(s.PickCoverage))
-		line("unmeasured", "mean expected regret %s, mean regret %s", percent(s.ExpectedRegret), percent(s.Regret))
+	out.add("tau", "mean %s, worst %s", ratio(s.TauMean), ratio(s.TauWorst))
+	out.add("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
+	has, outside := o.Arch.HasUncertainty(o.Data.Kernel), o.Count(func(r *score.Evaluation) bool {
+		scope := o.Scope(&r.Problem, r.Pick.Config.SplitK)
+		return scope.Uncertainty == nil || scope.Wide
+	})
+	switch level := o.level(); {
+	case level > 0:
+		out.add("coverage", "the %s intervals cover %s of the times, and %s of the picks' times", digits.Level(level),
+			percent(s.Coverage), percent(s.PickCoverage))
+		out.add("unmeasured", "mean expected regret %s, mean regret %s", percent(s.ExpectedRegret), percent(s.Regret))
 		spread("auto", s.AutoEfficiency)
-		line("", "the fastest of as many candidates as are worth measuring, %.1f on average", s.CandidatesMeasured)
-	} else {
-		of := "this kernel family"
-		if o.Arch.HasUncertainty(o.Data.Kernel) {
-			of = "problems like these"
+		out.add("", "the fastest of as many candidates as are worth measuring, %.1f on average", s.CandidatesMeasured)
+	case has:
+		out.add("coverage", "the model states no intervals for problems like these")
+	default:
+		out.add("coverage", "the model states no intervals for this kernel family")
+	}
+	if outside > 0 && has {
+		out.add("outside", "%s outside of what the intervals were found on: they are wider, or missing",
+			digits.Plural(outside, "problem is", "problems are"))
+	}
+	axis := func(name string, c *score.AxisChoice, constant int) {
+		if c.Chosen.Count == 0 {
+			return
 		}
-		line("coverage", "the model states no intervals for %s", of)
-	}
-	if n := o.outside(); n > 0 && o.Arch.HasUncertainty(o.Data.Kernel) {
-		line("outside", "%s outside of what the intervals were found on: they are wider, or missing",
-			digits.Plural(n, "problem is", "problems are"))
-	}
-	for _, c := range []struct {
-		name     string
-		choice   score.AxisChoice
-		constant int
-	}{{"group", o.Group, o.Data.Group}, {"split", o.Split, o.Data.Split}} {
-		if v := c.choice.Chosen; v.Count > 0 {
-			constant := ""
-			if c.constant > 0 {
-				constant = fmt.Sprintf("; a constant %d geomean %s, worst %s", c.constant,
-					digits.Percent(c.choice.Constant.Geomean), digits.Percent(c.choice.Constant.Worst))
-			}
-			line(c.name, "the model's is geomean %s, worst %s of the best over %s%s", digits.Percent(v.Geomean),
-				digits.Percent(v.Worst), digits.Plural(v.Count, "configuration", "configurations"), constant)
+		text := ""
+		if constant > 0 {
+			text = fmt.Sprintf("; a constant %d geomean %s, worst %s", constant, percent(c.Constant.Geomean),
+				percent(c.Constant.Worst))
 		}
+		out.add(name, "the model's is geomean %s, worst %s of the best over %s%s", percent(c.Chosen.Geomean),
+			percent(c.Chosen.Worst), digits.Plural(c.Chosen.Count, "configuration", "configurations"), text)
 	}
+	axis("group", &o.Group, o.Data.Group)
+	axis("split", &o.Split, o.Data.Split)
 	return out
 }
 
-// held names the axes that the sweep holds constant.
-func (o *outcome) held() string {
-	var parts []string
-	if o.Data.Group > 0 {
-		parts = append(parts, fmt.Sprintf("group %d", o.Data.Group))
-	}
-	if o.Data.Split > 0 {
-		parts = append(parts, fmt.Sprintf("split %d", o.Data.Split))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return ", " + strings.Join(parts, ", ")
-}
-
-func tau(v float64) string {
-	if math.IsNaN(v) {
-		return none
-	}
-	return strconv.FormatFloat(v, 'f', 3, 64)
-}
-
-func percent(v float64) string {
-	if math.IsNaN(v) {
-		return none
-	}
-	return digits.Percent(v)
-}
-
-// short writes a configuration without what the sweep holds constant.
-func (o *outcome) short(c gemm.Config) string {
-	if o.Data.Group > 0 {
-		c.GroupM = 0
-	}
-	if o.Data.Split > 0 {
-		c.SplitK = 1
-	}
-	return c.String()
-}
-
-// contents are the files of a report: eval.md with the tables and the plots, eval.csv and eval.json with the numbers.
-func (o *outcome) contents() report.Contents {
-	c := report.Contents{Name: "eval", Subject: o.Arch.DeviceName, Numbers: o.write}
-	if len(o.Rows) > 0 { // otherwise what went wrong has been said
-		c.Page = o.page
-	}
-	return c
-}
-
-func (o *outcome) page(to *report.Report) {
+// plots writes eval.md.
+func (o *outcome) plots(a *answer, to *report.Report) {
 	title := fmt.Sprintf("%s, %s model on rung %s, kernel family %s", o.Arch.ID(), o.Arch.Model, o.Arch.Rung,
 		o.Data.Kernel)
 	var points []score.Point
@@ -278,8 +216,7 @@ func (o *outcome) page(to *report.Report) {
 			}
 		}
 	}
-	t := o.text()
-	t.page(to, title)
+	a.markdown(to, title)
 	to.Figure("efficiency", "efficiency over the problems, worst first",
 		figure.Sorted(title, "share of the problems", "best time ÷ time", efficiency))
 	to.Agreement(title, points)

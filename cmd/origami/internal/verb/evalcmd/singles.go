@@ -2,7 +2,6 @@ package evalcmd
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/origami-gemm/origami/ask"
@@ -29,45 +28,45 @@ type singles struct {
 	Data   string          `json:"records"` // the measurements
 	Rows   []single        `json:"kernels"` // the kernels
 	Groups []singlesGroup  `json:"summary"` // of predicted ÷ measured
-
-	desc *arch.Description
 }
 
 // single is a kernel. The predicted numbers are `null` if the model rejects it.
 type single struct {
 	Problem   gemm.Record `json:"problem"` // what was computed, and the configuration
 	Config    gemm.Config `json:"config"`
-	Bound     string      `json:"bound,omitempty"` // what limits it, as predicted
-	Predicted ask.Number  `json:"predicted_ms"`    // the times
-	Measured  float64     `json:"measured_ms"`
-	Ratio     ask.Number  `json:"predicted_by_measured"` // their ratio
-	Spills    int         `json:"spill_bytes"`           // per thread, as the compiler reports it
-	Reason    arch.Reason `json:"reason,omitempty"`      // why the model rejects it
+	Bound     string      `json:"bound,omitempty"`        // what limits it, as predicted
+	Predicted ask.Number  `json:"predicted_ms" unit:"ms"` // the times
+	Measured  float64     `json:"measured_ms" unit:"ms"`
+	Ratio     ask.Number  `json:"predicted_by_measured" unit:"ratio"` // their ratio
+	Spills    int         `json:"spill_bytes"`                        // per thread, as the compiler reports it
+	Reason    arch.Reason `json:"reason,omitempty"`                   // why the model rejects it
 }
 
 type singlesGroup struct {
-	Name    string  `json:"of"`     // `all`, `without spills` or `with spills`
-	Count   int     `json:"count"`  // how many kernels
-	Median  float64 `json:"median"` // their ratios
-	Lowest  float64 `json:"lowest"`
-	Highest float64 `json:"highest"`
+	Name string `json:"of"` // `all`, `without spills` or `with spills`
+	score.Ratios
 }
 
 // singles scores a model on a data set with one configuration per problem.
-func (o *Options) singles(ctx context.Context) (*singles, error) {
-	for _, flag := range []struct {
-		name  string
-		given bool
-	}{{"report", o.Report != ""}, {"intervals", o.Intervals}} {
-		if flag.given {
-			return nil, diag.Inputf("%s has one configuration per problem, and the %s needs a choice", o.data.Name, flag.name).
-				At("--%s", flag.name).Do("leave it out")
-		}
+func (o *Options) singles(ctx context.Context) (*answer, error) {
+	flag := ""
+	if o.Intervals {
+		flag = "intervals"
+	}
+	if o.Report != "" {
+		flag = "report"
+	}
+	if flag != "" {
+		return nil, diag.Inputf("%s has one configuration per problem, and the %s needs a choice", o.data.Name, flag).
+			At("--%s", flag).Do("leave it out")
 	}
 	rows, err := score.Singles(ctx, o.model, o.data, problems.Shapes(o.list.Problems))
+	if err != nil {
+		return nil, err
+	}
 	d := o.model.Describe()
 	out := &singles{Arch: d.Arch, Device: d.Device, Model: d.Model, Class: d.ModelClass, Kernel: o.data.Kernel,
-		Rung: d.Rung, Ranks: d.RanksOnly, Data: o.data.Name, Rows: make([]single, len(rows)), Groups: groups(rows), desc: d}
+		Rung: d.Rung, Ranks: d.RanksOnly, Data: o.data.Name, Rows: make([]single, len(rows))}
 	for i := range rows {
 		r := &rows[i]
 		one := single{Problem: r.Problem.Record(), Config: r.Config, Measured: ask.Milliseconds(r.Measured),
@@ -78,51 +77,25 @@ func (o *Options) singles(ctx context.Context) (*singles, error) {
 		}
 		out.Rows[i] = one
 	}
-	return out, err
-}
-
-// groups sums up the ratios of all kernels, of those that spill and of the others.
-func groups(rows []score.Single) []singlesGroup {
-	var out []singlesGroup
-	for _, g := range []struct {
-		name   string
-		counts func(*score.Single) bool
-	}{
-		{"all", func(*score.Single) bool { return true }},
-		{"without spills", func(s *score.Single) bool { return s.SpillBytes == 0 }},
-		{"with spills", func(s *score.Single) bool { return s.SpillBytes > 0 }},
+	for i, counts := range []func(*score.Single) bool{
+		func(*score.Single) bool { return true }, func(s *score.Single) bool { return s.SpillBytes == 0 },
+		func(s *score.Single) bool { return s.SpillBytes > 0 },
 	} {
-		if r := score.SummariseSingles(rows, g.counts); r.Count > 0 {
-			out = append(out, singlesGroup{g.name, r.Count, r.Median, r.Least, r.Large})
+		if r := score.SummariseSingles(rows, counts); r.Count > 0 {
+			out.Groups = append(out.Groups, singlesGroup{[]string{"all", "without spills", "with spills"}[i], r})
 		}
 	}
-	return out
-}
-
-func (o *singles) write(s *iostreams.Streams, f table.Format) error {
-	text := show.Text[single]
-	err := show.Answer(s, f, o, func() {
-		table.Lines(s, append(table.DeviceLines(o.desc), table.ModelLine(o.desc, o.Kernel),
-			fmt.Sprintf("%-11s %s, one configuration per problem", "measured", o.Data))...)
-	}, o.Rows, show.Key[single]("problem"), show.Key[single]("config", "configuration"), show.Key[single]("bound").Or(none),
-		text("predicted", func(r *single) string { return milliseconds(float64(r.Predicted)) }).Or(none),
-		text("measured", func(r *single) string { return milliseconds(r.Measured) }),
-		text("predicted ÷ measured", func(r *single) string { return ratioText(float64(r.Ratio)) }),
-		text("spills", func(r *single) string {
-			if r.Spills == 0 {
-				return "no"
-			}
-			return fmt.Sprintf("%d B", r.Spills)
-		}))
-	if err != nil || f != table.Table {
-		return err
-	}
-	s.Printf("\n")
-	group := func(header string, value func(*singlesGroup) float64) show.Column[singlesGroup] {
-		return show.Text(header, func(g *singlesGroup) string { return ratioText(value(g)) })
-	}
-	return show.Write(s, f, o.Groups, show.Key[singlesGroup]("of", "predicted ÷ measured"),
-		show.Key[singlesGroup]("count", "kernels"), group("median", func(g *singlesGroup) float64 { return g.Median }),
-		group("lowest", func(g *singlesGroup) float64 { return g.Lowest }),
-		group("highest", func(g *singlesGroup) float64 { return g.Highest }))
+	above := lines(append(table.DeviceLines(d), table.ModelLine(d, out.Kernel)))
+	above.add("measured", "%s, one configuration per problem", out.Data)
+	key, group := show.Key[single], show.Key[singlesGroup]
+	return &answer{
+		value: func() any { return out },
+		rows:  func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, out.Rows) },
+		page: []block{{lines: above},
+			tableOf(out.Rows, key("problem"), key("config", "configuration"), key("bound").Or(none),
+				key("predicted_ms", "predicted").Or(none), key("measured_ms", "measured"),
+				key("predicted_by_measured", "predicted ÷ measured").Or(none), key("spill_bytes", "spills (B)")),
+			tableOf(out.Groups, group("of", "predicted ÷ measured"), group("count", "kernels"), group("median"),
+				group("lowest"), group("highest"))},
+	}, nil
 }

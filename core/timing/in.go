@@ -29,7 +29,7 @@ func In(a arch.Architecture, to Timing) arch.Architecture {
 		return t.Kind == arch.KindTotal && t.Unit == "cycles"
 	})}
 	described := *d
-	described.Timing, described.Conversion = string(to), &conversion{New(a, Reference()), from, to}
+	described.Timing, described.Conversion = string(to), &conversion{New(a), from, to}
 	if c.total >= 0 {
 		terms := slices.Clone(d.Terms)
 		total := &terms[c.total]

@@ -1,10 +1,12 @@
 package tune
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/linalg"
 	"github.com/origami-gemm/origami/core/unit"
@@ -40,25 +42,45 @@ type lengths struct {
 	axis, kind float64
 }
 
-// The variances and lengths were fitted to the residuals of the 64 best predictions of the model pipelined in the
-// shipped sweeps of one H200 (h200-triton, h200-mma, sweeps/split/h200-fit), by maximum likelihood over random samples
-// of 8 sizes and 16 candidates (2026-11-22). axis and kind are assumed: no sweep has several values.
-var (
-	fittedVariances = variances{nearSizes: 14e-4, oneSize: 3e-4, allSizes: 8e-4, nearBoth: 53e-4, oneSizeLike: 15e-4,
-		pair: 12e-4, noise: 0.5e-4}
-	fittedLengths = lengths{size: 3, tile: 1.1, deep: 1.1, warps: 1.5, stages: 3, split: 1.1, axis: 0.5, kind: 0.5}
-)
+// Prior is what is known of the errors of a model before any measurement.
+type Prior struct {
+	v variances
+	l lengths
+	// scale multiplies the variances of the candidates that are measured.
+	scale float64
+}
+
+// PriorOf returns what a model states. Where it states nothing, each cause of errors counts the same, with errors of 4 %
+// by each that go together within powers of two: that is assumed.
+func PriorOf(d *arch.Description) Prior {
+	of := func(name string, otherwise float64) float64 {
+		return cmp.Or(d.Constant(arch.ReadByTune, name, 0), otherwise)
+	}
+	const variance = 0.04 * 0.04
+	return Prior{
+		v: variances{
+			nearSizes: of("near_sizes", variance), oneSize: of("one_size", variance), allSizes: of("all_sizes", variance),
+			nearBoth: of("near_both", variance), oneSizeLike: of("one_size_like", variance), pair: of("pair", variance),
+			noise: of("noise", 0.01*0.01),
+		},
+		l: lengths{
+			size: of("size", 1), tile: of("tile", 1), deep: of("deep", 1), warps: of("warps", 1), stages: of("stages", 1),
+			split: of("split", 1), axis: of("axis", 0.5), kind: of("kind", 0.5),
+		},
+		scale: of("scale", 1),
+	}
+}
 
 // The candidates that are measured are fewer than those the variances were fitted to, and better predicted. So all
 // variances except the noise are multiplied by a scale, the mean square of standardised errors of the predictions
-// that were made before each measurement. It begins as startScale, which counts as much as startCount measurements.
-// Replays of the same sweeps ended with 0.3 to 0.6.
+// that were made before each measurement. It begins as the scale of the prior, which counts as much as startCount
+// measurements.
 const (
-	startScale, startCount = 0.5, 40
+	startCount = 40
 	// leastScale is the least. The candidates that were measured were expected to be good, and so they surprise less than
 	// those that are left.
 	leastScale = 0.4
-	// uncheckedScale is startScale for a model that states no error.
+	// uncheckedScale is the first scale for a model that states no error.
 	uncheckedScale = 16
 	// most of a single square counts, so that no outlier decides.
 	mostSquare = 25
@@ -106,9 +128,9 @@ type belief struct {
 }
 
 // newBelief returns what is known before any measurement.
-func newBelief(sizes []Size, unchecked bool) *belief {
-	b := &belief{v: fittedVariances, l: fittedLengths, seen: make([][]observed, len(sizes)),
-		numbers: map[features]int{}, surprise: startScale * startCount, count: startCount}
+func newBelief(sizes []Size, prior Prior, unchecked bool) *belief {
+	b := &belief{v: prior.v, l: prior.l, seen: make([][]observed, len(sizes)),
+		numbers: map[features]int{}, surprise: prior.scale * startCount, count: startCount}
 	if unchecked {
 		b.surprise = uncheckedScale * startCount
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/tabled"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/costs"
 	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
@@ -77,6 +78,7 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 	for i := range terms.Quantities {
 		d.Constants = append(d.Constants, terms.Quantities[i].Constant(variant))
 	}
+	d.Constants = append(d.Constants, costs.Of(Name, string(machine.Generation))...)
 	tabled.Override(d.Constants, values)
 	value := tabled.Numbers(d)
 	m.device.compute(value)
@@ -95,7 +97,7 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 			},
 		},
 	}
-	m.clocked = stopwatch.New(m, terms.Timings(machine.Generation))
+	m.clocked = stopwatch.New(m)
 	return m
 }
 

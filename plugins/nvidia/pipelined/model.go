@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/tabled"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/costs"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/pipelined/terms"
@@ -71,6 +72,7 @@ func newModel(g *gpu.Device, families []*family, library Library, values map[str
 	}
 	m.Description.Rung = rungOf(g, families)
 	m.Description.Constants, _ = constants(g, families, values) // New has checked the device file
+	m.Description.Constants = append(m.Description.Constants, costs.Of(Name, g.SM.Generation)...)
 	m.Description.Terms = tabled.Schema(terms.Terms, terms.Page)
 	m.Description.Widen("shared memory", arch.AtShared, "shared_width")
 	m.Description.Unused = unused(g)
@@ -96,7 +98,7 @@ func newModel(g *gpu.Device, families []*family, library Library, values map[str
 			},
 		},
 	}
-	m.clocked = stopwatch.New(m, stopwatch.Reference())
+	m.clocked = stopwatch.New(m)
 	return m
 }
 

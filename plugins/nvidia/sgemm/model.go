@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/tabled"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
+	stated "github.com/origami-gemm/origami/plugins/costs"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -59,7 +60,7 @@ func New(g *gpu.Device) *Model {
 	}
 	d.Families = kernel.Declared([]family.Family{{}}, func(gemm.Types) bool { return true })
 	d.Families[0].Doc = "fp32 with FMA instructions: the kernels of the public SGEMM ladders"
-	d.Constants, d.Terms = terms.Constants(g), tabled.Schema(terms.Terms, "")
+	d.Constants, d.Terms = append(terms.Constants(g), stated.Of(Family, g.SM.Generation)...), tabled.Schema(terms.Terms, "")
 	read := terms.ConstantsRead(g)
 	d.Unused = formula.Unused(g.Params, append(formula.Of(d.Terms), append(read, gpu.Limits...)...))
 	value := tabled.Numbers(d)

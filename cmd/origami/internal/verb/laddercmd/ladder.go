@@ -172,7 +172,7 @@ func (q *outcome) answer(ctx context.Context) error {
 		}
 	}
 	q.entries = all[:len(q.entries)]
-	q.verdicts = q.ladder.Judge(all, float64(q.desc.Clock))
+	q.verdicts = q.ladder.Judge(all, q.desc)
 	return nil
 }
 

@@ -89,7 +89,7 @@ func records(e *ask.Explained) (list []record) {
 		add(record{kind: "parameter", name: p.Name, value: number(p.Value), unit: p.Unit, tier: p.Tier,
 			doc: table.Unused(e.Arch, p.Name), source: p.Source})
 	}
-	for _, c := range ask.Constants(e.Arch) {
+	for _, c := range e.Constants() {
 		add(record{kind: "constant", name: c.Name, value: number(c.Value), unit: c.Unit, doc: c.Doc, source: c.Source})
 	}
 	for _, t := range e.ExplainTerms(digits.Exact) {
@@ -183,7 +183,7 @@ func writeText(s *iostreams.Streams, e *ask.Explained) {
 			table.SourceOf(e.Arch, p)})
 	}
 	table.WriteColumns(s, rows)
-	if list := ask.Constants(e.Arch); len(list) > 0 {
+	if list := e.Constants(); len(list) > 0 {
 		section("Constants of the model")
 		rows = rows[:0]
 		for _, c := range list {

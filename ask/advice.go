@@ -143,7 +143,7 @@ func leads(a *Ranking, e *Entry, checked bool, to *Ranking, work float64) bool {
 	}
 	more := cmp.Or(work, 1)
 	return score.Odds(float64(low)/more, float64(high)/more, float64(from), float64(until), score.Level) >=
-		a.Arch.Constant(arch.ReadByAdvice, "odds", leastOdds)
+		a.Arch.Constant("advice_odds", leastOdds)
 }
 
 // best returns the change of each rule that gains most, if it is worth it.

@@ -137,7 +137,7 @@ const (
 // the model states it: below 1 it is a head start of the library. For up to bands_few rows of A that begin with a cache
 // line it is another, and for more than bands_many.
 func margin(d *arch.Description, p *gemm.Problem) unit.Seconds {
-	of := func(name string) float64 { return d.Constant(arch.ReadByBands, name, 0) }
+	of := func(name string) float64 { return d.Constant("bands_"+name, 0) }
 	rows, bytes, times := float64(p.M), p.K*p.DType.Bits()/8, of("margin")
 	switch many := of("many"); {
 	case rows <= of("few") && bytes%max(int(of("line")), 1) == 0 && p.AMajor == gemm.MajorK:

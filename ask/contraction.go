@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/unit"
@@ -24,7 +23,7 @@ func (a *Ranking) Contract(c *Plans, plan *contract.Plan) (*Contracted, error) {
 		if plan.Moved > 0 {
 			seconds += unit.Seconds(plan.Moved / a.DRAMPeak)
 		}
-		seconds += unit.Seconds(a.Arch.Constant(arch.ReadByContract, "launch", 0)) * unit.Seconds(len(plan.Copied))
+		seconds += unit.Seconds(a.Arch.Constant("contract_launch", 0)) * unit.Seconds(len(plan.Copied))
 	}
 	return &Contracted{Plans: c, Plan: plan, Seconds: seconds, Kernel: a.Kernel}, nil
 }

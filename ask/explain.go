@@ -249,11 +249,11 @@ func (e *Explained) Constants() []Parameter {
 		c := &e.Arch.Constants[i]
 		switch c.Reader() {
 		case "":
-		case arch.ReadByTiming:
+		case "timing":
 			if e.Arch.Conversion == nil && timed.Base() == timed {
 				continue
 			}
-		case arch.ReadByBesides:
+		case "besides":
 			if e.Besides == nil {
 				continue
 			}

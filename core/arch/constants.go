@@ -5,41 +5,28 @@ import (
 	"strings"
 )
 
-// Reader names what reads a constant that no term reads. It is the part of the constant's name before the first "_".
-type Reader string
+// readers read constants besides the terms, each those whose names begin with its own. A model states them with their
+// source, as far as its author knows them. A cost that it does not state is none: the prediction stays the model's own.
+//
+//	timing    what else a time has in it (core/timing)
+//	besides   what a kernel does besides A·B (Besides)
+//	bands     the margin that kernels need to take the place of the vendor's library
+//	contract  the copies of a contraction
+//	advice    how likely a change must be to save time
+//	ladder    how far off predicted gains are
+//	tune      how errors of predictions go together
+var readers = []string{"timing", "besides", "bands", "contract", "advice", "ladder", "tune"}
 
-// The readers. A model states the constants of a reader with their source, as far as its author knows them. A cost that
-// it does not state is none, and a choice that depends on it is made without: the prediction stays the model's own.
-const (
-	// ReadByTiming: what else a time has in it (core/timing).
-	ReadByTiming Reader = "timing"
-	// ReadByBesides: what a kernel does besides A·B (Besides).
-	ReadByBesides Reader = "besides"
-	// ReadByBands: the margin that kernels need to take the place of the vendor's library.
-	ReadByBands Reader = "bands"
-	// ReadByContract: the copies of a contraction.
-	ReadByContract Reader = "contract"
-	// ReadByAdvice: how likely a change must be to save time.
-	ReadByAdvice Reader = "advice"
-	// ReadByLadder: how far off predicted gains are.
-	ReadByLadder Reader = "ladder"
-	// ReadByTune: how errors of predictions go together.
-	ReadByTune Reader = "tune"
-)
-
-// Reader returns what reads the constant by its name. It is empty for a constant of terms.
-func (c *Constant) Reader() Reader {
-	before, _, _ := strings.Cut(c.Name, "_")
-	switch r := Reader(before); r {
-	case ReadByTiming, ReadByBesides, ReadByBands, ReadByContract, ReadByAdvice, ReadByLadder, ReadByTune:
-		return r
+// Reader returns what reads the constant besides the terms, empty if only they do.
+func (c *Constant) Reader() string {
+	if first, _, _ := strings.Cut(c.Name, "_"); slices.Contains(readers, first) {
+		return first
 	}
 	return ""
 }
 
-// Constant returns the value of the constant of a reader and a name, and otherwise if the model does not state it.
-func (d *Description) Constant(r Reader, name string, otherwise float64) float64 {
-	name = string(r) + "_" + name
+// Constant returns the value of a constant, and otherwise if the model does not state it.
+func (d *Description) Constant(name string, otherwise float64) float64 {
 	i := slices.IndexFunc(d.Constants, func(c Constant) bool { return c.Name == name })
 	if i < 0 {
 		return otherwise

@@ -68,7 +68,7 @@ func (w *whole) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (Map
 }
 
 // Besides is the time that a kernel takes besides that for the matrices. The parts are added: nothing says that they
-// overlap with each other or with the rest. Each follows from constants that the model states (ReadByBesides), and is 0
+// overlap with each other or with the rest. Each follows from constants besides_… that the model states, and is 0
 // without them.
 type Besides struct {
 	// Addresses is for the instructions that find elements: reads of offsets, and additions of 64 bits. Nested loops have
@@ -223,7 +223,7 @@ func (c *counter) of(cfg *gemm.Config) Besides {
 }
 
 // cost returns a constant of the model, 0 if it does not state it.
-func (c *counter) cost(name string) float64 { return c.d.Constant(ReadByBesides, name, 0) }
+func (c *counter) cost(name string) float64 { return c.d.Constant("besides_"+name, 0) }
 
 // epilogue returns the cycles of the epilogue of an element.
 func (c *counter) epilogue() (cycles float64) {

@@ -69,7 +69,7 @@ type Judged struct {
 // which states by how much the predicted ratio of the times of two rungs may be off: the constant ladder_ratio. What a
 // prediction within it says of a gain is unknown.
 func (l *Ladder) Judge(entries []Entry, d *arch.Description) []Judged {
-	clock, off := float64(d.Clock), max(1, d.Constant(arch.ReadByLadder, "ratio", 1))
+	clock, off := float64(d.Clock), max(1, d.Constant("ladder_ratio", 1))
 	out := make([]Judged, len(l.Claims))
 	for i, c := range l.Claims {
 		out[i] = Judged{Claim: c}

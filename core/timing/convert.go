@@ -30,7 +30,7 @@ type Constants struct {
 
 // Stated returns the constants that a model states.
 func Stated(d *arch.Description) Constants {
-	of := func(name string) float64 { return d.Constant(arch.ReadByTiming, name, 0) }
+	of := func(name string) float64 { return d.Constant("timing_"+name, 0) }
 	return Constants{
 		Launch: unit.Seconds(of("launch")), Evict: of("evict"), First: unit.Seconds(of("first")), Kept: of("kept"),
 		Call: unit.Seconds(of("call")), Idle: of("idle"), Matrix: of("matrix"), DRAM: of("dram"),

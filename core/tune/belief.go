@@ -54,7 +54,7 @@ type Prior struct {
 // by each that go together within powers of two: that is assumed.
 func PriorOf(d *arch.Description) Prior {
 	of := func(name string, otherwise float64) float64 {
-		return cmp.Or(d.Constant(arch.ReadByTune, name, 0), otherwise)
+		return cmp.Or(d.Constant("tune_"+name, 0), otherwise)
 	}
 	const variance = 0.04 * 0.04
 	return Prior{

@@ -30,12 +30,12 @@ func TestOf(t *testing.T) {
 		{"library", "blackwell"}: 3.1e-6, {"pipelined", "blackwell"}: 2.4e-6, {"library", "cdna2"}: 2.4e-6,
 	} {
 		d := arch.Description{Constants: costs.Of(of[0], of[1])}
-		if got := d.Constant(arch.ReadByTiming, "launch", 0); got != want {
+		if got := d.Constant("timing_launch", 0); got != want {
 			t.Errorf("%v: %v, want %v", of, got, want)
 		}
 	}
 	mi210 := arch.Description{Constants: costs.Of("library", "cdna2")}
-	if got := mi210.Constant(arch.ReadByTiming, "call", 0); got != 23.6e-6 {
+	if got := mi210.Constant("timing_call", 0); got != 23.6e-6 {
 		t.Error(got)
 	}
 }

@@ -183,7 +183,7 @@ func TestMeasuredOrder(t *testing.T) {
 
 // Three of four predicted ratios of the times of two rungs are within ladder_ratio of the measured ones.
 func TestRatiosOfRungs(t *testing.T) {
-	limit := open(t, "sm90@h200").Describe().Constant(arch.ReadByLadder, "ratio", 0)
+	limit := open(t, "sm90@h200").Describe().Constant("ladder_ratio", 0)
 	within, all := 0, 0
 	add := func(list []ladder.Entry) {
 		for i := range list {

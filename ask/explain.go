@@ -244,23 +244,12 @@ func Parameters(d *arch.Description) []Parameter {
 // Constants are the empirical numbers of the model that the prediction may depend on.
 func (e *Explained) Constants() []Parameter {
 	out := make([]Parameter, 0, len(e.Arch.Constants))
-	timed := timing.Timing(e.Arch.Timing)
-	for i := range e.Arch.Constants {
-		c := &e.Arch.Constants[i]
-		switch c.Reader() {
-		case "":
-		case "timing":
-			if e.Arch.Conversion == nil && timed.Base() == timed {
-				continue
-			}
-		case "besides":
-			if e.Besides == nil {
-				continue
-			}
-		default:
-			continue
+	of := timing.Timing(e.Arch.Timing)
+	converted := e.Arch.Conversion != nil || of.Base() != of
+	for _, c := range e.Arch.Constants {
+		if r := c.Reader(); r == "" || r == "timing" && converted || r == "besides" && e.Besides != nil {
+			out = append(out, Parameter{Name: c.Name, Value: Number(c.Value), Unit: c.Unit, Doc: c.Doc, Source: c.Source})
 		}
-		out = append(out, Parameter{Name: c.Name, Value: Number(c.Value), Unit: c.Unit, Doc: c.Doc, Source: c.Source})
 	}
 	return out
 }

@@ -21,31 +21,18 @@ import (
 // S = exp(−d²/2) falls with the distance d of two sizes, C with the distance of two configurations. So a measurement
 // says something of the same size, of similar configurations at all sizes, and most of similar configurations at nearby
 // sizes.
-type variances struct {
-	// nearSizes: errors that all configurations share at nearby sizes. oneSize: at one size. Neither changes the choice.
-	nearSizes, oneSize float64
-	// allSizes: errors of a configuration at all sizes. nearBoth: shared by similar configurations at nearby sizes.
-	// oneSizeLike: shared by similar configurations at one size.
-	allSizes, nearBoth, oneSizeLike float64
-	// pair: errors of one configuration at one size. noise: errors of measurements.
-	pair, noise float64
-}
-
-// lengths are the distances, in powers of two, at which S and C have fallen to exp(−½).
-type lengths struct {
-	size float64 // of m, n and k
-	tile float64 // of block_m and block_n
-	deep float64 // of block_k
-	// Of num_warps and split_k in powers of two, of num_stages in stages.
-	warps, stages, split float64
+//
+// Prior is what is known before any measurement: the variances, and the distances, in powers of two, at which S and C
+// have fallen to exp(−½).
+type Prior struct {
+	// Errors that all configurations share at nearby sizes and at one size, which do not change the choice; errors of a
+	// configuration at all sizes; errors shared by similar configurations at nearby sizes and at one size; errors of one
+	// configuration at one size, and of measurements.
+	nearSizes, oneSize, allSizes, nearBoth, oneSizeLike, pair, noise float64
+	// Distances of m, n and k; of block_m and block_n; of block_k; of num_warps; of num_stages, in stages; of split_k.
+	size, tile, deep, warps, stages, split float64
 	// axis is the C of two configurations that differ in one named axis, kind the S of two problem types.
 	axis, kind float64
-}
-
-// Prior is what is known of the errors of a model before any measurement.
-type Prior struct {
-	v variances
-	l lengths
 	// scale multiplies the variances of the candidates that are measured.
 	scale float64
 }
@@ -53,21 +40,14 @@ type Prior struct {
 // PriorOf returns what a model states. Where it states nothing, each cause of errors counts the same, with errors of 4 %
 // by each that go together within powers of two: that is assumed.
 func PriorOf(d *arch.Description) Prior {
-	of := func(name string, otherwise float64) float64 {
-		return cmp.Or(d.Constant("tune_"+name, 0), otherwise)
-	}
+	of := func(name string, otherwise float64) float64 { return cmp.Or(d.Constant("tune_"+name, 0), otherwise) }
 	const variance = 0.04 * 0.04
 	return Prior{
-		v: variances{
-			nearSizes: of("near_sizes", variance), oneSize: of("one_size", variance), allSizes: of("all_sizes", variance),
-			nearBoth: of("near_both", variance), oneSizeLike: of("one_size_like", variance), pair: of("pair", variance),
-			noise: of("noise", 0.01*0.01),
-		},
-		l: lengths{
-			size: of("size", 1), tile: of("tile", 1), deep: of("deep", 1), warps: of("warps", 1), stages: of("stages", 1),
-			split: of("split", 1), axis: of("axis", 0.5), kind: of("kind", 0.5),
-		},
-		scale: of("scale", 1),
+		nearSizes: of("near_sizes", variance), oneSize: of("one_size", variance), allSizes: of("all_sizes", variance),
+		nearBoth: of("near_both", variance), oneSizeLike: of("one_size_like", variance), pair: of("pair", variance),
+		noise: of("noise", 0.01*0.01),
+		size:  of("size", 1), tile: of("tile", 1), deep: of("deep", 1), warps: of("warps", 1), stages: of("stages", 1),
+		split: of("split", 1), axis: of("axis", 0.5), kind: of("kind", 0.5), scale: of("scale", 1),
 	}
 }
 
@@ -113,8 +93,7 @@ type observed struct {
 
 // belief is what measurements say of the errors of predicted times.
 type belief struct {
-	v variances
-	l lengths
+	Prior
 	// points are the sizes, seen the observations of each.
 	points []point
 	seen   [][]observed
@@ -129,7 +108,7 @@ type belief struct {
 
 // newBelief returns what is known before any measurement.
 func newBelief(sizes []Size, prior Prior, unchecked bool) *belief {
-	b := &belief{v: prior.v, l: prior.l, seen: make([][]observed, len(sizes)),
+	b := &belief{Prior: prior, seen: make([][]observed, len(sizes)),
 		numbers: map[features]int{}, surprise: prior.scale * startCount, count: startCount}
 	if unchecked {
 		b.surprise = uncheckedScale * startCount
@@ -170,9 +149,9 @@ func (b *belief) apart(s, t int) (d float64) {
 }
 
 func (b *belief) likeAt(s, t int, apart float64) float64 {
-	like := math.Exp(-apart / (2 * b.l.size * b.l.size))
+	like := math.Exp(-apart / (2 * b.size * b.size))
 	if b.points[s].kind != b.points[t].kind {
-		like *= b.l.kind
+		like *= b.kind
 	}
 	return like
 }
@@ -188,7 +167,7 @@ func (b *belief) likeConfigs(x, y int) float64 {
 }
 
 func (b *belief) compare(x, y *features) float64 {
-	l := &b.l
+	l := &b.Prior
 	scale := [6]float64{l.tile, l.tile, l.deep, l.warps, l.stages, l.split}
 	d := 0.0
 	for i := range x.log {
@@ -204,7 +183,7 @@ func (b *belief) compare(x, y *features) float64 {
 
 // covariance returns the covariance of two residuals, without the noise of measuring. like is likeSizes of their sizes.
 func (b *belief) covariance(s, c, t, d int, like float64) float64 {
-	v := &b.v
+	v := &b.Prior
 	k := float64(v.nearSizes * like)
 	shared := v.allSizes + float64(v.nearBoth*like)
 	if s == t {
@@ -236,11 +215,11 @@ func (b *belief) observe(s int, c *Candidate, t unit.Seconds) {
 			z -= float64(w * row[i])
 		}
 		linalg.Forward(at.root, row)
-		variance := b.covariance(s, o.config, s, o.config, 1) + b.v.noise
+		variance := b.covariance(s, o.config, s, o.config, 1) + b.noise
 		for _, v := range row {
 			variance -= float64(v * v)
 		}
-		b.surprise += min(z*z/max(variance, b.v.noise), mostSquare)
+		b.surprise += min(z*z/max(variance, b.noise), mostSquare)
 		b.count++
 	}
 	b.seen[s] = append(b.seen[s], o)
@@ -316,7 +295,7 @@ func (b *belief) at(s int) *conditional {
 			}
 			k[i][j] = b.covariance(x.size, x.config, y.size, y.config, like)
 		}
-		k[i][i] += b.v.noise
+		k[i][i] += b.noise
 	}
 	linalg.Cholesky(k, leastPivot)
 	c.root = k

@@ -53,7 +53,7 @@ endif
 
 .DEFAULT_GOAL := build
 .PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish rehearse version cuda cuda-ready cuda-test triton python-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
-.PHONY: generate intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench hashes tools clean
+.PHONY: generate budgets intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench hashes tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -267,6 +267,9 @@ lint: tools ## golangci-lint, go vet among it, and module tidiness
 	golangci-lint run
 	go mod tidy -diff
 
+budgets: build ## budgets.txt against what there is: lines per room, flags, what one select runs
+	ORIGAMI=$(BIN)/origami python3 .ci/budgets.py
+
 proto: tools ## buf lint, and no change that breaks plugins built against the baseline
 	cd sdk/proto && buf lint && buf breaking --against baseline.binpb
 
@@ -274,7 +277,7 @@ generate: tools ## generated Go of the wire protocol, the PTX instructions and t
 	go test -count=1 -run ListsOfTypes ./core/gemm -update
 	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami_gemm_plugin/wire.binpb
 	go generate ./plugins/nvidia/ptx ./plugins/nvidia/pipelined ./plugins/nvidia/sgemm ./plugins/nvidia/internal/page ./plugins/amd-ref/tensile \
-		./plugins/builtins/internal/parameters ./plugins/library
+		./plugins/library
 	go generate ./ask ./sdk/wire
 	go run ./cmd/origami/gen-docs docs
 

@@ -61,8 +61,6 @@ type Answer struct {
 	// other candidate, as a fraction of that candidate's time. With `--regret` or `--measure auto`, if the model has an
 	// interval
 	ExpectedRegret *float64 `json:"expected_regret,omitempty" c:"regret.1=expected regret.3=known"`
-	// the old name of `expected_regret`, kept until the next major version
-	ExpectedLoss *float64 `json:"expected_loss,omitempty"`
 	// with `expected_regret`: the number of leading candidates that are worth measuring before the fastest is taken; 1
 	// means that the pick can be taken unmeasured
 	WorthMeasuring int `json:"worth_measuring,omitempty" c:"regret.2"`
@@ -96,9 +94,9 @@ type Live struct {
 // Predicted is what a model predicts for a configuration.
 type Predicted struct {
 	// the predicted total in cycles
-	Cycles float64 `json:"cycles" c:"pick.11"`
+	Cycles float64 `json:"cycles" c:"pick.11" unit:"cycles"`
 	// cycles ÷ `clock_hz`
-	Seconds float64 `json:"seconds" c:"pick.12"`
+	Seconds float64 `json:"seconds" c:"pick.12" unit:"s"`
 	// 2·m·n·k·batch ÷ seconds ÷ 10¹² (tera-operations per second, also of integers)
 	TFLOPS float64 `json:"tflops"`
 	// what limits the kernel: `compute`, `l2`, `mall`, `dram`, `latency`, `l1`, `shared_memory`, `issue` or `unknown`
@@ -136,6 +134,8 @@ type Measured struct {
 	Auto bool `json:"auto"`
 	// the larger ÷ the smaller of two measurements of the model's pick − 1, or `null`
 	Noise Number `json:"noise_floor"`
+	// the measured time of the choice; absent if nothing was measured
+	Seconds float64 `json:"seconds,omitempty" unit:"s"`
 	// in predicted order. With `auto`, it is empty if nothing was worth measuring
 	Candidates []MeasuredCandidate `json:"candidates"`
 }
@@ -144,11 +144,11 @@ type Measured struct {
 type MeasuredCandidate struct {
 	// the configuration, and its predicted time
 	Config    gemm.Config `json:"config"`
-	Predicted float64     `json:"predicted_seconds"`
+	Predicted float64     `json:"predicted_seconds" unit:"s"`
 	// the measured time; `null` without one
-	Median *float64 `json:"median_seconds"`
+	Median *float64 `json:"median_seconds" unit:"s"`
 	// the relative median absolute deviation of the samples; `null` without a time
-	Spread *float64 `json:"spread"`
+	Spread *float64 `json:"spread" unit:"fraction"`
 	// how often the kernel was timed
 	Runs int `json:"runs"`
 	// how the measurement ended, and why there is no time

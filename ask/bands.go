@@ -60,8 +60,8 @@ type Band struct {
 	SecondsLow  float64 `json:"seconds_low"`
 	SecondsHigh float64 `json:"seconds_high"`
 	// as above, in this band
-	MeanRegret  float64 `json:"mean_regret"`
-	WorstRegret float64 `json:"worst_regret"`
+	MeanRegret  float64 `json:"mean_regret" unit:"fraction"`
+	WorstRegret float64 `json:"worst_regret" unit:"fraction"`
 	WorstM      int     `json:"worst_m"`
 	// with `same`: what is paid for it in this band
 	Price *BandPrice `json:"price,omitempty"`

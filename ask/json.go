@@ -85,6 +85,14 @@ func (o Object) With(path []string, v any) Object {
 // MarshalJSON implements json.Marshaler.
 func (o Object) MarshalJSON() ([]byte, error) { return marshalled(o, false) }
 
+// Named returns the keys and the values.
+func (f Fields) Named() (names []string, values []any) {
+	for i := range f {
+		names, values = append(names, f[i].Name), append(values, f[i].Value)
+	}
+	return names, values
+}
+
 // Texts returns the values of labels.
 func (f Fields) Texts() []string {
 	texts := make([]string, len(f))

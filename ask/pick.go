@@ -32,7 +32,7 @@ func (a *Ranking) Answer(e *Entry) Answer {
 		Predicted: pick.Predicted, Mapping: pick.Mapping,
 		Candidates: a.Feasible, Rejected: a.RejectedTotal(),
 		Measured: a.Measured.measured(a), Contraction: a.Contraction.contraction(), Logic: a.Logic,
-		ExpectedRegret: pick.ExpectedRegret, ExpectedLoss: pick.ExpectedRegret, WorthMeasuring: pick.WorthMeasuring,
+		ExpectedRegret: pick.ExpectedRegret, WorthMeasuring: pick.WorthMeasuring,
 		Advice: a.Advice, InvariantPrice: a.Price,
 	}
 	for _, other := range a.Ways {
@@ -89,6 +89,9 @@ func (m *Measurements) measured(a *Ranking) *Measured {
 		}
 		if median := float64(c.Measurement.Median); median > 0 {
 			one.Median, one.Spread = &median, &c.Measurement.RelativeMAD
+			if c.Chosen {
+				out.Seconds = median
+			}
 		}
 		out.Candidates = append(out.Candidates, one)
 	}

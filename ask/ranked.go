@@ -74,6 +74,15 @@ func (a *Ranking) NamedTerms(e *Entry) Fields {
 	return fields
 }
 
+// TermColumns are the terms with their values alone, for a row that has a column for each.
+func TermColumns(terms Fields) Fields {
+	out := make(Fields, len(terms))
+	for i, t := range terms {
+		out[i] = Field{Name: t.Name + ".value", Value: t.Value.(Term).Value}
+	}
+	return out
+}
+
 // Term returns the i-th term of an entry.
 func (a *Ranking) Term(e *Entry, i int) Term {
 	schema := a.Arch.Terms[i]

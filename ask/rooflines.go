@@ -1,8 +1,15 @@
 package ask
 
 import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/roofline"
 )
 
 // Rooflines are kernels under the roofs of devices. [Roofline](roofline.md) defines the numbers. Rejected kernels are
@@ -12,6 +19,9 @@ type Rooflines struct {
 	Devices []RooflineDevice `json:"devices"`
 	// the kernels
 	Kernels []RooflineKernel `json:"kernels"`
+
+	// Notes say what was not placed, and why.
+	Notes []string `json:"-"`
 }
 
 // RooflineDevice is a device with its ceilings.
@@ -28,6 +38,9 @@ type RooflineDevice struct {
 	DType string `json:"dtype"`
 	// the ceilings
 	Ceilings []Ceiling `json:"ceilings"`
+
+	// Roofs are the ceilings as figures have them.
+	Roofs *roofline.Device `json:"-"`
 }
 
 // Ceiling is a number that no kernel exceeds.
@@ -43,7 +56,7 @@ type Ceiling struct {
 	// the unit of both
 	Unit string `json:"unit" enum:"FLOP/s,B/s"`
 	// of a memory: the peak of the data sheet ÷ its limit, or ÷ what was reached where no limit is known; `null` otherwise
-	Ridge Number `json:"ridge_flop_per_byte"`
+	Ridge Number `json:"ridge_flop_per_byte" unit:"ratio"`
 	// where the numbers come from
 	Source string `json:"source"`
 }
@@ -62,17 +75,21 @@ type RooflineKernel struct {
 	// whether the time is measured
 	Measured bool `json:"measured"`
 	// its time, and its rate
-	Seconds float64 `json:"seconds"`
-	Rate    float64 `json:"flop_per_second"`
+	Seconds float64 `json:"seconds" unit:"s"`
+	Rate    float64 `json:"flop_per_second" unit:"FLOP/s"`
 	// the rate that the lowest of the roofs allows, and what share of it the rate is
 	Attainable float64 `json:"attainable_flop_per_second"`
-	Share      float64 `json:"of_attainable"`
+	Share      float64 `json:"of_attainable" unit:"fraction"`
 	// the level of the lowest roof
 	Bound string `json:"bound" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
 	// the number of the instructions that it is above, so that one of both is wrong; absent otherwise
 	Above string `json:"above,omitempty" enum:"limit,reached"`
 	// the kernel at each memory
 	Levels []RooflineLevel `json:"levels"`
+
+	// Size and Place are the problem and the kernel as figures have them.
+	Size  gemm.Problem    `json:"-"`
+	Place roofline.Kernel `json:"-"`
 }
 
 // RooflineLevel is a kernel at one memory.
@@ -90,4 +107,206 @@ type RooflineLevel struct {
 	Share Number `json:"of_roof"`
 	// the number that the bandwidth is above, so that one of both is wrong; absent otherwise
 	Above string `json:"above,omitempty" enum:"limit,reached"`
+}
+
+// Placing is what to place under the roofs.
+type Placing struct {
+	// DType is the type whose ceilings are listed in any case.
+	DType gemm.DType
+	// Problems have the names Labels for their labels. Without any, ceilings alone are listed, or all of the records.
+	Problems []problems.Problem
+	Labels   []string
+	// Configs are configurations to place beside the pick.
+	Configs []string
+	// Records returns the measurements of a side, whose times are placed. It is nil for predicted times.
+	Records func(*arch.Description) (*dataset.Dataset, error)
+	// Failed is told where there is no answer.
+	Failed func(where string, err error)
+}
+
+// The names of kernels that are no library's.
+const (
+	pickName    = "pick"
+	configName  = "config"
+	fastestName = "fastest"
+)
+
+// RooflinesOf lists the ceilings of devices and places kernels under them.
+func RooflinesOf(ctx context.Context, sides []Contender, q *Placing) (*Rooflines, error) {
+	out := &Rooflines{Devices: []RooflineDevice{}, Kernels: []RooflineKernel{}}
+	for i := range sides {
+		s := sides[i]
+		s.Model = arch.Whole(s.Model, problems.Shapes(q.Problems)...)
+		p := &placer{Contender: &s, Placing: q, out: out, first: len(out.Devices)}
+		p.device(q.DType)
+		if s.Describe().PeakFor(q.DType) == 0 {
+			p.note("no rate of %s for %s is known: there is no ceiling of it", s.Label(), q.DType)
+		}
+		var err error
+		switch {
+		case q.Records != nil:
+			err = p.measured(ctx)
+		case len(q.Problems) == 0:
+		case s.Describe().RanksOnly:
+			p.note("the %s model of %s ranks kernels and predicts no times: none is placed", s.Describe().Model, s.Label())
+		default:
+			err = p.predicted(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// placer places the kernels of a side. Its devices are those of out from first on, one for each type.
+type placer struct {
+	*Contender
+	*Placing
+	out   *Rooflines
+	first int
+}
+
+func (p *placer) note(format string, args ...any) {
+	p.out.Notes = append(p.out.Notes, fmt.Sprintf(format, args...))
+}
+
+// device returns the ceilings for a type.
+func (p *placer) device(t gemm.DType) *roofline.Device {
+	for i := range p.out.Devices[p.first:] {
+		if d := p.out.Devices[p.first+i].Roofs; d.DType == t {
+			return d
+		}
+	}
+	d := p.Describe()
+	one := RooflineDevice{ID: p.Label(), Name: d.DeviceName, Model: d.Model, ModelClass: d.ModelClass, Kernel: p.Kernel,
+		DType: t.String(), Ceilings: []Ceiling{}, Roofs: roofline.New(p.Model, t)}
+	for i := range one.Roofs.Ceilings {
+		c := &one.Roofs.Ceilings[i]
+		one.Ceilings = append(one.Ceilings, Ceiling{Name: c.Name, Level: c.Level.String(), Limit: orUnknown(c.Limit),
+			Reached: orUnknown(c.Reached), Unit: c.Unit(), Ridge: orUnknown(one.Roofs.Ridge(c)), Source: c.Source})
+	}
+	p.out.Devices = append(p.out.Devices, one)
+	return one.Roofs
+}
+
+// orUnknown is a number that is unknown if it is 0.
+func orUnknown(v float64) Number {
+	if v == 0 {
+		return Number(math.NaN())
+	}
+	return Number(v)
+}
+
+// place places a kernel with a time. terms may be nil.
+func (p *placer) place(of *problems.Problem, name string, c gemm.Config, terms []float64, seconds float64) {
+	roofs := p.device(of.DType)
+	k := roofs.Place(p.Describe(), of.Problem, c, terms, seconds)
+	one := RooflineKernel{Device: p.Label(), Problem: of.Record(), Name: name, Measured: p.Records != nil,
+		Seconds: k.Seconds, Rate: k.Rate, Attainable: k.Attainable, Share: k.Share(), Bound: k.Bound.String(),
+		Above: roofs.Compute(&k).String(), Size: of.Problem, Place: k}
+	if c != (gemm.Config{}) {
+		one.Config = &c
+	}
+	if len(of.Labels) > 0 {
+		one.Labels = Labels(p.Labels, of.Labels)
+	}
+	for _, l := range k.Points {
+		one.Levels = append(one.Levels, RooflineLevel{Level: l.Level.String(), Bytes: l.Bytes, Counted: l.Counted,
+			Intensity: l.Intensity, Bandwidth: l.Bandwidth, Share: orUnknown(l.Share), Above: l.Above.String()})
+	}
+	p.out.Kernels = append(p.out.Kernels, one)
+}
+
+// predicted places the picks and the configurations that are asked for.
+func (p *placer) predicted(ctx context.Context) error {
+	answers, err := Rankings(ctx, p.Model, Question{Problems: problems.Shapes(p.Problems), Kernel: p.Kernel, Top: 1,
+		Terms: true})
+	if err != nil {
+		return err
+	}
+	for i := range answers {
+		a, of := &answers[i], &p.Problems[i]
+		if a.Err != nil || len(a.Entries) == 0 {
+			p.Failed(of.Where, a.Err)
+			continue
+		}
+		e := &a.Entries[0]
+		p.place(of, pickName, e.Config, e.Terms, float64(a.Seconds(e)))
+		for _, text := range p.Configs {
+			e, err := Explain(ctx, p.Model, a.Problem, p.Kernel, text)
+			switch {
+			case err != nil:
+				p.Failed(of.Where, err)
+			case e.Estimate.Reject != "":
+				p.note("%s is not placed for %s: %s", text, a.Problem, e.Estimate.Reject)
+			default:
+				p.place(of, configName, e.Config, e.Terms, float64(e.Seconds(&e.Entry)))
+			}
+		}
+	}
+	return nil
+}
+
+// measured places the pick, the fastest kernel and the libraries of the records, with the model's bytes.
+func (p *placer) measured(ctx context.Context) error {
+	data, err := p.Records(p.Describe())
+	if err != nil {
+		return err
+	}
+	list := p.Problems
+	if len(list) == 0 {
+		for _, problem := range data.Problems() {
+			list = append(list, problems.Problem{Problem: problem})
+		}
+		p.Model = arch.Whole(p.Model, data.Problems()...)
+	}
+	answers, err := Rankings(ctx, p.Model, Question{Problems: problems.Shapes(list), Kernel: data.Kernel, Top: 1})
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		of := &list[i]
+		var pick *dataset.Measurement
+		if len(answers[i].Entries) > 0 {
+			if m, ok := data.Candidate(of.Problem, answers[i].Entries[0].Config); ok && timed(&m) {
+				pick = &m
+			}
+		}
+		best := fastest(data.Sweep(of.Problem))
+		if pick != nil && best != nil && pick.Config == best.Config {
+			best = nil
+		}
+		if pick == nil && best == nil {
+			p.note("%s has no times of %s", data.Name, of.Problem)
+		}
+		for j, m := range []*dataset.Measurement{pick, best} {
+			if m == nil {
+				continue
+			}
+			terms := make([]float64, len(p.Describe().Terms))
+			if err := p.Model.Terms(ctx, terms, of.Problem, []gemm.Config{m.Config}); err != nil {
+				return err
+			}
+			p.place(of, [...]string{pickName, fastestName}[j], m.Config, terms, float64(m.Median))
+		}
+		for _, library := range data.Libraries() {
+			if m, ok := data.FindLibrary(of.Problem, library); ok && timed(&m) {
+				p.place(of, library, gemm.Config{}, nil, float64(m.Median))
+			}
+		}
+	}
+	return nil
+}
+
+func timed(m *dataset.Measurement) bool { return m.Status == dataset.OK && m.Median > 0 }
+
+// fastest returns the fastest kernel of a sweep that is no library's, nil if there is none.
+func fastest(sweep []dataset.Measurement) (best *dataset.Measurement) {
+	for i := range sweep {
+		if m := &sweep[i]; m.Library == "" && timed(m) && (best == nil || m.Median < best.Median) {
+			best = m
+		}
+	}
+	return best
 }

@@ -67,9 +67,9 @@ type Choice struct {
 // BandPrice is what is paid in a band for what the kernels for all M have in common.
 type BandPrice struct {
 	// the mean price of the same values
-	Same float64 `json:"same"`
+	Same float64 `json:"same" unit:"fraction"`
 	// the mean price of one kernel, `null` if there is none
-	One *float64 `json:"one"`
+	One *float64 `json:"one" unit:"fraction"`
 }
 
 // axis reads the value of a configuration on an axis.

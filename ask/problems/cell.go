@@ -44,6 +44,9 @@ func setCell(p *gemm.Problem, column, cell string) (fix string, err error) {
 		p.SetTrans(p.TransA(), trans)
 		return "write 0, 1, false or true", err
 	case "groups":
+		if !strings.Contains(cell, ",") {
+			cell = strings.Join(strings.Fields(cell), ",") // as origami writes lists
+		}
 		p.Groups, err = ParseGroups(cell)
 		return "write the rows of each group, as in \"120,33,0,512\"", err
 	case "nest":

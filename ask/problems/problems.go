@@ -96,6 +96,8 @@ func One(p gemm.Problem) *File {
 func newFile(name string, rows rows, base gemm.Problem) (*File, error) {
 	header := slices.Clone(rows.columns())
 	for i, written := range header {
+		written = strings.TrimPrefix(strings.TrimPrefix(written, "problem."), "labels.") // as origami writes them
+		header[i] = written
 		if lower := strings.ToLower(written); slices.Contains(columns, lower) {
 			header[i] = lower
 		} else if err := unknownColumn(written, rows.place(i)); err != nil {

@@ -83,7 +83,7 @@ type answer struct {
 		XCDs  int `json:"xcds"`
 		Chunk int `json:"chunk"`
 	} `json:"mapping"`
-	Loss  *float64 `json:"expected_loss"`
+	Loss  *float64 `json:"expected_regret"`
 	Worth int      `json:"worth_measuring"`
 }
 

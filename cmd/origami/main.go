@@ -48,6 +48,6 @@ func system() cli.System {
 		},
 		Export:      builtins.Export,
 		KillPlugins: host.KillAll,
-		Protocol:    cli.Protocol{Wire: wire.ProtocolVersion, API: wire.APIVersions},
+		Protocol:    wire.ProtocolVersion,
 	}
 }

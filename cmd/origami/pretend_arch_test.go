@@ -15,7 +15,6 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/serve"
-	"github.com/origami-gemm/origami/sdk/wire"
 )
 
 // pretendedArchs are plugins that model architectures. All except the first break a rule.
@@ -50,8 +49,7 @@ var pretendedArchs = map[string]func(){
 	},
 	"origami-plugin-undescribed": func() { hang("describing") },
 	"origami-plugin-later": func() {
-		wire.APIVersions = []string{"9.0.0"}
-		serve.Main(roofline())
+		fmt.Println(`{"info":{"name":"later","version":"9","health":"HEALTH_OK"},"protocol_versions":[9]}`)
 	},
 	"origami-plugin-mute": func() {
 		if len(os.Args) > 1 {

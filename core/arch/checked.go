@@ -21,7 +21,8 @@ type Checked struct {
 	Layouts []Layout `json:"layouts"`
 	Divisor Range    `json:"divisor"`
 	Split   Range    `json:"split_k"`
-	// The ranges of the sizes, and of 2·M·N·K·batch. Outside of these, times are less certain.
+	// The ranges of the sizes, and of 2·M·N·K·batch. Outside of these, times are less certain. Problems in groups have no
+	// batch: the range is then empty.
 	M     Range `json:"m"`
 	N     Range `json:"n"`
 	K     Range `json:"k"`
@@ -68,11 +69,18 @@ func (c *Checked) Add(p *gemm.Problem, split int) {
 
 // sizes lists the ranges of the sizes with the values of a problem.
 func (c *Checked) sizes(p *gemm.Problem) [5]checkedSize {
+	batch := float64(p.Batch)
+	if c.grouped() {
+		batch = 0
+	}
 	return [...]checkedSize{
 		{"M", float64(p.M), c.M}, {"N", float64(p.N), c.N}, {"K", float64(p.K), c.K},
-		{"batch", float64(p.Batch), c.Batch}, {work, p.Flops(), c.Flops},
+		{"batch", batch, c.Batch}, {work, p.Flops(), c.Flops},
 	}
 }
+
+// grouped reports whether the problems were in groups.
+func (c *Checked) grouped() bool { return len(c.Layouts) > 0 && c.Batch == (Range{}) }
 
 // work is the name of the last of the sizes.
 const work = "2·M·N·K·batch"
@@ -99,7 +107,7 @@ func (c *Checked) distance(p *gemm.Problem, split int) (kind, size int) {
 	if !c.Split.Contains(float64(split)) {
 		kind++
 	}
-	kind += len(unchecked(p))
+	kind += len(c.unchecked(p))
 	for _, s := range c.sizes(p) {
 		if !s.in.Contains(s.value) {
 			size++

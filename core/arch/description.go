@@ -329,6 +329,7 @@ const (
 	CommonKStep        = "k_step"       // one steady-state K step
 	CommonWave         = "wave"         // one round of tiles
 	CommonLaunch       = "launch"       // from the host's call to the first instruction, where the time includes it
+	CommonToldApart    = "told_apart"   // least ratio of two times from which on the shorter is known to be shorter
 	CommonTotal        = "total"
 )
 

@@ -125,9 +125,27 @@ func FindLive(manifests []Manifest, archID string, live *LiveDevice) (Match, err
 		Do("the architectures are %s", strings.Join(ids, ", ")).Coded(diag.CodeUnknownDevice, "")
 }
 
+// is reports whether a device goes by a name: its id, an alias, or the name of the product, with or without the words
+// of its brand. Capitals, blanks and dashes do not matter.
 func (d *DeviceEntry) is(name string) bool {
-	return strings.EqualFold(d.ID, name) || slices.ContainsFunc(d.Aliases,
-		func(alias string) bool { return strings.EqualFold(alias, name) })
+	name = plainName(name)
+	return name != "" && (name == plainName(d.ID) || name == plainName(d.Name) || d.branded(name) ||
+		slices.ContainsFunc(d.Aliases, func(alias string) bool { return name == plainName(alias) }))
+}
+
+// branded reports whether a name is the name of the product without its first words.
+func (d *DeviceEntry) branded(name string) bool {
+	for words := strings.Fields(d.Name); len(words) > 1; words = words[1:] {
+		if plainName(strings.Join(words[1:], " ")) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// plainName is a name in small letters, without blanks, dashes and underscores.
+func plainName(name string) string {
+	return strings.NewReplacer(" ", "", "-", "", "_", "").Replace(strings.ToLower(name))
 }
 
 func didYouMean(name string, names []string) string {

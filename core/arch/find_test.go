@@ -8,7 +8,7 @@ import (
 func TestFind(t *testing.T) {
 	manifests := []Manifest{
 		{Name: "first", Archs: []ArchEntry{
-			{ID: "sm90", Devices: []DeviceEntry{{ID: "h100", Aliases: []string{"hopper"}}, {ID: "h200"}}},
+			{ID: "sm90", Devices: []DeviceEntry{{ID: "h100", Aliases: []string{"hopper"}}, {ID: "h200", Name: "Acme Fast H200 SXM"}}},
 			{ID: "empty"},
 		}},
 		{Name: "second", Archs: []ArchEntry{
@@ -20,7 +20,8 @@ func TestFind(t *testing.T) {
 		"sm90": "first sm90@h100", "SM90": "first sm90@h100", "sm90@h200": "first sm90@h200",
 		"sm90@Hopper": "first sm90@h100",
 		"sm90@gh200":  "second sm90@gh200", "h200": "first sm90@h200", "hopper": "first sm90@h100",
-		"mi300x": "second gfx942@mi300x",
+		"mi300x": "second gfx942@mi300x", "MI-300 X": "second gfx942@mi300x", "H200 SXM": "first sm90@h200",
+		"Acme Fast H200 SXM": "first sm90@h200",
 	} {
 		m, err := Find(manifests, name)
 		if err != nil || m.Manifest.Name+" "+m.ID() != want {

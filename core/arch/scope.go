@@ -76,8 +76,7 @@ func (d *Description) EvidenceOf(u *Uncertainty) Evidence {
 // problem is one that no device was timed with, else those of other generations. It is nil without any. wide says that
 // only the sizes are outside of what was checked.
 func (d *Description) elsewhere(kernel string, p *gemm.Problem, split int) (found *Uncertainty, wide bool) {
-	alike := len(d.Overridden()) == 0 && len(unchecked(p)) == 0
-	least := 0
+	alike, least := len(d.Overridden()) == 0, 0
 	for i := range d.Uncertainty {
 		u := &d.Uncertainty[i]
 		if u.Kernel != kernel || !u.Evidence.elsewhere() || !u.Checked.takes(p.DType) {
@@ -93,7 +92,7 @@ func (d *Description) elsewhere(kernel string, p *gemm.Problem, split int) (foun
 		if u.Checked.Divisor != (Range{}) { // else all problems of the types are alike
 			kind, size = u.Checked.distance(p, max(split, 1))
 		}
-		if !alike || kind > 0 || size > 0 && u.Widening < 1 {
+		if !alike || len(u.Checked.unchecked(p)) > 0 || kind > 0 || size > 0 && u.Widening < 1 {
 			continue
 		}
 		if found == nil || found.Evidence == EvidenceUnchecked || size < least {
@@ -199,16 +198,18 @@ func (c *Checked) otherKind(p *gemm.Problem, split int) (out []string) {
 	if !c.Split.Contains(float64(split)) {
 		out = append(out, checkedSize{"split", float64(split), c.Split}.text())
 	}
-	return append(out, unchecked(p)...)
+	return append(out, c.unchecked(p)...)
 }
 
-// unchecked lists what a problem has that no model was checked on.
-func unchecked(p *gemm.Problem) (out []string) {
+// unchecked lists what a problem has that was not checked. Groups were checked only if all problems were in groups.
+func (c *Checked) unchecked(p *gemm.Problem) (out []string) {
+	grouped := p.Groups != (gemm.Groups{})
 	for _, part := range []struct {
 		there bool
 		name  string
 	}{
-		{p.Groups != (gemm.Groups{}), "groups"}, {p.Nest != (gemm.Nest{}), "nested indices"}, {p.Beta != 0, "a beta"},
+		{grouped && !c.grouped(), "groups"}, {!grouped && c.grouped(), "no groups"},
+		{p.Nest != (gemm.Nest{}), "nested indices"}, {p.Beta != 0, "a beta"},
 		{p.Epilogue != (gemm.Epilogue{}), "an epilogue"},
 	} {
 		if part.there {

@@ -34,6 +34,14 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+// Columns are the keys that MarshalJSON writes.
+func (Config) Columns() (names []string) {
+	for i := range fields {
+		names = append(names, fields[i].Name)
+	}
+	return append(names, axesKey)
+}
+
 // UnmarshalJSON reads what MarshalJSON writes and keeps the family. A missing number or null becomes 0; an unknown key
 // is an error.
 func (c *Config) UnmarshalJSON(text []byte) error {

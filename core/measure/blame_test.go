@@ -109,7 +109,6 @@ func TestWhoIsBlamed(t *testing.T) {
 	for name, c := range map[string]blameCase{
 		"start":       {fault(host.FaultStart, nil), stops, true},
 		"untrusted":   {fault(host.FaultUntrusted, nil), stops, true},
-		"version":     {fault(host.FaultVersion, nil), stops, true},
 		"failing":     {fault(host.FaultFailing, nil), stops, true},
 		"call":        {fault(host.FaultCall, nil), stops, true},
 		"interrupted": {fault(host.FaultInterrupted, exec.ErrKernelLost), stops, true},

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/nvidia/calibration"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
+	"github.com/origami-gemm/origami/plugins/nvidia/fusedmoe"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
@@ -51,17 +52,20 @@ var (
 		libraryOf,
 		ladderOf,
 		referenceOver(triton.Family{}, mma.Family{}),
+		expertsOver(fusedmoe.Family),
 	}
 	hopperFamilies = []func(*gpu.SM) catalog.Model{
 		refinedOver(triton.Family{}, triton.Persistent{}, mma.Family{}, wgmma.Family{}),
 		libraryOf,
 		ladderOf,
 		referenceOver(triton.Family{}, mma.Family{}),
+		expertsOver(fusedmoe.Family, fusedmoe.Blocks),
 	}
 	blackwellFamilies = []func(*gpu.SM) catalog.Model{
 		libraryOf,
 		refinedOver(triton.Family{}, triton.Persistent{}, mma.Family{}),
 		ladderOf,
+		expertsOver(fusedmoe.Family),
 	}
 	onlyLibrary = []func(*gpu.SM) catalog.Model{libraryOf}
 )
@@ -71,31 +75,56 @@ func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 		return catalog.Model{
 			Name: pipelined.Name, Class: arch.ClassRefined, Kernels: kernel.Names(families), Fitted: true,
 			Open: func(s catalog.Selection) (arch.Architecture, error) {
-				d := gpu.NewDevice(sm, s.Sheet, s.Params)
-				cuBLAS, err := libraryBeside(sm, s)
+				m, err := openRefined(sm, s, families...)
 				if err != nil {
 					return nil, err
 				}
-				known := pipelined.Known{
-					Rung: s.Rung, Given: pipelined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
-					Changed: s.Changed,
-					Shipped: func(family string) (kernel.Table, kernel.Timings) { return shippedKernels(d, family) },
-				}
-				if cuBLAS != nil {
-					known.Library = cuBLAS.Fastest
-				}
-				m, err := pipelined.New(d, families, known)
+				return anywhere(m), nil
+			},
+		}
+	}
+}
+
+// openRefined opens the model pipelined with what it was compared with.
+func openRefined(sm *gpu.SM, s catalog.Selection, families ...kernel.Family) (arch.Architecture, error) {
+	d := gpu.NewDevice(sm, s.Sheet, s.Params)
+	cuBLAS, err := libraryBeside(sm, s)
+	if err != nil {
+		return nil, err
+	}
+	known := pipelined.Known{
+		Rung: s.Rung, Given: pipelined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
+		Changed: s.Changed,
+		Shipped: func(family string) (kernel.Table, kernel.Timings) { return shippedKernels(d, family) },
+	}
+	if cuBLAS != nil {
+		known.Library = cuBLAS.Fastest
+	}
+	m, err := pipelined.New(d, families, known)
+	if err != nil {
+		return nil, err
+	}
+	if cuBLAS != nil {
+		m.Describe().AlsoReads(cuBLAS.Describe())
+	}
+	fitted := fittedTo(m.Quantities())
+	if f := s.Sheet.Fitted; f != nil {
+		fitted = append(fitted, arch.Fitted{DataSet: f.DataSet, Kernel: f.Kernel, Problems: f.Problems})
+	}
+	return compared(m, fitted), nil
+}
+
+// expertsOver models the kernels for experts, and those with scales per block, on top of the family triton.
+func expertsOver(families ...string) func(*gpu.SM) catalog.Model {
+	return func(sm *gpu.SM) catalog.Model {
+		return catalog.Model{
+			Name: fusedmoe.Family, Class: arch.ClassRefined, Kernels: families, Fitted: true,
+			Open: func(s catalog.Selection) (arch.Architecture, error) {
+				product, err := openRefined(sm, s, triton.Family{})
 				if err != nil {
 					return nil, err
 				}
-				if cuBLAS != nil {
-					m.Describe().AlsoReads(cuBLAS.Describe())
-				}
-				fitted := fittedTo(m.Quantities())
-				if f := s.Sheet.Fitted; f != nil {
-					fitted = append(fitted, arch.Fitted{DataSet: f.DataSet, Kernel: f.Kernel, Problems: f.Problems})
-				}
-				return anywhere(compared(m, fitted)), nil
+				return fusedmoe.New(gpu.NewDevice(sm, s.Sheet, s.Params), product, families...)
 			},
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
+	"github.com/origami-gemm/origami/plugins/nvidia/fusedmoe"
 	"github.com/origami-gemm/origami/plugins/nvidia/sgemm"
 )
 
@@ -35,7 +36,7 @@ func refinedDevices(t *testing.T) (list []device) {
 	for _, a := range nvtest.Provider(t).Manifest().Archs {
 		for _, d := range a.Devices {
 			for _, k := range a.Kernels {
-				if k != library.Family && k != sgemm.Family { // other models of the same name
+				if !slices.Contains([]string{library.Family, sgemm.Family, fusedmoe.Family, fusedmoe.Blocks}, k) { // other models
 					list = append(list, device{arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: "refined", Kernel: k}, k})
 				}
 			}

@@ -2,8 +2,7 @@ package conformance
 
 // architectureChecks are in order of dependence: a check comes after those whose properties it needs.
 var architectureChecks = []Check{
-	{"info", "Info names the plugin and its version, lists an API version that this origami speaks, and reports good " +
-		"health.", with((*subject).info, checkInfo)},
+	{"info", "Info names the plugin and its version, and reports good health.", with((*subject).info, checkInfo)},
 	{"manifest", "The manifest is the same each time, belongs to the plugin of Info, and gives every architecture, " +
 		"device, model, kernel family and option a distinct name.", with((*subject).manifest, checkManifest)},
 	{"open", "Every device opens under every model of its architecture and describes itself as requested; " +

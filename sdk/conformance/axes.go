@@ -12,10 +12,7 @@ import (
 )
 
 // checkAxes checks that the kernel families honour the axes that they declare and refuse all others.
-func checkAxes(ctx context.Context, s *subject, found *findings, info wire.Info) error {
-	if !slices.Contains(info.APIVersions, wire.API12) {
-		return skipped("the plugin speaks no API version with named axes")
-	}
+func checkAxes(ctx context.Context, s *subject, found *findings, _ wire.Info) error {
 	groups, err := s.byTarget(ctx)
 	if err != nil {
 		return err

@@ -41,13 +41,6 @@ var (
 var brokenCases = []brokenCase{
 	{check: "info", what: "no version", broken: provider{manifest: func(m *arch.Manifest) { m.Version = "" }},
 		finding: "no version"},
-	{check: "info", what: "another API", finding: "it speaks API 9.0.0",
-		forge: forge(func(_ string, _, resp proto.Message, err error) error {
-			if r, ok := resp.(*pb.InfoResponse); ok {
-				r.Info.ApiVersions = []string{"9.0.0"}
-			}
-			return err
-		})},
 	{check: "info", what: "failing", finding: "cannot work: no licence",
 		forge: forge(func(_ string, _, resp proto.Message, err error) error {
 			if r, ok := resp.(*pb.InfoResponse); ok {

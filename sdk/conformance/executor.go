@@ -21,8 +21,7 @@ import (
 
 // executorChecks are in order of dependence: a check comes after those whose properties it needs.
 var executorChecks = []Check{
-	{"info", "Info names the plugin and its version, lists an API version that this origami speaks, and reports good " +
-		"health.", with((*subject).info, checkInfo)},
+	{"info", "Info names the plugin and its version, and reports good health.", with((*subject).info, checkInfo)},
 	{"manifest", "The manifest is the same each time and belongs to the plugin of Info; it needs no device.",
 		checkExecutorManifest},
 	{"devices", "The devices are the same each time; each has a name, an architecture, kernel families or libraries, " +

@@ -3,10 +3,8 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/sdk/wire"
 )
 
 // badConfigs are configurations with an impossible number, named by it.
@@ -36,14 +34,14 @@ func badConfigs(good gemm.Config) []named[gemm.Config] {
 	}
 }
 
-// badProblems are impossible problems, named by what is wrong, as far as the plugin's API has it.
-func (s *subject) badProblems(ctx context.Context, good gemm.Problem) []named[gemm.Problem] {
+// badProblems are impossible problems, named by what is wrong.
+func badProblems(good gemm.Problem) []named[gemm.Problem] {
 	change := func(what string, change func(*gemm.Problem)) named[gemm.Problem] {
 		p := good
 		change(&p)
 		return named[gemm.Problem]{"a problem " + what, p}
 	}
-	bad := []named[gemm.Problem]{
+	return []named[gemm.Problem]{
 		change("with m = 0", func(p *gemm.Problem) { p.M = 0 }),
 		change("with n = -1", func(p *gemm.Problem) { p.N = -1 }),
 		change("with k = 0", func(p *gemm.Problem) { p.K = 0 }),
@@ -51,16 +49,11 @@ func (s *subject) badProblems(ctx context.Context, good gemm.Problem) []named[ge
 		change("of 2^62 by 2^62", func(p *gemm.Problem) { p.M, p.N = 1<<62, 1<<62 }),
 		change("without an element type", func(p *gemm.Problem) { p.DType = 0 }),
 		change("without a storage order", func(p *gemm.Problem) { p.AMajor = 0 }),
+		change("with rows of A that overlap", func(p *gemm.Problem) { p.LDA = 1 }),
+		change("with a leading dimension of C of 2^62", func(p *gemm.Problem) { p.LDC = 1 << 62 }),
+		change("with B aligned to 3 bytes", func(p *gemm.Problem) { p.AlignB = 3 }),
+		change("of results that no hardware has", func(p *gemm.Problem) { p.Out = gemm.TF32 }),
 	}
-	if info, err := s.client.Info(ctx); err == nil && slices.Contains(info.APIVersions, wire.API13) {
-		bad = append(bad,
-			change("with rows of A that overlap", func(p *gemm.Problem) { p.LDA = 1 }),
-			change("with a leading dimension of C of 2^62", func(p *gemm.Problem) { p.LDC = 1 << 62 }),
-			change("with B aligned to 3 bytes", func(p *gemm.Problem) { p.AlignB = 3 }),
-			change("of results that no hardware has", func(p *gemm.Problem) { p.Out = gemm.TF32 }),
-		)
-	}
-	return bad
 }
 
 // named is a value with a description.
@@ -69,7 +62,7 @@ type named[T any] struct {
 	value T
 }
 
-func checkBadConfig(ctx context.Context, s *subject, found *findings, b *bench) error {
+func checkBadConfig(ctx context.Context, _ *subject, found *findings, b *bench) error {
 	k, good, err := b.compile(ctx, b.Kernels[0], small)
 	if err != nil {
 		return err
@@ -85,14 +78,12 @@ func checkBadConfig(ctx context.Context, s *subject, found *findings, b *bench) 
 	for _, bad := range badConfigs(good) {
 		try(bad.what, small, bad.value)
 	}
-	if info, err := s.client.Info(ctx); err == nil && slices.Contains(info.APIVersions, wire.API12) {
-		odd := good
-		if odd.Axes, err = good.Axes.With(unusedName(nil), "1"); err != nil {
-			return err
-		}
-		try("a configuration with a named axis that no family has", small, odd)
+	odd := good
+	if odd.Axes, err = good.Axes.With(unusedName(nil), "1"); err != nil {
+		return err
 	}
-	for _, bad := range s.badProblems(ctx, small) {
+	try("a configuration with a named axis that no family has", small, odd)
+	for _, bad := range badProblems(small) {
 		try(bad.what, bad.value, good)
 	}
 	if k, err := b.Compile(ctx, b.device, small, good); err != nil {

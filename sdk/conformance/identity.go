@@ -22,9 +22,6 @@ func checkInfo(ctx context.Context, s *subject, found *findings, info wire.Info)
 	if info.Version == "" {
 		found.add("it has no version")
 	}
-	if _, err := wire.CommonAPI(wire.APIVersions, info.APIVersions); err != nil {
-		found.add("%s", err)
-	}
 	if again, err := s.client.Info(ctx); err != nil || !reflect.DeepEqual(again, info) {
 		found.add("asked twice it is %+v and %+v (%v)", info, again, err)
 	}
@@ -211,7 +208,7 @@ func checkBadInput(ctx context.Context, s *subject, found *findings, group []*te
 		_, err = c.Mapping(ctx, p, configs[0])
 		expectInput(found, c.target.String()+": Mapping of "+what, err)
 	}
-	for _, bad := range s.badProblems(ctx, c.problem) {
+	for _, bad := range badProblems(c.problem) {
 		ask(bad.what, bad.value, good)
 	}
 	ask("a problem of a type that the family does not have", untaken(c.Describe(), c.problem, good[0].Kernel), good)

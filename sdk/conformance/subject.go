@@ -158,7 +158,7 @@ func (s *subject) ask(ctx context.Context) error {
 		// By contract candidates depend only on the types and the layout, so several problems share a list.
 		lists := map[gemm.Problem]*arch.Candidates{}
 		for _, p := range problemsFor(t.Describe(), t.kernel, s.Short) {
-			key := gemm.Problem{DType: p.DType, AMajor: p.AMajor, BMajor: p.BMajor}
+			key := gemm.Problem{DType: p.DType, AMajor: p.AMajor, BMajor: p.BMajor, Groups: p.Groups}
 			c := &testcase{target: t, problem: p, candidates: lists[key]}
 			var err error
 			if c.candidates == nil {
@@ -228,16 +228,22 @@ func problemsFor(d *arch.Description, kernel string, short bool) []gemm.Problem 
 		p.DType = t
 		return d.SupportsTypes(kernel, &p) == nil
 	}
-	if all := gemm.DTypes(); !supports(dtype) {
-		if i := slices.IndexFunc(all, supports); i >= 0 {
-			dtype = all[i]
+	types, groups := gemm.Types{In: dtype}, gemm.Groups{}
+	for i := range d.Families {
+		if f := &d.Families[i]; f.Name == kernel {
+			if len(f.Types) > 0 && !supports(dtype) {
+				types = f.Types[0]
+			}
+			if f.Groups {
+				groups, _ = gemm.NewGroups(120, 33, 0, 512)
+			}
 		}
 	}
 	problem := func(m, n, k, batch int, transA, transB bool) gemm.Problem {
 		p := gemm.New(m, n, k)
-		p.Batch, p.DType = batch, dtype
+		p.Batch, p.DType, p.Out = batch, types.In, types.Out
 		p.SetTrans(transA, transB)
-		return p
+		return p.Canonical()
 	}
 	list := []gemm.Problem{
 		problem(2048, 2048, 2048, 1, false, false),
@@ -252,6 +258,10 @@ func problemsFor(d *arch.Description, kernel string, short bool) []gemm.Problem 
 	}
 	if short {
 		list = list[:4]
+	}
+	if groups != (gemm.Groups{}) {
+		list = append(list, problem(1, 768, 512, 1, false, true))
+		list[len(list)-1].SetGroups(groups)
 	}
 	for _, a := range d.Atoms {
 		if a.DType != dtype {

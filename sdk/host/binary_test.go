@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	osexec "os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -42,12 +43,14 @@ func TestWhatWasHashedIsWhatRuns(t *testing.T) {
 	if err := os.Rename(other, path); err != nil {
 		t.Fatal(err)
 	}
-	p, err := start(path, file, []string{"describe"}, os.Environ(), &tail{logger: hclog.NewNullLogger()})
+	cmd := osexec.Command(path, "describe")
+	cmd.Env = os.Environ()
+	var text []byte
+	p, err := start(cmd, file, nil, &output{level: hclog.Off}, func(r io.Reader) { text, _ = io.ReadAll(r) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, _ := io.ReadAll(p.stdout)
-	p.release()
+	<-p.exited
 	if !strings.Contains(string(text), `"good"`) {
 		t.Errorf("it printed %q", text)
 	}

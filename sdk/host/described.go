@@ -7,11 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/sdk/durable"
@@ -20,26 +24,36 @@ import (
 )
 
 // describe runs a plugin with the argument "describe".
-func (h *Host) describe(name, path string, file *binary) ([]byte, error) {
-	p, err := start(path, file, []string{"describe"}, hostEnv(), &tail{logger: h.options.Logger.Named(name)})
-	if err != nil {
-		return nil, fmt.Errorf("it cannot be started: %w", err)
+func (h *Host) describe(name, path string, file *binary) (text []byte, err error) {
+	cmd := exec.Command(path, "describe")
+	cmd.Env = hostEnv()
+	read := make(chan struct{})
+	logger := h.options.Logger.Named(name)
+	log := &output{level: logger.GetLevel(), pass: func(level hclog.Level, entry map[string]any) {
+		logger.Log(level, entry["@message"].(string))
+	}}
+	p, startErr := start(cmd, file, nil, log, func(r io.Reader) {
+		defer close(read)
+		text, err = limit.ReadAll(r, "what describe prints", limit.Describe, "report it to the plugin's author")
+	})
+	if startErr != nil {
+		return nil, fmt.Errorf("it cannot be started: %w", startErr)
 	}
 	defer context.AfterFunc(h.ctx, p.abandon)()
 	timeout := time.AfterFunc(h.options.StartTimeout, p.kill)
-	text, err := limit.ReadAll(p.stdout, "what describe prints", limit.Describe, "report it to the plugin's author")
+	<-read
 	p.exitedWithin(time.Second) // its output is closed, but the process may not have ended
 	inTime := timeout.Stop()
 	p.kill()
-	p.release()
+	<-p.exited
 	if large := limit.Exceeded(err); large != nil {
 		return nil, large
 	}
 	if !inTime {
 		return nil, fmt.Errorf("describe did not end within %v", h.options.StartTimeout)
 	}
-	if !p.cmd.ProcessState.Success() {
-		_, last := p.stderr.last()
+	if !cmd.ProcessState.Success() {
+		_, last := log.last()
 		return nil, fmt.Errorf("describe failed (%s): %s", p.state, last)
 	}
 	return text, nil

@@ -16,7 +16,7 @@ func writeCounted(t *testing.T, path, count, version string) {
 	t.Helper()
 	text := "#!/bin/sh\necho >> " + count + `
 echo '{"info":{"name":"counted","version":"` + version + `",
-"api_versions":["1.0.0"],"health":"HEALTH_OK"},"protocol_versions":[1],
+"health":"HEALTH_OK"},"protocol_versions":[1],
 "manifest":{"name":"counted","version":"` + version + `","archs":[
 {"id":"counted","vendor":"none","models":["m"],"kernels":["k"],"devices":[{"id":"d","name":"d"}]}]}}'
 `

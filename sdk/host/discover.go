@@ -36,11 +36,9 @@ func (h *Host) first() []*inquiry {
 		for _, b := range h.options.Builtins {
 			h.builtins = append(h.builtins, answered(&found{
 				info: PluginInfo{Name: b.Manifest.Name, Version: b.Manifest.Version, Builtin: true,
-					Path:        h.options.Self,
-					APIVersions: wire.APIVersions, Protocols: []int{wire.ProtocolVersion}, State: OK},
+					Path: h.options.Self, Protocols: []int{wire.ProtocolVersion}, State: OK},
 				manifest: b.Manifest,
-				program: &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args,
-					speaks: wire.APIVersions, host: h},
+				program:  &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args, host: h},
 			}))
 		}
 	}
@@ -238,6 +236,7 @@ func (h *Host) called(ctx context.Context, name string) (*found, error) {
 		switch {
 		case f.info.Name != name:
 		case f.info.State == OK || f.info.Named:
+			h.noticeHidden(f)
 			return f, nil
 		case unusable == nil:
 			unusable = f
@@ -264,10 +263,23 @@ func (h *Host) resolve(ctx context.Context, r arch.OpenRequest) (*found, arch.Op
 	r.Arch = m.Arch.ID
 	for _, f := range h.known() {
 		if f.info.State == OK && slices.Contains(f.info.Archs, r.Arch) {
+			h.noticeHidden(f)
 			return f, r, nil
 		}
 	}
 	return nil, r, fmt.Errorf("architecture %s was found and lost", r.Arch) // each is one plugin's
+}
+
+// noticeHidden tells the user of a trusted plugin that the name of a built-in one hides.
+func (h *Host) noticeHidden(f *found) {
+	if !f.info.Builtin {
+		return
+	}
+	locked, _ := readLock(h.options.LockFile) // whoever needs it says what is wrong with it
+	if hidden, ok := locked[f.info.Name]; ok {
+		h.warn(fmt.Sprintf("the built-in plugin %s is used and hides the trusted one, %s; name its path to use it, "+
+			"or distrust it", f.info.Name, hidden.Path))
+	}
 }
 
 // mentionUnusable adds the plugins that cannot be used to an error about an unknown name: one of them might have it.

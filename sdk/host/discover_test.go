@@ -108,7 +108,7 @@ func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 	trust(t, lock, path)
 	h := newHost(t, options)
 	if p := info(t, h, "outside"); p.State != host.OK || p.Version != "0.3.1" || !slices.Equal(p.Archs,
-		[]string{"outside"}) || !slices.Equal(p.APIVersions, wire.APIVersions) {
+		[]string{"outside"}) || !slices.Equal(p.Protocols, []int{wire.ProtocolVersion}) {
 		t.Errorf("got %+v", p)
 	}
 	if n := starts(t, "outside"); n != 1 {
@@ -148,7 +148,6 @@ func TestExternalPluginsThatFail(t *testing.T) {
 		{"mute", host.Error, "describe did not end within 1s"},
 		{"nameless", host.Error, "nonsense"},
 		{"empty", host.Error, "it provides no architecture and no executor"},
-		{"api", host.Skipped, "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0, 1.1.0"},
 	} {
 		trust(t, lock, install(t, dir, test.mode))
 		h := newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock,
@@ -218,6 +217,38 @@ func TestPrecedence(t *testing.T) {
 	}
 	if !slices.Equal(archs, []string{"twin:twin", "second:second"}) {
 		t.Errorf("manifests have %v", archs)
+	}
+}
+
+// A built-in plugin whose name hides a trusted one is used, and the user is told, once.
+func TestBuiltinHidesATrustedPlugin(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "lock")
+	path := install(t, dir, "twin")
+	trust(t, lock, path)
+	var told []string // by whoever asks; other warnings come from other goroutines
+	options := host.Options{LockFile: lock, Builtins: []host.Builtin{builtin("twin"), builtin("good")},
+		Warn: func(text string) {
+			if strings.Contains(text, "hides") {
+				told = append(told, text)
+			}
+		}}
+	h := newHost(t, options)
+	open(t, h, arch.OpenRequest{Arch: "good"})
+	if len(told) > 0 {
+		t.Errorf("told of a plugin that is not used: %q", told)
+	}
+	open(t, h, arch.OpenRequest{Arch: "twin"})
+	if _, err := h.Connection(t.Context(), "twin"); err != nil {
+		t.Error(err)
+	}
+	if len(told) != 1 || !strings.Contains(told[0], "the built-in plugin twin is used and hides the trusted one, "+path) {
+		t.Errorf("told: %q", told)
+	}
+	told, options.Plugins = nil, []string{path}
+	if open(t, newHost(t, options), arch.OpenRequest{Arch: "twin"}); len(told) > 0 {
+		t.Errorf("told although the trusted plugin is used: %q", told)
 	}
 }
 

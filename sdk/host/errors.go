@@ -32,7 +32,6 @@ type Fault string
 const (
 	FaultStart     Fault = "start"     // it did not start, or not as an origami plugin
 	FaultUntrusted Fault = "untrusted" // its file is not the one in the lock file
-	FaultVersion   Fault = "version"   // it has no API version in common with this host
 	FaultFailing   Fault = "failing"   // it started and says that it cannot work
 	FaultDied      Fault = "died"      // its process ended during a call
 	FaultHung      Fault = "hung"      // it did not answer in time and was killed
@@ -68,7 +67,6 @@ func (e *PluginError) Timeout() bool { return e.Fault == FaultHung }
 var fixes = map[Fault]string{
 	FaultStart:     "run it in a shell with the argument describe to see whether it works, or rebuild it",
 	FaultUntrusted: "trust the new file if you changed the plugin",
-	FaultVersion:   "rebuild the plugin against this origami, or use a version of origami that it knows",
 	FaultFailing:   "",
 	FaultDied:      "report it to the plugin's author, with its log at level debug",
 	FaultHung:      "it was stopped; report it to the plugin's author",
@@ -99,7 +97,7 @@ func fault(name, op string, f Fault, p *process, cause error, format string, arg
 	e := &PluginError{Name: name, Op: op, Fault: f, Err: cause, what: fmt.Sprintf(format, args...)}
 	if p != nil {
 		var last string
-		e.LastStderr, last = p.stderr.last()
+		e.LastStderr, last = p.log.last()
 		p.mu.Lock()
 		if p.ended && !p.killed {
 			e.ExitState = p.state

@@ -53,7 +53,7 @@ func (p *program) open(ctx context.Context, plugin string) (exec.Executor, error
 
 // again returns the same program without a process.
 func (p *program) again() *program {
-	return &program{name: p.name, path: p.path, args: p.args, checksum: p.checksum, speaks: p.speaks, host: p.host}
+	return &program{name: p.name, path: p.path, args: p.args, checksum: p.checksum, host: p.host}
 }
 
 // executor returns a connection that counts as an open executor until it is closed.

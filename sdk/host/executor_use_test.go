@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -237,15 +236,6 @@ func TestLiveDevice(t *testing.T) {
 			t.Errorf("%+v opens %q, want %q", test.r, got, test.want)
 		}
 	}
-
-	dir := t.TempDir()
-	t.Setenv("TMPDIR", shortDir(t))
-	lock := filepath.Join(dir, "lock")
-	trust(t, lock, install(t, dir, "old"))
-	h = newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock})
-	open(t, h, arch.OpenRequest{Arch: "old"})
-	_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "old", Live: live(1e9)})
-	wantFault(t, err, "old", host.FaultVersion, "it speaks API 1.0.0, which knows neither live devices")
 }
 
 // BenchmarkExecutor is the cost of the boundary per configuration of a sweep: compile, check, measure 17 runs (two

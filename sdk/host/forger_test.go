@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
@@ -25,7 +26,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/origami-gemm/origami/internal/testing/fake"
-	"github.com/origami-gemm/origami/internal/testing/goplugin"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -134,7 +134,8 @@ func runForger(f folder, name string) {
 		//nolint:staticcheck // whatever the host accepts
 		options = append(options, grpc.RPCCompressor(grpc.NewGZIPCompressor()))
 	}
-	goplugin.Serve(wire.ProtocolVersion, service, options...)
+	plugin.Serve(&plugin.ServeConfig{HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Plugins(service),
+		GRPCServer: func(o []grpc.ServerOption) *grpc.Server { return grpc.NewServer(append(o, options...)...) }})
 	if f.armed(callForgeries, "afterwards").do != nil {
 		time.Sleep(time.Minute)
 	}

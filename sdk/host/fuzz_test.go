@@ -3,9 +3,13 @@ package host
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/hashicorp/go-hclog"
@@ -45,7 +49,8 @@ func FuzzLock(f *testing.F) {
 	})
 }
 
-// Whatever a plugin prints, the kept lines are limited in number and length, and valid text.
+// Whatever a plugin prints, the kept lines are limited in number and length, and valid text, and go-plugin's client gets
+// only log lines that it can read.
 func FuzzLog(f *testing.F) {
 	for _, s := range []string{
 		`{"@level":"warn","@message":"m","@timestamp":"x","key":1}` +
@@ -57,15 +62,37 @@ func FuzzLog(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var read, written tail
-		for _, l := range []*tail{&read, &written} {
-			l.logger = hclog.New(&hclog.LoggerOptions{Output: &bytes.Buffer{}, Level: hclog.Trace})
-		}
+		done := make(chan struct{})
+		lines, passed := io.Pipe()
+		l := &launcher{passed: passed}
+		go func() {
+			defer close(done)
+			for d := json.NewDecoder(lines); ; {
+				var entry struct {
+					Message   *string `json:"@message"`
+					Level     string  `json:"@level"`
+					Timestamp string  `json:"@timestamp"`
+				}
+				err := d.Decode(&entry)
+				if errors.Is(err, io.EOF) {
+					return
+				}
+				_, late := time.Parse(timestamps, entry.Timestamp)
+				if err != nil || late != nil || entry.Message == nil || hclog.LevelFromString(entry.Level) == hclog.NoLevel {
+					t.Errorf("go-plugin gets %+v, %v, %v", entry, err, late)
+					_ = lines.Close()
+					return
+				}
+			}
+		}()
+		read, written := output{pass: l.passLine}, output{pass: l.passLine}
 		read.readFrom(bytes.NewReader(text))
 		if n, err := written.Write(text); n != len(text) || err != nil {
 			t.Fatalf("wrote %d of %d bytes, %v", n, len(text), err)
 		}
-		for _, l := range []*tail{&read, &written} {
+		_ = passed.Close()
+		<-done
+		for _, l := range []*output{&read, &written} {
 			lines, cause := l.last()
 			if len(lines) > tailLines {
 				t.Errorf("%d lines are kept", len(lines))
@@ -75,7 +102,7 @@ func FuzzLog(f *testing.F) {
 					t.Errorf("%d bytes are kept: %q", len(line), line)
 				}
 			}
-			err := fault("p", "op", FaultDied, &process{stderr: l, exited: make(chan struct{})}, nil, "it died")
+			err := fault("p", "op", FaultDied, &process{log: l, exited: make(chan struct{})}, nil, "it died")
 			if strings.ContainsAny(err.Error(), "\r\n") {
 				t.Errorf("an error of several lines: %q", err)
 			}

@@ -235,17 +235,13 @@ func (f *found) examine(h *Host) {
 // accept checks the description that a plugin printed and takes it over. failing: the plugin says that it cannot work.
 func (f *found) accept(h *Host, text []byte) (failing bool) {
 	d, err := wire.ParseDescribe(text)
-	f.info.Version, f.info.APIVersions, f.info.Protocols = d.Info.Version, d.Info.APIVersions, d.Protocols
+	f.info.Version, f.info.Protocols = d.Info.Version, d.Protocols
 	if d.Info.Name == "" && err != nil {
 		f.fail("describe printed nonsense: %v", err)
 		return false
 	}
 	if !slices.Contains(d.Protocols, wire.ProtocolVersion) {
 		f.skip("it speaks protocol %v, this origami speaks %d; rebuild it", d.Protocols, wire.ProtocolVersion)
-		return false
-	}
-	if _, err := wire.CommonAPI(wire.APIVersions, d.Info.APIVersions); err != nil {
-		f.skip("%v; rebuild it", err)
 		return false
 	}
 	if err != nil {
@@ -262,6 +258,6 @@ func (f *found) accept(h *Host, text []byte) (failing bool) {
 		f.manifest.Name = f.info.Name // the file's name is what the user trusts
 	}
 	sum, _ := hex.DecodeString(f.info.SHA256) // readLock has checked it
-	f.program = &program{name: f.info.Name, path: f.info.Path, checksum: sum, speaks: d.Info.APIVersions, host: h}
+	f.program = &program{name: f.info.Name, path: f.info.Path, checksum: sum, host: h}
 	return d.Info.Failing != ""
 }

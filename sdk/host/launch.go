@@ -3,15 +3,22 @@ package host
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"time"
 
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 
 	"github.com/origami-gemm/origami/sdk/wire"
 )
@@ -39,69 +46,164 @@ func hostEnv() []string {
 	return env
 }
 
-// handshakeLength limits the line of the handshake. Most of it is a certificate.
-const handshakeLength = 16 << 10
+// launcher starts one process of a program for go-plugin's client (a runner.Runner), for three reasons. The client's
+// own runner would give the user's standard input to the plugin. Its parser of log lines panics at one with a field of
+// a wrong type. And it looks for an executable at its path, where another file may be by now.
+type launcher struct {
+	ctx      context.Context // of the launch
+	program  *program
+	file     *binary
+	identity *wire.Identity
 
-// handshake returns the first line of a process. The rest goes to its log: a plugin that continued to print into a full
-// pipe would block forever.
-func (p *process) handshake(ctx context.Context) (line string, err error) {
-	first := make(chan string, 1)
+	cmd    *exec.Cmd // go-plugin's, which has its environment variables
+	folder string    // of the socket
+	log    *output
+	lines  *io.PipeReader // what the log passes on
+	passed *io.PipeWriter
+	first  *io.PipeReader // the first line of the standard output
+	silent bool           // there was none, once first has ended
+
+	process          *process // nil before Start has succeeded
+	network, address string   // of the socket, once the plugin has said so
+}
+
+// client returns go-plugin's client for the process.
+func (l *launcher) client(sockets string) *plugin.Client {
+	options := l.program.host.options
+	lines, passed := io.Pipe()
+	l.lines, l.passed = lines, passed
+	l.log = &output{level: options.Logger.GetLevel(), pass: l.passLine}
+	return plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Plugins(nil),
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: options.Logger, TLSConfig: l.identity.TLS(),
+		SkipHostEnv: true, UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: sockets},
+		// A launch ends its process earlier.
+		StartTimeout: 2 * options.StartTimeout,
+		SyncStdout:   l.log, SyncStderr: l.log, PluginLogBufferSize: 2 * lineLength,
+		GRPCDialOptions: append(wire.DialOptions(), grpc.WithContextDialer(l.dial),
+			grpc.WithIdleTimeout(0)), // a connection that was closed for want of use could not be opened again
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, folder string) (runner.Runner, error) {
+			l.cmd, l.folder = cmd, folder
+			return l, nil
+		},
+	})
+}
+
+// Start implements runner.Runner. go-plugin's client then reads Stdout and Stderr until the process has ended.
+func (l *launcher) Start(context.Context) error {
+	env := append(hostEnv(), l.cmd.Env...)
+	l.cmd = exec.Command(l.program.path, l.program.args...)
+	l.cmd.Env = append(env, wire.EnvHostCertificate+"="+l.identity.Certificate, wire.EnvWatch+"=stdin",
+		wire.EnvLogLevel+"="+l.log.level.String())
+	first, passed := io.Pipe()
+	l.first = first
+	process, err := start(l.cmd, l.file, l.identity.KeyLine(), l.log, func(r io.Reader) { l.passFirstLine(passed, r) })
+	if err != nil {
+		return err
+	}
+	l.process = process
+	// The start ends with the launch. Until then its deadline, or closing the host, ends the process.
+	context.AfterFunc(l.ctx, func() {
+		if errors.Is(l.ctx.Err(), context.DeadlineExceeded) || l.program.host.ctx.Err() != nil {
+			l.process.kill()
+		}
+	})
 	go func() {
-		defer close(first)
-		stdout := bufio.NewReaderSize(p.stdout, handshakeLength)
-		if line, _, err := stdout.ReadLine(); err == nil {
-			first <- string(line)
-		}
-		p.stderr.readFrom(stdout)
+		<-l.process.exited
+		_ = l.passed.Close()
 	}()
-	select {
-	case line, printed := <-first:
-		if !printed {
-			// It most likely is about to end, and how it ends says more than that it was killed.
-			p.exitedWithin(stopTime)
-			return "", errors.New("it closed its standard output without a handshake")
-		}
-		return line, nil
-	case <-p.exited:
-		return "", errors.New("it ended without a handshake")
-	case <-ctx.Done():
-		return "", ctx.Err()
+	return nil
+}
+
+// timestamps is the form in which go-plugin's client expects the time of a log line.
+const timestamps = "2006-01-02T15:04:05.000000Z07:00"
+
+// passLine passes a log line on to go-plugin's client, which would panic at a field of a type that it does not expect.
+func (l *launcher) passLine(level hclog.Level, entry map[string]any) {
+	entry["@level"] = level.String()
+	when, _ := entry["@timestamp"].(string)
+	if _, err := time.Parse(timestamps, when); err != nil {
+		entry["@timestamp"] = time.Now().Format(timestamps)
+	}
+	if line, err := json.Marshal(entry); err == nil {
+		_, _ = l.passed.Write(append(line, '\n'))
 	}
 }
 
-// connect reads the handshake and returns the connection. It is closed when the process ends: a descendant of the
-// process may hold the other end open, and calls would never return.
-func (s *session) connect(ctx context.Context, identity *wire.Identity) (*grpc.ClientConn, error) {
-	line, err := s.process.handshake(ctx)
-	if err != nil {
-		return nil, err
+// handshakeLength limits the line of the handshake. Most of it is a certificate.
+const handshakeLength = 16 << 10
+
+// passFirstLine passes the first line of the standard output on. The rest goes to the log: a plugin that continued to
+// print into a full pipe would block forever.
+func (l *launcher) passFirstLine(to *io.PipeWriter, r io.Reader) {
+	stdout := bufio.NewReaderSize(r, handshakeLength)
+	line, _, err := stdout.ReadLine()
+	if l.silent = err != nil; !l.silent {
+		_, _ = fmt.Fprintf(to, "%s\n", line)
+		l.log.readFrom(stdout)
 	}
-	plugin, err := wire.ParseHandshake(line)
-	if err != nil {
-		return nil, err
+	_ = to.Close()
+}
+
+// Stdout, Stderr, Name and ID implement runner.Runner. The log has the name and the id.
+func (l *launcher) Stdout() io.ReadCloser { return l.first }
+func (l *launcher) Stderr() io.ReadCloser { return l.lines }
+func (l *launcher) Name() string          { return l.program.name }
+func (l *launcher) ID() string            { return strconv.Itoa(l.process.cmd.Process.Pid) }
+
+// Diagnose implements runner.Runner. go-plugin's client kills a plugin after its first line was no handshake. A plugin
+// that has closed its standard output without a line most likely is about to end, and how it ends says more than that
+// it was killed.
+func (l *launcher) Diagnose(context.Context) string {
+	patience := dyingTime
+	if l.silent {
+		patience = stopTime
 	}
-	inside := plugin.Network == "unix" && filepath.Dir(plugin.Address) == filepath.Clean(s.socket)
+	l.process.exitedWithin(patience)
+	return ""
+}
+
+// Wait and Kill implement runner.Runner.
+func (l *launcher) Wait(context.Context) error {
+	<-l.process.exited
+	return nil
+}
+
+// Kill does not wait.
+func (l *launcher) Kill(context.Context) error {
+	l.process.kill()
+	return nil
+}
+
+// PluginToHost and HostToPlugin implement runner.Runner. The host takes the address of the plugin's socket.
+func (l *launcher) PluginToHost(network, address string) (string, string, error) {
+	inside := network == "unix" && filepath.Dir(address) == filepath.Clean(l.folder)
 	if runtime.GOOS != "windows" && !inside {
-		return nil, fmt.Errorf("it listens at %s %s, outside of the folder that it was given", plugin.Network,
-			plugin.Address)
+		return "", "", fmt.Errorf("it listens at %s %s, outside of the folder that it was given", network, address)
 	}
-	config, err := identity.ToPlugin(plugin.Certificate)
-	if err != nil {
-		return nil, err
+	l.network, l.address = network, address
+	return network, address, nil
+}
+
+// HostToPlugin would be for the broker.
+func (*launcher) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+// dial connects to the plugin. The connection ends with the process: a descendant of the process may hold the other end
+// open, and calls would never return.
+func (l *launcher) dial(ctx context.Context, _ string) (net.Conn, error) {
+	select {
+	case <-l.process.exited:
+		return nil, errors.New("the process has ended")
+	default:
 	}
-	conn, err := grpc.NewClient("passthrough:///plugin", append(wire.DialOptions(),
-		grpc.WithTransportCredentials(credentials.NewTLS(config)),
-		// A connection that was closed for want of use could not be opened again.
-		grpc.WithIdleTimeout(0),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, plugin.Network, plugin.Address)
-		}))...)
-	if err != nil {
-		return nil, err
+	conn, err := new(net.Dialer).DialContext(ctx, l.network, l.address)
+	if err == nil {
+		go func() {
+			<-l.process.exited
+			_ = conn.Close()
+		}()
 	}
-	go func() {
-		<-s.process.exited
-		_ = conn.Close()
-	}()
-	return conn, nil
+	return conn, err
 }

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -28,8 +28,7 @@ type program struct {
 	name     string
 	path     string
 	args     []string
-	checksum []byte   // nil for a built-in
-	speaks   []string // API versions
+	checksum []byte // nil for a built-in
 	host     *Host
 
 	mu       sync.Mutex
@@ -43,7 +42,7 @@ type program struct {
 type session struct {
 	process *process
 	conn    grpc.ClientConnInterface
-	socket  string // directory
+	client  *plugin.Client // nil if the process has not said where it listens
 	stop    sync.Once
 	// stopped: one call hung or lost its device, and the process was killed. The other calls did nothing wrong.
 	stopped atomic.Bool
@@ -90,110 +89,115 @@ func (p *program) running(ctx context.Context) (*session, error) {
 	}
 }
 
-// launch starts the process and checks that it is a plugin with a common version.
-func (p *program) launch() (_ *session, err error) {
-	var file *binary
-	if p.checksum != nil {
-		if file, err = openBinary(p.path); err != nil {
-			return nil, fault(p.name, "start", FaultStart, nil, err, "it cannot be read: %v", err)
-		}
-		defer func() { _ = file.Close() }()
-		if err := file.hash(p.host.ctx); err != nil {
-			return nil, fault(p.name, "start", FaultStart, nil, err, "it cannot be read: %v", err)
-		}
-		if !file.hasHash(p.checksum) {
-			return nil, fault(p.name, "start", FaultUntrusted, nil, nil,
-				"%s has changed since it was found and checked", p.path)
+// checked opens the program's file, if it is not a part of this program, and checks its hash.
+func (p *program) checked() (*binary, error) {
+	if p.checksum == nil {
+		return nil, nil
+	}
+	file, err := openBinary(p.path)
+	if err == nil {
+		if err = file.hash(p.host.ctx); err != nil {
+			_ = file.Close()
 		}
 	}
-	options := p.host.options
-	ctx, cancel := context.WithTimeout(p.host.ctx, options.StartTimeout)
-	defer cancel()
+	switch {
+	case err != nil:
+		return nil, fault(p.name, "start", FaultStart, nil, err, "it cannot be read: %v", err)
+	case !file.hasHash(p.checksum):
+		_ = file.Close()
+		return nil, fault(p.name, "start", FaultUntrusted, nil, nil, "%s has changed since it was found and checked",
+			p.path)
+	}
+	return file, nil
+}
 
+// launch starts the process and connects to it.
+func (p *program) launch() (*session, error) {
+	file, err := p.checked()
+	if err != nil {
+		return nil, err
+	}
+	if file != nil {
+		defer func() { _ = file.Close() }()
+	}
+	ctx, cancel := context.WithTimeout(p.host.ctx, p.host.options.StartTimeout)
+	defer cancel()
 	identity, err := wire.NewIdentity()
 	if err != nil {
 		return nil, err
 	}
 	sockets, err := p.host.sockets.enter()
-	if err == nil {
-		defer p.host.sockets.leave()
-	}
-	s := &session{}
-	if err == nil {
-		s.socket, err = os.MkdirTemp(sockets, pluginFolderPrefix)
-	}
 	if err != nil {
 		return nil, advised("set TMPDIR to a folder with a short path that can be written", fault(p.name, "start",
 			FaultStart, nil, err, "its socket cannot be created: %v", err))
 	}
-	defer func() {
-		if err != nil {
-			s.end(0)
-		}
-	}()
-	log := &tail{logger: options.Logger.Named(p.name)}
-	env := append(hostEnv(), wire.EnvCookie+"="+wire.Cookie, fmt.Sprintf("%s=%d", wire.EnvVersions, wire.ProtocolVersion),
-		wire.EnvSocketDir+"="+s.socket, wire.EnvHostCertificate+"="+identity.PEM(), wire.EnvWatch+"=stdin",
-		wire.EnvLogLevel+"="+options.Logger.GetLevel().String())
-	if s.process, err = start(p.path, file, p.args, env, log); err != nil {
-		return nil, p.startFault(ctx, s, err)
-	}
-	// The start ends when launch returns. Until then its deadline, or closing the host, ends the process.
-	context.AfterFunc(ctx, func() {
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) || p.host.ctx.Err() != nil {
-			s.process.kill()
-		}
-	})
-	conn, err := s.connect(ctx, identity)
-	var info wire.Info
-	if err == nil {
-		s.conn = conn
-		info, err = wire.NewClient(p.name, s.conn).Info(ctx)
+	defer p.host.sockets.leave()
+	l := &launcher{ctx: ctx, program: p, file: file, identity: identity}
+	s := &session{}
+	// The only connection exists when this returns; the socket would stay if the host were killed.
+	defer func() { _ = os.RemoveAll(l.folder) }()
+	info, err := l.connect(sockets, s)
+	if err != nil {
+		err = p.startFault(ctx, l.process, err)
+	} else if info.Failing != "" {
+		err = fault(p.name, "start", FaultFailing, nil, nil, "it cannot work: %s", info.Failing)
 	}
 	if err != nil {
-		return nil, p.startFault(ctx, s, err)
+		if s.process != nil {
+			s.end(0)
+		}
+		return nil, err
 	}
-	go wire.Output(context.Background(), s.conn, log)
-	if _, err := wire.CommonAPI(wire.APIVersions, info.APIVersions); err != nil {
-		return nil, fault(p.name, "start", FaultVersion, nil, nil, "%v", err)
-	}
-	if info.Failing != "" {
-		return nil, fault(p.name, "start", FaultFailing, nil, nil, "it cannot work: %s", info.Failing)
-	}
-	// The only connection exists; the socket is not needed any more, and would stay if the host were killed.
-	_ = os.RemoveAll(s.socket)
 	return s, nil
 }
 
+// connect starts the process, connects to it, and asks it who it is.
+func (l *launcher) connect(sockets string, s *session) (wire.Info, error) {
+	client := l.client(sockets)
+	_, err := client.Start()
+	s.process = l.process
+	if err != nil {
+		return wire.Info{}, err
+	}
+	s.client = client
+	protocol, err := client.Client()
+	if err != nil {
+		return wire.Info{}, err
+	}
+	conn, err := protocol.Dispense(wire.PluginName)
+	if err != nil {
+		return wire.Info{}, err
+	}
+	s.conn = conn.(grpc.ClientConnInterface)
+	return wire.NewClient(l.program.name, s.conn).Info(l.ctx)
+}
+
 // startFault finds the reason of a failed start.
-func (p *program) startFault(ctx context.Context, s *session, err error) error {
+func (p *program) startFault(ctx context.Context, started *process, err error) error {
 	switch {
 	case p.host.ctx.Err() != nil:
 		return errClosed
 	case p.path == "":
 		return advised("mount /proc, or call the program by its own name", fault(p.name, "start", FaultStart, nil, err,
 			"it is a part of this program, whose file cannot be found"))
-	case s.process == nil:
+	case started == nil:
 		return fault(p.name, "start", FaultStart, nil, err, "it cannot be started: %v", err)
 	case ctx.Err() != nil:
-		return fault(p.name, "start", FaultStart, s.process, err, "it was not ready after %v",
+		return fault(p.name, "start", FaultStart, started, err, "it was not ready after %v",
 			p.host.options.StartTimeout)
-	case s.process.exitedWithin(100*time.Millisecond) && s.process.diedByItself():
-		return fault(p.name, "start", FaultStart, s.process, err, "it ended before it was ready")
+	case started.exitedWithin(dyingTime) && started.diedByItself():
+		return fault(p.name, "start", FaultStart, started, err, "it ended before it was ready")
 	default:
-		text, _, _ := strings.Cut(err.Error(), "\n")
+		text := strings.Join(strings.Fields(err.Error()), " ")
 		if d := (*diag.Error)(nil); errors.As(err, &d) {
 			text = d.What
 		}
-		return fault(p.name, "start", FaultStart, s.process, err, "it does not start as a plugin: %.300s", text)
+		return fault(p.name, "start", FaultStart, started, err, "it does not start as a plugin: %.300s", text)
 	}
 }
 
-func (p *process) diedByItself() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ended && !p.killed
-}
+// dyingTime is the time for which a plugin that does not start is given to end by itself: how it ends says why.
+const dyingTime = 100 * time.Millisecond
 
 // stopTime is the time that a plugin has to end by itself after a request to do so.
 const stopTime = 2 * time.Second
@@ -201,17 +205,12 @@ const stopTime = 2 * time.Second
 // end stops the process, kills it after the grace period, and frees everything.
 func (s *session) end(grace time.Duration) {
 	s.stop.Do(func() {
-		if s.process != nil {
-			force := time.AfterFunc(grace, s.process.kill)
-			defer force.Stop()
-			if s.conn != nil {
-				wire.Shutdown(context.Background(), s.conn)
-			}
-			s.process.release()
+		force := time.AfterFunc(grace, s.process.kill)
+		defer force.Stop()
+		if s.client != nil {
+			s.client.Kill()
 		}
-		if s.socket != "" {
-			_ = os.RemoveAll(s.socket)
-		}
+		<-s.process.exited
 	})
 }
 
@@ -270,11 +269,6 @@ func (p *program) Invoke(ctx context.Context, method string, args, reply any, op
 // the error wraps wire.ErrDied and the next call starts the process again.
 func (p *program) invoke(ctx context.Context, timeout time.Duration, method string, args, reply any,
 	opts ...grpc.CallOption) (*session, error) {
-	// It would overlook it
-	if version, what := wire.Requires(args); version != "" && !slices.Contains(p.speaks, version) {
-		return nil, fault(p.name, path.Base(method), FaultVersion, nil, nil, "it speaks API %s, which knows %s",
-			strings.Join(p.speaks, ", "), what)
-	}
 	s, err := p.running(ctx)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,6 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/serve"
-	"github.com/origami-gemm/origami/sdk/wire"
 )
 
 // runPlugin is a plugin that misbehaves according to its mode: "what" or "what.Call". The id of its architecture is
@@ -48,10 +47,6 @@ func runPlugin(mode string) {
 		time.Sleep(time.Minute)
 	case "slow":
 		time.Sleep(slowStart)
-	case "api":
-		wire.APIVersions = []string{"9.0.0", "8.1.0"}
-	case "old":
-		wire.APIVersions = []string{"1.0.0"}
 	case "plain": // speaks without TLS
 		_ = os.Unsetenv("PLUGIN_CLIENT_CERT")
 	case "elsewhere": // gives the host another process's address

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -25,7 +26,6 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/internal/testing/goplugin"
 	"github.com/origami-gemm/origami/sdk/host"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -36,7 +36,9 @@ import (
 // Only the host that started a plugin can call it. A client without its certificate gets no answer.
 func TestPluginAnswersItsHostOnly(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	client := goplugin.Client(osexec.Command(os.Args[0], asPlugin, "good"))
+	client := plugin.NewClient(&plugin.ClientConfig{HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Plugins(nil),
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Cmd: osexec.Command(os.Args[0], asPlugin, "good"),
+		AutoMTLS: true, Logger: hclog.NewNullLogger()})
 	defer client.Kill()
 	address, err := client.Start()
 	if err != nil {
@@ -70,11 +72,15 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 		_ = conn.Close()
 	}
 	// The host that started it gets one.
-	conn, err := goplugin.Connection(client)
+	protocol, err := client.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := wire.NewClient("good", conn).Info(t.Context()); err != nil ||
+	conn, err := protocol.Dispense(wire.PluginName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := wire.NewClient("good", conn.(grpc.ClientConnInterface)).Info(t.Context()); err != nil ||
 		info.Name != "good" {
 		t.Errorf("got %+v, %v", info, err)
 	}
@@ -149,7 +155,7 @@ func TestSecretsStayHere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), "a-secret") || !strings.Contains(string(text), "CUDA_VISIBLE_DEVICES=3\n") ||
+		if strings.Contains(string(text), "a-secret") || strings.Contains(string(text), "PRIVATE KEY") || !strings.Contains(string(text), "CUDA_VISIBLE_DEVICES=3\n") ||
 			!strings.Contains(string(text), "TRITON_CACHE_DIR=/cache\n") {
 			t.Errorf("%s, it inherits\n%s", when, text)
 		}
@@ -249,7 +255,7 @@ func TestScripts(t *testing.T) {
 		state  host.State
 		reason string
 	}{
-		"newer": {`echo '{"info":{"name":"newer","version":"9","api_versions":["9.0.0"],"health":"HEALTH_OK"},` +
+		"newer": {`echo '{"info":{"name":"newer","version":"9","health":"HEALTH_OK"},` +
 			`"protocol_versions":[2],"manifest":{"name":"newer"}}'`,
 			host.Skipped, "it speaks protocol [2], this origami speaks 1; rebuild it"},
 		"talks": {`exec cat /dev/zero`, host.Error, "what describe prints: it is larger than 1 MiB"},

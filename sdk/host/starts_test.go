@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-plugin"
+
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/internal/testing/fake"
-	"github.com/origami-gemm/origami/internal/testing/goplugin"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -81,23 +82,19 @@ var startForgeries = []forgery{
 			return nil, nil
 		}},
 	{name: "has another cookie", do: func(folder) (any, error) {
-		return nil, os.Setenv(wire.EnvCookie, "another")
+		return nil, os.Setenv(wire.Handshake.MagicCookieKey, "another")
 	}},
 	{name: "speaks another protocol version", do: func(folder) (any, error) {
 		if describes() {
-			fmt.Println(`{"info":{"name":"forger","apiVersions":["1.0.0"],"health":"HEALTH_OK"},` +
+			fmt.Println(`{"info":{"name":"forger","health":"HEALTH_OK"},` +
 				`"protocolVersions":[2]}`)
 			os.Exit(0)
 		}
-		goplugin.Serve(2, wire.ArchService(fake.Provider{Name: forger}))
+		plugin.Serve(&plugin.ServeConfig{HandshakeConfig: wire.Handshake, GRPCServer: plugin.DefaultGRPCServer,
+			VersionedPlugins: map[int]plugin.PluginSet{2: wire.Plugins(wire.ArchService(fake.Provider{Name: forger}))[1]}})
 		os.Exit(0)
 		return nil, nil
 	}},
-	{name: "speaks another API version", says: "it speaks API 9.0.0, 8.1.0, this origami speaks 1.0.0, 1.1.0",
-		do: func(folder) (any, error) {
-			wire.APIVersions = []string{"9.0.0", "8.1.0"}
-			return nil, nil
-		}},
 	{name: "says that it cannot work", says: "there is no device", do: func(folder) (any, error) {
 		return serveInstead(failing{fake.Provider{Name: forger}})
 	}},
@@ -147,7 +144,7 @@ func handshake(line string) func(folder) (any, error) {
 		if describes() {
 			return nil, os.WriteFile(f.file(unchangedFile), nil, 0o600)
 		}
-		return printAnd(strings.Replace(line, "FOLDER", os.Getenv(wire.EnvSocketDir), 1) + "\n")(f)
+		return printAnd(strings.Replace(line, "FOLDER", os.Getenv(plugin.EnvUnixSocketDir), 1) + "\n")(f)
 	}
 }
 
@@ -216,24 +213,24 @@ func startOutcome(t *testing.T, phase string, f forgery) string {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	plugin := pluginsOf(t, b.host)[0]
-	outcome, message := "answer", plugin.Reason
-	if plugin.State != host.OK {
-		outcome = string(plugin.State)
-		if plugin.Reason == "" || strings.Contains(plugin.Reason, "\n") {
-			t.Errorf("the reason is %q", plugin.Reason)
+	listed := pluginsOf(t, b.host)[0]
+	outcome, message := "answer", listed.Reason
+	if listed.State != host.OK {
+		outcome = string(listed.State)
+		if listed.Reason == "" || strings.Contains(listed.Reason, "\n") {
+			t.Errorf("the reason is %q", listed.Reason)
 		}
 	}
 	if phase == "start" {
-		if plugin.State != host.OK {
-			t.Fatalf("got %+v", plugin)
+		if listed.State != host.OK {
+			t.Fatalf("got %+v", listed)
 		}
 		_, err := b.host.Open(t.Context(), arch.OpenRequest{Arch: forger})
 		var e *host.PluginError
 		switch {
 		case errors.As(err, &e) && diag.KindOf(err) == diag.Plugin:
 			outcome, message = string(e.Fault), err.Error()
-			if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "plugin "+plugin.Name+": ") {
+			if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "plugin "+listed.Name+": ") {
 				t.Errorf("%q is not a line about the plugin", err)
 			}
 		case err != nil:
@@ -253,7 +250,7 @@ func startOutcome(t *testing.T, phase string, f forgery) string {
 	if _, err := os.Stat(b.file(unchangedFile)); err == nil {
 		outcome = "–"
 	}
-	t.Log(outcome, time.Since(begin).Round(time.Millisecond), plugin.Reason)
+	t.Log(outcome, time.Since(begin).Round(time.Millisecond), listed.Reason)
 	if outcome != "answer" && outcome != "–" {
 		for _, pid := range b.lines(startsFile) {
 			if !eventually(func() bool { return !lives(pid) }) {

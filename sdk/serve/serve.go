@@ -2,27 +2,23 @@
 //
 //	func main() { serve.Main(myProvider{}) }
 //
-// or, if it runs kernels, serve.MainExecutor. This package does the handshake, serves gRPC over a private socket with
-// mutual TLS, writes log lines as JSON to stderr, and ends with the host. Authors log with hclog.Default(). Standard
-// output is reserved for the handshake.
+// or, if it runs kernels, serve.MainExecutor. hashicorp/go-plugin serves. This package gives it the identity for mutual
+// TLS, writes log lines as JSON to stderr, and ends with the host. Authors log with hclog.Default().
 package serve
 
 import (
-	"cmp"
+	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -43,6 +39,11 @@ func MainExecutor(p exec.Provider) { run(wire.ExecutorService(p)) }
 // built-in plugins calls it from a hidden command.
 func Serve(p arch.Provider) { serve(wire.ArchService(p)) }
 
+// Started reports whether a host started this process as a plugin.
+func Started() bool {
+	return os.Getenv(wire.Handshake.MagicCookieKey) == wire.Handshake.MagicCookieValue
+}
+
 func run(s *wire.Service) {
 	arg := ""
 	if len(os.Args) > 1 {
@@ -54,7 +55,7 @@ func run(s *wire.Service) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-	case os.Getenv(wire.EnvCookie) == wire.Cookie:
+	case Started():
 		serve(s)
 	default:
 		hint(os.Stderr, os.Args[0], s)
@@ -89,60 +90,32 @@ func serve(s *wire.Service) {
 	hclog.SetDefault(logger)
 	// The host executes a file descriptor. Without this, top and nvidia-smi would show its number as the process name.
 	_ = os.WriteFile("/proc/self/comm", []byte("origami-"+s.Describe(context.Background()).GetInfo().GetName()), 0)
-	go exitWithHost(logger)
-	// The host handles a Ctrl-C at the terminal.
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
-	stdout := os.Stdout
-	os.Stdout = os.Stderr
-	if err := listen(stdout, s); err != nil {
-		logger.Error("the plugin cannot serve", "error", err)
-		os.Exit(1)
+	stdin := bufio.NewReader(os.Stdin)
+	config := &plugin.ServeConfig{HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Plugins(s), Logger: logger,
+		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(append(options, wire.ServerOptions()...)...)
+		}}
+	watched := os.Getenv(wire.EnvWatch) == "stdin"
+	if certificate := os.Getenv(wire.EnvHostCertificate); watched && certificate != "" {
+		identity, err := wire.ReadIdentity(certificate, stdin)
+		if err != nil {
+			logger.Error("the plugin cannot serve", "error", err)
+			os.Exit(1)
+		}
+		config.TLSProvider = func() (*tls.Config, error) { return identity.TLS(), nil }
 	}
+	go exitWithHost(logger, watched, stdin)
+	plugin.Serve(config)
 	if err := s.Close(); err != nil {
 		logger.Warn("the plugin did not close cleanly", "error", err)
 	}
 }
 
-// listen announces a socket in the handshake and serves there until the host asks the plugin to end. If the host has
-// sent its certificate, each side accepts only the other.
-func listen(stdout io.Writer, s *wire.Service) error {
-	options := wire.ServerOptions()
-	network, address := "unix", filepath.Join(cmp.Or(os.Getenv(wire.EnvSocketDir), os.TempDir()),
-		fmt.Sprintf("plugin%d", rand.Uint32()))
-	if runtime.GOOS == "windows" {
-		network, address = "tcp", "127.0.0.1:0"
-	}
-	socket, err := net.Listen(network, address)
-	if err != nil {
-		return err
-	}
-	line := wire.Handshake{Network: network, Address: socket.Addr().String()}
-	if theirs := os.Getenv(wire.EnvHostCertificate); theirs != "" {
-		identity, err := wire.NewIdentity()
-		if err != nil {
-			return err
-		}
-		config, err := identity.ToHost(theirs)
-		if err != nil {
-			return err
-		}
-		line.Certificate = identity.DER()
-		options = append(options, grpc.Creds(credentials.NewTLS(config)))
-	}
-	server := grpc.NewServer(options...)
-	s.Register(server)
-	server.RegisterService(wire.Controller(server.Stop), nil)
-	if _, err := fmt.Fprintln(stdout, line); err != nil {
-		return err
-	}
-	return server.Serve(socket)
-}
-
 // exitWithHost ends this process when the host ends. Otherwise a plugin would outlive a killed host. An origami host
 // keeps the standard input of the plugin open. With any other host, the plugin polls the id of its parent process.
-func exitWithHost(logger hclog.Logger) {
-	if os.Getenv(wire.EnvWatch) == "stdin" {
-		_, _ = io.Copy(io.Discard, os.Stdin)
+func exitWithHost(logger hclog.Logger, watched bool, stdin io.Reader) {
+	if watched {
+		_, _ = io.Copy(io.Discard, stdin)
 	} else {
 		for parent := os.Getppid(); os.Getppid() == parent; {
 			time.Sleep(250 * time.Millisecond)

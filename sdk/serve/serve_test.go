@@ -46,14 +46,14 @@ func TestMain(m *testing.M) {
 
 func role(name string, args ...string) *osexec.Cmd {
 	cmd := osexec.Command(os.Args[0], args...)
-	cookie := wire.EnvCookie + "=" + wire.Cookie
+	cookie := wire.Handshake.MagicCookieKey + "=" + wire.Handshake.MagicCookieValue
 	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GORACE=atexit_sleep_ms=0", cookie)
 	return cmd
 }
 
 func TestDescribeNeedsNoHandshake(t *testing.T) {
 	cmd := role("plugin", "describe")
-	cmd.Env = append(cmd.Env, wire.EnvCookie+"=")
+	cmd.Env = append(cmd.Env, wire.Handshake.MagicCookieKey+"=")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestDescribeNeedsNoDevice(t *testing.T) {
 
 func TestRunByHand(t *testing.T) {
 	cmd := role("plugin")
-	cmd.Env = append(cmd.Env, wire.EnvCookie+"=")
+	cmd.Env = append(cmd.Env, wire.Handshake.MagicCookieKey+"=")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -282,7 +282,8 @@ func TestMoreArchitecturesThanModels(t *testing.T) {
 	s := &archServer{provider: provider}
 	handles := make([][]byte, 4*openKept)
 	for i := range handles {
-		r, err := s.Open(t.Context(), &pb.OpenRequest{Arch: "example", ApiVersions: []string{fmt.Sprint("1.", i)}})
+		r, err := s.Open(t.Context(), &pb.OpenRequest{Arch: "example",
+			Overrides: map[string]*pb.Override{"units": {Value: float64(i + 1)}}})
 		if err != nil {
 			t.Fatal(err)
 		}

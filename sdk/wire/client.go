@@ -42,7 +42,6 @@ type Refuser interface {
 // Info is what a plugin says about itself.
 type Info struct {
 	Name, Version string
-	APIVersions   []string
 	// Failing says why the plugin cannot work; empty means that it can.
 	Failing string
 }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/internal/testing/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -72,67 +70,4 @@ func TestColumnsOfNamedAxes(t *testing.T) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
-}
-
-// A host that does not say that it knows named axes sees only the part of a family that has each at its default.
-func TestOlderHostsSeeNoNamedAxes(t *testing.T) {
-	p := connectTo(t, ArchService(axesProvider{}))
-	client := pb.NewArchServiceClient(p.conn)
-	request := toOpenRequest(arch.OpenRequest{Arch: "fake"})
-	for _, knows := range []bool{true, false} {
-		if !knows {
-			request.ApiVersions = nil
-		}
-		opened, err := client.Open(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list, err := client.Candidates(t.Context(), &pb.CandidatesRequest{
-			Handle: opened.Handle, Problem: toProblem(problem), Space: &pb.Space{Kernel: "two"},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ranked, err := client.Rank(t.Context(), &pb.RankRequest{
-			Handle: opened.Handle, Problems: []*pb.Problem{toProblem(problem)}, Space: &pb.Space{Kernel: "two"},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, axes := len(list.Configs.BlockM), len(list.Configs.Axes)
-		if m, named := len(ranked.Rankings[0].Configs.BlockM), len(ranked.Rankings[0].Configs.Axes) > 0; m != n ||
-			named != knows {
-			t.Errorf("%d of %d candidates are ranked, with named axes: %v", m, n, named)
-		}
-		if knows && (n != 4 || axes != 2) || !knows && (n != 1 || axes != 0) {
-			t.Errorf("a host that knows named axes (%v) sees %d configurations with %d axes", knows, n, axes)
-		}
-	}
-}
-
-// axesProvider opens the fake with the space of its family "two" enumerated as it was asked for.
-type axesProvider struct{ fake.Provider }
-
-func (p axesProvider) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
-	a, err := p.Provider.Open(ctx, r)
-	return axesModel{a}, err
-}
-
-type axesModel struct{ arch.Architecture }
-
-func (m axesModel) Candidates(_ context.Context, _ gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	one := []int{1}
-	configs, err := s.Enumerate(arch.Space{
-		Kernel: s.Kernel, BlockM: one, BlockN: one, BlockK: one, NumWarps: one, NumStages: one, SplitK: one,
-		Axes: []arch.AxisValues{{Name: "cluster", Values: []string{"1x1", "2x1"}},
-			{Name: "vector", Values: []string{"4", "8"}}},
-	}, m.Describe().Axes(s.Kernel)...)
-	return &arch.Candidates{Configs: configs}, err
-}
-
-func (m axesModel) Estimate(_ context.Context, dst []arch.Estimate, _ gemm.Problem, _ []gemm.Config) error {
-	for i := range dst {
-		dst[i] = arch.Estimate{Cycles: 1}
-	}
-	return nil
 }

@@ -10,41 +10,12 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-// toDescription gives a host that knows no names of models the class instead.
-func toDescription(d *arch.Description) *pb.Description {
-	q := encodeDescription(d)
-	q.Model, q.Models = d.Model, d.Models
-	if d.ModelClass != "" {
-		q.Model, q.ModelName, q.ModelNames = string(d.ModelClass), d.Model, d.Models
-	}
-	for i := range d.Uncertainty {
-		if checked := &d.Uncertainty[i].Checked; len(checked.Layouts) > 0 {
-			q.Uncertainty[i].Checked = encodeChecked(checked)
-		}
-	}
-	return q
-}
-
-// beforeAPI13 drops the rates and instructions of element types that a host of an earlier API refuses.
-func beforeAPI13(q *pb.Description) {
-	q.Peaks = slices.DeleteFunc(q.Peaks, func(p *pb.PeakRate) bool {
-		return p.ElementType > pb.ElementType_ELEMENT_TYPE_INT8
-	})
-	q.Atoms = slices.DeleteFunc(q.Atoms, func(a *pb.Atom) bool {
-		return a.ElementType > pb.ElementType_ELEMENT_TYPE_INT8
-	})
-}
-
 func fromDescription(q *pb.Description) (*arch.Description, error) {
 	if q == nil {
 		return nil, errors.New("no description")
 	}
 	var c check
 	d := c.decodeDescription(q)
-	d.Model, d.Models = c.named("model", q.Model), q.Models
-	if q.ModelName != "" {
-		d.Model, d.ModelClass, d.Models = q.ModelName, arch.ModelClass(q.Model), q.ModelNames
-	}
 	c.ids("a model", d.Model)
 	c.ids("a model", d.Models...)
 	c.ids("a kernel family", d.Kernels...)
@@ -54,11 +25,6 @@ func fromDescription(q *pb.Description) (*arch.Description, error) {
 	for _, name := range q.Unused {
 		if _, ok := hw.Set(d.Params).Lookup(name); !ok {
 			c.fail("the unused parameter %q is not among the parameters", name)
-		}
-	}
-	for i, u := range q.Uncertainty {
-		if u.GetChecked() != nil {
-			d.Uncertainty[i].Checked = c.decodeChecked(u.Checked)
 		}
 	}
 	if err := d.CheckFamilies(); err != nil {

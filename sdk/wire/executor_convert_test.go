@@ -37,13 +37,6 @@ func TestExecutorDescriptionsSurvive(t *testing.T) {
 				got, want)
 		}
 	}
-	info := ExecutorService(fake.ExecutorProvider{}).Describe(t.Context()).Info
-	if _, err := CommonAPI([]string{"1.0.0"}, info.ApiVersions); err == nil {
-		t.Error("a host that knows no executors takes one")
-	}
-	if _, err := CommonAPI(APIVersions, info.ApiVersions); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestRandomMeasurementsSurvive(t *testing.T) {

@@ -31,9 +31,7 @@ func ExecutorService(p exec.Provider) *Service {
 		describe: func(d *pb.Describe) *pb.Info {
 			m := p.Manifest()
 			d.Executor = encodeExecutorManifest(&m)
-			// Not APIVersions: a host that knows the first one only can do nothing with an executor.
-			later := slices.DeleteFunc(slices.Clone(APIVersions), func(v string) bool { return v == "1.0.0" })
-			return &pb.Info{Name: m.Name, Version: m.Version, ApiVersions: later}
+			return &pb.Info{Name: m.Name, Version: m.Version}
 		},
 		register: func(r grpc.ServiceRegistrar) { pb.RegisterExecutorServiceServer(r, server) },
 		close:    server.close,

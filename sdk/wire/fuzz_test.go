@@ -162,7 +162,7 @@ func messages(f testing.TB) []message {
 			}
 			return nil
 		}, nil),
-		of(toDescription(a.Describe()), fromDescription, func(d *arch.Description) error {
+		of(encodeDescription(a.Describe()), fromDescription, func(d *arch.Description) error {
 			for _, u := range d.Uncertainty {
 				if err := positive(u.Level); err != nil {
 					return err
@@ -179,7 +179,7 @@ func messages(f testing.TB) []message {
 				}
 			}
 			return positive(float64(d.Clock))
-		}, toDescription),
+		}, encodeDescription),
 		of(levels, func(q *pb.OpenResponse) ([]arch.Level, error) { return fromLevels(q.Levels) },
 			func(levels []arch.Level) error {
 				for _, l := range levels {
@@ -198,7 +198,7 @@ func messages(f testing.TB) []message {
 			Live: &arch.LiveDevice{Name: "GPU",
 				Attributes: map[string]float64{"clock": 1e9}}, Rung: arch.RungCompiled, Compiled: []byte("kernels"),
 		}), fromOpenRequest, nil, toOpenRequest),
-		of(&pb.Info{Name: "n", Version: "1", ApiVersions: APIVersions, Health: pb.Health_HEALTH_FAILING, HealthReason: "why"},
+		of(&pb.Info{Name: "n", Version: "1", Health: pb.Health_HEALTH_FAILING, HealthReason: "why"},
 			fromInfo, nil, nil),
 		of(toDiagnostic(fmt.Errorf("why")), func(q *pb.Diagnostic) (error, error) { return fromDiagnostic(q), nil }, nil,
 			toDiagnostic),
@@ -381,7 +381,7 @@ func FuzzServer(f *testing.F) {
 // Whatever a program prints as its description, it is understood or refused, and a name is there whenever it passes.
 func FuzzDescribe(f *testing.F) {
 	for _, s := range []string{
-		`{"info":{"name":"n","version":"1","api_versions":["1.0.0"],"health":"HEALTH_OK"},"protocol_versions":[1],` +
+		`{"info":{"name":"n","version":"1","health":"HEALTH_OK"},"protocol_versions":[1],` +
 			`"manifest":{"name":"n","archs":[{"id":"a","models":["m"],"kernels":["k"],"devices":[{"id":"d"}]}]}}`,
 		`{"info":{"name":"n","health":"HEALTH_OK"},"protocolVersions":[2],"executor":{"name":"n"},"unknown":{}}`,
 		``, `null`, `{}`, `[]`, `{"info":{"health":7}}`, `{"info":{"name":"n","health":"HEALTH_FAILING"}}`,
@@ -395,6 +395,5 @@ func FuzzDescribe(f *testing.F) {
 			d.Manifest.Name == "") {
 			t.Errorf("%s passes as %+v", text, d)
 		}
-		_, _ = CommonAPI(APIVersions, d.Info.APIVersions) // whatever the versions are, they can be compared
 	})
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -12,118 +13,68 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
-	"strings"
 	"time"
 
+	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/encoding/protowire"
-
-	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-// A plugin starts as a plugin of hashicorp/go-plugin does, with any host and plugin that use it. The host sets
-// environment variables. The plugin listens at a socket and prints a line about it (see Handshake). Both sides then
-// speak gRPC.
+// ProtocolVersion is the version of the messages and of their meaning. go-plugin compares the host's and the plugin's
+// in the handshake, before the first call, and they must be equal.
+const ProtocolVersion = 1
 
-// Environment variables that every host sets.
+// Environment variables that the host sets for a plugin beside those of go-plugin.
 const (
-	// EnvCookie has the value Cookie. It is no security feature: a user who starts a plugin by hand gets a hint.
-	EnvCookie = "ORIGAMI_PLUGIN"
-	Cookie    = "6d9b3c5e1f8247a0b4e2c7d15a90f863"
-	// EnvVersions lists the wire protocols that the host speaks, with commas between them.
-	EnvVersions = "PLUGIN_PROTOCOL_VERSIONS"
-	// EnvSocketDir is the folder for the plugin's socket.
-	EnvSocketDir = "PLUGIN_UNIX_SOCKET_DIR"
-	// EnvHostCertificate is the host's certificate in PEM. The plugin then accepts no other client, and sends its own
-	// in the handshake.
+	// EnvWatch is "stdin" when the plugin's standard input is a pipe that the host holds open for as long as it lives.
+	// If EnvHostCertificate is set too, its first line is the key of that certificate (see ReadIdentity).
+	EnvWatch = "ORIGAMI_PLUGIN_WATCH"
+	// EnvLogLevel is the level below which the host drops log lines, as hclog names it.
+	EnvLogLevel = "ORIGAMI_PLUGIN_LOG_LEVEL"
+	// EnvHostCertificate is go-plugin's, for the host's certificate in PEM. A plugin of go-plugin's AutoMTLS then makes
+	// a key of its own, and its handshake has the certificate.
 	EnvHostCertificate = "PLUGIN_CLIENT_CERT"
 )
 
-// Shutdown asks a plugin to end. It may end before it answers.
-func Shutdown(ctx context.Context, plugin grpc.ClientConnInterface) {
-	_ = plugin.Invoke(ctx, "/plugin.GRPCController/Shutdown", &pb.InfoRequest{}, &pb.InfoRequest{})
+// Handshake is the environment variable by which a plugin knows that a host started it. It is no security feature: a
+// user who starts a plugin by hand gets a hint.
+var Handshake = plugin.HandshakeConfig{MagicCookieKey: "ORIGAMI_PLUGIN",
+	MagicCookieValue: "6d9b3c5e1f8247a0b4e2c7d15a90f863"}
+
+// PluginName is the name under which go-plugin's client dispenses the connection to a plugin, a *grpc.ClientConn.
+const PluginName = "origami"
+
+// Plugins is what go-plugin serves, or, with a nil service, what its client starts.
+func Plugins(s *Service) map[int]plugin.PluginSet {
+	return map[int]plugin.PluginSet{ProtocolVersion: {PluginName: &grpcPlugin{service: s}}}
 }
 
-// Controller is the service that Shutdown calls. Its messages are empty.
-func Controller(stop func()) *grpc.ServiceDesc {
-	shutdown := func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-		stop()
-		return &pb.InfoRequest{}, decode(&pb.InfoRequest{})
-	}
-	return &grpc.ServiceDesc{ServiceName: "plugin.GRPCController", HandlerType: (*any)(nil),
-		Methods: []grpc.MethodDesc{{MethodName: "Shutdown", Handler: shutdown}}}
+// grpcPlugin registers the services on one side and hands out the connection on the other.
+type grpcPlugin struct {
+	plugin.NetRPCUnsupportedPlugin
+	service *Service
 }
 
-// Output receives what a plugin that is served by go-plugin prints, until the connection ends. Other plugins, those of
-// this SDK among them, print to their standard error.
-func Output(ctx context.Context, plugin grpc.ClientConnInterface, to io.Writer) {
-	stream, err := plugin.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio")
-	if err != nil || stream.SendMsg(&pb.InfoRequest{}) != nil || stream.CloseSend() != nil {
-		return
-	}
-	for {
-		var part pb.InfoRequest // has no fields: StdioData's stay as they were sent
-		if stream.RecvMsg(&part) != nil {
-			return
-		}
-		for rest := []byte(part.ProtoReflect().GetUnknown()); len(rest) > 0; {
-			number, kind, n := protowire.ConsumeTag(rest)
-			value := rest[n:]
-			rest = value[protowire.ConsumeFieldValue(number, kind, value):]
-			if number == 2 && kind == protowire.BytesType { // data; 1 says which of the two streams
-				text, _ := protowire.ConsumeBytes(value)
-				_, _ = to.Write(text)
-			}
-		}
-	}
+// GRPCServer implements plugin.GRPCPlugin.
+func (g *grpcPlugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
+	g.service.Register(s)
+	return nil
 }
 
-// coreProtocol is the version of the handshake itself.
-const coreProtocol = 1
-
-// Handshake is what the first line of a plugin's standard output says, as
-// 1|1|unix|/tmp/plugin-dir1/plugin2|grpc|MIIB…: the version of the handshake, the version of the wire protocol, the
-// network, the address, the kind of server and the certificate in base64.
-type Handshake struct {
-	Network, Address string // "unix" or "tcp"
-	Certificate      []byte // DER, nil without TLS
+// GRPCClient implements plugin.GRPCPlugin.
+func (g *grpcPlugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return conn, nil
 }
 
-// String returns the line without its end.
-func (h Handshake) String() string {
-	return fmt.Sprintf("%d|%d|%s|%s|grpc|%s", coreProtocol, ProtocolVersion, h.Network, h.Address,
-		base64.RawStdEncoding.EncodeToString(h.Certificate))
+// Identity is a private key with a certificate, made by the host for one run of a plugin. A plugin of package serve
+// gets both and has the same identity. The key is on P-256: keys on P-521, which go-plugin makes, take a quarter of the
+// time of a cold command, and gRPC's C core, which serves plugins in Python, refuses them.
+type Identity struct {
+	Certificate string // in PEM
+	key         []byte // in the form of SEC 1
+	pair        tls.Certificate
+	trusted     *x509.CertPool // the certificate alone
 }
-
-// ParseHandshake reads the line.
-func ParseHandshake(line string) (Handshake, error) {
-	parts := strings.Split(strings.TrimSpace(line), "|")
-	switch {
-	case len(parts) < 6:
-		return Handshake{}, fmt.Errorf("its first line is no handshake: %.100q", line)
-	case parts[0] != fmt.Sprint(coreProtocol):
-		return Handshake{}, fmt.Errorf("its handshake has version %.20q, this origami speaks %d", parts[0], coreProtocol)
-	case parts[1] != fmt.Sprint(ProtocolVersion):
-		return Handshake{}, fmt.Errorf("it speaks wire protocol %.20q, this origami speaks %d", parts[1], ProtocolVersion)
-	case parts[2] != "unix" && parts[2] != "tcp":
-		return Handshake{}, fmt.Errorf("it listens at an unknown network, %.20q", parts[2])
-	case parts[4] != "grpc":
-		return Handshake{}, fmt.Errorf("it serves %.20q, this origami speaks gRPC", parts[4])
-	}
-	h := Handshake{Network: parts[2], Address: parts[3]}
-	var err error
-	if h.Certificate, err = base64.RawStdEncoding.DecodeString(parts[5]); err != nil {
-		return Handshake{}, fmt.Errorf("its certificate is not in base64: %w", err)
-	}
-	return h, nil
-}
-
-// Identity is a private key with a certificate, made for one run of a plugin. The key is on P-256: on P-521, which
-// go-plugin uses, both sides together need a quarter of the time of a cold command, and gRPC's C core, which serves
-// plugins in Python, refuses it.
-type Identity struct{ certificate tls.Certificate }
 
 // NewIdentity makes one.
 func NewIdentity() (*Identity, error) {
@@ -143,39 +94,45 @@ func NewIdentity() (*Identity, error) {
 		BasicConstraintsValid: true,
 		IsCA:                  true, // the other side trusts it as its issuer
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
+	der, err1 := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	secret, err2 := x509.MarshalECPrivateKey(key)
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	return &Identity{tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}}, nil
+	return newIdentity(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), secret)
 }
 
-// DER returns the certificate.
-func (i *Identity) DER() []byte { return i.certificate.Certificate[0] }
-
-// PEM returns the certificate in the form of EnvHostCertificate.
-func (i *Identity) PEM() string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.DER()}))
+// newIdentity joins a certificate in PEM and its key.
+func newIdentity(certificate string, key []byte) (*Identity, error) {
+	i := &Identity{Certificate: certificate, key: key, trusted: x509.NewCertPool()}
+	var err error
+	secret := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})
+	i.pair, err = tls.X509KeyPair([]byte(certificate), secret)
+	i.trusted.AppendCertsFromPEM([]byte(certificate))
+	return i, err
 }
 
-// ToPlugin is the host's side of a connection: it accepts the plugin that sent this certificate, and no other.
-func (i *Identity) ToPlugin(der []byte) (*tls.Config, error) {
-	theirs, err := x509.ParseCertificate(der)
+// ReadIdentity reads what the host gives to a plugin: the certificate, from EnvHostCertificate, and the line with its
+// key, from the standard input.
+func ReadIdentity(certificate string, stdin *bufio.Reader) (*Identity, error) {
+	line, err := stdin.ReadString('\n')
 	if err != nil {
-		return nil, fmt.Errorf("its certificate cannot be read: %w", err)
+		return nil, fmt.Errorf("the host sends no key: %w", err)
 	}
-	pool := x509.NewCertPool()
-	pool.AddCert(theirs)
-	return &tls.Config{Certificates: []tls.Certificate{i.certificate}, MinVersion: tls.VersionTLS12,
-		CurvePreferences: []tls.CurveID{tls.X25519}, RootCAs: pool, ServerName: "localhost"}, nil
+	key, err := base64.StdEncoding.DecodeString(line)
+	if err != nil {
+		return nil, fmt.Errorf("the host's key is not in base64: %w", err)
+	}
+	return newIdentity(certificate, key)
 }
 
-// ToHost is the plugin's side: it accepts the host that has this certificate, in PEM, and no other.
-func (i *Identity) ToHost(certificate string) (*tls.Config, error) {
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM([]byte(certificate)) {
-		return nil, errors.New(EnvHostCertificate + " is no certificate in PEM")
-	}
-	return &tls.Config{Certificates: []tls.Certificate{i.certificate}, MinVersion: tls.VersionTLS12,
-		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool, SessionTicketsDisabled: true}, nil
+// KeyLine returns the key as the line that ReadIdentity reads.
+func (i *Identity) KeyLine() []byte { return append(base64.StdEncoding.AppendEncode(nil, i.key), '\n') }
+
+// TLS is either side of a connection: it accepts the other side if that has this identity, and nobody else. If a plugin
+// has another certificate, and says so in its handshake, go-plugin's client puts that in the place of the host's.
+func (i *Identity) TLS() *tls.Config {
+	return &tls.Config{Certificates: []tls.Certificate{i.pair}, MinVersion: tls.VersionTLS12,
+		CurvePreferences: []tls.CurveID{tls.X25519}, ServerName: "localhost", RootCAs: i.trusted, ClientCAs: i.trusted,
+		ClientAuth: tls.RequireAndVerifyClientCert, SessionTicketsDisabled: true}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -65,7 +66,18 @@ func DialOptions() []grpc.DialOption {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxOutput), grpc.MaxCallSendMsgSize(MaxRequest)),
 		grpc.WithMaxHeaderListSize(maxHeaders),
 		grpc.WithChainUnaryInterceptor(boundAnswer),
+		grpc.WithChainStreamInterceptor(withoutBroker),
 	}
+}
+
+// withoutBroker refuses go-plugin's stream for further connections. The protocol has none, and a plugin could make the
+// host start as many goroutines as it sends messages there.
+func withoutBroker(ctx context.Context, d *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
+	opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if strings.HasPrefix(method, "/plugin.GRPCBroker/") {
+		return nil, status.Error(codes.Unimplemented, "the protocol has no broker")
+	}
+	return open(ctx, d, conn, method, opts...)
 }
 
 // boundAnswer makes a call whose answer takes no more than its limits.

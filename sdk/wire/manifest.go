@@ -13,7 +13,7 @@ import (
 )
 
 func fromInfo(q *pb.Info) (Info, error) {
-	info := Info{Name: q.GetName(), Version: q.GetVersion(), APIVersions: q.GetApiVersions()}
+	info := Info{Name: q.GetName(), Version: q.GetVersion()}
 	switch q.GetHealth() {
 	case pb.Health_HEALTH_OK:
 		// Nothing to add.
@@ -76,37 +76,13 @@ func ParseDescribe(text []byte) (Description, error) {
 	return d, nil
 }
 
-// toManifest gives a host that knows no names of models their classes instead.
-func toManifest(m arch.Manifest) *pb.Manifest {
-	q := encodeManifest(&m)
-	for n, a := range m.Archs {
-		if a.Classes == nil {
-			continue
-		}
-		entry := q.Archs[n]
-		entry.Models = nil
-		for i, name := range a.Models {
-			class := string(a.Class(i))
-			if !slices.Contains(entry.Models, class) {
-				entry.Models = append(entry.Models, class)
-			}
-			entry.ModelEntries = append(entry.ModelEntries, &pb.ModelEntry{Name: name, Class: class})
-		}
-	}
-	return q
-}
-
 func fromManifest(q *pb.Manifest) (arch.Manifest, error) {
 	var c check
 	m := c.decodeManifest(q)
 	for i := range m.Archs {
-		a, models := &m.Archs[i], q.Archs[i].GetModelEntries()
+		a := &m.Archs[i]
 		if len(a.Models) == 0 || len(a.Kernels) == 0 || len(a.Devices) == 0 {
 			c.fail("the manifest's architecture %q lacks models, kernels or devices", a.ID)
-		}
-		if len(models) > 0 {
-			a.Models = all(models, (*pb.ModelEntry).GetName)
-			a.Classes = all(models, func(m *pb.ModelEntry) arch.ModelClass { return arch.ModelClass(m.GetClass()) })
 		}
 		c.ids("an architecture", a.ID)
 		c.ids("a model", a.Models...)

@@ -10,7 +10,7 @@ import (
 
 func toOpenRequest(r arch.OpenRequest) *pb.OpenRequest {
 	q := &pb.OpenRequest{Arch: valid(r.Arch), Device: valid(r.Device), Model: valid(r.Model), Kernel: valid(r.Kernel),
-		Rung: toRung(r.Rung), Compiled: r.Compiled, Characterization: r.Characterization, ApiVersions: APIVersions,
+		Rung: toRung(r.Rung), Compiled: r.Compiled, Characterization: r.Characterization,
 		DeviceFile: r.DeviceFile}
 	if len(r.Overrides) > 0 {
 		q.Overrides = make(map[string]*pb.Override, len(r.Overrides))

@@ -30,14 +30,6 @@ func toProblems(list []gemm.Problem) []*pb.Problem {
 	return each(list, func(p *gemm.Problem) *pb.Problem { return toProblem(*p) })
 }
 
-// inAPI12 reports whether a problem has nothing that came after API 1.2.0. An older plugin would overlook it.
-func inAPI12(q *pb.Problem) bool {
-	return q.GetElementType() <= pb.ElementType_ELEMENT_TYPE_INT8 && q.GetOutputType() == 0 &&
-		q.GetLda()|q.GetLdb()|q.GetLdc() == 0 && q.GetAlignA()|q.GetAlignB()|q.GetAlignC() == 0 &&
-		len(q.GetGroups()) == 0 && q.GetNest() == "" && q.GetAlpha() == 0 && q.GetBeta() == 0 &&
-		q.GetEpilogue() == ""
-}
-
 // fromProblem keeps unspecified values as zero: what a problem must have is the model's to say.
 func fromProblem(q *pb.Problem) (gemm.Problem, error) {
 	p := gemm.Problem{

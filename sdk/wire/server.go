@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -33,8 +32,8 @@ func ArchService(p arch.Provider) *Service {
 		provider: p,
 		describe: func(d *pb.Describe) *pb.Info {
 			m := p.Manifest()
-			d.Manifest = toManifest(m)
-			return &pb.Info{Name: m.Name, Version: m.Version, ApiVersions: APIVersions}
+			d.Manifest = encodeManifest(&m)
+			return &pb.Info{Name: m.Name, Version: m.Version}
 		},
 		register: func(r grpc.ServiceRegistrar) { pb.RegisterArchServiceServer(r, &archServer{provider: p}) },
 		close:    func() error { return nil },
@@ -101,8 +100,6 @@ type opened struct {
 	mu       sync.Mutex // held while opening
 	arch     arch.Architecture
 	response *pb.OpenResponse // nil until opened
-	// plain says that the host knows no named axes.
-	plain bool
 
 	// selectors keep candidate lists and scratch space between calls, a pool per space, as a selector serves one call
 	// at a time.
@@ -110,7 +107,8 @@ type opened struct {
 }
 
 func (s *archServer) Manifest(context.Context, *pb.ManifestRequest) (*pb.ManifestResponse, error) {
-	return &pb.ManifestResponse{Manifest: toManifest(s.provider.Manifest())}, nil
+	m := s.provider.Manifest()
+	return &pb.ManifestResponse{Manifest: encodeManifest(&m)}, nil
 }
 
 func (s *archServer) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenResponse, error) {
@@ -144,12 +142,9 @@ func (s *archServer) opened(ctx context.Context, sum []byte, req *pb.OpenRequest
 			s.open.remove(handle)
 			return nil, toStatus(err)
 		}
-		o.arch, o.plain = a, !slices.Contains(req.ApiVersions, API12)
-		o.response = &pb.OpenResponse{Handle: sum, Description: toDescription(a.Describe()),
+		o.arch = a
+		o.response = &pb.OpenResponse{Handle: sum, Description: encodeDescription(a.Describe()),
 			Levels: toLevels(a.Hierarchy().Levels())}
-		if !slices.Contains(req.ApiVersions, API13) {
-			beforeAPI13(o.response.Description)
-		}
 	}
 	return o, nil
 }
@@ -167,21 +162,6 @@ func (s *archServer) find(ctx context.Context, handle []byte) (*opened, error) {
 		return nil, missingStatus(pb.Missing_RESOURCE_HANDLE)
 	}
 	return s.opened(ctx, handle, req)
-}
-
-// space converts a space. For a host that knows no named axes it is the part that has each of them at its default:
-// such a host would drop the other values and take one kernel for another.
-func (o *opened) space(q *pb.Space) arch.Space {
-	s := fromSpace(q)
-	d := o.arch.Describe()
-	kernel, err := d.Kernel(s.Kernel)
-	if !o.plain || err != nil { // what is wrong with a family's name is the model's to say
-		return s
-	}
-	for _, x := range d.Axes(kernel) {
-		s.Axes = append(s.Axes, arch.AxisValues{Name: x.Name, Values: []string{x.Default}})
-	}
-	return s
 }
 
 // list returns the configurations that a set names.
@@ -212,7 +192,7 @@ func (s *archServer) Candidates(ctx context.Context, req *pb.CandidatesRequest) 
 	if err != nil {
 		return nil, err
 	}
-	c, err := o.arch.Candidates(ctx, p, o.space(req.GetSpace()))
+	c, err := o.arch.Candidates(ctx, p, fromSpace(req.GetSpace()))
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -305,7 +285,7 @@ func (s *archServer) Rank(ctx context.Context, req *pb.RankRequest) (*pb.RankRes
 		return nil, malformed(err)
 	}
 	pool := o.selectors.getOrAdd(string(space), selectorsKept, func() *sync.Pool {
-		space := o.space(req.GetSpace())
+		space := fromSpace(req.GetSpace())
 		return &sync.Pool{New: func() any { return &ranker{Selector: selector.New(o.arch, space)} }}
 	})
 	r := pool.Get().(*ranker)

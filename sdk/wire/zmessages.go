@@ -20,6 +20,9 @@ func encodeDescription(x *arch.Description) *pb.Description {
 		Device:             x.Device,
 		DeviceName:         x.DeviceName,
 		Aliases:            x.Aliases,
+		Model:              x.Model,
+		ModelClass:         string(x.ModelClass),
+		Models:             x.Models,
 		Kernels:            x.Kernels,
 		Families:           each(x.Families, encodeFamily),
 		Rung:               toRung(x.Rung),
@@ -55,6 +58,9 @@ func (c *check) decodeDescription(q *pb.Description) (x arch.Description) {
 	x.Device = c.named("description device", q.GetDevice())
 	x.DeviceName = q.GetDeviceName()
 	x.Aliases = q.GetAliases()
+	x.Model = c.named("description model", q.GetModel())
+	x.ModelClass = arch.ModelClass(q.GetModelClass())
+	x.Models = q.GetModels()
 	x.Kernels = q.GetKernels()
 	x.Families = all(q.GetFamilies(), c.decodeFamily)
 	x.Rung = c.rung(q.GetRung())
@@ -232,6 +238,7 @@ func encodeUncertainty(x *arch.Uncertainty) *pb.Uncertainty {
 		PlanSpread:  x.PlanSigma,
 		MedianError: x.MedianError,
 		Source:      x.Source,
+		Checked:     encodeChecked(&x.Checked),
 		Widening:    x.Widening,
 	}
 }
@@ -245,6 +252,7 @@ func (c *check) decodeUncertainty(q *pb.Uncertainty) (x arch.Uncertainty) {
 	x.PlanSigma = c.amount("uncertainty plan sigma", q.GetPlanSpread())
 	x.MedianError = c.amount("uncertainty median error", q.GetMedianError())
 	x.Source = q.GetSource()
+	x.Checked = c.decodeChecked(q.GetChecked())
 	x.Widening = c.amount("uncertainty widening", q.GetWidening())
 	c.checkUncertainty(&x)
 	return x
@@ -494,6 +502,7 @@ func encodeArchEntry(x *arch.ArchEntry) *pb.ArchEntry {
 		Id:      x.ID,
 		Vendor:  x.Vendor,
 		Models:  x.Models,
+		Classes: each(x.Classes, func(x *arch.ModelClass) string { return string(*x) }),
 		Kernels: x.Kernels,
 		Fitted:  x.Fitted,
 		Devices: each(x.Devices, encodeDeviceEntry),
@@ -504,6 +513,7 @@ func (c *check) decodeArchEntry(q *pb.ArchEntry) (x arch.ArchEntry) {
 	x.ID = c.named("arch entry id", q.GetId())
 	x.Vendor = q.GetVendor()
 	x.Models = q.GetModels()
+	x.Classes = all(q.GetClasses(), func(q string) arch.ModelClass { return arch.ModelClass(q) })
 	x.Kernels = q.GetKernels()
 	x.Fitted = q.GetFitted()
 	x.Devices = all(q.GetDevices(), c.decodeDeviceEntry)

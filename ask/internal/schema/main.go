@@ -26,7 +26,7 @@ import (
 // answers are what endpoints answer, and what a failure is.
 var answers = []any{
 	ask.Answer{}, ask.Ranked{}, ask.Explanation{}, ask.Comparison{}, ask.Rooflines{}, ask.Cell{}, ask.Evaluation{},
-	ask.Arch{}, ask.Failure{}, ask.Bands{},
+	ask.Arch{}, ask.Failure{}, ask.Bands{}, ask.Ladder{},
 }
 
 // folders have the structs that become JSON. Structs of ask and core/gemm become schemas, all others tables of

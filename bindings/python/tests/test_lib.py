@@ -110,7 +110,7 @@ class SameAsCommandLine(unittest.TestCase):
                     regret = model.expected_regret(**p)
                     self.assertEqual(
                         regret and (regret.expected, regret.worth_measuring),
-                        (want["expected_loss"], want["worth_measuring"]) if "expected_loss" in want else None,
+                        (want["expected_regret"], want["worth_measuring"]) if "expected_regret" in want else None,
                     )
             self.assertEqual(model.select_many(self.problems * 2), [model.select(**p) for p in self.problems] * 2)
             fresh = Model(arch, device, **options)

@@ -26,11 +26,11 @@ for device in $devices; do
 			test $family = default || kernel="--kernel $family"
 			# shellcheck disable=SC2086 # no kernel, no argument
 			echo "$sizes" | $origami --in-process --arch "$device" --timing model select --problems - --dtype $dtype \
-				$kernel --format csv | awk -F, '
+				$kernel --format tsv | awk -F'\t' '
 				NR == 1 {for (i = 1; i <= NF; i++) column[$i] = i; next}
 				{printf "%s,%s,%s,%s,%d,%d,%d,%.4g,%.4g,%s\n", $column["device"], $column["model"], $column["kernel"],
-					$column["dtype"], $column["m"], $column["n"], $column["k"], $column["seconds"] * 1e6,
-					$column["tflops"], $column["bound"]}'
+					$column["problem.dtype"], $column["problem.m"], $column["problem.n"], $column["problem.k"], $column["predicted.seconds"] * 1e6,
+					$column["predicted.tflops"], $column["predicted.bound"]}'
 		done
 	done
 done

@@ -294,8 +294,7 @@ func (m *model) hash(p gemm.Problem, c *gemm.Config, salt uint64) uint64 {
 	return h
 }
 
-// mixStorage makes the answers depend on the whole problem. Those for other problems stay what they were in the
-// revisions that sdk/compat keeps.
+// mixStorage makes the answers depend on the whole problem.
 func mixStorage(h uint64, p *gemm.Problem) uint64 {
 	if p.Plain() {
 		return h

@@ -25,7 +25,7 @@ import (
 
 // TestMain makes this binary a plugin too: the executor, with two kernels that no process survives.
 func TestMain(m *testing.M) {
-	if os.Getenv(wire.EnvCookie) != "" || len(os.Args) == 2 && os.Args[1] == "describe" {
+	if os.Getenv(wire.Handshake.MagicCookieKey) != "" || len(os.Args) == 2 && os.Args[1] == "describe" {
 		serve.MainExecutor(faultyProvider{})
 	}
 	os.Exit(m.Run())

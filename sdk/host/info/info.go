@@ -26,7 +26,6 @@ type Plugin struct {
 	Named bool
 	// Path is the program that runs; SHA256 is its hash in hexadecimal, empty for built-ins.
 	Path, SHA256 string
-	APIVersions  []string
 	// Protocols are the versions of the wire protocol that it speaks.
 	Protocols []int
 	// Archs are the ids of its architectures that no plugin before it provides.

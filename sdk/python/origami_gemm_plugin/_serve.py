@@ -24,16 +24,15 @@ import grpc
 from google.protobuf import json_format
 
 from . import _certificate, _wire
-from ._types import DiagnosticError, Executor, Kernel, Provider
+from ._types import DiagnosticError, Executor, InputError, Kernel, Provider
 
 _log = logging.getLogger("origami")
 
 # The counterparts of package sdk/wire.
 COOKIE = ("ORIGAMI_PLUGIN", "6d9b3c5e1f8247a0b4e2c7d15a90f863")
 PROTOCOL_VERSION = 1
-API_VERSIONS = ["1.1.0"]  # the first that has executors
-API_NAMED_AXES = "1.2.0"  # the first in which configurations have named axes
-API_WHOLE_PROBLEMS = "1.3.0"  # the first in which problems have output types, leading dimensions and groups
+# The fields of a problem that an executor without whole_problems heeds.
+PLAIN_PROBLEM = {"m", "n", "k", "batch", "a_major", "b_major", "element_type"}
 MAX_REQUEST, MAX_ANSWER = 4 << 20, 32 << 20  # bytes; the requests to an executor are short
 ENV_WATCH, ENV_LOG_LEVEL = "ORIGAMI_PLUGIN_WATCH", "ORIGAMI_PLUGIN_LOG_LEVEL"
 
@@ -66,11 +65,6 @@ def describe(provider: Provider):
     manifest = provider.manifest
     d = _wire.message("Describe")(protocol_versions=[PROTOCOL_VERSION], executor=_wire.to_manifest(manifest))
     d.info.name, d.info.version, d.info.health = manifest.name, manifest.version, "HEALTH_OK"
-    d.info.api_versions.extend(API_VERSIONS)
-    if getattr(provider, "named_axes", False):
-        d.info.api_versions.append(API_NAMED_AXES)
-    if getattr(provider, "whole_problems", False):
-        d.info.api_versions.append(API_WHOLE_PROBLEMS)
     if hasattr(provider, "health"):
         try:
             provider.health()
@@ -315,6 +309,11 @@ class ExecutorService:
     def compile(self, request, context):
         device = _wire.device_index(request.device)
         problem, config = _wire.from_problem(request.problem), _wire.from_config(request.config)
+        plain = {field.name for field, _ in request.problem.ListFields()} <= PLAIN_PROBLEM and problem.dtype != "fp8_e5m2"
+        if not plain and not getattr(self._provider, "whole_problems", False):
+            raise InputError("the executor heeds no output types, leading dimensions, alignments, groups and fp8_e5m2")
+        if config.axes and not getattr(self._provider, "named_axes", False):
+            raise InputError("the executor heeds no named axes of configurations")
         kernel = self._executor().compile(device, problem, config)
         if not context.is_active():  # the caller does not wait any more
             kernel.close()

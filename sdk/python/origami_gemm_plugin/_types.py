@@ -189,7 +189,7 @@ class Provider(Protocol):
     """Makes an executor. It may also have a method health(), which says in a DiagnosticError why it cannot work at
     all, and two attributes: named_axes and whole_problems. If named_axes is True, the executor heeds Config.axes. If
     whole_problems is True, it heeds the out_dtype, leading dimensions, alignments and groups of a Problem, and fp8_e5m2. It
-    refuses what it cannot do with an InputError. Otherwise origami refuses to send it any of that."""
+    refuses what it cannot do with an InputError. Otherwise the package refuses all of that."""
 
     @property
     def manifest(self) -> Manifest:

@@ -144,19 +144,40 @@ class Conversions(unittest.TestCase):
             with self.assertRaises(InputError):
                 _wire.from_config(bad)
 
-    def test_only_executors_that_know_named_axes_say_so(self):
+    def test_executors_get_only_what_they_heed(self):
+        config = _wire.message("Configs")(kernels=["new"], **dict.fromkeys(_wire._COLUMNS, [2]))
+        axes = _wire.message("Configs")()
+        axes.CopyFrom(config)
+        axes.axes.add(name="cluster", values=["2x1"], index=[1])
+        numbers = {"m": 8, "n": 8, "k": 8, "batch": 1, "a_major": "MAJOR_K", "b_major": "MAJOR_N"}
+        plain = _wire.message("Problem")(element_type="ELEMENT_TYPE_FP16", **numbers)
+        e5m2 = _wire.message("Problem")(element_type="ELEMENT_TYPE_FP8_E5M2", **numbers)
+        padded = _wire.message("Problem")(element_type="ELEMENT_TYPE_FP16", lda=16, **numbers)
+
+        class Reached(Exception):
+            pass
+
         class Plain:
             manifest = Manifest("x", "1")
 
-        class Knows(Plain):
-            named_axes = True
+            def open(self):
+                raise Reached
 
-        self.assertEqual(list(_serve.describe(Plain()).info.api_versions), ["1.1.0"])
-        self.assertEqual(list(_serve.describe(Knows()).info.api_versions), ["1.1.0", "1.2.0"])
-        Knows.whole_problems = True
-        self.assertEqual(list(_serve.describe(Knows()).info.api_versions), ["1.1.0", "1.2.0", "1.3.0"])
-        Plain.whole_problems = True
-        self.assertEqual(list(_serve.describe(Plain()).info.api_versions), ["1.1.0", "1.3.0"])
+        def compile(problem, config, **knows):
+            provider = Plain()
+            vars(provider).update(knows)
+            request = _wire.message("CompileRequest")(problem=problem, config=config)
+            _serve.ExecutorService(provider).compile(request, None)
+
+        for problem, c, knows in (
+            (plain, config, {}), (plain, axes, {"named_axes": True}), (padded, config, {"whole_problems": True}),
+            (e5m2, config, {"whole_problems": True}),
+        ):
+            with self.assertRaises(Reached):
+                compile(problem, c, **knows)
+        for problem, c, heeds in ((plain, axes, "named axes"), (padded, config, "leading"), (e5m2, config, "fp8_e5m2")):
+            with self.assertRaisesRegex(InputError, heeds):
+                compile(problem, c)
 
     def test_measure(self):
         request = _wire.message("MeasureRequest")
@@ -277,7 +298,7 @@ class Process(unittest.TestCase):
         self.assertEqual(
             json.loads(out.stdout),
             {
-                "info": {"name": "toy", "version": "1.2.3", "api_versions": ["1.1.0"], "health": "HEALTH_OK"},
+                "info": {"name": "toy", "version": "1.2.3", "health": "HEALTH_OK"},
                 "protocol_versions": [1],
                 "executor": {"name": "toy", "version": "1.2.3"},
             },
@@ -372,7 +393,7 @@ class Connection(unittest.TestCase):
             .FromString(host.unary_unary("/origami.plugin.v1.BaseService/Info")(b"", timeout=5))
             .info
         )
-        self.assertEqual((info.name, list(info.api_versions)), ("toy", ["1.1.0"]))
+        self.assertEqual(info.name, "toy")
         self.assertEqual(host.unary_unary("/grpc.health.v1.Health/Check")(b"\x0a\x06plugin", timeout=5), b"\x08\x01")
         self.assertEqual(host.unary_unary("/plugin.GRPCController/Shutdown")(b"", timeout=5), b"")
         self.assertEqual(process.wait(5), 0)

@@ -16,7 +16,6 @@ import (
 	shipped "github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/serve"
-	"github.com/origami-gemm/origami/sdk/wire"
 )
 
 // Connect reaches the plugins under the given settings: over processes, or with --in-process the built-in ones in this
@@ -72,7 +71,7 @@ func options(s config.Settings, warn func(string)) host.Options {
 
 // Started returns the built-in plugin that a host started this program as.
 func Started(args []string) (name string, ok bool) {
-	if len(args) != 3 || args[0] != "plugin" || args[1] != "serve" || os.Getenv(wire.EnvCookie) != wire.Cookie {
+	if len(args) != 3 || args[0] != "plugin" || args[1] != "serve" || !serve.Started() {
 		return "", false
 	}
 	return args[2], true
@@ -84,7 +83,7 @@ func Serve(name string) error {
 	if err != nil {
 		return err
 	}
-	if os.Getenv(wire.EnvCookie) != wire.Cookie {
+	if !serve.Started() {
 		return diag.Inputf("the plugin %s is served to origami, which starts it when it needs it", name).
 			Do("ask origami instead, as in `origami arch ls`")
 	}

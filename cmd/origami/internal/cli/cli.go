@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -44,8 +45,8 @@ type System struct {
 	Export pickcmd.Generate
 	// KillPlugins kills the plugins of this process that still run. It is nil if there are none.
 	KillPlugins func()
-	// Protocol is the version that `origami version` prints.
-	Protocol Protocol
+	// Protocol is the version of the plugin protocol, which `origami version` prints.
+	Protocol int
 }
 
 // Main runs one command line and returns its exit code.
@@ -92,19 +93,19 @@ func Main(sys System) int {
 }
 
 func run(ctx context.Context, f *session.Factory, sys System) error {
-	root := Root(f, sys)
-	root.SetArgs(sys.Args)
-	// cobra finds an unknown command before it looks at flags. Its error has no type, so it is made ours here.
-	if _, _, err := root.Find(sys.Args); err != nil && !completing(sys.Args) {
-		return unknownCommand(root, err)
+	root, args := Root(f, sys), sys.Args
+	// cobra parses flags before it looks at --help, and most commands have no --all.
+	if i := slices.Index(args, "--all"); i >= 0 &&
+		(args[0] == "help" || slices.Contains(args, "-h") || slices.Contains(args, "--help")) {
+		args = slices.Delete(slices.Clone(args), i, i+1)
+		useTemplates(root, helpWidth(f), true)
 	}
+	root.SetArgs(args)
 	return root.ExecuteContext(ctx)
 }
 
-// completing reports whether the shell asks for completions, through a command that cobra adds while it runs.
-func completing(args []string) bool {
-	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
-}
+// helpWidth is the width of a help page: that of a manual page where nothing is known of a screen.
+func helpWidth(f *session.Factory) int { return cmp.Or(f.Streams.Width, 80) }
 
 // Help lists the commands in the order of AddCommand.
 func init() { cobra.EnableCommandSorting = false }
@@ -127,6 +128,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
   origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
   origami --arch sm89 explain -m 2048 -n 2048 -k 2048
   origami compare --arch sm89 --arch gfx942 --arch sm90@h200 -m 4096 -n 4096 -k 4096`,
+		Args:              session.OnlySubcommands,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
@@ -149,16 +151,11 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		}
 		return cmd.Help()
 	}
-	root.DisableSuggestions = true // ours are in the error's one line
 	root.SetOut(f.Streams.Writer())
 	root.SetErr(f.Streams.ErrWriter())
 	root.SetIn(f.Streams.In)
 	root.SetFlagErrorFunc(flagError)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		writeHelp(f.Streams.Writer(), cmd, cmp.Or(f.Streams.Width, helpWidth))
-	})
-	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(f.Streams.Writer(), cmd, f.Streams.Width); return nil })
-	root.SetHelpCommand(helpCommand())
+	useTemplates(root, helpWidth(f), false)
 	config.Register(root.PersistentFlags())
 
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
@@ -182,8 +179,9 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.AddCommand(ask...)
 	root.AddCommand(look...)
 	root.AddCommand(topics()...)
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd("")
+	addHelpCommand(root)
+	root.SetCompletionCommandGroupID(groupLook)
+	root.InitDefaultCompletionCmd()
 	complete(root, f)
 	return root
 }

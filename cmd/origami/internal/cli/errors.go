@@ -1,10 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,100 +27,57 @@ func asksForJSON(args []string) bool {
 	return false
 }
 
-// unknownCommand turns cobra's error for an unknown command into ours. Only its text has the name.
-func unknownCommand(root *cobra.Command, err error) error {
-	var name string
-	if _, scanErr := fmt.Sscanf(err.Error(), "unknown command %q", &name); scanErr != nil {
-		return diag.Inputf("%v", err).Do("`origami help` lists the commands")
-	}
-	return session.UnknownCommand(root, name)
-}
-
-// flagError turns pflag's errors into ours.
+// flagError turns pflag's errors into ours. A command that is not known is said before its flags are.
 func flagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
 		empty   *pflag.ValueRequiredError
 		invalid *pflag.InvalidValueError
-		syntax  *pflag.InvalidSyntaxError
 	)
+	if cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
+		return session.UnknownCommand(cmd, cmd.Flags().Arg(0))
+	}
+	what, advice := diag.Inputf("%v", err), "lists the flags"
 	switch {
-	case errors.Is(err, pflag.ErrHelp):
-		return err
 	case errors.As(err, &unknown):
-		return unknownFlag(cmd, unknown)
+		var near []string
+		if what = diag.Inputf("unknown flag -%s", unknown.GetSpecifiedName()); unknown.GetSpecifiedShortnames() == "" {
+			what = diag.Inputf("unknown flag --%s", unknown.GetSpecifiedName())
+			cmd.Flags().VisitAll(func(f *pflag.Flag) {
+				if !f.Hidden {
+					near = append(near, f.Name)
+				}
+			})
+		}
+		if near = diag.Nearest(unknown.GetSpecifiedName(), near, 1); len(near) > 0 {
+			what = what.Do("did you mean --%s?", near[0])
+		}
 	case errors.As(err, &empty):
-		return diag.Inputf("%s needs a value", spelled(empty.GetFlag())).At("%s", session.Place(cmd)).
-			Do("`%s --help` says which", cmd.CommandPath())
+		what, advice = diag.Inputf("%s needs a value", spelled(empty.GetFlag())), "says which"
 	case errors.As(err, &invalid):
-		return invalidValue(cmd, invalid)
-	case errors.As(err, &syntax):
-		return diag.Inputf("%q is not a flag", syntax.GetSpecifiedFlag()).At("%s", session.Place(cmd)).
-			Do("`%s --help` lists the flags", cmd.CommandPath())
-	default:
-		return diag.Inputf("%v", err).At("%s", session.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
+		f := invalid.GetFlag()
+		wrong, ok := values[f.Value.Type()]
+		if !ok {
+			wrong = [2]string{errors.Unwrap(invalid).Error(), "see `" + cmd.CommandPath() + " --help`"}
+		}
+		return diag.Inputf("%q %s", invalid.GetValue(), cmp.Or(wrong[0], errors.Unwrap(invalid).Error())).
+			At("%s", spelled(f)).Do("%s", wrong[1])
 	}
+	return what.At("%s", session.Place(cmd)).Also("`%s --help` %s", cmd.CommandPath(), advice)
 }
 
-func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
-	err := diag.Inputf("unknown flag -%s", e.GetSpecifiedName())
-	if e.GetSpecifiedShortnames() == "" {
-		err = diag.Inputf("unknown flag --%s", e.GetSpecifiedName())
-		var known []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
-				known = append(known, f.Name)
-			}
-		})
-		if near := diag.Nearest(e.GetSpecifiedName(), known, 1); len(near) > 0 {
-			return err.At("%s", session.Place(cmd)).Do("did you mean --%s? `%s --help` lists the flags", near[0],
-				cmd.CommandPath())
-		}
-	}
-	if takes := takers(cmd, e.GetSpecifiedName()); len(takes) > 0 {
-		return err.At("%s", session.Place(cmd)).Do("put it behind one of %s", strings.Join(takes, ", "))
-	}
-	return err.At("%s", session.Place(cmd)).Do("`%s --help` lists the flags", cmd.CommandPath())
-}
-
-// takers lists the subcommands of cmd that have the flag: the user may have put it before the verb.
-func takers(cmd *cobra.Command, name string) []string {
-	var names []string
-	for _, sub := range cmd.Commands() {
-		f := sub.Flags().Lookup(name)
-		if f == nil && len(name) == 1 {
-			f = sub.Flags().ShorthandLookup(name)
-		}
-		if f != nil && sub.IsAvailableCommand() && name != "h" && name != "help" {
-			names = append(names, sub.Name())
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-func invalidValue(cmd *cobra.Command, e *pflag.InvalidValueError) error {
-	f := e.GetFlag()
-	why, fix := "is not what it takes", "`"+cmd.CommandPath()+" --help` says what it takes"
-	switch f.Value.Type() {
-	case "SIZE":
-		why, fix = errors.Unwrap(e).Error(), "give a whole number of at least 1"
-	case "SIZES":
-		why, fix = errors.Unwrap(e).Error(), "write a list of sizes and ranges, as in 64,128:1024 or 16:16:16:5632"
-	case "BYTES":
-		why, fix = errors.Unwrap(e).Error(), "give 1, 2, 4, 8 or 16, or one of these for each of A,B,C"
-	case "ROWS":
-		why, fix = errors.Unwrap(e).Error(), "write the rows of each group, as in 120,33,0,512"
-	case "ARCH=NUMBER":
-		why, fix = errors.Unwrap(e).Error(), "write positive numbers, as in h200=2.5,mi300x=2"
-	case "int":
-		why, fix = "is not a whole number", "give a whole number of at least 1"
-	case "bool":
-		why, fix = "is neither true nor false", "write "+spelled(f)+" alone, or =true or =false behind it"
-	case "duration":
-		why, fix = "is not a duration", "write one such as 500ms or 30s"
-	}
-	return diag.Inputf("%q %s", e.GetValue(), why).At("%s", spelled(f)).Do("%s", fix)
+// values say what is wrong with a value of a flag, where the flag's own error does not, and what the flag takes, by the
+// type of its value.
+var values = map[string][2]string{
+	"SIZE":        {"", "give a whole number of at least 1"},
+	"SIZES":       {"", "write a list of sizes and ranges, as in 64,128:1024 or 16:16:16:5632"},
+	"BYTES":       {"", "give 1, 2, 4, 8 or 16, or one of these for each of A,B,C"},
+	"ROWS":        {"", "write the rows of each group, as in 120,33,0,512"},
+	"ARCH=NUMBER": {"", "write positive numbers, as in h200=2.5,mi300x=2"},
+	"int":         {"is not a whole number", "give a whole number of at least 1"},
+	"bool":        {"is neither true nor false", "write the flag alone, or =true or =false behind it"},
+	"float64":     {"is not a number", "give one such as 0.5"},
+	"duration":    {"is not a duration", "write one such as 500ms or 30s"},
 }
 
 // spelled is how a flag is written: -m, --arch.

@@ -24,15 +24,15 @@ const (
 	exitTerminated ExitCode = 128 + ExitCode(syscall.SIGTERM)
 )
 
-// ExitCodes lists the codes with their meaning, in numeric order.
-func ExitCodes() []struct {
+// Explained is a code with its name and meaning.
+type Explained struct {
 	Code          ExitCode
 	Name, Meaning string
-} {
-	return []struct {
-		Code          ExitCode
-		Name, Meaning string
-	}{
+}
+
+// ExitCodes lists the codes with their meaning, in numeric order.
+func ExitCodes() []Explained {
+	return []Explained{
 		{exitOK, "ok", "everything that was asked was answered; also when the reader of a pipe went away"},
 		{exitOther, "other", "a failure that no input causes: a bug, an unwritable output"},
 		{exitInput, "input",
@@ -56,6 +56,15 @@ func exitCodesHelp() string {
 	}
 	b.WriteString("\n" + HelpOnErrors + "\n")
 	return b.String()
+}
+
+// exitStatus is the line about the codes in the help of every command.
+func exitStatus() string {
+	var codes []string
+	for _, c := range ExitCodes() {
+		codes = append(codes, fmt.Sprintf("%d %s", c.Code, c.Name))
+	}
+	return "Exit status: " + strings.Join(codes, ", ") + "; see `origami help exit-codes`."
 }
 
 // HelpOnErrors says how an error looks.

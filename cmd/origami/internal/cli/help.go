@@ -2,10 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
@@ -23,195 +22,139 @@ func topics() []*cobra.Command {
 	}
 }
 
-// helpCommand is `origami help`. It differs from cobra's in that an unknown name is an error.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "help [COMMAND…]",
-		Short:   "Explain a command or a topic",
-		Long:    "Explain a command or a topic; without a name, list them.",
-		Example: "  origami help select\n  origami help exit-codes",
-		// Help must work when the settings file does not.
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
-		RunE: func(cmd *cobra.Command, args []string) error {
-			about := cmd.Root()
-			for _, name := range args {
-				next := find(about, name)
-				if next == nil {
-					return session.UnknownCommand(about, name)
-				}
-				about = next
-			}
-			about.InitDefaultHelpFlag()
-			return about.Help()
-		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			about := cmd.Root()
-			for _, name := range args {
-				if about = find(about, name); about == nil {
-					return nil, cobra.ShellCompDirectiveNoFileComp
-				}
-			}
-			var names []string
-			for _, c := range about.Commands() {
-				if !c.Hidden {
-					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+// addHelpCommand adds cobra's `origami help`, which works when the settings do not. Here, an unknown name is an error.
+func addHelpCommand(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"}) // it was added
+	help.Use, help.Short = "help [COMMAND…]", "Explain a command or a topic"
+	help.Long = "Explain a command or a topic; without a name, list them. With --all it lists every flag."
+	help.Example = "  origami help select\n  origami help exit-codes"
+	help.PersistentPreRunE = func(*cobra.Command, []string) error { return nil }
+	help.Args = func(_ *cobra.Command, args []string) error {
+		if cmd, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+			return session.UnknownCommand(cmd, append(rest, args...)[0])
+		}
+		return nil
 	}
 }
 
-func find(parent *cobra.Command, name string) *cobra.Command {
-	for _, c := range parent.Commands() {
-		if c.Name() == name {
-			return c
+// Templates of cobra, for a help page of a width, with all flags or those that most people need.
+const (
+	helpTemplate = `{{fill (or .Long .Short) %d}}
+{{if or .Runnable .HasSubCommands}}
+{{.UsageString}}{{end}}`
+	usageTemplate = `{{$width := %d}}{{$all := %t}}{{$cmd := .}}{{$flags := flags .}}Usage:
+  {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND [flags]{{else}}{{hang .UseLine 6 $width}}{{end}}
+{{if .HasExample}}
+Examples:
+{{continued .Example $width}}
+{{end}}{{range groups .}}
+{{.Title}}
+{{$id := .ID}}{{range $cmd.Commands}}{{if and (eq .GroupID $id) .IsAvailableCommand}}` + row + `{{end}}{{end}}{{end}}` +
+		`{{if .HasHelpSubCommands}}
+Topics (origami help …):
+{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}` + row + `{{end}}{{end}}{{end}}` +
+		`{{range $flags}}{{if or $all (not .Rare)}}
+{{.Title}}:
+{{.FlagUsagesWrapped $width}}{{end}}{{end}}{{if .HasParent}}
+Every command has --format, --json and others: see ` + "`origami --help`" + `.
+{{end}}
+{{fill exitStatus $width}}
+{{range $flags}}{{if and .Rare (not $all)}}` +
+		"{{fill (printf \"Rarely needed flags: %%d more, see `%%s --help --all`.\" .Count $cmd.CommandPath) $width}}" + `
+{{end}}{{end}}`
+	row = `  {{rpad .Name 12}} {{hang .Short 15 $width}}
+`
+)
+
+func init() {
+	cobra.AddTemplateFuncs(map[string]any{"fill": fill, "hang": hang, "continued": continued, "groups": groups,
+		"flags": flagGroups, "exitStatus": exitStatus})
+}
+
+// useTemplates sets the width of help pages, and whether they list the flags that few people need.
+func useTemplates(root *cobra.Command, width int, all bool) {
+	root.SetHelpTemplate(fmt.Sprintf(helpTemplate, width))
+	root.SetUsageTemplate(fmt.Sprintf(usageTemplate, width, all))
+}
+
+// groups are the groups of the commands below cmd.
+func groups(cmd *cobra.Command) []*cobra.Group {
+	if cmd.HasAvailableSubCommands() && len(cmd.Groups()) == 0 {
+		return []*cobra.Group{{Title: "Commands:"}}
+	}
+	return cmd.Groups()
+}
+
+type flagGroup struct {
+	Title string
+	*pflag.FlagSet
+	Count int
+	Rare  bool
+}
+
+// flagGroups are the flags of a command: its own, those that choose a model where a model is asked, and those of both
+// that few people need (session.Rare).
+func flagGroups(cmd *cobra.Command) []flagGroup {
+	groups := []flagGroup{{Title: "Flags"}, {Title: "Architecture and model"}, {Title: "Rarely needed", Rare: true}}
+	for i := range groups {
+		groups[i].FlagSet = pflag.NewFlagSet("", pflag.ContinueOnError)
+		groups[i].SortFlags = false
+	}
+	add := func(f *pflag.Flag, to *flagGroup) {
+		if session.IsRare(f) {
+			to = &groups[2]
+		}
+		if !f.Hidden {
+			to.AddFlag(f)
+			to.Count++
 		}
 	}
-	return nil
-}
-
-// helpWidth is the width of a help page in a pipe, as wide as a manual page.
-const helpWidth = 80
-
-// writeHelp is the help page of a command, for a screen of a width, 0 if there is none.
-func writeHelp(w io.Writer, cmd *cobra.Command, width int) {
-	page := cmd.Long
-	if page == "" {
-		page = cmd.Short
-	}
-	fmt.Fprintln(w, filled(strings.TrimSpace(page), width))
-	if cmd.IsAdditionalHelpTopicCommand() {
-		return
-	}
-	writeUsage(w, cmd, width)
-}
-
-func writeUsage(w io.Writer, cmd *cobra.Command, width int) {
-	usage := cmd.UseLine()
-	if cmd.HasAvailableSubCommands() {
-		usage = cmd.CommandPath() + " COMMAND [flags]"
-	}
-	if width > leastText {
-		usage = strings.ReplaceAll(unpadded(text.WrapSoft(usage, width-6)), "\n", "\n      ")
-	}
-	fmt.Fprintf(w, "\nUsage:\n  %s\n", usage)
-	if cmd.HasExample() {
-		fmt.Fprintf(w, "\nExamples:\n%s\n", continued(cmd.Example, width))
-	}
-	for _, g := range append(cmd.Groups(), &cobra.Group{Title: "Commands:"}) {
-		writeCommands(w, g.Title, cmd, func(c *cobra.Command) bool {
-			return c.IsAvailableCommand() &&
-				c.GroupID == g.ID
-		})
-	}
-	writeCommands(w, "Topics (origami help …):", cmd, (*cobra.Command).IsAdditionalHelpTopicCommand)
-	writeFlags(w, cmd, width)
-	codes := make([]string, 0, len(ExitCodes()))
-	for _, c := range ExitCodes() {
-		codes = append(codes, fmt.Sprintf("%d %s", c.Code, c.Name))
-	}
-	status := fmt.Sprintf("Exit status: %s; see `origami help exit-codes`.", strings.Join(codes, ", "))
-	fmt.Fprintf(w, "\n%s\n", filled(status, width))
-}
-
-// writeFlags lists the flags of a command. Of those that every command inherits, the ones that choose a model are
-// explained where a model is asked, and the others are named only.
-func writeFlags(w io.Writer, cmd *cobra.Command, width int) {
-	if flags := usages(cmd.LocalFlags(), width); flags != "" {
-		fmt.Fprintf(w, "\nFlags:\n%s", flags)
-	}
-	if !cmd.HasParent() {
-		return
-	}
-	model := pflag.NewFlagSet("", pflag.ContinueOnError)
-	model.SortFlags = false
-	var others []string
-	cmd.InheritedFlags().SortFlags = false
-	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
-		switch {
-		case f.Hidden:
-		case !config.ChoosesModel(f.Name):
-			others = append(others, "--"+f.Name)
-		case asksModel(cmd):
-			model.AddFlag(f)
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { add(f, &groups[0]) })
+	inherited := cmd.InheritedFlags()
+	inherited.SortFlags = false
+	inherited.VisitAll(func(f *pflag.Flag) {
+		if _, ok := f.Annotations[config.ModelKey]; ok && asksModel(cmd) {
+			add(f, &groups[1])
 		}
 	})
-	if flags := usages(model, width); flags != "" {
-		fmt.Fprintf(w, "\nArchitecture and model:\n%s", flags)
-	}
-	fmt.Fprintf(w, "\nFlags of every command, see `origami --help`:\n  %s\n", strings.Join(others, " "))
+	return slices.DeleteFunc(groups, func(g flagGroup) bool { return g.Count == 0 })
 }
 
-// usages is FlagUsagesWrapped for texts that are not ASCII: pflag counts bytes, and its columns would not be straight.
-func usages(flags *pflag.FlagSet, width int) string {
-	there, back := []string{}, []string{}
-	flags.VisitAll(func(f *pflag.Flag) {
-		for _, r := range f.Usage {
-			if r > unicode.MaxASCII && !slices.Contains(there, string(r)) {
-				there = append(there, string(r), string(rune(0x0e+len(there)/2))) // in no text
-			}
-		}
-	})
-	for i := 0; i < len(there); i += 2 {
-		back = append(back, there[i+1], there[i])
-	}
-	ascii := strings.NewReplacer(there...)
-	narrow := pflag.NewFlagSet("", pflag.ContinueOnError)
-	narrow.SortFlags = flags.SortFlags
-	flags.VisitAll(func(f *pflag.Flag) {
-		one := *f
-		one.Usage = ascii.Replace(f.Usage)
-		narrow.AddFlag(&one)
-	})
-	return strings.NewReplacer(back...).Replace(narrow.FlagUsagesWrapped(width))
+// asksModel reports whether a command opens a model.
+func asksModel(cmd *cobra.Command) bool {
+	over := cmd.Parent()
+	return cmd.GroupID == groupAsk || over.GroupID == groupAsk || cmd.Name() == "show" && over.Name() == "arch"
 }
 
-// filled breaks the lines of paragraphs where a screen is narrower than the text. Tables are indented.
-func filled(page string, width int) string {
-	if width == 0 {
-		return page
+// hang breaks a line that begins at a column, as do the lines that go on.
+func hang(line string, column, width int) string {
+	lines := strings.Split(text.WrapSoft(line, max(width-column, 30)), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
 	}
-	paragraphs := strings.Split(page, "\n\n")
+	return strings.Join(lines, "\n"+strings.Repeat(" ", column))
+}
+
+// fill breaks the lines of paragraphs at a width. A paragraph with indented lines is a table: what goes on stands below
+// the last column.
+func fill(page string, width int) string {
+	paragraphs := strings.Split(strings.TrimSpace(page), "\n\n")
 	for i, p := range paragraphs {
-		if !strings.Contains(p, "\n ") && !strings.HasPrefix(p, " ") {
-			paragraphs[i] = unpadded(text.WrapSoft(strings.ReplaceAll(p, "\n", " "), width))
-		} else {
-			paragraphs[i] = fittedTable(p, width)
+		rows := strings.Split(p, "\n")
+		if !strings.Contains("\n"+p, "\n ") {
+			rows = []string{strings.Join(rows, " ")}
 		}
+		for j, row := range rows {
+			if column := strings.LastIndex(row, "  ") + 2; column > 1 {
+				rows[j] = row[:column] + hang(row[column:], utf8.RuneCountInString(row[:column]), width)
+			} else {
+				rows[j] = hang(row, 0, width)
+			}
+		}
+		paragraphs[i] = strings.Join(rows, "\n")
 	}
 	return strings.Join(paragraphs, "\n\n")
-}
-
-// leastText is how wide the last column of a table is at least. Below that, it goes below the others.
-const leastText = 30
-
-// fittedTable breaks the last column of a table where a screen is narrower.
-func fittedTable(table string, width int) string {
-	rows := strings.Split(table, "\n")
-	if !slices.ContainsFunc(rows, func(row string) bool { return len([]rune(row)) > width }) {
-		return table
-	}
-	var out []string
-	for _, row := range rows {
-		end := strings.LastIndex(row, "  ") + 2
-		head, tail, indent := row[:end], row[end:], len([]rune(row[:end]))
-		if strings.TrimSpace(head) == "" || width < leastText {
-			out = append(out, row)
-			continue
-		}
-		if width-indent < leastText {
-			out = append(out, strings.TrimRight(head, " "))
-			head, indent = strings.Repeat(" ", 6), 6
-		}
-		for i, line := range strings.Split(text.WrapSoft(tail, width-indent), "\n") {
-			if i > 0 {
-				head = strings.Repeat(" ", indent)
-			}
-			out = append(out, head+line)
-		}
-	}
-	return unpadded(strings.Join(out, "\n"))
 }
 
 // continued breaks the lines of examples before a flag where a screen is narrower, as a shell has it. Text in quotes
@@ -219,7 +162,7 @@ func fittedTable(table string, width int) string {
 func continued(examples string, width int) string {
 	var out []string
 	for line := range strings.SplitSeq(examples, "\n") {
-		for width > leastText && len(line) > width {
+		for width > 30 && len(line) > width {
 			end := strings.LastIndex(line[:width-1], " -")
 			if end < 0 || strings.TrimSpace(line[:end]) == "" || strings.Count(line[:end], "'")%2 == 1 {
 				break
@@ -230,32 +173,4 @@ func continued(examples string, width int) string {
 		out = append(out, line)
 	}
 	return strings.Join(out, "\n")
-}
-
-// unpadded removes the blanks at the ends of lines.
-func unpadded(page string) string {
-	lines := strings.Split(page, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return strings.Join(lines, "\n")
-}
-
-// asksModel reports whether a command opens a model.
-func asksModel(cmd *cobra.Command) bool {
-	over := cmd.Parent()
-	return cmd.GroupID == groupAsk || over.GroupID == groupAsk || cmd.Name() == "show" && over.Name() == "arch"
-}
-
-func writeCommands(w io.Writer, title string, cmd *cobra.Command, show func(*cobra.Command) bool) {
-	for _, c := range cmd.Commands() {
-		if !show(c) {
-			continue
-		}
-		if title != "" {
-			fmt.Fprintf(w, "\n%s\n", title)
-			title = ""
-		}
-		fmt.Fprintf(w, "  %-12s %s\n", c.Name(), c.Short)
-	}
 }

@@ -155,7 +155,7 @@ func (h hostileHost) LockError() error {
 func (h hostileHost) Known() []host.PluginInfo {
 	return append(h.InProcess.Known(), poison([]host.PluginInfo{
 		{Name: "fake", Version: "1", Path: "/opt/origami-plugin-fake" + evilPath, Executor: true, State: host.OK,
-			APIVersions: []string{"1.0.0"}, SHA256: "00"},
+			SHA256: "00"},
 		{Name: "stranger", Path: "/opt/" + evilPath, State: host.Skipped, Reason: "not in the lock file"},
 		{Name: "sick", Path: "/opt/" + evilPath, State: host.Error, Reason: "exited"}})...)
 }
@@ -214,7 +214,7 @@ func runOn(streams *iostreams.Streams, args ...string) {
 			},
 			Connect: func(config.Settings, string, func(string)) *host.Host { return host.New(host.Options{}) },
 		},
-		Protocol: cli.Protocol{Wire: 7, API: []string{"1.0.0" + evil}},
+		Protocol: 7,
 	})
 }
 

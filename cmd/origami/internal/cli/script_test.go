@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,6 +32,9 @@ var update = flag.Bool("update", false, "rewrite the expected output in testdata
 
 // TestMain makes this binary an origami whose plugins are made up.
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) != "origami" { // the tests, which run commands in this process too
+		_ = os.Setenv("XDG_CONFIG_HOME", "/the/settings/of/the/user/are/not/here")
+	}
 	testscript.Main(m, map[string]func(){"origami": func() {
 		os.Exit(cli.Main(cli.System{
 			Args: os.Args[1:], Streams: iostreams.System(), Getenv: os.Getenv,
@@ -44,7 +48,7 @@ func TestMain(m *testing.M) {
 				Distrust: func(_ context.Context, _ config.Settings, name string) (string, error) { return name, nil },
 				Serve:    func(string) error { return nil },
 			},
-			Protocol: cli.Protocol{Wire: 7, API: []string{"1.0.0", "2.0.0"}},
+			Protocol: 7,
 		}))
 	}})
 }

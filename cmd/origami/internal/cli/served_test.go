@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/served"
@@ -22,6 +24,22 @@ var unserved = map[string]string{
 	"plugin": "it starts programs", "serve": "it is the server", "config": "the settings are the server's own",
 	"trust": "docs/trust.md has it", "version": "/metrics and the page say it",
 	"completion": "it is for shells", "help": "/openapi.json describes all",
+}
+
+// Help is short: few flags stand in it, and the others are a --all away.
+func TestShortHelp(t *testing.T) {
+	f := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)}
+	for _, cmd := range cli.Root(f, cli.System{}).Commands() {
+		count := 0
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && !session.IsRare(f) {
+				count++
+			}
+		})
+		if count > 25 {
+			t.Errorf("the help of %s has %d flags; mark those that few people need with session.Rare", cmd.Name(), count)
+		}
+	}
 }
 
 // A command has an endpoint, or unserved says why it has none.

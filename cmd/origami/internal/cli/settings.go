@@ -1,30 +1,19 @@
 package cli
 
 import (
-	"cmp"
-
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 )
 
-// settingColumns are the columns of the settings.
-func settingColumns(f *session.Factory) table.Columns[config.Setting] {
-	type setting = config.Setting
-	return table.Columns[setting]{
-		table.Col("key", func(s *setting) string { return s.Key }),
-		table.Col("value", func(s *setting) string { return f.Settings.Value(s.Key) }),
-		table.Col("source", func(s *setting) string { return cmp.Or(f.Settings.Sources[s.Key], "default") }),
-		table.Col("flag", func(s *setting) string {
-			if s.Flag == "" {
-				return ""
-			}
-			return "--" + s.Flag
-		}).Omit(),
-		table.Col("env", func(s *setting) []string { return s.Env }),
-	}
+// settingRow is a setting in force.
+type settingRow struct {
+	Key    string   `json:"key"`
+	Value  string   `json:"value"`
+	Source string   `json:"source"`
+	Flag   string   `json:"flag"`
+	Env    []string `json:"env"`
 }
 
 // newConfig returns `origami config`: the settings in force, and where each comes from.
@@ -42,5 +31,11 @@ func newConfig(f *session.Factory) *cobra.Command {
 
 // printSettings lists the settings.
 func printSettings(f *session.Factory) error {
-	return settingColumns(f).Write(f.Streams, f.Format(), config.All(), "env", "flag")
+	type row = settingRow
+	var rows []row
+	for _, s := range f.Settings.All() {
+		rows = append(rows, row{s.Key, s.Value(), f.Settings.Source(s.Key), s.Dashed(), s.Env()})
+	}
+	return show.NewRows(f.Streams, f.Format(), show.Key[row]("key"), show.Key[row]("value"), show.Key[row]("source"),
+		show.Key[row]("env")).Least("env").All(rows)
 }

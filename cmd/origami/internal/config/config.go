@@ -5,6 +5,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,95 +15,132 @@ import (
 	"github.com/origami-gemm/origami/core/timing"
 )
 
-// Settings are the user's choices that outlive one command line. The names in the tags are the keys of the settings
-// file.
+// Settings are the user's choices that outlive one command line. All describes them.
 type Settings struct {
-	Arch                 []string      `mapstructure:"arch"`
-	Device               string        `mapstructure:"device"`
-	Model                string        `mapstructure:"model"`
-	Rung                 string        `mapstructure:"rung"`
-	Timing               string        `mapstructure:"timing"`
-	CompiledFile         string        `mapstructure:"compiled"`
-	CharacterizationFile string        `mapstructure:"characterization"`
-	Kernel               string        `mapstructure:"kernel"`
-	DType                string        `mapstructure:"dtype"`
-	Format               string        `mapstructure:"format"`
-	HWParams             string        `mapstructure:"hw_params"`
-	DeviceFile           string        `mapstructure:"device_file"`
-	Wide                 bool          `mapstructure:"wide"`
-	LogLevel             string        `mapstructure:"log_level"`
-	InProcess            bool          `mapstructure:"in_process"`
-	Timeout              time.Duration `mapstructure:"timeout"`
-	Plugins              []string      `mapstructure:"plugins"`
-	PluginPath           []string      `mapstructure:"plugin_path"`
-	LockFile             string        `mapstructure:"lock_file"`
+	Arch                               []string
+	Device, Model, Rung, Timing        string
+	CompiledFile, CharacterizationFile string
+	Kernel, DType, Format              string
+	HWParams, DeviceFile               string
+	Wide, InProcess                    bool
+	LogLevel                           string
+	Timeout                            time.Duration
+	Plugins, PluginPath                []string
+	LockFile                           string
 
-	// Sources say where each setting in force comes from, by key. What is not there is the default.
-	Sources map[string]string `mapstructure:"-"`
 	// Warnings are what the user should know about where the settings come from.
-	Warnings []string `mapstructure:"-"`
+	Warnings []string
+
+	source func(Setting) string // where a setting comes from; nil if all are defaults
 }
 
-// Value returns the setting of a key as text, empty if it is not set. Lists have commas.
-func (s *Settings) Value(key string) string {
-	v := reflect.ValueOf(s).Elem()
-	for i := range v.NumField() {
-		if v.Type().Field(i).Tag.Get("mapstructure") != key {
-			continue
-		}
-		if list, ok := v.Field(i).Interface().([]string); ok {
-			return strings.Join(list, ",")
-		}
-		return fmt.Sprint(v.Field(i).Interface())
+// Source says where the setting of a key comes from: a flag, an environment variable, a line of the settings file, or
+// the default.
+func (s *Settings) Source(key string) string {
+	all := s.All()
+	setting := all[slices.IndexFunc(all, func(x Setting) bool { return x.Key == key })]
+	if s.source == nil || setting.Value() == "" {
+		return byDefault
 	}
-	return ""
+	return s.source(setting)
 }
+
+// byDefault is the source of what no source sets.
+const byDefault = "default"
 
 // Setting describes one key.
 type Setting struct {
-	// Key is its name in the settings file, Env the variables that set it, the first that is not empty counts.
-	Key string
-	Env []string
-	// Flag is its name on the command line, empty if it has none.
-	Flag string
-	Doc  string
-	// Old is an earlier name of the key and the flag, which still works; empty if there is none.
-	Old string
+	// Key is its name in the settings file, Flag its name on the command line, empty if it has none.
+	Key, Flag string
+	// Doc explains it, with the name of its value in back quotes.
+	Doc string
+	// Values are what it takes, nil if that is open.
+	Values []string
+
+	kind kind
+	to   any // a pointer to the field of Settings
 }
 
-// envOf is the environment variable of a key.
-func envOf(key string) string { return "ORIGAMI_" + strings.ToUpper(key) }
+type kind int
+
+const (
+	plain  kind = iota
+	model       // says which model answers, where the others say how to answer
+	detail      // says more of the model, and few need it
+	ofVerb      // the commands that have the flag register it
+)
+
+// Value returns the setting as text, empty if it is not set. Lists have commas.
+func (s *Setting) Value() string {
+	if list, ok := s.to.(*[]string); ok {
+		return strings.Join(*list, ",")
+	}
+	return fmt.Sprint(reflect.ValueOf(s.to).Elem())
+}
+
+// Dashed is its flag as it is typed, empty if it has none.
+func (s *Setting) Dashed() string {
+	if s.Flag == "" {
+		return ""
+	}
+	return "--" + s.Flag
+}
+
+// Env lists the environment variables that set it; the first one that is not empty counts.
+func (s *Setting) Env() []string {
+	env := []string{"ORIGAMI_" + strings.ToUpper(s.Key)}
+	if s.Key == "hw_params" {
+		env = append(env, "TRITONBLAS_HW_PARAMS")
+	}
+	return env
+}
 
 // All lists the settings in the order in which help shows them.
-func All() []Setting {
-	setting := func(key, flag, doc string, env ...string) Setting {
-		return Setting{Key: key, Flag: flag, Doc: doc, Env: append([]string{envOf(key)}, env...)}
-	}
-	compiled := setting("compiled", "compiled",
-		"file of what the compiler reports about each kernel, for the rungs from compiled on")
-	compiled.Old = "kernels"
+func (s *Settings) All() []Setting {
 	return []Setting{
-		setting("arch", "arch", "architectures, comma-separated in the environment"),
-		setting("device", "device", "device of the one architecture that names none"),
-		setting("model", "model", "model; the best one otherwise"),
-		setting("rung", "rung", "how much the model may know; the highest rung otherwise"),
-		setting("timing", "timing", "what predicted times are of; model otherwise"),
-		compiled,
-		setting("characterization", "characterization", "file of the timing pass behind the rung characterized"),
-		setting("kernel", "kernel", "kernel family; the architecture's first otherwise"),
-		setting("dtype", "dtype", "element type"),
-		setting("format", "format", "output format: table, json, csv or tsv; select and rank: also triton, inductor, cuda"),
-		setting("wide", "wide", "show all columns of a table, however narrow the terminal is"),
-		setting("hw_params", "hw-params", "JSON file of hardware numbers that win over all others",
-			"TRITONBLAS_HW_PARAMS"),
-		setting("device_file", "device-file", "YAML file of a device, as calibrate writes it"),
-		setting("log_level", "log-level", "what of the log is shown: trace, debug, info, warn, error or off"),
-		setting("in_process", "in-process", "answer with the built-in models inside this process"),
-		setting("timeout", "timeout", "how long a plugin may take to start, and for one answer"),
-		setting("plugins", "plugin", "plugin binaries to use, comma-separated in the environment"),
-		setting("plugin_path", "",
-			"directories that are searched for trusted plugins, comma-separated in the environment"),
-		setting("lock_file", "", "file of the plugins that are trusted, which are found where it says they are"),
+		{"arch", "arch",
+			"architecture, as `ID`, ID@DEVICE or DEVICE, with options and other hardware numbers behind a " +
+				"colon, as in mi300x:release=early,clock=1.5GHz; several with commas, or repeat it",
+			nil, model, &s.Arch},
+		{"device", "device",
+			"device of the architecture, by `ID`, or auto for the GPU in this machine (auto:1 for the second); " +
+				"its first device otherwise", nil, model, &s.Device},
+		{"model", "model", "`NAME` of the model; the architecture's best otherwise", nil, model, &s.Model},
+		{"rung", "rung",
+			"how much the model may know, as `RUNG`: " + strings.Join(Rungs(), ", ") + "; the highest one " +
+				"otherwise", Rungs(), detail, &s.Rung},
+		{"timing", "timing",
+			"what predicted times are of, as `TIMING`: " + strings.Join(timing.Names(), ", ") + " (default model)",
+			nil, detail, &s.Timing},
+		{"compiled", "compiled",
+			"`FILE` (also .gz) of what the compiler reports about each kernel, instead of the model's file",
+			nil, detail, &s.CompiledFile},
+		{"characterization", "characterization",
+			"`FILE` (also .gz) of a timing pass over the kernels, instead of the model's file",
+			nil, detail, &s.CharacterizationFile},
+		{"hw_params", "hw-params",
+			"JSON `FILE` of hardware numbers that win over all others", nil, detail, &s.HWParams},
+		{"device_file", "device-file",
+			"YAML `FILE` of a device, as calibrate writes it; without --arch and --device it is that device",
+			nil, detail, &s.DeviceFile},
+		{"kernel", "kernel", "kernel family; the architecture's first otherwise", nil, ofVerb, &s.Kernel},
+		{"dtype", "dtype", "element type of A and B (default fp16)", nil, ofVerb, &s.DType},
+		{"format", "format",
+			"output `FORMAT`: table, json, csv or tsv; from select and rank also triton, inductor or cuda, to " +
+				"paste (default table)", slices.Concat(Formats, PasteFormats), plain, &s.Format},
+		{"wide", "wide", "show all columns of a table, however narrow the terminal is", nil, plain, &s.Wide},
+		{"log_level", "log-level",
+			"show log messages of plugins from `LEVEL` on: trace, debug (also the opened models), info, warn, " +
+				"error or off", []string{"trace", "debug", "info", "warn", "error", "off"}, plain, &s.LogLevel},
+		{"in_process", "in-process",
+			"answer with the built-in models inside this process, without plugins", nil, plain, &s.InProcess},
+		{"plugins", "plugin", "use the plugin binary at `PATH`; repeatable", nil, plain, &s.Plugins},
+		{"timeout", "timeout",
+			"how long a plugin may take to start, and for one answer, as a `DURATION` (default 30s)",
+			nil, plain, &s.Timeout},
+		{"plugin_path", "", "directories that are searched for trusted plugins", nil, plain, &s.PluginPath},
+		{"lock_file", "",
+			"file of the plugins that are trusted, which are found where it says they are", nil, plain, &s.LockFile},
 	}
 }
 
@@ -123,11 +161,10 @@ const (
 	PastesKey = "pastes"
 )
 
-// What --format and --log-level take.
+// What --format takes, of every command and of those that PastesKey marks.
 var (
 	Formats      = []string{Table, JSON, CSV, TSV}
 	PasteFormats = []string{Triton, Inductor, CUDA}
-	LogLevels    = []string{"trace", "debug", "info", "warn", "error", "off"}
 )
 
 // Rungs are what --rung takes, low to high.
@@ -139,82 +176,56 @@ func Rungs() []string {
 	return names
 }
 
+// ModelKey annotates the flags of every command that say which model answers, RareKey flags that few people need. The
+// help of a command lists the latter only with --help --all, and those of every command only in `origami --help --all`.
+const (
+	ModelKey = "model"
+	RareKey  = "rare"
+)
+
 // Register adds the flags that every command has.
 func Register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
-	flags.StringArray("arch", nil,
-		"architecture, as `ID`, ID@DEVICE or DEVICE, with options and other hardware numbers behind a colon, as in "+
-			"mi300x:release=early,clock=1.5GHz; several with commas, or repeat it")
-	flags.String("device", "",
-		"device of the architecture, by `ID`, or auto for the GPU in this machine (auto:1 for the second); its first "+
-			"device otherwise")
-	flags.String("model", "", "`NAME` of the model; the architecture's best otherwise")
-	flags.String("rung", "",
-		"how much the model may know, as `RUNG`: "+strings.Join(Rungs(), ", ")+"; the highest one otherwise")
-	flags.String("timing", "",
-		"what predicted times are of, as `TIMING`: "+strings.Join(timing.Names(), ", ")+" (default model)")
-	flags.String("compiled", "",
-		"`FILE` (also .gz) of what the compiler reports about each kernel, instead of the model's file")
-	flags.String("characterization", "",
-		"`FILE` (also .gz) of a timing pass over the kernels, instead of the model's file")
-	flags.StringArray("option", nil, "setting that only one plugin knows, as `KEY=VALUE`; repeatable")
-	flags.String("hw-params", "", "JSON `FILE` of hardware numbers that win over all others")
-	flags.String("device-file", "",
-		"YAML `FILE` of a device, as calibrate writes it; without --arch and --device it is that device")
-	flags.String("format", "", "output `FORMAT`: table, json, csv or tsv; from select and rank also "+
-		"triton, inductor or cuda, to paste (default table)")
-	flags.Bool("json", false, "short for --format json")
-	flags.Bool("wide", false, "show all columns of a table, however narrow the terminal is")
-	flags.String("log-level", "", "show log messages of plugins from `LEVEL` on: trace, debug (also the opened models), "+
-		"info, warn, error or off")
-	flags.Bool("in-process", false, "answer with the built-in models inside this process, without plugins")
-	flags.StringArray("plugin", nil, "use the plugin binary at `PATH`; repeatable")
-	flags.Duration("timeout", 0,
-		"how long a plugin may take to start, and for one answer, as a `DURATION` (default 30s)")
-	flags.String("settings", "", "read settings from `FILE` (default "+defaultFileHelp+")")
-	for _, s := range All() {
-		if s.Old != "" {
-			flags.String(s.Old, "", "old name of --"+s.Flag)
-			_ = flags.MarkHidden(s.Old) // it exists: the line above added it
+	for _, s := range new(Settings).All() {
+		if s.Flag == "" || s.kind == ofVerb {
+			continue
+		}
+		switch s.to.(type) {
+		case *[]string:
+			flags.StringArray(s.Flag, nil, s.Doc)
+		case *bool:
+			flags.Bool(s.Flag, false, s.Doc)
+		case *time.Duration:
+			flags.Duration(s.Flag, 0, s.Doc)
+		default:
+			flags.String(s.Flag, "", s.Doc)
+		}
+		switch s.kind { // the flag exists
+		case model:
+			_ = flags.SetAnnotation(s.Flag, ModelKey, nil)
+		case detail:
+			_ = flags.SetAnnotation(s.Flag, RareKey, []string{"yes"})
+		default:
 		}
 	}
+	flags.StringArray("option", nil, "setting that only one plugin knows, as `KEY=VALUE`; repeatable")
+	_ = flags.SetAnnotation("option", RareKey, []string{"yes"})
+	flags.Bool("json", false, "short for --format json")
+	flags.String("settings", "", "read settings from `FILE` (default "+defaultFile+")")
 }
 
-// ChoosesModel reports whether a flag of every command says which model answers; the others say how to answer.
-func ChoosesModel(flag string) bool {
-	switch flag {
-	case "arch", "device", "model", "rung", "timing", "compiled", "characterization", "option", "hw-params", "device-file":
-		return true
-	}
-	return false
-}
-
-const defaultFileHelp = "origami/settings.yaml in the user's configuration folder"
+const defaultFile = "origami/settings.yaml in the user's configuration folder"
 
 // Help is the text of `origami help environment`.
 func Help() string {
 	var b strings.Builder
 	b.WriteString("A flag wins over an environment variable, that over the settings file, that over the default. The " +
-		"settings file is\n" +
-		"YAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFileHelp +
-		".\nUnknown keys in it are " +
-		"errors.\n\n")
-	rows := [][4]string{{"key", "flag", "environment variable", "what"}}
-	for _, s := range All() {
-		flag := ""
-		if s.Flag != "" {
-			flag = "--" + s.Flag
-		}
-		rows = append(rows, [4]string{s.Key, flag, strings.Join(s.Env, ", "), s.Doc})
-	}
-	var widths [3]int
-	for _, row := range rows {
-		for i := range widths {
-			widths[i] = max(widths[i], len(row[i]))
-		}
-	}
-	for _, row := range rows {
-		fmt.Fprintf(&b, "  %-*s  %-*s  %-*s  %s\n", widths[0], row[0], widths[1], row[1], widths[2], row[2], row[3])
+		"settings file is\nYAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFile + ".\nLists have " +
+		"commas in a variable. Unknown keys in the file, and unknown variables that begin with ORIGAMI_, are errors.\n\n")
+	fmt.Fprintf(&b, "  %-17s %-19s %s\n      %s\n", "key", "flag", "environment variable", "what")
+	for _, s := range new(Settings).All() {
+		fmt.Fprintf(&b, "  %-17s %-19s %s\n      %s\n", s.Key, s.Dashed(), strings.Join(s.Env(), ", "),
+			strings.ReplaceAll(s.Doc, "`", ""))
 	}
 	b.WriteString("\nNO_COLOR, if set, and TERM=dumb turn colour off. COLUMNS, if exported, is the width of tables. " +
 		"Where LC_ALL,\nLC_CTYPE or LANG names a locale without UTF-8, texts have ASCII letters only.\n")

@@ -5,13 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
 
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -35,12 +35,11 @@ func load(t *testing.T, file string, env map[string]string, args ...string) (Set
 			t.Fatal(err)
 		}
 	}
-	return Load(flags, func(name string) string {
-		if name == "XDG_CONFIG_HOME" {
-			return home
-		}
-		return env[name]
-	})
+	t.Setenv("XDG_CONFIG_HOME", home)
+	for name, value := range env {
+		t.Setenv(name, value)
+	}
+	return Load(flags)
 }
 
 // Every source against the one below it, for settings of every type.
@@ -112,37 +111,35 @@ func TestPrecedence(t *testing.T) {
 
 // Every key can be set from a file and from the environment: a key without a variable would be dead.
 func TestEverySettingHasAField(t *testing.T) {
-	for _, s := range All() {
+	for _, s := range new(Settings).All() {
 		value := map[string]string{"in_process": "true", "wide": "true", "timeout": "9s", "format": "csv",
 			"log_level": "info", "rung": "spec"}[s.Key]
 		if value == "" {
 			value = "x"
 		}
-		fromFile, err := load(t, s.Key+": "+value, nil)
-		if err != nil {
-			t.Errorf("%s in a file: %v", s.Key, err)
-		}
-		fromEnv, err := load(t, "", map[string]string{s.Env[0]: value})
-		if err != nil {
-			t.Errorf("%s: %v", s.Env[0], err)
-		}
-		plain, err := load(t, "", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The default of lock_file is in the folder of the test.
-		plain.LockFile = ""
-		if s.Key != "lock_file" {
-			fromFile.LockFile, fromEnv.LockFile = "", ""
-		}
-		if equal(fromFile, plain) || equal(fromEnv, plain) {
-			t.Errorf("%s changes nothing", s.Key)
-		}
+		t.Run(s.Key, func(t *testing.T) {
+			got, err := load(t, "\n"+s.Key+": "+value, nil)
+			if err != nil || valueOf(&got, s.Key) != value || !strings.HasSuffix(got.Source(s.Key), "settings.yaml:2") {
+				t.Errorf("in a file: %q from %s, %v", valueOf(&got, s.Key), got.Source(s.Key), err)
+			}
+			for _, name := range s.Env() {
+				got, err := load(t, "", map[string]string{name: value})
+				if err != nil || valueOf(&got, s.Key) != value || got.Source(s.Key) != "environment variable "+name {
+					t.Errorf("%s: %q from %s, %v", name, valueOf(&got, s.Key), got.Source(s.Key), err)
+				}
+				t.Setenv(name, "")
+			}
+		})
 	}
 }
 
-func equal(a, b Settings) bool {
-	return reflect.DeepEqual(a, b)
+func valueOf(s *Settings, key string) string {
+	for _, x := range s.All() {
+		if x.Key == key {
+			return x.Value()
+		}
+	}
+	return ""
 }
 
 func TestMistakes(t *testing.T) {
@@ -154,21 +151,25 @@ func TestMistakes(t *testing.T) {
 		wants []string
 	}{
 		{"misspelled key", "dtyp: bf16", nil, nil, []string{"settings.yaml", `"dtyp"`, "did you mean dtype?"}},
-		{"nested key", "arch:\n  sm89: 1", nil, nil, []string{"settings.yaml", "the setting arch is a mapping"}},
+		{"nested key", "arch:\n  sm89: 1", nil, nil, []string{"settings.yaml", "settings.yaml:1: arch cannot be", "write a list of texts"}},
 		{"not YAML", "a: [", nil, nil, []string{"settings.yaml", "not a settings file"}},
 		{"unknown and empty", "colour: {}", nil, nil, []string{"settings.yaml", `unknown setting "colour"; the settings:`}},
-		{"an old key with a mapping", "kernels: {}", nil, nil, []string{"settings.yaml", "the setting kernels is a mapping"}},
-		{"a mapping", "arch: {}", nil, nil, []string{"settings.yaml", "the setting arch is a mapping"}},
+		{"a mapping", "arch: {}", nil, nil, []string{"settings.yaml", "settings.yaml:1: arch cannot be", "write a list of texts"}},
 		{"a key twice", "arch: sm89\narch: sm90", nil, nil, []string{"settings.yaml", "not a settings file", "arch"}},
 		{"a key twice, in capitals", "arch: sm89\nArch: sm90", nil, nil, []string{"settings.yaml:1", "arch is set twice"}},
+		{"a list for a text", "device: [a, b]", nil, nil, []string{"settings.yaml:1", "device cannot be", "write a text"}},
+		{"a misspelt variable", "", map[string]string{"ORIGAMI_DTYP": "bf16"}, nil,
+			[]string{`"ORIGAMI_DTYP"`, "did you mean ORIGAMI_DTYPE?"}},
+		{"a variable like no other", "", map[string]string{"ORIGAMI_XYZZYXYZZY": "1"}, nil,
+			[]string{`"ORIGAMI_XYZZYXYZZY"`, "unset it"}},
 		{"not a mapping", "- a", nil, nil, []string{"settings.yaml", "not a settings file"}},
 		{"wrong type in the file", "timeout: soon", nil, nil, []string{"settings.yaml", "timeout"}},
 		{"wrong type in the environment", "", map[string]string{"ORIGAMI_TIMEOUT": "soon"}, nil,
 			[]string{"ORIGAMI_TIMEOUT", "timeout"}},
 		{"time without a unit", "timeout: 10", nil, nil, []string{"settings.yaml",
-			"the timeout 10 has no unit", "30s"}},
+			`timeout cannot be "10"`, "30s"}},
 		{"a word for a truth value", "", map[string]string{"ORIGAMI_IN_PROCESS": "maybe"}, nil,
-			[]string{"ORIGAMI_IN_PROCESS", "neither true nor false"}},
+			[]string{"ORIGAMI_IN_PROCESS", "write true or false"}},
 		{"unknown format", "", map[string]string{"ORIGAMI_FORMAT": "xml"}, nil,
 			[]string{"environment variable ORIGAMI_FORMAT", `"xml"`, "table, json, csv, tsv"}},
 		{"unknown format of a flag", "", nil, []string{"--format", "xml"}, []string{"--format: ", `"xml"`}},
@@ -211,11 +212,13 @@ func TestSettingsOfOthers(t *testing.T) {
 		if err := os.Chmod(file, mode); err != nil {
 			t.Fatal(err)
 		}
-		v := &layers{values: map[string]any{"timeout": "30s", "log_level": "warn"}, sources: map[string]string{}}
-		err := readFile(v, pflag.NewFlagSet("", pflag.ContinueOnError), dir, func(string) string { return "" })
-		said := strings.Contains(strings.Join(v.warnings, ""), "every user may write")
-		if err != nil || len(v.warnings) != want || said != (want > 0) {
-			t.Errorf("%v: %q, %v", mode, v.warnings, err)
+		t.Setenv("ORIGAMI_SETTINGS", "")
+		var s Settings
+		l := layers{viper.New(), pflag.NewFlagSet("", pflag.ContinueOnError), "", nil}
+		err := l.readFile(&s, dir)
+		said := strings.Contains(strings.Join(s.Warnings, ""), "every user may write")
+		if err != nil || len(s.Warnings) != want || said != (want > 0) {
+			t.Errorf("%v: %q, %v", mode, s.Warnings, err)
 		}
 	}
 }

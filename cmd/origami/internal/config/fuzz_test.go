@@ -1,8 +1,12 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
 
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -18,16 +22,16 @@ func FuzzSettings(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		v := &layers{values: map[string]any{"timeout": "30s"}, sources: map[string]string{}}
-		err := parse(v, "settings.yaml", text)
+		l := layers{viper.New(), pflag.NewFlagSet("", pflag.ContinueOnError), "settings.yaml", nil}
+		err := l.parse(text)
 		if err != nil {
 			if diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\r\n") {
 				t.Fatalf("%q: %q", text, err)
 			}
 			return
 		}
-		for key := range v.values {
-			if strings.Contains(key, ".") {
+		for key := range l.AllSettings() {
+			if !slices.Contains(keys(), key) {
 				t.Fatalf("%q passes with %s", text, key)
 			}
 		}

@@ -1,19 +1,22 @@
+//go:build !js
+
 package config
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/origami-gemm/origami/core/diag"
@@ -21,311 +24,220 @@ import (
 	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
-// Load returns the settings in force. flags are those of the command that runs; getenv is os.Getenv.
-//
-// Each source is laid over the one below and checked at once, so that an error names the source.
-func Load(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
-	v := &layers{values: map[string]any{"log_level": "warn", "timeout": "30s", "dtype": "fp16"},
-		sources: map[string]string{}}
-	dir := v.configDir(getenv)
-	if dir != "" {
-		v.values["lock_file"] = filepath.Join(dir, "plugins.lock")
+// Load returns the settings in force. flags are those of the command that runs. A page in a browser has no sources.
+func Load(flags *pflag.FlagSet) (Settings, error) {
+	var s Settings
+	if err := checkVariables(os.Environ()); err != nil {
+		return s, err
 	}
-	for _, read := range []func() error{
-		func() error { return readFile(v, flags, dir, getenv) }, func() error { return readEnvironment(v, getenv) },
-		func() error { return readFlags(v, flags) },
-	} {
-		if err := read(); err != nil {
-			return Settings{}, err
-		}
-	}
-	settings, failure := check(v)
-	if failure != nil {
-		return Settings{}, failure
-	}
-	settings.Sources, settings.Warnings = v.sources, v.warnings
-	return settings, nil
-}
-
-// layers are the settings of the sources that were read, and which of them each comes from, by key.
-type layers struct {
-	values   map[string]any
-	sources  map[string]string
-	warnings []string
-}
-
-// warn adds a warning.
-func (v *layers) warn(format string, args ...any) {
-	v.warnings = append(v.warnings, fmt.Sprintf(format, args...))
-}
-
-// lay checks a value and replaces the value of a weaker source with it. A key without a value replaces nothing.
-func (v *layers) lay(key string, value any, source string) *diag.Error {
-	if value != nil {
-		v.values[key] = value
-	}
-	v.sources[key] = source
-	if _, err := check(v); err != nil {
-		return err.At("%s", source)
-	}
-	return nil
-}
-
-// drop takes a value of the sources below away.
-func (v *layers) drop(key string) {
-	delete(v.values, key)
-	delete(v.sources, key)
-}
-
-// readEnvironment lays the environment variables over v. A device belongs to the architecture beside it: a source that
-// names an architecture drops the device of a lower source.
-func readEnvironment(v *layers, getenv func(string) string) error {
-	if getenv("ORIGAMI_ARCH") != "" {
-		v.drop("device")
-	}
-	for _, s := range All() {
-		names := s.Env
-		if s.Old != "" {
-			names = append(slices.Clone(names), envOf(s.Old))
-		}
-		for _, name := range names {
-			value := getenv(name)
-			if value == "" {
-				continue
-			}
-			if err := v.lay(s.Key, value, "environment variable "+name); err != nil {
-				return err
-			}
-			if s.Old != "" && name == envOf(s.Old) {
-				v.warn("the environment variable %s is now %s", name, envOf(s.Key))
-			}
-			break
-		}
-	}
-	return nil
-}
-
-// readFlags lays the flags of the command line over v.
-func readFlags(v *layers, flags *pflag.FlagSet) error {
-	if changed(flags, "arch") != nil {
-		v.drop("device")
-	}
-	for _, s := range All() {
-		f := changed(flags, s.Flag)
-		if old := changed(flags, s.Old); old != nil {
-			if f != nil {
-				return diag.Inputf("--%s is the old name of --%s", s.Old, s.Flag).Do("leave it out")
-			}
-			f = old
-			v.warn("the flag --%s is now --%s", s.Old, s.Flag)
-		}
-		if f == nil {
-			continue
-		}
-		var value any = f.Value.String()
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			value = list.GetSlice()
-		}
-		if err := v.lay(s.Key, value, "--"+s.Flag); err != nil {
-			return err
-		}
-	}
-	if f := changed(flags, "json"); f != nil && f.Value.String() == "true" {
-		if changed(flags, "format") != nil && v.values["format"] != JSON {
-			return diag.Inputf("--json and --format %s contradict each other", v.values["format"]).
+	if short, _ := flags.GetBool("json"); short { // false where the command has no such flag
+		if format := flags.Lookup("format"); format.Changed && format.Value.String() != JSON {
+			return s, diag.Inputf("--json and --format %s contradict each other", format.Value).
 				Do("leave one of them out")
 		}
-		v.values["format"], v.sources["format"] = JSON, "--json"
+		_ = flags.Set("format", JSON) // it takes any text
 	}
-	return nil
-}
-
-// changed returns the flag of that name if the command has it and the command line sets it.
-func changed(flags *pflag.FlagSet, name string) *pflag.Flag {
-	if f := flags.Lookup(name); name != "" && f != nil && f.Changed {
-		return f
+	l := layers{viper.New(), flags, "", nil}
+	l.SetDefault("log_level", "warn")
+	l.SetDefault("timeout", "30s")
+	l.SetDefault("dtype", "fp16")
+	dir := s.folder()
+	if dir != "" {
+		l.SetDefault("lock_file", filepath.Join(dir, "plugins.lock"))
 	}
-	return nil
-}
-
-// readFile reads the settings file into v: the one that --settings or ORIGAMI_SETTINGS names, else the one in the
-// user's configuration folder dir if there is one. Unknown keys are refused.
-func readFile(v *layers, flags *pflag.FlagSet, dir string, getenv func(string) string) error {
-	file, named := getenv("ORIGAMI_SETTINGS"), true
-	if f := changed(flags, "settings"); f != nil {
-		file = f.Value.String()
+	if err := l.readFile(&s, dir); err != nil {
+		return s, err
 	}
-	if file == "" {
-		if dir == "" {
-			return nil
+	s.source = func(setting Setting) string { _, where := l.source(setting); return where }
+	strength := map[string]int{}
+	for _, setting := range s.All() {
+		_ = l.BindEnv(append([]string{setting.Key}, setting.Env()...)...) // it has a key
+		if f := flags.Lookup(setting.Flag); f != nil {
+			_ = l.BindPFlag(setting.Key, f) // it is not nil
+			if list, ok := f.Value.(pflag.SliceValue); ok && f.Changed {
+				l.Set(setting.Key, list.GetSlice()) // viper reads it back from CSV, which changes line ends
+			}
 		}
-		file, named = filepath.Join(dir, "settings.yaml"), false
+		var where string
+		strength[setting.Key], where = l.source(setting)
+		if err := setting.set(l.Viper); err != nil {
+			return s, err.At("%s", where)
+		}
 	}
-	data, others, err := readText(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !named:
+	if strength["arch"] > strength["device"] {
+		s.Device = "" // a device belongs to the architecture beside it
+	}
+	return s, nil
+}
+
+// set sets the setting to the value that counts. The error does not say where the value is.
+func (s *Setting) set(v *viper.Viper) *diag.Error {
+	value := v.Get(s.Key)
+	bad, takes := v.UnmarshalKey(s.Key, s.to) != nil, "a text"
+	switch s.to.(type) {
+	case *time.Duration: // viper takes a number without a unit for nanoseconds
+		d, err := time.ParseDuration(fmt.Sprint(value))
+		bad, takes = err != nil || d <= 0, "a positive duration with its unit, as in 30s"
+	case *bool:
+		takes = "true or false"
+	case *[]string:
+		takes = "a list of texts"
+	}
+	if _, mapping := value.(map[string]any); mapping || bad {
+		return diag.Inputf("%s cannot be %q", s.Key, fmt.Sprint(value)).Do("write %s", takes)
+	}
+	if text := s.Value(); s.Values != nil && text != "" && !slices.Contains(s.Values, text) {
+		return diag.Inputf("unknown %s %q", strings.ReplaceAll(s.Key, "_", " "), text).
+			Do("use one of %s", strings.Join(s.Values, ", "))
+	}
+	return nil
+}
+
+// layers are the sources of settings. viper says which value counts; what it does not say is asked of the sources.
+type layers struct {
+	*viper.Viper
+	flags *pflag.FlagSet
+	file  string         // the settings file
+	lines map[string]int // the line of each key in it
+}
+
+// source says which source sets a setting, and how strong it is.
+func (l *layers) source(s Setting) (strength int, where string) {
+	if l.flags.Changed(s.Flag) {
+		return 3, s.Dashed()
+	}
+	for _, name := range s.Env() {
+		if os.Getenv(name) != "" {
+			return 2, "environment variable " + name
+		}
+	}
+	if line := l.lines[s.Key]; line > 0 {
+		return 1, fmt.Sprintf("%s:%d", l.file, line)
+	}
+	return 0, byDefault
+}
+
+// readFile reads the settings file: the one that --settings or ORIGAMI_SETTINGS name, else the one in the user's
+// configuration folder dir if there is one.
+func (l *layers) readFile(s *Settings, dir string) error {
+	file, _ := l.flags.GetString("settings") // empty where the command has no such flag
+	file = cmp.Or(file, os.Getenv("ORIGAMI_SETTINGS"))
+	named := file != ""
+	if !named && dir != "" {
+		file = filepath.Join(dir, "settings.yaml")
+	}
+	if file == "" || file == os.DevNull { // a common way to say: no settings
 		return nil
+	}
+	f, info, err := openfile.Regular(file)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return nil
+	}
+	var text []byte
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		text, err = limit.ReadAll(f, file, limit.Settings, "give the settings file")
+	}
+	switch {
 	case limit.Exceeded(err) != nil:
 		return limit.Exceeded(err)
 	case err != nil:
 		return diag.Inputf("the settings file cannot be read: %v", diag.WithoutPath(err)).At("%s", file).
 			Do("check --settings and ORIGAMI_SETTINGS")
 	}
-	if others != nil && !named {
-		v.warn("%s: %v", file, others)
+	if others := openfile.CheckOwner(file, info); others != nil && !named {
+		s.warn("%s: %v", file, others)
 	}
-	return parse(v, file, data)
+	l.file = file
+	return l.parse(text)
 }
 
-// parse reads the text of a settings file into v.
-func parse(v *layers, file string, data []byte) error {
-	read := map[string]any{}
-	if err := yaml.Unmarshal(data, &read); err != nil {
-		return diag.Inputf("not a settings file: %v", err).
-			At("%s", file).Do("write one YAML mapping; `origami help environment` lists the keys")
+// parse reads the text of the settings file. A key may have capitals, and no key may be unknown. No setting is a
+// mapping, whose keys viper would write in small letters; values keep their letters.
+func (l *layers) parse(text []byte) error {
+	var document yaml.Node
+	l.SetConfigType("yaml")
+	if err := errors.Join(l.ReadConfig(bytes.NewReader(text)), yaml.Unmarshal(text, &document)); err != nil {
+		return diag.Inputf("not a settings file: %v", err).At("%s", l.file).
+			Do("write one YAML mapping; `origami help environment` lists the keys")
 	}
-	values := map[string]any{}
-	lines := keyLines(data)
-	at := func(key string) string {
-		if line := lines[key]; line > 0 {
-			return fmt.Sprintf("%s:%d", file, line)
-		}
-		return file
+	l.lines = map[string]int{}
+	if len(document.Content) == 0 {
+		return nil
 	}
-	for _, key := range slices.Sorted(maps.Keys(read)) {
-		lower := strings.ToLower(key)
-		if _, again := values[lower]; again {
-			return diag.Inputf("%s is set twice, once as %q", lower, key).At("%s", at(lower)).Do("leave one of them out")
-		}
-		values[lower] = read[key]
-	}
-	var known []string
-	now := map[string]string{} // old keys
-	for _, s := range All() {
-		known = append(known, s.Key)
-		if s.Old != "" {
-			now[s.Old] = s.Key
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		name, old := now[key]
-		if _, mapping := values[key].(map[string]any); mapping && (old || slices.Contains(known, key)) {
-			return diag.Inputf("the setting %s is a mapping", key).At("%s", at(key)).Do("give its value alone")
-		}
-		if slices.Contains(known, key) {
+	known := keys()
+	for i, node := range document.Content[0].Content {
+		if i%2 == 1 {
 			continue
 		}
-		if old {
-			if _, both := values[name]; both {
-				return diag.Inputf("%s is the old name of %s", key, name).At("%s", at(key)).Do("leave it out")
+		key := strings.ToLower(node.Value)
+		if node.Kind != yaml.ScalarNode || !slices.Contains(known, key) {
+			err := diag.Inputf("unknown setting %q", node.Value).At("%s:%d", l.file, node.Line)
+			if near := diag.Nearest(key, known, 1); len(near) > 0 {
+				err = err.Do("did you mean %s?", near[0])
 			}
-			values[name], lines[name] = values[key], lines[key]
-			delete(values, key)
-			v.warn("%s: the key %s is now %s", file, key, name)
-			continue
+			return err.Also("the settings: %s", strings.Join(known, ", "))
 		}
-		err := diag.Inputf("unknown setting %q", key).At("%s", at(key))
-		if near := diag.Nearest(key, known, 1); len(near) > 0 {
-			return err.Do("did you mean %s? the settings: %s", near[0], strings.Join(known, ", "))
+		if line := l.lines[key]; line > 0 {
+			return diag.Inputf("%s is set twice, once as %q", key, node.Value).At("%s:%d", l.file, line).
+				Do("leave one of them out")
 		}
-		return err.Do("the settings: %s", strings.Join(known, ", "))
-	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if err := v.lay(key, values[key], at(key)); err != nil {
-			return err
-		}
+		l.lines[key] = node.Line
 	}
 	return nil
 }
 
-// keyLines returns the line of each key of a YAML mapping, by its name in small letters.
-func keyLines(data []byte) map[string]int {
-	lines := map[string]int{}
-	var document yaml.Node
-	if yaml.Unmarshal(data, &document) != nil || len(document.Content) == 0 {
-		return lines
+func keys() (names []string) {
+	for _, s := range new(Settings).All() {
+		names = append(names, s.Key)
 	}
-	for i, node := range document.Content[0].Content {
-		if key := strings.ToLower(node.Value); i%2 == 0 && lines[key] == 0 {
-			lines[key] = node.Line
-		}
-	}
-	return lines
+	return names
 }
 
-func readText(file string) (text []byte, others, err error) {
-	if file == os.DevNull {
-		return nil, nil, nil // a common way to say: no settings
+// others are the variables behind ORIGAMI_ that are no settings: of plugins, of the C library and of Python, of the
+// project's tests and releases, and those that Kubernetes sets for a service of that name.
+var others = regexp.MustCompile(`^(SETTINGS|PLUGIN(_WATCH|_LOG_LEVEL)?|LIB|INDUCTOR|TORCH_KERNEL|` +
+	`(TEST|REQUIRE)_.*|PTXAS|AMD_LOGIC|SITE|AXE|SHOTS|MANY_GPUS|ROWS|MERGE|UNREAD|WHEELS|INDEX|VERSION|` +
+	`(.*_)?(SERVICE_(HOST|PORT.*)|PORT(_.*)?))$`)
+
+// checkVariables refuses a variable that begins as those of origami and is none of them: it is misspelt.
+func checkVariables(environment []string) error {
+	var known []string
+	for _, key := range keys() {
+		known = append(known, strings.ToUpper(key))
 	}
-	f, info, err := openfile.Regular(file)
-	if err != nil {
-		return nil, nil, err
+	slices.Sort(environment) // of several, the same one is said every time
+	for _, variable := range environment {
+		name, value, _ := strings.Cut(variable, "=")
+		name, ours := strings.CutPrefix(name, "ORIGAMI_")
+		if !ours || value == "" || slices.Contains(known, name) || others.MatchString(name) {
+			continue
+		}
+		err := diag.Inputf("unknown environment variable %q", "ORIGAMI_"+name)
+		if near := diag.Nearest(name, known, 1); len(near) > 0 {
+			return err.Do("did you mean ORIGAMI_%s? `origami help environment` lists all", near[0])
+		}
+		return err.Do("unset it; `origami help environment` lists the variables")
 	}
-	defer func() { _ = f.Close() }()
-	text, err = limit.ReadAll(f, file, limit.Settings, "give the settings file")
-	return text, openfile.CheckOwner(file, info), err
+	return nil
 }
 
-// check decodes the settings and refuses values that no command could use. The error does not say where the value is.
-func check(v *layers) (Settings, *diag.Error) {
-	const help = "`origami help environment` lists the settings"
-	var s Settings
-	switch timeout := v.values["timeout"].(type) {
-	case int, float64:
-		return s, diag.Inputf("the timeout %v has no unit", timeout).Do("write a duration such as 30s")
-	case string:
-		if _, err := time.ParseDuration(timeout); err != nil {
-			return s, diag.Inputf("the timeout %q is not a duration", timeout).Do("write one such as 30s")
-		}
-	}
-	for _, key := range []string{"in_process", "wide"} {
-		if text, ok := v.values[key].(string); ok {
-			if _, err := strconv.ParseBool(text); err != nil {
-				return s, diag.Inputf("%s %q is neither true nor false", key, text).Do("write true or false")
-			}
-		}
-	}
-	decoder, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
-		Result: &s, WeaklyTypedInput: true, ErrorUnused: true,
-		DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(),
-			mapstructure.StringToSliceHookFunc(",")),
-	})
-	if err == nil {
-		err = decoder.Decode(v.values)
-	}
-	if err != nil {
-		// mapstructure lists its findings on separate lines below a heading.
-		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
-		return s, diag.Inputf("a setting has the wrong type: %s", strings.TrimSpace(lines[len(lines)-1])).Do(help)
-	}
-	for _, c := range []struct {
-		name, value string
-		known       []string
-	}{
-		{"format", s.Format, slices.Concat(Formats, PasteFormats)}, {"log level", s.LogLevel, LogLevels},
-		{"rung", s.Rung, Rungs()},
-	} {
-		if c.value != "" && !slices.Contains(c.known, c.value) {
-			return s, diag.Inputf("unknown %s %q", c.name, c.value).Do("use one of %s", strings.Join(c.known, ", "))
-		}
-	}
-	if s.Timeout <= 0 {
-		return s, diag.Inputf("the timeout %s is not positive", s.Timeout).Do("write a duration such as 30s")
-	}
-	return s, nil
-}
-
-// configDir is the user's configuration folder for origami, empty if there is none. A relative path is ignored: it
-// would make whoever wrote a folder that the user works in decide about settings, and about the plugins that run.
-func (v *layers) configDir(getenv func(string) string) string {
+// folder is the user's configuration folder for origami, empty if there is none. A relative path is ignored: it would
+// make whoever wrote a folder that the user works in decide about settings, and about the plugins that run.
+func (s *Settings) folder() string {
 	for _, place := range []struct{ name, below string }{{"XDG_CONFIG_HOME", ""}, {"HOME", ".config"}} {
-		switch path := getenv(place.name); {
+		switch path := os.Getenv(place.name); {
 		case path == "":
 		case filepath.IsAbs(path):
 			return filepath.Join(path, place.below, "origami")
 		default:
-			v.warn("%s is the relative path %q, so no settings and no trusted plugins are looked for there", place.name, path)
+			s.warn("%s is the relative path %q, so no settings and no trusted plugins are looked for there", place.name, path)
 		}
 	}
 	return ""
+}
+
+// warn adds a warning.
+func (s *Settings) warn(format string, args ...any) {
+	s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...))
 }

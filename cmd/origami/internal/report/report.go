@@ -88,6 +88,11 @@ func CSV[T any](r *Report, name string, columns table.Columns[T], rows []T) {
 	})
 }
 
+// Rows writes what write writes as CSV into name.csv.
+func (r *Report) Rows(name string, write func(*iostreams.Streams, table.Format) error) {
+	r.numbers(name+".csv", table.CSV, write)
+}
+
 func (r *Report) numbers(name string, format table.Format, write func(*iostreams.Streams, table.Format) error) {
 	r.create(name, func(file io.Writer) error {
 		s := iostreams.Plain(strings.NewReader(""), file, file)

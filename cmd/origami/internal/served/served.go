@@ -2,8 +2,6 @@
 package served
 
 import (
-	"slices"
-
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/catalogcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
@@ -15,21 +13,19 @@ import (
 
 // Content is what `origami serve` answers.
 func Content() server.Content {
-	with := func(more ...string) []string { return slices.Concat(server.Settings, server.Shape, more) }
-	grid := slices.Concat(server.Settings, []string{"m", "n", "k", "trans_a", "trans_b", "out_dtype"})
 	return server.Content{Page: reportcmd.Page(), Endpoints: []server.Endpoint{
-		{Name: "select", Summary: pickcmd.SelectShort, Params: with("regret"),
+		{Name: "select", Summary: pickcmd.SelectShort,
 			Ask: pickcmd.SelectAsk, Schema: "Answer"},
-		{Name: "rank", Summary: pickcmd.RankShort, Params: with("top"),
+		{Name: "rank", Summary: pickcmd.RankShort,
 			Ask: pickcmd.RankAsk, Schema: "Ranked", List: true},
-		{Name: "explain", Summary: pickcmd.ExplainShort, Params: with("config"),
+		{Name: "explain", Summary: pickcmd.ExplainShort,
 			Ask: pickcmd.ExplainAsk, Schema: "Explanation"},
-		{Name: "compare", Summary: comparecmd.Short, Params: with("same_model", "price", "watts"),
+		{Name: "compare", Summary: comparecmd.Short,
 			Ask: comparecmd.Ask, Schema: "Comparison"},
-		{Name: "roofline", Summary: picturecmd.RooflineShort, Params: with("config", "measured"),
+		{Name: "roofline", Summary: picturecmd.RooflineShort,
 			Ask: picturecmd.RooflineAsk, Schema: "Rooflines"},
-		{Name: "map", Summary: picturecmd.MapShort, Params: grid, Ask: picturecmd.MapAsk, Schema: "Cell", List: true},
-		{Name: "eval", Summary: evalcmd.Short, Params: server.Settings, Ask: evalcmd.Ask, Schema: "Evaluation"},
+		{Name: "map", Summary: picturecmd.MapShort, Ask: picturecmd.MapAsk, Schema: "Cell", List: true},
+		{Name: "eval", Summary: evalcmd.Short, Ask: evalcmd.Ask, Schema: "Evaluation"},
 		{Name: "archs", Summary: catalogcmd.Short, Ask: catalogcmd.Ask, Schema: "Arch", List: true},
 	}}
 }

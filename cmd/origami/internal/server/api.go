@@ -23,11 +23,10 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// Endpoint is a question that requests may ask. Its parameters are flags of the command of the same name, with _ for -.
-// Flags that name a file or start a measurement are left out.
+// Endpoint is a question that requests may ask. Its parameters are the flags of the command of the same name, with _ for
+// -, but for those that name a file, a folder or a program.
 type Endpoint struct {
 	Name, Summary string
-	Params        []string
 	// Ask adds the parameters to a set of flags, and returns what answers.
 	Ask func(*session.Factory, *pflag.FlagSet) func(context.Context) (any, error)
 	// Schema is the name of the answer in ask.Schemas(), and List says that the answer is a list of them.
@@ -42,22 +41,40 @@ type Content struct {
 	Page func(*session.Factory, *pflag.FlagSet) func(context.Context) (*report.Page, error)
 }
 
-// Settings are the parameters that are settings of the command line.
-var Settings = []string{"arch", "device", "model", "kernel", "rung", "dtype"}
+// settings are the parameters that are settings of the command line.
+var settings = []string{"arch", "device", "model", "kernel", "rung", "timing", "dtype", "option"}
 
-// Shape are the parameters that describe a problem.
-var Shape = []string{"m", "n", "k", "batch", "groups", "trans_a", "trans_b", "lda", "ldb", "ldc", "alpha", "beta",
-	"align", "out_dtype"}
+// params are the parameters of a question with these flags: the settings, and the flags that name no file.
+func params(flags *pflag.FlagSet) []string {
+	names := slices.Clone(settings)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if name := parameter(f.Name); !session.NamesFile(f) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	})
+	return names
+}
+
+// params are the parameters of the endpoint. It has none if it has no flags.
+func (e *Endpoint) params() []string {
+	flags := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
+	e.Ask(&session.Factory{}, flags)
+	if !flags.HasFlags() {
+		return nil
+	}
+	return params(flags)
+}
 
 // answer sends the answer to a question.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Endpoint) {
 	var out buffer
-	v, err := s.value(r.Context(), e, r)
+	known := e.params()
+	v, err := s.value(r.Context(), e, known, r)
 	if err == nil {
 		err = write(&out, v)
 	}
 	if err != nil {
-		refuse(w, statusOf(r.Context(), err), s.failure(r.Context(), err, e.Params))
+		refuse(w, statusOf(r.Context(), err), s.failure(r.Context(), err, known))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -94,12 +111,12 @@ func write(out *buffer, v any) error {
 }
 
 // value answers the question of a request.
-func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) (any, error) {
-	values, err := asked(r, e.Params)
+func (s *Server) value(ctx context.Context, e Endpoint, known []string, r *http.Request) (any, error) {
+	values, err := asked(r, known)
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.factoryFor(values, e.Params)
+	f, err := s.factoryFor(values, known)
 	if err != nil {
 		return nil, err
 	}
@@ -115,15 +132,11 @@ func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) (any, e
 // setFlags sets the flags that are no settings.
 func setFlags(flags *pflag.FlagSet, values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) { // of several faults, the same one is said every time
-		if slices.Contains(Settings, name) {
+		if slices.Contains(settings, name) {
 			continue
 		}
 		if err := flags.Set(strings.ReplaceAll(name, "_", "-"), values[name]); err != nil {
-			fix := "see openapi.json"
-			if strings.ContainsAny(values[name], ",:") && slices.Contains([]string{"m", "n", "k"}, name) {
-				fix = "give one size; lists of sizes are for the command line, and for api/v1/map"
-			}
-			return diag.Inputf("%s %q %v", name, values[name], wrong(err)).Do("%s", fix)
+			return diag.Inputf("%s %q %v", name, values[name], wrong(err)).Do("see openapi.json")
 		}
 	}
 	return nil
@@ -145,12 +158,12 @@ func wrong(err error) string {
 }
 
 // factoryFor returns a factory for one question with these parameters, which shares the plugins.
-func (s *Server) factoryFor(values map[string]string, params []string) (*session.Factory, error) {
+func (s *Server) factoryFor(values map[string]string, known []string) (*session.Factory, error) {
 	if rung := values["rung"]; rung != "" && !slices.Contains(config.Rungs(), rung) {
 		return nil, diag.Inputf("unknown rung %q", rung).Do("use one of %s", strings.Join(config.Rungs(), ", "))
 	}
 	streams := iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)
-	streams.Hint = s.hintFor(params)
+	streams.Hint = s.hintFor(known)
 	f := s.factory.For(streams)
 	f.Settings.Format = config.JSON
 	if value, ok := values["arch"]; ok {
@@ -159,11 +172,14 @@ func (s *Server) factoryFor(values map[string]string, params []string) (*session
 	}
 	for name, setting := range map[string]*string{
 		"device": &f.Settings.Device, "model": &f.Settings.Model, "kernel": &f.Settings.Kernel,
-		"rung": &f.Settings.Rung, "dtype": &f.Settings.DType,
+		"rung": &f.Settings.Rung, "timing": &f.Settings.Timing, "dtype": &f.Settings.DType,
 	} {
 		if value, ok := values[name]; ok {
 			*setting = value
 		}
+	}
+	if value, ok := values["option"]; ok {
+		f.PluginOptions = strings.Split(value, ",")
 	}
 	for _, names := range append(slices.Clone(f.Settings.Arch), f.Settings.Device) {
 		for name := range strings.SplitSeq(names, ",") {

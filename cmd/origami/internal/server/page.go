@@ -13,16 +13,14 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// pageParams are the parameters of a page.
-var pageParams = slices.Concat(Settings, Shape, []string{measured})
-
 // measured is the parameter for what a page has beside the answer that programs get.
 const measured = "measured"
 
 // page sends the page of `origami report` about the problem that its form asks for. Without a question it answers the
 // one that the form opens with.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	values, err := asked(r, pageParams)
+	known := s.pageParams()
+	values, err := asked(r, known)
 	var p *report.Page
 	status := http.StatusOK
 	switch {
@@ -30,7 +28,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusBadRequest
 	case values["m"]+values["groups"] != "":
 		if p, err = s.built(r, values); err != nil {
-			status, err = statusOf(r.Context(), err), s.failure(r.Context(), err, pageParams)
+			status, err = statusOf(r.Context(), err), s.failure(r.Context(), err, known)
 		}
 	case len(values) == 0:
 		p = s.opened(r)
@@ -79,7 +77,7 @@ func (s *Server) opened(r *http.Request) *report.Page {
 
 // built makes the page about a problem.
 func (s *Server) built(r *http.Request, values map[string]string) (*report.Page, error) {
-	f, err := s.factoryFor(values, pageParams)
+	f, err := s.factoryFor(values, s.pageParams())
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +87,13 @@ func (s *Server) built(r *http.Request, values map[string]string) (*report.Page,
 		return nil, err
 	}
 	return build(r.Context())
+}
+
+// pageParams are the parameters of a page.
+func (s *Server) pageParams() []string {
+	flags := pflag.NewFlagSet("page", pflag.ContinueOnError)
+	s.Page(&session.Factory{}, flags)
+	return params(flags)
 }
 
 // form has the last question.

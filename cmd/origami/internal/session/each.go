@@ -23,22 +23,8 @@ func (f *Factory) Asked(ctx context.Context, q *ProblemFlags) (gemm.Problem, ask
 	if err != nil {
 		return p, ask.Contender{}, err
 	}
-	side, err := f.Side(ctx, &q.Search)
+	side, err := f.Side(ctx, &q.Search, q.Invariant)
 	return p, side, err
-}
-
-// AskOne answers for the problem that flags describe.
-func (f *Factory) AskOne(ctx context.Context, flags *ProblemFlags, q ask.Question) (*ask.Ranking, error) {
-	p, side, err := f.Asked(ctx, flags)
-	if err != nil {
-		return nil, err
-	}
-	q.Problems, q.Kernel = []gemm.Problem{p}, f.Settings.Kernel
-	all, err := side.Rankings(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	return &all[0], all[0].Err
 }
 
 // Rankings answers the problems of a question: ask.Contender has it for a model.

@@ -44,7 +44,7 @@ func TestInterruptIsNoRowsError(t *testing.T) {
 	f := &Factory{
 		Streams: iostreams.Plain(strings.NewReader(file), nil, &stderr), Settings: config.Settings{DType: "fp16"},
 	}
-	flags := ProblemFlags{Problems: "-", Batch: Size{value: 1}}
+	flags := ProblemFlags{Problems: "-"}
 	problems, err := flags.Read(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)

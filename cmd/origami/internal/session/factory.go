@@ -7,16 +7,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strings"
-
-	"github.com/spf13/cobra"
+	"sync"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/sdk/host/info"
 )
@@ -38,33 +34,13 @@ type Factory struct {
 
 	host       Host          // nil until Connect was called
 	gpus       []exec.Device // the GPUs of this machine; nil until an executor was asked
+	reading    sync.Mutex    // of files that several models need
 	deviceFile string        // the text of --device-file, empty until it is read
 }
 
 // ErrInterrupted marks an error that says what is left after an interrupt. Every other error after an interrupt is
 // reported as "interrupted" and nothing more.
 var ErrInterrupted = errors.New("interrupted")
-
-// Configure loads the settings for a command.
-func (f *Factory) Configure(cmd *cobra.Command) error {
-	settings, err := config.Load(cmd.Flags(), f.Getenv)
-	if err != nil {
-		return err
-	}
-	if slices.Contains(config.PasteFormats, settings.Format) && cmd.Annotations[config.PastesKey] == "" {
-		return diag.Inputf("the format %s is for select and rank", settings.Format).
-			At("%s", settings.Sources["format"]).Do("use one of %s", strings.Join(config.Formats, ", "))
-	}
-	f.Settings = settings
-	if f.PluginOptions, err = cmd.Flags().GetStringArray("option"); err != nil {
-		f.PluginOptions = nil // the command does not have the flag
-	}
-	f.Streams.JSONErrors, f.Streams.Wide = settings.Format == config.JSON, settings.Wide
-	for _, text := range settings.Warnings {
-		f.Streams.Warn(text)
-	}
-	return nil
-}
 
 // Format returns the format that the settings ask for, a table by default.
 func (f *Factory) Format() table.Format { return cmp.Or(table.Format(f.Settings.Format), table.Table) }

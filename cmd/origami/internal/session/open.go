@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
@@ -16,11 +18,79 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/ladder"
+	"github.com/origami-gemm/origami/core/limit"
 )
 
 // Architecture resolves the settings to exactly one architecture and opens it.
 func (f *Factory) Architecture(ctx context.Context) (arch.Architecture, error) {
-	return f.Searched(ctx, &SearchFlags{})
+	one, err := f.Side(ctx, &question.Search{}, false)
+	return one.Model, err
+}
+
+// Side resolves the settings to exactly one architecture and opens it.
+func (f *Factory) Side(ctx context.Context, s *question.Search, invariant bool) (ask.Contender, error) {
+	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
+	if err != nil {
+		return ask.Contender{}, err
+	}
+	if len(targets) > 1 {
+		return ask.Contender{}, diag.Inputf("%d architectures are given, and this command answers for one", len(targets)).
+			At("--arch").Do("leave one, or use `origami compare`")
+	}
+	sides, err := f.Sides(ctx, targets, s, invariant)
+	if err != nil {
+		return ask.Contender{}, err
+	}
+	return sides[0], nil
+}
+
+// Searched is the architecture of Side.
+func (f *Factory) Searched(ctx context.Context, q *ProblemFlags) (arch.Architecture, error) {
+	one, err := f.Side(ctx, &q.Search, q.Invariant)
+	return one.Model, err
+}
+
+// Sides opens targets.
+func (f *Factory) Sides(ctx context.Context, targets []models.Found, s *question.Search, invariant bool) (
+	[]ask.Contender, error,
+) {
+	sides := make([]ask.Contender, len(targets))
+	for i := range targets {
+		var err error
+		if sides[i], err = f.OpenSide(ctx, &targets[i], s, invariant); err != nil {
+			return nil, err
+		}
+		f.WarnUnused(&targets[i], sides[i].Describe())
+	}
+	return sides, nil
+}
+
+// OpenSide opens a target with the candidates that are asked for. It may be called from several goroutines.
+func (f *Factory) OpenSide(ctx context.Context, t *models.Found, s *question.Search, invariant bool) (
+	ask.Contender, error,
+) {
+	if err := f.ReadCandidates(ctx, s); err != nil {
+		return ask.Contender{}, err
+	}
+	a, err := f.Open(ctx, t)
+	if err != nil {
+		return ask.Contender{}, err
+	}
+	return s.Side(f.host, t, a, invariant)
+}
+
+// ReadCandidates reads the file of candidates, once. Several architectures may ask for it.
+func (f *Factory) ReadCandidates(ctx context.Context, s *question.Search) error {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	d := &s.Candidates
+	if d.Name == "" || d.Text != "" {
+		return nil
+	}
+	text, err := source{d.Name, "the file", "--candidates " + d.Name, limit.Kernels, "leave configurations out",
+		"give a JSON or CSV file of configurations"}.readOr(ctx, f.Streams.In)
+	d.Text = string(text)
+	return err
 }
 
 // WarnUnused warns of overrides in vain: of parameters that the opened model does not use.

@@ -5,161 +5,67 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// ProblemFlags are the flags that describe problems.
+// ProblemFlags are the flags that describe problems, and which configurations to consider. The type of the operands and
+// the kernel family have a place in the settings too.
 type ProblemFlags struct {
-	M, N, K, Batch Size
-	TransA, TransB bool
-	// Out is the type of C. DType and Kernel come from Settings: they have a place in the settings file too.
-	Out           string
-	LDA, LDB, LDC Size
-	Align         Align
-	Scalars       ScalarFlags
-	Groups        Groups
-	Contract      ContractFlags
-	Problems      string
-	// Search says which configurations to consider.
-	Search SearchFlags
+	question.Product
+	question.Contraction
+	question.Search
+	question.Orders
+	Problems string
 }
 
 // Register adds the flags. withFile says whether the command can answer for a list of problems.
 func (f *ProblemFlags) Register(flags *pflag.FlagSet, withFile bool) {
-	f.Batch.value = 1
-	flags.SortFlags = false
-	flags.VarP(&f.M, "m", "m", "rows of A and C")
-	flags.VarP(&f.N, "n", "n", "columns of B and C")
-	flags.VarP(&f.K, "k", "k", "columns of A, rows of B")
-	flags.Var(&f.Batch, "batch", "number of products of this size")
-	flags.Var(&f.Groups, "groups", "rows of A and C in groups, each with a B of its own, as in 120,33,0,512; replaces -m")
-	f.registerLayout(flags)
-	f.registerStorage(flags)
-	f.registerFamily(flags)
-	f.Search.Register(flags)
+	Register(flags, &f.Product)
+	Register(flags, &f.Search)
 	if withFile {
-		f.registerProblems(flags)
+		f.RegisterProblems(flags)
 	}
 }
 
 // RegisterFile adds the flags of a command that answers for a list of problems only.
 func (f *ProblemFlags) RegisterFile(flags *pflag.FlagSet) {
-	f.Batch.value = 1
-	flags.SortFlags = false
-	f.registerFamily(flags)
-	f.Search.Register(flags)
-	f.registerProblems(flags)
+	Register(flags, &f.Product, "dtype", "out_dtype", "kernel")
+	Register(flags, &f.Search)
+	f.RegisterProblems(flags)
 }
 
 // RegisterRecords adds the flags of a command that answers for the problems of a data set: which of them to answer,
 // which configurations to consider, and the type and layout that a file of times leaves out.
 func (f *ProblemFlags) RegisterRecords(flags *pflag.FlagSet) {
-	f.RegisterLayout(flags)
-	f.Search.Register(flags)
-	f.registerProblems(flags)
+	Register(flags, &f.Types)
+	Register(flags, &f.Search)
+	f.RegisterProblems(flags)
 }
 
-// RegisterLayout adds the flags that say which of measured times to use: type, layout and kernel family.
-func (f *ProblemFlags) RegisterLayout(flags *pflag.FlagSet) {
-	f.Batch.value = 1
-	flags.SortFlags = false
-	f.registerLayout(flags)
-	f.registerFamily(flags)
-}
-
-// Grid are the flags of a command that answers for a grid of sizes.
-type Grid struct{ M, N, K Sizes }
-
-// Sizes returns the sizes of the grid in the order m, n, k. Those that are not given are empty.
-func (g *Grid) Sizes() [3][]int { return [3][]int{g.M.values, g.N.values, g.K.values} }
-
-// RegisterGrid adds the flags of sizes, type, layout, kernel family and configurations.
-func (f *ProblemFlags) RegisterGrid(flags *pflag.FlagSet, g *Grid) {
-	flags.VarP(&g.M, "m", "m", "rows of A and C: a list of sizes and of ranges start:stop, start:step:stop or\n"+
-		"start:step:increment:stop, where the step grows by the increment")
-	flags.VarP(&g.N, "n", "n", "columns of B and C")
-	flags.VarP(&g.K, "k", "k", "columns of A, rows of B")
-	f.RegisterLayout(flags)
-	f.Search.Register(flags)
-}
-
-func (f *ProblemFlags) registerLayout(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.TransA, "trans-a", false, "A is M-contiguous (K-contiguous otherwise)")
-	flags.BoolVar(&f.TransB, "trans-b", false, "B is K-contiguous (N-contiguous otherwise)")
-}
-
-func (f *ProblemFlags) registerStorage(flags *pflag.FlagSet) {
-	flags.Var(&f.LDA, "lda", "leading dimension of A: elements from row to row; dense otherwise")
-	flags.Var(&f.LDB, "ldb", "leading dimension of B")
-	flags.Var(&f.LDC, "ldc", "leading dimension of C")
-	f.Scalars.Register(flags)
-	flags.Var(&f.Align, "align", "bytes that divide the addresses of A, B and C (default 16), or of each: A,B,C")
-}
-
-func (f *ProblemFlags) registerFamily(flags *pflag.FlagSet) {
-	flags.String("dtype", "", "element `TYPE` of A and B: "+gemm.TypeNames(gemm.DTypes())+" (default fp16)")
-	flags.StringVar(&f.Out, "out-dtype", "",
-		"element `TYPE` of C: "+gemm.TypeNames(gemm.OutputTypes())+"; what goes with --dtype otherwise")
-	flags.String("kernel", "", "kernel `FAMILY`; the architecture's first otherwise")
-}
-
-func (f *ProblemFlags) registerProblems(flags *pflag.FlagSet) {
+// RegisterProblems adds the flag for a list of problems.
+func (f *ProblemFlags) RegisterProblems(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Problems, "problems", "",
 		"answer for each problem of a `FILE` (CSV, TSV, JSON or JSON Lines with m,n,k[,batch,trans_a,trans_b,dtype,…]; "+
 			"others are passed through; - is stdin), or of ranges, as in m=16:16:16:5632,n=4096,k=64,4096")
-}
-
-// Base returns a problem without sizes, with what the flags say about all problems.
-func (f *ProblemFlags) Base(dtype string) (gemm.Problem, error) {
-	var err error
-	base := gemm.Problem{Batch: f.Batch.value, LDA: f.LDA.value, LDB: f.LDB.value, LDC: f.LDC.value}
-	base.SetTrans(f.TransA, f.TransB)
-	if err = f.Scalars.set(&base); err != nil {
-		return base, err
-	}
-	for i, bytes := range f.Align.bytes {
-		if bytes != 0 {
-			if err := base.SetAlign(gemm.Operand(i), bytes); err != nil {
-				return base, err
-			}
-		}
-	}
-	if base.DType, err = gemm.ParseDType(dtype); err == nil && f.Out != "" {
-		base.Out, err = gemm.ParseOutput(f.Out)
-	}
-	return base, err
-}
-
-// Contraction returns the contraction that the flags describe. A name of Tensile gives the types as well.
-func (f *ProblemFlags) Contraction(dtype string) (*ask.Plans, error) {
-	base, err := f.Base(dtype)
-	if err != nil {
-		return nil, err
-	}
-	return f.Contract.plans(base)
+	mark(flags, "problems", fileKey)
 }
 
 // Asks reports whether the flags ask about a problem, or about a file of them.
-func (f *ProblemFlags) Asks() bool {
-	return f.Problems != "" || f.Contract.Text != "" ||
-		slices.ContainsFunc(f.sizes(), func(n sizeFlag) bool { return n.set })
-}
+func (f *ProblemFlags) Asks() bool { return f.Problems != "" || f.Contract != "" || f.Sized() != "" }
 
 // One returns the problem that the flags of a command without --problems describe.
 func (f *ProblemFlags) One(dtype string) (gemm.Problem, error) {
-	base, err := f.Base(dtype)
-	if err != nil {
-		return base, err
+	if f.Contract != "" {
+		return f.Contraction.One(&f.Product, dtype)
 	}
-	return f.one(base)
+	return f.Product.One(dtype)
 }
 
 // Problems are the problems that a command line asks about: the problem of its flags, or the rows of a file, which are
@@ -173,16 +79,13 @@ type Problems struct {
 	closer  io.Closer
 }
 
-// Single returns one problem.
-func Single(p gemm.Problem) *Problems { return &Problems{File: problems.One(p)} }
-
 // Open is Read, and the one architecture that answers.
 func (f *ProblemFlags) Open(ctx context.Context, from *Factory) (*Problems, ask.Contender, error) {
 	list, err := f.Read(ctx, from)
 	if err != nil {
 		return nil, ask.Contender{}, err
 	}
-	side, err := from.Side(ctx, &f.Search)
+	side, err := from.Side(ctx, &f.Search, f.Invariant)
 	if err != nil {
 		list.Close()
 	}
@@ -197,12 +100,16 @@ func (f *ProblemFlags) Read(ctx context.Context, from *Factory) (*Problems, erro
 	}
 	list := &Problems{Failures: from.Failures(ctx)}
 	if f.Problems == "" {
-		p, err := f.one(base)
+		p, err := f.One(from.Settings.DType)
 		list.File = problems.One(p)
 		return list, err
 	}
-	if err := f.checkNoFile(); err != nil {
-		return nil, err
+	one := f.Sized()
+	if f.Contract != "" {
+		one = "--contract"
+	}
+	if one != "" {
+		return nil, diag.Inputf("%s and --problems contradict each other", one).Do("leave one of them out")
 	}
 	if rows, ok, err := problems.Inline("--problems", f.Problems, base); ok {
 		list.File, list.Failures.file = rows, "--problems"
@@ -284,62 +191,4 @@ func (p *Problems) Close() {
 	if p.closer != nil {
 		_ = p.closer.Close()
 	}
-}
-
-type sizeFlag struct {
-	flag string
-	set  bool
-}
-
-// sizes lists the flags that one problem needs.
-func (f *ProblemFlags) sizes() []sizeFlag {
-	m := sizeFlag{"-m", f.M.set}
-	if f.Groups.groups != (gemm.Groups{}) {
-		m = sizeFlag{"--groups", true}
-	}
-	return []sizeFlag{m, {"-n", f.N.set}, {"-k", f.K.set}}
-}
-
-// checkNoFile refuses flags that describe one problem beside a file of problems.
-func (f *ProblemFlags) checkNoFile() error {
-	for _, d := range append(f.sizes(), sizeFlag{"--contract", f.Contract.Text != ""}) {
-		if d.set {
-			return diag.Inputf("%s and --problems contradict each other", d.flag).Do("leave one of them out")
-		}
-	}
-	return nil
-}
-
-// one returns the problem that the flags describe.
-func (f *ProblemFlags) one(p gemm.Problem) (gemm.Problem, error) {
-	if f.Contract.Text != "" {
-		// One launch: a GEMM, or otherwise a kernel with nested indices.
-		plans, err := f.Contract.plans(p)
-		if err != nil {
-			return p, err
-		}
-		return plans.List[len(plans.List)-1].Problem, nil
-	}
-	var missing []string
-	for _, d := range f.sizes() {
-		if !d.set {
-			missing = append(missing, d.flag)
-		}
-	}
-	if len(missing) > 0 {
-		be := "is"
-		if len(missing) > 1 {
-			be = "are"
-		}
-		return p, diag.Inputf("%s %s missing", strings.Join(missing, " and "), be).
-			Do("give all three sizes, as in -m 4096 -n 4096 -k 4096")
-	}
-	p.M, p.N, p.K = f.M.value, f.N.value, f.K.value
-	if g := f.Groups.groups; g != (gemm.Groups{}) {
-		if f.M.set {
-			return p, diag.Inputf("-m and --groups contradict each other").Do("leave -m out: it is the rows of all groups")
-		}
-		p.SetGroups(g)
-	}
-	return p.Canonical(), p.Validate()
 }

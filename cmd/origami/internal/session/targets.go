@@ -93,7 +93,7 @@ func (f *Factory) Beside(of timing.Timing, a arch.Architecture, open func() (arc
 	arch.Architecture, error,
 ) {
 	s := &f.Settings
-	if strings.HasPrefix(s.Sources["timing"], "--") && s.Timing != string(of) {
+	if strings.HasPrefix(s.Source("timing"), "--") && s.Timing != string(of) {
 		return nil, diag.Inputf("the measured times are of %s", of).At("--timing %s", s.Timing).Do("leave it out")
 	}
 	if a == nil {

@@ -84,24 +84,11 @@ func MissingSubcommand(cmd *cobra.Command, _ []string) error {
 // are spelled much like it.
 func UnknownCommand(cmd *cobra.Command, name string) error {
 	err := diag.Inputf("unknown command %q for %q", name, cmd.CommandPath())
-	near := beginningWith(name, Names(cmd))
-	if len(near) == 0 {
-		near = diag.Nearest(name, Names(cmd), 2)
-	}
-	if len(near) > 0 {
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		return err.Do("did you mean %s?", strings.Join(near, " or "))
 	}
 	return err.Do("use one of %s", strings.Join(Names(cmd), ", "))
-}
-
-func beginningWith(prefix string, names []string) []string {
-	var found []string
-	for _, n := range names {
-		if strings.HasPrefix(n, prefix) {
-			found = append(found, n)
-		}
-	}
-	return found
 }
 
 // Names lists the subcommands that help shows.

@@ -16,6 +16,22 @@ type Persistent struct{ tiles }
 // Name implements kernel.Family.
 func (Persistent) Name() string { return "triton_persistent" }
 
+// flatten is the axis of kernels whose loops over tiles and over K Triton runs as one.
+const flatten = "flatten"
+
+// Axes implements kernel.Family.
+func (Persistent) Axes() []gemm.Axis {
+	return []gemm.Axis{{Name: flatten, Type: gemm.Enumeration, Values: []string{"off", "on"}, Default: "off",
+		Doc: "on: tl.range with flatten=True, as in vLLM's batch-invariant matmul: a tile begins while the one before is " +
+			"stored, so that its copies and the output have shared memory of their own, and two tiles tensor memory"}}
+}
+
+// flattened reports whether a kernel begins a tile while it stores the one before.
+func flattened(c *gemm.Config) bool {
+	value, _ := c.Axes.Get(flatten)
+	return value == "on"
+}
+
 // Persistent implements kernel.Persistent.
 func (Persistent) Persistent() {}
 
@@ -39,6 +55,11 @@ func (f Persistent) Check(
 	if c.SplitK > 1 {
 		return arch.ReasonModelRule, fmt.Sprintf("split_k is %d, and the CTAs of %s share no tile", c.SplitK, f.Name())
 	}
+	if columns := 2 * tensorColumns(d.SM, o.DType, &c); flattened(&c) && columns > d.SM.TensorMemory {
+		return arch.ReasonModelRule, fmt.Sprintf("the sums of two tiles take %d columns of tensor memory, and an SM has %d",
+			columns, d.SM.TensorMemory)
+	}
+	c.Axes = gemm.Axes{}
 	return f.tiles.Check(d, o, c, need)
 }
 

@@ -63,31 +63,45 @@ func warpGrid(c *gemm.Config, wgmma bool) (m, n int) {
 	return m, n
 }
 
+// sharedMemory is the shared memory of a CTA in bytes: the copies in flight and the output that is being stored, which
+// take turns. In a flattened kernel, which begins a tile while it stores the one before, both are there at once.
+func sharedMemory(sm *gpu.SM, o *kernel.Operands, c *gemm.Config, copies kernel.Copies) int {
+	wgmma, tensor := usesWGMMA(sm, o.DType, c), tensorColumns(sm, o.DType, c) > 0
+	buffers, sync := max(c.NumStages-1, 1), 1
+	if wgmma || tensor {
+		// The instruction still reads a buffer when the copy into the next buffer begins.
+		buffers = max(c.NumStages, 1)
+	}
+	barriers, staged := 0, 0
+	switch {
+	case tensor:
+		// One instruction may be on its way while the operands of the next are stored.
+		sync = min(buffers, 2)
+		barriers = barrierBytes * sync
+		if flattened(c) {
+			staged = tensorStaging(o.Out, c)
+		}
+	default:
+		warpsM, warpsN := warpGrid(c, wgmma)
+		staged = staging(sm, o.Out, c, warpsM, warpsN)
+	}
+	a, b := operandBytes(o.DType, c)
+	pipeline := buffered(a, copies.AsyncA, buffers, sync) + buffered(b, copies.AsyncB, buffers, sync)
+	if flattened(c) {
+		return pipeline + barriers + staged
+	}
+	return max(pipeline, staged) + barriers
+}
+
 // Resources implements kernel.Family. Its constants were chosen for 16-bit operands.
 func (tiles) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked bool) kernel.Resources {
 	threads := 32 * c.NumWarps
 	wgmma, tensor := usesWGMMA(d.SM, o.DType, &c), tensorColumns(d.SM, o.DType, &c)
-	buffers, sync := max(c.NumStages-1, 1), 1
-	if wgmma || tensor > 0 {
-		// The instruction still reads a buffer when the copy into the next buffer begins.
-		buffers = max(c.NumStages, 1)
-	}
-	barriers := 0
-	if tensor > 0 {
-		// One instruction may be on its way while the operands of the next are stored.
-		sync = min(buffers, 2)
-		barriers = barrierBytes * sync
-	}
 	warpsM, warpsN := warpGrid(&c, wgmma)
 
 	var r kernel.Resources
-	a, b := operandBytes(o.DType, &c)
 	copies := copiesOf(d.SM, &o, &c, wgmma || tensor > 0)
-	pipeline := buffered(a, copies.AsyncA, buffers, sync) + buffered(b, copies.AsyncB, buffers, sync)
-	if tensor == 0 {
-		pipeline = max(pipeline, staging(d.SM, o.Out, &c, warpsM, warpsN))
-	}
-	r.SharedMemory = unit.Bytes(pipeline + barriers)
+	r.SharedMemory = unit.Bytes(sharedMemory(d.SM, &o, &c, copies))
 
 	if tensor > 0 {
 		n := registerNeed{registers: tensorRegisters(o.Out, c.BlockM*c.BlockN/threads, copies)}
@@ -209,6 +223,20 @@ func staging(sm *gpu.SM, out gemm.DType, c *gemm.Config, warpsM, warpsN int) int
 		repeats = max(repeats-log2(storeBytes/size/mmaColumns), 0)
 	}
 	return c.BlockM * c.BlockN * size >> repeats
+}
+
+// tensorStaging is staging of sums that come from tensor memory, a row per thread, at most: a quarter of the tile, or
+// all of it for few sums per thread and narrow tiles, and half of that if threads have two rows. Found in what Triton
+// 3.7 says of flattened kernels (testdata/flattened.csv).
+func tensorStaging(out gemm.DType, c *gemm.Config) int {
+	staged := c.BlockM * c.BlockN * out.Bytes()
+	if c.BlockM*c.BlockN >= 32*32*c.NumWarps && c.BlockN >= 32 {
+		staged /= 4
+	}
+	if c.BlockM > 32*c.NumWarps {
+		staged /= 2
+	}
+	return staged
 }
 
 // log2 is the exponent of the largest power of two up to v, which is at least one.

@@ -42,8 +42,8 @@ type message struct {
 }
 
 var messages = []message{
-	{arch.Description{}, &pb.Description{}, `Arch:required Device:required Model:skip ModelClass:skip Models:skip
-		Conversion:skip Peak=Peaks Clock:positive`},
+	{arch.Description{}, &pb.Description{}, `Arch:required Device:required Model:required Conversion:skip
+		 Peak=Peaks Clock:positive`},
 	{arch.PeakRate{}, &pb.PeakRate{}, ``},
 	{arch.Atom{}, &pb.Atom{}, `Latency:finite`},
 	{arch.Ceiling{}, &pb.Ceiling{}, `Level=Place DType:optional :check`},
@@ -52,7 +52,7 @@ var messages = []message{
 	{arch.Order{}, &pb.Order{}, `Window:finite`},
 	{arch.OptionValue{}, &pb.OptionValue{}, ``},
 	{arch.Uncertainty{}, &pb.Uncertainty{}, `Kernel:required Level:positive Sigma=Spread PlanSigma=PlanSpread
-		Checked:skip :check`},
+		:check`},
 	{arch.ErrorRange{}, &pb.ErrorRange{}, `Low:positive High:positive :check`},
 	{arch.Checked{}, &pb.Checked{}, `Split=SplitK`},
 	{arch.Layout{}, &pb.Layout{}, ``},
@@ -65,7 +65,7 @@ var messages = []message{
 	{arch.Bandwidth{}, &pb.Bandwidth{}, `Peak:finite C0:finite C1:finite C2:finite`},
 	{arch.Mapping{}, &pb.MappingResponse{}, ``},
 	{arch.Manifest{}, &pb.Manifest{}, ``},
-	{arch.ArchEntry{}, &pb.ArchEntry{}, `ID:required Classes:skip`},
+	{arch.ArchEntry{}, &pb.ArchEntry{}, `ID:required`},
 	{arch.DeviceEntry{}, &pb.DeviceEntry{}, `ID:required Name:any`},
 	{arch.Option{}, &pb.Option{}, ``},
 	{arch.LiveDevice{}, &pb.LiveDevice{}, `Name:valid`},
@@ -241,8 +241,12 @@ func convert(core, wire reflect.Type, word, label, x, q string) (to, from string
 			return x, q, nil
 		default:
 			to, from, err = convert(element, wire.Elem(), word, label, "*x", "q")
-			return fmt.Sprintf("each(%s, func(x *%s) pb.%s { return %s })", x, element, wire.Elem().Name(), to),
-				fmt.Sprintf("all(%s, func(q pb.%s) %s { return %s })", q, wire.Elem().Name(), element, from), err
+			name := wire.Elem().Name()
+			if wire.Elem().PkgPath() != "" {
+				name = "pb." + name
+			}
+			return fmt.Sprintf("each(%s, func(x *%s) %s { return %s })", x, element, name, to),
+				fmt.Sprintf("all(%s, func(q %s) %s { return %s })", q, name, element, from), err
 		}
 	case reflect.String:
 		if to, from = x, q; word == "valid" {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
@@ -142,7 +143,7 @@ func trusted(ctx context.Context, f *session.Factory) (rows []trust, err error) 
 	if err != nil {
 		return nil, err
 	}
-	sides, err := f.Sides(ctx, targets, &session.SearchFlags{})
+	sides, err := f.Sides(ctx, targets, &question.Search{}, false)
 	if err != nil {
 		return nil, err
 	}

@@ -3,15 +3,26 @@ package comparecmd
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/ask/question"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
 // Short says what the command answers.
@@ -22,19 +33,19 @@ type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	// search says which configurations to consider, nil for what Query says.
-	search *session.SearchFlags
+	search *question.Search
 	// SameModel asks for one model that all sides have.
 	SameModel bool
 	// Terms asks for every term.
 	Terms  bool
 	Report string
 	// Price is in dollars per hour, Watts in watts.
-	Price, Watts perSide
+	Price, Watts []string
 }
 
 // New returns the command.
 func New(f *session.Factory) *cobra.Command {
-	o := &Options{Factory: f, Watts: perSide{word: fromDevice}}
+	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH,ARCH… -m SIZE -n SIZE -k SIZE",
 		Short: Short,
@@ -62,16 +73,17 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	flags.BoolVar(&o.SameModel, "same-model", false, "answer with the best model that all architectures have")
 	flags.BoolVar(&o.Terms, "terms", false, "show every term of the models")
-	flags.Var(&o.Price, "price", "dollars per hour, as `ARCH=NUMBER,…`: adds the work per dollar")
-	flags.Var(&o.Watts, "watts",
-		"watts, as `ARCH=NUMBER,…`, or tdp for those of the device files: adds the work per joule")
+	flags.StringSliceVar(&o.Price, "price", nil, "dollars per hour, as `ARCH=NUMBER,...`: adds the work per dollar")
+	flags.StringSliceVar(&o.Watts, "watts", nil,
+		"watts, as `ARCH=NUMBER,...`, or tdp for those of the device files: adds the work per joule")
 	flags.StringVar(&o.Report, "report", "", "write figures, tables and a page into a `FOLDER`")
+	session.Files(flags, "report")
 }
 
 // Ask adds the flags of a question about one problem, and returns what answers it. A side that failed says so itself,
 // in the words of the factory's streams.
 func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &Options{Factory: f, Watts: perSide{word: fromDevice}}
+	o := &Options{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
 		p, err := o.Query.One(f.Settings.DType)
@@ -117,8 +129,8 @@ func Run(ctx context.Context, o *Options) error {
 	for i := range rows {
 		rows[i].Named = named
 	}
-	c := &comparison{sides: sides, rows: rows, common: common, labels: asked.Labels(), dollars: o.Price.given(),
-		joules: o.Watts.given(), many: many, terms: o.Terms}
+	c := &comparison{sides: sides, rows: rows, common: common, labels: asked.Labels(), dollars: len(o.Price) > 0,
+		joules: len(o.Watts) > 0, many: many, terms: o.Terms}
 	failure := c.reportFailures(o.Factory.Streams, asked.Failures)
 	if err := c.write(o.Factory.Streams, format); err != nil {
 		return err
@@ -141,4 +153,178 @@ type comparison struct {
 	// dollars and joules say that the user gave prices and watts, many that the problems come from a file, and terms that
 	// all terms are asked for.
 	dollars, joules, many, terms bool
+}
+
+// open opens the sides, and returns the model that all of them have. What is wrong with a side is in it.
+func open(ctx context.Context, o *Options) (sides []ask.Contender, common string, err error) {
+	f := o.Factory
+	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := checkTargets(targets); err != nil {
+		return nil, "", err
+	}
+	if o.SameModel {
+		if err := sameModel(f.Settings.Model, targets); err != nil {
+			return nil, "", err
+		}
+	}
+	search := o.search
+	if search == nil {
+		search = &o.Query.Search
+	}
+	sides = make([]ask.Contender, len(targets))
+	var group ask.Group
+	for i := range targets {
+		group.Go(func() {
+			one, err := f.OpenSide(ctx, &targets[i], search, o.Query.Invariant)
+			one.Found, one.Err = targets[i], err
+			sides[i] = one
+		})
+	}
+	group.Wait()
+	for i := range sides {
+		if s := &sides[i]; s.Err == nil {
+			f.WarnUnused(&s.Found, s.Model.Describe())
+		}
+	}
+	err = assign("--price", o.Price, sides, func(s *ask.Contender, perHour float64) { s.Dollars = perHour / 3600 })
+	if err == nil {
+		err = assign("--watts", o.Watts, sides, func(s *ask.Contender, watts float64) { s.Watts = watts })
+	}
+	return sides, models.Common(targets), err
+}
+
+// checkTargets refuses what is no comparison.
+func checkTargets(targets []models.Found) error {
+	if len(targets) < 2 {
+		other := session.ExampleDevice
+		if targets[0].Device.ID == other {
+			other = session.OtherDevice
+		}
+		return diag.Inputf("compare needs at least two architectures, and one is given").At("--arch").
+			Do("add another, as in --arch %s,%s", targets[0].Named, other)
+	}
+	for i := range targets {
+		for j := range i {
+			if targets[i].Label() == targets[j].Label() {
+				return diag.Inputf("%s is given twice, which compares it with itself", targets[i].Label()).At("--arch").
+					Do("name another, or change a hardware number of one, as in --arch %[1]s,%[1]s:clock=1.2GHz",
+						targets[i].Named)
+			}
+		}
+	}
+	return nil
+}
+
+// sameModel makes the targets answer with one model.
+func sameModel(asked string, targets []models.Found) error {
+	if asked != "" {
+		return diag.Inputf("--same-model and --model contradict each other").Do("leave one of them out")
+	}
+	model := models.Common(targets)
+	if model == "" {
+		return diag.Inputf("the architectures have no model in common").At("--same-model").Do("leave it out")
+	}
+	for i := range targets {
+		targets[i].OpenRequest.Model = model
+	}
+	return nil
+}
+
+// reportFailures tells the user which sides failed. The error that it returns carries the exit code.
+func (c *comparison) reportFailures(s *iostreams.Streams, rows *session.Failures) error {
+	var failure error
+	c.faults(func(err error) {
+		s.Report(err)
+		if failure == nil || diag.KindOf(err) == diag.Plugin && diag.KindOf(failure) != diag.Plugin {
+			failure = err
+		}
+	})
+	unread := rows.Err()
+	if failure == nil {
+		return unread
+	}
+	return &iostreams.Reported{Err: failure}
+}
+
+// faults tells which sides failed, and where they have no answer.
+func (c *comparison) faults(tell func(error)) {
+	for i := range c.sides {
+		if err := c.sides[i].Err; err != nil {
+			if label := c.sides[i].Label(); !strings.HasPrefix(err.Error(), "--arch ") {
+				err = diag.Within(label, err)
+			}
+			tell(err)
+			continue
+		}
+		for j := range c.rows {
+			if err := c.rows[j].Answers[i].Err; err != nil {
+				tell(diag.Within(c.rows[j].Where, diag.Within(c.sides[i].Label(), err)))
+			}
+		}
+	}
+}
+
+// fromDevice is the word for the number of the device file.
+const fromDevice = "tdp"
+
+// assign tells each side the positive number that a flag has for it, as ARCH=NUMBER. The word tdp stands for the
+// numbers of the device files.
+func assign(flag string, words []string, sides []ask.Contender, set func(*ask.Contender, float64)) error {
+	for _, word := range words {
+		if flag == "--watts" && word == fromDevice {
+			for i := range sides {
+				if s := &sides[i]; s.Err == nil {
+					tdp, _ := hw.Set(s.Model.Describe().Params).Lookup(fromDevice)
+					set(s, tdp.Value)
+				}
+			}
+			continue
+		}
+		name, number, ok := strings.Cut(word, "=")
+		v, err := strconv.ParseFloat(number, 64)
+		if !ok || name == "" || err != nil || !(v > 0 && v < 1e12) {
+			return diag.Inputf("%q is not ARCH=NUMBER", word).At("%s", flag).
+				Do("write positive numbers, as in h200=2.5,mi300x=2")
+		}
+		found := false
+		names := make([]string, len(sides))
+		for i := range sides {
+			if names[i] = sides[i].Called(); goesBy(&sides[i].Found, name) {
+				set(&sides[i], v)
+				found = true
+			}
+		}
+		if !found {
+			return diag.Inputf("no architecture of the comparison is called %q", name).At("%s %s", flag, word).
+				Do("use %s", strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+// goesBy reports whether a name means a side. A what-if goes by the names of its device too.
+func goesBy(s *models.Found, name string) bool {
+	names := append([]string{s.Named, s.Called(), s.ID(), s.Label(), s.Device.ID, s.Arch.ID}, s.Device.Aliases...)
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
+
+// named looks up how often the faster of two devices was named right.
+func named(first, second *ask.Contender, p gemm.Problem) *ask.Recorded {
+	scheme := ""
+	for _, side := range []*ask.Contender{first, second} {
+		for _, o := range side.Describe().Options {
+			if o.Key == "scheme" && o.Value != published.TensorScheme {
+				scheme = o.Value
+			}
+		}
+	}
+	device := func(c *ask.Contender) string { return c.Arch.ID + "@" + c.Device.ID }
+	n := published.WinnerNamed(device(first), device(second), p.DType.String(), scheme, score.LayerOf(p))
+	if n.Decided == 0 {
+		return nil
+	}
+	return &ask.Recorded{Decided: n.Decided, Right: n.Right}
 }

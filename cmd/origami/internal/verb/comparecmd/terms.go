@@ -1,7 +1,7 @@
 package comparecmd
 
 import (
-	"cmp"
+	"math"
 	"slices"
 
 	"github.com/origami-gemm/origami/ask"
@@ -9,46 +9,6 @@ import (
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/unit"
 )
-
-// What of the shares of a total is worth a line of its own.
-const (
-	mostShares = 6
-	leastShare = 0.02
-)
-
-// shares adds where the time goes: the largest shares, and the others in one line.
-func (g *grid) shares() {
-	largest := map[string]float64{}
-	g.eachTerm(func(_ int, a *ask.Ranking, e *ask.Entry, j int) {
-		if v, ok := a.Share(e, j); ok {
-			name := a.Arch.Terms[j].CommonName()
-			largest[name] = max(largest[name], v)
-		}
-	})
-	names := g.termNames(arch.KindShare)
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(largest[b], largest[a]) })
-	names = slices.DeleteFunc(names, func(name string) bool { return largest[name] < leastShare })
-	names = names[:min(len(names), mostShares)]
-	if len(names) == 0 {
-		return
-	}
-	g.heading("where the time goes")
-	for _, name := range names {
-		g.term(name, arch.KindShare)
-	}
-	g.add("  other", func(_ int, a *ask.Ranking, e *ask.Entry) string {
-		cycles, share := 0.0, 0.0
-		for j := range a.Arch.Terms {
-			if v, ok := a.Share(e, j); ok && !slices.Contains(names, a.Arch.Terms[j].CommonName()) {
-				cycles, share = cycles+e.Terms[j], share+v
-			}
-		}
-		if cycles == 0 {
-			return ""
-		}
-		return termValue(a, cycles, "cycles") + " (" + digits.Percent(share) + ")"
-	})
-}
 
 // sections are the groups of terms, what matters most first.
 var sections = []struct {
@@ -61,13 +21,25 @@ var sections = []struct {
 	{arch.KindIntermediate, "intermediate"},
 }
 
-// allTerms adds every term that some side has and that is not zero.
-func (g *grid) allTerms() {
+// leastShare is the part of the time from which on a term has a line where not all are asked for.
+const leastShare = 0.02
+
+// terms adds the terms that some side has and that are not zero: all of them, or the largest shares of the time.
+func (g *grid) terms(all bool) {
+	largest := map[string]float64{}
+	g.eachTerm(func(_ int, a *ask.Ranking, e *ask.Entry, j int) {
+		if v, ok := a.Share(e, j); ok {
+			name := a.Arch.Terms[j].CommonName()
+			largest[name] = max(largest[name], math.Abs(v))
+		}
+	})
 	for _, section := range sections {
 		before := len(g.rows)
 		g.heading(section.title)
 		for _, name := range g.termNames(section.kind) {
-			g.term(name, section.kind)
+			if all || largest[name] >= leastShare {
+				g.term(name, section.kind)
+			}
 		}
 		if len(g.rows) == before+1 {
 			g.rows, g.headings = g.rows[:before], g.headings[:len(g.headings)-1]

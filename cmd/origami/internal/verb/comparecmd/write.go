@@ -7,8 +7,10 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -16,9 +18,16 @@ import (
 func (c *comparison) write(s *iostreams.Streams, f table.Format) error {
 	switch {
 	case f == table.JSON:
-		return c.json(s)
+		for j := range c.rows {
+			if err := table.JSONLine(s, c.rows[j].Comparison(c.labels, s.Hinted)); err != nil {
+				return err
+			}
+		}
+		if c.many {
+			return table.JSONLine(s, ask.StandingsOf(c.sides, c.rows))
+		}
 	case f == table.CSV || f == table.TSV:
-		return c.delimited(s, f)
+		return show.Write(s, f, c.answers(s))
 	case c.many:
 		c.list(s)
 	default:
@@ -27,6 +36,41 @@ func (c *comparison) write(s *iostreams.Streams, f table.Format) error {
 		}
 	}
 	return nil
+}
+
+// answer is what one side makes of one problem, as a row.
+type answer struct {
+	ask.Compared
+	Ratio   *ask.Number `json:"ratio_to_first"`
+	Fastest bool        `json:"fastest"`
+	Clear   bool        `json:"clear"`
+	Error   *ask.Error  `json:"error,omitempty"`
+}
+
+// answers are the rows of all problems and sides. They have the terms of one problem, or where these are asked for.
+func (c *comparison) answers(s *iostreams.Streams) (list []answer) {
+	for j := range c.rows {
+		r := &c.rows[j]
+		labels, fastest := ask.Labels(c.labels, r.Labels), r.Fastest()
+		for i := range c.sides {
+			one := answer{Ratio: r.Ratio(i)}
+			if err := r.Answers[i].Err; err != nil {
+				failed := ask.ErrorOf(s.Hinted(err))
+				one.Error, one.WhatIf = &failed, c.sides[i].WhatIf
+				one.Arch, one.Device, one.Problem = c.sides[i].Arch.ID, c.sides[i].Device.ID, r.Record()
+			} else {
+				one.Compared = *r.Compared(i)
+			}
+			one.Fastest = fastest != nil && fastest.Entry == i
+			one.Clear = one.Fastest && fastest.Clear
+			one.Labels = labels
+			if one.Terms = ask.TermColumns(one.Terms); c.many && !c.terms {
+				one.Terms = nil
+			}
+			list = append(list, one)
+		}
+	}
+	return list
 }
 
 const absent = "–"
@@ -74,11 +118,7 @@ func (c *comparison) card(s *iostreams.Streams, r *ask.Contest) {
 	g.ways()
 	c.roofs(g)
 	c.costs(g)
-	if c.terms {
-		g.allTerms()
-	} else {
-		g.shares()
-	}
+	g.terms(c.terms)
 	table.WriteSideBySide(s, header, g.rows, g.headings...)
 	for _, note := range slices.Concat(c.notes(r), odds(r), confirmed(r)) {
 		table.Lines(s, "note: "+note)
@@ -334,4 +374,24 @@ func odds(r *ask.Contest) (note []string) {
 	}
 	return []string{fmt.Sprintf("probability that %s is faster: %s", r.Sides[f.Entry].Label(),
 		strings.Join(against, ", "))}
+}
+
+// confirmed writes how often published times confirm who was named, for the fastest side and each other one.
+func confirmed(r *ask.Contest) (note []string) {
+	f := r.Fastest()
+	if f == nil {
+		return nil
+	}
+	var shares []string
+	for i := range r.Sides {
+		if n := r.Recorded(f.Entry, i); n != nil && i != f.Entry {
+			shares = append(shares, fmt.Sprintf("%s %.0f %% of %d", r.Sides[i].Label(),
+				100*float64(n.Right)/float64(n.Decided), n.Decided))
+		}
+	}
+	if len(shares) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("of published products in %s of class %s, library names the faster side right: %s and %s",
+		r.DType, score.LayerOf(r.Problem.Problem), r.Sides[f.Entry].Label(), strings.Join(shares, ", "))}
 }

@@ -96,6 +96,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 			"of sizes "+
 			"left out")
 	o.registerPublished(flags)
+	session.Files(flags, "times", "report")
 }
 
 // Ask adds the flags of a question, and returns what answers it.
@@ -182,7 +183,7 @@ func Run(ctx context.Context, o *Options) error {
 
 // open opens the model and reads the measurements and the problems to score it at.
 func (o *Options) open(ctx context.Context) (err error) {
-	open := func() (arch.Architecture, error) { return o.Factory.Searched(ctx, &o.Query.Search) }
+	open := func() (arch.Architecture, error) { return o.Factory.Searched(ctx, &o.Query) }
 	if o.model, err = open(); err != nil {
 		return err
 	}

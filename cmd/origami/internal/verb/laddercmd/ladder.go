@@ -3,21 +3,26 @@
 package laddercmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -86,14 +91,18 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	out := &outcome{model: a, desc: a.Describe(), ladder: l, problem: p, data: data, terms: o.Terms}
-	if err := out.answer(ctx); err != nil {
+	answer, err := ask.LadderOf(ctx, a, l, p, data)
+	if err != nil {
 		return err
+	}
+	out := &outcome{Ladder: answer, model: a, problem: p, terms: o.Terms, costs: map[string]string{}}
+	for _, c := range l.Costs {
+		out.costs[c.Column()] = c.Name
 	}
 	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
-	return report.Write(ctx, o.Factory, o.Report, report.Contents{Name: "ladder", Subject: out.desc.DeviceName,
+	return report.Write(ctx, o.Factory, o.Report, report.Contents{Name: "ladder", Subject: a.Describe().DeviceName,
 		Numbers: out.write, Page: out.page})
 }
 
@@ -119,135 +128,103 @@ func (o *Options) records(ctx context.Context, d *arch.Description, family strin
 	return data, err
 }
 
-// outcome is what is asked, and what was found.
+// outcome is an answer to be shown.
 type outcome struct {
-	model    arch.Architecture
-	desc     *arch.Description
-	ladder   *ladder.Ladder
-	problem  gemm.Problem
-	data     *dataset.Dataset
-	terms    bool // show every cost
-	entries  []ladder.Entry
-	verdicts []ladder.Judged
+	*ask.Ladder
+	model   arch.Architecture
+	problem gemm.Problem
+	terms   bool              // show every cost
+	costs   map[string]string // names for people
 }
 
-// answer puts the rungs together: those that are published for the device and the size, and the family's others.
-func (q *outcome) answer(ctx context.Context) error {
-	published := map[string]bool{}
-	for _, t := range q.ladder.Published {
-		if !q.about(&t) {
-			continue
+func (w *outcome) write(s *iostreams.Streams, f table.Format) error {
+	rows := w.rows(s, f)
+	switch f {
+	case table.JSON:
+		return table.JSONLine(s, w.Ladder)
+	case table.Table:
+		s.Printf("device      %s (%s)\n", w.model.Describe().DeviceName, w.model.Describe().ID())
+		s.Printf("problem     %s\n\n", w.problem)
+		_ = rows.All(w.Rungs) // an error of the screen shows when it is flushed
+		s.Printf("\n")
+		header, claims := w.claims()
+		table.WriteTable(s, header, claims)
+		for _, source := range w.sources() {
+			s.Note("measured: " + source)
 		}
-		published[t.Rung] = true
-		e := ladder.Entry{
-			Rung: ladder.Rung{Name: t.Rung, Doc: t.Stage}, Source: t.Source,
-			Measured: unit.Seconds(q.problem.Flops() / float64(t.Rate)),
-		}
-		for _, r := range q.ladder.Rungs {
-			if r.Name == t.Rung {
-				e.Rung = r
+		return nil
+	default:
+		return rows.All(w.Rungs)
+	}
+}
+
+func (w *outcome) rows(s *iostreams.Streams, f table.Format) *show.Rows[ask.Rung] {
+	type rung = ask.Rung
+	columns := []show.Column[rung]{
+		show.Text("rung", func(r *rung) string {
+			if r.Label == "" {
+				return r.Name
 			}
+			return fmt.Sprintf("%s (%s)", r.Name, r.Label)
+		}),
+		show.Key[rung]("flop_per_requested_byte", "FLOP/B asked"), show.Key[rung]("flop_per_l2_byte", "at L2"),
+		show.Key[rung]("flop_per_dram_byte", "at DRAM"),
+		show.Text("conflicts", func(r *rung) string {
+			if !(r.Conflicts > 0) {
+				return ""
+			}
+			return digits.ThreeDigits(float64(r.Conflicts))
+		}),
+		show.Key[rung]("predicted_seconds", "predicted"),
+		show.Text("rate", func(r *rung) string {
+			if math.IsNaN(float64(r.Predicted)) {
+				return ""
+			}
+			return digits.Rate(unit.FlopsPerSecond(w.rate(r.Predicted)), w.problem.DType)
+		}),
+		show.Text("limited by", func(r *rung) string {
+			share, ok := r.CostShare(r.Limit)
+			switch {
+			case r.Rejected != "":
+				return "does not fit: " + cmp.Or(r.Detail, r.Rejected) + "; " + cmp.Or(r.Instead, "no rung") + " takes over"
+			case !ok:
+				return ""
+			}
+			return fmt.Sprintf("%s (%s)", w.costs[r.Limit], digits.Percent(share))
+		}),
+		show.Key[rung]("measured_seconds", "measured"),
+		show.Key[rung]("predicted_over_measured", "predicted ÷ measured"),
+	}
+	if i := slices.IndexFunc(w.Rungs, func(r rung) bool { return r.Costs != nil }); i >= 0 && w.terms {
+		for _, cost := range w.Rungs[i].Costs {
+			columns = append(columns, show.Text(w.costs[cost.Name], func(r *rung) string {
+				share, ok := r.CostShare(cost.Name)
+				if !ok {
+					return ""
+				}
+				return digits.Percent(share)
+			}))
 		}
-		e.Rung.Config = t.Config
-		if e.Rung.Label != "" {
-			e.Source += fmt.Sprintf(", which does not say whether its %s is %s", t.Rung, e.Rung.Label)
-		}
-		q.entries = append(q.entries, e)
 	}
-	for _, r := range q.ladder.Rungs {
-		if !published[r.Name] {
-			q.entries = append(q.entries, ladder.Entry{Rung: r})
-		}
-	}
-	if e, ok := q.recordedLibrary(); ok && !published[ladder.Library] {
-		q.entries = append(q.entries, e)
-	}
-	all := slices.Clone(q.entries)
-	for _, r := range q.ladder.Others {
-		all = append(all, ladder.Entry{Rung: r})
-	}
-	for i := range all {
-		if err := q.fill(ctx, &all[i]); err != nil {
-			return err
-		}
-	}
-	q.entries = all[:len(q.entries)]
-	q.verdicts = q.ladder.Judge(all, q.desc)
-	return nil
+	return show.NewRows(s, f, columns...)
 }
 
-// about reports whether a published time is of the device and the problem.
-func (q *outcome) about(t *ladder.Time) bool {
-	p := &q.problem
-	return t.Device == q.desc.ID() && p.M == t.Size && p.N == t.Size && p.K == t.Size
-}
-
-// fill predicts an entry, and looks for its time in the records.
-func (q *outcome) fill(ctx context.Context, e *ladder.Entry) error {
-	if e.Rung.Name == ladder.Library {
-		if err := q.library(ctx, e); err != nil {
-			return err
+// sources are where measured times are from, each once.
+func (w *outcome) sources() (list []string) {
+	for i := range w.Rungs {
+		if source := w.Rungs[i].Source; source != "" && !slices.Contains(list, source) {
+			list = append(list, source)
 		}
 	}
-	if e.Rung.Config == (gemm.Config{}) {
-		return nil
-	}
-	problem, configs := e.Rung.Problem(q.problem), []gemm.Config{e.Rung.Config}
-	var estimate [1]arch.Estimate
-	if err := q.model.Estimate(ctx, estimate[:], problem, configs); err != nil {
-		return err
-	}
-	if estimate[0].Reject != "" {
-		e.Rejected = string(estimate[0].Reject)
-		e.Detail = ask.WhyRejected(ctx, q.model, problem, e.Rung.Config)
-		return nil
-	}
-	row := make([]float64, len(q.desc.Terms))
-	if err := q.model.Terms(ctx, row, problem, configs); err != nil {
-		return err
-	}
-	e.Values = ladder.Values{}
-	for _, parameter := range q.desc.Params {
-		e.Values[parameter.Name] = parameter.Value
-	}
-	for i := range q.desc.Terms {
-		e.Values[q.desc.Terms[i].Name] = row[i]
-	}
-	e.Predicted = estimate[0].Cycles.At(q.desc.Clock)
-	if q.data == nil || e.Rung.Name == ladder.Library {
-		return nil
-	}
-	if m, ok := q.data.Candidate(problem, e.Rung.Config); ok && m.Status == dataset.OK {
-		e.Measured, e.Source = m.Median, q.data.Name
-	}
-	return nil
+	return list
 }
 
-// recordedLibrary returns the rung of the library with its fastest recorded time.
-func (q *outcome) recordedLibrary() (e ladder.Entry, ok bool) {
-	if q.data == nil {
-		return e, false
+func (w *outcome) claims() (header []string, rows [][]string) {
+	for _, v := range w.Claims {
+		rows = append(rows, []string{v.Verdict, v.Rung + " " + v.Claim, v.Evidence})
 	}
-	for _, name := range q.data.Libraries() {
-		m, there := q.data.FindLibrary(q.problem, name)
-		if there && m.Status == dataset.OK && (!ok || m.Median < e.Measured) {
-			e, ok = ladder.Entry{Rung: ladder.Rung{Name: ladder.Library}, Measured: m.Median, Source: q.data.Name}, true
-		}
-	}
-	return e, ok
+	return []string{"verdict", "claim", "evidence"}, rows
 }
 
-// library takes the fastest kernel of the family for the library's, which nobody knows.
-func (q *outcome) library(ctx context.Context, e *ladder.Entry) error {
-	answers, err := ask.Rankings(ctx, q.model,
-		ask.Question{Problems: []gemm.Problem{q.problem}, Kernel: q.ladder.Family, Top: 1})
-	if err != nil {
-		return err
-	}
-	if answers[0].Err != nil || len(answers[0].Entries) == 0 {
-		return answers[0].Err
-	}
-	e.Rung.Config = answers[0].Entries[0].Config
-	e.Rung.Doc = "the vendor's library, predicted as the fastest of the family"
-	return nil
-}
+// rate is the rate for a time, NaN if there is none.
+func (w *outcome) rate(t ask.Number) float64 { return w.problem.Flops() / float64(t) }

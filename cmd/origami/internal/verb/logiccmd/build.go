@@ -20,12 +20,11 @@ import (
 type measured struct {
 	factory *session.Factory
 	query   session.ProblemFlags
-	search  session.SearchFlags
 	records string
 }
 
 func (m *measured) register(cmd *cobra.Command) {
-	m.query.RegisterLayout(cmd.Flags())
+	session.Register(cmd.Flags(), &m.query.Types)
 	cmd.Flags().StringVar(&m.records, "records", "", "`FOLDER` of a data set; the shipped one otherwise")
 }
 
@@ -39,7 +38,7 @@ type sample struct {
 
 // sample reads the times.
 func (m *measured) sample(ctx context.Context) (*sample, error) {
-	open := func() (arch.Architecture, error) { return m.factory.Searched(ctx, &m.search) }
+	open := func() (arch.Architecture, error) { return m.factory.Architecture(ctx) }
 	a, err := open()
 	if err != nil {
 		return nil, err
@@ -83,7 +82,7 @@ func tableOf(data *dataset.Dataset, base gemm.Problem) *logic.Table {
 			continue
 		}
 		row := map[int]float64{}
-		list, times := datastore.Times(data, p)
+		list, times := data.Times(p)
 		for _, c := range list {
 			k, ok := places[c]
 			if !ok {

@@ -137,7 +137,7 @@ func (o *gainOptions) run(ctx context.Context, args []string) error {
 // add enters the sizes of a data set. The place of the one kernel for all sizes stays empty.
 func (g *gain) add(ctx context.Context, a arch.Architecture, data *dataset.Dataset, library string, m, n int) error {
 	for _, p := range data.Problems() {
-		list, times := datastore.Times(data, p)
+		list, times := data.Times(p)
 		if len(list) == 0 {
 			continue
 		}

@@ -69,8 +69,8 @@ func NewBench(f *session.Factory) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return Bench(cmd.Context(), o) },
 	}
 	o.Query.RegisterFile(cmd.Flags())
-	o.Query.Contract.Register(cmd.Flags())
-	o.Query.Scalars.Register(cmd.Flags())
+	session.Register(cmd.Flags(), &o.Query.Contraction)
+	session.Register(cmd.Flags(), &o.Query.Product, "alpha", "beta", "epilogue")
 	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure first, with the executor plugin `NAME`, as in cuda")
 	cmd.Flags().StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
@@ -98,7 +98,7 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 		return err
 	}
 	a, err := beside(o.Factory, &o.WarmL2, func() (arch.Architecture, error) {
-		return o.Factory.Searched(ctx, &o.Query.Search)
+		return o.Factory.Searched(ctx, &o.Query)
 	})
 	if err != nil {
 		return err
@@ -199,10 +199,10 @@ func (o *BenchOptions) compare(
 // problems returns the rows of --problems, the built-in sizes, or nil for all that are recorded.
 func (o *BenchOptions) problems(ctx context.Context) (*session.ProblemList, error) {
 	switch {
-	case o.Query.Problems != "" || o.Query.Contract.Text != "":
+	case o.Query.Problems != "" || o.Query.Contract != "":
 		return o.Query.List(ctx, o.Factory)
 	case o.Records != "" && o.Executor == "":
-		if o.Query.Scalars != (session.ScalarFlags{}) {
+		if o.Query.Scaled() {
 			return nil, diag.Inputf("--alpha, --beta and --epilogue are for problems of the command line, and --records " +
 				"has its own").
 				Do("leave them out, or add --problems")

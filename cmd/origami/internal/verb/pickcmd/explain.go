@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -52,7 +53,7 @@ func NewExplain(f *session.Factory) *cobra.Command {
 // register adds the flags.
 func (o *ExplainOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, false)
-	o.Query.Contract.Register(flags)
+	session.Register(flags, &o.Query.Contraction)
 	flags.StringVar(&o.Config, "config", "",
 		"explain this `CONFIG`, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; what is left out is the first "+
 			"candidate's of that tile")
@@ -61,20 +62,17 @@ func (o *ExplainOptions) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Advice, "advice", false, adviceUsage)
 }
 
-// ExplainAsk adds the flags of a question about one problem, and returns what answers it.
+// ExplainAsk adds the flags of the question, and returns what answers it.
 func ExplainAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &ExplainOptions{Factory: f}
-	o.register(flags)
+	q := &question.Explain{}
+	session.Register(flags, q)
 	return func(ctx context.Context) (any, error) {
-		problem, side, err := f.Asked(ctx, &o.Query)
+		side, err := f.Side(ctx, &q.Search, false)
 		if err != nil {
 			return nil, err
 		}
-		e, err := o.explain(ctx, &side, problem, o.Config)
-		if err != nil {
-			return nil, err
-		}
-		return e.Explanation(), nil
+		q.Kernel = f.Settings.Kernel
+		return q.Answer(ctx, &side, f.Settings.DType)
 	}
 }
 

@@ -3,19 +3,44 @@ package pickcmd
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 )
 
-// differing is a number of two configurations in CSV.
-type differing [5]string
+// differing is a value of two configurations in CSV.
+type differing struct {
+	Kind   string `json:"kind"`
+	Name   string `json:"name"`
+	Unit   string `json:"unit"`
+	First  string `json:"first"`
+	Second string `json:"second"`
+}
 
-var differingColumns = table.Columns[differing]{table.Group([]string{"kind", "name", "unit", "first", "second"},
-	func(d *differing) []string { return d[:] })}
+// differences are the terms of two configurations, and the values of their answers that differ.
+func differences(first, second *ask.Explained) (rows []differing, err error) {
+	list, err := numbers(first)
+	if err != nil {
+		return nil, err
+	}
+	others, err := numbers(second)
+	for _, n := range list {
+		i := slices.IndexFunc(others, func(o number) bool { return o.Kind == n.Kind && o.Name == n.Name })
+		d := differing{Kind: n.Kind, Name: n.Name, Unit: n.Unit, First: n.Value}
+		if i >= 0 {
+			d.Second = others[i].Value
+		}
+		if n.Kind != "parameter" && n.Kind != "constant" && (n.Kind != "answer" || d.First != d.Second) {
+			rows = append(rows, d)
+		}
+	}
+	return rows, err
+}
 
 // writeDiff sets two configurations of a problem beside each other. all asks a page for the intermediate terms too.
 func writeDiff(s *iostreams.Streams, f table.Format, first, second *ask.Explained, all bool) error {
@@ -26,19 +51,18 @@ func writeDiff(s *iostreams.Streams, f table.Format, first, second *ask.Explaine
 			Second ask.Explanation `json:"second"`
 		}{first.Explanation(), second.Explanation()})
 	case f != table.Table:
-		rows := []differing{{"config", "config", "", first.Config.String(), second.Config.String()}}
-		for i, t := range first.Arch.Terms {
-			rows = append(rows, differing{t.Kind.String(), t.Name, t.Unit, cell(t, first.Terms[i], digits.Exact),
-				cell(t, second.Terms[i], digits.Exact)})
+		rows, err := differences(first, second)
+		if err != nil {
+			return err
 		}
-		return differingColumns.Write(s, f, rows)
+		return show.Write(s, f, rows)
 	}
 	table.Lines(s, table.Heading(first.Ranking, &first.Entry)...)
 	table.Line(s, "problem", "%s", first.Problem)
 	rows := [][]string{
 		{"predicted", timeOf(first), timeOf(second), difference(float64(first.Estimate.Cycles),
 			float64(second.Estimate.Cycles), "cycles")},
-		{"bound", bound(rowOf(first)), bound(rowOf(second)), ""},
+		{"bound", bound(&row{first.Ranking, &first.Entry}), bound(&row{second.Ranking, &second.Entry}), ""},
 		{"rank", rankOf(first), rankOf(second), ""},
 	}
 	kinds := []arch.TermKind{arch.KindShare, arch.KindStep}

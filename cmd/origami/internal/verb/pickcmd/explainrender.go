@@ -2,16 +2,17 @@ package pickcmd
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
-	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // sections are the groups in which a terminal shows the terms: the way to the result as the model computes it, then the
@@ -31,7 +32,11 @@ func write(s *iostreams.Streams, f table.Format, e *ask.Explained, all bool) err
 	case table.JSON:
 		return table.JSONLine(s, e.Explanation())
 	case table.CSV, table.TSV:
-		return recordColumns.Write(s, f, records(e))
+		list, err := numbers(e)
+		if err != nil {
+			return err
+		}
+		return show.Write(s, f, list)
 	default:
 		writeSummary(s, e)
 		if all {
@@ -43,70 +48,49 @@ func write(s *iostreams.Streams, f table.Format, e *ask.Explained, all bool) err
 	}
 }
 
-// record is a number of an explanation in CSV. What does not apply to it is empty.
-type record struct{ kind, name, value, unit, share, tier, formula, substituted, doc, source string }
-
-var recordColumns = table.Columns[record]{
-	table.Col("kind", func(r *record) string { return r.kind }),
-	table.Col("name", func(r *record) string { return r.name }),
-	table.Col("value", func(r *record) string { return r.value }),
-	table.Col("unit", func(r *record) string { return r.unit }),
-	table.Col("share", func(r *record) string { return r.share }),
-	table.Col("tier", func(r *record) string { return r.tier }),
-	table.Col("formula", func(r *record) string { return r.formula }),
-	table.Col("substituted", func(r *record) string { return r.substituted }),
-	table.Col("doc", func(r *record) string { return r.doc }),
-	table.Col("source", func(r *record) string { return r.source }),
+// number is a number or a text of an explanation in CSV and TSV: a term, a parameter, a constant, or a value of the
+// answer by its flattened key.
+type number struct {
+	Kind        string      `json:"kind"`
+	Name        string      `json:"name"`
+	Value       string      `json:"value"`
+	Unit        string      `json:"unit"`
+	Share       *ask.Number `json:"share"`
+	Tier        string      `json:"tier"`
+	Formula     string      `json:"formula"`
+	Substituted string      `json:"substituted"`
+	Doc         string      `json:"doc"`
+	Source      string      `json:"source"`
+	Used        *bool       `json:"used"`
 }
 
-// records are all numbers of an explanation.
-func records(e *ask.Explained) (list []record) {
-	add := func(r record) { list = append(list, r) }
-	number := func(v ask.Number) string { return digits.Exact(float64(v)) }
-	asked := keys(e.Ranking)
-	names, cells := asked.Header(table.CSV), asked.Cells(table.CSV, rowOf(e))
-	for i, name := range names {
-		if i == len(gemm.Columns)+len(gemm.TileFields()) {
-			for j, cell := range e.Problem.MoreCells() {
-				if cell != "" {
-					add(record{kind: "problem", name: gemm.MoreColumns[j], value: cell})
-				}
-			}
+// numbers are all numbers of an explanation.
+func numbers(e *ask.Explained) (list []number, err error) {
+	x := e.Explanation()
+	x.Terms = nil
+	keys := show.Keys(&x)
+	cells, err := show.Cells(&x, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i, key := range keys {
+		if cells[i] != "" {
+			list = append(list, number{Kind: "answer", Name: key, Value: cells[i]})
 		}
-		kind := "config"
-		if i < len(gemm.Columns) {
-			kind = "problem"
+	}
+	for i, p := range slices.Concat(x.Parameters, x.Constants) {
+		kind := "parameter"
+		if i >= len(x.Parameters) {
+			kind = "constant"
 		}
-		add(record{kind: kind, name: name, value: cells[i]})
-	}
-	if e.Estimate.Reject != "" {
-		add(record{kind: "rejected", name: string(e.Estimate.Reject), doc: e.Detail})
-	}
-	for _, outside := range e.Outside(&e.Entry) {
-		add(record{kind: "outside", name: outside})
-	}
-	for _, p := range ask.Parameters(e.Arch) {
-		add(record{kind: "parameter", name: p.Name, value: number(p.Value), unit: p.Unit, tier: p.Tier,
-			doc: table.Unused(e.Arch, p.Name), source: p.Source})
-	}
-	for _, c := range e.Constants() {
-		add(record{kind: "constant", name: c.Name, value: number(c.Value), unit: c.Unit, doc: c.Doc, source: c.Source})
+		list = append(list, number{Kind: kind, Name: p.Name, Value: digits.Exact(float64(p.Value)), Unit: p.Unit,
+			Tier: p.Tier, Doc: p.Doc, Source: p.Source, Used: p.Used})
 	}
 	for _, t := range e.ExplainTerms(digits.Exact) {
-		r := record{kind: t.Kind, name: t.Name, value: t.Text, unit: t.Unit, formula: t.Formula,
-			substituted: t.Substituted, doc: t.Doc, source: t.Source}
-		if t.Share != nil {
-			r.share = number(*t.Share)
-		}
-		if t.Used != nil {
-			r.doc = "does not enter the total; " + t.Doc
-		}
-		add(r)
+		list = append(list, number{Kind: t.Kind, Name: t.Name, Value: t.Text, Unit: t.Unit, Share: t.Share,
+			Formula: t.Formula, Substituted: t.Substituted, Doc: t.Doc, Source: t.Source, Used: t.Used})
 	}
-	for _, b := range e.Besides {
-		add(record{kind: "besides", name: b.Name, value: digits.Exact(float64(b.Cycles)), unit: "cycles", doc: b.Doc})
-	}
-	return list
+	return list, nil
 }
 
 // writeSummary writes what the prediction is and where the time goes.
@@ -175,30 +159,28 @@ func largest(e *ask.Explained, kind arch.TermKind) []string {
 // writeText writes every number.
 func writeText(s *iostreams.Streams, e *ask.Explained) {
 	section := func(title string) { s.Printf("\n%s\n", s.Bold(title)) }
-	section("Hardware parameters")
-	rows := [][]string{}
+	list := func(title string, rows [][]string) {
+		if len(rows) > 0 {
+			section(title)
+			table.WriteColumns(s, rows)
+		}
+	}
+	var parameters, constants, options [][]string
 	for i := range e.Arch.Params {
 		p := &e.Arch.Params[i]
-		rows = append(rows, []string{"  " + p.Name, digits.Parameter(p.Value, p.Unit), p.Tier.String(),
+		parameters = append(parameters, []string{"  " + p.Name, digits.Parameter(p.Value, p.Unit), p.Tier.String(),
 			table.SourceOf(e.Arch, p)})
 	}
-	table.WriteColumns(s, rows)
-	if list := e.Constants(); len(list) > 0 {
-		section("Constants of the model")
-		rows = rows[:0]
-		for _, c := range list {
-			rows = append(rows, []string{"  " + c.Name, digits.Quantity(float64(c.Value), c.Unit), meaning(c.Doc, c.Source)})
-		}
-		table.WriteColumns(s, rows)
+	for _, c := range e.Constants() {
+		constants = append(constants, []string{"  " + c.Name, digits.Quantity(float64(c.Value), c.Unit),
+			meaning(c.Doc, c.Source)})
 	}
-	if len(e.Arch.Options) > 0 {
-		section("Options")
-		rows = rows[:0]
-		for _, o := range e.Arch.Options {
-			rows = append(rows, []string{"  " + o.Key, o.Value})
-		}
-		table.WriteColumns(s, rows)
+	for _, o := range e.Arch.Options {
+		options = append(options, []string{"  " + o.Key, o.Value})
 	}
+	list("Hardware parameters", parameters)
+	list("Constants of the model", constants)
+	list("Options", options)
 
 	all := e.ExplainTerms(digits.SixDigits)
 	whole := len(all)
@@ -230,15 +212,14 @@ func writeText(s *iostreams.Streams, e *ask.Explained) {
 	}
 
 	section("Launch order")
-	if e.Mapping.GroupM == 0 {
-		s.Printf("  unknown")
-	} else {
-		s.Printf("  group_m %d", e.Mapping.GroupM)
+	order := "unknown"
+	if e.Mapping.GroupM > 0 {
+		order = fmt.Sprintf("group_m %d", e.Mapping.GroupM)
 	}
 	if e.Mapping.XCDs > 0 {
-		s.Printf("; %s", table.LaunchOrder(e.Mapping))
+		order += "; " + table.LaunchOrder(e.Mapping)
 	}
-	s.Printf("\n")
+	s.Printf("  %s\n", order)
 }
 
 // writeTerm prints a term in up to four lines, or more where the screen is narrow: value, formula, formula with

@@ -62,7 +62,6 @@ func NewExport(f *session.Factory, generate Generate) *cobra.Command {
 			"candidate's of that tile")
 	cmd.Flags().BoolVar(&o.Adds, "add", false, "a kernel that can add to C: beta may be other than zero")
 	cmd.Flags().StringVarP(&o.Out, "output", "o", ".", "write the files into this `FOLDER`")
-	session.OldFlag(f.Streams, cmd.Flags(), "out", "output")
 	return cmd
 }
 
@@ -72,7 +71,7 @@ func Export(ctx context.Context, o *ExportOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	a, err := o.Factory.Searched(ctx, &o.Query)
 	if err != nil {
 		return err
 	}

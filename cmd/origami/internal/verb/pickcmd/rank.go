@@ -3,15 +3,20 @@ package pickcmd
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 )
 
 // RankShort says what the command answers.
@@ -55,8 +60,8 @@ func NewRank(f *session.Factory) *cobra.Command {
 // register adds the flags.
 func (o *RankOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
-	o.Query.Contract.Register(flags)
-	o.Query.Search.RegisterInvariant(flags)
+	session.Register(flags, &o.Query.Contraction)
+	session.Register(flags, &o.Query.Orders)
 	flags.IntVar(&o.Top, "top", 10, "how many configurations to list")
 	flags.BoolVar(&o.All, "all", false, "list every candidate")
 	flags.BoolVar(&o.Rejected, "include-rejected", false,
@@ -75,23 +80,17 @@ func (o *RankOptions) check(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// RankAsk adds the flags of a question about one problem, and returns what answers it.
+// RankAsk adds the flags of the question, and returns what answers it.
 func RankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &RankOptions{Factory: f}
-	o.register(flags)
+	q := &question.Rank{}
+	session.Register(flags, q)
 	return func(ctx context.Context) (any, error) {
-		if err := o.check(flags); err != nil {
-			return nil, err
-		}
-		all, err := f.AskOne(ctx, &o.Query, ask.Question{Top: o.Top, Terms: true})
+		side, err := f.Side(ctx, &q.Search, q.Invariant)
 		if err != nil {
 			return nil, err
 		}
-		entries := make([]ask.Ranked, len(all.Entries))
-		for i := range entries {
-			entries[i] = all.Ranked(&all.Entries[i], false)
-		}
-		return entries, nil
+		q.Kernel = f.Settings.Kernel
+		return q.Answer(ctx, &side, f.Settings.DType)
 	}
 }
 
@@ -106,15 +105,85 @@ func Rank(ctx context.Context, o *RankOptions) error {
 	if o.All {
 		question.Top = 0
 	}
-	w := newRankWriter(o, o.Factory.Format(), problems)
-	listOrder := o.Rejected || o.All && (w.format == table.CSV || w.format == table.TSV)
-	bar := table.NewListBar(o.Factory.Streams, "ranking", o.Query.Problems)
+	s, format := o.Factory.Streams, o.Factory.Format()
+	listOrder := o.Rejected || o.All && (format == table.CSV || format == table.TSV)
+	rows, first := show.NewRows[ask.Ranked](s, format), true
+	bar := table.NewListBar(s, "ranking", o.Query.Problems)
 	defer bar.Stop()
-	return o.Factory.AskEach(ctx, side.Rankings, problems, question, func(ranking *ask.Ranking) error {
+	return o.Factory.AskEach(ctx, side.Rankings, problems, question, func(a *ask.Ranking) error {
 		bar.SetShare(problems.Share())
 		if listOrder {
-			slices.SortFunc(ranking.Entries, func(a, b ask.Entry) int { return a.Position - b.Position })
+			slices.SortFunc(a.Entries, func(a, b ask.Entry) int { return a.Position - b.Position })
 		}
-		return w.write(ranking)
+		if format.Pasted() {
+			return table.Paste(s, format, a, len(a.Entries))
+		}
+		if format == table.Table {
+			o.table(a, first)
+			first = false
+			return nil
+		}
+		entries := make([]ask.Ranked, len(a.Entries))
+		for i := range entries {
+			if entries[i] = a.Ranked(&a.Entries[i], o.Rejected); format != table.JSON {
+				entries[i].Terms = ask.TermColumns(entries[i].Terms)
+			}
+		}
+		if i := slices.IndexFunc(entries, func(e ask.Ranked) bool { return e.Predicted != nil }); i >= 0 {
+			rows.Like(entries[i : i+1])
+		}
+		for i := range entries {
+			if err := rows.Add(&entries[i]); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+}
+
+// table shows what a terminal has room for: the steps and the shares of the total. `explain` shows everything.
+func (o *RankOptions) table(a *ask.Ranking, first bool) {
+	s := o.Factory.Streams
+	if !first {
+		s.Printf("\n")
+	}
+	table.Lines(s, table.Heading(a, &a.Entries[0])...)
+	table.Line(s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels.Texts()...), "  "))
+	invariantLine(s, a)
+	table.Line(s, "candidates", "%s", table.CandidateCounts(a.Feasible, a.Rejected))
+	columns := []show.Column[row]{placeColumn, configColumn, timeColumn(a.Arch), rateColumn, boundColumn,
+		show.Text("reason", func(r *row) string {
+			if r.Detail != "" {
+				return string(r.Estimate.Reject) + ": " + r.Detail
+			}
+			return string(r.Estimate.Reject)
+		}).If(o.Rejected)}
+	terms := false
+	for _, kind := range []arch.TermKind{arch.KindStep, arch.KindShare} {
+		for i, t := range a.Arch.Terms {
+			if t.Kind != kind {
+				continue
+			}
+			terms = true
+			columns = append(columns, show.Text(t.Name, func(r *row) string {
+				if share, ok := r.Share(r.Entry, i); ok {
+					return digits.Percent(share)
+				}
+				return cell(t, r.Terms[i], digits.SixDigits)
+			}))
+		}
+	}
+	_ = show.Write(s, table.Table, best(a, len(a.Entries)), columns...) // its error shows when the screen is flushed
+	if first && terms {
+		table.Lines(s, "terms in their unit, shares of the total in percent; `origami explain --terms` shows all of "+
+			"them with their formulas")
+	}
+}
+
+// cell writes a term's value; the total of a candidate that the model rejects is a word, not a number.
+func cell(t arch.Term, v float64, number func(float64) string) string {
+	if ask.IsRejectedTotal(t, v) {
+		return ask.StatusRejected
+	}
+	return number(v)
 }

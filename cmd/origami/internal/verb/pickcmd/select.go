@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -76,8 +77,6 @@ func NewSelect(f *session.Factory) *cobra.Command {
 		},
 	}
 	o.register(cmd.Flags())
-	o.Query.M.Ranges()
-	cmd.Flags().Lookup("m").Usage = "rows of A and C, a range, as in 1:16384, or a list, as in 1,16,64 or 16:16:256"
 	cmd.Flags().StringSliceVar(&o.Same, "same", nil,
 		"give the kernels for all M one value of each `AXIS`, as in block_k,num_stages")
 	return cmd
@@ -86,8 +85,8 @@ func NewSelect(f *session.Factory) *cobra.Command {
 // register adds the flags.
 func (o *SelectOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
-	o.Query.Contract.Register(flags)
-	o.Query.Search.RegisterInvariant(flags)
+	session.Register(flags, &o.Query.Contraction)
+	session.Register(flags, &o.Query.Orders)
 	flags.IntVar(&o.Top, "top", 1, "list the best `N` configurations")
 	flags.BoolVar(&o.Regret, "regret", false,
 		"add the expected regret of the pick, and how many candidates are worth measuring")
@@ -98,21 +97,22 @@ func (o *SelectOptions) register(flags *pflag.FlagSet) {
 		"take the kernels that a library logic has for the problems: a `FILE` of origami, Tensile or hipBLASLt")
 	flags.StringVar(&o.Executor, "executor", "",
 		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
+	session.Files(flags, "measure", "logic", "executor")
 }
 
 const adviceUsage = "add what would be at least 1.1 times as fast: other strides, sizes, layouts, families, rows"
 
-// SelectAsk adds the flags of a question about one problem, and returns what answers it.
+// SelectAsk adds the flags of the question, and returns what answers it.
 func SelectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &SelectOptions{Factory: f}
-	o.register(flags)
+	q := &question.Select{}
+	session.Register(flags, q)
 	return func(ctx context.Context) (any, error) {
-		one, err := f.AskOne(ctx, &o.Query, ask.Question{Top: 2, Terms: true, Regret: o.Regret, Ways: true,
-			Advice: o.Advice})
+		side, err := f.Side(ctx, &q.Search, q.Invariant)
 		if err != nil {
 			return nil, err
 		}
-		return one.Answer(&one.Entries[0]), nil
+		q.Kernel = f.Settings.Kernel
+		return q.Answer(ctx, &side, f.Settings.DType)
 	}
 }
 
@@ -126,7 +126,7 @@ func (o *SelectOptions) checkTop() error {
 		given bool
 	}{
 		{"--measure", o.Measure != "" || o.Executor != ""}, {"--logic", o.Logic != ""},
-		{"--contract", o.Query.Contract.Text != ""},
+		{"--contract", o.Query.Contract != ""},
 	} {
 		if o.Top > 1 && other.given {
 			return diag.Inputf("--top and %s contradict each other", other.flag).Do("leave one of them out, or use rank")
@@ -153,8 +153,8 @@ func (o *SelectOptions) answer(ctx context.Context) error {
 		return o.runLogic(ctx)
 	case o.Measure != "" || o.Executor != "":
 		return o.runMeasured(ctx)
-	case o.Query.Contract.Text != "":
-		return runContract(ctx, o)
+	case o.Query.Contract != "":
+		return o.runContract(ctx)
 	default:
 		return Select(ctx, o)
 	}
@@ -175,9 +175,9 @@ func Select(ctx context.Context, o *SelectOptions) error {
 func (o *SelectOptions) each(ctx context.Context, rankings session.Rankings, list *session.Problems, q ask.Question,
 	choose func(one *ask.Ranking, write func(*ask.Ranking) error) error,
 ) error {
-	s, many, top := o.Factory.Streams, o.Query.Problems != "", max(1, o.Top)
-	w := newSelectWriter(s, o.Factory.Format(), many, list, top)
-	w.regret, w.logic = q.Regret, o.Logic != ""
+	s, many := o.Factory.Streams, o.Query.Problems != ""
+	w := newSelectWriter(o, many)
+	w.regret, w.labels = q.Regret, list.Labels()
 	q.Ways = q.Advice || choose == nil && (w.format == table.JSON || w.format == table.Table && !many)
 	if q.Top = max(1, q.Top); !many {
 		q.Top, q.Terms = max(2, q.Top), true // for the runner-up, and the waves and DRAM traffic of the pick
@@ -203,4 +203,27 @@ func (o *SelectOptions) each(ctx context.Context, rankings session.Rankings, lis
 		return errors.Join(err, w.list.Write(s))
 	}
 	return err
+}
+
+// runContract answers for a contraction. The answer is the way to compute it that has the shortest predicted time.
+func (o *SelectOptions) runContract(ctx context.Context) error {
+	c, err := o.Query.Plans(&o.Query.Product, o.Factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	a, err := o.Factory.Searched(ctx, &o.Query)
+	if err != nil {
+		return err
+	}
+	best, err := ask.RankPlans(ctx, a, c, ask.Question{Kernel: o.Factory.Settings.Kernel, Top: 2, Terms: true,
+		Regret: o.Regret})
+	if err != nil {
+		return err
+	}
+	format, plan := o.Factory.Format(), best.Contraction.Plan
+	if (format == table.CSV || format == table.TSV) && !plan.Direct() {
+		return diag.Inputf("the contraction is no single GEMM: %s", plan.Text()).At("--format %s", format).
+			Do("ask for json or table: a row has one GEMM")
+	}
+	return newSelectWriter(o, false).write(best)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -20,6 +21,7 @@ import (
 
 // Flags become options, without anything being run.
 func TestSelectFlags(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	a := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
 		Getenv: func(string) string { return "" }}
 	root := &cobra.Command{
@@ -68,11 +70,8 @@ func TestFormatOfEveryStream(t *testing.T) {
 			},
 			Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16"},
 		}}
-		for flag, value := range map[*session.Size]string{&o.Query.M: "256", &o.Query.N: "256", &o.Query.K: "256",
-			&o.Query.Batch: "1"} {
-			if err := flag.Set(value); err != nil {
-				t.Fatal(err)
-			}
+		if err := question.Decode([]byte(`{"m":256,"n":256,"k":256}`), &o.Query.Product); err != nil {
+			t.Fatal(err)
 		}
 		if err := o.answer(t.Context()); err != nil {
 			t.Fatal(err)
@@ -99,7 +98,7 @@ func TestRowsAsTheyCome(t *testing.T) {
 		},
 	}
 	for format, row := range map[string]string{
-		"csv": "64,64,64,1,", "tsv": "64\t64\t64\t1\t", "json": `{"arch":"toy1",`,
+		"csv": "toy1,small,", "tsv": "toy1\tsmall\t", "json": `{"arch":"toy1",`,
 	} {
 		for want, end := range endings {
 			keyboard, out, ended := typing(t, format)
@@ -143,9 +142,6 @@ func typing(t *testing.T, format string) (keyboard io.WriteCloser, out selectAns
 		Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16", Format: format},
 	}}
 	o.Query.Problems = "-"
-	if err := o.Query.Batch.Set("1"); err != nil {
-		t.Fatal(err)
-	}
 	ended = make(chan error, 1)
 	go func() {
 		err := o.answer(ctx)

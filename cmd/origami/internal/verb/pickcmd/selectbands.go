@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -22,7 +23,7 @@ func (o *SelectOptions) runBands(ctx context.Context, r ask.Range) error {
 	}{
 		{"--top", o.Top > 1}, {"--regret", o.Regret}, {"--advice", o.Advice},
 		{"--measure", o.Measure != "" || o.Executor != ""}, {"--logic", o.Logic != ""},
-		{"--contract", o.Query.Contract.Text != ""}, {"--problems", o.Query.Problems != ""},
+		{"--contract", o.Query.Contract != ""}, {"--problems", o.Query.Problems != ""},
 	} {
 		if other.given {
 			return diag.Inputf("-m %s and %s contradict each other", o.Query.M.String(), other.flag).
@@ -33,7 +34,11 @@ func (o *SelectOptions) runBands(ctx context.Context, r ask.Range) error {
 		return diag.Inputf("a range of M has a kernel for each band").At("--format %s", f).
 			Do("give one M, or use json, csv, tsv or table")
 	}
-	p, side, err := o.Factory.Asked(ctx, &o.Query)
+	p, err := o.Query.Problem(o.Factory.Settings.DType)
+	if err != nil {
+		return err
+	}
+	side, err := o.Factory.Side(ctx, &o.Query.Search, o.Query.Invariant)
 	if err != nil {
 		return err
 	}
@@ -47,48 +52,10 @@ func (o *SelectOptions) runBands(ctx context.Context, r ask.Range) error {
 // writeBands writes the answer for a range or a list of M.
 func (o *SelectOptions) writeBands(side *ask.Contender, p gemm.Problem, b *ask.Bands) error {
 	s, d := o.Factory.Streams, side.Describe()
-	seconds := func(v float64) string { return unit.Seconds(v).String() }
-	columns := table.Columns[ask.Band]{
-		table.Col("-|m_low|-", func(b *ask.Band) int { return b.MLow }),
-		table.Col("-|m_high|-", func(b *ask.Band) int { return b.MHigh }),
-		table.Text("M", func(b *ask.Band) string {
-			if b.MLow == b.MHigh {
-				return strconv.Itoa(b.MLow)
-			}
-			return fmt.Sprintf("%d to %d", b.MLow, b.MHigh)
-		}),
-		table.Col("-|kernel|-", func(b *ask.Band) string { return b.Kernel }),
-		table.Col("-|config|-", func(b *ask.Band) string { return text(b.Config) }),
-		table.Text("kernel", func(b *ask.Band) string {
-			if b.Config == nil {
-				return b.Kernel
-			}
-			return text(b.Config)
-		}),
-		table.Col("-|seconds_low|-", func(b *ask.Band) float64 { return b.SecondsLow }),
-		table.Col("-|seconds_high|-", func(b *ask.Band) float64 { return b.SecondsHigh }),
-		table.Text("time", func(b *ask.Band) string {
-			if b.MLow == b.MHigh {
-				return seconds(b.SecondsLow)
-			}
-			return fmt.Sprintf("%s to %s", seconds(b.SecondsLow), seconds(b.SecondsHigh))
-		}),
-		table.Col("mean_regret|mean_regret|regret", func(b *ask.Band) float64 { return b.MeanRegret }, percent),
-		table.Col("worst_regret|worst_regret|worst", func(b *ask.Band) float64 { return b.WorstRegret }, percent),
-		table.Col("worst_m|worst_m|at M", func(b *ask.Band) int { return b.WorstM }),
-	}
-	if b.Same != nil {
-		columns = append(columns, table.Col("same_price|same_price|price", func(b *ask.Band) float64 { return b.Price.Same },
-			percent))
-		if b.Same.One != nil {
-			columns = append(columns, table.Col("one_price|one_price|of one", func(b *ask.Band) float64 { return *b.Price.One },
-				percent))
-		}
-	}
-	switch format := o.Factory.Format(); format {
-	case table.JSON:
+	if o.Factory.Format() == table.JSON {
 		return table.JSONLine(s, b)
-	case table.Table:
+	}
+	if o.Factory.Format() == table.Table {
 		table.Lines(s, table.DeviceLines(d)...)
 		table.Lines(s, table.ModelLine(d, b.Kernel))
 		p.M = b.Bands[len(b.Bands)-1].MHigh
@@ -97,11 +64,34 @@ func (o *SelectOptions) writeBands(side *ask.Contender, p gemm.Problem, b *ask.B
 		table.Line(s, "kernels", "%d, in %s", b.Kernels, digits.Plural(len(b.Bands), "band", "bands"))
 		table.Line(s, "regret", "%s of the time of the pick for each M, at worst %s at M = %d; %d sizes compared",
 			percent(b.MeanRegret), percent(b.WorstRegret), b.WorstM, b.Asked)
-		return columns.Write(s, format, b.Bands)
-	default:
-		return columns.Write(s, format, b.Bands)
 	}
+	ends := func(low, high fmt.Stringer, one bool) string {
+		if one {
+			return low.String()
+		}
+		return low.String() + " to " + high.String()
+	}
+	return show.Write(s, o.Factory.Format(), b.Bands,
+		show.Text("M", func(b *ask.Band) string { return ends(size(b.MLow), size(b.MHigh), b.MLow == b.MHigh) }),
+		show.Text("kernel", func(b *ask.Band) string {
+			if b.Config == nil {
+				return b.Kernel
+			}
+			return b.Config.String()
+		}),
+		show.Text("time", func(b *ask.Band) string {
+			return ends(unit.Seconds(b.SecondsLow), unit.Seconds(b.SecondsHigh), b.MLow == b.MHigh)
+		}),
+		show.Key[ask.Band]("mean_regret", "regret"), show.Key[ask.Band]("worst_regret", "worst"),
+		show.Key[ask.Band]("worst_m", "at M"),
+		show.Key[ask.Band]("price.same", "price").If(b.Same != nil),
+		show.Key[ask.Band]("price.one", "of one").If(b.Same != nil && b.Same.One != nil))
 }
+
+// size is a number of rows.
+type size int
+
+func (n size) String() string { return strconv.Itoa(int(n)) }
 
 // mostChoices is how many other choices of values a terminal shows.
 const mostChoices = 3
@@ -126,12 +116,4 @@ func (o *SelectOptions) writeSame(same *ask.Same) {
 	if one := same.One; one != nil {
 		table.Line(s, "one kernel", "%s for all M costs %s", one.Config, paid(one.MeanPrice, one.WorstPrice, one.WorstM))
 	}
-}
-
-// text is a configuration in a cell, empty for the library.
-func text(c *gemm.Config) string {
-	if c == nil {
-		return ""
-	}
-	return c.String()
 }

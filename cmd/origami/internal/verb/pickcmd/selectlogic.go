@@ -1,12 +1,13 @@
 package pickcmd
 
 import (
+	"cmp"
 	"context"
-	"slices"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -34,8 +35,7 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 		return err
 	}
 	library := newLibrary(l, o.Logic, side.Model)
-	foreign := &foreignWriter{s: o.Factory.Streams, format: o.Factory.Format(), many: o.Query.Problems != "",
-		labels: list.Labels(), l: l}
+	foreign := newForeignWriter(o, list.Labels(), l)
 	err = o.each(ctx, library.rankings, list, ask.Question{Kernel: o.family(l), Regret: o.Regret},
 		func(one *ask.Ranking, write func(*ask.Ranking) error) error {
 			if len(one.Entries) == 0 || l.Parts != nil && foreign.rowwise() {
@@ -43,7 +43,9 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 			}
 			return write(one)
 		})
-	foreign.table()
+	if foreign.many && foreign.format == table.Table && l.Parts != nil {
+		_ = foreign.stream.Close() // an error of the screen shows when it is flushed
+	}
 	return err
 }
 
@@ -167,15 +169,19 @@ func entryOf(ctx context.Context, a arch.Architecture, p gemm.Problem, c gemm.Co
 	return e, err
 }
 
-// foreignJSON is the answer with a kernel that no model here knows.
-type foreignJSON struct {
+// foreign is an answer with a kernel that no model here knows. Without a kernel of the logic, the configuration of the
+// model's pick is in its place.
+type foreign struct {
 	Arch       string         `json:"arch"`
 	MadeFor    string         `json:"made_for,omitempty"`
 	Problem    gemm.Record    `json:"problem"`
+	Labels     ask.Fields     `json:"labels,omitempty"`
 	Logic      ask.LogicPick  `json:"logic"`
 	Speed      ask.Number     `json:"speed"`
 	Unit       string         `json:"unit"`
 	Parameters map[string]any `json:"parameters"`
+
+	size gemm.Problem
 }
 
 // foreignWriter writes answers of a logic with kernels that no model here knows: their names, and what the file says of
@@ -184,16 +190,27 @@ type foreignWriter struct {
 	s      *iostreams.Streams
 	format table.Format
 	many   bool
-	labels []string
 	l      *tensile.Logic
-	stream func(*foreign) error // of CSV and TSV; nil before the first row
-	rows   []foreign            // of the table of many problems
+	stream *show.Rows[foreign]
 }
 
-// foreign is an answer as a row. Without a kernel of the logic, the model's pick is in its place.
-type foreign struct {
-	*ask.Ranking
-	speed float64 // 0 if the file does not say it
+func newForeignWriter(o *SelectOptions, labels []string, l *tensile.Logic) *foreignWriter {
+	w := &foreignWriter{s: o.Factory.Streams, format: o.Factory.Format(), many: o.Query.Problems != "", l: l}
+	columns := []show.Column[foreign]{show.Text("problem", func(r *foreign) string { return r.size.String() })}
+	for _, name := range labels {
+		columns = append(columns, show.Key[foreign]("labels."+name))
+	}
+	w.stream = show.NewRows(w.s, w.format, append(columns, show.Key[foreign]("logic.layer", "answered by"),
+		show.Key[foreign]("logic.kernel"), show.Text("speed", (*foreign).speed), show.Key[foreign]("unit"))...)
+	return w
+}
+
+// speed is the speed for people, empty if the file does not say it.
+func (r *foreign) speed() string {
+	if r.Speed == 0 {
+		return ""
+	}
+	return digits.SixDigits(float64(r.Speed))
 }
 
 // rowwise reports whether the answers are rows, whose columns differ from those of kernels with a prediction.
@@ -202,87 +219,39 @@ func (w *foreignWriter) rowwise() bool {
 }
 
 func (w *foreignWriter) write(a *ask.Ranking) error {
-	row := foreign{Ranking: a}
+	row := foreign{Arch: w.l.Arch, MadeFor: w.l.Device, Problem: a.Problem.Record(), Labels: a.Labels, Logic: *a.Logic,
+		Unit: w.l.Unit, size: a.Problem}
 	if a.Logic.Layer == logic.LayerExact {
-		row.speed = w.l.Speed(logic.SizeOf(&a.Problem))
+		row.Speed = ask.Number(w.l.Speed(logic.SizeOf(&a.Problem)))
+	}
+	if len(a.Entries) > 0 {
+		row.Logic.Kernel = a.Entries[0].Config.String()
+	} else {
+		kernel, _ := w.l.Lookup(logic.SizeOf(&a.Problem))
+		row.Parameters = w.l.Kernels[kernel].Parameters
 	}
 	switch {
-	case w.format == table.JSON:
-		return table.JSONLine(w.s, foreignJSON{Arch: w.l.Arch, MadeFor: w.l.Device, Problem: a.Problem.Record(),
-			Logic: *a.Logic, Speed: ask.Number(row.speed), Unit: w.l.Unit, Parameters: w.parameters(a)})
 	case w.format.Pasted():
 		return diag.Inputf("a kernel of Tensile cannot be written as code").At("--format %s", w.format).
 			Do("use json, csv, tsv or table")
-	case w.format == table.Table && w.many:
-		if w.rows = append(w.rows, row); len(w.rows) == mostRows {
-			w.table()
-			w.s.Printf("\n")
-		}
-	case w.format == table.Table:
+	case w.format == table.Table && !w.many:
 		w.card(&row)
-	default:
-		if w.stream == nil {
-			w.stream = w.columns().Stream(w.s, w.format)
-		}
-		return w.stream(&row)
+		return nil
 	}
-	return nil
-}
-
-// parameters are those of the kernel that answers.
-func (w *foreignWriter) parameters(a *ask.Ranking) map[string]any {
-	kernel, _ := w.l.Lookup(logic.SizeOf(&a.Problem))
-	return w.l.Kernels[kernel].Parameters
-}
-
-func (w *foreignWriter) columns() table.Columns[foreign] {
-	ofProblem := func(r *foreign) gemm.Problem { return r.Problem }
-	known := func(v float64) string {
-		if v == 0 {
-			return ""
-		}
-		return digits.SixDigits(v)
-	}
-	return slices.Concat(table.Problem(ofProblem), table.Columns[foreign]{
-		table.Text("problem", func(r *foreign) string { return r.Problem.String() }),
-		table.Group(w.labels, func(r *foreign) []string { return r.Labels.Texts() }),
-		table.Const[foreign]("-|arch|-", w.l.Arch),
-		table.Col("-|layer|answered by", func(r *foreign) logic.Layer { return r.Logic.Layer }),
-		table.Col("-|kernel|kernel", func(r *foreign) string {
-			if len(r.Entries) > 0 {
-				return r.Entries[0].Config.String()
-			}
-			return r.Logic.Kernel
-		}),
-		table.Col("-|speed|speed", func(r *foreign) float64 { return r.speed }, known).CSV(
-			func(r *foreign) string { return known(r.speed) }),
-		table.Const[foreign]("-|unit|unit", w.l.Unit),
-	})
-}
-
-// table writes the rows of the table of many problems that are not written yet.
-func (w *foreignWriter) table() {
-	if len(w.rows) > 0 {
-		_ = w.columns().Write(w.s, table.Table, w.rows) // an error of the screen shows when it is flushed
-		w.rows = w.rows[:0]
-	}
+	return w.stream.Add(&row)
 }
 
 // card writes the answer for one problem.
 func (w *foreignWriter) card(r *foreign) {
 	s := w.s
-	table.Line(s, "problem", "%s", r.Problem)
-	table.LogicLine(s, r.Logic)
-	if w.l.Device != "" {
-		table.Line(s, "", "made for %s with %s", w.l.Arch, w.l.Device)
+	table.Line(s, "problem", "%s", r.size)
+	table.LogicLine(s, &r.Logic)
+	if r.MadeFor != "" {
+		table.Line(s, "", "made for %s with %s", r.Arch, r.MadeFor)
 	}
 	table.Line(s, "kernel", "%s", s.Bold(r.Logic.Kernel))
-	if r.speed != 0 {
-		unit := w.l.Unit
-		if unit == "" {
-			unit = "(the file does not say the unit)"
-		}
-		table.Line(s, "speed", "%s %s", digits.SixDigits(r.speed), unit)
+	if r.Speed != 0 {
+		table.Line(s, "speed", "%s %s", r.speed(), cmp.Or(r.Unit, "(the file does not say the unit)"))
 	}
 	table.Line(s, "predicted", "nothing: no model here knows the kernels of this file")
 }

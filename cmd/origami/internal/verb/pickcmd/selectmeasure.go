@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
@@ -30,7 +30,7 @@ func (o *SelectOptions) runMeasured(ctx context.Context) error {
 	defer list.Close()
 	var side ask.Contender
 	_, err = o.Factory.Beside(timing.Events, nil, func() (_ arch.Architecture, err error) {
-		side, err = o.Factory.Side(ctx, &o.Query.Search)
+		side, err = o.Factory.Side(ctx, &o.Query.Search, o.Query.Invariant)
 		return side.Model, err
 	})
 	if err != nil {
@@ -148,53 +148,45 @@ func (m *measurer) measure(ctx context.Context, a *ask.Ranking) error {
 	return nil
 }
 
-// measuredColumns are the columns of the measured candidates.
-func measuredColumns(a *ask.Ranking, chosen *ask.Timed) table.Columns[ask.Timed] {
-	timed := func(header string, cell func(*dataset.Measurement) string) table.Column[ask.Timed] {
-		return table.Text(header, func(c *ask.Timed) string {
-			if c.Measurement.Median <= 0 {
+// measured writes what was measured and what came of it.
+func (w *selectWriter) measured(m *ask.Measured) {
+	if len(m.Candidates) == 0 {
+		table.Line(w.s, "measured", "nothing: measuring one more candidate is expected to gain less than the noise, %s",
+			percent(measure.AssumedNoise))
+		return
+	}
+	chosen := &m.Candidates[slices.IndexFunc(m.Candidates, func(c ask.MeasuredCandidate) bool { return c.Chosen })]
+	verdict, noise := "", percent(float64(m.Noise))
+	switch pick := &m.Candidates[0]; {
+	case pick.Chosen && math.IsNaN(float64(m.Noise)):
+		verdict = "the model's pick"
+	case pick.Chosen:
+		verdict = "the model's pick: no other is faster by more than the noise, " + noise
+	case pick.Median != nil:
+		verdict = fmt.Sprintf("%s, %s faster than the model's pick; the noise is %s", chosen.Config,
+			percent(*pick.Median / *chosen.Median - 1), noise)
+	default:
+		verdict = fmt.Sprintf("%s; the model's pick has no time: %s", chosen.Config, pick.Detail)
+	}
+	table.Line(w.s, "measured", "%s", verdict)
+	w.s.Printf("\n")
+	type candidate = ask.MeasuredCandidate
+	_ = show.Write(w.s, table.Table, m.Candidates, show.Key[candidate]("config", "candidate"),
+		show.Key[candidate]("predicted_seconds", "predicted"), show.Key[candidate]("median_seconds", "measured").Or("–"),
+		show.Key[candidate]("spread").Or("–"),
+		show.Text("of the choice", func(c *candidate) string {
+			if c.Median == nil {
 				return "–"
 			}
-			return cell(&c.Measurement)
-		})
-	}
-	return table.Columns[ask.Timed]{
-		table.Text("candidate", func(c *ask.Timed) string { return c.Entry.Config.String() }),
-		table.Text("predicted", func(c *ask.Timed) string { return a.Seconds(&c.Entry).String() }),
-		timed("measured", func(m *dataset.Measurement) string { return m.Median.String() }),
-		timed("spread", func(m *dataset.Measurement) string { return percent(m.RelativeMAD) }),
-		timed("of the choice", func(m *dataset.Measurement) string {
-			return percent(float64(chosen.Measurement.Median / m.Median))
+			return percent(*chosen.Median / *c.Median)
 		}),
-		table.Text("", func(c *ask.Timed) string {
+		show.Text("", func(c *candidate) string {
 			switch {
 			case c.Chosen:
 				return "the choice"
-			case c.Measurement.Median > 0:
+			case c.Median != nil:
 				return ""
 			}
-			return string(c.Measurement.Status)
-		}),
-	}
-}
-
-// verdictOf returns the candidate that was chosen, nil if nothing was measured, and the verdict in words.
-func verdictOf(a *ask.Ranking) (chosen *ask.Timed, verdict string) {
-	m := a.Measured
-	if len(m.Candidates) == 0 {
-		return nil, fmt.Sprintf("nothing: measuring one more candidate is expected to gain less than the noise, %s",
-			percent(measure.AssumedNoise))
-	}
-	chosen = &m.Candidates[slices.IndexFunc(m.Candidates, func(c ask.Timed) bool { return c.Chosen })]
-	switch pick := &m.Candidates[0]; {
-	case pick.Chosen && math.IsNaN(m.Noise):
-		return chosen, "the model's pick"
-	case pick.Chosen:
-		return chosen, fmt.Sprintf("the model's pick: no other is faster by more than the noise, %s", percent(m.Noise))
-	case pick.Measurement.Median > 0:
-		return chosen, fmt.Sprintf("%s, %s faster than the model's pick; the noise is %s", chosen.Entry.Config,
-			percent(float64(pick.Measurement.Median/chosen.Measurement.Median)-1), percent(m.Noise))
-	default:
-		return chosen, fmt.Sprintf("%s; the model's pick has no time: %s", chosen.Entry.Config, pick.Measurement.Detail)
-	}
+			return string(c.Status)
+		})) // an error of the screen shows when it is flushed
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/ask/models"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -67,11 +68,8 @@ func answers(t *testing.T, spread float64, x *exectest.Executor, format string, 
 		},
 		Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16", Format: format},
 	}}
-	for flag, value := range map[*session.Size]string{&o.Query.M: "256", &o.Query.N: "256", &o.Query.K: "256",
-		&o.Query.Batch: "1"} {
-		if err := flag.Set(value); err != nil {
-			t.Fatal(err)
-		}
+	if err := question.Decode([]byte(`{"m":256,"n":256,"k":256}`), &o.Query.Product); err != nil {
+		t.Fatal(err)
 	}
 	set(o)
 	err := o.answer(t.Context())
@@ -89,7 +87,7 @@ type reply struct {
 		Level    float64   `json:"interval_level"`
 		Seconds  float64   `json:"seconds"`
 	} `json:"predicted"`
-	Loss     *float64 `json:"expected_loss"`
+	Loss     *float64 `json:"expected_regret"`
 	Worth    int      `json:"worth_measuring"`
 	Measured *struct {
 		Auto       bool    `json:"auto"`

@@ -2,38 +2,81 @@ package pickcmd
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
-	"github.com/origami-gemm/origami/core/unit"
 )
+
+// row is a configuration of a ranking in a table. One without a rank cannot be used.
+type row struct {
+	*ask.Ranking
+	*ask.Entry
+}
+
+// best returns the first rows of a ranking.
+func best(a *ask.Ranking, n int) []row {
+	rows := make([]row, min(n, len(a.Entries)))
+	for i := range rows {
+		rows[i] = row{a, &a.Entries[i]}
+	}
+	return rows
+}
+
+// The columns of tables.
+var (
+	placeColumn  = show.Text("rank", func(r *row) string { return strings.TrimLeft(strconv.Itoa(r.Rank), "0") })
+	configColumn = show.Text("config", func(r *row) string { return r.Config.String() })
+	rateColumn   = show.Text("rate", ranked(table.RateCell))
+	boundColumn  = show.Text("bound", bound)
+)
+
+func timeColumn(d *arch.Description) show.Column[row] {
+	return show.Text(table.TimeHeader(d), ranked(table.TimeCell))
+}
+
+func ranked(cell func(*ask.Ranking, *ask.Entry) string) func(*row) string {
+	return func(r *row) string {
+		if r.Rank == 0 {
+			return ""
+		}
+		return cell(r.Ranking, r.Entry)
+	}
+}
+
+// bound is what limits a configuration that can be used.
+func bound(r *row) string {
+	if r.Estimate.Reject != "" {
+		return ""
+	}
+	return r.Estimate.Bound.String()
+}
 
 // selectWriter writes one answer after the other in the chosen format.
 type selectWriter struct {
-	s      *iostreams.Streams
-	format table.Format
-	many   bool
-	top    int  // how many configurations to list
-	regret bool // the expected regret was asked for
-	logic  bool // a library logic answers
-	labels []string
-	more   bool             // there are columns for what few problems have
-	stream func(*row) error // of CSV and TSV; nil before the first row
-	rows   []row            // of the table of many problems, if they are not written yet
-	begun  bool             // that table
-	list   *table.PasteList // of many problems, nil if the format has none
+	s       *iostreams.Streams
+	format  table.Format
+	many    bool
+	top     int  // how many configurations to list
+	regret  bool // the expected regret was asked for
+	logic   bool // a library logic answers
+	labels  []string
+	answers *show.Rows[ask.Answer]
+	rows    []row            // of the table of many problems, if they are not written yet
+	begun   bool             // that table
+	list    *table.PasteList // of many problems, nil if the format has none
 }
 
-func newSelectWriter(
-	s *iostreams.Streams, f table.Format, many bool, problems *session.Problems, top int,
-) *selectWriter {
-	w := &selectWriter{s: s, format: f, many: many, top: top, labels: problems.Labels(), more: problems.More()}
+func newSelectWriter(o *SelectOptions, many bool) *selectWriter {
+	s, f, top := o.Factory.Streams, o.Factory.Format(), max(1, o.Top)
+	w := &selectWriter{s: s, format: f, many: many, top: top, regret: o.Regret, logic: o.Logic != "",
+		answers: show.NewRows[ask.Answer](s, f)}
 	if many {
 		w.list = table.NewPasteList(f, top)
 	}
@@ -49,88 +92,24 @@ func (w *selectWriter) write(a *ask.Ranking) error {
 	case w.format == table.Table && !w.many:
 		w.card(a)
 		return nil
-	case w.stream == nil && (w.format == table.CSV || w.format == table.TSV):
-		w.stream = slices.Concat(keys(a), predicted(), judged(), table.Columns[row]{
-			layerColumn.If(w.logic), placeColumn.If(w.top > 1),
-			labels(w.labels), table.More(w.more, problemOf)}).Stream(w.s, w.format)
+	case w.format == table.Table:
+		if len(w.rows) >= mostRows {
+			w.table()
+			w.s.Printf("\n")
+		}
+		w.rows = append(w.rows, best(a, w.top)...)
+		return nil
 	}
 	for i := range a.Entries[:min(w.top, len(a.Entries))] {
-		var err error
-		switch e := &a.Entries[i]; {
-		case w.format == table.JSON:
-			o := a.Answer(e)
-			if w.top > 1 {
-				o.Rank = i + 1
-			}
-			err = table.JSONLine(w.s, o)
-		case w.stream != nil:
-			err = w.stream(&row{a, e})
-		default:
-			if len(w.rows) == mostRows {
-				w.table()
-				w.s.Printf("\n")
-			}
-			w.rows = append(w.rows, row{a, e})
+		o := a.Answer(&a.Entries[i])
+		if w.top > 1 {
+			o.Rank = i + 1
 		}
-		if err != nil {
+		if err := w.answers.Add(&o); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// judged are the columns of CSV with how far a prediction is to be trusted. One is empty if the model states no
-// uncertainty, or if nothing was measured.
-func judged() table.Columns[row] {
-	interval := func(names string, end int) table.Column[row] {
-		return table.Opt(names, func(r *row) float64 {
-			low, high, ok := r.Interval(r.Entry)
-			if !ok {
-				return math.NaN()
-			}
-			return float64([...]unit.Seconds{low, high}[end])
-		})
-	}
-	regret := func(names string) table.Column[row] {
-		return table.Col(names, func(r *row) *float64 {
-			if r.Regret == nil {
-				return nil
-			}
-			return &r.Regret.Expected
-		})
-	}
-	measured := func(names string, value func(*ask.Measurements) any) table.Column[row] {
-		return table.Col(names, func(r *row) any {
-			if r.Measured == nil {
-				return nil
-			}
-			return value(r.Measured)
-		})
-	}
-	return table.Columns[row]{
-		table.Col("-|candidates|-", func(r *row) int { return r.Feasible }),
-		table.Col("-|rejected|-", func(r *row) int { return r.RejectedTotal() }),
-		interval("-|interval_low_seconds|-", 0),
-		interval("-|interval_high_seconds|-", 1),
-		regret("-|expected_loss|-"),
-		table.Col("-|worth_measuring|-", func(r *row) *int {
-			if r.Regret == nil {
-				return nil
-			}
-			return &r.Regret.WorthMeasuring
-		}),
-		measured("-|measured_seconds|-", func(m *ask.Measurements) any {
-			if i := slices.IndexFunc(m.Candidates, func(c ask.Timed) bool { return c.Chosen }); i >= 0 {
-				return float64(m.Candidates[i].Measurement.Median)
-			}
-			return nil
-		}),
-		measured("-|noise_floor|-", func(m *ask.Measurements) any { return ask.Number(m.Noise) }),
-		measured("-|measured|-", func(m *ask.Measurements) any { return len(m.Candidates) }),
-		table.Col("-|outside|-", outside),
-		table.Col("-|ranks_only|-", func(r *row) bool { return r.Arch.RanksOnly }),
-		regret("-|expected_regret|-"),
-	}
 }
 
 // mostRows is how many rows a table has. A longer list is written as several, because a table is held until its widths
@@ -151,36 +130,39 @@ func (w *selectWriter) table() {
 		}
 		table.Lines(w.s, heading...)
 	}
-	_ = table.Columns[row]{ // an error of the screen shows when it is flushed
-		table.Text("problem", func(r *row) string { return r.Problem.String() }),
-		labels(w.labels),
+	columns := []show.Column[row]{show.Text("problem", func(r *row) string { return r.Problem.String() })}
+	for i, name := range w.labels {
+		columns = append(columns, show.Text(name, func(r *row) string { return fmt.Sprint(r.Labels[i].Value) }))
+	}
+	columns = append(columns,
 		placeColumn.If(w.top > 1),
-		table.Text("pick", func(r *row) string { return r.Config.String() }),
+		show.Text("pick", func(r *row) string { return r.Config.String() }),
 		timeColumn(first.Arch),
 		rateColumn,
-		table.Text("of peak", func(r *row) string { return peakShare(r.Ranking, r.Entry) }),
+		show.Text("of peak", func(r *row) string { return peakShare(r.Ranking, r.Entry) }),
 		boundColumn,
-		layerColumn.If(w.logic),
-		table.Text("regret", func(r *row) string {
+		show.Text("answered by", func(r *row) string { return string(r.Logic.Layer) }).If(w.logic),
+		show.Text("regret", func(r *row) string {
 			if r.Regret == nil {
 				return "unknown"
 			}
 			return percent(r.Regret.Expected)
 		}).If(w.regret),
-		table.Text("worth measuring", func(r *row) string {
+		show.Text("worth measuring", func(r *row) string {
 			if r.Regret == nil {
 				return ""
 			}
 			return strconv.Itoa(r.Regret.WorthMeasuring)
 		}).If(w.regret),
-		table.Text("advice", func(r *row) string {
+		show.Text("advice", func(r *row) string {
 			if lines := table.Advice(r.Ranking); len(lines) > 0 {
 				return lines[0]
 			}
 			return ""
 		}).If(slices.ContainsFunc(w.rows, func(r row) bool { return len(r.Advice) > 0 })),
-		table.Text("evidence", func(r *row) string { return table.EvidenceCell(r.Ranking, r.Entry) }).If(some),
-	}.Write(w.s, table.Table, w.rows, "evidence", "of peak", "rate", "bound")
+		show.Text("evidence", func(r *row) string { return table.EvidenceCell(r.Ranking, r.Entry) }).If(some))
+	list := show.NewRows(w.s, table.Table, columns...).Least("evidence", "of peak", "rate", "bound")
+	_ = list.All(w.rows) // an error of the screen shows when it is flushed
 	w.begun, w.rows = true, w.rows[:0]
 }
 
@@ -232,15 +214,10 @@ func (w *selectWriter) card(a *ask.Ranking) {
 	}
 	if w.top > 1 {
 		w.s.Printf("\n")
-		w.best(a)
+		w.ranking(a)
 	}
 	if a.Measured != nil {
-		chosen, verdict := verdictOf(a)
-		line("measured", "%s", verdict)
-		if chosen != nil {
-			w.s.Printf("\n")
-			_ = measuredColumns(a, chosen).Write(w.s, table.Table, a.Measured.Candidates) // see table
-		}
+		w.measured(a.Answer(best).Measured)
 	}
 }
 
@@ -252,16 +229,12 @@ func invariantLine(s *iostreams.Streams, a *ask.Ranking) {
 	}
 }
 
-// best lists the best configurations of an answer.
-func (w *selectWriter) best(a *ask.Ranking) {
-	rows := make([]row, min(w.top, len(a.Entries)))
-	for i := range rows {
-		rows[i] = row{a, &a.Entries[i]}
-	}
-	_ = table.Columns[row]{placeColumn, configColumn, timeColumn(a.Arch), rateColumn, // see table
-		table.Text("slower by", func(r *row) string {
+// ranking lists the best configurations of an answer.
+func (w *selectWriter) ranking(a *ask.Ranking) {
+	_ = show.Write(w.s, table.Table, best(a, w.top), placeColumn, configColumn, timeColumn(a.Arch), rateColumn,
+		show.Text("slower by", func(r *row) string {
 			return digits.Percent(float64(r.Estimate.Cycles)/float64(a.Entries[0].Estimate.Cycles) - 1)
-		}), boundColumn}.Write(w.s, table.Table, rows)
+		}), boundColumn) // an error of the screen shows when it is flushed
 }
 
 func peakShare(a *ask.Ranking, e *ask.Entry) string {
@@ -292,4 +265,11 @@ func slower(second, best float64) string {
 		return digits.Percent((best-second)/best) + " faster in the prediction, but within the model's tie window"
 	}
 	return digits.Percent((second-best)/best) + " slower"
+}
+
+func percent(v float64) string {
+	if !digits.Finite(v) {
+		return "–"
+	}
+	return digits.Percent(v)
 }

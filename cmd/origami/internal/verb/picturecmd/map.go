@@ -3,21 +3,25 @@
 package picturecmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -31,7 +35,7 @@ const MapShort = "Map rates, winners and regret over a grid of sizes"
 type MapOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
-	Grid    session.Grid
+	Grid    question.Grid
 	// Records is the folder of a data set, From a file of winners, Report a folder to write.
 	Records, From, Report string
 }
@@ -62,27 +66,29 @@ func NewMap(f *session.Factory) *cobra.Command {
 }
 
 func (o *MapOptions) register(flags *pflag.FlagSet) {
-	o.Query.RegisterGrid(flags, &o.Grid)
+	session.Register(flags, &o.Grid)
+	session.Register(flags, &o.Query.Types)
+	session.Register(flags, &o.Query.Search)
 	flags.StringVar(&o.Query.Problems, "problems", "",
 		"map the problems of a `FILE` (CSV, TSV, JSON or JSON Lines with m,n,k[,batch,…]; - is stdin)")
 	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set: map what was measured, at its sizes")
 	flags.StringVar(&o.From, "from", "",
 		"map this CSV `FILE` with the columns m,n,k and some of gflops,winner,config,tile,split,flop_per_byte,regret")
 	flags.StringVar(&o.Report, "report", "", "also write Markdown, CSV, JSON and the maps into `FOLDER`")
+	session.Files(flags, "problems", "records", "from", "report")
 }
 
 // outcome is what was found.
 type outcome struct {
-	*grid
+	*ask.Grid
 	// heading are labelled lines: what was mapped.
 	heading [][2]string
 	// subject is the title of the maps.
 	subject string
 	// laid are the cells in their places, nil where there is none.
-	laid    []*cell
-	cells   []cell
-	kernels []kernel
-	picks   bool // some cells have a pick
+	laid    []*ask.Cell
+	cells   []ask.Cell
+	kernels []ask.Winner
 	ours    bool // it has problems of ours, with a type and a layout
 }
 
@@ -95,7 +101,7 @@ func MapAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any
 		if err != nil {
 			return nil, err
 		}
-		return out.answers(), nil
+		return out.cells, nil
 	}
 }
 
@@ -127,9 +133,8 @@ func (o *MapOptions) find(ctx context.Context) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.laid = out.lay(out.cells)
-	out.kernels = kernels(out.cells)
-	out.picks = slices.ContainsFunc(out.cells, func(c cell) bool { return c.pick != nil })
+	out.laid = out.Lay(out.cells)
+	out.kernels = ask.Winners(out.cells)
 	out.summarise()
 	return out, nil
 }
@@ -161,13 +166,13 @@ func (o *MapOptions) fromFile(ctx context.Context, out *outcome) error {
 	if out.cells, err = readFile(ctx, o.From, base); err != nil {
 		return err
 	}
-	out.cells = slices.DeleteFunc(out.cells, func(c cell) bool { return !holds(o.Grid.Sizes(), &c.problem) })
+	out.cells = slices.DeleteFunc(out.cells, func(c ask.Cell) bool { return !ask.Holds(o.Grid.Sizes(), &c.Size) })
 	if len(out.cells) == 0 {
 		return diag.Inputf("it has none of these sizes").At("%s", o.From).Do("leave -m, -n and -k out")
 	}
 	out.subject = base.DType.String()
 	out.heading = [][2]string{{"file", o.From}}
-	out.grid, err = among(out.cells)
+	out.Grid, err = ask.GridAmong(out.cells)
 	return err
 }
 
@@ -177,15 +182,15 @@ func (o *MapOptions) fromModel(ctx context.Context, out *outcome) error {
 		return err
 	}
 	if o.Records != "" {
-		if len(o.Query.Search.Space) > 0 || o.Query.Search.Candidates != "" {
+		if o.Query.Search.Asked() {
 			return diag.Inputf("--records has the configurations").Do("leave --space and --candidates out")
 		}
 	} else if o.Query.Problems == "" {
-		if out.grid, err = given(&o.Grid); err != nil {
+		if out.Grid, err = ask.WholeGrid(o.Grid.Sizes()); err != nil {
 			return err
 		}
 	}
-	a, err := o.Factory.Searched(ctx, &o.Query.Search)
+	a, err := o.Factory.Searched(ctx, &o.Query)
 	if err != nil {
 		return err
 	}
@@ -198,20 +203,17 @@ func (o *MapOptions) fromModel(ctx context.Context, out *outcome) error {
 	if err != nil {
 		return err
 	}
-	if out.cells, err = measured(ctx, a, data, base, o.Grid.Sizes()); err != nil {
+	if out.cells, err = ask.MeasuredCells(ctx, a, data, base, o.Grid.Sizes()); err != nil {
 		return err
 	}
 	out.named(d, data.Kernel, base.DType.String(), "measured")
-	out.heading = append(out.heading, [2]string{"times", source(data)})
-	out.grid, err = among(out.cells)
-	return err
-}
-
-func source(d *dataset.Dataset) string {
-	if d.Software == "" {
-		return d.Name
+	times := data.Name
+	if data.Software != "" {
+		times += ": " + data.Software
 	}
-	return d.Name + ": " + d.Software
+	out.heading = append(out.heading, [2]string{"times", times})
+	out.Grid, err = ask.GridAmong(out.cells)
+	return err
 }
 
 func (o *MapOptions) predict(ctx context.Context, a arch.Architecture, base gemm.Problem, out *outcome) error {
@@ -225,7 +227,7 @@ func (o *MapOptions) predict(ctx context.Context, a arch.Architecture, base gemm
 		return err
 	}
 	done, stop := table.Work(o.Factory.Streams, "predicting", len(problems))
-	cells, bad, err := predicted(ctx, a, family, problems, done)
+	cells, bad, err := ask.PredictedCells(ctx, a, family, problems, done)
 	stop()
 	if err != nil {
 		return err
@@ -239,14 +241,14 @@ func (o *MapOptions) predict(ctx context.Context, a arch.Architecture, base gemm
 	}
 	out.cells = cells
 	types := base.DType.String()
-	if out.grid == nil {
-		if out.grid, err = among(cells); err != nil {
+	if out.Grid == nil {
+		if out.Grid, err = ask.GridAmong(cells); err != nil {
 			return err
 		}
-		if i := slices.IndexFunc(cells, func(c cell) bool { return c.problem.DType != cells[0].problem.DType }); i > 0 {
+		if i := slices.IndexFunc(cells, func(c ask.Cell) bool { return c.Size.DType != cells[0].Size.DType }); i > 0 {
 			types = "several types"
 		} else {
-			types = cells[0].problem.DType.String()
+			types = cells[0].Size.DType.String()
 		}
 	}
 	out.named(d, family, types, "predicted")
@@ -258,8 +260,8 @@ func (o *MapOptions) predict(ctx context.Context, a arch.Architecture, base gemm
 
 // problems are those of the grid, or of a file.
 func (o *MapOptions) problems(ctx context.Context, base gemm.Problem, out *outcome) ([]gemm.Problem, error) {
-	if out.grid != nil {
-		return out.problems(base)
+	if out.Grid != nil {
+		return out.Problems(base)
 	}
 	list, err := o.Query.List(ctx, o.Factory)
 	if err != nil {
@@ -284,18 +286,18 @@ func (out *outcome) named(d *arch.Description, family, dtype, how string) {
 // summarise adds what the cells have in common.
 func (out *outcome) summarise() {
 	out.heading = append(out.heading, [2]string{"sizes", out.String()})
-	var rates, logs []float64
+	var rates, slowdowns []float64
 	validated, worst := 0, 0.0
 	for i := range out.cells {
 		c := &out.cells[i]
-		if !math.IsNaN(c.best.gflops) {
-			rates = append(rates, c.best.gflops)
+		if rate := float64(c.GFLOPS); !math.IsNaN(rate) {
+			rates = append(rates, rate)
 		}
-		if !math.IsNaN(c.regret) {
-			logs = append(logs, math.Log1p(c.regret))
-			worst = max(worst, c.regret)
+		if c.Pick != nil {
+			slowdowns = append(slowdowns, 1+float64(c.Pick.Regret))
+			worst = max(worst, float64(c.Pick.Regret))
 		}
-		if c.validated {
+		if c.Validated {
 			validated++
 		}
 	}
@@ -303,9 +305,9 @@ func (out *outcome) summarise() {
 		out.heading = append(out.heading, [2]string{"rate", fmt.Sprintf("%s to %s, median %s",
 			rate(slices.Min(rates)), rate(slices.Max(rates)), rate(stats.Median(rates)))})
 	}
-	if len(logs) > 0 {
+	if len(slowdowns) > 0 {
 		out.heading = append(out.heading, [2]string{"regret", fmt.Sprintf("of the model's pick: mean %s, worst %s, %s",
-			digits.Percent(math.Expm1(mean(logs))), digits.Percent(worst), digits.Plural(len(logs), "size", "sizes"))})
+			digits.Percent(stats.Geomean(slowdowns)-1), digits.Percent(worst), digits.Plural(len(slowdowns), "size", "sizes"))})
 	}
 	if out.ours {
 		out.heading = append(out.heading, [2]string{"validated",
@@ -315,10 +317,35 @@ func (out *outcome) summarise() {
 
 func rate(gflops float64) string { return digits.Quantity(gflops*1e9, "FLOP/s") }
 
-func mean(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x
+// write writes the kernels as a table, or the sizes as CSV or JSON.
+func (out *outcome) write(s *iostreams.Streams, format table.Format) error {
+	if format != table.Table {
+		return show.Write(s, format, out.cells)
 	}
-	return sum / float64(len(v))
+	for _, line := range out.heading {
+		table.Line(s, line[0], "%s", line[1])
+	}
+	s.Printf("\n")
+	return out.winners(s).All(out.kernels)
+}
+
+func (out *outcome) winners(s *iostreams.Streams) *show.Rows[ask.Winner] {
+	type winner = ask.Winner
+	return show.NewRows(s, table.Table,
+		show.Text("kernel", func(w *winner) string { return strconv.Itoa(w.Number) }),
+		show.Text("configuration", func(w *winner) string { return cmp.Or(w.Config, w.Tile) }),
+		show.Text("sizes", func(w *winner) string { return strconv.Itoa(w.Sizes) }),
+		show.Text("share", func(w *winner) string { return digits.Percent(float64(w.Sizes) / float64(len(out.cells))) }),
+		show.Text("FLOP/B", func(w *winner) string {
+			if math.IsNaN(float64(w.PerByte)) {
+				return ""
+			}
+			return digits.SixDigits(float64(w.PerByte))
+		}),
+		show.Text("split", func(w *winner) string {
+			if w.Split == 0 {
+				return ""
+			}
+			return strconv.Itoa(w.Split)
+		}))
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 )
@@ -23,7 +24,7 @@ func (out *outcome) page(r *report.Report) {
 	for _, m := range out.maps() {
 		r.Figure(m.name, m.what, m.Figure)
 	}
-	if header, rows := out.winners(); len(rows) > 0 {
+	if header, rows := out.winners(nil).Text(out.kernels); len(rows) > 0 {
 		r.Table(header, rows)
 	}
 }
@@ -44,22 +45,36 @@ func (out *outcome) maps() (all []drawn) {
 	rates, unit := out.rates()
 	add("gflops", unit+" of the fastest kernel", rates)
 	const kernel = ": the tile as colour, the number of the kernel as text"
-	add("winner", "fastest kernel"+kernel, out.kernelMap("fastest kernel", func(c *cell) *choice { return &c.best }))
-	if out.picks {
-		add("pick", "the model's pick"+kernel, out.kernelMap("the model's pick", func(c *cell) *choice { return c.pick }))
-	}
-	add("flop-per-byte", intensity, out.orderedMap(intensity, func(c *cell) float64 { return c.best.perByte }))
-	add("split", split, out.orderedMap(split, func(c *cell) float64 {
-		if c.best.split == 0 {
+	add("winner", "fastest kernel"+kernel, out.kernelMap("fastest kernel", func(c *ask.Cell) (*int, string, string) {
+		return c.Winner, c.Config, c.Tile
+	}))
+	add("pick", "the model's pick"+kernel, out.kernelMap("the model's pick", func(c *ask.Cell) (*int, string, string) {
+		if c.Pick == nil || c.Pick.Kernel == nil {
+			return nil, "", ""
+		}
+		i := slices.IndexFunc(out.kernels, func(w ask.Winner) bool { return w.Number == *c.Pick.Kernel })
+		if i < 0 {
+			return nil, "", ""
+		}
+		return c.Pick.Kernel, c.Pick.Config, out.kernels[i].Tile
+	}))
+	add("flop-per-byte", intensity, out.orderedMap(intensity, func(c *ask.Cell) float64 { return float64(c.PerByte) }))
+	add("split", split, out.orderedMap(split, func(c *ask.Cell) float64 {
+		if c.Split == nil {
 			return math.NaN()
 		}
-		return float64(c.best.split)
+		return float64(*c.Split)
 	}))
-	add("bound", limited, out.classMap(limited, out.bounds(), false, func(c *cell) string { return c.best.bound }))
-	add("occupancy", resident, out.orderedMap(resident, func(c *cell) float64 { return c.best.perUnit }))
+	add("bound", limited, out.classMap(limited, out.bounds(), false, func(c *ask.Cell) string { return c.Bound }))
+	add("occupancy", resident, out.orderedMap(resident, func(c *ask.Cell) float64 { return float64(c.PerUnit) }))
 	add("regret", "regret of the model's pick", out.numberMap("regret of the model's pick (%)",
 		figure.Scale{Label: "regret", Unit: "%", High: mostRegret, Reversed: true},
-		func(c *cell) float64 { return c.regret }, func(v float64) string { return strconv.FormatFloat(v*100, 'f', 0, 64) }))
+		func(c *ask.Cell) float64 {
+			if c.Pick == nil {
+				return math.NaN()
+			}
+			return float64(c.Pick.Regret)
+		}, func(v float64) string { return strconv.FormatFloat(v*100, 'f', 0, 64) }))
 	return all
 }
 
@@ -76,7 +91,7 @@ const mostRegret = 0.2
 
 // blank is a map with its title and sizes. Scattered sizes are points: the results to compute, and what each takes.
 func (out *outcome) blank(what string) *figure.Figure {
-	if out.scattered > 0 {
+	if out.Scattered > 0 {
 		return &figure.Figure{Title: fmt.Sprintf("%s: %s", what, out.subject),
 			X: figure.Axis{Label: "M·N", Log: true}, Y: figure.Axis{Label: "K", Log: true}}
 	}
@@ -87,45 +102,45 @@ func (out *outcome) blank(what string) *figure.Figure {
 		return names
 	}
 	return &figure.Figure{
-		Title: fmt.Sprintf("%s: %s, %s = %d", what, out.subject, letters[out.fixed()], out.sizes[out.fixed()][0]),
-		X:     figure.Axis{Label: letters[out.column], Names: names(out.columns())},
-		Y:     figure.Axis{Label: letters[out.row], Names: names(out.rows())},
+		Title: fmt.Sprintf("%s: %s, %s = %d", what, out.subject, ask.Letters[out.Fixed()], out.Sizes[out.Fixed()][0]),
+		X:     figure.Axis{Label: ask.Letters[out.Column], Names: names(out.Columns())},
+		Y:     figure.Axis{Label: ask.Letters[out.Row], Names: names(out.Rows())},
 	}
 }
 
 // mark is a mark of the maps: places of a grid, or points.
 func (out *outcome) mark(series int) figure.Mark {
-	if out.scattered > 0 {
+	if out.Scattered > 0 {
 		return figure.Mark{Kind: figure.Dots, Series: series}
 	}
 	return figure.Mark{Kind: figure.Cells, Series: series}
 }
 
 // place is a cell on a map, with the kernel that it shows.
-func (out *outcome) place(f *figure.Figure, i int, text string, kernel *choice) figure.Row {
-	if out.scattered > 0 {
-		p := &out.laid[i].problem
-		return figure.Row{X: float64(p.M) * float64(p.N), Y: float64(p.K), Tip: figure.Tip("%s\n%s", p, kernel.name)}
+func (out *outcome) place(f *figure.Figure, i int, text, config string) figure.Row {
+	if out.Scattered > 0 {
+		p := &out.laid[i].Size
+		return figure.Row{X: float64(p.M) * float64(p.N), Y: float64(p.K), Tip: figure.Tip("%s\n%s", p, config)}
 	}
 	columns := len(f.X.Names)
 	return figure.Row{X: f.X.Names[i%columns], Y: f.Y.Names[i/columns], Text: text,
 		Tip: figure.Tip("%s = %s, %s = %s\n%s", f.Y.Label, f.Y.Names[i/columns], f.X.Label, f.X.Names[i%columns],
-			kernel.name)}
+			config)}
 }
 
 // rates is the map of rates, and their unit.
 func (out *outcome) rates() (f *figure.Figure, unit string) {
 	most, scale := 0.0, 1.0
 	for _, c := range out.laid {
-		if c != nil && c.best.gflops > most {
-			most = c.best.gflops
+		if c != nil && float64(c.GFLOPS) > most {
+			most = float64(c.GFLOPS)
 		}
 	}
 	if unit = "GFLOP/s"; most >= 2e4 {
 		unit, scale = "TFLOP/s", 1e3
 	}
 	return out.numberMap(unit+" of the fastest kernel", figure.Scale{Label: unit},
-		func(c *cell) float64 { return c.best.gflops / scale }, threeDigits), unit
+		func(c *ask.Cell) float64 { return float64(c.GFLOPS) / scale }, threeDigits), unit
 }
 
 // threeDigits writes a number with about three digits.
@@ -141,10 +156,10 @@ func threeDigits(v float64) string {
 
 // numberMap colours places by a number, nil where none has one. Of scattered sizes it shows the number by the FLOP.
 func (out *outcome) numberMap(
-	what string, s figure.Scale, of func(c *cell) float64, text func(float64) string,
+	what string, s figure.Scale, of func(c *ask.Cell) float64, text func(float64) string,
 ) *figure.Figure {
 	f, m := out.blank(what), out.mark(0)
-	if f.Scale = &s; out.scattered > 0 {
+	if f.Scale = &s; out.Scattered > 0 {
 		f.Scale = nil
 		f.X, f.Y = figure.Axis{Label: "work", Unit: "FLOP", Log: true}, figure.Axis{Label: s.Label, Unit: s.Unit}
 	}
@@ -153,9 +168,9 @@ func (out *outcome) numberMap(
 			continue
 		}
 		if v := of(c); !math.IsNaN(v) {
-			row := out.place(f, i, text(v), &c.best)
-			if row.Value = v; out.scattered > 0 {
-				row.X, row.Y, row.Value = c.problem.Flops(), v, 0
+			row := out.place(f, i, text(v), c.Config)
+			if row.Value = v; out.Scattered > 0 {
+				row.X, row.Y, row.Value = c.Size.Flops(), v, 0
 			}
 			m.Rows = append(m.Rows, row)
 		}
@@ -172,7 +187,7 @@ const mostTiles = 24
 
 // kernelMap shows the tiles of kernels as colours and their numbers as text, nil without a tile. A tile has the same
 // colour in each map: the tiles that win most have colours without a texture.
-func (out *outcome) kernelMap(what string, of func(c *cell) *choice) *figure.Figure {
+func (out *outcome) kernelMap(what string, of func(c *ask.Cell) (number *int, config, tile string)) *figure.Figure {
 	tiles := out.tiles()
 	if len(tiles) == 0 {
 		return nil
@@ -186,14 +201,21 @@ func (out *outcome) kernelMap(what string, of func(c *cell) *choice) *figure.Fig
 		marks[tile] = &m
 	}
 	for i, c := range out.laid {
-		if c == nil || of(c) == nil || of(c).tile == "" {
+		if c == nil {
 			continue
 		}
-		m := marks[of(c).tile]
+		number, config, tile := of(c)
+		if tile == "" {
+			continue
+		}
+		m, text := marks[tile], ""
 		if m == nil {
 			m = &others
 		}
-		m.Rows = append(m.Rows, out.place(f, i, whole(of(c).number, 0), of(c)))
+		if number != nil {
+			text = strconv.Itoa(*number)
+		}
+		m.Rows = append(m.Rows, out.place(f, i, text, config))
 	}
 	named := func(m *figure.Mark, name string) {
 		m.Name = fmt.Sprintf("%s (%d)", strings.Replace(name, "x", "×", 1), len(m.Rows))
@@ -214,7 +236,7 @@ func (out *outcome) kernelMap(what string, of func(c *cell) *choice) *figure.Fig
 func (out *outcome) tiles() []string {
 	wins := map[string]int{}
 	for i := range out.kernels {
-		wins[out.kernels[i].tile] += out.kernels[i].wins
+		wins[out.kernels[i].Tile] += out.kernels[i].Sizes
 	}
 	delete(wins, "")
 	tiles := slices.SortedFunc(maps.Keys(wins), func(x, y string) int {
@@ -232,7 +254,7 @@ func area(tile string) int {
 }
 
 // orderedMap shows few numbers as steps of one colour, nil without one.
-func (out *outcome) orderedMap(what string, of func(c *cell) float64) *figure.Figure {
+func (out *outcome) orderedMap(what string, of func(c *ask.Cell) float64) *figure.Figure {
 	var distinct []float64
 	for _, c := range out.laid {
 		if c != nil && !math.IsNaN(of(c)) {
@@ -244,7 +266,7 @@ func (out *outcome) orderedMap(what string, of func(c *cell) float64) *figure.Fi
 	for _, v := range slices.Compact(distinct) {
 		names = append(names, figure.Number(v, ""))
 	}
-	f := out.classMap(what, slices.Compact(names), true, func(c *cell) string { return figure.Number(of(c), "") })
+	f := out.classMap(what, slices.Compact(names), true, func(c *ask.Cell) string { return figure.Number(of(c), "") })
 	if f != nil {
 		f.Ordered = true
 	}
@@ -255,14 +277,14 @@ func (out *outcome) orderedMap(what string, of func(c *cell) float64) *figure.Fi
 func (out *outcome) bounds() []string {
 	found := map[string]bool{}
 	for i := range out.cells {
-		found[out.cells[i].best.bound] = true
+		found[out.cells[i].Bound] = true
 	}
 	delete(found, "")
 	return slices.Sorted(maps.Keys(found))
 }
 
 // classMap gives each class of places a colour, and if it is short its name as text. Without a class it is nil.
-func (out *outcome) classMap(what string, classes []string, short bool, of func(c *cell) string) *figure.Figure {
+func (out *outcome) classMap(what string, classes []string, short bool, of func(c *ask.Cell) string) *figure.Figure {
 	f := out.blank(what)
 	f.Series = classes
 	for k, class := range classes {
@@ -272,7 +294,7 @@ func (out *outcome) classMap(what string, classes []string, short bool, of func(
 		}
 		for i, c := range out.laid {
 			if c != nil && of(c) == class {
-				m.Rows = append(m.Rows, out.place(f, i, text, &c.best))
+				m.Rows = append(m.Rows, out.place(f, i, text, c.Config))
 			}
 		}
 		f.Marks = append(f.Marks, m)

@@ -2,15 +2,26 @@ package picturecmd
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/roofline"
 	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // RooflineShort says what the command answers.
@@ -64,6 +75,7 @@ func (o *RooflineOptions) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Measured, "measured", false, "place measured times of the shipped data set")
 	flags.StringVar(&o.Records, "records", "", "place measured times of the data set in `FOLDER`")
 	flags.StringVar(&o.Report, "report", "", "write a page, the figure and the numbers into a `FOLDER`")
+	session.Files(flags, "records", "report")
 }
 
 // RooflineAsk adds the flags of a question, and returns what answers it.
@@ -78,7 +90,7 @@ func RooflineAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context)
 		if err != nil {
 			return nil, err
 		}
-		return p.object(), nil
+		return p.Rooflines, nil
 	}
 }
 
@@ -98,47 +110,48 @@ func Roofline(ctx context.Context, o *RooflineOptions) error {
 	return p.failures.Err()
 }
 
+// picture is an answer to be shown.
+type picture struct {
+	*ask.Rooflines
+	failures *session.Failures
+	labels   []string
+}
+
 // draw places the kernels.
 func (o *RooflineOptions) draw(ctx context.Context) (*picture, error) {
-	list, err := o.problems(ctx)
+	list := &session.ProblemList{Failures: o.Factory.Failures(ctx)}
+	var err error
+	if o.Query.Asks() {
+		list, err = o.Query.List(ctx, o.Factory)
+	} else if len(o.Configs) > 0 {
+		err = diag.Inputf("a configuration is placed for a problem").At("--config").Do("add -m, -n and -k, or --problems")
+	}
 	if err != nil {
 		return nil, err
 	}
-	p := &picture{failures: list.Failures, labels: list.Labels}
 	base, err := o.Query.Base(o.Factory.Settings.DType)
 	if err != nil {
 		return nil, err
 	}
-	p.dtype = base.DType
-	sides, err := o.open(ctx)
+	q := &ask.Placing{DType: base.DType, Problems: list.Problems, Labels: list.Labels, Configs: o.Configs,
+		Failed: list.Failures.Add}
+	if o.Measured || o.Records != "" {
+		q.Records = func(d *arch.Description) (*dataset.Dataset, error) {
+			if o.Records != "" {
+				return datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
+			}
+			return datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
+		}
+	}
+	sides, err := o.open(ctx, q.Records != nil)
 	if err != nil {
 		return nil, err
 	}
-	for i := range sides {
-		if err := p.add(ctx, o, &sides[i], list.Problems); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+	answer, err := ask.RooflinesOf(ctx, sides, q)
+	return &picture{answer, list.Failures, list.Labels}, err
 }
 
-// measured reports whether the times are measured ones.
-func (o *RooflineOptions) measured() bool { return o.Measured || o.Records != "" }
-
-// problems are those of the command line or of its file. There are none if the ceilings alone are asked for, or all
-// problems of a data set.
-func (o *RooflineOptions) problems(ctx context.Context) (*session.ProblemList, error) {
-	if !o.Query.Asks() {
-		if len(o.Configs) > 0 {
-			return nil, diag.Inputf("a configuration is placed for a problem").At("--config").
-				Do("add -m, -n and -k, or --problems")
-		}
-		return &session.ProblemList{Failures: o.Factory.Failures(ctx)}, nil
-	}
-	return o.Query.List(ctx, o.Factory)
-}
-
-func (o *RooflineOptions) open(ctx context.Context) ([]ask.Contender, error) {
+func (o *RooflineOptions) open(ctx context.Context, measured bool) ([]ask.Contender, error) {
 	f := o.Factory
 	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
 	if err != nil {
@@ -148,10 +161,140 @@ func (o *RooflineOptions) open(ctx context.Context) ([]ask.Contender, error) {
 		return nil, diag.Inputf("a folder has the times of one device, and %d are given", len(targets)).At("--records").
 			Do("name one with --arch, or use --measured for the shipped ones")
 	}
-	if o.measured() {
+	if measured {
 		for i := range targets {
 			targets[i].Timing = timing.Events
 		}
 	}
-	return f.Sides(ctx, targets, &o.Query.Search)
+	return f.Sides(ctx, targets, &o.Query.Search, o.Query.Invariant)
+}
+
+// warn says which kernels are above a roof. That is never left unsaid: either a number or the count of bytes is wrong.
+func (p *picture) warn(s *iostreams.Streams) {
+	for _, n := range p.Notes {
+		s.Note(n)
+	}
+	above := map[string][]string{}
+	for i := range p.Kernels {
+		k := &p.Kernels[i]
+		name := k.Name + " " + configText(k)
+		above[k.Above] = append(above[k.Above], fmt.Sprintf("%s of %s above the instructions", name, k.Size))
+		for _, l := range k.Levels {
+			above[l.Above] = append(above[l.Above], fmt.Sprintf("%s of %s above %s", name, k.Size, l.Level))
+		}
+	}
+	if limits := above[roofline.AboveLimit.String()]; len(limits) > 0 {
+		s.Warn(digits.Plural(len(limits), "kernel is", "kernels are") + " above a limit of the hardware, so a number of " +
+			"the device or the model's count of bytes is wrong; the first: " + limits[0])
+	}
+	if reached := above[roofline.AboveReached.String()]; len(reached) > 0 {
+		s.Warn(digits.Plural(len(reached), "kernel is", "kernels are") + " above what a microbenchmark reached: " +
+			"the microbenchmark is not the fastest kernel, or the model counts too many bytes; the first: " + reached[0])
+	}
+}
+
+// write writes the ceilings and the kernels. CSV has the kernels, or the ceilings if there are none.
+func (p *picture) write(s *iostreams.Streams, format table.Format) error {
+	if format == table.JSON {
+		return table.JSONLine(s, p.Rooflines)
+	}
+	if format == table.Table || len(p.Kernels) == 0 {
+		if err := ceilings(s, format).All(p.ceilings()); err != nil || len(p.Kernels) == 0 {
+			return err
+		}
+		table.Lines(s, "")
+	}
+	return p.rows(s, format).All(p.kernels())
+}
+
+// ceiling is a ceiling of a device as a row.
+type ceiling struct {
+	Device string `json:"device"`
+	DType  string `json:"dtype"`
+	ask.Ceiling
+}
+
+func (p *picture) ceilings() (rows []ceiling) {
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		for _, c := range d.Ceilings {
+			rows = append(rows, ceiling{d.ID, d.DType, c})
+		}
+	}
+	return rows
+}
+
+func ceilings(s *iostreams.Streams, f table.Format) *show.Rows[ceiling] {
+	quantity := func(header string, of func(*ceiling) ask.Number) show.Column[ceiling] {
+		return show.Text(header, func(c *ceiling) string {
+			if v := float64(of(c)); digits.Finite(v) {
+				return unit.SI(v, c.Unit)
+			}
+			return "–"
+		})
+	}
+	return show.NewRows(s, f, show.Key[ceiling]("device"), show.Key[ceiling]("dtype", "type"),
+		show.Key[ceiling]("name", "ceiling"), quantity("limit", func(c *ceiling) ask.Number { return c.Limit }),
+		quantity("reached", func(c *ceiling) ask.Number { return c.Reached }),
+		show.Key[ceiling]("ridge_flop_per_byte", "ridge FLOP/B"))
+}
+
+// placed is a kernel as a row: its memories by name.
+type placed struct {
+	ask.RooflineKernel
+	Levels ask.Fields `json:"levels"`
+}
+
+func (p *picture) kernels() []placed {
+	rows := make([]placed, len(p.Kernels))
+	for i, k := range p.Kernels {
+		rows[i].RooflineKernel = k
+		for _, l := range k.Levels {
+			rows[i].Levels = append(rows[i].Levels, ask.Field{Name: strings.ReplaceAll(l.Level, " ", "_"), Value: l})
+		}
+	}
+	return rows
+}
+
+func (p *picture) rows(s *iostreams.Streams, f table.Format) *show.Rows[placed] {
+	columns := []show.Column[placed]{
+		show.Key[placed]("device"), show.Text("problem", func(k *placed) string { return k.Size.String() }),
+		show.Text("kernel", func(k *placed) string {
+			if k.Measured {
+				return k.Name + ", measured"
+			}
+			return k.Name
+		}),
+		show.Text("configuration", func(k *placed) string { return configText(&k.RooflineKernel) }),
+		show.Key[placed]("seconds", "time"), show.Key[placed]("flop_per_second", "rate"),
+		show.Key[placed]("of_attainable", "of roof"), show.Key[placed]("bound", "roof"),
+	}
+	for _, l := range []struct {
+		level  roofline.Level
+		people string
+	}{
+		{roofline.Shared, "FLOP/B shared"}, {roofline.Requested, "requested"}, {roofline.L2, "L2"}, {roofline.DRAM, "DRAM"},
+	} {
+		columns = append(columns, show.Text(l.people, func(k *placed) string {
+			for _, point := range k.RooflineKernel.Levels {
+				if point.Level == l.level.String() && point.Above != "" {
+					return digits.ThreeDigits(point.Intensity) + " (above)"
+				} else if point.Level == l.level.String() {
+					return digits.ThreeDigits(point.Intensity)
+				}
+			}
+			return "–"
+		}))
+	}
+	for _, name := range p.labels {
+		columns = append(columns, show.Key[placed]("labels."+name, name))
+	}
+	return show.NewRows(s, f, columns...)
+}
+
+func configText(k *ask.RooflineKernel) string {
+	if k.Config == nil {
+		return ""
+	}
+	return k.Config.String()
 }

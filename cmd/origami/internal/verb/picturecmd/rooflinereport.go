@@ -6,10 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/roofline"
 )
 
@@ -19,19 +21,23 @@ const mostRows = 200
 // contents are the files of a report: roofline.md, a figure per type of operands as SVG and PNG, and the numbers as
 // CSV and JSON.
 func (p *picture) contents() report.Contents {
-	labels := make([]string, len(p.sides))
-	for i := range p.sides {
-		labels[i] = p.sides[i].Label()
+	var labels []string
+	for i := range p.Devices {
+		if id := p.Devices[i].ID; !slices.Contains(labels, id) {
+			labels = append(labels, id)
+		}
 	}
 	return report.Contents{Name: "roofline", Subject: strings.Join(labels, ", "), Numbers: p.write, Page: p.page}
 }
 
 func (p *picture) page(r *report.Report) {
-	report.CSV(r, "ceilings", p.ceilings(), p.roofs())
+	r.Rows("ceilings", func(s *iostreams.Streams, format table.Format) error {
+		return ceilings(s, format).All(p.ceilings())
+	})
 	r.Heading(1, "Kernels under the roofs")
 	for _, t := range p.types() {
-		title := "Kernels under the roofs, " + t.String()
-		r.Figure("roofline-"+t.String(), title, figure.Roofline(title, p.under(t)))
+		title := "Kernels under the roofs, " + t
+		r.Figure("roofline-"+t, title, figure.Roofline(title, p.under(t)))
 	}
 	r.List([]string{
 		"A line is the roof of instructions or of a memory: what a microbenchmark reached or, where none was run, the " +
@@ -42,10 +48,10 @@ func (p *picture) page(r *report.Report) {
 		fmt.Sprintf("Written by %s on %s.", session.Software(), time.Now().UTC().Format(time.DateOnly)),
 	})
 	r.Heading(2, "Ceilings")
-	r.Table(p.ceilings().Text(p.roofs()))
-	if len(p.kernels) > 0 {
+	r.Table(ceilings(nil, table.Table).Text(p.ceilings()))
+	if len(p.Kernels) > 0 {
 		r.Heading(2, "Kernels")
-		header, rows := p.columns().Text(p.kernels)
+		header, rows := p.rows(nil, table.Table).Text(p.kernels())
 		if len(rows) > mostRows {
 			r.List([]string{fmt.Sprintf("The first %d of %d; roofline.csv has all.", mostRows, len(rows))})
 			rows = rows[:mostRows]
@@ -55,38 +61,34 @@ func (p *picture) page(r *report.Report) {
 }
 
 // types are the types of operands in the picture.
-func (p *picture) types() (types []gemm.DType) {
-	for _, d := range p.sides[0].roofs {
-		types = append(types, d.DType)
-	}
-	if len(p.kernels) == 0 {
-		return types
-	}
-	var used []gemm.DType
-	for _, t := range types {
-		for i := range p.kernels {
-			if p.kernels[i].problem.DType == t {
-				used = append(used, t)
-				break
-			}
+func (p *picture) types() (types []string) {
+	for i := range p.Devices {
+		t := p.Devices[i].DType
+		used := len(p.Kernels) == 0 ||
+			slices.ContainsFunc(p.Kernels, func(k ask.RooflineKernel) bool { return k.Problem.DType == t })
+		if p.Devices[i].ID == p.Devices[0].ID && used {
+			types = append(types, t)
 		}
 	}
-	return used
+	return types
 }
 
 // under are the devices with their kernels of one type.
-func (p *picture) under(t gemm.DType) (sides []figure.RoofSide) {
-	for i := range p.sides {
-		s := &p.sides[i]
-		one := figure.RoofSide{Name: s.Describe().DeviceName + " (" + s.Label() + ")", Device: s.of(t)}
-		for k := range p.kernels {
-			kernel := &p.kernels[k]
-			if kernel.side != i || kernel.problem.DType != t {
+func (p *picture) under(t string) (sides []figure.RoofSide) {
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if d.DType != t {
+			continue
+		}
+		one := figure.RoofSide{Name: d.Name + " (" + d.ID + ")", Device: d.Roofs}
+		for j := range p.Kernels {
+			kernel := &p.Kernels[j]
+			if kernel.Device != d.ID || kernel.Problem.DType != t {
 				continue
 			}
-			shown := figure.RoofKernel{Kernel: kernel.Kernel, Measured: kernel.measured,
-				Name: fmt.Sprintf("%s %s of %s", kernel.name, kernel.config, kernel.problem)}
-			if len(p.sides) > 1 { // the roof of shared memory is not drawn
+			shown := figure.RoofKernel{Kernel: kernel.Place, Measured: kernel.Measured,
+				Name: fmt.Sprintf("%s %s of %s", kernel.Name, configText(kernel), kernel.Size)}
+			if p.Devices[0].ID != p.Devices[len(p.Devices)-1].ID { // the roof of shared memory is not drawn
 				shown.Points = slices.DeleteFunc(slices.Clone(shown.Points), func(p roofline.Point) bool {
 					return p.Level == roofline.Shared
 				})

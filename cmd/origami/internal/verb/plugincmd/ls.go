@@ -41,12 +41,6 @@ var columns = table.Columns[listed]{
 	table.Col("name", func(l *listed) string { return l.Name }),
 	table.Col("source", func(l *listed) string { return l.source }),
 	table.Col("version", func(l *listed) string { return l.Version }),
-	table.Text("API", func(l *listed) string {
-		if len(l.APIVersions) == 0 {
-			return ""
-		}
-		return l.APIVersions[len(l.APIVersions)-1]
-	}),
 	table.Col("state", func(l *listed) host.State { return l.State }),
 	table.Col("archs||-", func(l *listed) []string { return append([]string{}, l.Archs...) }),
 	table.Col("executor||-", func(l *listed) bool { return l.Executor }).CSV(func(l *listed) string {
@@ -67,7 +61,6 @@ var columns = table.Columns[listed]{
 	table.Col("devices||-", func(l *listed) []string { return append([]string{}, l.devices...) }),
 	table.Col("models||-", func(l *listed) []string { return append([]string{}, l.models...) }),
 	table.Col("kernels||-", func(l *listed) []string { return append([]string{}, l.kernels...) }),
-	table.Col("api_versions||-", func(l *listed) []string { return append([]string{}, l.APIVersions...) }),
 	table.Col("protocols||-", func(l *listed) []int { return append([]int{}, l.Protocols...) }),
 	table.Col("sha256||-", func(l *listed) string { return l.SHA256 }).Omit(),
 }

@@ -104,7 +104,7 @@ func (b *builder) open(ctx context.Context) error {
 		return diag.Inputf("%d architectures are asked for, and a page of a server has at most %d", len(targets), mostAsked).
 			At("--arch").Do("leave some out")
 	}
-	sides, err := f.Sides(ctx, targets, &b.Query.Search)
+	sides, err := f.Sides(ctx, targets, &b.Query.Search, false)
 	if err != nil {
 		return err
 	}

@@ -56,10 +56,13 @@ func New(f *session.Factory) *cobra.Command {
 
 // Register adds the flags.
 func (o *Options) Register(flags *pflag.FlagSet) {
-	o.Query.Register(flags, true)
+	session.Register(flags, &o.Query.Product, "m", "n", "k", "batch", "groups", "trans_a", "trans_b", "dtype", "kernel",
+		"epilogue")
+	o.Query.RegisterProblems(flags)
 	flags.StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set to hold the models against; the shipped one otherwise")
 	flags.StringVarP(&o.Output, "output", "o", "report.html", "`FILE` to write")
+	session.Files(flags, "records", "output")
 }
 
 // Page returns what adds the flags of a problem, and then makes the page of a server about it. All pages share a

@@ -149,7 +149,7 @@ func (g *whatIfGrid) open(ctx context.Context, b *builder, s *subject, place int
 	if err != nil {
 		return nil, err
 	}
-	return b.Query.Search.Restrict(ctx, model, s.Kernel, b.Factory.Streams.In)
+	return b.Query.Restrict(model, s.Kernel, false)
 }
 
 // ask asks the model of the device at one place of the sliders.

@@ -13,7 +13,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -58,7 +57,9 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(l layer) bool { return l.name == "lm_head" }) // it stays in bf16
-	side, err := openSide(ctx, o.factory, expertFamily)
+	// A matrix of any size opens the model.
+	one := experts{inter: scaleBlock, hidden: scaleBlock, dtype: blockScaled.dtype, blocks: true}
+	side, err := one.open(ctx, o.factory)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 		o.factory.Streams.Note("copy the files to vllm/model_executor/layers/quantization/utils/configs, or for SGLang to " +
 			"sglang/srt/layers/quantization/configs")
 	}
-	return o.write(side, t)
+	return o.write(side.Contender, t)
 }
 
 // blockTable is the tables of the layers of a model.
@@ -105,60 +106,24 @@ type blockKernel struct {
 	M      int    `json:"m"` // rows
 	Config expert `json:"config"`
 	// the predicted time of the product
-	Seconds        float64    `json:"seconds"`
-	Interval       [2]float64 `json:"interval"`        // of 90 %
-	DefaultSeconds float64    `json:"default_seconds"` // with the kernel without a table
-	Gain           float64    `json:"gain"`            // default_seconds ÷ seconds
+	Seconds        float64     `json:"seconds"`
+	Interval       *[2]float64 `json:"interval"`        // of 90 %, `null` without one
+	DefaultSeconds float64     `json:"default_seconds"` // with the kernel without a table
+	Gain           float64     `json:"gain"`            // default_seconds ÷ seconds
 }
 
-// blockScaled is the kernel of fused_moe without experts: what its ways say of scales per block holds for one matrix
-// too.
+// blockScaled has the types of such a matrix.
 var blockScaled = experts{dtype: gemm.FP8, blocks: true}
 
 // withoutBlockTable is the kernel of both servers without a table (fp8_utils.w8a8_triton_block_scaled_mm).
-var withoutBlockTable = gemm.Config{Kernel: expertFamily, BlockM: 64, BlockN: scaleBlock, BlockK: scaleBlock,
+var withoutBlockTable = gemm.Config{Kernel: blockFamily, BlockM: 64, BlockN: scaleBlock, BlockK: scaleBlock,
 	GroupM: 32, NumWarps: 4, NumStages: 2, SplitK: 1}
 
-// blockInterval is between which factors 90 % of the measured times of chosen kernels were from the predicted ones, on
-// the H100 of TestMeasuredBlocks.
-var blockInterval = [2]float64{0.86, 1.29}
-
-// blockEvidence says what the interval and the choice rest on.
-func blockEvidence() string {
-	return fmt.Sprintf("times of ours on an H100: 90 %% of those of chosen kernels are %s to %s of the predicted ones, "+
-		"and their speed is 0.95 of the fastest tile's, 0.73 at worst", digits.ThreeDigits(blockInterval[0]),
-		digits.ThreeDigits(blockInterval[1]))
-}
-
-// blockSpace are the kernels to choose from for so many rows. The last one is that without a table.
-func blockSpace(m int) []gemm.Config {
-	configs := append(blockScaled.space(m), withoutBlockTable)
-	for i := range configs {
-		configs[i].GroupM = withoutBlockTable.GroupM
-	}
-	return configs
-}
-
-// blockTimes predicts the times of configurations, in s. One that does not run takes forever.
-func blockTimes(
-	ctx context.Context, a arch.Architecture, m, n, k int, configs []gemm.Config,
-) ([]float64, []arch.Estimate, error) {
-	if d := a.Describe(); d.Arch != wayArch {
-		return nil, nil, diag.Inputf("no model predicts scales per block on %s", d.ID()).
-			Do("choose a Hopper GPU; vLLM's benchmark_w8a8_block_fp8.py measures others")
-	}
-	p := typedLinear(blockScaled.dtype, m, n, k)
-	if err := p.Validate(); err != nil {
-		return nil, nil, err
-	}
-	return blockScaled.times(ctx, a, p, float64(m), configs)
-}
-
 // newBlockTable chooses the kernels.
-func newBlockTable(ctx context.Context, side *ask.Contender, list []layer) (*blockTable, error) {
+func newBlockTable(ctx context.Context, side *tuner, list []layer) (*blockTable, error) {
 	d := side.Describe()
 	t := &blockTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
-		DType: gemm.FP8.String(), ScaleBlock: blockScaled.scaled(), Evidence: blockEvidence()}
+		DType: gemm.FP8.String(), ScaleBlock: blockScaled.scaled()}
 	var gains []float64
 	at := map[[2]int]int{}
 	for _, l := range list {
@@ -169,17 +134,22 @@ func newBlockTable(ctx context.Context, side *ask.Contender, list []layer) (*blo
 			continue
 		}
 		at[[2]int{l.n, l.k}] = len(t.Kernels)
+		e := blockScaled
+		e.inter, e.hidden = l.n, l.k
 		for _, m := range tokenSizes {
-			configs := blockSpace(m)
-			times, _, err := blockTimes(ctx, side.Model, m, l.n, l.k, configs)
+			c, err := side.choices(ctx, &e, m, []int{m})
 			if err != nil {
 				return nil, err
 			}
-			best, last := fastest(times, configs, 0), len(configs)-1
-			t.Kernels = append(t.Kernels, blockKernel{Layer: l.name, N: l.n, K: l.k, M: m, Config: expertOf(&configs[best]),
-				Seconds: times[best], DefaultSeconds: times[last], Gain: times[last] / times[best],
-				Interval: [2]float64{times[best] * blockInterval[0], times[best] * blockInterval[1]}})
-			gains = append(gains, times[last]/times[best])
+			r, entry, err := c.entry(ctx)
+			if err != nil {
+				return nil, err
+			}
+			k := blockKernel{Layer: l.name, N: l.n, K: l.k, M: m, Config: expertOf(&c.configs[c.best]), Seconds: c.time(c.best),
+				DefaultSeconds: c.time(len(c.configs) - 1)}
+			k.Gain = k.DefaultSeconds / k.Seconds
+			k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
+			t.Kernels, gains = append(t.Kernels, k), append(gains, k.Gain)
 		}
 	}
 	t.Gain = stats.Geomean(gains)
@@ -222,9 +192,7 @@ var blockColumns = table.Columns[blockKernel]{
 	table.Col("m||rows", func(k *blockKernel) int { return k.M }),
 	table.Col("config||kernel", func(k *blockKernel) string { return k.Config.String() }),
 	table.Col("seconds||time", func(k *blockKernel) float64 { return k.Seconds }, seconds),
-	table.Group([]string{"interval_low_seconds", "interval_high_seconds"}, func(k *blockKernel) []string {
-		return []string{table.Cell(k.Interval[0]), table.Cell(k.Interval[1])}
-	}).In(table.CSV),
+	intervals(func(k *blockKernel) *[2]float64 { return k.Interval }),
 	table.Text("90 %", func(k *blockKernel) string { return span(k.Interval) }),
 	table.Col("default_seconds||no table", func(k *blockKernel) float64 { return k.DefaultSeconds }, seconds),
 	table.Col("gain", func(k *blockKernel) float64 { return k.Gain }, digits.ThreeDigits),

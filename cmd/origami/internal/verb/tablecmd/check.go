@@ -52,10 +52,7 @@ func newCheck(f *session.Factory) *cobra.Command {
 			return session.OneArgument("CONFIG", "the config.json of the model")(cmd, args[1:])
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				return o.runBlocks(cmd.Context(), args[0])
-			}
-			return o.run(cmd.Context(), args[0], args[1])
+			return o.run(cmd.Context(), args[0], args[1:])
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -65,10 +62,11 @@ func newCheck(f *session.Factory) *cobra.Command {
 
 // named is what the name of a table says.
 type named struct {
-	experts, inter int
-	device, dtype  string
-	blocks         bool
-	down           bool // SGLang's, for the second product alone
+	experts, inter, depth int // without experts, N and K of a matrix
+	device                string
+	dtype                 gemm.DType
+	blocks                bool
+	down                  bool // SGLang's, for the second product alone
 }
 
 // tableName is the form of a name: of vLLM, and of SGLang, which has files for the second product too.
@@ -81,8 +79,15 @@ var blockName = regexp.MustCompile(
 
 // readName reads the name of a table.
 func readName(name string) (n named, err error) {
-	parts := tableName.FindStringSubmatch(filepath.Base(name))
 	wrong := func(what, fix string) (named, error) { return n, diag.Inputf("%s", what).At("%s", name).Do("%s", fix) }
+	number := func(text string) int {
+		v, _ := strconv.Atoi(text) // 0 is refused
+		return v
+	}
+	if one := blockName.FindStringSubmatch(filepath.Base(name)); one != nil {
+		return named{inter: number(one[1]), depth: number(one[2]), device: one[3], dtype: gemm.FP8, blocks: true}, nil
+	}
+	parts := tableName.FindStringSubmatch(filepath.Base(name))
 	switch {
 	case parts == nil:
 		return wrong("it has no name of a table of fused_moe, or of fp8 with a scale per 128x128",
@@ -92,16 +97,12 @@ func readName(name string) (n named, err error) {
 		return wrong("no model predicts experts of "+strings.Trim(cmp.Or(parts[4], "this type")+parts[5], ","),
 			"use a table of bf16, or of fp8 with a scale per tensor or per 128x128")
 	}
-	n.blocks, n.down = parts[5] != "", parts[6] != ""
-	n.device, n.dtype = parts[3], gemm.BF16.String()
+	n = named{experts: number(parts[1]), inter: number(parts[2]), device: parts[3], dtype: gemm.BF16,
+		blocks: parts[5] != "", down: parts[6] != ""}
 	if parts[4] != "" {
-		n.dtype = gemm.FP8.String()
+		n.dtype = gemm.FP8
 	}
-	n.experts, err = strconv.Atoi(parts[1])
-	if err == nil {
-		n.inter, err = strconv.Atoi(parts[2])
-	}
-	if err != nil || n.experts < 1 || n.inter < 1 {
+	if n.experts < 1 || n.inter < 1 {
 		return wrong("the sizes in its name are none", "keep the name by which the server looks for it")
 	}
 	return n, nil
@@ -138,7 +139,7 @@ func readTable(ctx context.Context, name string) (map[int]gemm.Config, error) {
 		if err := json.Unmarshal(lines[key], &e); err != nil {
 			return wrong("%s: it is no kernel: %v", key, err)
 		}
-		c := gemm.Config{Kernel: expertFamily, BlockM: e.BlockM, BlockN: e.BlockN, BlockK: e.BlockK, GroupM: e.GroupM,
+		c := gemm.Config{BlockM: e.BlockM, BlockN: e.BlockN, BlockK: e.BlockK, GroupM: e.GroupM,
 			NumWarps: e.NumWarps, NumStages: e.NumStages, SplitK: 1}
 		if err := c.Validate(); err != nil {
 			return wrong("%s: %v", key, err)
@@ -183,7 +184,27 @@ type checkedLine struct {
 	DefaultLoss *float64 `json:"default_loss"`
 }
 
-func (o *checkOptions) run(ctx context.Context, name, config string) error {
+// experts returns what a table of experts is for, and how popular these are.
+func (o *checkOptions) experts(ctx context.Context, n *named, config string) (*experts, load, error) {
+	c, err := readConfig(ctx, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Quantization = nil // the name of the table has the type
+	e, _, err := c.experts(config, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	if e.count != n.experts || e.inter%n.inter != 0 {
+		return nil, nil, diag.Inputf("the model has %d experts of %d columns, and the table is for %d of %d", e.count,
+			e.inter, n.experts, n.inter).At("%s", config).Do("give the config.json of the table's model")
+	}
+	e.inter, e.dtype, e.blocks = n.inter, n.dtype, n.blocks
+	l, err := parseLoad(o.load, e.count)
+	return e, l, err
+}
+
+func (o *checkOptions) run(ctx context.Context, name string, config []string) error {
 	n, err := readName(name)
 	if err != nil {
 		return err
@@ -192,89 +213,59 @@ func (o *checkOptions) run(ctx context.Context, name, config string) error {
 	if err != nil {
 		return err
 	}
-	c, err := readConfig(ctx, config)
-	if err != nil {
-		return err
-	}
-	c.Quantization = nil // the name of the table has the type
-	e, _, err := c.experts(config, 1)
-	if err != nil {
-		return err
-	}
-	if e.count != n.experts || e.inter%n.inter != 0 {
-		return diag.Inputf("the model has %d experts of %d columns, and the table is for %d of %d", e.count, e.inter,
-			n.experts, n.inter).At("%s", config).Do("give the config.json of the table's model")
-	}
-	e.inter = n.inter
-	if e.dtype, err = gemm.ParseDType(n.dtype); err != nil {
-		return err
-	}
-	e.blocks = n.blocks
-	l, err := parseLoad(o.load, e.count)
-	if err != nil {
-		return err
-	}
-	side, err := openSide(ctx, o.factory, expertFamily)
-	if err != nil {
-		return err
-	}
-	t := newTableCheck(name, n.device, side, e)
-	t.Load, t.evidence = o.load, e.evidence(side.Describe())
-	if err := t.check(ctx, side, e, l, configs, n.down); err != nil {
-		return err
-	}
-	return o.write(side, t)
-}
-
-// runBlocks checks a table of a matrix with scales per block.
-func (o *checkOptions) runBlocks(ctx context.Context, name string) error {
-	if o.load != uniform {
+	e, l := &experts{inter: n.inter, hidden: n.depth, dtype: n.dtype, blocks: true}, load(nil)
+	switch {
+	case len(config) > 0:
+		if e, l, err = o.experts(ctx, &n, config[0]); err != nil {
+			return err
+		}
+	case o.load != uniform:
 		return diag.Inputf("--load is about experts, and the table has none").At("%s", name).Do("leave it out")
+	default:
+		o.load = ""
 	}
-	parts := blockName.FindStringSubmatch(filepath.Base(name))
-	n, _ := strconv.Atoi(parts[1]) // digits, as the form says
-	k, _ := strconv.Atoi(parts[2])
-	configs, err := readTable(ctx, name)
+	side, err := e.open(ctx, o.factory)
 	if err != nil {
 		return err
 	}
-	side, err := openSide(ctx, o.factory, expertFamily)
-	if err != nil {
-		return err
-	}
-	t := newTableCheck(name, parts[3], side, &blockScaled)
-	t.evidence = blockEvidence()
-	for _, m := range slices.Sorted(maps.Keys(configs)) {
-		list := blockSpace(m)
-		list = slices.Insert(list, len(list)-1, configs[m])
-		times, estimates, err := blockTimes(ctx, side.Model, m, n, k, list)
+	d := side.Describe()
+	t := &tableCheck{File: filepath.Base(name), MadeFor: n.device, Arch: d.Arch, Device: d.Device,
+		DeviceName: d.DeviceName, SameDevice: n.device == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,
+		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled(), Load: o.load}
+	sizes := slices.Sorted(maps.Keys(configs))
+	for i, rows := range l.rows(e.topK, sizes) {
+		c, err := side.choices(ctx, e, sizes[i], rows, configs[sizes[i]])
 		if err != nil {
 			return err
 		}
-		own := len(list) - 2
-		reject := string(estimates[own].Reject)
-		if list[own].BlockK > scaleBlock { // the kernel reads one scale per step
-			reject, times[own] = "scale_block", math.Inf(1)
+		r, entry, err := c.entry(ctx)
+		if err != nil {
+			return err
 		}
-		t.add(m, list, fastest(times, list, 0), reject, func(i int) float64 { return times[i] })
+		_, t.evidence = c.interval(r, entry, c.time(c.best))
+		if err := t.add(sizes[i], c, n.down); err != nil {
+			return err
+		}
 	}
 	t.sum()
-	return o.write(side, t)
+	return o.write(side.Contender, t)
 }
 
-// newTableCheck returns the answer about a table for a device, without its lines.
-func newTableCheck(name, madeFor string, side *ask.Contender, e *experts) *tableCheck {
-	d := side.Describe()
-	return &tableCheck{File: filepath.Base(name), MadeFor: madeFor, Arch: d.Arch, Device: d.Device,
-		DeviceName: d.DeviceName, SameDevice: madeFor == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,
-		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled()}
-}
-
-// add appends the line of the last kernel but one of a list. The last one is the server's without a table.
-func (t *tableCheck) add(m int, list []gemm.Config, best int, reject string, time func(int) float64) {
-	own := len(list) - 2
-	line := checkedLine{M: m, Config: expertOf(&list[own]), Reject: reject, Choice: expertOf(&list[best]),
-		Seconds: time(best)}
+// add appends the line of the last kernel but one of a list. Kernels of the second product alone (down) are compared
+// with those of the same BLOCK_SIZE_M, which the table of the first product sets.
+func (t *tableCheck) add(m int, c *choices, down bool) error {
+	own, best, time := len(c.configs)-2, c.best, c.time
+	if down {
+		time = func(i int) float64 {
+			if c.rejects[i] != "" || c.configs[i].BlockM != c.configs[own].BlockM {
+				return math.Inf(1)
+			}
+			return c.times[1][i]
+		}
+		best = c.fastest(1, c.configs[own].BlockM)
+	}
+	line := checkedLine{M: m, Config: expertOf(&c.configs[own]), Reject: c.rejects[own],
+		Choice: expertOf(&c.configs[best]), Seconds: time(best)}
 	loss := func(i int) *float64 {
 		v := time(i)/line.Seconds - 1
 		if math.IsInf(v, 1) { // it does not run
@@ -284,6 +275,7 @@ func (t *tableCheck) add(m int, list []gemm.Config, best int, reject string, tim
 	}
 	line.Loss, line.DefaultLoss = loss(own), loss(own+1)
 	t.Lines = append(t.Lines, line)
+	return c.runs(best)
 }
 
 // sum counts what the lines have in common.
@@ -300,40 +292,6 @@ func (t *tableCheck) sum() {
 		median := stats.Median(losses)
 		t.MedianLoss = &median
 	}
-}
-
-// check compares each kernel with the fastest one. Kernels of the second product alone (down) are compared with those
-// of the same BLOCK_SIZE_M, which the table of the first product sets.
-func (t *tableCheck) check(
-	ctx context.Context, side *ask.Contender, e *experts, l load, configs map[int]gemm.Config, down bool,
-) error {
-	sizes := slices.Sorted(maps.Keys(configs))
-	for i, rows := range l.rows(e.topK, sizes) {
-		tokens := sizes[i]
-		list := append(e.space(tokens), configs[tokens], e.defaultConfig(tokens))
-		times, err := e.estimate(ctx, side.Model, tokens, rows, list)
-		if err != nil {
-			return err
-		}
-		own, without := len(list)-2, len(list)-1
-		best, time := times.pick(without), func(i int) float64 { return times.layer(i, i) }
-		if down {
-			time = func(i int) float64 {
-				if times.rejects[i] != "" || list[i].BlockM != list[own].BlockM {
-					return math.Inf(1)
-				}
-				return productScale * times.down[i]
-			}
-			best = fastest(times.down, list, list[own].BlockM)
-		}
-		if times.rejects[best] != "" {
-			return diag.Inputf("no kernel of a layer of %d tokens runs (%s)", tokens, times.rejects[best]).
-				At("%s", side.Describe().ID()).Do("choose another device")
-		}
-		t.add(tokens, list, best, times.rejects[own], time)
-	}
-	t.sum()
-	return nil
 }
 
 func (o *checkOptions) write(side *ask.Contender, t *tableCheck) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -17,8 +18,8 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 )
 
-// family is the kernel family of vLLM's batch-invariant matmul.
-const family = "triton_persistent"
+// family is the kernel family of vLLM's batch-invariant matmul, and flatten how Triton compiles it.
+const family, flatten = "triton_persistent", "flatten=on"
 
 // sizes are the M that the table has a kernel for, denser for decoding than for prefill. For an M in between, vLLM
 // takes the kernel of the next larger size. Beyond the last size, it takes the last kernel.
@@ -73,11 +74,8 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	side, err := openSide(ctx, o.factory, family)
+	side, err := openSide(ctx, o.factory, family, "split_k=1", flatten)
 	if err != nil {
-		return err
-	}
-	if side.Model, err = fitting(ctx, side.Model, side.Kernel); err != nil {
 		return err
 	}
 	t, err := newInvariantTable(ctx, side, list)
@@ -101,8 +99,8 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 	return o.write(side, t)
 }
 
-// openSide opens the device that the user named, with a kernel family.
-func openSide(ctx context.Context, f *session.Factory, family string) (*ask.Contender, error) {
+// openSide opens the device that the user named, with a kernel family and a space.
+func openSide(ctx context.Context, f *session.Factory, family string, space ...string) (*ask.Contender, error) {
 	f.Settings.Kernel = ""
 	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
 	if err != nil {
@@ -113,16 +111,12 @@ func openSide(ctx context.Context, f *session.Factory, family string) (*ask.Cont
 			Do("leave one")
 	}
 	t := &targets[0]
-	if t.Arch.Vendor != "NVIDIA" {
-		return nil, diag.Inputf("tables are for GPUs of NVIDIA only").At("--arch %s", t.Arch.ID).
-			Do("choose another device; `origami arch ls` lists them")
-	}
 	if !slices.Contains(t.Arch.Kernels, family) {
 		return nil, diag.Inputf("no model of %s predicts the kernel family %s", t.Arch.ID, family).At("--arch").
 			Do("choose another device; `origami arch ls` lists their kernels")
 	}
 	t.OpenRequest.Kernel = family
-	side, err := f.OpenSide(ctx, t, &session.SearchFlags{Space: []string{"split_k=1"}})
+	side, err := f.OpenSide(ctx, t, &question.Search{Space: space}, false)
 	return &side, err
 }
 
@@ -254,22 +248,22 @@ func (l *tableLayer) choose(ctx context.Context, side *ask.Contender) error {
 		return err
 	}
 	l.MeanPrice, l.WorstPrice, l.WorstM = bands.Same.MeanPrice, bands.Same.WorstPrice, bands.Same.WorstM
-	estimates, gains := make([]arch.Estimate, 2), make([]float64, len(rows))
+	estimate, gains := make([]arch.Estimate, 1), make([]float64, len(rows))
 	for i := range bands.Bands {
 		band := &bands.Bands[i]
 		picked := *band.Config
 		picked.GroupM = group
 		p.M = band.MHigh
-		configs := []gemm.Config{fixed, picked}
-		configs[0].Kernel = picked.Kernel
-		if err := side.Model.Estimate(ctx, estimates, p, configs); err != nil {
+		without := fixed
+		without.Kernel, without.Axes = picked.Kernel, picked.Axes
+		if err := side.Model.Estimate(ctx, estimate, p, []gemm.Config{without}); err != nil {
 			return err
 		}
-		if reason := estimates[0].Reject; reason != "" {
+		if reason := estimate[0].Reject; reason != "" {
 			return diag.Inputf("vLLM's fixed tile %s does not run (%s)", &fixed, reason).At("%s", side.Describe().ID()).
 				Do("choose another device")
 		}
-		one, err := kernelOf(ctx, side, &p, &picked, estimates[1], estimates[0])
+		one, err := kernelOf(ctx, side, &p, &picked, estimate[0])
 		if err != nil {
 			return err
 		}
@@ -286,20 +280,31 @@ func (l *tableLayer) choose(ctx context.Context, side *ask.Contender) error {
 	return nil
 }
 
-// kernelOf describes a configuration, from its estimate and the one of vLLM's kernel without a table.
+// entryOf estimates a configuration for a problem, with its terms, in a ranking of nothing else.
+func entryOf(
+	ctx context.Context, side *ask.Contender, p *gemm.Problem, c *gemm.Config,
+) (*ask.Ranking, *ask.Entry, error) {
+	d, estimate, configs := side.Describe(), make([]arch.Estimate, 1), []gemm.Config{*c}
+	if err := side.Model.Estimate(ctx, estimate, *p, configs); err != nil {
+		return nil, nil, err
+	}
+	e := &ask.Entry{Config: *c, Estimate: estimate[0], Terms: make([]float64, len(d.Terms))}
+	r := &ask.Ranking{Arch: d, Kernel: side.Kernel, Problem: *p, DRAMPeak: ask.PeakBandwidth(side.Model)}
+	return r, e, side.Model.Terms(ctx, e.Terms, *p, configs)
+}
+
+// kernelOf describes a configuration beside vLLM's kernel without a table.
 func kernelOf(
-	ctx context.Context, side *ask.Contender, p *gemm.Problem, c *gemm.Config, own, without arch.Estimate,
+	ctx context.Context, side *ask.Contender, p *gemm.Problem, c *gemm.Config, without arch.Estimate,
 ) (kernel, error) {
-	d := side.Describe()
-	r := ask.Ranking{Arch: d, Kernel: side.Kernel, Problem: *p, DRAMPeak: ask.PeakBandwidth(side.Model)}
-	e := ask.Entry{Config: *c, Estimate: own, Terms: make([]float64, len(d.Terms))}
-	if err := side.Model.Terms(ctx, e.Terms, *p, []gemm.Config{*c}); err != nil {
+	r, e, err := entryOf(ctx, side, p, c)
+	if err != nil {
 		return kernel{}, err
 	}
 	k := kernel{M: p.M, BlockM: c.BlockM, BlockN: c.BlockN, NumWarps: c.NumWarps, NumStages: c.NumStages,
-		Seconds: float64(r.Seconds(&e)), Evidence: r.Scope(&e).Evidence, Bound: e.Estimate.Bound.String(), Why: r.Why(&e),
-		FixedSeconds: float64(without.Cycles.At(d.Clock))}
-	if low, high, ok := r.Interval(&e); ok {
+		Seconds: float64(r.Seconds(e)), Evidence: r.Scope(e).Evidence, Bound: e.Estimate.Bound.String(), Why: r.Why(e),
+		FixedSeconds: float64(without.Cycles.At(r.Arch.Clock))}
+	if low, high, ok := r.Interval(e); ok {
 		k.Interval = &[2]float64{float64(low), float64(high)}
 	}
 	k.Gain = k.FixedSeconds / k.Seconds

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/ask"
@@ -51,11 +52,9 @@ var rows = []int{1, 16, 64, 256, 1024, 4096}
 func worth(t *testing.T, times map[product]map[gemm.Config]float64) (gains, shares []float64, agree int) {
 	t.Helper()
 	a := open(t, "sm90", "h100", timing.Model)
-	a, err := fitting(t.Context(), a, family)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fit, err := a.Candidates(t.Context(), linear(1, 4096, 4096), arch.Space{})
+	name, value, _ := strings.Cut(flatten, "=")
+	fit, err := a.Candidates(t.Context(), linear(1, 4096, 4096), arch.Space{Kernel: family, SplitK: []int{1},
+		Axes: []arch.AxisValues{{Name: name, Values: []string{value}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +67,7 @@ func worth(t *testing.T, times map[product]map[gemm.Config]float64) (gains, shar
 	byRows := map[int][]float64{}
 	for _, p := range shapes {
 		configs := slices.DeleteFunc(slices.Clone(fit.Configs), func(c gemm.Config) bool {
-			c.Kernel, c.GroupM = "", group
+			c.Kernel, c.Axes, c.GroupM = "", gemm.Axes{}, group
 			return times[p][c] == 0
 		})
 		bands, err := ask.BandsOf(t.Context(), arch.WithCandidates(a, configs), arch.Space{Kernel: family},
@@ -80,7 +79,7 @@ func worth(t *testing.T, times map[product]map[gemm.Config]float64) (gains, shar
 		for i, m := range rows {
 			p.m = m
 			c := *bands.Bands[i].Config
-			c.Kernel, c.GroupM = "", group
+			c.Kernel, c.Axes, c.GroupM = "", gemm.Axes{}, group
 			gain := times[p][fixed] / times[p][c]
 			gains, byRows[m] = append(gains, gain), append(byRows[m], gain)
 			shares = append(shares, best[i]/times[p][c])
@@ -128,7 +127,7 @@ func measured(t *testing.T, name string) map[product]map[gemm.Config]float64 {
 		of := map[gemm.Config]float64{}
 		for _, m := range set.Sweep(p) {
 			if c := m.Config; m.Library == "" {
-				c.Kernel, c.GroupM = "", group
+				c.Kernel, c.Axes, c.GroupM = "", gemm.Axes{}, group
 				of[c] = float64(m.Median)
 			}
 		}

@@ -83,7 +83,7 @@ func (o *moeOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	side, err := openSide(ctx, o.factory, expertFamily)
+	side, err := e.open(ctx, o.factory)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (o *moeOptions) run(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	return o.write(side, t)
+	return o.write(side.Contender, t)
 }
 
 func readConfig(ctx context.Context, name string) (*modelConfig, error) {
@@ -140,13 +140,13 @@ type expertKernel struct {
 	Down   expert `json:"down"`
 	Active int    `json:"active_experts"` // experts that get a token
 	// the predicted time of a layer, with the kernels that route, activate and sum
-	Seconds        float64    `json:"seconds"`
-	Interval       [2]float64 `json:"interval"`        // of 90 %
-	DefaultSeconds float64    `json:"default_seconds"` // with vLLM's kernel without a table
-	Gain           float64    `json:"gain"`            // default_seconds ÷ seconds
-	SplitGain      float64    `json:"split_gain"`      // seconds ÷ the time with up and down
-	Bound          string     `json:"bound"`           // what limits the first product, and the same in a sentence
-	Why            string     `json:"why"`
+	Seconds        float64     `json:"seconds"`
+	Interval       *[2]float64 `json:"interval"`        // of 90 %, `null` without one
+	DefaultSeconds float64     `json:"default_seconds"` // with vLLM's kernel without a table
+	Gain           float64     `json:"gain"`            // default_seconds ÷ seconds
+	SplitGain      float64     `json:"split_gain"`      // seconds ÷ the time with up and down
+	Bound          string      `json:"bound"`           // what limits the first product, and the same in a sentence
+	Why            string      `json:"why"`
 }
 
 // expert is a configuration under the names of the servers' files.
@@ -168,61 +168,46 @@ func (e expert) String() string {
 }
 
 // newExpertTable chooses the kernels of a layer.
-func newExpertTable(ctx context.Context, side *ask.Contender, e *experts, l load) (*expertTable, error) {
+func newExpertTable(ctx context.Context, side *tuner, e *experts, l load) (*expertTable, error) {
 	d := side.Describe()
 	t := &expertTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
-		DType: e.dtype.String(), ScaleBlock: e.scaled(), Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter,
-		Evidence: e.evidence(d)}
+		DType: e.dtype.String(), ScaleBlock: e.scaled(), Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter}
 	var gains []float64
 	for i, rows := range l.rows(e.topK, tokenSizes) {
-		tokens := tokenSizes[i]
-		configs := append(e.space(tokens), e.defaultConfig(tokens))
-		times, err := e.estimate(ctx, side.Model, tokens, rows, configs)
+		c, err := side.choices(ctx, e, tokenSizes[i], rows)
 		if err != nil {
 			return nil, err
 		}
-		k, err := times.choose(ctx, side, e, rows, configs)
+		last := len(c.configs) - 1
+		if err := c.runs(last); err != nil {
+			return nil, err
+		}
+		r, entry, err := c.entry(ctx)
 		if err != nil {
 			return nil, err
 		}
-		k.M = tokens
-		low, high := e.interval(d.ID())
-		k.Interval = [2]float64{k.Seconds * low, k.Seconds * high}
-		k.Active = times.active
+		k := expertKernel{M: tokenSizes[i], Config: expertOf(&c.configs[c.best]), Active: c.problem.Groups.Filled(),
+			Seconds: c.time(c.best), DefaultSeconds: c.time(last), Bound: entry.Estimate.Bound.String(), Why: r.Why(entry)}
+		k.Gain = k.DefaultSeconds / k.Seconds
+		k.split(c)
+		k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
 		t.Kernels, gains = append(t.Kernels, k), append(gains, k.Gain)
 	}
 	t.Gain = stats.Geomean(gains)
 	return t, nil
 }
 
-// choose returns the configuration to use, and the fastest pair with one BLOCK_SIZE_M, by which the rows are sorted.
-// The last of the configurations is vLLM's without a table.
-func (t *expertTimes) choose(
-	ctx context.Context, side *ask.Contender, e *experts, rows []int, configs []gemm.Config,
-) (k expertKernel, err error) {
-	last := len(configs) - 1
-	if reason := t.rejects[last]; reason != "" {
-		return k, diag.Inputf("vLLM's kernel %s does not run (%s)", expertOf(&configs[last]), reason).
-			At("%s", side.Describe().ID()).Do("choose another device")
-	}
-	best, split, pair := t.pick(last), math.Inf(1), [2]int{}
+// split sets the fastest pair with one BLOCK_SIZE_M, by which the rows are sorted.
+func (k *expertKernel) split(c *choices) {
+	least := math.Inf(1)
 	for _, m := range []int{16, 32, 64, 128, 256} {
-		if up, down := fastest(t.up, configs, m), fastest(t.down, configs, m); t.layer(up, down) < split {
-			split, pair = t.layer(up, down), [2]int{up, down}
+		up, down := c.fastest(0, m), c.fastest(1, m)
+		if up < 0 || c.times[0][up]+c.times[1][down] >= least {
+			continue
 		}
+		least = c.times[0][up] + c.times[1][down]
+		k.Up, k.Down, k.SplitGain = expertOf(&c.configs[up]), expertOf(&c.configs[down]), k.Seconds/least
 	}
-	up, _, err := e.products(rows)
-	if err != nil {
-		return k, err
-	}
-	reason, err := kernelOf(ctx, side, &up, &configs[best], t.estimates[best], t.estimates[last])
-	if err != nil {
-		return k, err
-	}
-	k = expertKernel{Config: expertOf(&configs[best]), Up: expertOf(&configs[pair[0]]), Down: expertOf(&configs[pair[1]]),
-		Seconds: t.layer(best, best), DefaultSeconds: t.layer(last, last), Bound: reason.Bound, Why: reason.Why}
-	k.Gain, k.SplitGain = k.DefaultSeconds/k.Seconds, k.Seconds/split
-	return k, nil
 }
 
 // fileName is the name by which a server looks for the table.
@@ -327,9 +312,7 @@ var expertColumns = table.Columns[expertKernel]{
 	table.Col("num_stages", func(k *expertKernel) int { return k.Config.NumStages }).In(table.CSV),
 	table.Text("kernel", func(k *expertKernel) string { return k.Config.String() }),
 	table.Col("seconds||layer", func(k *expertKernel) float64 { return k.Seconds }, seconds),
-	table.Group([]string{"interval_low_seconds", "interval_high_seconds"}, func(k *expertKernel) []string {
-		return []string{table.Cell(k.Interval[0]), table.Cell(k.Interval[1])}
-	}).In(table.CSV),
+	intervals(func(k *expertKernel) *[2]float64 { return k.Interval }),
 	table.Text("90 %", func(k *expertKernel) string { return span(k.Interval) }),
 	table.Col("default_seconds||no table", func(k *expertKernel) float64 { return k.DefaultSeconds }, seconds),
 	table.Col("gain", func(k *expertKernel) float64 { return k.Gain }, digits.ThreeDigits),

@@ -88,7 +88,22 @@ func (t *invariantTable) rows() (rows []row) {
 
 func seconds(v float64) string { return unit.Seconds(v).String() }
 
-func span(v [2]float64) string { return digits.Span(unit.Seconds(v[0]), unit.Seconds(v[1])) }
+func span(v *[2]float64) string {
+	if v == nil {
+		return ""
+	}
+	return digits.Span(unit.Seconds(v[0]), unit.Seconds(v[1]))
+}
+
+// intervals are the columns of the ends of an interval, empty without one.
+func intervals[T any](of func(*T) *[2]float64) table.Column[T] {
+	return table.Group([]string{"interval_low_seconds", "interval_high_seconds"}, func(row *T) []string {
+		if v := of(row); v != nil {
+			return []string{table.Cell(v[0]), table.Cell(v[1])}
+		}
+		return []string{"", ""}
+	}).In(table.CSV)
+}
 
 func names(l *tableLayer) string { return strings.Join(l.Names, " ") }
 
@@ -107,18 +122,8 @@ var kernelColumns = table.Columns[row]{
 		return fmt.Sprintf("%dx%dx%d w%d s%d", k.BlockM, k.BlockN, r.layer.BlockK, k.NumWarps, k.NumStages)
 	}),
 	table.Col("seconds||time", func(r *row) float64 { return r.kernel.Seconds }, seconds),
-	table.Group([]string{"interval_low_seconds", "interval_high_seconds"}, func(r *row) []string {
-		if r.kernel.Interval == nil {
-			return []string{"", ""}
-		}
-		return []string{table.Cell(r.kernel.Interval[0]), table.Cell(r.kernel.Interval[1])}
-	}).In(table.CSV),
-	table.Text("90 %", func(r *row) string {
-		if r.kernel.Interval == nil {
-			return ""
-		}
-		return span(*r.kernel.Interval)
-	}),
+	intervals(func(r *row) *[2]float64 { return r.kernel.Interval }),
+	table.Text("90 %", func(r *row) string { return span(r.kernel.Interval) }),
 	table.Col("evidence", func(r *row) string { return string(r.kernel.Evidence) }),
 	table.Col("bound", func(r *row) string { return r.kernel.Bound }).In(table.CSV),
 	table.Col("price", func(r *row) float64 { return r.kernel.Price }, digits.Percent),

@@ -580,9 +580,9 @@ type Manifest struct {
 	Version string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	Archs   []*ArchEntry           `protobuf:"bytes,3,rep,name=archs,proto3" json:"archs,omitempty"`
 	Options []*Option              `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`
-	// The plugin answers Calibration and CalibrationNumbers. Since API 1.3.0.
+	// The plugin answers Calibration and CalibrationNumbers.
 	Calibrates bool `protobuf:"varint,5,opt,name=calibrates,proto3" json:"calibrates,omitempty"`
-	// The plugin answers Ladder. Since API 1.3.0.
+	// The plugin answers Ladder.
 	Ladder        bool `protobuf:"varint,6,opt,name=ladder,proto3" json:"ladder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -664,16 +664,16 @@ type ArchEntry struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Id     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Vendor string                 `protobuf:"bytes,2,opt,name=vendor,proto3" json:"vendor,omitempty"`
-	// Best first. Hosts of API 1.3.0 and older know models by these names alone: a plugin whose model_entries have classes
-	// lists the classes here.
+	// Best first.
 	Models []string `protobuf:"bytes,3,rep,name=models,proto3" json:"models,omitempty"`
 	// Default first.
 	Kernels []string       `protobuf:"bytes,4,rep,name=kernels,proto3" json:"kernels,omitempty"`
 	Devices []*DeviceEntry `protobuf:"bytes,5,rep,name=devices,proto3" json:"devices,omitempty"`
-	// The models with constants that can be fitted to measurements. Since API 1.3.0.
+	// The models with constants that can be fitted to measurements.
 	Fitted []string `protobuf:"bytes,6,rep,name=fitted,proto3" json:"fitted,omitempty"`
-	// The models with their classes, best first. Empty: those of models, which have none. Since API 1.3.0.
-	ModelEntries  []*ModelEntry `protobuf:"bytes,8,rep,name=model_entries,json=modelEntries,proto3" json:"model_entries,omitempty"`
+	// What each of models is for, and another name for it in requests: refined or reference. Empty: neither. None: all are
+	// neither.
+	Classes       []string `protobuf:"bytes,8,rep,name=classes,proto3" json:"classes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -750,65 +750,11 @@ func (x *ArchEntry) GetFitted() []string {
 	return nil
 }
 
-func (x *ArchEntry) GetModelEntries() []*ModelEntry {
+func (x *ArchEntry) GetClasses() []string {
 	if x != nil {
-		return x.ModelEntries
+		return x.Classes
 	}
 	return nil
-}
-
-// ModelEntry is a model of an architecture.
-type ModelEntry struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What the model is for, and another name for it in requests: refined or reference. Empty: neither.
-	Class         string `protobuf:"bytes,2,opt,name=class,proto3" json:"class,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ModelEntry) Reset() {
-	*x = ModelEntry{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ModelEntry) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ModelEntry) ProtoMessage() {}
-
-func (x *ModelEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ModelEntry.ProtoReflect.Descriptor instead.
-func (*ModelEntry) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *ModelEntry) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *ModelEntry) GetClass() string {
-	if x != nil {
-		return x.Class
-	}
-	return ""
 }
 
 type DeviceEntry struct {
@@ -822,7 +768,7 @@ type DeviceEntry struct {
 
 func (x *DeviceEntry) Reset() {
 	*x = DeviceEntry{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[6]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -834,7 +780,7 @@ func (x *DeviceEntry) String() string {
 func (*DeviceEntry) ProtoMessage() {}
 
 func (x *DeviceEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[6]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -847,7 +793,7 @@ func (x *DeviceEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceEntry.ProtoReflect.Descriptor instead.
 func (*DeviceEntry) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{6}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DeviceEntry) GetId() string {
@@ -885,7 +831,7 @@ type Option struct {
 
 func (x *Option) Reset() {
 	*x = Option{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[7]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -897,7 +843,7 @@ func (x *Option) String() string {
 func (*Option) ProtoMessage() {}
 
 func (x *Option) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[7]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -910,7 +856,7 @@ func (x *Option) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Option.ProtoReflect.Descriptor instead.
 func (*Option) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{7}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Option) GetKey() string {
@@ -948,20 +894,17 @@ type OpenRequest struct {
 	Model     string                 `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
 	Overrides map[string]*Override   `protobuf:"bytes,4,rep,name=overrides,proto3" json:"overrides,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Options   map[string]string      `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Present when the GPU in the machine is what to open. Since API 1.1.0.
+	// Present when the GPU in the machine is what to open.
 	Live *LiveDevice `protobuf:"bytes,6,opt,name=live,proto3" json:"live,omitempty"`
-	// How much the model may know; unspecified means all that there is. Since API 1.1.0.
+	// How much the model may know; unspecified means all that there is.
 	Rung Rung `protobuf:"varint,7,opt,name=rung,proto3,enum=origami.plugin.v1.Rung" json:"rung,omitempty"`
 	// Files in the place of the plugin's own: what the compiler reports of each kernel of a family, and a timing pass
-	// over them. Since API 1.1.0.
+	// over them.
 	Compiled         []byte `protobuf:"bytes,8,opt,name=compiled,proto3,oneof" json:"compiled,omitempty"`
 	Characterization []byte `protobuf:"bytes,9,opt,name=characterization,proto3,oneof" json:"characterization,omitempty"`
-	// The API versions that the host speaks. One that does not say 1.2.0 knows no named axes: to such a host the plugin
-	// shows only the configurations that have every axis at its default. Since API 1.2.0.
-	ApiVersions []string `protobuf:"bytes,10,rep,name=api_versions,json=apiVersions,proto3" json:"api_versions,omitempty"`
-	// The kernel family that the model has to predict; empty means the plugin's default. Since API 1.3.0.
+	// The kernel family that the model has to predict; empty means the plugin's default.
 	Kernel string `protobuf:"bytes,11,opt,name=kernel,proto3" json:"kernel,omitempty"`
-	// A device file in the place of one of the plugin's own; device is empty then. Since API 1.3.0.
+	// A device file in the place of one of the plugin's own; device is empty then.
 	DeviceFile    []byte `protobuf:"bytes,12,opt,name=device_file,json=deviceFile,proto3,oneof" json:"device_file,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -969,7 +912,7 @@ type OpenRequest struct {
 
 func (x *OpenRequest) Reset() {
 	*x = OpenRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +924,7 @@ func (x *OpenRequest) String() string {
 func (*OpenRequest) ProtoMessage() {}
 
 func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +937,7 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
 func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{8}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *OpenRequest) GetArch() string {
@@ -1060,13 +1003,6 @@ func (x *OpenRequest) GetCharacterization() []byte {
 	return nil
 }
 
-func (x *OpenRequest) GetApiVersions() []string {
-	if x != nil {
-		return x.ApiVersions
-	}
-	return nil
-}
-
 func (x *OpenRequest) GetKernel() string {
 	if x != nil {
 		return x.Kernel
@@ -1093,7 +1029,7 @@ type LiveDevice struct {
 
 func (x *LiveDevice) Reset() {
 	*x = LiveDevice{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1041,7 @@ func (x *LiveDevice) String() string {
 func (*LiveDevice) ProtoMessage() {}
 
 func (x *LiveDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1054,7 @@ func (x *LiveDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiveDevice.ProtoReflect.Descriptor instead.
 func (*LiveDevice) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{9}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LiveDevice) GetName() string {
@@ -1146,7 +1082,7 @@ type Override struct {
 
 func (x *Override) Reset() {
 	*x = Override{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1094,7 @@ func (x *Override) String() string {
 func (*Override) ProtoMessage() {}
 
 func (x *Override) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1107,7 @@ func (x *Override) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Override.ProtoReflect.Descriptor instead.
 func (*Override) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{10}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Override) GetValue() float64 {
@@ -1200,7 +1136,7 @@ type OpenResponse struct {
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1148,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1161,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{11}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OpenResponse) GetHandle() []byte {
@@ -1258,7 +1194,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1206,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +1219,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{12}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CloseRequest) GetHandle() []byte {
@@ -1301,7 +1237,7 @@ type CloseResponse struct {
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1249,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1262,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{13}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{12}
 }
 
 // Description is everything about an opened architecture that does not depend on a problem.
@@ -1361,25 +1297,23 @@ type Description struct {
 	// The dimensions in which more work, by whole blocks, is never predicted to take less time. For K that is expected
 	// anyway, but of a model that declares DIM_NONE.
 	Monotone []Dim `protobuf:"varint,26,rep,packed,name=monotone,proto3,enum=origami.plugin.v1.Dim" json:"monotone,omitempty"`
-	// Those of the kernel families that have named axes. Since API 1.2.0.
+	// Those of the kernel families that have named axes.
 	Families []*Family `protobuf:"bytes,27,rep,name=families,proto3" json:"families,omitempty"`
-	// The names of the params that no prediction of the model depends on. Empty says nothing. Since API 1.2.0.
+	// The names of the params that no prediction of the model depends on. Empty says nothing.
 	Unused []string `protobuf:"bytes,28,rep,name=unused,proto3" json:"unused,omitempty"`
-	// The data sets that numbers of the model were fitted to. Since API 1.3.0.
+	// The data sets that numbers of the model were fitted to.
 	Fitted []*Fitted `protobuf:"bytes,29,rep,name=fitted,proto3" json:"fitted,omitempty"`
-	// Why the rung is below that which the model has for this device, as a clause. Since API 1.3.0.
+	// Why the rung is below that which the model has for this device, as a clause.
 	RungReason string `protobuf:"bytes,30,opt,name=rung_reason,json=rungReason,proto3" json:"rung_reason,omitempty"`
-	// The totals put configurations in order and are no times. Since API 1.3.0.
+	// The totals put configurations in order and are no times.
 	RanksOnly bool `protobuf:"varint,31,opt,name=ranks_only,json=ranksOnly,proto3" json:"ranks_only,omitempty"`
 	// The roofs of the device that the plugin knows. Where it gives none of a place, the host takes the peak rate of the
-	// element type, or the bandwidth of the memory level. Since API 1.3.0.
+	// element type, or the bandwidth of the memory level.
 	Ceilings []*Ceiling `protobuf:"bytes,32,rep,name=ceilings,proto3" json:"ceilings,omitempty"`
-	// The name of the model, and those of all models of the architecture, best first. Empty: the names are model and
-	// models, which otherwise have the classes (see ArchEntry). Since API 1.3.0.
-	ModelName  string   `protobuf:"bytes,36,opt,name=model_name,json=modelName,proto3" json:"model_name,omitempty"`
-	ModelNames []string `protobuf:"bytes,37,rep,name=model_names,json=modelNames,proto3" json:"model_names,omitempty"`
+	// The class of the model (see ArchEntry).
+	ModelClass string `protobuf:"bytes,36,opt,name=model_class,json=modelClass,proto3" json:"model_class,omitempty"`
 	// What the totals are times of: model, events, warm and so on (docs/timings.md). The host converts to what was asked
-	// for. Empty: nobody knows, and nothing is converted. Since API 1.3.0.
+	// for. Empty: nobody knows, and nothing is converted.
 	Timing        string `protobuf:"bytes,38,opt,name=timing,proto3" json:"timing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1387,7 +1321,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1333,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1346,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Description) GetArch() string {
@@ -1639,18 +1573,11 @@ func (x *Description) GetCeilings() []*Ceiling {
 	return nil
 }
 
-func (x *Description) GetModelName() string {
+func (x *Description) GetModelClass() string {
 	if x != nil {
-		return x.ModelName
+		return x.ModelClass
 	}
 	return ""
-}
-
-func (x *Description) GetModelNames() []string {
-	if x != nil {
-		return x.ModelNames
-	}
-	return nil
 }
 
 func (x *Description) GetTiming() string {
@@ -1680,7 +1607,7 @@ type Ceiling struct {
 
 func (x *Ceiling) Reset() {
 	*x = Ceiling{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +1619,7 @@ func (x *Ceiling) String() string {
 func (*Ceiling) ProtoMessage() {}
 
 func (x *Ceiling) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +1632,7 @@ func (x *Ceiling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ceiling.ProtoReflect.Descriptor instead.
 func (*Ceiling) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Ceiling) GetName() string {
@@ -1763,7 +1690,7 @@ type Fitted struct {
 
 func (x *Fitted) Reset() {
 	*x = Fitted{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1775,7 +1702,7 @@ func (x *Fitted) String() string {
 func (*Fitted) ProtoMessage() {}
 
 func (x *Fitted) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1788,7 +1715,7 @@ func (x *Fitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fitted.ProtoReflect.Descriptor instead.
 func (*Fitted) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Fitted) GetDataSet() string {
@@ -1819,20 +1746,20 @@ type Family struct {
 	Doc   string                 `protobuf:"bytes,2,opt,name=doc,proto3" json:"doc,omitempty"`
 	// In the order in which spaces enumerate them.
 	Axes []*Axis `protobuf:"bytes,3,rep,name=axes,proto3" json:"axes,omitempty"`
-	// The types that its kernels have. Empty means that the model says so problem by problem. Since API 1.3.0.
+	// The types that its kernels have. Empty means that the model says so problem by problem.
 	Types []*Types `protobuf:"bytes,4,rep,name=types,proto3" json:"types,omitempty"`
-	// The model predicts its kernels for problems in groups. Since API 1.3.0.
+	// The model predicts its kernels for problems in groups.
 	Groups bool `protobuf:"varint,5,opt,name=groups,proto3" json:"groups,omitempty"`
 	// Nobody can look into its kernels, as they are those of a vendor's library: num_warps, num_stages and group_m of its
-	// configurations are 0. An older host refuses these configurations.
+	// configurations are 0.
 	Opaque bool `protobuf:"varint,6,opt,name=opaque,proto3" json:"opaque,omitempty"`
-	// The family has kernels for problems with nested indices. Since API 1.3.0.
+	// The family has kernels for problems with nested indices.
 	Nests bool `protobuf:"varint,7,opt,name=nests,proto3" json:"nests,omitempty"`
 	// The formats in which a program takes its configurations: triton (triton.Config), inductor (a template of
-	// torch.compile), cuda (constants of C++). Since API 1.3.0.
+	// torch.compile), cuda (constants of C++).
 	Pastes []string `protobuf:"bytes,8,rep,name=pastes,proto3" json:"pastes,omitempty"`
 	// Which of its configurations add up an element of C in an order that does not depend on M. Missing means that nothing
-	// is known of that. Since API 1.3.0.
+	// is known of that.
 	Sums          *SumOrder `protobuf:"bytes,9,opt,name=sums,proto3" json:"sums,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1840,7 +1767,7 @@ type Family struct {
 
 func (x *Family) Reset() {
 	*x = Family{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1852,7 +1779,7 @@ func (x *Family) String() string {
 func (*Family) ProtoMessage() {}
 
 func (x *Family) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1865,7 +1792,7 @@ func (x *Family) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Family.ProtoReflect.Descriptor instead.
 func (*Family) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Family) GetName() string {
@@ -1945,7 +1872,7 @@ type SumOrder struct {
 
 func (x *SumOrder) Reset() {
 	*x = SumOrder{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1957,7 +1884,7 @@ func (x *SumOrder) String() string {
 func (*SumOrder) ProtoMessage() {}
 
 func (x *SumOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1970,7 +1897,7 @@ func (x *SumOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SumOrder.ProtoReflect.Descriptor instead.
 func (*SumOrder) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SumOrder) GetValues() []*AxisValues {
@@ -1998,7 +1925,7 @@ type Types struct {
 
 func (x *Types) Reset() {
 	*x = Types{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +1937,7 @@ func (x *Types) String() string {
 func (*Types) ProtoMessage() {}
 
 func (x *Types) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +1950,7 @@ func (x *Types) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Types.ProtoReflect.Descriptor instead.
 func (*Types) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Types) GetOperands() ElementType {
@@ -2054,14 +1981,14 @@ type Uncertainty struct {
 	Source string  `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
 	// The one to plan measurements with.
 	PlanSpread float64 `protobuf:"fixed64,6,opt,name=plan_spread,json=planSpread,proto3" json:"plan_spread,omitempty"`
-	// What the numbers were found on. They say nothing about other problems. Since API 1.3.0.
+	// What the numbers were found on. They say nothing about other problems.
 	Checked *Checked `protobuf:"bytes,7,opt,name=checked,proto3" json:"checked,omitempty"`
-	// The factor by which the widest range grows for sizes outside of checked. 0 is unknown. Since API 1.3.0.
+	// The factor by which the widest range grows for sizes outside of checked. 0 is unknown.
 	Widening float64 `protobuf:"fixed64,8,opt,name=widening,proto3" json:"widening,omitempty"`
-	// The median of |predicted / measured - 1| of the fastest kernels. 0 is unknown. Since API 1.3.0.
+	// The median of |predicted / measured - 1| of the fastest kernels. 0 is unknown.
 	MedianError float64 `protobuf:"fixed64,9,opt,name=median_error,json=medianError,proto3" json:"median_error,omitempty"`
 	// Whose times they are: of the device (empty), of a "sister", or of other generations ("unchecked"). Of the last two,
-	// the ranges hold for the types of checked.layouts, for all without any. Since API 1.3.0.
+	// the ranges hold for the types of checked.layouts, for all without any.
 	Evidence      string `protobuf:"bytes,10,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2069,7 +1996,7 @@ type Uncertainty struct {
 
 func (x *Uncertainty) Reset() {
 	*x = Uncertainty{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2081,7 +2008,7 @@ func (x *Uncertainty) String() string {
 func (*Uncertainty) ProtoMessage() {}
 
 func (x *Uncertainty) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2094,7 +2021,7 @@ func (x *Uncertainty) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Uncertainty.ProtoReflect.Descriptor instead.
 func (*Uncertainty) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Uncertainty) GetKernel() string {
@@ -2184,9 +2111,9 @@ type Checked struct {
 	Batch   *Range `protobuf:"bytes,9,opt,name=batch,proto3" json:"batch,omitempty"`
 	// Of 2*m*n*k*batch.
 	Flops *Range `protobuf:"bytes,10,opt,name=flops,proto3" json:"flops,omitempty"`
-	// The number of measured times. 0 is unknown. Since API 1.3.0.
+	// The number of measured times. 0 is unknown.
 	Times int64 `protobuf:"varint,11,opt,name=times,proto3" json:"times,omitempty"`
-	// The element type of the operands that was timed, if it is none of layouts but costs the same. Since API 1.3.0.
+	// The element type of the operands that was timed, if it is none of layouts but costs the same.
 	TimedType     string `protobuf:"bytes,12,opt,name=timed_type,json=timedType,proto3" json:"timed_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2194,7 +2121,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2206,7 +2133,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2219,7 +2146,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Checked) GetDataSet() string {
@@ -2318,7 +2245,7 @@ type Layout struct {
 
 func (x *Layout) Reset() {
 	*x = Layout{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2257,7 @@ func (x *Layout) String() string {
 func (*Layout) ProtoMessage() {}
 
 func (x *Layout) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2343,7 +2270,7 @@ func (x *Layout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Layout.ProtoReflect.Descriptor instead.
 func (*Layout) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Layout) GetTypes() *Types {
@@ -2378,7 +2305,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2390,7 +2317,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2403,7 +2330,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Range) GetLow() float64 {
@@ -2435,7 +2362,7 @@ type ErrorRange struct {
 
 func (x *ErrorRange) Reset() {
 	*x = ErrorRange{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2447,7 +2374,7 @@ func (x *ErrorRange) String() string {
 func (*ErrorRange) ProtoMessage() {}
 
 func (x *ErrorRange) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2460,7 +2387,7 @@ func (x *ErrorRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorRange.ProtoReflect.Descriptor instead.
 func (*ErrorRange) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ErrorRange) GetBound() Bound {
@@ -2501,7 +2428,7 @@ type PeakRate struct {
 
 func (x *PeakRate) Reset() {
 	*x = PeakRate{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2513,7 +2440,7 @@ func (x *PeakRate) String() string {
 func (*PeakRate) ProtoMessage() {}
 
 func (x *PeakRate) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2526,7 +2453,7 @@ func (x *PeakRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeakRate.ProtoReflect.Descriptor instead.
 func (*PeakRate) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PeakRate) GetElementType() ElementType {
@@ -2558,7 +2485,7 @@ type Atom struct {
 
 func (x *Atom) Reset() {
 	*x = Atom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2497,7 @@ func (x *Atom) String() string {
 func (*Atom) ProtoMessage() {}
 
 func (x *Atom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2510,7 @@ func (x *Atom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Atom.ProtoReflect.Descriptor instead.
 func (*Atom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Atom) GetElementType() ElementType {
@@ -2638,7 +2565,7 @@ type Param struct {
 	Method string                 `protobuf:"bytes,5,opt,name=method,proto3" json:"method,omitempty"`
 	Date   string                 `protobuf:"bytes,6,opt,name=date,proto3" json:"date,omitempty"`
 	Tier   Tier                   `protobuf:"varint,7,opt,name=tier,proto3,enum=origami.plugin.v1.Tier" json:"tier,omitempty"`
-	// The clock while it was measured, and the coefficient of variation of its rounds; 0 if unknown. Since API 1.3.0.
+	// The clock while it was measured, and the coefficient of variation of its rounds; 0 if unknown.
 	ClockHz       float64 `protobuf:"fixed64,8,opt,name=clock_hz,json=clockHz,proto3" json:"clock_hz,omitempty"`
 	Spread        float64 `protobuf:"fixed64,9,opt,name=spread,proto3" json:"spread,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2647,7 +2574,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2659,7 +2586,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2672,7 +2599,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Param) GetName() string {
@@ -2746,7 +2673,7 @@ type Constant struct {
 	Unit   string                 `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
 	Doc    string                 `protobuf:"bytes,4,opt,name=doc,proto3" json:"doc,omitempty"`
 	Source string                 `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
-	// The bounds within which measurements may move the value; both 0 if it is fixed. Since API 1.3.0.
+	// The bounds within which measurements may move the value; both 0 if it is fixed.
 	Low           float64 `protobuf:"fixed64,6,opt,name=low,proto3" json:"low,omitempty"`
 	High          float64 `protobuf:"fixed64,7,opt,name=high,proto3" json:"high,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2755,7 +2682,7 @@ type Constant struct {
 
 func (x *Constant) Reset() {
 	*x = Constant{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2767,7 +2694,7 @@ func (x *Constant) String() string {
 func (*Constant) ProtoMessage() {}
 
 func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2780,7 +2707,7 @@ func (x *Constant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constant.ProtoReflect.Descriptor instead.
 func (*Constant) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Constant) GetName() string {
@@ -2849,7 +2776,7 @@ type Term struct {
 
 func (x *Term) Reset() {
 	*x = Term{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2861,7 +2788,7 @@ func (x *Term) String() string {
 func (*Term) ProtoMessage() {}
 
 func (x *Term) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2874,7 +2801,7 @@ func (x *Term) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Term.ProtoReflect.Descriptor instead.
 func (*Term) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Term) GetName() string {
@@ -2937,7 +2864,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2949,7 +2876,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2962,7 +2889,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Order) GetWindow() float64 {
@@ -2989,7 +2916,7 @@ type OptionValue struct {
 
 func (x *OptionValue) Reset() {
 	*x = OptionValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3001,7 +2928,7 @@ func (x *OptionValue) String() string {
 func (*OptionValue) ProtoMessage() {}
 
 func (x *OptionValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3014,7 +2941,7 @@ func (x *OptionValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OptionValue.ProtoReflect.Descriptor instead.
 func (*OptionValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *OptionValue) GetKey() string {
@@ -3046,7 +2973,7 @@ type Level struct {
 
 func (x *Level) Reset() {
 	*x = Level{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3058,7 +2985,7 @@ func (x *Level) String() string {
 func (*Level) ProtoMessage() {}
 
 func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3071,7 +2998,7 @@ func (x *Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Level.ProtoReflect.Descriptor instead.
 func (*Level) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Level) GetName() string {
@@ -3132,7 +3059,7 @@ type Bandwidth struct {
 
 func (x *Bandwidth) Reset() {
 	*x = Bandwidth{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +3071,7 @@ func (x *Bandwidth) String() string {
 func (*Bandwidth) ProtoMessage() {}
 
 func (x *Bandwidth) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +3084,7 @@ func (x *Bandwidth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bandwidth.ProtoReflect.Descriptor instead.
 func (*Bandwidth) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Bandwidth) GetPeakBytesPerCycle() float64 {
@@ -3212,7 +3139,7 @@ type Space struct {
 	NumWarps  []int64                `protobuf:"varint,5,rep,packed,name=num_warps,json=numWarps,proto3" json:"num_warps,omitempty"`
 	NumStages []int64                `protobuf:"varint,6,rep,packed,name=num_stages,json=numStages,proto3" json:"num_stages,omitempty"`
 	SplitK    []int64                `protobuf:"varint,7,rep,packed,name=split_k,json=splitK,proto3" json:"split_k,omitempty"`
-	// The values on named axes. Since API 1.2.0.
+	// The values on named axes.
 	Axes          []*AxisValues `protobuf:"bytes,8,rep,name=axes,proto3" json:"axes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3220,7 +3147,7 @@ type Space struct {
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3232,7 +3159,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3245,7 +3172,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Space) GetKernel() string {
@@ -3315,7 +3242,7 @@ type AxisValues struct {
 
 func (x *AxisValues) Reset() {
 	*x = AxisValues{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3327,7 +3254,7 @@ func (x *AxisValues) String() string {
 func (*AxisValues) ProtoMessage() {}
 
 func (x *AxisValues) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3340,7 +3267,7 @@ func (x *AxisValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AxisValues.ProtoReflect.Descriptor instead.
 func (*AxisValues) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AxisValues) GetName() string {
@@ -3368,7 +3295,7 @@ type CandidatesRequest struct {
 
 func (x *CandidatesRequest) Reset() {
 	*x = CandidatesRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3380,7 +3307,7 @@ func (x *CandidatesRequest) String() string {
 func (*CandidatesRequest) ProtoMessage() {}
 
 func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3393,7 +3320,7 @@ func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesRequest.ProtoReflect.Descriptor instead.
 func (*CandidatesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CandidatesRequest) GetHandle() []byte {
@@ -3433,7 +3360,7 @@ type CandidatesResponse struct {
 
 func (x *CandidatesResponse) Reset() {
 	*x = CandidatesResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +3372,7 @@ func (x *CandidatesResponse) String() string {
 func (*CandidatesResponse) ProtoMessage() {}
 
 func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +3385,7 @@ func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesResponse.ProtoReflect.Descriptor instead.
 func (*CandidatesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CandidatesResponse) GetConfigs() *Configs {
@@ -3514,7 +3441,7 @@ type EstimateRequest struct {
 
 func (x *EstimateRequest) Reset() {
 	*x = EstimateRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3453,7 @@ func (x *EstimateRequest) String() string {
 func (*EstimateRequest) ProtoMessage() {}
 
 func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3466,7 @@ func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateRequest.ProtoReflect.Descriptor instead.
 func (*EstimateRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *EstimateRequest) GetHandle() []byte {
@@ -3579,7 +3506,7 @@ type EstimateResponse struct {
 
 func (x *EstimateResponse) Reset() {
 	*x = EstimateResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3591,7 +3518,7 @@ func (x *EstimateResponse) String() string {
 func (*EstimateResponse) ProtoMessage() {}
 
 func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3604,7 +3531,7 @@ func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateResponse.ProtoReflect.Descriptor instead.
 func (*EstimateResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EstimateResponse) GetCycles() []float64 {
@@ -3653,7 +3580,7 @@ type TermsRequest struct {
 
 func (x *TermsRequest) Reset() {
 	*x = TermsRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3665,7 +3592,7 @@ func (x *TermsRequest) String() string {
 func (*TermsRequest) ProtoMessage() {}
 
 func (x *TermsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3678,7 +3605,7 @@ func (x *TermsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsRequest.ProtoReflect.Descriptor instead.
 func (*TermsRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TermsRequest) GetHandle() []byte {
@@ -3712,7 +3639,7 @@ type TermsResponse struct {
 
 func (x *TermsResponse) Reset() {
 	*x = TermsResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3724,7 +3651,7 @@ func (x *TermsResponse) String() string {
 func (*TermsResponse) ProtoMessage() {}
 
 func (x *TermsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3737,7 +3664,7 @@ func (x *TermsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsResponse.ProtoReflect.Descriptor instead.
 func (*TermsResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TermsResponse) GetValues() []float64 {
@@ -3759,7 +3686,7 @@ type MappingRequest struct {
 
 func (x *MappingRequest) Reset() {
 	*x = MappingRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3771,7 +3698,7 @@ func (x *MappingRequest) String() string {
 func (*MappingRequest) ProtoMessage() {}
 
 func (x *MappingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3784,7 +3711,7 @@ func (x *MappingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingRequest.ProtoReflect.Descriptor instead.
 func (*MappingRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MappingRequest) GetHandle() []byte {
@@ -3819,7 +3746,7 @@ type MappingResponse struct {
 
 func (x *MappingResponse) Reset() {
 	*x = MappingResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3831,7 +3758,7 @@ func (x *MappingResponse) String() string {
 func (*MappingResponse) ProtoMessage() {}
 
 func (x *MappingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3844,7 +3771,7 @@ func (x *MappingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingResponse.ProtoReflect.Descriptor instead.
 func (*MappingResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MappingResponse) GetGroupM() int64 {
@@ -3868,146 +3795,6 @@ func (x *MappingResponse) GetChunk() int64 {
 	return 0
 }
 
-// Deprecated: Marked as deprecated in origami/plugin/v1/arch.proto.
-type MemoryIterationRequest struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Handle  []byte                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
-	Problem *Problem               `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
-	// Exactly one.
-	Config        *Configs `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
-	ActiveUnits   int64    `protobuf:"varint,4,opt,name=active_units,json=activeUnits,proto3" json:"active_units,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MemoryIterationRequest) Reset() {
-	*x = MemoryIterationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MemoryIterationRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MemoryIterationRequest) ProtoMessage() {}
-
-func (x *MemoryIterationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MemoryIterationRequest.ProtoReflect.Descriptor instead.
-func (*MemoryIterationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
-}
-
-func (x *MemoryIterationRequest) GetHandle() []byte {
-	if x != nil {
-		return x.Handle
-	}
-	return nil
-}
-
-func (x *MemoryIterationRequest) GetProblem() *Problem {
-	if x != nil {
-		return x.Problem
-	}
-	return nil
-}
-
-func (x *MemoryIterationRequest) GetConfig() *Configs {
-	if x != nil {
-		return x.Config
-	}
-	return nil
-}
-
-func (x *MemoryIterationRequest) GetActiveUnits() int64 {
-	if x != nil {
-		return x.ActiveUnits
-	}
-	return 0
-}
-
-// Deprecated: Marked as deprecated in origami/plugin/v1/arch.proto.
-type MemoryIterationResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	LatencyCycles float64                `protobuf:"fixed64,1,opt,name=latency_cycles,json=latencyCycles,proto3" json:"latency_cycles,omitempty"`
-	// One entry per level.
-	HitRates      []float64 `protobuf:"fixed64,2,rep,packed,name=hit_rates,json=hitRates,proto3" json:"hit_rates,omitempty"`
-	TrafficBytes  []float64 `protobuf:"fixed64,3,rep,packed,name=traffic_bytes,json=trafficBytes,proto3" json:"traffic_bytes,omitempty"`
-	TimeCycles    []float64 `protobuf:"fixed64,4,rep,packed,name=time_cycles,json=timeCycles,proto3" json:"time_cycles,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MemoryIterationResponse) Reset() {
-	*x = MemoryIterationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MemoryIterationResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MemoryIterationResponse) ProtoMessage() {}
-
-func (x *MemoryIterationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MemoryIterationResponse.ProtoReflect.Descriptor instead.
-func (*MemoryIterationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
-}
-
-func (x *MemoryIterationResponse) GetLatencyCycles() float64 {
-	if x != nil {
-		return x.LatencyCycles
-	}
-	return 0
-}
-
-func (x *MemoryIterationResponse) GetHitRates() []float64 {
-	if x != nil {
-		return x.HitRates
-	}
-	return nil
-}
-
-func (x *MemoryIterationResponse) GetTrafficBytes() []float64 {
-	if x != nil {
-		return x.TrafficBytes
-	}
-	return nil
-}
-
-func (x *MemoryIterationResponse) GetTimeCycles() []float64 {
-	if x != nil {
-		return x.TimeCycles
-	}
-	return nil
-}
-
 type RankRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Handle   []byte                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
@@ -4023,7 +3810,7 @@ type RankRequest struct {
 
 func (x *RankRequest) Reset() {
 	*x = RankRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4035,7 +3822,7 @@ func (x *RankRequest) String() string {
 func (*RankRequest) ProtoMessage() {}
 
 func (x *RankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4048,7 +3835,7 @@ func (x *RankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRequest.ProtoReflect.Descriptor instead.
 func (*RankRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RankRequest) GetHandle() []byte {
@@ -4096,7 +3883,7 @@ type RankResponse struct {
 
 func (x *RankResponse) Reset() {
 	*x = RankResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4108,7 +3895,7 @@ func (x *RankResponse) String() string {
 func (*RankResponse) ProtoMessage() {}
 
 func (x *RankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4121,7 +3908,7 @@ func (x *RankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankResponse.ProtoReflect.Descriptor instead.
 func (*RankResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RankResponse) GetRankings() []*Ranking {
@@ -4154,7 +3941,7 @@ type Ranking struct {
 
 func (x *Ranking) Reset() {
 	*x = Ranking{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4166,7 +3953,7 @@ func (x *Ranking) String() string {
 func (*Ranking) ProtoMessage() {}
 
 func (x *Ranking) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4179,7 +3966,7 @@ func (x *Ranking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranking.ProtoReflect.Descriptor instead.
 func (*Ranking) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Ranking) GetIndex() []int64 {
@@ -4255,7 +4042,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4267,7 +4054,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4280,7 +4067,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -4315,7 +4102,7 @@ type EstimateWithRequest struct {
 
 func (x *EstimateWithRequest) Reset() {
 	*x = EstimateWithRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4327,7 +4114,7 @@ func (x *EstimateWithRequest) String() string {
 func (*EstimateWithRequest) ProtoMessage() {}
 
 func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4340,7 +4127,7 @@ func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithRequest.ProtoReflect.Descriptor instead.
 func (*EstimateWithRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *EstimateWithRequest) GetHandle() []byte {
@@ -4402,7 +4189,7 @@ type EstimateWithResponse struct {
 
 func (x *EstimateWithResponse) Reset() {
 	*x = EstimateWithResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4414,7 +4201,7 @@ func (x *EstimateWithResponse) String() string {
 func (*EstimateWithResponse) ProtoMessage() {}
 
 func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4427,7 +4214,7 @@ func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithResponse.ProtoReflect.Descriptor instead.
 func (*EstimateWithResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *EstimateWithResponse) GetSeconds() []float64 {
@@ -4446,7 +4233,7 @@ type CalibrationRequest struct {
 
 func (x *CalibrationRequest) Reset() {
 	*x = CalibrationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4458,7 +4245,7 @@ func (x *CalibrationRequest) String() string {
 func (*CalibrationRequest) ProtoMessage() {}
 
 func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4471,7 +4258,7 @@ func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationRequest.ProtoReflect.Descriptor instead.
 func (*CalibrationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CalibrationRequest) GetDevice() *Device {
@@ -4492,7 +4279,7 @@ type CalibrationResponse struct {
 
 func (x *CalibrationResponse) Reset() {
 	*x = CalibrationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4504,7 +4291,7 @@ func (x *CalibrationResponse) String() string {
 func (*CalibrationResponse) ProtoMessage() {}
 
 func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4517,7 +4304,7 @@ func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationResponse.ProtoReflect.Descriptor instead.
 func (*CalibrationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CalibrationResponse) GetProbes() []*Probe {
@@ -4560,7 +4347,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4572,7 +4359,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4585,7 +4372,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Probe) GetName() string {
@@ -4661,7 +4448,7 @@ type CalibrationNumbersRequest struct {
 
 func (x *CalibrationNumbersRequest) Reset() {
 	*x = CalibrationNumbersRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4673,7 +4460,7 @@ func (x *CalibrationNumbersRequest) String() string {
 func (*CalibrationNumbersRequest) ProtoMessage() {}
 
 func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4686,7 +4473,7 @@ func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumbersRequest.ProtoReflect.Descriptor instead.
 func (*CalibrationNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CalibrationNumbersRequest) GetDevice() *Device {
@@ -4724,7 +4511,7 @@ type ProbeValue struct {
 
 func (x *ProbeValue) Reset() {
 	*x = ProbeValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +4523,7 @@ func (x *ProbeValue) String() string {
 func (*ProbeValue) ProtoMessage() {}
 
 func (x *ProbeValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4749,7 +4536,7 @@ func (x *ProbeValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeValue.ProtoReflect.Descriptor instead.
 func (*ProbeValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ProbeValue) GetProbe() string {
@@ -4819,7 +4606,7 @@ type CalibrationNumbersResponse struct {
 
 func (x *CalibrationNumbersResponse) Reset() {
 	*x = CalibrationNumbersResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4831,7 +4618,7 @@ func (x *CalibrationNumbersResponse) String() string {
 func (*CalibrationNumbersResponse) ProtoMessage() {}
 
 func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4844,7 +4631,7 @@ func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumbersResponse.ProtoReflect.Descriptor instead.
 func (*CalibrationNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CalibrationNumbersResponse) GetNumbers() []*CalibrationNumber {
@@ -4875,7 +4662,7 @@ type CalibrationNumber struct {
 
 func (x *CalibrationNumber) Reset() {
 	*x = CalibrationNumber{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4887,7 +4674,7 @@ func (x *CalibrationNumber) String() string {
 func (*CalibrationNumber) ProtoMessage() {}
 
 func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4900,7 +4687,7 @@ func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumber.ProtoReflect.Descriptor instead.
 func (*CalibrationNumber) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CalibrationNumber) GetNumber() *Param {
@@ -4941,7 +4728,7 @@ type DeviceAtom struct {
 
 func (x *DeviceAtom) Reset() {
 	*x = DeviceAtom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4953,7 +4740,7 @@ func (x *DeviceAtom) String() string {
 func (*DeviceAtom) ProtoMessage() {}
 
 func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4966,7 +4753,7 @@ func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceAtom.ProtoReflect.Descriptor instead.
 func (*DeviceAtom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DeviceAtom) GetType() string {
@@ -5033,7 +4820,7 @@ type LadderRequest struct {
 
 func (x *LadderRequest) Reset() {
 	*x = LadderRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5045,7 +4832,7 @@ func (x *LadderRequest) String() string {
 func (*LadderRequest) ProtoMessage() {}
 
 func (x *LadderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5058,7 +4845,7 @@ func (x *LadderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRequest.ProtoReflect.Descriptor instead.
 func (*LadderRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
 }
 
 type LadderResponse struct {
@@ -5081,7 +4868,7 @@ type LadderResponse struct {
 
 func (x *LadderResponse) Reset() {
 	*x = LadderResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5093,7 +4880,7 @@ func (x *LadderResponse) String() string {
 func (*LadderResponse) ProtoMessage() {}
 
 func (x *LadderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5106,7 +4893,7 @@ func (x *LadderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderResponse.ProtoReflect.Descriptor instead.
 func (*LadderResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *LadderResponse) GetFamily() string {
@@ -5184,7 +4971,7 @@ type LadderRung struct {
 
 func (x *LadderRung) Reset() {
 	*x = LadderRung{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5196,7 +4983,7 @@ func (x *LadderRung) String() string {
 func (*LadderRung) ProtoMessage() {}
 
 func (x *LadderRung) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5209,7 +4996,7 @@ func (x *LadderRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRung.ProtoReflect.Descriptor instead.
 func (*LadderRung) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *LadderRung) GetName() string {
@@ -5279,7 +5066,7 @@ type LadderClaim struct {
 
 func (x *LadderClaim) Reset() {
 	*x = LadderClaim{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5291,7 +5078,7 @@ func (x *LadderClaim) String() string {
 func (*LadderClaim) ProtoMessage() {}
 
 func (x *LadderClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5304,7 +5091,7 @@ func (x *LadderClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderClaim.ProtoReflect.Descriptor instead.
 func (*LadderClaim) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{63}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *LadderClaim) GetRung() string {
@@ -5390,7 +5177,7 @@ type LadderCost struct {
 
 func (x *LadderCost) Reset() {
 	*x = LadderCost{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[64]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5402,7 +5189,7 @@ func (x *LadderCost) String() string {
 func (*LadderCost) ProtoMessage() {}
 
 func (x *LadderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[64]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5415,7 +5202,7 @@ func (x *LadderCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderCost.ProtoReflect.Descriptor instead.
 func (*LadderCost) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{64}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *LadderCost) GetName() string {
@@ -5459,7 +5246,7 @@ type LadderTime struct {
 
 func (x *LadderTime) Reset() {
 	*x = LadderTime{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[65]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5471,7 +5258,7 @@ func (x *LadderTime) String() string {
 func (*LadderTime) ProtoMessage() {}
 
 func (x *LadderTime) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[65]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5484,7 +5271,7 @@ func (x *LadderTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderTime.ProtoReflect.Descriptor instead.
 func (*LadderTime) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{65}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LadderTime) GetDevice() string {
@@ -5557,19 +5344,15 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\n" +
 	"calibrates\x18\x05 \x01(\bR\n" +
 	"calibrates\x12\x16\n" +
-	"\x06ladder\x18\x06 \x01(\bR\x06ladder\"\xfb\x01\n" +
+	"\x06ladder\x18\x06 \x01(\bR\x06ladder\"\xd1\x01\n" +
 	"\tArchEntry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
 	"\x06models\x18\x03 \x03(\tR\x06models\x12\x18\n" +
 	"\akernels\x18\x04 \x03(\tR\akernels\x128\n" +
 	"\adevices\x18\x05 \x03(\v2\x1e.origami.plugin.v1.DeviceEntryR\adevices\x12\x16\n" +
-	"\x06fitted\x18\x06 \x03(\tR\x06fitted\x12B\n" +
-	"\rmodel_entries\x18\b \x03(\v2\x1d.origami.plugin.v1.ModelEntryR\fmodelEntries\"6\n" +
-	"\n" +
-	"ModelEntry\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05class\x18\x02 \x01(\tR\x05class\"K\n" +
+	"\x06fitted\x18\x06 \x03(\tR\x06fitted\x12\x18\n" +
+	"\aclasses\x18\b \x03(\tR\aclasses\"K\n" +
 	"\vDeviceEntry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -5578,7 +5361,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
 	"\rdefault_value\x18\x02 \x01(\tR\fdefaultValue\x12\x16\n" +
 	"\x06values\x18\x03 \x03(\tR\x06values\x12\x10\n" +
-	"\x03doc\x18\x04 \x01(\tR\x03doc\"\xbf\x05\n" +
+	"\x03doc\x18\x04 \x01(\tR\x03doc\"\x9c\x05\n" +
 	"\vOpenRequest\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
 	"\x06device\x18\x02 \x01(\tR\x06device\x12\x14\n" +
@@ -5588,9 +5371,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x04live\x18\x06 \x01(\v2\x1d.origami.plugin.v1.LiveDeviceR\x04live\x12+\n" +
 	"\x04rung\x18\a \x01(\x0e2\x17.origami.plugin.v1.RungR\x04rung\x12\x1f\n" +
 	"\bcompiled\x18\b \x01(\fH\x00R\bcompiled\x88\x01\x01\x12/\n" +
-	"\x10characterization\x18\t \x01(\fH\x01R\x10characterization\x88\x01\x01\x12!\n" +
-	"\fapi_versions\x18\n" +
-	" \x03(\tR\vapiVersions\x12\x16\n" +
+	"\x10characterization\x18\t \x01(\fH\x01R\x10characterization\x88\x01\x01\x12\x16\n" +
 	"\x06kernel\x18\v \x01(\tR\x06kernel\x12$\n" +
 	"\vdevice_file\x18\f \x01(\fH\x02R\n" +
 	"deviceFile\x88\x01\x01\x1aY\n" +
@@ -5621,7 +5402,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x06levels\x18\x03 \x03(\v2\x18.origami.plugin.v1.LevelR\x06levels\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x0f\n" +
-	"\rCloseResponse\"\xde\n" +
+	"\rCloseResponse\"\xbf\n" +
 	"\n" +
 	"\vDescription\x12\x12\n" +
 	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
@@ -5662,11 +5443,9 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"rungReason\x12\x1d\n" +
 	"\n" +
 	"ranks_only\x18\x1f \x01(\bR\tranksOnly\x126\n" +
-	"\bceilings\x18  \x03(\v2\x1a.origami.plugin.v1.CeilingR\bceilings\x12\x1d\n" +
-	"\n" +
-	"model_name\x18$ \x01(\tR\tmodelName\x12\x1f\n" +
-	"\vmodel_names\x18% \x03(\tR\n" +
-	"modelNames\x12\x16\n" +
+	"\bceilings\x18  \x03(\v2\x1a.origami.plugin.v1.CeilingR\bceilings\x12\x1f\n" +
+	"\vmodel_class\x18$ \x01(\tR\n" +
+	"modelClass\x12\x16\n" +
 	"\x06timing\x18& \x01(\tR\x06timing\"\xd8\x01\n" +
 	"\aCeiling\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
@@ -5842,18 +5621,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x0fMappingResponse\x12\x17\n" +
 	"\agroup_m\x18\x01 \x01(\x03R\x06groupM\x12\x12\n" +
 	"\x04xcds\x18\x02 \x01(\x03R\x04xcds\x12\x14\n" +
-	"\x05chunk\x18\x03 \x01(\x03R\x05chunk\"\xc1\x01\n" +
-	"\x16MemoryIterationRequest\x12\x16\n" +
-	"\x06handle\x18\x01 \x01(\fR\x06handle\x124\n" +
-	"\aproblem\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ProblemR\aproblem\x122\n" +
-	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\x12!\n" +
-	"\factive_units\x18\x04 \x01(\x03R\vactiveUnits:\x02\x18\x01\"\xa7\x01\n" +
-	"\x17MemoryIterationResponse\x12%\n" +
-	"\x0elatency_cycles\x18\x01 \x01(\x01R\rlatencyCycles\x12\x1b\n" +
-	"\thit_rates\x18\x02 \x03(\x01R\bhitRates\x12#\n" +
-	"\rtraffic_bytes\x18\x03 \x03(\x01R\ftrafficBytes\x12\x1f\n" +
-	"\vtime_cycles\x18\x04 \x03(\x01R\n" +
-	"timeCycles:\x02\x18\x01\"\xb1\x01\n" +
+	"\x05chunk\x18\x03 \x01(\x03R\x05chunk\"\xb1\x01\n" +
 	"\vRankRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\x126\n" +
 	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\x12.\n" +
@@ -6022,7 +5790,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\rBOUND_LATENCY\x10\x05\x12\f\n" +
 	"\bBOUND_L1\x10\x06\x12\x17\n" +
 	"\x13BOUND_SHARED_MEMORY\x10\a\x12\x0f\n" +
-	"\vBOUND_ISSUE\x10\b2\xfe\b\n" +
+	"\vBOUND_ISSUE\x10\b2\x8f\b\n" +
 	"\vArchService\x12S\n" +
 	"\bManifest\x12\".origami.plugin.v1.ManifestRequest\x1a#.origami.plugin.v1.ManifestResponse\x12G\n" +
 	"\x04Open\x12\x1e.origami.plugin.v1.OpenRequest\x1a\x1f.origami.plugin.v1.OpenResponse\x12J\n" +
@@ -6031,8 +5799,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"Candidates\x12$.origami.plugin.v1.CandidatesRequest\x1a%.origami.plugin.v1.CandidatesResponse\x12S\n" +
 	"\bEstimate\x12\".origami.plugin.v1.EstimateRequest\x1a#.origami.plugin.v1.EstimateResponse\x12J\n" +
 	"\x05Terms\x12\x1f.origami.plugin.v1.TermsRequest\x1a .origami.plugin.v1.TermsResponse\x12P\n" +
-	"\aMapping\x12!.origami.plugin.v1.MappingRequest\x1a\".origami.plugin.v1.MappingResponse\x12m\n" +
-	"\x0fMemoryIteration\x12).origami.plugin.v1.MemoryIterationRequest\x1a*.origami.plugin.v1.MemoryIterationResponse\"\x03\x88\x02\x01\x12G\n" +
+	"\aMapping\x12!.origami.plugin.v1.MappingRequest\x1a\".origami.plugin.v1.MappingResponse\x12G\n" +
 	"\x04Rank\x12\x1e.origami.plugin.v1.RankRequest\x1a\x1f.origami.plugin.v1.RankResponse\x12_\n" +
 	"\fEstimateWith\x12&.origami.plugin.v1.EstimateWithRequest\x1a'.origami.plugin.v1.EstimateWithResponse\x12\\\n" +
 	"\vCalibration\x12%.origami.plugin.v1.CalibrationRequest\x1a&.origami.plugin.v1.CalibrationResponse\x12q\n" +
@@ -6052,7 +5819,7 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 }
 
 var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(Place)(0),                         // 0: origami.plugin.v1.Place
 	(Dim)(0),                           // 1: origami.plugin.v1.Dim
@@ -6066,212 +5833,204 @@ var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(*Describe)(nil),                   // 9: origami.plugin.v1.Describe
 	(*Manifest)(nil),                   // 10: origami.plugin.v1.Manifest
 	(*ArchEntry)(nil),                  // 11: origami.plugin.v1.ArchEntry
-	(*ModelEntry)(nil),                 // 12: origami.plugin.v1.ModelEntry
-	(*DeviceEntry)(nil),                // 13: origami.plugin.v1.DeviceEntry
-	(*Option)(nil),                     // 14: origami.plugin.v1.Option
-	(*OpenRequest)(nil),                // 15: origami.plugin.v1.OpenRequest
-	(*LiveDevice)(nil),                 // 16: origami.plugin.v1.LiveDevice
-	(*Override)(nil),                   // 17: origami.plugin.v1.Override
-	(*OpenResponse)(nil),               // 18: origami.plugin.v1.OpenResponse
-	(*CloseRequest)(nil),               // 19: origami.plugin.v1.CloseRequest
-	(*CloseResponse)(nil),              // 20: origami.plugin.v1.CloseResponse
-	(*Description)(nil),                // 21: origami.plugin.v1.Description
-	(*Ceiling)(nil),                    // 22: origami.plugin.v1.Ceiling
-	(*Fitted)(nil),                     // 23: origami.plugin.v1.Fitted
-	(*Family)(nil),                     // 24: origami.plugin.v1.Family
-	(*SumOrder)(nil),                   // 25: origami.plugin.v1.SumOrder
-	(*Types)(nil),                      // 26: origami.plugin.v1.Types
-	(*Uncertainty)(nil),                // 27: origami.plugin.v1.Uncertainty
-	(*Checked)(nil),                    // 28: origami.plugin.v1.Checked
-	(*Layout)(nil),                     // 29: origami.plugin.v1.Layout
-	(*Range)(nil),                      // 30: origami.plugin.v1.Range
-	(*ErrorRange)(nil),                 // 31: origami.plugin.v1.ErrorRange
-	(*PeakRate)(nil),                   // 32: origami.plugin.v1.PeakRate
-	(*Atom)(nil),                       // 33: origami.plugin.v1.Atom
-	(*Param)(nil),                      // 34: origami.plugin.v1.Param
-	(*Constant)(nil),                   // 35: origami.plugin.v1.Constant
-	(*Term)(nil),                       // 36: origami.plugin.v1.Term
-	(*Order)(nil),                      // 37: origami.plugin.v1.Order
-	(*OptionValue)(nil),                // 38: origami.plugin.v1.OptionValue
-	(*Level)(nil),                      // 39: origami.plugin.v1.Level
-	(*Bandwidth)(nil),                  // 40: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                      // 41: origami.plugin.v1.Space
-	(*AxisValues)(nil),                 // 42: origami.plugin.v1.AxisValues
-	(*CandidatesRequest)(nil),          // 43: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),         // 44: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),            // 45: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),           // 46: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),               // 47: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),              // 48: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),             // 49: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),            // 50: origami.plugin.v1.MappingResponse
-	(*MemoryIterationRequest)(nil),     // 51: origami.plugin.v1.MemoryIterationRequest
-	(*MemoryIterationResponse)(nil),    // 52: origami.plugin.v1.MemoryIterationResponse
-	(*RankRequest)(nil),                // 53: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),               // 54: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                    // 55: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),                // 56: origami.plugin.v1.ReasonCount
-	(*EstimateWithRequest)(nil),        // 57: origami.plugin.v1.EstimateWithRequest
-	(*EstimateWithResponse)(nil),       // 58: origami.plugin.v1.EstimateWithResponse
-	(*CalibrationRequest)(nil),         // 59: origami.plugin.v1.CalibrationRequest
-	(*CalibrationResponse)(nil),        // 60: origami.plugin.v1.CalibrationResponse
-	(*Probe)(nil),                      // 61: origami.plugin.v1.Probe
-	(*CalibrationNumbersRequest)(nil),  // 62: origami.plugin.v1.CalibrationNumbersRequest
-	(*ProbeValue)(nil),                 // 63: origami.plugin.v1.ProbeValue
-	(*CalibrationNumbersResponse)(nil), // 64: origami.plugin.v1.CalibrationNumbersResponse
-	(*CalibrationNumber)(nil),          // 65: origami.plugin.v1.CalibrationNumber
-	(*DeviceAtom)(nil),                 // 66: origami.plugin.v1.DeviceAtom
-	(*LadderRequest)(nil),              // 67: origami.plugin.v1.LadderRequest
-	(*LadderResponse)(nil),             // 68: origami.plugin.v1.LadderResponse
-	(*LadderRung)(nil),                 // 69: origami.plugin.v1.LadderRung
-	(*LadderClaim)(nil),                // 70: origami.plugin.v1.LadderClaim
-	(*LadderCost)(nil),                 // 71: origami.plugin.v1.LadderCost
-	(*LadderTime)(nil),                 // 72: origami.plugin.v1.LadderTime
-	nil,                                // 73: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                                // 74: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                                // 75: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                       // 76: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),           // 77: origami.plugin.v1.ExecutorManifest
-	(ElementType)(0),                   // 78: origami.plugin.v1.ElementType
-	(*Problem)(nil),                    // 79: origami.plugin.v1.Problem
-	(*Axis)(nil),                       // 80: origami.plugin.v1.Axis
-	(Major)(0),                         // 81: origami.plugin.v1.Major
-	(*Configs)(nil),                    // 82: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),                  // 83: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),                 // 84: origami.plugin.v1.Diagnostic
-	(*Device)(nil),                     // 85: origami.plugin.v1.Device
-	(*Program)(nil),                    // 86: origami.plugin.v1.Program
+	(*DeviceEntry)(nil),                // 12: origami.plugin.v1.DeviceEntry
+	(*Option)(nil),                     // 13: origami.plugin.v1.Option
+	(*OpenRequest)(nil),                // 14: origami.plugin.v1.OpenRequest
+	(*LiveDevice)(nil),                 // 15: origami.plugin.v1.LiveDevice
+	(*Override)(nil),                   // 16: origami.plugin.v1.Override
+	(*OpenResponse)(nil),               // 17: origami.plugin.v1.OpenResponse
+	(*CloseRequest)(nil),               // 18: origami.plugin.v1.CloseRequest
+	(*CloseResponse)(nil),              // 19: origami.plugin.v1.CloseResponse
+	(*Description)(nil),                // 20: origami.plugin.v1.Description
+	(*Ceiling)(nil),                    // 21: origami.plugin.v1.Ceiling
+	(*Fitted)(nil),                     // 22: origami.plugin.v1.Fitted
+	(*Family)(nil),                     // 23: origami.plugin.v1.Family
+	(*SumOrder)(nil),                   // 24: origami.plugin.v1.SumOrder
+	(*Types)(nil),                      // 25: origami.plugin.v1.Types
+	(*Uncertainty)(nil),                // 26: origami.plugin.v1.Uncertainty
+	(*Checked)(nil),                    // 27: origami.plugin.v1.Checked
+	(*Layout)(nil),                     // 28: origami.plugin.v1.Layout
+	(*Range)(nil),                      // 29: origami.plugin.v1.Range
+	(*ErrorRange)(nil),                 // 30: origami.plugin.v1.ErrorRange
+	(*PeakRate)(nil),                   // 31: origami.plugin.v1.PeakRate
+	(*Atom)(nil),                       // 32: origami.plugin.v1.Atom
+	(*Param)(nil),                      // 33: origami.plugin.v1.Param
+	(*Constant)(nil),                   // 34: origami.plugin.v1.Constant
+	(*Term)(nil),                       // 35: origami.plugin.v1.Term
+	(*Order)(nil),                      // 36: origami.plugin.v1.Order
+	(*OptionValue)(nil),                // 37: origami.plugin.v1.OptionValue
+	(*Level)(nil),                      // 38: origami.plugin.v1.Level
+	(*Bandwidth)(nil),                  // 39: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                      // 40: origami.plugin.v1.Space
+	(*AxisValues)(nil),                 // 41: origami.plugin.v1.AxisValues
+	(*CandidatesRequest)(nil),          // 42: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),         // 43: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),            // 44: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),           // 45: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),               // 46: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),              // 47: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),             // 48: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),            // 49: origami.plugin.v1.MappingResponse
+	(*RankRequest)(nil),                // 50: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),               // 51: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                    // 52: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),                // 53: origami.plugin.v1.ReasonCount
+	(*EstimateWithRequest)(nil),        // 54: origami.plugin.v1.EstimateWithRequest
+	(*EstimateWithResponse)(nil),       // 55: origami.plugin.v1.EstimateWithResponse
+	(*CalibrationRequest)(nil),         // 56: origami.plugin.v1.CalibrationRequest
+	(*CalibrationResponse)(nil),        // 57: origami.plugin.v1.CalibrationResponse
+	(*Probe)(nil),                      // 58: origami.plugin.v1.Probe
+	(*CalibrationNumbersRequest)(nil),  // 59: origami.plugin.v1.CalibrationNumbersRequest
+	(*ProbeValue)(nil),                 // 60: origami.plugin.v1.ProbeValue
+	(*CalibrationNumbersResponse)(nil), // 61: origami.plugin.v1.CalibrationNumbersResponse
+	(*CalibrationNumber)(nil),          // 62: origami.plugin.v1.CalibrationNumber
+	(*DeviceAtom)(nil),                 // 63: origami.plugin.v1.DeviceAtom
+	(*LadderRequest)(nil),              // 64: origami.plugin.v1.LadderRequest
+	(*LadderResponse)(nil),             // 65: origami.plugin.v1.LadderResponse
+	(*LadderRung)(nil),                 // 66: origami.plugin.v1.LadderRung
+	(*LadderClaim)(nil),                // 67: origami.plugin.v1.LadderClaim
+	(*LadderCost)(nil),                 // 68: origami.plugin.v1.LadderCost
+	(*LadderTime)(nil),                 // 69: origami.plugin.v1.LadderTime
+	nil,                                // 70: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                                // 71: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                                // 72: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                       // 73: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),           // 74: origami.plugin.v1.ExecutorManifest
+	(ElementType)(0),                   // 75: origami.plugin.v1.ElementType
+	(*Problem)(nil),                    // 76: origami.plugin.v1.Problem
+	(*Axis)(nil),                       // 77: origami.plugin.v1.Axis
+	(Major)(0),                         // 78: origami.plugin.v1.Major
+	(*Configs)(nil),                    // 79: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),                  // 80: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),                 // 81: origami.plugin.v1.Diagnostic
+	(*Device)(nil),                     // 82: origami.plugin.v1.Device
+	(*Program)(nil),                    // 83: origami.plugin.v1.Program
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	10,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	76,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	73,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
 	10,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	77,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	74,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
 	11,  // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
-	14,  // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
-	13,  // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
-	12,  // 7: origami.plugin.v1.ArchEntry.model_entries:type_name -> origami.plugin.v1.ModelEntry
-	73,  // 8: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	74,  // 9: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
-	16,  // 10: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
-	2,   // 11: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	75,  // 12: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
-	21,  // 13: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	39,  // 14: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
-	2,   // 15: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
-	2,   // 16: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	32,  // 17: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	33,  // 18: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	34,  // 19: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	35,  // 20: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	36,  // 21: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	37,  // 22: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	38,  // 23: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	27,  // 24: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
-	1,   // 25: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
-	24,  // 26: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
-	23,  // 27: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
-	22,  // 28: origami.plugin.v1.Description.ceilings:type_name -> origami.plugin.v1.Ceiling
-	0,   // 29: origami.plugin.v1.Ceiling.place:type_name -> origami.plugin.v1.Place
-	78,  // 30: origami.plugin.v1.Ceiling.element_type:type_name -> origami.plugin.v1.ElementType
-	79,  // 31: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
-	80,  // 32: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
-	26,  // 33: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
-	25,  // 34: origami.plugin.v1.Family.sums:type_name -> origami.plugin.v1.SumOrder
-	42,  // 35: origami.plugin.v1.SumOrder.values:type_name -> origami.plugin.v1.AxisValues
-	78,  // 36: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
-	78,  // 37: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
-	31,  // 38: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
-	28,  // 39: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
-	29,  // 40: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
-	30,  // 41: origami.plugin.v1.Checked.divisor:type_name -> origami.plugin.v1.Range
-	30,  // 42: origami.plugin.v1.Checked.split_k:type_name -> origami.plugin.v1.Range
-	30,  // 43: origami.plugin.v1.Checked.m:type_name -> origami.plugin.v1.Range
-	30,  // 44: origami.plugin.v1.Checked.n:type_name -> origami.plugin.v1.Range
-	30,  // 45: origami.plugin.v1.Checked.k:type_name -> origami.plugin.v1.Range
-	30,  // 46: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
-	30,  // 47: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
-	26,  // 48: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
-	81,  // 49: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
-	81,  // 50: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
-	6,   // 51: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
-	78,  // 52: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	78,  // 53: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	3,   // 54: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	4,   // 55: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	5,   // 56: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	40,  // 57: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	6,   // 58: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	42,  // 59: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
-	79,  // 60: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	41,  // 61: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	82,  // 62: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	82,  // 63: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	79,  // 64: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	83,  // 65: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	79,  // 66: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	83,  // 67: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	79,  // 68: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	82,  // 69: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	79,  // 70: origami.plugin.v1.MemoryIterationRequest.problem:type_name -> origami.plugin.v1.Problem
-	82,  // 71: origami.plugin.v1.MemoryIterationRequest.config:type_name -> origami.plugin.v1.Configs
-	79,  // 72: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	41,  // 73: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	55,  // 74: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	82,  // 75: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	56,  // 76: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	84,  // 77: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	83,  // 78: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	79,  // 79: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
-	85,  // 80: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
-	61,  // 81: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
-	86,  // 82: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
-	85,  // 83: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
-	63,  // 84: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
-	65,  // 85: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
-	66,  // 86: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
-	34,  // 87: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
-	26,  // 88: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
-	69,  // 89: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
-	70,  // 90: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
-	71,  // 91: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
-	72,  // 92: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
-	69,  // 93: origami.plugin.v1.LadderResponse.others:type_name -> origami.plugin.v1.LadderRung
-	82,  // 94: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
-	78,  // 95: origami.plugin.v1.LadderRung.operands:type_name -> origami.plugin.v1.ElementType
-	82,  // 96: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
-	17,  // 97: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	7,   // 98: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	15,  // 99: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	19,  // 100: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	43,  // 101: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	45,  // 102: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	47,  // 103: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	49,  // 104: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	51,  // 105: origami.plugin.v1.ArchService.MemoryIteration:input_type -> origami.plugin.v1.MemoryIterationRequest
-	53,  // 106: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	57,  // 107: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
-	59,  // 108: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
-	62,  // 109: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
-	67,  // 110: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
-	8,   // 111: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	18,  // 112: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	20,  // 113: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	44,  // 114: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	46,  // 115: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	48,  // 116: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	50,  // 117: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	52,  // 118: origami.plugin.v1.ArchService.MemoryIteration:output_type -> origami.plugin.v1.MemoryIterationResponse
-	54,  // 119: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	58,  // 120: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
-	60,  // 121: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
-	64,  // 122: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
-	68,  // 123: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
-	111, // [111:124] is the sub-list for method output_type
-	98,  // [98:111] is the sub-list for method input_type
-	98,  // [98:98] is the sub-list for extension type_name
-	98,  // [98:98] is the sub-list for extension extendee
-	0,   // [0:98] is the sub-list for field type_name
+	13,  // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
+	12,  // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
+	70,  // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	71,  // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	15,  // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
+	2,   // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
+	72,  // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	20,  // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
+	38,  // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
+	2,   // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
+	2,   // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
+	31,  // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
+	32,  // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
+	33,  // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
+	34,  // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
+	35,  // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
+	36,  // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
+	37,  // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
+	26,  // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
+	1,   // 24: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
+	23,  // 25: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
+	22,  // 26: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
+	21,  // 27: origami.plugin.v1.Description.ceilings:type_name -> origami.plugin.v1.Ceiling
+	0,   // 28: origami.plugin.v1.Ceiling.place:type_name -> origami.plugin.v1.Place
+	75,  // 29: origami.plugin.v1.Ceiling.element_type:type_name -> origami.plugin.v1.ElementType
+	76,  // 30: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
+	77,  // 31: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
+	25,  // 32: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
+	24,  // 33: origami.plugin.v1.Family.sums:type_name -> origami.plugin.v1.SumOrder
+	41,  // 34: origami.plugin.v1.SumOrder.values:type_name -> origami.plugin.v1.AxisValues
+	75,  // 35: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
+	75,  // 36: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
+	30,  // 37: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
+	27,  // 38: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
+	28,  // 39: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
+	29,  // 40: origami.plugin.v1.Checked.divisor:type_name -> origami.plugin.v1.Range
+	29,  // 41: origami.plugin.v1.Checked.split_k:type_name -> origami.plugin.v1.Range
+	29,  // 42: origami.plugin.v1.Checked.m:type_name -> origami.plugin.v1.Range
+	29,  // 43: origami.plugin.v1.Checked.n:type_name -> origami.plugin.v1.Range
+	29,  // 44: origami.plugin.v1.Checked.k:type_name -> origami.plugin.v1.Range
+	29,  // 45: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
+	29,  // 46: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
+	25,  // 47: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
+	78,  // 48: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
+	78,  // 49: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
+	6,   // 50: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
+	75,  // 51: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	75,  // 52: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	3,   // 53: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
+	4,   // 54: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
+	5,   // 55: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
+	39,  // 56: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	6,   // 57: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
+	41,  // 58: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
+	76,  // 59: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	40,  // 60: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	79,  // 61: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	79,  // 62: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	76,  // 63: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	80,  // 64: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	76,  // 65: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	80,  // 66: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	76,  // 67: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	79,  // 68: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	76,  // 69: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	40,  // 70: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	52,  // 71: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	79,  // 72: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	53,  // 73: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	81,  // 74: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	80,  // 75: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	76,  // 76: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
+	82,  // 77: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
+	58,  // 78: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
+	83,  // 79: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
+	82,  // 80: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
+	60,  // 81: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
+	62,  // 82: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
+	63,  // 83: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
+	33,  // 84: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
+	25,  // 85: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
+	66,  // 86: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
+	67,  // 87: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
+	68,  // 88: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
+	69,  // 89: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
+	66,  // 90: origami.plugin.v1.LadderResponse.others:type_name -> origami.plugin.v1.LadderRung
+	79,  // 91: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
+	75,  // 92: origami.plugin.v1.LadderRung.operands:type_name -> origami.plugin.v1.ElementType
+	79,  // 93: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
+	16,  // 94: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	7,   // 95: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	14,  // 96: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	18,  // 97: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	42,  // 98: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	44,  // 99: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	46,  // 100: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	48,  // 101: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	50,  // 102: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	54,  // 103: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
+	56,  // 104: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
+	59,  // 105: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
+	64,  // 106: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
+	8,   // 107: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	17,  // 108: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	19,  // 109: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	43,  // 110: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	45,  // 111: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	47,  // 112: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	49,  // 113: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	51,  // 114: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	55,  // 115: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
+	57,  // 116: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
+	61,  // 117: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
+	65,  // 118: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
+	107, // [107:119] is the sub-list for method output_type
+	95,  // [95:107] is the sub-list for method input_type
+	95,  // [95:95] is the sub-list for extension type_name
+	95,  // [95:95] is the sub-list for extension extendee
+	0,   // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -6282,14 +6041,14 @@ func file_origami_plugin_v1_arch_proto_init() {
 	file_origami_plugin_v1_base_proto_init()
 	file_origami_plugin_v1_executor_proto_init()
 	file_origami_plugin_v1_gemm_proto_init()
-	file_origami_plugin_v1_arch_proto_msgTypes[8].OneofWrappers = []any{}
+	file_origami_plugin_v1_arch_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   69,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

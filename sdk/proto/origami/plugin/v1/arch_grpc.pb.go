@@ -26,7 +26,6 @@ const (
 	ArchService_Estimate_FullMethodName           = "/origami.plugin.v1.ArchService/Estimate"
 	ArchService_Terms_FullMethodName              = "/origami.plugin.v1.ArchService/Terms"
 	ArchService_Mapping_FullMethodName            = "/origami.plugin.v1.ArchService/Mapping"
-	ArchService_MemoryIteration_FullMethodName    = "/origami.plugin.v1.ArchService/MemoryIteration"
 	ArchService_Rank_FullMethodName               = "/origami.plugin.v1.ArchService/Rank"
 	ArchService_EstimateWith_FullMethodName       = "/origami.plugin.v1.ArchService/EstimateWith"
 	ArchService_Calibration_FullMethodName        = "/origami.plugin.v1.ArchService/Calibration"
@@ -57,22 +56,18 @@ type ArchServiceClient interface {
 	Terms(ctx context.Context, in *TermsRequest, opts ...grpc.CallOption) (*TermsResponse, error)
 	// Mapping is phase two of the selection: the launch order for a configuration.
 	Mapping(ctx context.Context, in *MappingRequest, opts ...grpc.CallOption) (*MappingResponse, error)
-	// Deprecated: Do not use.
-	// MemoryIteration costed the loads of one K step at each level of the memory hierarchy. Nothing used the answer:
-	// plugins answer UNIMPLEMENTED, hosts do not call it.
-	MemoryIteration(ctx context.Context, in *MemoryIterationRequest, opts ...grpc.CallOption) (*MemoryIterationResponse, error)
 	// Rank runs candidates, estimates, ordering and mapping next to the model, for a batch of problems.
 	Rank(ctx context.Context, in *RankRequest, opts ...grpc.CallOption) (*RankResponse, error)
 	// EstimateWith predicts the times of many kernels on many problems under other values of the model's constants. Only
-	// models whose constants have bounds need it. Since API 1.3.0.
+	// models whose constants have bounds need it.
 	EstimateWith(ctx context.Context, in *EstimateWithRequest, opts ...grpc.CallOption) (*EstimateWithResponse, error)
 	// Calibration lists the microbenchmarks of a device. Only plugins whose manifest says calibrates need it and
-	// CalibrationNumbers. Since API 1.3.0.
+	// CalibrationNumbers.
 	Calibration(ctx context.Context, in *CalibrationRequest, opts ...grpc.CallOption) (*CalibrationResponse, error)
-	// CalibrationNumbers computes the numbers of a device from the values of its microbenchmarks. Since API 1.3.0.
+	// CalibrationNumbers computes the numbers of a device from the values of its microbenchmarks.
 	CalibrationNumbers(ctx context.Context, in *CalibrationNumbersRequest, opts ...grpc.CallOption) (*CalibrationNumbersResponse, error)
 	// Ladder returns a ladder of kernels, each of which does one thing more than the one below. Only plugins whose
-	// manifest says ladder need it. Since API 1.3.0.
+	// manifest says ladder need it.
 	Ladder(ctx context.Context, in *LadderRequest, opts ...grpc.CallOption) (*LadderResponse, error)
 }
 
@@ -154,17 +149,6 @@ func (c *archServiceClient) Mapping(ctx context.Context, in *MappingRequest, opt
 	return out, nil
 }
 
-// Deprecated: Do not use.
-func (c *archServiceClient) MemoryIteration(ctx context.Context, in *MemoryIterationRequest, opts ...grpc.CallOption) (*MemoryIterationResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(MemoryIterationResponse)
-	err := c.cc.Invoke(ctx, ArchService_MemoryIteration_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 func (c *archServiceClient) Rank(ctx context.Context, in *RankRequest, opts ...grpc.CallOption) (*RankResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RankResponse)
@@ -238,22 +222,18 @@ type ArchServiceServer interface {
 	Terms(context.Context, *TermsRequest) (*TermsResponse, error)
 	// Mapping is phase two of the selection: the launch order for a configuration.
 	Mapping(context.Context, *MappingRequest) (*MappingResponse, error)
-	// Deprecated: Do not use.
-	// MemoryIteration costed the loads of one K step at each level of the memory hierarchy. Nothing used the answer:
-	// plugins answer UNIMPLEMENTED, hosts do not call it.
-	MemoryIteration(context.Context, *MemoryIterationRequest) (*MemoryIterationResponse, error)
 	// Rank runs candidates, estimates, ordering and mapping next to the model, for a batch of problems.
 	Rank(context.Context, *RankRequest) (*RankResponse, error)
 	// EstimateWith predicts the times of many kernels on many problems under other values of the model's constants. Only
-	// models whose constants have bounds need it. Since API 1.3.0.
+	// models whose constants have bounds need it.
 	EstimateWith(context.Context, *EstimateWithRequest) (*EstimateWithResponse, error)
 	// Calibration lists the microbenchmarks of a device. Only plugins whose manifest says calibrates need it and
-	// CalibrationNumbers. Since API 1.3.0.
+	// CalibrationNumbers.
 	Calibration(context.Context, *CalibrationRequest) (*CalibrationResponse, error)
-	// CalibrationNumbers computes the numbers of a device from the values of its microbenchmarks. Since API 1.3.0.
+	// CalibrationNumbers computes the numbers of a device from the values of its microbenchmarks.
 	CalibrationNumbers(context.Context, *CalibrationNumbersRequest) (*CalibrationNumbersResponse, error)
 	// Ladder returns a ladder of kernels, each of which does one thing more than the one below. Only plugins whose
-	// manifest says ladder need it. Since API 1.3.0.
+	// manifest says ladder need it.
 	Ladder(context.Context, *LadderRequest) (*LadderResponse, error)
 	mustEmbedUnimplementedArchServiceServer()
 }
@@ -285,9 +265,6 @@ func (UnimplementedArchServiceServer) Terms(context.Context, *TermsRequest) (*Te
 }
 func (UnimplementedArchServiceServer) Mapping(context.Context, *MappingRequest) (*MappingResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Mapping not implemented")
-}
-func (UnimplementedArchServiceServer) MemoryIteration(context.Context, *MemoryIterationRequest) (*MemoryIterationResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method MemoryIteration not implemented")
 }
 func (UnimplementedArchServiceServer) Rank(context.Context, *RankRequest) (*RankResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Rank not implemented")
@@ -451,24 +428,6 @@ func _ArchService_Mapping_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ArchService_MemoryIteration_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(MemoryIterationRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(ArchServiceServer).MemoryIteration(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: ArchService_MemoryIteration_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ArchServiceServer).MemoryIteration(ctx, req.(*MemoryIterationRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _ArchService_Rank_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RankRequest)
 	if err := dec(in); err != nil {
@@ -593,10 +552,6 @@ var ArchService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Mapping",
 			Handler:    _ArchService_Mapping_Handler,
-		},
-		{
-			MethodName: "MemoryIteration",
-			Handler:    _ArchService_MemoryIteration_Handler,
 		},
 		{
 			MethodName: "Rank",

@@ -268,10 +268,7 @@ type Info struct {
 	// The plugin's name, and its own version.
 	Name    string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// The versions of the API (the meaning of the messages of this package) that the plugin implements, as
-	// "major.minor.patch". The host uses the highest one that it knows too.
-	ApiVersions []string `protobuf:"bytes,3,rep,name=api_versions,json=apiVersions,proto3" json:"api_versions,omitempty"`
-	Health      Health   `protobuf:"varint,4,opt,name=health,proto3,enum=origami.plugin.v1.Health" json:"health,omitempty"`
+	Health  Health `protobuf:"varint,4,opt,name=health,proto3,enum=origami.plugin.v1.Health" json:"health,omitempty"`
 	// What is wrong, when health is HEALTH_FAILING.
 	HealthReason  string `protobuf:"bytes,5,opt,name=health_reason,json=healthReason,proto3" json:"health_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -320,13 +317,6 @@ func (x *Info) GetVersion() string {
 		return x.Version
 	}
 	return ""
-}
-
-func (x *Info) GetApiVersions() []string {
-	if x != nil {
-		return x.ApiVersions
-	}
-	return nil
 }
 
 func (x *Info) GetHealth() Health {
@@ -485,11 +475,10 @@ const file_origami_plugin_v1_base_proto_rawDesc = "" +
 	"\x1corigami/plugin/v1/base.proto\x12\x11origami.plugin.v1\"\r\n" +
 	"\vInfoRequest\";\n" +
 	"\fInfoResponse\x12+\n" +
-	"\x04info\x18\x01 \x01(\v2\x17.origami.plugin.v1.InfoR\x04info\"\xaf\x01\n" +
+	"\x04info\x18\x01 \x01(\v2\x17.origami.plugin.v1.InfoR\x04info\"\x8c\x01\n" +
 	"\x04Info\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion\x12!\n" +
-	"\fapi_versions\x18\x03 \x03(\tR\vapiVersions\x121\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x121\n" +
 	"\x06health\x18\x04 \x01(\x0e2\x19.origami.plugin.v1.HealthR\x06health\x12#\n" +
 	"\rhealth_reason\x18\x05 \x01(\tR\fhealthReason\"\x91\x02\n" +
 	"\n" +

@@ -53,7 +53,7 @@ type ExecutorServiceClient interface {
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
 	// Environment reads the state of a device now.
 	Environment(ctx context.Context, in *EnvironmentRequest, opts ...grpc.CallOption) (*EnvironmentResponse, error)
-	// Run runs a program of the caller's, for microbenchmarks. An executor need not have it. Since API 1.3.0.
+	// Run runs a program of the caller's, for microbenchmarks. An executor need not have it.
 	Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (*RunResponse, error)
 }
 
@@ -169,7 +169,7 @@ type ExecutorServiceServer interface {
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
 	// Environment reads the state of a device now.
 	Environment(context.Context, *EnvironmentRequest) (*EnvironmentResponse, error)
-	// Run runs a program of the caller's, for microbenchmarks. An executor need not have it. Since API 1.3.0.
+	// Run runs a program of the caller's, for microbenchmarks. An executor need not have it.
 	Run(context.Context, *RunRequest) (*RunResponse, error)
 	mustEmbedUnimplementedExecutorServiceServer()
 }

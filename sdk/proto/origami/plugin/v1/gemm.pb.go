@@ -74,8 +74,7 @@ func (Major) EnumDescriptor() ([]byte, []int) {
 	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{0}
 }
 
-// ElementType is the type of the elements of a matrix. Types after INT8 exist since API 1.3.0. The list is generated
-// from core/gemm.
+// ElementType is the type of the elements of a matrix. The list is generated from core/gemm.
 type ElementType int32
 
 const (
@@ -214,7 +213,7 @@ type Problem struct {
 	BMajor      Major                  `protobuf:"varint,6,opt,name=b_major,json=bMajor,proto3,enum=origami.plugin.v1.Major" json:"b_major,omitempty"`
 	ElementType ElementType            `protobuf:"varint,7,opt,name=element_type,json=elementType,proto3,enum=origami.plugin.v1.ElementType" json:"element_type,omitempty"`
 	// The type of C. Unspecified is the default for element_type: the type itself for 16 and 32 bits (fp32 for tf32), fp16
-	// for 8-bit floats, int32 for int8. Since API 1.3.0, like all that follows.
+	// for 8-bit floats, int32 for int8.
 	OutputType ElementType `protobuf:"varint,8,opt,name=output_type,json=outputType,proto3,enum=origami.plugin.v1.ElementType" json:"output_type,omitempty"`
 	// Leading dimensions in elements; 0 is dense rows. C is contiguous along n.
 	Lda int64 `protobuf:"varint,9,opt,name=lda,proto3" json:"lda,omitempty"`
@@ -418,7 +417,7 @@ type Configs struct {
 	Kernel []uint32 `protobuf:"varint,8,rep,packed,name=kernel,proto3" json:"kernel,omitempty"`
 	// The distinct kernel families of the list.
 	Kernels []string `protobuf:"bytes,9,rep,name=kernels,proto3" json:"kernels,omitempty"`
-	// The named axes on which some configuration is not at its default. Since API 1.2.0.
+	// The named axes on which some configuration is not at its default.
 	Axes          []*AxisColumn `protobuf:"bytes,10,rep,name=axes,proto3" json:"axes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,0 +1,278 @@
+// Package question has what may be asked. The tags of its structs are the flags of the command line, the parameters of
+// the server and the keys of the JSON that the C library takes, so that each is described once.
+package question
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/strictjson"
+)
+
+// Field is a field of a question: `json:"trans_a" help:"A is M-contiguous"`, and if there are any, `short:"m"`, one
+// letter; `arg:"SIZE"`, the name of its value in help; `default:"1"`; `rare:"yes"` for help that few need; `file:"yes"`
+// for a value that names a file, a folder or a program, which no request to a server may name.
+type Field struct {
+	// Key is its name in JSON and in requests.
+	Key                       string
+	Short, Arg, Help, Default string
+	Rare, File                bool
+
+	value reflect.Value
+}
+
+// Flag is the field's name on the command line.
+func (f *Field) Flag() string { return strings.ReplaceAll(f.Key, "_", "-") }
+
+// setter is a field that reads its text itself. The error completes a sentence that begins with the text.
+type setter interface {
+	Set(text string) error
+	String() string
+}
+
+// names are lists that help has in braces.
+var names = strings.NewReplacer("{types}", gemm.TypeNames(gemm.DTypes()), "{outputs}",
+	gemm.TypeNames(gemm.OutputTypes()), "{activations}", gemm.ActivationNames())
+
+// Fields returns the fields of a question, which is a pointer to a struct, with their defaults set. Those of embedded
+// structs are among them.
+func Fields(q any) []Field {
+	var fields []Field
+	v := reflect.ValueOf(q).Elem()
+	for i := range v.NumField() {
+		t := v.Type().Field(i)
+		if t.Anonymous {
+			fields = append(fields, Fields(v.Field(i).Addr().Interface())...)
+			continue
+		}
+		key, _, _ := strings.Cut(t.Tag.Get("json"), ",")
+		if key == "" || key == "-" {
+			continue
+		}
+		f := Field{Key: key, Short: t.Tag.Get("short"), Arg: t.Tag.Get("arg"), Help: names.Replace(t.Tag.Get("help")),
+			Default: t.Tag.Get("default"), Rare: t.Tag.Get("rare") != "", File: t.Tag.Get("file") != "", value: v.Field(i)}
+		if f.Default != "" && f.value.IsZero() {
+			if err := f.Set(f.Default); err != nil {
+				panic(fmt.Sprintf("the default of %s %v", f.Key, err)) // every question is made in tests
+			}
+		}
+		fields = append(fields, f)
+	}
+	return fields
+}
+
+// Set reads a text. A list takes one value more. The error completes a sentence that begins with the text.
+func (f *Field) Set(text string) error {
+	if s, ok := f.value.Addr().Interface().(setter); ok {
+		return s.Set(text)
+	}
+	switch f.value.Kind() {
+	case reflect.Bool:
+		v, err := strconv.ParseBool(text)
+		if err != nil {
+			return errors.New("is neither true nor false")
+		}
+		f.value.SetBool(v)
+	case reflect.Int:
+		v, err := strconv.Atoi(text)
+		if errors.Is(err, strconv.ErrRange) {
+			return errors.New("is too large")
+		} else if err != nil {
+			return errors.New("is no whole number")
+		}
+		f.value.SetInt(int64(v))
+	case reflect.Slice:
+		f.value.Set(reflect.Append(f.value, reflect.ValueOf(text)))
+	default:
+		f.value.SetString(text)
+	}
+	return nil
+}
+
+// String implements fmt.Stringer: what Set reads, empty for what is not given.
+func (f *Field) String() string {
+	if s, ok := f.value.Addr().Interface().(setter); ok {
+		return s.String()
+	}
+	switch f.value.Kind() {
+	case reflect.Slice:
+		return strings.Join(f.value.Interface().([]string), ",")
+	default:
+		return fmt.Sprint(f.value.Interface())
+	}
+}
+
+// Type is the type of the field's value in JSON.
+func (f *Field) Type() string {
+	switch f.value.Interface().(type) {
+	case Size:
+		return "integer"
+	case bool:
+		return "boolean"
+	case int:
+		return "integer"
+	default:
+		return "string"
+	}
+}
+
+// Repeats reports whether the field takes several values.
+func (f *Field) Repeats() bool { return f.value.Kind() == reflect.Slice }
+
+// given returns the first of some fields that has another value than its default, nil if none has.
+func given(q any, keys ...string) *Field {
+	fields := Fields(q)
+	for i := range fields {
+		f := &fields[i]
+		if !slices.Contains(keys, f.Key) || f.value.IsZero() {
+			continue
+		}
+		if f.Default == "" || f.String() != f.Default {
+			return f
+		}
+	}
+	return nil
+}
+
+// Decode reads a question from a JSON object with the keys of its fields. A value may be a text as on the command line,
+// a number, true or false, or a list of them. An object stands for a list of words key=value. The field of a file takes
+// the text of the file. Keys that the question does not have, and keys that are there twice, are errors.
+func Decode(text []byte, q any) error {
+	var values map[string]json.RawMessage
+	if err := strictjson.Unmarshal(text, &values); err != nil {
+		if errors.Is(err, strictjson.ErrTrailing) {
+			err = errors.New("data follows the first JSON object")
+		}
+		return diag.Inputf("not understood: %v", err).At("question").Do(`write a JSON object, as in {"arch":"h200","m":64}`)
+	}
+	fields := Fields(q)
+	keys := make([]string, len(fields))
+	for i := range fields {
+		keys[i] = fields[i].Key
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		i := slices.Index(keys, key)
+		if i < 0 {
+			return Unknown("key", key, keys)
+		}
+		if err := fields[i].decode(values[key]); err != nil {
+			return diag.Inputf("%s %v", values[key], err).At("%s", key).Do("see docs/json.md")
+		}
+	}
+	return nil
+}
+
+// Unknown is the error about a name that a question does not have.
+func Unknown(what, name string, known []string) error {
+	err := diag.Inputf("there is no %s %q", what, name)
+	if near := diag.Nearest(name, known, 1); len(near) > 0 {
+		return err.Do("did you mean %s?", near[0])
+	}
+	return err.Do("the %ss: %s", what, strings.Join(known, ", "))
+}
+
+func (f *Field) decode(value json.RawMessage) error {
+	value = bytes.TrimSpace(value)
+	if string(value) == "null" {
+		return nil
+	}
+	switch at := f.value.Addr().Interface().(type) {
+	case *Document:
+		return json.Unmarshal(value, &at.Text)
+	case *Live:
+		return at.Set(string(value))
+	}
+	words, err := wordsOf(value)
+	if err != nil {
+		return err
+	}
+	if value[0] != '[' && value[0] != '{' || f.Repeats() {
+		for _, word := range words {
+			if err := f.Set(word); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return f.Set(strings.Join(words, ","))
+}
+
+// wordsOf writes a JSON value as words of the command line.
+func wordsOf(value json.RawMessage) ([]string, error) {
+	switch value[0] {
+	case '"':
+		var text string
+		err := json.Unmarshal(value, &text)
+		return []string{text}, err
+	case '[':
+		var list []json.RawMessage
+		if err := json.Unmarshal(value, &list); err != nil {
+			return nil, err
+		}
+		var words []string
+		for _, one := range list {
+			more, err := wordsOf(bytes.TrimSpace(one))
+			if err != nil {
+				return nil, err
+			}
+			words = append(words, more...)
+		}
+		return words, nil
+	case '{':
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(value, &object); err != nil {
+			return nil, err
+		}
+		var words []string
+		for _, key := range slices.Sorted(maps.Keys(object)) {
+			one := bytes.TrimSpace(object[key])
+			if one[0] == '{' { // {"value": 1500, "unit": "MHz"}
+				var q struct {
+					Value json.Number `json:"value"`
+					Unit  string      `json:"unit"`
+				}
+				if err := strictjson.Unmarshal(one, &q); err != nil {
+					return nil, err
+				}
+				words = append(words, key+"="+q.Value.String()+q.Unit)
+				continue
+			}
+			values, err := wordsOf(one)
+			if err != nil {
+				return nil, err
+			}
+			words = append(words, key+"="+strings.Join(values, ","))
+		}
+		return words, nil
+	default:
+		return []string{string(value)}, nil
+	}
+}
+
+// wordsByKey reads words of the form key=value. A key may be given once.
+func wordsByKey(place string, words []string) (map[string]string, error) {
+	var values map[string]string
+	for _, word := range words {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok || key == "" {
+			return nil, diag.Inputf("%q is not key=value", word).At("%s", place).Do("write it as in key=value")
+		}
+		if _, again := values[key]; again {
+			return nil, diag.Inputf("%s is given twice", key).At("%s", place).Do("give each key once")
+		}
+		if values == nil {
+			values = map[string]string{}
+		}
+		values[key] = value
+	}
+	return values, nil
+}

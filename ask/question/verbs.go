@@ -1,0 +1,191 @@
+package question
+
+import (
+	"context"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+)
+
+// Asked is what select, rank and explain have in common: a product or a contraction, and the configurations to consider.
+type Asked struct {
+	Product
+	Contraction
+	Search
+}
+
+// One returns the problem of one launch.
+func (q *Asked) One(fallback string) (gemm.Problem, error) {
+	if q.Contract != "" {
+		return q.Contraction.One(&q.Product, fallback)
+	}
+	return q.Product.One(fallback)
+}
+
+// ranking answers for the problem of a question.
+func (q *Asked) ranking(ctx context.Context, side *ask.Contender, fallback string, of ask.Question) (
+	*ask.Ranking, error,
+) {
+	p, err := q.One(fallback)
+	if err != nil {
+		return nil, err
+	}
+	of.Problems, of.Kernel = []gemm.Problem{p}, q.Kernel
+	all, err := side.Rankings(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	return &all[0], all[0].Err
+}
+
+// Select asks for the configuration to run.
+type Select struct {
+	Asked
+	Orders
+	Top    int      `json:"top" arg:"N" default:"1" help:"list the best N configurations"`
+	Regret bool     `json:"regret" help:"add the expected regret of the pick, and how many candidates are worth measuring"`
+	Advice bool     `json:"advice" help:"add what would be at least 1.1 times as fast: other strides, sizes, layouts, families, rows"`
+	Same   []string `json:"same" arg:"AXIS" help:"give the kernels for all M of a range or a list one value of each axis, as in block_k,num_stages"`
+}
+
+// Answer answers. It is an ask.Answer, a list of them with Top, or the ask.Bands of several M.
+func (q *Select) Answer(ctx context.Context, side *ask.Contender, fallback string) (any, error) {
+	if err := CheckTop(q.Top); err != nil {
+		return nil, err
+	}
+	if m, several := q.M.Several(); several {
+		p, err := q.Problem(fallback)
+		if err != nil {
+			return nil, err
+		}
+		m.Same = Axes(q.Same)
+		return side.Bands(ctx, p, m)
+	}
+	if len(q.Same) > 0 {
+		return nil, diag.Inputf("--same is about the kernels for several M").
+			Do("give a range or a list of M, as in -m 1:8192 or -m 1,16,64")
+	}
+	of := ask.Question{Kernel: q.Kernel, Top: max(2, q.Top), Terms: true, Regret: q.Regret}
+	if q.Contract != "" {
+		plans, err := q.Plans(&q.Product, fallback)
+		if err != nil {
+			return nil, err
+		}
+		best, err := ask.RankPlans(ctx, side.Model, plans, of)
+		if err != nil {
+			return nil, err
+		}
+		return best.Answer(&best.Entries[0]), nil
+	}
+	of.Ways, of.Advice = true, q.Advice
+	one, err := q.ranking(ctx, side, fallback, of)
+	if err != nil {
+		return nil, err
+	}
+	if q.Top == 1 {
+		return one.Answer(&one.Entries[0]), nil
+	}
+	var all []ask.Answer
+	for i := range one.Entries[:min(q.Top, len(one.Entries))] {
+		a := one.Answer(&one.Entries[i])
+		a.Rank = i + 1
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// CheckTop refuses a number of configurations that says nothing.
+func CheckTop(top int) error {
+	if top < 1 {
+		return diag.Inputf("--top %d is not positive", top).Do("give a whole number of at least 1")
+	}
+	return nil
+}
+
+// Rank asks for the candidates in order.
+type Rank struct {
+	Asked
+	Orders
+	Top      int  `json:"top" arg:"N" default:"10" help:"how many configurations to list"`
+	All      bool `json:"all" help:"list every candidate"`
+	Rejected bool `json:"include_rejected" help:"list those that cannot be used too, with the reason; implies --all"`
+}
+
+// Question returns what to ask a model.
+func (q *Rank) Question() (ask.Question, error) {
+	if q.All && q.Top != 10 {
+		return ask.Question{}, diag.Inputf("--all and --top contradict each other").Do("leave one of them out")
+	}
+	of := ask.Question{Kernel: q.Kernel, Top: q.Top, Terms: true, Rejected: q.Rejected}
+	if q.All || q.Rejected {
+		of.Top = 0
+	}
+	return of, CheckTop(q.Top)
+}
+
+// Answer answers with a list of ask.Ranked.
+func (q *Rank) Answer(ctx context.Context, side *ask.Contender, fallback string) (any, error) {
+	of, err := q.Question()
+	if err != nil {
+		return nil, err
+	}
+	all, err := q.ranking(ctx, side, fallback, of)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]ask.Ranked, len(all.Entries))
+	for i := range entries {
+		entries[i] = all.Ranked(&all.Entries[i], q.Rejected)
+	}
+	return entries, nil
+}
+
+// Explain asks for every number behind a prediction.
+type Explain struct {
+	Asked
+	Config string `json:"config" arg:"CONFIG" help:"explain this configuration, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; what is left out is the first candidate's of that tile"`
+	Advice bool   `json:"advice" help:"add what would be at least 1.1 times as fast: other strides, sizes, layouts, families, rows"`
+}
+
+// Explained returns the explanation of a configuration, or of the pick without one.
+func (q *Explain) Explained(ctx context.Context, side *ask.Contender, fallback, config string) (*ask.Explained, error) {
+	p, err := q.One(fallback)
+	if err != nil {
+		return nil, err
+	}
+	e, err := side.Explain(ctx, p, q.Kernel, config)
+	if err == nil && q.Advice {
+		err = side.Advise(ctx, e.Ranking, &e.Entry, nil)
+	}
+	return e, err
+}
+
+// Answer answers with an ask.Explanation.
+func (q *Explain) Answer(ctx context.Context, side *ask.Contender, fallback string) (any, error) {
+	e, err := q.Explained(ctx, side, fallback, q.Config)
+	if err != nil {
+		return nil, err
+	}
+	return e.Explanation(), nil
+}
+
+// Compare asks several architectures for the same product.
+type Compare struct {
+	Product
+	Search
+}
+
+// Answer answers with an ask.Comparison. hint puts the errors of sides into the words of the one who asks.
+func (q *Compare) Answer(ctx context.Context, sides []ask.Contender, fallback string, hint func(error) error) (any, error) {
+	p, err := q.One(fallback)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := ask.Compare(ctx, sides, []problems.Problem{{Problem: p}}, true, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	return rows[0].Comparison(nil, hint), nil
+}

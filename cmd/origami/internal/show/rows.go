@@ -1,0 +1,499 @@
+// Package show writes answers: rows as a table for people, CSV, TSV and lines of JSON, all from the structs of the rows.
+package show
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/printable"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Rows writes rows of an answer, each as soon as it is known. The struct T describes a row once. Its JSON is a line. Its
+// keys, flattened with dots, are the columns of CSV and TSV. A table for people has the columns that are named here.
+//
+// The cells of CSV are the values of the JSON: an absent value and null are empty, numbers have the same digits, a list
+// of numbers has blanks between them, and a list of texts has "; ". A pair is two columns, .low and .high. A list of
+// objects is in JSON only. An object with free keys, such as the terms of a model, has the keys of the first row, as an
+// optional object has, or all keys of the rows that Like or All are given.
+type Rows[T any] struct {
+	s       *iostreams.Streams
+	format  table.Format
+	columns []Column[T]
+	keys    []string // of CSV, from the first row on
+	csv     *delimited
+	rows    []T // of a table
+	least   []string
+}
+
+// Column is a column of a table for people.
+type Column[T any] struct {
+	header string
+	text   func(*T) string
+}
+
+// Key is the column of a key of the JSON, such as predicted.seconds. The header is the last part of the key, or the
+// given one. The unit of the struct's field, as in `unit:"s"`, says how people read the value: s, Hz, B, B/s, FLOP/s and
+// cycles have SI prefixes or six digits, and fraction is a percentage.
+func Key[T any](key string, header ...string) Column[T] {
+	name := key[strings.LastIndexByte(key, '.')+1:]
+	if len(header) > 0 {
+		name = header[0]
+	}
+	path := strings.Split(key, ".")
+	return Column[T]{name, func(row *T) string {
+		v, unit := find(reflect.ValueOf(row).Elem(), path)
+		return cellOf(v, unit)
+	}}
+}
+
+// Text is a column that is computed for people.
+func Text[T any](header string, text func(*T) string) Column[T] { return Column[T]{header, text} }
+
+// If leaves a column out unless a condition holds.
+func (c Column[T]) If(holds bool) Column[T] {
+	if !holds {
+		c.text = nil
+	}
+	return c
+}
+
+// Or writes a text in the place of an empty cell.
+func (c Column[T]) Or(text string) Column[T] {
+	of := c.text
+	if of != nil {
+		c.text = func(row *T) string {
+			if cell := of(row); cell != "" {
+				return cell
+			}
+			return text
+		}
+	}
+	return c
+}
+
+// NewRows begins an answer in a format.
+func NewRows[T any](s *iostreams.Streams, f table.Format, columns ...Column[T]) *Rows[T] {
+	r := &Rows[T]{s: s, format: f}
+	for _, c := range columns {
+		if c.text != nil {
+			r.columns = append(r.columns, c)
+		}
+	}
+	return r
+}
+
+// Least names the columns of a table that may be left out where the screen is narrow, see Grid.
+func (r *Rows[T]) Least(headers ...string) *Rows[T] {
+	r.least = headers
+	return r
+}
+
+// Write writes all rows of an answer in a format.
+func Write[T any](s *iostreams.Streams, f table.Format, rows []T, columns ...Column[T]) error {
+	return NewRows(s, f, columns...).All(rows)
+}
+
+// Like names the columns of CSV and TSV before the first row: all that some of the given rows have.
+func (r *Rows[T]) Like(rows []T) *Rows[T] {
+	if r.format == table.JSON || r.format == table.Table || r.csv != nil {
+		return r
+	}
+	var last []string
+	for i := range rows {
+		keys, at := Keys(&rows[i]), 0
+		if slices.Equal(keys, last) {
+			continue
+		}
+		for _, key := range keys {
+			if known := slices.Index(r.keys, key); known >= 0 {
+				at = known + 1
+				continue
+			}
+			r.keys = slices.Insert(r.keys, at, key)
+			at++
+		}
+		last = keys
+	}
+	return r
+}
+
+// All writes all rows.
+func (r *Rows[T]) All(rows []T) error {
+	r.Like(rows)
+	for i := range rows {
+		if err := r.Add(&rows[i]); err != nil {
+			return err
+		}
+	}
+	return r.Close()
+}
+
+// Add writes a row. A table keeps it until Close.
+func (r *Rows[T]) Add(row *T) error {
+	switch r.format {
+	case table.JSON:
+		return table.JSONLine(r.s, row)
+	case table.Table:
+		r.rows = append(r.rows, *row)
+		return nil
+	}
+	if r.csv == nil {
+		if err := r.head(row); err != nil {
+			return err
+		}
+	}
+	cells, err := Cells(row, r.keys)
+	if err != nil {
+		return err
+	}
+	return r.csv.write(cells)
+}
+
+// Close writes the table. A CSV without rows has a header where the struct alone tells it.
+func (r *Rows[T]) Close() error {
+	switch {
+	case r.format == table.Table:
+		header, cells := r.Text(r.rows)
+		table.Grid{Header: header, Rows: cells, Least: r.least}.Write(r.s)
+		r.rows = nil
+	case r.format != table.JSON && r.csv == nil:
+		var none T
+		return r.head(&none)
+	}
+	return nil
+}
+
+// head writes the header of CSV and TSV.
+func (r *Rows[T]) head(first *T) (err error) {
+	if r.keys == nil {
+		r.keys = Keys(first)
+	}
+	r.csv, err = newDelimited(r.s, r.format, r.keys)
+	return err
+}
+
+// Text are the cells of a table.
+func (r *Rows[T]) Text(rows []T) (header []string, cells [][]string) {
+	for _, c := range r.columns {
+		header = append(header, c.header)
+	}
+	cells = make([][]string, len(rows))
+	for i := range rows {
+		for _, c := range r.columns {
+			cells[i] = append(cells[i], c.text(&rows[i]))
+		}
+	}
+	return header, cells
+}
+
+// Keys are the flattened keys of the scalar values in the JSON of a row, in its order. Of an optional object and of an
+// object with free keys, they are those that the row has.
+func Keys(row any) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(keysOf(nil, "", reflect.ValueOf(row)), func(key string) bool {
+		again := seen[key] // an embedded struct may have a key of the struct around it
+		seen[key] = true
+		return again
+	})
+}
+
+// columned is a type whose JSON does not follow from its fields.
+type columned interface{ Columns() []string }
+
+// named is an object with free keys in an order.
+type named interface{ Named() ([]string, []any) }
+
+func keysOf(keys []string, prefix string, v reflect.Value) []string {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			if t := v.Type(); t.Kind() == reflect.Pointer && !nested(t.Elem()) {
+				return keysOf(keys, prefix, reflect.Zero(t.Elem()))
+			}
+			return keys
+		}
+		v = v.Elem()
+	}
+	if c, ok := v.Interface().(columned); ok {
+		for _, name := range c.Columns() {
+			keys = append(keys, prefix+"."+name)
+		}
+		return keys
+	}
+	if n, ok := v.Interface().(named); ok {
+		names, values := n.Named()
+		for i, name := range names {
+			keys = keysOf(keys, joined(prefix, name), reflect.ValueOf(values[i]))
+		}
+		return keys
+	}
+	if v.Type().Implements(marshaler) || v.Type().Implements(texter) {
+		return append(keys, prefix)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if name, inline, skip := jsonName(&f); inline {
+				keys = keysOf(keys, prefix, v.Field(i))
+			} else if !skip {
+				keys = keysOf(keys, joined(prefix, name), v.Field(i))
+			}
+		}
+		return keys
+	case reflect.Array:
+		if v.Len() == 2 {
+			return append(keys, prefix+".low", prefix+".high")
+		}
+	case reflect.Slice:
+		if nested(v.Type().Elem()) {
+			return keys
+		}
+	default:
+	}
+	return append(keys, prefix)
+}
+
+// nested reports whether the JSON of a type is an object or a list.
+func nested(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Slice, reflect.Map, reflect.Interface:
+		return !t.Implements(texter)
+	default:
+		return false
+	}
+}
+
+func joined(prefix, name string) string {
+	if prefix == "" {
+		return name
+	}
+	return prefix + "." + name
+}
+
+var (
+	marshaler = reflect.TypeFor[json.Marshaler]()
+	texter    = reflect.TypeFor[encoding.TextMarshaler]()
+)
+
+// jsonName is the key of a field. inline says that its fields take its place.
+func jsonName(f *reflect.StructField) (name string, inline, skip bool) {
+	name, _, _ = strings.Cut(f.Tag.Get("json"), ",")
+	inline = f.Anonymous && name == ""
+	return name, inline, !f.IsExported() && !inline || name == "-" || name == "" && !inline
+}
+
+// Cells are the values of a row's JSON under keys of Keys.
+func Cells(row any, keys []string) ([]string, error) {
+	line, err := ask.Encode(row)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	if err := flatten(d, "", values); err != nil {
+		return nil, err
+	}
+	cells := make([]string, len(keys))
+	for i, key := range keys {
+		cells[i] = values[key]
+	}
+	return cells, nil
+}
+
+// flatten reads a value of JSON into cells.
+func flatten(d *json.Decoder, key string, into map[string]string) error {
+	t, err := d.Token()
+	if err != nil {
+		return err
+	}
+	switch t {
+	case json.Delim('{'):
+		var texts []string
+		for d.More() {
+			name, err := d.Token()
+			if err != nil {
+				return err
+			}
+			at := joined(key, name.(string))
+			if err := flatten(d, at, into); err != nil {
+				return err
+			}
+			texts = append(texts, name.(string)+"="+into[at])
+		}
+		into[key] = strings.Join(texts, " ") // of a map, such as the axes of a configuration
+	case json.Delim('['):
+		var cells []string
+		between := " "
+		for i := 0; d.More(); i++ {
+			at := key + "." + strconv.Itoa(i)
+			if err := flatten(d, at, into); err != nil {
+				return err
+			}
+			if cells = append(cells, into[at]); strings.ContainsAny(into[at], " ,") {
+				between = "; "
+			}
+		}
+		into[key] = strings.Join(cells, between)
+		if len(cells) == 2 {
+			into[key+".low"], into[key+".high"] = cells[0], cells[1]
+		}
+	default:
+		if t != nil {
+			into[key] = fmt.Sprint(t)
+		}
+		return nil
+	}
+	_, err = d.Token() // the end
+	return err
+}
+
+// find returns the value at a path of keys, and its unit. It is not valid where an object is absent.
+func find(v reflect.Value, path []string) (reflect.Value, string) {
+	unit := ""
+	for _, name := range path {
+		if v, unit = step(v, name); !v.IsValid() {
+			break
+		}
+	}
+	return v, unit
+}
+
+func step(v reflect.Value, name string) (reflect.Value, string) {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if !v.IsValid() {
+		return v, ""
+	}
+	if n, ok := v.Interface().(named); ok {
+		names, values := n.Named()
+		if i := slices.Index(names, name); i >= 0 {
+			return reflect.ValueOf(values[i]), ""
+		}
+		return reflect.Value{}, ""
+	}
+	if v.Kind() != reflect.Struct {
+		return reflect.Value{}, ""
+	}
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		key, inline, skip := jsonName(&f)
+		if inline {
+			if found, unit := step(v.Field(i), name); found.IsValid() {
+				return found, unit
+			}
+		} else if key == name && !skip {
+			return v.Field(i), f.Tag.Get("unit")
+		}
+	}
+	return reflect.Value{}, ""
+}
+
+// cellOf writes a value for people.
+func cellOf(v reflect.Value, as string) string {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return ""
+		}
+		if text, ok := v.Interface().(fmt.Stringer); ok {
+			return text.String()
+		}
+		v = v.Elem()
+	}
+	if !v.IsValid() {
+		return ""
+	}
+	if v.Kind() == reflect.Float64 {
+		if !digits.Finite(v.Float()) {
+			return ""
+		}
+		if as != "" {
+			return quantity(v.Float(), as)
+		}
+	}
+	if text, ok := v.Interface().(fmt.Stringer); ok {
+		return text.String()
+	}
+	switch v.Kind() {
+	case reflect.Float64:
+		return digits.SixDigits(v.Float())
+	case reflect.Bool:
+		if v.Bool() {
+			return "yes"
+		}
+		return "no"
+	case reflect.Slice, reflect.Array:
+		words := make([]string, v.Len())
+		for i := range words {
+			words[i] = cellOf(v.Index(i), as)
+		}
+		return strings.Join(words, ", ")
+	default:
+		return fmt.Sprint(v.Interface())
+	}
+}
+
+// quantity writes a number with its unit.
+func quantity(v float64, as string) string {
+	switch as {
+	case "fraction":
+		return digits.Percent(v)
+	case "cycles":
+		return digits.SixDigits(v)
+	case "ratio":
+		return digits.ThreeDigits(v)
+	case "s":
+		return unit.Seconds(v).String()
+	default:
+		return digits.Quantity(v, as)
+	}
+}
+
+// delimited writes a header and rows as CSV or TSV. Cells are printable, so that a row is a line. Cells of a TSV are
+// never quoted, so that cut and awk can read them.
+type delimited struct {
+	csv *csv.Writer
+	tsv bool
+	row []string
+}
+
+// newDelimited starts a table.
+func newDelimited(s *iostreams.Streams, f table.Format, header []string) (*delimited, error) {
+	r := &delimited{csv: csv.NewWriter(s.Data()), tsv: f == table.TSV}
+	if r.tsv {
+		r.csv.Comma = '\t'
+	}
+	return r, r.write(header)
+}
+
+// write adds a row. Only the streams buffer, so that flushing them writes every row.
+func (r *delimited) write(row []string) error {
+	r.row = r.row[:0]
+	for _, cell := range row {
+		if cell = printable.Line(cell); r.tsv {
+			cell = strings.ReplaceAll(cell, `"`, "'")
+		}
+		r.row = append(r.row, cell)
+	}
+	if err := r.csv.Write(r.row); err != nil {
+		return err
+	}
+	r.csv.Flush()
+	return r.csv.Error()
+}
